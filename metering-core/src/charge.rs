@@ -1,0 +1,409 @@
+//! The charge rule: whether a request is accepted, and what that does to its account. Pure.
+
+use std::sync::Arc;
+
+use crate::account::{AccountId, RateLimits, Totals};
+use crate::clock::{Day, Timestamp};
+use crate::credits::Credits;
+use crate::key::KeyHash;
+use crate::usage::UsageLine;
+
+/// A request to be charged.
+#[derive(Debug, Clone)]
+pub struct Charge {
+    /// The key that it came with.
+    pub key: KeyHash,
+    /// Its price, zero or more.
+    pub price: Credits,
+    /// What its usage is booked on.
+    pub line: UsageLine,
+    /// The path that was asked for, for the account's recent activity.
+    pub request_path: Arc<str>,
+    /// Names the request, so that a retry is answered as the first try was and not charged again.
+    pub request_id: Option<RequestId>,
+}
+
+/// A caller's name for a request: 1 to 128 visible ASCII characters, unique within the account for 24 hours.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(String);
+
+/// The text is not a request id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be 1 to 128 visible ASCII characters")]
+pub struct RequestIdError;
+
+impl RequestId {
+    /// How long a request id is remembered.
+    pub const REMEMBERED: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
+
+    /// Reads an id.
+    ///
+    /// # Errors
+    /// When the text is empty, too long or has other characters.
+    pub fn parse(text: &str) -> Result<Self, RequestIdError> {
+        let visible = text.bytes().all(|b| b.is_ascii_graphic());
+        if visible && (1..=128).contains(&text.len()) { Ok(Self(text.to_owned())) } else { Err(RequestIdError) }
+    }
+
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// How many requests were accepted in the newest window that had any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Window {
+    /// Which window: minutes or days since the Unix epoch.
+    pub index: i64,
+    /// Requests accepted in it.
+    pub count: u32,
+}
+
+impl Window {
+    /// The window of `index`, fresh if it is newer.
+    ///
+    /// An older `index` (a node whose clock lags) counts in the newest window: time never runs backwards for a cap,
+    /// so no skew lets an account have a window twice.
+    fn at(self, index: i64) -> Self {
+        if index > self.index { Self { index, count: 0 } } else { self }
+    }
+
+    /// One more accepted request, unless `cap` (0: none) is reached.
+    fn admit(self, cap: u32) -> Option<Self> {
+        let room = cap == 0 || self.count < cap;
+        room.then(|| Self { index: self.index, count: self.count.saturating_add(1) })
+    }
+}
+
+/// All that the rule needs to know of an account, and all that a charge changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MeterState {
+    /// Its money.
+    pub totals: Totals,
+    /// Its caps.
+    pub limits: RateLimits,
+    /// Accepted requests of the minute.
+    pub minute: Window,
+    /// Accepted requests of the day.
+    pub day: Window,
+}
+
+impl MeterState {
+    /// Where the account stands within its caps at `now`, before any further request.
+    #[must_use]
+    pub fn rate_status(&self, now: Timestamp) -> RateStatus {
+        RateStatus {
+            limits: self.limits,
+            minute: self.minute.at(now.minute()),
+            day: self.day.at(now.day().unix_days()),
+            at: now,
+        }
+    }
+}
+
+/// Which of the two caps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitWindow {
+    /// The calendar minute.
+    Minute,
+    /// The UTC day.
+    Day,
+}
+
+impl LimitWindow {
+    /// Its name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Minute => "minute",
+            Self::Day => "day",
+        }
+    }
+}
+
+/// Where an account stands within its caps, at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateStatus {
+    /// The caps.
+    pub limits: RateLimits,
+    /// Accepted requests of the minute.
+    pub minute: Window,
+    /// Accepted requests of the day.
+    pub day: Window,
+    /// The moment.
+    pub at: Timestamp,
+}
+
+impl RateStatus {
+    /// Requests left in the window; `None` without a cap.
+    #[must_use]
+    pub fn remaining(&self, window: LimitWindow) -> Option<u32> {
+        let (cap, used) = match window {
+            LimitWindow::Minute => (self.limits.requests_per_minute, self.minute.count),
+            LimitWindow::Day => (self.limits.requests_per_day, self.day.count),
+        };
+        (cap != 0).then(|| cap.saturating_sub(used))
+    }
+
+    /// Whole seconds until the window ends, at least one.
+    #[must_use]
+    pub fn reset_seconds(&self, window: LimitWindow) -> u64 {
+        let end = match window {
+            LimitWindow::Minute => (self.minute.index + 1).saturating_mul(60_000),
+            LimitWindow::Day => Day::from_unix_days(self.day.index + 1).start().unix_millis(),
+        };
+        let left = end.saturating_sub(self.at.unix_millis());
+        u64::try_from(left).unwrap_or(0).div_ceil(1_000).max(1)
+    }
+}
+
+/// The answer to a charge.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Charged; serve it.
+    Accepted(Receipt),
+    /// Not charged; do not serve it.
+    Refused(Refusal),
+}
+
+/// Proof of a charge: what was taken from whom, and what a refund gives back.
+///
+/// Not `Clone` on purpose: a refund uses it up, so that none can be paid back twice.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Receipt {
+    /// Who was charged.
+    pub account: AccountId,
+    /// How much.
+    pub charged: Credits,
+    /// The balance after it.
+    pub balance: Credits,
+    /// What it was booked on.
+    pub line: UsageLine,
+    /// The UTC day that it was booked on.
+    pub day: Day,
+    /// The path that was asked for.
+    pub request_path: Arc<str>,
+    /// Where the account stands within its caps.
+    pub rate: RateStatus,
+    /// Whether this repeats the answer to an earlier request of the same id, so that nothing was charged now.
+    pub repeated: bool,
+}
+
+/// A charge to be paid back, because what was accepted could not be delivered.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refund {
+    /// Who is paid back.
+    pub account: AccountId,
+    /// How much.
+    pub amount: Credits,
+    /// What the charge was booked on.
+    pub line: UsageLine,
+    /// The UTC day that the charge was booked on; the refund is booked on the same.
+    pub day: Day,
+    /// The path that was asked for.
+    pub request_path: Arc<str>,
+}
+
+impl Receipt {
+    /// The refund of this charge; `None` when there is nothing to pay back.
+    #[must_use]
+    pub fn into_refund(self) -> Option<Refund> {
+        let Self { account, charged, line, day, request_path, repeated, .. } = self;
+        let refund = Refund { account, amount: charged, line, day, request_path };
+        (charged.is_positive() && !repeated).then_some(refund)
+    }
+}
+
+/// Why a charge was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// The key is nobody's, or was revoked: the two are not told apart.
+    UnknownKey,
+    /// A cap is reached.
+    RateLimited {
+        /// Which.
+        window: LimitWindow,
+        /// Where the account stands.
+        rate: RateStatus,
+    },
+    /// The balance is not above zero.
+    InsufficientCredits {
+        /// The balance.
+        balance: Credits,
+        /// The request's price.
+        required: Credits,
+        /// Where the account stands within its caps.
+        rate: RateStatus,
+    },
+}
+
+/// Applies one charge: caps first, then the balance.
+///
+/// The rule is *balance above zero*, not *balance covers the price*: the last accepted request may take the balance
+/// below zero, by less than its own price. A refused charge changes nothing, and is not counted by the caps.
+///
+/// # Errors
+/// Why the charge is refused.
+///
+/// # Panics
+/// When `price` is negative: a charge must never give credits away.
+pub(crate) fn apply(state: &mut MeterState, price: Credits, now: Timestamp) -> Result<RateStatus, Refusal> {
+    assert!(!price.is_negative(), "a price is never negative");
+    let rate = state.rate_status(now);
+    // The day first: when both are reached, waiting for the next minute would not help.
+    let Some(day) = rate.day.admit(rate.limits.requests_per_day) else {
+        return Err(Refusal::RateLimited { window: LimitWindow::Day, rate });
+    };
+    let Some(minute) = rate.minute.admit(rate.limits.requests_per_minute) else {
+        return Err(Refusal::RateLimited { window: LimitWindow::Minute, rate });
+    };
+    let insufficient = || Refusal::InsufficientCredits { balance: state.totals.balance, required: price, rate };
+    if !state.totals.balance.is_positive() {
+        return Err(insufficient());
+    }
+    // `used` would overflow only after more credits than can exist were spent; refusing is the safe answer even then.
+    let used = state.totals.used.checked_add(price).ok_or_else(insufficient)?;
+    let balance = state.totals.balance.checked_sub(price).ok_or_else(insufficient)?;
+    state.totals.used = used;
+    state.totals.balance = balance;
+    state.minute = minute;
+    state.day = day;
+    Ok(RateStatus { minute, day, ..rate })
+}
+
+/// Applies a refund: the price comes back, the request stays counted.
+///
+/// Returns `false`, and changes nothing, when an amount would overflow.
+#[must_use]
+pub(crate) fn apply_refund(state: &mut MeterState, amount: Credits) -> bool {
+    match (state.totals.balance.checked_add(amount), state.totals.used.checked_sub(amount)) {
+        (Some(balance), Some(used)) => {
+            state.totals.balance = balance;
+            state.totals.used = used;
+            true
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn state(balance: i64, per_minute: u32, per_day: u32) -> MeterState {
+        let balance = Credits::from_atoms(balance);
+        MeterState {
+            totals: Totals { balance, granted: balance, ..Totals::default() },
+            limits: RateLimits { requests_per_minute: per_minute, requests_per_day: per_day },
+            minute: Window::default(),
+            day: Window::default(),
+        }
+    }
+
+    const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
+
+    #[test]
+    fn the_last_charge_may_go_below_zero_by_less_than_its_price() {
+        // balance, price, balance after
+        let table = [
+            (1, 1_000_000, Some(1 - 1_000_000)),
+            (1_000_000, 1_000_000, Some(0)),
+            (0, 1_000_000, None),
+            (-1, 1_000_000, None),
+            (0, 0, None),
+            (1, 0, Some(1)),
+            (i64::MAX, 1, Some(i64::MAX - 1)),
+            (1, i64::MAX, Some(1 - i64::MAX)),
+        ];
+        for (balance, price, after) in table {
+            let mut state = state(balance, 0, 0);
+            let before = state;
+            let accepted = apply(&mut state, Credits::from_atoms(price), NOON).is_ok();
+            assert_eq!(accepted, after.is_some(), "{balance} {price}");
+            match after {
+                Some(after) => assert_eq!(state.totals.balance.atoms(), after),
+                None => assert_eq!(state, before),
+            }
+        }
+    }
+
+    #[test]
+    fn caps_count_accepted_requests_per_window() {
+        let mut state = state(i64::MAX, 2, 3);
+        let minute_later = NOON.saturating_add(std::time::Duration::from_secs(60));
+        let day_later = NOON.saturating_add(std::time::Duration::from_secs(86_400));
+        let limited = |outcome: Result<RateStatus, Refusal>| match outcome {
+            Err(Refusal::RateLimited { window, .. }) => Some(window),
+            Err(other) => panic!("{other:?}"),
+            Ok(_) => None,
+        };
+        let mut charge = |now| limited(apply(&mut state, Credits::BASE_CALL, now));
+        assert_eq!(charge(NOON), None);
+        assert_eq!(charge(NOON), None);
+        assert_eq!(charge(NOON), Some(LimitWindow::Minute));
+        assert_eq!(charge(minute_later), None);
+        assert_eq!(charge(minute_later), Some(LimitWindow::Day));
+        // A clock that lags finds the window it belongs to over, and counts in the newest.
+        assert_eq!(charge(NOON), Some(LimitWindow::Day));
+        assert_eq!(charge(day_later), None);
+    }
+
+    #[test]
+    fn an_exhausted_account_spends_no_allowance() {
+        let mut state = state(0, 1, 1);
+        for _ in 0..3 {
+            let refusal = apply(&mut state, Credits::BASE_CALL, NOON).unwrap_err();
+            assert!(matches!(refusal, Refusal::InsufficientCredits { .. }));
+        }
+        assert_eq!(state.minute.count, 0);
+    }
+
+    #[test]
+    fn windows_say_what_is_left_and_when_they_end() {
+        let mut state = state(i64::MAX, 240, 0);
+        let now = Timestamp::from_unix_millis(NOON.unix_millis() + 20_001);
+        let rate = apply(&mut state, Credits::BASE_CALL, now).unwrap();
+        assert_eq!(rate.remaining(LimitWindow::Minute), Some(239));
+        assert_eq!(rate.remaining(LimitWindow::Day), None);
+        assert_eq!(rate.reset_seconds(LimitWindow::Minute), 40);
+        assert_eq!(rate.reset_seconds(LimitWindow::Day), 43_200 - 20);
+    }
+
+    #[test]
+    fn a_refund_undoes_the_money_and_not_the_count() {
+        let mut state = state(5_000_000, 0, 0);
+        apply(&mut state, Credits::BASE_CALL, NOON).unwrap();
+        assert!(apply_refund(&mut state, Credits::BASE_CALL));
+        assert_eq!(state.totals.balance.atoms(), 5_000_000);
+        assert_eq!(state.totals.used, Credits::ZERO);
+        assert_eq!(state.minute.count, 1);
+        state.totals.balance = Credits::MAX;
+        let full = state;
+        assert!(!apply_refund(&mut state, Credits::BASE_CALL));
+        assert_eq!(state, full);
+    }
+
+    proptest! {
+        #[test]
+        fn balance_is_always_what_came_less_what_went(
+            start in 0_i64..50_000_000, prices in prop::collection::vec(0_i64..10_000_000, 0..60)
+        ) {
+            let mut state = state(start, 40, 0);
+            for price in prices {
+                let before = state;
+                match apply(&mut state, Credits::from_atoms(price), NOON) {
+                    Ok(_) => prop_assert!(before.totals.balance.is_positive()),
+                    Err(_) => prop_assert_eq!(before, state),
+                }
+                let totals = state.totals;
+                prop_assert_eq!(totals.balance.atoms(), totals.granted.atoms() - totals.used.atoms());
+                prop_assert!(totals.balance.atoms() > -10_000_000);
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Time: instants, UTC days and calendar minutes, and the clock they come from.
+//!
+//! Rules take `now` as an argument; only programs read a [`Clock`]. So every rule can be tested at midnight.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+const MILLIS_PER_SECOND: i64 = 1_000;
+const SECONDS_PER_MINUTE: i64 = 60;
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// Where the present comes from.
+pub trait Clock: Send + Sync + fmt::Debug {
+    /// The present.
+    fn now(&self) -> Timestamp;
+}
+
+/// The operating system's clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the one clock")]
+    fn now(&self) -> Timestamp {
+        Timestamp(jiff::Timestamp::now().as_millisecond())
+    }
+}
+
+/// An instant in UTC, to the millisecond. Displayed as RFC 3339, for example `2026-11-21T08:30:00.000Z`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(i64);
+
+impl Timestamp {
+    /// The instant so many milliseconds after the Unix epoch.
+    #[must_use]
+    pub const fn from_unix_millis(millis: i64) -> Self {
+        Self(millis)
+    }
+
+    /// Milliseconds since the Unix epoch.
+    #[must_use]
+    pub const fn unix_millis(self) -> i64 {
+        self.0
+    }
+
+    /// Whole seconds since the Unix epoch, rounded down.
+    #[must_use]
+    pub const fn unix_seconds(self) -> i64 {
+        self.0.div_euclid(MILLIS_PER_SECOND)
+    }
+
+    /// The calendar minute that holds this instant, counted from the Unix epoch.
+    #[must_use]
+    pub const fn minute(self) -> i64 {
+        self.unix_seconds().div_euclid(SECONDS_PER_MINUTE)
+    }
+
+    /// The UTC day that holds this instant.
+    #[must_use]
+    pub const fn day(self) -> Day {
+        Day(self.unix_seconds().div_euclid(SECONDS_PER_DAY))
+    }
+
+    /// The instant `duration` later, at most the end of time.
+    #[must_use]
+    pub fn saturating_add(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(millis))
+    }
+
+    /// The instant `duration` earlier, at least the beginning of time.
+    #[must_use]
+    pub fn saturating_sub(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(millis))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_millisecond(self.0) {
+            Ok(instant) => write!(f, "{instant:.3}"),
+            Err(_) => write!(f, "{} ms since the Unix epoch", self.0),
+        }
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A UTC day, counted from 1970-01-01. Displayed as `YYYY-MM-DD`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Day(i64);
+
+impl Day {
+    /// The day so many days after 1970-01-01.
+    #[must_use]
+    pub const fn from_unix_days(days: i64) -> Self {
+        Self(days)
+    }
+
+    /// Days since 1970-01-01.
+    #[must_use]
+    pub const fn unix_days(self) -> i64 {
+        self.0
+    }
+
+    /// The first instant of the day.
+    #[must_use]
+    pub const fn start(self) -> Timestamp {
+        Timestamp(self.0.saturating_mul(SECONDS_PER_DAY * MILLIS_PER_SECOND))
+    }
+
+    /// The day `days` earlier.
+    #[must_use]
+    pub fn minus_days(self, days: u32) -> Self {
+        Self(self.0.saturating_sub(i64::from(days)))
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_millisecond(self.start().0) {
+            Ok(instant) => write!(f, "{}", instant.strftime("%Y-%m-%d")),
+            Err(_) => write!(f, "day {}", self.0),
+        }
+    }
+}
+
+impl Serialize for Day {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_print_as_rfc_3339_with_milliseconds() {
+        // ms, instant, day
+        let table = [
+            (0, "1970-01-01T00:00:00.000Z", "1970-01-01"),
+            (1_795_248_000_005, "2026-11-21T08:00:00.005Z", "2026-11-21"),
+            (1_795_219_199_999, "2026-11-20T23:59:59.999Z", "2026-11-20"),
+            (-1, "1969-12-31T23:59:59.999Z", "1969-12-31"),
+        ];
+        for (millis, instant, day) in table {
+            let at = Timestamp::from_unix_millis(millis);
+            assert_eq!(at.to_string(), instant);
+            assert_eq!(at.day().to_string(), day);
+        }
+        let never = Timestamp::from_unix_millis(i64::MAX);
+        assert!(never.to_string().contains("since the Unix epoch"));
+    }
+
+    #[test]
+    fn minutes_and_days_turn_at_their_first_millisecond() {
+        let midnight = Day::from_unix_days(20_000).start();
+        let before = Timestamp::from_unix_millis(midnight.unix_millis() - 1);
+        assert_eq!(midnight.minute(), before.minute() + 1);
+        assert_eq!(midnight.day().minus_days(1), before.day());
+    }
+}

@@ -1,0 +1,138 @@
+//! Exact decimals from text: the one reader behind credits, weights and multipliers.
+//!
+//! `rust_decimal` alone is too lenient for money: `parse` rounds what it cannot hold, and even its exact reader takes
+//! `1_000`, `+5` and `.5`. So the text is held to the number grammar of JSON (RFC 8259, section 6) first.
+
+use rust_decimal::Decimal;
+
+/// Why a text is not a usable decimal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DecimalError {
+    /// The text is not a JSON number.
+    #[error("not a decimal number such as 12 or 0.25")]
+    Malformed,
+    /// The number has more digits than can be held exactly, or lies outside the allowed range.
+    #[error("out of range")]
+    OutOfRange,
+    /// The number is finer than the smallest unit.
+    #[error("too many decimal places")]
+    TooFine,
+}
+
+/// Reads a JSON number exactly; nothing is ever rounded.
+pub(crate) fn parse_exact(text: &str) -> Result<Decimal, DecimalError> {
+    // Longer than any number this service handles; keeps work per byte of hostile input constant.
+    const MAX_TEXT_BYTES: usize = 64;
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(DecimalError::OutOfRange);
+    }
+    let (mantissa, exponent) = split_exponent(text)?;
+    if !is_plain_json_number(mantissa) {
+        return Err(DecimalError::Malformed);
+    }
+    let value = Decimal::from_str_exact(mantissa).map_err(|_| DecimalError::OutOfRange)?;
+    shift(value.normalize(), exponent)
+}
+
+fn split_exponent(text: &str) -> Result<(&str, i32), DecimalError> {
+    let Some((mantissa, exponent)) = text.split_once(['e', 'E']) else {
+        return Ok((text, 0));
+    };
+    let digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(DecimalError::Malformed);
+    }
+    let exponent = exponent.parse().map_err(|_| DecimalError::OutOfRange)?;
+    Ok((mantissa, exponent))
+}
+
+fn is_plain_json_number(text: &str) -> bool {
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = match unsigned.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (unsigned, None),
+    };
+    let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+    digits(whole) && (whole == "0" || !whole.starts_with('0')) && fraction.is_none_or(digits)
+}
+
+/// `value` × 10^`exponent`, exactly.
+fn shift(value: Decimal, exponent: i32) -> Result<Decimal, DecimalError> {
+    if exponent == 0 || value.is_zero() {
+        return Ok(value);
+    }
+    let scale = i32::try_from(value.scale())
+        .ok()
+        .and_then(|scale| scale.checked_sub(exponent))
+        .ok_or(DecimalError::OutOfRange)?;
+    let mut shifted = value;
+    if let Ok(scale) = u32::try_from(scale) {
+        shifted.set_scale(scale).map_err(|_| DecimalError::OutOfRange)?;
+        return Ok(shifted);
+    }
+    let factor = 10_i128
+        .checked_pow(scale.unsigned_abs())
+        .and_then(|factor| Decimal::try_from_i128_with_scale(factor, 0).ok())
+        .ok_or(DecimalError::OutOfRange)?;
+    shifted.set_scale(0).map_err(|_| DecimalError::OutOfRange)?;
+    shifted.checked_mul(factor).ok_or(DecimalError::OutOfRange)
+}
+
+/// Reads a JSON number as a whole count of units of which `units_per_one` make 1.
+pub(crate) fn parse_units(text: &str, units_per_one: i64) -> Result<i64, DecimalError> {
+    to_units(parse_exact(text)?, units_per_one)
+}
+
+/// The whole count of units in `value`.
+pub(crate) fn to_units(value: Decimal, units_per_one: i64) -> Result<i64, DecimalError> {
+    let units = value.checked_mul(Decimal::from(units_per_one)).ok_or(DecimalError::OutOfRange)?.normalize();
+    if units.scale() != 0 {
+        return Err(DecimalError::TooFine);
+    }
+    i64::try_from(units.mantissa()).map_err(|_| DecimalError::OutOfRange)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_exactly_or_refused() {
+        use DecimalError::{Malformed, OutOfRange, TooFine};
+        // text, units at a million per one
+        let table: &[(&str, Result<i64, DecimalError>)] = &[
+            ("0", Ok(0)),
+            ("-0", Ok(0)),
+            ("1", Ok(1_000_000)),
+            ("0.000001", Ok(1)),
+            ("1.50", Ok(1_500_000)),
+            ("-2.25", Ok(-2_250_000)),
+            ("1e2", Ok(100_000_000)),
+            ("12E-3", Ok(12_000)),
+            ("0.00000100", Ok(1)),
+            ("0e999", Ok(0)),
+            ("0.0000001", Err(TooFine)),
+            ("1e-7", Err(TooFine)),
+            ("1e400", Err(OutOfRange)),
+            ("1e-400", Err(OutOfRange)),
+            ("1e99999999999", Err(OutOfRange)),
+            ("99999999999999999999", Err(OutOfRange)),
+            ("", Err(Malformed)),
+            ("-", Err(Malformed)),
+            ("+5", Err(Malformed)),
+            (".5", Err(Malformed)),
+            ("5.", Err(Malformed)),
+            ("01", Err(Malformed)),
+            ("1_000", Err(Malformed)),
+            ("1,5", Err(Malformed)),
+            ("1e", Err(Malformed)),
+            ("NaN", Err(Malformed)),
+            (" 1", Err(Malformed)),
+            ("0x10", Err(Malformed)),
+        ];
+        for (text, expected) in table {
+            assert_eq!(parse_units(text, 1_000_000), *expected, "{text:?}");
+        }
+        assert_eq!(parse_units(&"9".repeat(65), 1), Err(OutOfRange));
+    }
+}

@@ -1,0 +1,200 @@
+//! API keys: the secret, its checksum, and the hash that is stored in its place.
+
+use std::fmt;
+
+use sha3::{Digest, Sha3_256};
+use zeroize::Zeroizing;
+
+use crate::random::{BASE62, Randomness, push_base62};
+
+const PREFIX: &str = "sk_live_";
+/// 32 base-62 digits are 190 bits: beyond guessing at any rate.
+const SECRET_DIGITS: usize = 32;
+const CHECKSUM_DIGITS: usize = 6;
+const KEY_BYTES: usize = PREFIX.len() + SECRET_DIGITS + CHECKSUM_DIGITS;
+
+/// An API key: `sk_live_`, 32 random base-62 digits, and the CRC-32 of all that in six more.
+///
+/// The checksum is no protection; it lets a mistyped or truncated key, and random garbage, be refused without asking
+/// a store, and lets secret scanners tell a key from a look-alike. The text is wiped from memory when dropped and is
+/// never printed: [`ApiKey::expose`] is the only way to it.
+///
+/// ```
+/// use metering_core::{ApiKey, SystemRandomness};
+///
+/// let key = ApiKey::generate(&SystemRandomness);
+/// assert_eq!(ApiKey::parse(key.expose())?.hash(), key.hash());
+/// assert_eq!(format!("{key:?}"), "ApiKey(sk_live_…)");
+/// # Ok::<(), metering_core::MalformedKey>(())
+/// ```
+#[derive(Clone)]
+pub struct ApiKey(Zeroizing<String>);
+
+/// The text is not an API key: wrong prefix, length, alphabet or checksum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not an API key; a key starts with sk_live_ and is 46 characters long")]
+pub struct MalformedKey;
+
+impl ApiKey {
+    /// A new key.
+    #[must_use]
+    pub fn generate(randomness: &dyn Randomness) -> Self {
+        let mut text = Zeroizing::new(String::with_capacity(KEY_BYTES));
+        text.push_str(PREFIX);
+        push_base62(randomness, SECRET_DIGITS, &mut text);
+        let checksum = checksum(text.as_bytes());
+        text.extend(checksum.map(char::from));
+        Self(text)
+    }
+
+    /// Reads a key, checking its form and checksum only; whether it is anybody's key is for a store to say.
+    ///
+    /// # Errors
+    /// When the text is not a key.
+    pub fn parse(text: &str) -> Result<Self, MalformedKey> {
+        let bytes = text.as_bytes();
+        if bytes.len() != KEY_BYTES || !text.starts_with(PREFIX) {
+            return Err(MalformedKey);
+        }
+        let (body, digits) = bytes.split_at(KEY_BYTES - CHECKSUM_DIGITS);
+        if !body[PREFIX.len()..].iter().all(u8::is_ascii_alphanumeric) || digits != checksum(body) {
+            return Err(MalformedKey);
+        }
+        Ok(Self(Zeroizing::new(text.to_owned())))
+    }
+
+    /// The key of an `Authorization` header's value: `Bearer` and the key, the scheme in any case (RFC 9110, 11.1).
+    ///
+    /// # Errors
+    /// When the scheme is another or the rest is not a key.
+    pub fn from_authorization(value: &str) -> Result<Self, MalformedKey> {
+        let (scheme, rest) = value.split_once(' ').ok_or(MalformedKey)?;
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return Err(MalformedKey);
+        }
+        Self::parse(rest.trim_matches(' '))
+    }
+
+    /// The key itself, to be shown to its owner once.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// What a store keeps of the key: its SHA3-256 (FIPS 202).
+    ///
+    /// A plain fast hash is right here: the key holds 190 random bits, so there is nothing to guess.
+    #[must_use]
+    pub fn hash(&self) -> KeyHash {
+        KeyHash(Sha3_256::digest(self.0.as_bytes()).into())
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey(sk_live_…)")
+    }
+}
+
+fn checksum(body: &[u8]) -> [u8; CHECKSUM_DIGITS] {
+    let mut rest = crc32fast::hash(body);
+    let mut digits = [b'0'; CHECKSUM_DIGITS];
+    for digit in digits.iter_mut().rev() {
+        *digit = BASE62[(rest % 62) as usize];
+        rest /= 62;
+    }
+    digits
+}
+
+/// The SHA3-256 of an API key: what identifies it to a store.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyHash([u8; 32]);
+
+impl KeyHash {
+    /// A hash read back from a store.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 32 bytes of the hash.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for KeyHash {
+    /// The first four bytes: enough to tell two apart in a log, too little to search a dump for.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyHash({}…)", hex::encode(&self.0[..4]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::SystemRandomness;
+    use proptest::prelude::*;
+
+    /// Fixed for ever: issued keys must stay valid.
+    const KEY: &str = "sk_live_0123456789ABCDEFGHIJKLMNOPQRSTUV28hqg7";
+
+    #[test]
+    fn the_format_of_issued_keys_never_changes() {
+        let key = ApiKey::parse(KEY).unwrap();
+        assert_eq!(hex::encode(key.hash().as_bytes()), hex::encode(Sha3_256::digest(KEY.as_bytes())));
+    }
+
+    #[test]
+    fn generated_keys_differ_and_parse() {
+        let (a, b) = (ApiKey::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness));
+        assert_ne!(a.expose(), b.expose());
+        assert_ne!(a.hash(), b.hash());
+        assert_eq!(ApiKey::parse(a.expose()).unwrap().hash(), a.hash());
+    }
+
+    #[test]
+    fn every_single_typo_is_caught() {
+        let key = ApiKey::generate(&SystemRandomness);
+        for position in 0..KEY_BYTES {
+            let mut typo = key.expose().as_bytes().to_vec();
+            typo[position] = if typo[position] == b'a' { b'b' } else { b'a' };
+            let typo = String::from_utf8(typo).unwrap();
+            assert!(ApiKey::parse(&typo).is_err(), "position {position}");
+        }
+    }
+
+    #[test]
+    fn the_bearer_scheme_is_read_in_any_case() {
+        let table = [
+            (format!("Bearer {KEY}"), true),
+            (format!("bearer {KEY}"), true),
+            (format!("BEARER   {KEY} "), true),
+            (format!("Basic {KEY}"), false),
+            (KEY.to_owned(), false),
+            (format!("Bearer{KEY}"), false),
+            (format!("Bearer {KEY}x"), false),
+            ("Bearer ".to_owned(), false),
+            (String::new(), false),
+        ];
+        for (value, valid) in table {
+            assert_eq!(ApiKey::from_authorization(&value).is_ok(), valid, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_printed() {
+        let key = ApiKey::parse(KEY).unwrap();
+        assert_eq!(format!("{key:?}"), "ApiKey(sk_live_…)");
+        assert!(format!("{:?}", key.hash()).len() < 25);
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_is_refused_without_panic(text in "\\PC{0,60}") {
+            prop_assert!(ApiKey::parse(&text).is_err());
+            prop_assert!(ApiKey::from_authorization(&text).is_err());
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The ledger: every change of a balance that is not a request, append-only.
+
+use serde::Serialize;
+
+use crate::account::AccountId;
+use crate::clock::Timestamp;
+use crate::credits::Credits;
+
+/// Why credits came or went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LedgerKind {
+    /// The free credits of a new account.
+    SignupBonus,
+    /// The plan bought when the account was made.
+    PurchasePaySignup,
+    /// A plan bought later.
+    PurchaseTopup,
+    /// An operator's grant or correction.
+    Adjustment,
+}
+
+impl LedgerKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::SignupBonus, Self::PurchasePaySignup, Self::PurchaseTopup, Self::Adjustment];
+
+    /// The kind's name on the wire and in stores.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SignupBonus => "signup_bonus",
+            Self::PurchasePaySignup => "purchase_pay_signup",
+            Self::PurchaseTopup => "purchase_topup",
+            Self::Adjustment => "adjustment",
+        }
+    }
+
+    /// The kind of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// Whether the entry counts as purchased; everything else counts as granted.
+    #[must_use]
+    pub const fn is_purchase(self) -> bool {
+        matches!(self, Self::PurchasePaySignup | Self::PurchaseTopup)
+    }
+}
+
+/// An entry to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewLedgerEntry {
+    /// Why.
+    pub kind: LedgerKind,
+    /// How much, signed.
+    pub amount: Credits,
+    /// A sentence for the account's owner and the operator's records.
+    pub description: String,
+}
+
+/// An entry as written; never changed afterwards.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LedgerEntry {
+    /// Its number in this store, rising with time.
+    pub id: i64,
+    /// Whose balance it changed.
+    pub account: AccountId,
+    /// Why.
+    pub kind: LedgerKind,
+    /// How much, signed.
+    pub amount: Credits,
+    /// A sentence for the account's owner and the operator's records.
+    pub description: String,
+    /// When.
+    pub created_at: Timestamp,
+}

@@ -1,0 +1,53 @@
+//! API keys, exact prepaid credits and charging for metered routes.
+//!
+//! This crate is the domain and nothing else: it has no network and no disk, and time and randomness come in through
+//! [`Clock`] and [`Randomness`]. Rules are pure functions over plain values; a [`Store`] keeps the values, and each
+//! of its methods is one atomic fact. Add a backend (`metering-sqlite`, or [`MemoryStore`] for tests), start a
+//! [`Meter`], and charge.
+#![deny(missing_docs)]
+
+mod account;
+mod address;
+mod catalogue;
+mod chain;
+mod charge;
+mod clock;
+mod credits;
+mod decimal;
+mod key;
+mod ledger;
+mod path;
+mod plan;
+mod price;
+mod random;
+mod route;
+mod store;
+mod tally;
+mod trie;
+mod usage;
+
+pub use account::{
+    Account, AccountId, AccountIdError, AgentName, AgentNameError, Email, EmailError, RateLimits, Totals,
+};
+pub use address::{Address, AddressError};
+pub use catalogue::{Catalogue, CatalogueError, Resolved, RouteRefusal};
+pub use chain::Chain;
+pub use charge::{
+    Charge, Decision, LimitWindow, MeterState, RateStatus, Receipt, Refund, Refusal, RequestId, RequestIdError, Window,
+};
+pub use clock::{Clock, Day, SystemClock, Timestamp};
+pub use credits::{ATOMS_PER_CREDIT, Credits};
+pub use decimal::DecimalError;
+pub use key::{ApiKey, KeyHash, MalformedKey};
+pub use ledger::{LedgerEntry, LedgerKind, NewLedgerEntry};
+pub use path::{RequestPath, TargetError};
+pub use plan::{PaymentKind, Plan, PlanError, PlanKey, TokenAmount};
+pub use price::{LookbackTiers, Multiplier, Pricing, Weight};
+pub use random::{Randomness, SystemRandomness};
+pub use route::{Param, ParamPlace, ParamType, Route};
+pub use store::{Created, Cursor, Discrepancy, NewAccount, Page, Posted, Store, StoreError, Verification};
+pub use tally::{Answer, Changes, Outcome, Posting, Tally, UsageChange, UsageKind};
+pub use usage::{
+    ACTIVITY_KEPT, Activity, ActivityKind, ClientSource, DailyTotal, DayRange, DayUsage, EndpointUsage, UsageLine,
+    UsageReport,
+};

@@ -1,0 +1,64 @@
+//! Randomness: where secrets and ids come from.
+
+use std::fmt;
+
+/// The digits of base 62, in the order of their values.
+pub(crate) const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// A source of bytes that nobody can predict.
+///
+/// Keys are made of it, so outside of tests it must be a cryptographic source.
+pub trait Randomness: Send + Sync + fmt::Debug {
+    /// Fills `bytes`.
+    fn fill(&self, bytes: &mut [u8]);
+}
+
+/// The operating system's source.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemRandomness;
+
+impl Randomness for SystemRandomness {
+    /// # Panics
+    /// When the operating system has no randomness to give: a key made without it would be guessable.
+    fn fill(&self, bytes: &mut [u8]) {
+        getrandom::fill(bytes).expect("the operating system must provide randomness");
+    }
+}
+
+/// Appends `digits` base-62 digits to `text`, each equally likely.
+pub(crate) fn push_base62(randomness: &dyn Randomness, digits: usize, text: &mut String) {
+    // The largest multiple of 62 in a byte: what lies above would favour the first digits.
+    const FAIR_BELOW: u8 = 248;
+    let mut pool = zeroize::Zeroizing::new([0_u8; 64]);
+    let wanted = text.len() + digits;
+    while text.len() < wanted {
+        randomness.fill(pool.as_mut_slice());
+        let missing = wanted - text.len();
+        text.extend(
+            pool.iter()
+                .filter(|byte| **byte < FAIR_BELOW)
+                .take(missing)
+                .map(|byte| char::from(BASE62[usize::from(byte % 62)])),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_digit_is_drawn_and_two_draws_differ() {
+        let mut text = String::new();
+        push_base62(&SystemRandomness, 20_000, &mut text);
+        assert_eq!(text.len(), 20_000);
+        for digit in BASE62 {
+            let count = text.bytes().filter(|byte| byte == digit).count();
+            // 322 expected, standard deviation 18: ten of those on either side.
+            assert!((142..=502).contains(&count), "{digit}: {count}");
+        }
+        let mut other = String::new();
+        push_base62(&SystemRandomness, 20_000, &mut other);
+        assert_ne!(text, other);
+    }
+}

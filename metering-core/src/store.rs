@@ -1,0 +1,217 @@
+//! The storage contract. A backend is a type that implements [`Store`] and passes the conformance suite.
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use crate::account::{Account, AccountId, AgentName, Email, RateLimits};
+use crate::address::Address;
+use crate::clock::Timestamp;
+use crate::credits::Credits;
+use crate::key::KeyHash;
+use crate::ledger::{LedgerEntry, NewLedgerEntry};
+use crate::plan::{Plan, PlanKey};
+use crate::tally::{Outcome, Posting};
+use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
+
+/// Where accounts, keys, money and usage are kept.
+///
+/// Each method is one *atomic domain fact*: it happens as a whole and is on disk when the method returns, or it did
+/// not happen. There is no begin and commit to hold wrong. Expected answers (an email that is taken, an account that
+/// does not exist) are values; a [`StoreError`] means that the backend itself is in trouble.
+///
+/// For every account, at every moment that a reader can see:
+/// `balance = purchased + granted − used = Σ ledger − Σ daily totals`, exactly.
+///
+/// Methods may be called from any number of tasks, and by several processes where the backend allows several to open
+/// the same data; all of them together behave as if the calls ran one after the other.
+#[async_trait]
+pub trait Store: Send + Sync + fmt::Debug {
+    /// Decides and records a batch of charges and refunds in one durable transaction, in their order.
+    ///
+    /// The answers are in the order of `postings`, and each holds when it is returned, whatever happens to the
+    /// process. Keys, limits and balances are those of the moment of the commit, so that a revocation, a rotation or
+    /// a top-up counts from the moment that its own method returned, in whichever process that was. On an error
+    /// nothing of the batch happened, except after [`StoreError::Broken`], when nobody can say.
+    async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>, StoreError>;
+
+    /// Makes an account with its key and its first ledger entries.
+    ///
+    /// At most one account that is not revoked has a given email address, compared without case.
+    async fn create_account(&self, account: NewAccount) -> Result<Created, StoreError>;
+
+    /// The account of that id, revoked or not.
+    async fn account(&self, id: &AccountId) -> Result<Option<Account>, StoreError>;
+
+    /// The account that a live key belongs to.
+    async fn account_by_key(&self, key: &KeyHash) -> Result<Option<Account>, StoreError>;
+
+    /// Whether each of `keys` is live, in their order.
+    async fn live_keys(&self, keys: &[KeyHash]) -> Result<Vec<bool>, StoreError>;
+
+    /// Accounts in the order of their making, at most `limit` after `after`.
+    async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>, StoreError>;
+
+    /// Writes a ledger entry and changes the balance by its amount.
+    async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted, StoreError>;
+
+    /// Replaces an account's caps; requests already accepted in the running windows stay counted.
+    async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>, StoreError>;
+
+    /// Revokes an account and its keys, once: a second call changes nothing. Its records stay.
+    async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>, StoreError>;
+
+    /// Puts `key` in the place of an account's key, which is refused from then on. `None` when there is no such
+    /// account, or it is revoked.
+    async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError>;
+
+    /// The usage of some days, with the account, all of one moment. The cost depends on days and distinct routes,
+    /// not on how many requests were made.
+    async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>, StoreError>;
+
+    /// An account's recent activity, newest first: at least its last [`crate::ACTIVITY_KEPT`] entries if `limit`
+    /// allows.
+    async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>, StoreError>;
+
+    /// Ledger entries of all accounts in the order of their writing, at most `limit` after `after`.
+    async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>, StoreError>;
+
+    /// Daily totals of all accounts by rising day, at most `limit` after `after`.
+    async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>, StoreError>;
+
+    /// All plans, by sort order, then chain, then id.
+    async fn plans(&self) -> Result<Vec<Plan>, StoreError>;
+
+    /// Adds plans or replaces those of the same key, all or none.
+    async fn put_plans(&self, plans: Vec<Plan>) -> Result<(), StoreError>;
+
+    /// Removes a plan; `false` when there is none of that key.
+    async fn remove_plan(&self, key: &PlanKey) -> Result<bool, StoreError>;
+
+    /// Puts a plan on sale or takes it off; `false` when there is none of that key.
+    async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool, StoreError>;
+
+    /// Recomputes every account's money from ledger and usage, in one consistent read.
+    async fn verify(&self) -> Result<Verification, StoreError>;
+
+    /// Forgets what has expired at `now`, and returns how much that was.
+    async fn forget_expired(&self, now: Timestamp) -> Result<u64, StoreError>;
+
+    /// Whether the store can be written to at this moment.
+    async fn check(&self) -> Result<(), StoreError>;
+}
+
+/// An account to be made.
+#[derive(Debug, Clone)]
+pub struct NewAccount {
+    /// Its id.
+    pub id: AccountId,
+    /// What its owner calls it.
+    pub agent_name: AgentName,
+    /// Its owner's email address, if any.
+    pub email: Option<Email>,
+    /// The wallet that pays for it, if any.
+    pub payer_address: Option<Address>,
+    /// Its request caps.
+    pub limits: RateLimits,
+    /// The hash of its key.
+    pub key: KeyHash,
+    /// Its first ledger entries.
+    pub entries: Vec<NewLedgerEntry>,
+    /// When it is made.
+    pub created_at: Timestamp,
+}
+
+/// The answer to [`Store::create_account`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Created {
+    /// It was made.
+    Account(Account),
+    /// Another account that is not revoked has the email address; nothing was made.
+    EmailTaken,
+    /// The first entries add up to more than a balance can hold; nothing was made.
+    OutOfRange,
+}
+
+/// The answer to [`Store::post_entry`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Posted {
+    /// It was written; the account after it.
+    Account(Account),
+    /// There is no such account, or it is revoked; nothing was written.
+    NoSuchAccount,
+    /// The balance or a total could not hold the amount; nothing was written.
+    OutOfRange,
+}
+
+/// A place in a list, for its next page. Opaque: its form is the backend's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cursor(String);
+
+impl Cursor {
+    /// A cursor of a backend's making.
+    #[must_use]
+    pub fn new(place: impl Into<String>) -> Self {
+        Self(place.into())
+    }
+
+    /// What the backend put in.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A part of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T> {
+    /// The items.
+    pub items: Vec<T>,
+    /// Where the next page starts; `None` at the end.
+    pub next: Option<Cursor>,
+}
+
+/// What [`Store::verify`] found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verification {
+    /// How many accounts were recomputed.
+    pub accounts: u64,
+    /// Every amount that is not what ledger and usage add up to.
+    pub discrepancies: Vec<Discrepancy>,
+}
+
+/// An amount that does not add up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Discrepancy {
+    /// Whose.
+    pub account: AccountId,
+    /// Which: `balance`, `purchased`, `granted` or `used`.
+    pub amount: &'static str,
+    /// What the account says.
+    pub recorded: Credits,
+    /// What ledger and usage add up to.
+    pub computed: Credits,
+}
+
+/// What can go wrong with a backend.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// It cannot do it now, and did nothing; trying again later may work.
+    #[error("the store is unavailable: {0}")]
+    Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Writing to disk failed so that nobody can say what is on it. The process must stop and open the store anew;
+    /// retrying an fsync that failed can report success for data that is lost.
+    #[error("the store failed while writing to disk and must be opened anew: {0}")]
+    Broken(String),
+    /// What was read makes no sense.
+    #[error("the store holds data that makes no sense: {0}")]
+    Corrupt(String),
+    /// The data was written by a newer version of this software.
+    #[error("the data has schema version {found}, this program knows versions up to {supported}; use a newer program")]
+    NewerVersion {
+        /// The data's version.
+        found: i64,
+        /// The newest that is known.
+        supported: i64,
+    },
+}

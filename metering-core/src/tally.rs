@@ -1,0 +1,231 @@
+//! The pure half of a commit: applies a batch of postings to loaded accounts and gathers what must be written.
+//!
+//! Every backend commits through a [`Tally`], so that all decide alike and each writes once per *distinct* row,
+//! however many postings a batch holds for it. A backend resolves keys to its own row keys `K` and lines to its own
+//! line keys `L`, loads what is touched for the first time, and writes the [`Changes`] in one transaction.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+use std::sync::Arc;
+
+use crate::account::AccountId;
+use crate::charge::{self, Charge, Decision, MeterState, Receipt, Refund, RequestId};
+use crate::clock::{Day, Timestamp};
+use crate::credits::Credits;
+
+/// One item of a batch.
+#[derive(Debug)]
+pub enum Posting {
+    /// Charge a request.
+    Charge(Charge),
+    /// Pay a charge back.
+    Refund(Refund),
+}
+
+/// The answer to one posting.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The answer to a charge.
+    Decided(Decision),
+    /// The balance after a refund; `None` when its account does not exist or could not hold the amount.
+    Refunded(Option<Credits>),
+}
+
+/// The remembered answer to a charge with a request id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer {
+    /// What was charged.
+    pub charged: Credits,
+    /// The balance after it.
+    pub balance: Credits,
+}
+
+/// A batch being applied.
+#[derive(Debug)]
+pub struct Tally<K, L> {
+    now: Timestamp,
+    accounts: HashMap<K, Touched>,
+    usage: HashMap<(K, Day, L, UsageKind), UsageDelta>,
+    answers: BTreeMap<(K, RequestId), Answer>,
+}
+
+#[derive(Debug)]
+struct Touched {
+    id: AccountId,
+    state: MeterState,
+    changed: bool,
+}
+
+#[derive(Debug)]
+struct UsageDelta {
+    calls: u64,
+    amount: Credits,
+    request_path: Option<Arc<str>>,
+}
+
+/// Whether usage was made or paid back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum UsageKind {
+    /// Accepted requests.
+    Charged,
+    /// Requests paid back.
+    Refunded,
+}
+
+/// All that a batch changes, ordered by row key so that any two commits lock rows in the same order.
+#[derive(Debug)]
+pub struct Changes<K, L> {
+    /// New states of the accounts that changed.
+    pub accounts: Vec<(K, MeterState)>,
+    /// Changes of daily totals; each is an entry of recent activity, too.
+    pub usage: Vec<UsageChange<K, L>>,
+    /// Answers to remember until [`RequestId::REMEMBERED`] has passed.
+    pub answers: Vec<(K, RequestId, Answer)>,
+}
+
+/// A change of one daily total.
+#[derive(Debug, PartialEq, Eq)]
+pub struct UsageChange<K, L> {
+    /// Whose.
+    pub account: K,
+    /// The UTC day.
+    pub day: Day,
+    /// Route, method and source.
+    pub line: L,
+    /// Whether usage was made or paid back.
+    pub kind: UsageKind,
+    /// How many requests, zero or more.
+    pub calls: u64,
+    /// Their price, zero or more.
+    pub amount: Credits,
+    /// The path of the requests, when it was the same for all.
+    pub request_path: Option<Arc<str>>,
+}
+
+impl<K, L> UsageChange<K, L> {
+    /// By how much the day's count of calls rises: refunded calls stay counted.
+    #[must_use]
+    pub const fn added_calls(&self) -> u64 {
+        match self.kind {
+            UsageKind::Charged => self.calls,
+            UsageKind::Refunded => 0,
+        }
+    }
+
+    /// By how much the day's credits rise: negative for refunds.
+    #[must_use]
+    pub const fn added_credits(&self) -> Credits {
+        match self.kind {
+            UsageKind::Charged => self.amount,
+            // Amounts are not negative, so negation cannot overflow.
+            UsageKind::Refunded => Credits::from_atoms(-self.amount.atoms()),
+        }
+    }
+}
+
+impl<K, L> Tally<K, L>
+where
+    K: Copy + Ord + Hash,
+    L: Clone + Ord + Hash,
+{
+    /// An empty batch, decided at `now`.
+    #[must_use]
+    pub fn new(now: Timestamp) -> Self {
+        Self { now, accounts: HashMap::new(), usage: HashMap::new(), answers: BTreeMap::new() }
+    }
+
+    /// Whether the account was loaded already.
+    #[must_use]
+    pub fn is_loaded(&self, account: K) -> bool {
+        self.accounts.contains_key(&account)
+    }
+
+    /// Takes in the stored state of an account, once per batch.
+    pub fn load(&mut self, account: K, id: AccountId, state: MeterState) {
+        self.accounts.entry(account).or_insert(Touched { id, state, changed: false });
+    }
+
+    /// Decides one charge of a loaded account whose key is live. `remembered` is the stored answer to its request id.
+    ///
+    /// # Panics
+    /// When the account was not loaded.
+    pub fn charge(&mut self, account: K, line: L, charge: Charge, remembered: Option<Answer>) -> Decision {
+        let touched = self.accounts.get_mut(&account).expect("accounts are loaded before they are charged");
+        let request = charge.request_id.map(|id| (account, id));
+        let earlier = remembered.or_else(|| request.as_ref().and_then(|request| self.answers.get(request).copied()));
+        let mut receipt = Receipt {
+            account: touched.id.clone(),
+            charged: charge.price,
+            balance: Credits::ZERO,
+            line: charge.line,
+            day: self.now.day(),
+            request_path: charge.request_path,
+            rate: touched.state.rate_status(self.now),
+            repeated: earlier.is_some(),
+        };
+        if let Some(Answer { charged, balance }) = earlier {
+            (receipt.charged, receipt.balance) = (charged, balance);
+            return Decision::Accepted(receipt);
+        }
+        match charge::apply(&mut touched.state, charge.price, self.now) {
+            Ok(rate) => receipt.rate = rate,
+            Err(refusal) => return Decision::Refused(refusal),
+        }
+        touched.changed = true;
+        receipt.balance = touched.state.totals.balance;
+        if let Some(request) = request {
+            self.answers.insert(request, Answer { charged: receipt.charged, balance: receipt.balance });
+        }
+        self.book((account, receipt.day, line, UsageKind::Charged), receipt.charged, &receipt.request_path);
+        Decision::Accepted(receipt)
+    }
+
+    /// Pays one charge of a loaded account back, and returns the balance after it.
+    ///
+    /// # Panics
+    /// When the account was not loaded.
+    pub fn refund(&mut self, account: K, line: L, refund: &Refund) -> Option<Credits> {
+        let touched = self.accounts.get_mut(&account).expect("accounts are loaded before they are paid back");
+        if !charge::apply_refund(&mut touched.state, refund.amount) {
+            return None;
+        }
+        touched.changed = true;
+        let balance = touched.state.totals.balance;
+        self.book((account, refund.day, line, UsageKind::Refunded), refund.amount, &refund.request_path);
+        Some(balance)
+    }
+
+    fn book(&mut self, row: (K, Day, L, UsageKind), amount: Credits, request_path: &Arc<str>) {
+        let delta = self.usage.entry(row).or_insert_with(|| UsageDelta {
+            calls: 0,
+            amount: Credits::ZERO,
+            request_path: Some(Arc::clone(request_path)),
+        });
+        delta.calls += 1;
+        delta.amount = delta.amount.checked_add(amount).expect("an account's total holds the sum, so a part does");
+        if delta.request_path.as_ref().is_some_and(|path| path != request_path) {
+            delta.request_path = None;
+        }
+    }
+
+    /// What the batch changes.
+    #[must_use]
+    pub fn finish(self) -> Changes<K, L> {
+        let changed = self.accounts.into_iter().filter(|(_, touched)| touched.changed);
+        let mut accounts: Vec<_> = changed.map(|(account, touched)| (account, touched.state)).collect();
+        accounts.sort_unstable_by_key(|(account, _)| *account);
+        let change = |((account, day, line, kind), delta): (_, UsageDelta)| UsageChange {
+            account,
+            day,
+            line,
+            kind,
+            calls: delta.calls,
+            amount: delta.amount,
+            request_path: delta.request_path,
+        };
+        let mut usage: Vec<UsageChange<K, L>> = self.usage.into_iter().map(change).collect();
+        usage.sort_unstable_by(|a, b| (a.day, a.account, &a.line, a.kind).cmp(&(b.day, b.account, &b.line, b.kind)));
+        let answers = self.answers.into_iter().map(|((account, id), answer)| (account, id, answer)).collect();
+        Changes { accounts, usage, answers }
+    }
+}

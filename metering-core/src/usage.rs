@@ -1,0 +1,216 @@
+//! Usage: what an account spent its credits on, by day and by route, and its recent activity.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::account::{Account, AccountId};
+use crate::clock::{Day, Timestamp};
+use crate::credits::Credits;
+use crate::ledger::LedgerKind;
+
+/// Which kind of client made a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClientSource {
+    /// The command-line client.
+    Cli,
+    /// The MCP server.
+    Mcp,
+    /// Any other client, the default.
+    #[default]
+    Direct,
+    /// A client that names itself in a way this service does not know.
+    Unknown,
+}
+
+impl ClientSource {
+    /// Every source.
+    pub const ALL: [Self; 4] = [Self::Cli, Self::Mcp, Self::Direct, Self::Unknown];
+
+    /// The source's name on the wire and in stores.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cli => "cli",
+            Self::Mcp => "mcp",
+            Self::Direct => "direct",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// The source of that name; [`ClientSource::Unknown`] for any other.
+    #[must_use]
+    pub fn from_name(name: &str) -> Self {
+        let known = Self::ALL.into_iter().find(|source| source.as_str() == name);
+        known.unwrap_or(Self::Unknown)
+    }
+}
+
+/// What daily totals are kept by, beside account and day: route, method and source.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UsageLine {
+    /// The route's template, for example `/mpp/ethPrice/{block_number}`.
+    pub route_template: Arc<str>,
+    /// The HTTP method, upper-case.
+    pub http_method: Arc<str>,
+    /// Which kind of client asked.
+    pub source: ClientSource,
+}
+
+/// One day's calls and credits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DayUsage {
+    /// The UTC day.
+    pub day: Day,
+    /// Accepted requests, refunded ones included.
+    pub usage_events: u64,
+    /// What they cost, less refunds.
+    pub credits_used: Credits,
+}
+
+/// One route's calls and credits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndpointUsage {
+    /// The route's template.
+    pub route_template: Arc<str>,
+    /// The HTTP method.
+    pub http_method: Arc<str>,
+    /// Accepted requests, refunded ones included.
+    pub call_count: u64,
+    /// What they cost, less refunds.
+    pub credits_used: Credits,
+}
+
+/// The usage of some days, read at one moment: its parts add up exactly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsageReport {
+    /// The account at that moment.
+    pub account: Account,
+    /// Days with usage, newest first.
+    pub by_day: Vec<DayUsage>,
+    /// Routes by credits, most first.
+    pub by_endpoint: Vec<EndpointUsage>,
+    /// What was bought and granted in those days.
+    pub credits_added: Credits,
+}
+
+/// A stretch of UTC days, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DayRange {
+    /// The first day.
+    pub first: Day,
+    /// The last day.
+    pub last: Day,
+}
+
+impl DayRange {
+    /// The `days` days that end with the one of `now`; at least one.
+    #[must_use]
+    pub fn last_days(now: Timestamp, days: u32) -> Self {
+        let last = now.day();
+        Self { first: last.minus_days(days.saturating_sub(1)), last }
+    }
+
+    /// Whether `day` is one of them.
+    #[must_use]
+    pub fn contains(&self, day: Day) -> bool {
+        (self.first..=self.last).contains(&day)
+    }
+}
+
+/// One daily total as kept: the finest grain of usage that lasts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DailyTotal {
+    /// Whose.
+    pub account: AccountId,
+    /// The UTC day.
+    pub day: Day,
+    /// Route, method and source.
+    pub line: UsageLine,
+    /// Accepted requests, refunded ones included.
+    pub calls: u64,
+    /// What they cost, less refunds.
+    pub credits_used: Credits,
+}
+
+/// What an entry of recent activity is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ActivityKind {
+    /// Accepted requests.
+    Usage,
+    /// Requests that could not be delivered, paid back.
+    UsageRefund,
+    /// A ledger entry.
+    Ledger(LedgerKind),
+}
+
+impl ActivityKind {
+    /// The kind's name on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::UsageRefund => "usage_refund",
+            Self::Ledger(kind) => kind.as_str(),
+        }
+    }
+}
+
+impl fmt::Display for ActivityKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An entry of an account's recent activity.
+///
+/// Requests of the same line in the same commit may share one entry. Stores keep at least the last
+/// [`ACTIVITY_KEPT`] entries of an account, and may forget older usage entries; ledger entries stay for ever.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Activity {
+    /// Unique within the account, and stable.
+    pub id: String,
+    /// What it is about.
+    pub kind: ActivityKind,
+    /// The change of the balance: negative for usage.
+    pub amount: Credits,
+    /// A sentence, for ledger entries.
+    pub description: Option<String>,
+    /// Route, method and source, for usage and refunds.
+    pub line: Option<UsageLine>,
+    /// The path that was asked for, when all calls of the entry asked for the same.
+    pub request_path: Option<Arc<str>>,
+    /// How many requests share the entry; 0 for ledger entries.
+    pub calls: u64,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+/// How many entries of recent activity a store keeps of each account, at least.
+pub const ACTIVITY_KEPT: u32 = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_today_and_the_days_before_it() {
+        let now = Day::from_unix_days(100).start();
+        let week = DayRange::last_days(now, 7);
+        assert_eq!(week.first, Day::from_unix_days(94));
+        assert!(week.contains(Day::from_unix_days(94)) && week.contains(now.day()));
+        assert!(!week.contains(Day::from_unix_days(93)) && !week.contains(Day::from_unix_days(101)));
+        assert_eq!(DayRange::last_days(now, 0), DayRange::last_days(now, 1));
+    }
+
+    #[test]
+    fn sources_are_read_by_name_and_anything_else_is_unknown() {
+        for source in ClientSource::ALL {
+            assert_eq!(ClientSource::from_name(source.as_str()), source);
+        }
+        assert_eq!(ClientSource::from_name("CLI"), ClientSource::Unknown);
+        assert_eq!(ClientSource::from_name(""), ClientSource::Unknown);
+    }
+}
