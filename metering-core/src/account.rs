@@ -171,6 +171,7 @@ impl fmt::Display for Email {
 
 /// How many requests an account may have accepted per calendar minute and per UTC day; 0 means no cap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RateLimits {
     /// Accepted requests per calendar minute (UTC); 0 means no cap.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use crate::credits::Credits;
-use crate::path::{RequestPath, TargetError, decode, push_encoded, query_pairs};
+use crate::path::{RequestPath, TargetError};
 use crate::price::{LookbackTiers, Multiplier, Pricing, Weight};
 use crate::route::{Param, ParamPlace, ParamType, Route};
 use crate::trie::{Found, Trie};
@@ -138,96 +138,21 @@ impl Catalogue {
         path: &RequestPath<'_>,
         query: Option<&str>,
     ) -> Result<Resolved<'_>, RouteRefusal> {
-        let route = match self.trie.find(path.segments(), method) {
-            Found::Route(index) => &self.routes[index],
-            Found::OtherMethods(methods) => return Err(RouteRefusal::MethodNotAllowed(methods)),
-            Found::Nothing => return Err(RouteRefusal::UnknownRoute),
-        };
-        let mut values = Values { route, lookback_seconds: 0, problems: BTreeMap::new() };
-        values.read_path(path);
-        let query = values.read_query(query.unwrap_or_default());
-        if !values.problems.is_empty() {
-            return Err(RouteRefusal::InvalidParameters(values.problems));
-        }
-        Ok(Resolved { route, price: route.price(values.lookback_seconds), query })
-    }
-}
-
-/// A request's parameters while they are read.
-struct Values<'c> {
-    route: &'c Route,
-    lookback_seconds: u64,
-    problems: BTreeMap<String, String>,
-}
-
-impl Values<'_> {
-    fn read_path(&mut self, path: &RequestPath<'_>) {
-        let template = self.route.template[1..].split('/');
-        for (piece, segment) in template.zip(path.segments()) {
-            let Some(name) = param_name(piece) else { continue };
-            let param = self.route.param(ParamPlace::Path, name);
-            match (param, decode(segment, false)) {
-                (Some(param), Ok(value)) => self.read(param, &value),
-                (_, Err(error)) => self.refuse(name, &error.to_string()),
-                (None, _) => unreachable!("the catalogue was checked to declare every path parameter"),
-            }
-        }
+        let route = self.find(method, path)?;
+        let (price, query) = route.read(path, query)?;
+        Ok(Resolved { route, price, query })
     }
 
-    /// Checks a query and returns its normal form: declared parameters, each once, percent-encoded alike.
-    fn read_query(&mut self, query: &str) -> Option<String> {
-        let route = self.route;
-        let pairs = match query_pairs(query) {
-            Ok(pairs) => pairs,
-            Err(error) => {
-                self.refuse("query", &error.to_string());
-                return None;
-            }
-        };
-        for (index, (name, value)) in pairs.iter().enumerate() {
-            match route.param(ParamPlace::Query, name) {
-                None => self.refuse(name, "this route has no such parameter"),
-                Some(_) if pairs[..index].iter().any(|(earlier, _)| earlier == name) => {
-                    self.refuse(name, "must be given once");
-                }
-                Some(param) => self.read(param, value),
-            }
+    /// Finds a request's route, by path and method alone.
+    ///
+    /// # Errors
+    /// [`RouteRefusal::UnknownRoute`] or [`RouteRefusal::MethodNotAllowed`].
+    pub fn find(&self, method: &str, path: &RequestPath<'_>) -> Result<&Route, RouteRefusal> {
+        match self.trie.find(path.segments(), method) {
+            Found::Route(index) => Ok(&self.routes[index]),
+            Found::OtherMethods(methods) => Err(RouteRefusal::MethodNotAllowed(methods)),
+            Found::Nothing => Err(RouteRefusal::UnknownRoute),
         }
-        for param in route.params.iter().filter(|param| param.place == ParamPlace::Query && param.required) {
-            if !pairs.iter().any(|(name, _)| *name == param.name) {
-                self.refuse(&param.name, "is required");
-            }
-        }
-        let mut normal = String::new();
-        for (name, value) in &pairs {
-            if !normal.is_empty() {
-                normal.push('&');
-            }
-            push_encoded(name, &mut normal);
-            normal.push('=');
-            push_encoded(value, &mut normal);
-        }
-        (!normal.is_empty()).then_some(normal)
-    }
-
-    fn read(&mut self, param: &Param, value: &str) {
-        if let Some(problem) = param.kind.problem_with(value) {
-            return self.refuse(&param.name, problem);
-        }
-        if let Pricing::PerLookback { param: lookback, .. } = &self.route.pricing
-            && *lookback == param.name
-        {
-            match value.parse() {
-                Ok(seconds) => self.lookback_seconds = seconds,
-                Err(_) => self.refuse(&param.name, "must be a number of seconds, zero or more"),
-            }
-        }
-    }
-
-    fn refuse(&mut self, name: &str, problem: &str) {
-        // Names come from the request: what is echoed is kept short.
-        const MAX_CHARS: usize = 64;
-        self.problems.entry(name.chars().take(MAX_CHARS).collect()).or_insert_with(|| problem.to_owned());
     }
 }
 

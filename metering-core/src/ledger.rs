@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::account::AccountId;
+use crate::account::{AccountId, Totals};
 use crate::clock::Timestamp;
 use crate::credits::Credits;
 
@@ -57,6 +57,21 @@ pub struct NewLedgerEntry {
     pub amount: Credits,
     /// A sentence for the account's owner and the operator's records.
     pub description: String,
+}
+
+impl NewLedgerEntry {
+    /// What an account has after this entry; `None` when an amount could not be held.
+    #[must_use]
+    pub fn applied_to(&self, totals: Totals) -> Option<Totals> {
+        let balance = totals.balance.checked_add(self.amount)?;
+        if self.kind.is_purchase() {
+            let purchased = totals.purchased.checked_add(self.amount)?;
+            Some(Totals { balance, purchased, ..totals })
+        } else {
+            let granted = totals.granted.checked_add(self.amount)?;
+            Some(Totals { balance, granted, ..totals })
+        }
+    }
 }
 
 /// An entry as written; never changed afterwards.

@@ -12,19 +12,27 @@ mod catalogue;
 mod chain;
 mod charge;
 mod clock;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod credits;
 mod decimal;
+mod error;
 mod key;
 mod ledger;
+mod memory;
+mod meter;
 mod path;
 mod plan;
 mod price;
 mod random;
+mod request;
 mod route;
+mod service;
 mod store;
 mod tally;
 mod trie;
 mod usage;
+pub mod wire;
 
 pub use account::{
     Account, AccountId, AccountIdError, AgentName, AgentNameError, Email, EmailError, RateLimits, Totals,
@@ -38,13 +46,17 @@ pub use charge::{
 pub use clock::{Clock, Day, SystemClock, Timestamp};
 pub use credits::{ATOMS_PER_CREDIT, Credits};
 pub use decimal::DecimalError;
+pub use error::{Error, Shortage};
 pub use key::{ApiKey, KeyHash, MalformedKey};
 pub use ledger::{LedgerEntry, LedgerKind, NewLedgerEntry};
+pub use memory::MemoryStore;
+pub use meter::{Meter, MeterConfig, MeterEnd, MeterError, MeterStats};
 pub use path::{RequestPath, TargetError};
 pub use plan::{PaymentKind, Plan, PlanError, PlanKey, TokenAmount};
 pub use price::{LookbackTiers, Multiplier, Pricing, Weight};
 pub use random::{Randomness, SystemRandomness};
 pub use route::{Param, ParamPlace, ParamType, Route};
+pub use service::{Admission, Passage, RequestHead, Service, ServiceConfig};
 pub use store::{Created, Cursor, Discrepancy, NewAccount, Page, Posted, Store, StoreError, Verification};
 pub use tally::{Answer, Changes, Outcome, Posting, Tally, UsageChange, UsageKind};
 pub use usage::{

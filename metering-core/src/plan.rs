@@ -11,6 +11,7 @@ use crate::decimal::{self, DecimalError};
 
 /// How a plan is paid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PaymentKind {
     /// With an ERC-20 token.

@@ -34,12 +34,8 @@ impl Weight {
     /// # Errors
     /// When the product is not a whole number of atoms.
     pub fn price(self, multiplier: Multiplier) -> Result<Credits, DecimalError> {
-        // A millionth of a base call is one atom. The bounds keep the product below 4.1e18, within i64.
-        let product = self.millionths * multiplier.millionths;
-        if product % MILLIONTHS_PER_ONE != 0 {
-            return Err(DecimalError::TooFine);
-        }
-        Ok(Credits::from_atoms(product / MILLIONTHS_PER_ONE))
+        // A millionth of a base call is one atom.
+        multiplier.times(Credits::from_atoms(self.millionths))
     }
 }
 
@@ -48,6 +44,19 @@ impl Multiplier {
     pub const ONE: Self = Self { millionths: MILLIONTHS_PER_ONE };
     /// The largest multiplier.
     pub const MAX: Self = Self { millionths: 4_096 * MILLIONTHS_PER_ONE };
+
+    /// `price` times this, exactly.
+    ///
+    /// # Errors
+    /// When the product is not a whole number of atoms, or out of range.
+    pub fn times(self, price: Credits) -> Result<Credits, DecimalError> {
+        let product = i128::from(price.atoms()) * i128::from(self.millionths);
+        let one = i128::from(MILLIONTHS_PER_ONE);
+        if product % one != 0 {
+            return Err(DecimalError::TooFine);
+        }
+        i64::try_from(product / one).map(Credits::from_atoms).map_err(|_| DecimalError::OutOfRange)
+    }
 }
 
 fn millionths(text: &str, most: i64) -> Result<i64, DecimalError> {
@@ -149,6 +158,17 @@ pub enum Pricing {
     },
     /// Once per connection of a stream.
     PerConnection(Credits),
+}
+
+impl Pricing {
+    /// The multipliers by how far a request looks back, where the price has any.
+    #[must_use]
+    pub const fn lookback_tiers(&self) -> Option<&LookbackTiers> {
+        match self {
+            Self::PerLookback { tiers, .. } => Some(tiers),
+            Self::PerRequest(_) | Self::PerConnection(_) => None,
+        }
+    }
 }
 
 #[cfg(test)]

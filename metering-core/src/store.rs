@@ -33,11 +33,17 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// process. Keys, limits and balances are those of the moment of the commit, so that a revocation, a rotation or
     /// a top-up counts from the moment that its own method returned, in whichever process that was. On an error
     /// nothing of the batch happened, except after [`StoreError::Broken`], when nobody can say.
+    ///
+    /// An accepted charge with a request id is remembered for [`RequestId::REMEMBERED`](crate::RequestId::REMEMBERED),
+    /// in its account, whichever key it came with: until then the id is answered as it was at first, and after that
+    /// it is new, whether or not it was forgotten yet. Refusals are not remembered. A refund is booked on the day of
+    /// its charge, for a revoked account too: its records stay exact.
     async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>, StoreError>;
 
     /// Makes an account with its key and its first ledger entries.
     ///
-    /// At most one account that is not revoked has a given email address, compared without case.
+    /// At most one account that is not revoked has a given email address, compared without case. An id or a key that
+    /// an account ever had is an error, and nothing is made.
     async fn create_account(&self, account: NewAccount) -> Result<Created, StoreError>;
 
     /// The account of that id, revoked or not.
@@ -52,25 +58,31 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Accounts in the order of their making, at most `limit` after `after`.
     async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>, StoreError>;
 
-    /// Writes a ledger entry and changes the balance by its amount.
+    /// Writes a ledger entry and changes the balance by its amount, as [`NewLedgerEntry::applied_to`] says.
     async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted, StoreError>;
 
-    /// Replaces an account's caps; requests already accepted in the running windows stay counted.
+    /// Replaces an account's caps, revoked or not; requests already accepted in the running windows stay counted.
+    /// `None` when there is no such account.
     async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>, StoreError>;
 
-    /// Revokes an account and its keys, once: a second call changes nothing. Its records stay.
+    /// Revokes an account and its key, once: a second call changes nothing, and is answered with the account as it is.
+    /// Its records stay. `None` when there is no such account.
     async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
     /// Puts `key` in the place of an account's key, which is refused from then on. `None` when there is no such
-    /// account, or it is revoked.
+    /// account, or it is revoked. A key that an account ever had is an error, and nothing changes.
     async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
     /// The usage of some days, with the account, all of one moment. The cost depends on days and distinct routes,
-    /// not on how many requests were made.
+    /// not on how many requests were made. An error when what was added in those days is more than
+    /// [`Credits`](crate::Credits) can hold.
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>, StoreError>;
 
-    /// An account's recent activity, newest first: at least its last [`crate::ACTIVITY_KEPT`] entries if `limit`
-    /// allows.
+    /// An account's recent activity, newest first, and nothing when there is no such account.
+    ///
+    /// At least its last [`crate::ACTIVITY_KEPT`] entries if `limit` allows; never more than twice as many of usage
+    /// and refunds. Of two usage entries of the same moment the one written later comes first, and of two ledger
+    /// entries likewise.
     async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>, StoreError>;
 
     /// Ledger entries of all accounts in the order of their writing, at most `limit` after `after`.
@@ -82,7 +94,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// All plans, by sort order, then chain, then id.
     async fn plans(&self) -> Result<Vec<Plan>, StoreError>;
 
-    /// Adds plans or replaces those of the same key, all or none.
+    /// Adds plans or replaces those of the same key, in their order, all or none.
     async fn put_plans(&self, plans: Vec<Plan>) -> Result<(), StoreError>;
 
     /// Removes a plan; `false` when there is none of that key.
@@ -94,7 +106,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Recomputes every account's money from ledger and usage, in one consistent read.
     async fn verify(&self) -> Result<Verification, StoreError>;
 
-    /// Forgets what has expired at `now`, and returns how much that was.
+    /// Forgets what has expired at `now`, and returns how much that was. No other answer changes by it.
     async fn forget_expired(&self, now: Timestamp) -> Result<u64, StoreError>;
 
     /// Whether the store can be written to at this moment.
@@ -144,7 +156,9 @@ pub enum Posted {
     OutOfRange,
 }
 
-/// A place in a list, for its next page. Opaque: its form is the backend's.
+/// A place in a list, for its next page. Opaque: its form is the backend's, and one that is not is an error.
+///
+/// Following the cursors gives every item once that was there at the start, whatever is written meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor(String);
 

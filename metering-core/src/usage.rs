@@ -90,9 +90,9 @@ pub struct UsageReport {
     pub account: Account,
     /// Days with usage, newest first.
     pub by_day: Vec<DayUsage>,
-    /// Routes by credits, most first.
+    /// Routes by credits, most first; then by calls, most first; then by template and method.
     pub by_endpoint: Vec<EndpointUsage>,
-    /// What was bought and granted in those days.
+    /// What was bought and granted in those days: the sum of the ledger's entries.
     pub credits_added: Credits,
 }
 

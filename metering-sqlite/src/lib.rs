@@ -1,1 +1,25 @@
-//! sqlite
+//! The embedded backend: one SQLite file, opened by a server, by commands beside it, or by the service that embeds it.
+//!
+//! Write-ahead log with `synchronous = FULL`, so that what was answered survives a power cut; one thread that writes
+//! and commits batches; readers that never block it. Several processes may use the file at once: each sees what the
+//! others committed from its next transaction on.
+#![deny(missing_docs)]
+
+mod accounts;
+mod activity;
+mod backup;
+mod cache;
+mod commit;
+mod connection;
+mod error;
+mod ledger;
+mod migrations;
+mod plans;
+mod readers;
+mod rows;
+mod store;
+mod usage;
+mod verify;
+mod writer;
+
+pub use store::SqliteStore;

@@ -1,0 +1,181 @@
+//! Which error type to use when.
+//!
+//! - A rule that answers yes or no returns a *value* ([`Decision`](crate::Decision), [`Created`](crate::Created)).
+//! - A backend in trouble returns [`StoreError`].
+//! - A use case of [`Service`](crate::Service) returns [`Error`], which knows its code, status and body on the wire.
+//!   Causes are logged where they become an [`Error`], once, and never reach a client.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::charge::{LimitWindow, RateStatus};
+use crate::credits::Credits;
+use crate::meter::MeterError;
+use crate::path::TargetError;
+use crate::store::StoreError;
+use crate::wire::{ErrorBody, ErrorCode, PlansDocument, rate_headers};
+
+/// Seconds after which an overloaded or unavailable service is worth another try.
+const RETRY_SOON_SECONDS: u64 = 1;
+
+/// Why a request was not served.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// No live key came with the request.
+    #[error("Send a live API key as 'Authorization: Bearer sk_live_...'.")]
+    Unauthorized,
+    /// No metered route has that path.
+    #[error("No metered route has this path; see /openapi.json for those there are.")]
+    UnknownRoute,
+    /// The route has other methods only.
+    #[error("This path answers to {} only.", .0.join(", "))]
+    MethodNotAllowed(Vec<String>),
+    /// The path could be read in more than one way.
+    #[error("The path is not acceptable: {0}.")]
+    InvalidPath(TargetError),
+    /// Parameters of a metered route do not fit: what is wrong, by name.
+    #[error("Parameters do not fit the route: {}.", list(.0))]
+    InvalidParameter(BTreeMap<String, String>),
+    /// Fields of the request do not fit: what is wrong, by name.
+    #[error("The request is not valid: {}.", list(.0))]
+    ValidationFailed(BTreeMap<String, String>),
+    /// A cap is reached.
+    #[error("The account's cap of requests per {} is reached; wait and try again.", .window.as_str())]
+    RateLimited {
+        /// Which cap.
+        window: LimitWindow,
+        /// Where the account stands.
+        rate: RateStatus,
+    },
+    /// The balance is not above zero.
+    #[error("The balance is used up; buy a plan and register the payment, then try again.")]
+    InsufficientCredits(Box<Shortage>),
+    /// The store failed.
+    #[error("The service cannot record requests at the moment; nothing was charged, try again.")]
+    StorageUnavailable,
+    /// Too many requests wait to be charged.
+    #[error("The service is overloaded; nothing was charged, try again.")]
+    Overloaded,
+    /// The service is shutting down.
+    #[error("The service is restarting; nothing was charged, try again.")]
+    ShuttingDown,
+    /// Something that should be impossible.
+    #[error("The service failed; the operator's log says why.")]
+    Internal,
+}
+
+/// What an account lacks, and where to get it.
+#[derive(Debug, Clone)]
+pub struct Shortage {
+    /// Credits left, zero or below.
+    pub balance: Credits,
+    /// The request's price.
+    pub required: Credits,
+    /// Where the account stands within its caps.
+    pub rate: RateStatus,
+    /// Where plans are listed.
+    pub plans_url: String,
+    /// Where a payment is registered.
+    pub topup_url: String,
+    /// What is for sale.
+    pub plans: Arc<PlansDocument>,
+}
+
+fn list(fields: &BTreeMap<String, String>) -> String {
+    let items: Vec<_> = fields.iter().map(|(name, problem)| format!("{name} {problem}")).collect();
+    items.join("; ")
+}
+
+impl Error {
+    /// A validation error of one field.
+    #[must_use]
+    pub fn field(name: &str, problem: impl ToString) -> Self {
+        Self::ValidationFailed(BTreeMap::from([(name.to_owned(), problem.to_string())]))
+    }
+
+    /// Its stable code, which knows the HTTP status.
+    #[must_use]
+    pub const fn code(&self) -> ErrorCode {
+        match self {
+            Self::Unauthorized => ErrorCode::Unauthorized,
+            Self::UnknownRoute => ErrorCode::UnknownRoute,
+            Self::MethodNotAllowed(_) => ErrorCode::MethodNotAllowed,
+            Self::InvalidPath(_) => ErrorCode::InvalidPath,
+            Self::InvalidParameter(_) => ErrorCode::InvalidParameter,
+            Self::ValidationFailed(_) => ErrorCode::ValidationFailed,
+            Self::RateLimited { .. } => ErrorCode::RateLimited,
+            Self::InsufficientCredits(_) => ErrorCode::InsufficientCredits,
+            Self::StorageUnavailable => ErrorCode::StorageUnavailable,
+            Self::Overloaded => ErrorCode::Overloaded,
+            Self::ShuttingDown => ErrorCode::ShuttingDown,
+            Self::Internal => ErrorCode::InternalError,
+        }
+    }
+
+    /// After how many seconds trying again may help, for `Retry-After`.
+    #[must_use]
+    pub fn retry_after_seconds(&self) -> Option<u64> {
+        match self {
+            Self::RateLimited { window, rate } => Some(rate.reset_seconds(*window)),
+            Self::StorageUnavailable | Self::Overloaded | Self::ShuttingDown => Some(RETRY_SOON_SECONDS),
+            _ => None,
+        }
+    }
+
+    /// Its body on the wire.
+    #[must_use]
+    pub fn body(&self) -> ErrorBody {
+        let mut body = ErrorBody::new(self.code(), self.to_string());
+        body.retry_after_sec = self.retry_after_seconds();
+        match self {
+            Self::InvalidParameter(fields) | Self::ValidationFailed(fields) => body.fields = Some(fields.clone()),
+            Self::RateLimited { window, rate } => {
+                body.limit_window = Some(window.as_str());
+                body.rate_limits = Some(rate.limits);
+            }
+            Self::InsufficientCredits(shortage) => {
+                body.credit_balance = Some(shortage.balance);
+                body.required = Some(shortage.required);
+                body.plans_url = Some(shortage.plans_url.clone());
+                body.topup_url = Some(shortage.topup_url.clone());
+                body.offer = Some(Arc::clone(&shortage.plans));
+            }
+            _ => {}
+        }
+        body
+    }
+
+    /// Its headers on the wire, beside `Content-Type`.
+    #[must_use]
+    pub fn headers(&self) -> Vec<(&'static str, String)> {
+        let mut headers = match self {
+            Self::Unauthorized => vec![("www-authenticate", "Bearer".to_owned())],
+            Self::MethodNotAllowed(methods) => vec![("allow", methods.join(", "))],
+            Self::RateLimited { rate, .. } => rate_headers(rate),
+            Self::InsufficientCredits(shortage) => rate_headers(&shortage.rate),
+            _ => Vec::new(),
+        };
+        if let Some(seconds) = self.retry_after_seconds() {
+            headers.push(("retry-after", seconds.to_string()));
+        }
+        headers
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        tracing::error!(%error, "the store failed");
+        Self::StorageUnavailable
+    }
+}
+
+impl From<MeterError> for Error {
+    /// The meter has logged the cause already, once for the whole batch.
+    fn from(error: MeterError) -> Self {
+        match error {
+            MeterError::Overloaded => Self::Overloaded,
+            MeterError::Closed => Self::ShuttingDown,
+            MeterError::Store(_) => Self::StorageUnavailable,
+        }
+    }
+}

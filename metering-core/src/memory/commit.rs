@@ -1,0 +1,96 @@
+//! A batch of charges and refunds: decided by a [`Tally`] on the side, then written, which cannot fail.
+
+use crate::charge::{Decision, Refusal, RequestId};
+use crate::clock::Timestamp;
+use crate::tally::{Answer, Changes, Outcome, Posting, Tally, UsageChange, UsageKind};
+use crate::usage::{ACTIVITY_KEPT, Activity, ActivityKind, UsageLine};
+
+use super::state::State;
+
+impl State {
+    pub(super) fn commit(&mut self, postings: Vec<Posting>, now: Timestamp) -> Vec<Outcome> {
+        let mut tally = Tally::new(now);
+        let outcomes = postings.into_iter().map(|posting| self.decide(&mut tally, posting, now)).collect();
+        self.write(tally.finish(), now);
+        outcomes
+    }
+
+    fn decide(&self, tally: &mut Tally<usize, UsageLine>, posting: Posting, now: Timestamp) -> Outcome {
+        match posting {
+            Posting::Charge(charge) => {
+                let Some(account) = self.live_account(&charge.key) else {
+                    return Outcome::Decided(Decision::Refused(Refusal::UnknownKey));
+                };
+                self.load(tally, account);
+                let remembered = charge.request_id.as_ref().and_then(|id| self.remembered(account, id, now));
+                let line = charge.line.clone();
+                Outcome::Decided(tally.charge(account, line, charge, remembered))
+            }
+            Posting::Refund(refund) => {
+                let Some(&account) = self.ids.get(&refund.account) else {
+                    return Outcome::Refunded(None);
+                };
+                self.load(tally, account);
+                Outcome::Refunded(tally.refund(account, refund.line.clone(), &refund))
+            }
+        }
+    }
+
+    fn load(&self, tally: &mut Tally<usize, UsageLine>, account: usize) {
+        if !tally.is_loaded(account) {
+            let record = &self.accounts[account];
+            tally.load(account, record.account.id.clone(), record.meter_state());
+        }
+    }
+
+    fn remembered(&self, account: usize, request: &RequestId, now: Timestamp) -> Option<Answer> {
+        let (answer, expires_at) = self.accounts[account].answers.get(request)?;
+        (now < *expires_at).then_some(*answer)
+    }
+
+    fn write(&mut self, changes: Changes<usize, UsageLine>, now: Timestamp) {
+        for (account, state) in changes.accounts {
+            let record = &mut self.accounts[account];
+            record.account.totals = state.totals;
+            (record.minute, record.day) = (state.minute, state.day);
+        }
+        for change in changes.usage {
+            self.write_usage(change, now);
+        }
+        let expires_at = now.saturating_add(RequestId::REMEMBERED);
+        for (account, request, answer) in changes.answers {
+            self.accounts[account].answers.insert(request, (answer, expires_at));
+        }
+    }
+
+    fn write_usage(&mut self, change: UsageChange<usize, UsageLine>, now: Timestamp) {
+        let number = self.next_number();
+        let record = &mut self.accounts[change.account];
+        let total = record.usage.entry((change.day, change.line.clone())).or_default();
+        total.calls += change.added_calls();
+        total.atoms += i128::from(change.added_credits().atoms());
+        let amount = change.added_credits().checked_neg().expect("amounts are not negative, so they have an opposite");
+        let kind = match change.kind {
+            UsageKind::Charged => ActivityKind::Usage,
+            UsageKind::Refunded => ActivityKind::UsageRefund,
+        };
+        let entry = Activity {
+            id: format!("use_{number}"),
+            kind,
+            amount,
+            description: None,
+            line: Some(change.line),
+            request_path: change.request_path,
+            calls: change.calls,
+            created_at: now,
+        };
+        record.recent.insert((now, number), entry);
+        // Down to the bound at once when it is twice exceeded: seldom, so that it costs next to nothing per entry.
+        let bound = ACTIVITY_KEPT as usize;
+        if record.recent.len() > 2 * bound {
+            while record.recent.len() > bound {
+                record.recent.pop_first();
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What a memory store holds, and the facts that change it other than charges.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::account::{Account, AccountId, Totals};
+use crate::charge::{MeterState, RequestId, Window};
+use crate::clock::{Day, Timestamp};
+use crate::key::KeyHash;
+use crate::ledger::{LedgerEntry, NewLedgerEntry};
+use crate::plan::{Plan, PlanKey};
+use crate::store::{Created, NewAccount, Posted, StoreError};
+use crate::tally::Answer;
+use crate::usage::{Activity, UsageLine};
+
+/// All of a store.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// In the order of their making. None is ever removed, so an index is an account's for ever.
+    pub(super) accounts: Vec<Record>,
+    /// The index of each account.
+    pub(super) ids: HashMap<AccountId, usize>,
+    /// The index of each key's account, of dead keys too: none may come back as another account's.
+    pub(super) keys: HashMap<KeyHash, usize>,
+    /// In the order of their writing.
+    pub(super) ledger: Vec<LedgerEntry>,
+    pub(super) plans: BTreeMap<PlanKey, Plan>,
+    /// The last number given out. Ledger entries and usage entries share one count, which tells the later of two.
+    pub(super) last_number: i64,
+}
+
+/// All of an account but its ledger entries.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) account: Account,
+    /// The key that is live unless the account is revoked.
+    pub(super) key: KeyHash,
+    pub(super) minute: Window,
+    pub(super) day: Window,
+    pub(super) usage: BTreeMap<(Day, UsageLine), DayTotal>,
+    /// Usage entries by time and number, oldest first.
+    pub(super) recent: BTreeMap<(Timestamp, i64), Activity>,
+    /// Answers to requests, and when each expires.
+    pub(super) answers: BTreeMap<RequestId, (Answer, Timestamp)>,
+}
+
+/// One daily total. Its atoms are wide, so that refunds and charges can be added in any order.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct DayTotal {
+    pub(super) calls: u64,
+    pub(super) atoms: i128,
+}
+
+impl Record {
+    fn new(new: NewAccount, totals: Totals) -> Self {
+        let NewAccount { id, agent_name, email, payer_address, limits, key, entries: _, created_at } = new;
+        let account = Account { id, agent_name, email, payer_address, limits, totals, created_at, revoked_at: None };
+        Self {
+            account,
+            key,
+            minute: Window::default(),
+            day: Window::default(),
+            usage: BTreeMap::new(),
+            recent: BTreeMap::new(),
+            answers: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn meter_state(&self) -> MeterState {
+        let Account { totals, limits, .. } = self.account;
+        MeterState { totals, limits, minute: self.minute, day: self.day }
+    }
+
+    fn is_revoked(&self) -> bool {
+        self.account.revoked_at.is_some()
+    }
+}
+
+impl State {
+    pub(super) fn record(&self, id: &AccountId) -> Option<&Record> {
+        self.ids.get(id).map(|index| &self.accounts[*index])
+    }
+
+    pub(super) fn record_mut(&mut self, id: &AccountId) -> Option<&mut Record> {
+        self.ids.get(id).map(|index| &mut self.accounts[*index])
+    }
+
+    /// The index of the account that a live key belongs to.
+    pub(super) fn live_account(&self, key: &KeyHash) -> Option<usize> {
+        let index = *self.keys.get(key)?;
+        let record = &self.accounts[index];
+        (record.key == *key && !record.is_revoked()).then_some(index)
+    }
+
+    pub(super) fn next_number(&mut self) -> i64 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    pub(super) fn create_account(&mut self, new: NewAccount) -> Result<Created, StoreError> {
+        if self.ids.contains_key(&new.id) || self.keys.contains_key(&new.key) {
+            return Err(StoreError::Corrupt("a new account's id or key is in use".to_owned()));
+        }
+        let is_active = |record: &&Record| !record.is_revoked();
+        if new.email.is_some() && self.accounts.iter().filter(is_active).any(|record| record.account.email == new.email)
+        {
+            return Ok(Created::EmailTaken);
+        }
+        let Some(totals) = new.entries.iter().try_fold(Totals::default(), |totals, entry| entry.applied_to(totals))
+        else {
+            return Ok(Created::OutOfRange);
+        };
+        for entry in &new.entries {
+            self.write_entry(&new.id, entry.clone(), new.created_at);
+        }
+        let index = self.accounts.len();
+        self.ids.insert(new.id.clone(), index);
+        self.keys.insert(new.key, index);
+        let record = Record::new(new, totals);
+        let account = record.account.clone();
+        self.accounts.push(record);
+        Ok(Created::Account(account))
+    }
+
+    pub(super) fn post_entry(&mut self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Posted {
+        let Some(record) = self.record_mut(id).filter(|record| !record.is_revoked()) else {
+            return Posted::NoSuchAccount;
+        };
+        let Some(totals) = entry.applied_to(record.account.totals) else {
+            return Posted::OutOfRange;
+        };
+        record.account.totals = totals;
+        let account = record.account.clone();
+        self.write_entry(id, entry, now);
+        Posted::Account(account)
+    }
+
+    fn write_entry(&mut self, account: &AccountId, entry: NewLedgerEntry, created_at: Timestamp) {
+        let id = self.next_number();
+        let NewLedgerEntry { kind, amount, description } = entry;
+        self.ledger.push(LedgerEntry { id, account: account.clone(), kind, amount, description, created_at });
+    }
+
+    pub(super) fn replace_key(&mut self, id: &AccountId, key: KeyHash) -> Result<Option<Account>, StoreError> {
+        let Some(index) = self.ids.get(id).copied().filter(|index| !self.accounts[*index].is_revoked()) else {
+            return Ok(None);
+        };
+        if self.keys.contains_key(&key) {
+            return Err(StoreError::Corrupt("a new key is in use".to_owned()));
+        }
+        self.keys.insert(key, index);
+        self.accounts[index].key = key;
+        Ok(Some(self.accounts[index].account.clone()))
+    }
+
+    pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {
+        let mut forgotten = 0;
+        for record in &mut self.accounts {
+            record.answers.retain(|_, (_, expires_at)| {
+                let keep = now < *expires_at;
+                forgotten += u64::from(!keep);
+                keep
+            });
+        }
+        forgotten
+    }
+}

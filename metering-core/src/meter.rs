@@ -1,0 +1,265 @@
+//! The charge path: many callers, one durable transaction at a time.
+//!
+//! A group committer. While one commit is on its way to disk, the next batch gathers; when it lands, the batch that
+//! has gathered goes. There is no timer, so a lone request waits for nothing but its own commit, and the busier the
+//! service is, the more requests share one.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::charge::{Charge, Decision, Receipt, Refund, Refusal};
+use crate::clock::Clock;
+use crate::credits::Credits;
+use crate::store::{Store, StoreError};
+use crate::tally::{Outcome, Posting};
+
+/// How much a [`Meter`] takes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MeterConfig {
+    /// Charges waiting at most; one more is refused at once as [`MeterError::Overloaded`].
+    pub queue: NonZeroUsize,
+    /// Charges in one commit at most.
+    pub batch: NonZeroUsize,
+}
+
+impl Default for MeterConfig {
+    fn default() -> Self {
+        let size = |size| NonZeroUsize::new(size).expect("not zero");
+        Self { queue: size(65_536), batch: size(8_192) }
+    }
+}
+
+/// Charges requests, durably: what it answers is on disk.
+///
+/// Cheap to share behind an [`Arc`]. See [`Meter::drain`] for the orderly end; a meter that is merely dropped still
+/// commits what it accepted, as long as its runtime lives.
+#[derive(Debug)]
+pub struct Meter {
+    queue: mpsc::Sender<Request>,
+    stats: Arc<MeterStats>,
+    draining: watch::Sender<bool>,
+    ended: watch::Receiver<Option<MeterEnd>>,
+}
+
+/// How a meter ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MeterEnd {
+    /// It was drained, or dropped.
+    Drained,
+    /// Its store is [`StoreError::Broken`]; the process must stop.
+    StoreBroken,
+}
+
+/// Why a charge could not be decided. Nothing was charged, except that nobody can say after a broken store.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum MeterError {
+    /// Too many charges are waiting.
+    #[error("too many requests are waiting to be charged")]
+    Overloaded,
+    /// The meter was drained.
+    #[error("the service is shutting down")]
+    Closed,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] Arc<StoreError>),
+}
+
+#[derive(Debug)]
+struct Request {
+    posting: Posting,
+    reply: oneshot::Sender<Result<Outcome, MeterError>>,
+}
+
+impl Meter {
+    /// Starts a meter on the current Tokio runtime.
+    ///
+    /// # Panics
+    /// Outside of a Tokio runtime.
+    #[must_use]
+    pub fn start(store: Arc<dyn Store>, clock: Arc<dyn Clock>, config: MeterConfig) -> Self {
+        let (queue, inbox) = mpsc::channel(config.queue.get());
+        let (draining, drain) = watch::channel(false);
+        let (end, ended) = watch::channel(None);
+        let stats = Arc::<MeterStats>::default();
+        let committer = Committer { store, clock, stats: Arc::clone(&stats), most: config.batch.get() };
+        tokio::spawn(async move {
+            let how = committer.run(inbox, drain).await;
+            end.send_replace(Some(how));
+        });
+        Self { queue, stats, draining, ended }
+    }
+
+    /// Charges a request. When this returns, the decision is on disk.
+    ///
+    /// # Errors
+    /// When it could not be decided.
+    pub async fn charge(&self, charge: Charge) -> Result<Decision, MeterError> {
+        let (reply, answer) = oneshot::channel();
+        let request = Request { posting: Posting::Charge(charge), reply };
+        self.queue.try_send(request).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => {
+                self.stats.overloaded.fetch_add(1, Ordering::Relaxed);
+                MeterError::Overloaded
+            }
+            mpsc::error::TrySendError::Closed(_) => MeterError::Closed,
+        })?;
+        match answer.await.map_err(|_| MeterError::Closed)?? {
+            Outcome::Decided(decision) => Ok(decision),
+            Outcome::Refunded(_) => unreachable!("stores answer charges with decisions"),
+        }
+    }
+
+    /// Pays a charge back, because what was accepted could not be delivered. Waits rather than refuse when the queue
+    /// is full: it is the service that owes. Returns the balance after it, `None` when there was nothing to pay back.
+    ///
+    /// # Errors
+    /// When it could not be recorded.
+    pub async fn refund(&self, receipt: Receipt) -> Result<Option<Credits>, MeterError> {
+        let Some(refund) = receipt.into_refund() else { return Ok(None) };
+        self.pay_back(refund).await
+    }
+
+    async fn pay_back(&self, refund: Refund) -> Result<Option<Credits>, MeterError> {
+        let (reply, answer) = oneshot::channel();
+        let request = Request { posting: Posting::Refund(refund), reply };
+        self.queue.send(request).await.map_err(|_| MeterError::Closed)?;
+        match answer.await.map_err(|_| MeterError::Closed)?? {
+            Outcome::Refunded(balance) => Ok(balance),
+            Outcome::Decided(_) => unreachable!("stores answer refunds with balances"),
+        }
+    }
+
+    /// Takes nothing more, and returns when all that was accepted is on disk.
+    pub async fn drain(&self) -> MeterEnd {
+        self.draining.send_replace(true);
+        self.ended().await
+    }
+
+    /// Waits until the meter has ended, by draining or because its store broke.
+    pub async fn ended(&self) -> MeterEnd {
+        let mut ended = self.ended.clone();
+        // An error means that the committing task was ended from outside, with its runtime.
+        ended.wait_for(Option::is_some).await.ok().and_then(|end| *end).unwrap_or(MeterEnd::Drained)
+    }
+
+    /// What the meter has done so far.
+    #[must_use]
+    pub fn stats(&self) -> &MeterStats {
+        &self.stats
+    }
+
+    /// Charges and refunds that wait for their commit.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.queue.max_capacity() - self.queue.capacity()
+    }
+}
+
+/// The task that commits.
+struct Committer {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    stats: Arc<MeterStats>,
+    most: usize,
+}
+
+impl Committer {
+    async fn run(self, mut inbox: mpsc::Receiver<Request>, mut drain: watch::Receiver<bool>) -> MeterEnd {
+        let mut batch = Vec::new();
+        loop {
+            let received = tokio::select! {
+                received = inbox.recv_many(&mut batch, self.most) => received,
+                // What is queued by now is still received; an error means that the meter was dropped, which the
+                // inbox notices by itself.
+                Ok(_) = drain.wait_for(|draining| *draining), if !inbox.is_closed() => {
+                    inbox.close();
+                    continue;
+                }
+            };
+            if received == 0 {
+                return MeterEnd::Drained;
+            }
+            if self.commit(&mut batch).await.is_err() {
+                return MeterEnd::StoreBroken;
+            }
+        }
+    }
+
+    /// Commits a batch and answers it. All waiters are woken by this one task, which is what makes waking them cheap.
+    async fn commit(&self, batch: &mut Vec<Request>) -> Result<(), ()> {
+        let (postings, replies): (Vec<_>, Vec<_>) =
+            batch.drain(..).map(|request| (request.posting, request.reply)).unzip();
+        let begun = Instant::now();
+        let outcomes = self.store.commit(postings, self.clock.now()).await;
+        self.stats.count_commit(replies.len(), begun.elapsed());
+        match outcomes {
+            Ok(outcomes) => {
+                assert_eq!(outcomes.len(), replies.len(), "a store answers each posting once");
+                for (outcome, reply) in outcomes.into_iter().zip(replies) {
+                    self.stats.count_outcome(&outcome);
+                    // The caller may have gone; its charge stands all the same.
+                    let _ = reply.send(Ok(outcome));
+                }
+                Ok(())
+            }
+            Err(error) => {
+                let broken = matches!(error, StoreError::Broken(_));
+                let error = Arc::new(error);
+                tracing::error!(%error, charges = replies.len(), "a batch of charges could not be committed");
+                self.stats.failed.fetch_add(1, Ordering::Relaxed);
+                for reply in replies {
+                    let _ = reply.send(Err(MeterError::Store(Arc::clone(&error))));
+                }
+                if broken { Err(()) } else { Ok(()) }
+            }
+        }
+    }
+}
+
+/// What a meter has done since its start.
+#[derive(Debug, Default)]
+pub struct MeterStats {
+    /// Charges accepted.
+    pub accepted: AtomicU64,
+    /// Charges refused because the key is not live.
+    pub unknown_key: AtomicU64,
+    /// Charges refused by a cap.
+    pub rate_limited: AtomicU64,
+    /// Charges refused for lack of credits.
+    pub insufficient: AtomicU64,
+    /// Charges refused because the queue was full.
+    pub overloaded: AtomicU64,
+    /// Refunds recorded.
+    pub refunded: AtomicU64,
+    /// Commits that succeeded or failed.
+    pub commits: AtomicU64,
+    /// Commits that failed.
+    pub failed: AtomicU64,
+    /// Charges and refunds that were handed to a commit.
+    pub postings: AtomicU64,
+    /// Microseconds spent in commits.
+    pub commit_micros: AtomicU64,
+}
+
+impl MeterStats {
+    fn count_commit(&self, postings: usize, took: std::time::Duration) {
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.postings.fetch_add(u64::try_from(postings).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.commit_micros.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    fn count_outcome(&self, outcome: &Outcome) {
+        let counter = match outcome {
+            Outcome::Decided(Decision::Accepted(_)) => &self.accepted,
+            Outcome::Decided(Decision::Refused(Refusal::UnknownKey)) => &self.unknown_key,
+            Outcome::Decided(Decision::Refused(Refusal::RateLimited { .. })) => &self.rate_limited,
+            Outcome::Decided(Decision::Refused(Refusal::InsufficientCredits { .. })) => &self.insufficient,
+            Outcome::Refunded(_) => &self.refunded,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}

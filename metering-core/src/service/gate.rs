@@ -1,0 +1,139 @@
+//! The gate: who may pass to a metered route, and at what price.
+
+use std::sync::Arc;
+
+use crate::catalogue::RouteRefusal;
+use crate::charge::{Charge, Decision, Receipt, Refusal};
+use crate::credits::Credits;
+use crate::error::{Error, Shortage};
+use crate::key::ApiKey;
+use crate::path::RequestPath;
+use crate::route::Route;
+use crate::service::Service;
+use crate::usage::ClientSource;
+
+/// The longest request path that is kept in recent activity, in bytes.
+const MAX_PATH_KEPT: usize = 256;
+
+/// A request, as far as the gate looks at it.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestHead<'r> {
+    /// The key that it came with, if it was well-formed.
+    pub key: Option<&'r ApiKey>,
+    /// Its method.
+    pub method: &'r str,
+    /// Its path as it came.
+    pub path: &'r str,
+    /// Its query as it came, without the question mark.
+    pub query: Option<&'r str>,
+    /// Which kind of client sent it.
+    pub source: ClientSource,
+}
+
+/// A request that was let through.
+#[derive(Debug)]
+pub struct Admission<'c> {
+    /// The route that it goes to.
+    pub route: &'c Route,
+    /// Path and query in normal form: what is forwarded must be this and nothing else.
+    pub target: String,
+    /// How it was let through.
+    pub passage: Passage,
+}
+
+/// How a request was let through.
+#[derive(Debug)]
+pub enum Passage {
+    /// It was charged, durably.
+    Charged(Receipt),
+    /// The route is not metered.
+    Free,
+}
+
+impl Service {
+    /// Lets a request through to its route, charged if the route is metered, or says why not.
+    ///
+    /// # Errors
+    /// See the table of metered routes in the protocol; nothing is charged then.
+    pub async fn admit(&self, request: RequestHead<'_>) -> Result<Admission<'_>, Error> {
+        let path = RequestPath::parse(request.path).map_err(Error::InvalidPath);
+        let found = path.and_then(|path| {
+            let route = self.catalogue.find(request.method, &path).map_err(Error::from)?;
+            Ok((path, route))
+        });
+        let (path, route) = match found {
+            Ok(found) => found,
+            Err(error) => return Err(self.after_authentication(request.key, error).await),
+        };
+        let priced = route.read(&path, request.query).map_err(Error::from);
+        let (price, query) = match priced {
+            Ok(priced) => priced,
+            Err(error) if route.metered => return Err(self.after_authentication(request.key, error).await),
+            Err(error) => return Err(error),
+        };
+        let target = match query {
+            Some(query) => format!("{}?{query}", path.as_str()),
+            None => path.as_str().to_owned(),
+        };
+        if !route.metered {
+            return Ok(Admission { route, target, passage: Passage::Free });
+        }
+        let key = request.key.ok_or(Error::Unauthorized)?;
+        let charge = Charge {
+            key: key.hash(),
+            price,
+            line: route.usage_line(request.source),
+            request_path: kept_path(path.as_str()),
+            request_id: None,
+        };
+        let receipt = self.charge(charge).await?;
+        Ok(Admission { route, target, passage: Passage::Charged(receipt) })
+    }
+
+    /// A caller without a live key learns that first, whatever else is wrong.
+    pub(crate) async fn after_authentication(&self, key: Option<&ApiKey>, error: Error) -> Error {
+        match self.authenticate(key).await {
+            Ok(_) => error,
+            Err(refused) => refused,
+        }
+    }
+
+    /// Charges, and turns a refusal into the error that clients see.
+    pub(crate) async fn charge(&self, charge: Charge) -> Result<Receipt, Error> {
+        match self.meter.charge(charge).await? {
+            Decision::Accepted(receipt) => Ok(receipt),
+            Decision::Refused(Refusal::UnknownKey) => Err(Error::Unauthorized),
+            Decision::Refused(Refusal::RateLimited { window, rate }) => Err(Error::RateLimited { window, rate }),
+            Decision::Refused(Refusal::InsufficientCredits { balance, required, rate }) => {
+                let plans = self.plans().await?;
+                let at = |path: &str| format!("{}{path}", self.config.public_url);
+                let (plans_url, topup_url) = (at("/credits/plans"), at("/credits/topup"));
+                let shortage = Shortage { balance, required, rate, plans_url, topup_url, plans };
+                Err(Error::InsufficientCredits(Box::new(shortage)))
+            }
+        }
+    }
+
+    /// Pays a charge back in full, because what was accepted could not be delivered. Returns the balance after it.
+    ///
+    /// # Errors
+    /// When it could not be recorded.
+    pub async fn refund(&self, receipt: Receipt) -> Result<Option<Credits>, Error> {
+        Ok(self.meter.refund(receipt).await?)
+    }
+}
+
+/// The start of a path, as recent activity keeps it.
+pub(crate) fn kept_path(path: &str) -> Arc<str> {
+    path[..path.floor_char_boundary(MAX_PATH_KEPT)].into()
+}
+
+impl From<RouteRefusal> for Error {
+    fn from(refusal: RouteRefusal) -> Self {
+        match refusal {
+            RouteRefusal::UnknownRoute => Self::UnknownRoute,
+            RouteRefusal::MethodNotAllowed(methods) => Self::MethodNotAllowed(methods),
+            RouteRefusal::InvalidParameters(fields) => Self::InvalidParameter(fields),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What account holders ask about themselves.
+
+use crate::error::Error;
+use crate::key::ApiKey;
+use crate::service::Service;
+use crate::usage::{DayRange, UsageReport};
+use crate::wire::{ActivityDocument, BalanceDocument, ByEndpointDocument, UsageSummary};
+
+/// The longest window of a report, in days.
+const MAX_WINDOW_DAYS: u32 = 90;
+/// The most entries of a list.
+const MAX_ENTRIES: u32 = 1_000;
+
+impl Service {
+    /// The account and its money.
+    ///
+    /// # Errors
+    /// [`Error::Unauthorized`] without a live key, or when the store fails.
+    pub async fn balance(&self, key: Option<&ApiKey>) -> Result<BalanceDocument, Error> {
+        self.authenticate(key).await.map(|account| BalanceDocument::from(&account))
+    }
+
+    /// Usage by day and by route over the last `days` UTC days, 1 to 90.
+    ///
+    /// # Errors
+    /// [`Error::Unauthorized`] without a live key, [`Error::ValidationFailed`], or when the store fails.
+    pub async fn usage_summary(&self, key: Option<&ApiKey>, days: u32) -> Result<UsageSummary, Error> {
+        let report = self.report(key, days).await?;
+        UsageSummary::new(report, days).ok_or(Error::Internal)
+    }
+
+    /// Usage by route over the last `days` UTC days, 1 to 90: the `limit` routes that cost most, 1 to 1000.
+    ///
+    /// # Errors
+    /// As [`Service::usage_summary`].
+    pub async fn usage_by_endpoint(
+        &self,
+        key: Option<&ApiKey>,
+        days: u32,
+        limit: u32,
+    ) -> Result<ByEndpointDocument, Error> {
+        let limit = within("limit", limit, MAX_ENTRIES);
+        let report = self.report(key, days).await?;
+        let most = usize::try_from(limit?).unwrap_or(usize::MAX);
+        Ok(ByEndpointDocument {
+            org_id: report.account.id.to_string(),
+            window_days: days,
+            by_endpoint: report.by_endpoint.iter().take(most).map(Into::into).collect(),
+        })
+    }
+
+    /// Recent activity, newest first: the last `limit` entries, 1 to 1000.
+    ///
+    /// # Errors
+    /// As [`Service::usage_summary`].
+    pub async fn activity(&self, key: Option<&ApiKey>, limit: u32) -> Result<ActivityDocument, Error> {
+        let account = self.authenticate(key).await?;
+        let activity = self.store.activity(&account.id, within("limit", limit, MAX_ENTRIES)?).await?;
+        Ok(ActivityDocument::new(&account.id, activity))
+    }
+
+    async fn report(&self, key: Option<&ApiKey>, days: u32) -> Result<UsageReport, Error> {
+        let account = self.authenticate(key).await?;
+        let window = DayRange::last_days(self.clock.now(), within("days", days, MAX_WINDOW_DAYS)?);
+        self.store.usage_report(&account.id, window).await?.ok_or(Error::Unauthorized)
+    }
+}
+
+fn within(name: &str, value: u32, most: u32) -> Result<u32, Error> {
+    if (1..=most).contains(&value) {
+        Ok(value)
+    } else {
+        Err(Error::field(name, format_args!("must be from 1 to {most}")))
+    }
+}

@@ -1,0 +1,50 @@
+//! What an account holder sees of their account.
+
+use serde::Serialize;
+
+use crate::account::{Account, RateLimits};
+use crate::credits::Credits;
+
+/// The answer to `GET /credits/balance`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct BalanceDocument {
+    /// The account's id.
+    pub org_id: String,
+    /// What its owner calls it.
+    pub agent_name: String,
+    /// Its owner's email address, if any.
+    pub email: Option<String>,
+    /// The wallet that paid for it, lower-case, if any.
+    pub payer_address: Option<String>,
+    /// Credits left; may be below zero by less than the price of one request.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credit_balance: Credits,
+    /// Credits bought, ever.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub total_credits_purchased: Credits,
+    /// Credits granted, ever: bonuses and adjustments.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub total_credits_granted: Credits,
+    /// Credits used, ever, less refunds.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub total_credits_used: Credits,
+    /// Caps on accepted requests; 0 means no cap.
+    pub rate_limits: RateLimits,
+}
+
+impl From<&Account> for BalanceDocument {
+    fn from(account: &Account) -> Self {
+        Self {
+            org_id: account.id.to_string(),
+            agent_name: account.agent_name.to_string(),
+            email: account.email.as_ref().map(ToString::to_string),
+            payer_address: account.payer_address.as_ref().map(ToString::to_string),
+            credit_balance: account.totals.balance,
+            total_credits_purchased: account.totals.purchased,
+            total_credits_granted: account.totals.granted,
+            total_credits_used: account.totals.used,
+            rate_limits: account.limits,
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What resolvers that charge over HTTP send and get.
+
+use serde::{Deserialize, Serialize};
+
+use crate::credits::Credits;
+use crate::price::{Multiplier, Weight};
+
+/// The body of `POST /internal/billing/deduct`.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct DeductRequest {
+    /// The path that the client asked for.
+    pub path: String,
+    /// The method that the client used.
+    pub method: String,
+    /// The route to book the usage on; by default the catalogue's route for the path, or else the path itself.
+    pub route_template: Option<String>,
+    /// The weight, 0 to 1000, in place of the catalogue's.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>, minimum = 0, maximum = 1000))]
+    pub credit_weight: Option<Weight>,
+    /// The multiplier, 0 to 4096, in place of the catalogue's.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>, minimum = 0, maximum = 4096))]
+    pub history_multiplier: Option<Multiplier>,
+    /// How far the request looks back, for the catalogue's multiplier.
+    pub lookback_seconds: Option<u64>,
+    /// Which kind of client asked: `cli`, `mcp`, `direct` or `unknown`.
+    pub client_source: Option<String>,
+    /// Names the request: a retry within 24 hours gets the first answer and is not charged again.
+    pub request_id: Option<String>,
+}
+
+/// The answer to `POST /internal/billing/deduct`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct DeductAnswer {
+    /// Always true: the request was charged.
+    pub ok: bool,
+    /// The balance after the charge.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credit_balance: Credits,
+    /// What was charged.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub amount_charged: Credits,
+    /// Who was charged.
+    pub org_id: String,
+}
+
+/// The answer to `POST /internal/billing/lookup`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LookupAnswer {
+    /// Whose key it is.
+    pub org_id: String,
+    /// Their email address, if any.
+    pub email: Option<String>,
+    /// Their balance.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credit_balance: Credits,
+}

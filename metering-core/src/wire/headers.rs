@@ -1,0 +1,64 @@
+//! The headers of metered answers, as names and values that any HTTP library takes.
+
+use crate::charge::{LimitWindow, RateStatus, Receipt};
+
+/// Names the client in usage records.
+pub const SOURCE_HEADER: &str = "x-bds-client-source";
+/// The balance after the charge, in credits.
+pub const BALANCE_HEADER: &str = "x-bds-credit-balance";
+/// What was charged, in credits.
+pub const CHARGED_HEADER: &str = "x-bds-credit-charged";
+
+/// The headers of an answer to an accepted request.
+#[must_use]
+pub fn metered_headers(receipt: &Receipt) -> Vec<(&'static str, String)> {
+    let mut headers = rate_headers(&receipt.rate);
+    headers.push((BALANCE_HEADER, receipt.balance.to_string()));
+    headers.push((CHARGED_HEADER, receipt.charged.to_string()));
+    headers
+}
+
+/// `RateLimit-Policy` and `RateLimit` as in the IETF draft (draft-ietf-httpapi-ratelimit-headers, structured fields):
+/// one item per window that has a cap, and neither header without any cap.
+#[must_use]
+pub fn rate_headers(rate: &RateStatus) -> Vec<(&'static str, String)> {
+    let windows = [
+        (LimitWindow::Minute, rate.limits.requests_per_minute, 60),
+        (LimitWindow::Day, rate.limits.requests_per_day, 86_400),
+    ];
+    let (mut policy, mut state) = (String::new(), String::new());
+    for (window, cap, seconds) in windows {
+        let Some(remaining) = rate.remaining(window) else { continue };
+        let (name, reset) = (window.as_str(), rate.reset_seconds(window));
+        let separator = if policy.is_empty() { "" } else { ", " };
+        policy.push_str(&format!("{separator}\"{name}\";q={cap};w={seconds}"));
+        state.push_str(&format!("{separator}\"{name}\";r={remaining};t={reset}"));
+    }
+    if policy.is_empty() { Vec::new() } else { vec![("ratelimit-policy", policy), ("ratelimit", state)] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::account::RateLimits;
+    use crate::charge::Window;
+    use crate::clock::Timestamp;
+
+    fn status(requests_per_minute: u32, requests_per_day: u32) -> RateStatus {
+        RateStatus {
+            limits: RateLimits { requests_per_minute, requests_per_day },
+            minute: Window { index: 1, count: 3 },
+            day: Window { index: 0, count: 9 },
+            at: Timestamp::from_unix_millis(90_000),
+        }
+    }
+
+    #[test]
+    fn each_cap_is_one_item_of_the_draft() {
+        let headers = rate_headers(&status(240, 1_500_000));
+        assert_eq!(headers[0], ("ratelimit-policy", "\"minute\";q=240;w=60, \"day\";q=1500000;w=86400".to_owned()));
+        assert_eq!(headers[1], ("ratelimit", "\"minute\";r=237;t=30, \"day\";r=1499991;t=86310".to_owned()));
+        assert_eq!(rate_headers(&status(0, 10))[0].1, "\"day\";q=10;w=86400");
+        assert_eq!(rate_headers(&status(0, 0)), []);
+    }
+}

@@ -1,0 +1,162 @@
+//! What is for sale.
+
+use serde::Serialize;
+
+use crate::chain::Chain;
+use crate::credits::{ATOMS_PER_CREDIT, Credits};
+use crate::plan::{PaymentKind, Plan};
+
+/// The answer to `GET /credits/plans`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PlansDocument {
+    /// Plans on sale, in the order of display.
+    pub plans: Vec<PlanDocument>,
+    /// The chains that they are paid on.
+    pub chains: Vec<ChainDocument>,
+    /// Where the terms stand.
+    pub terms_url: String,
+    /// Which version of the terms applies.
+    pub terms_version: String,
+    /// The first chain's id; null when no chain is configured.
+    pub primary_chain_id: Option<u64>,
+    /// Who is paid on the first chain (EIP-55); null when no chain is configured.
+    pub primary_recipient: Option<String>,
+    /// The first chain's public RPC URL; null when no chain is configured.
+    pub primary_rpc_url: Option<String>,
+    /// What a credit is worth in requests.
+    pub epoch_unit: EpochUnit,
+}
+
+/// A plan on sale.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PlanDocument {
+    /// The plan's name, unique on its chain.
+    pub id: String,
+    /// The chain it is paid on.
+    pub chain_id: u64,
+    /// The token's symbol.
+    pub token_symbol: String,
+    /// How it is paid.
+    pub payment_kind: PaymentKind,
+    /// Credits sold.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credits: Credits,
+    /// Credits added on top.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub bonus_credits: Credits,
+    /// The price in human units of the token, as a string.
+    pub token_amount: String,
+    /// The token's contract, lower-case; the zero address for the native coin.
+    pub token_contract: String,
+    /// The token's decimals.
+    pub token_decimals: u8,
+    /// The plan's name for people.
+    pub label: String,
+    /// A sentence about it.
+    pub description: String,
+    /// A special offer's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offer: Option<String>,
+    /// By how much it undercuts the plain price.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discount_percent: Option<u8>,
+    /// Always true: other plans are not listed.
+    pub active: bool,
+    /// Who is paid (EIP-55).
+    pub recipient: String,
+    /// A public RPC URL of the chain; empty when there is none to recommend.
+    pub rpc_url: String,
+}
+
+/// A chain that plans are paid on.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ChainDocument {
+    /// The chain's id (EIP-155).
+    pub chain_id: u64,
+    /// Its name.
+    pub name: String,
+    /// A public RPC URL; empty when there is none to recommend.
+    pub rpc_url: String,
+    /// Who is paid (EIP-55).
+    pub recipient: String,
+    /// How many blocks deep a payment must be.
+    pub confirmations: u32,
+}
+
+/// What a credit is worth in requests of weight 1.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct EpochUnit {
+    /// The price of a request of weight 1.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credits_per_epoch: Credits,
+    /// Requests of weight 1 per credit.
+    pub epochs_per_credit: i64,
+    /// The same in words.
+    pub note: String,
+}
+
+impl PlansDocument {
+    /// The active ones of `plans` whose chain is configured.
+    #[must_use]
+    pub fn new(plans: &[Plan], chains: &[Chain], terms_url: &str, terms_version: &str) -> Self {
+        let primary = chains.first();
+        let on_sale = plans.iter().filter(|plan| plan.active).filter_map(|plan| {
+            let chain = chains.iter().find(|chain| chain.chain_id == plan.chain_id)?;
+            Some(PlanDocument::new(plan, chain))
+        });
+        Self {
+            plans: on_sale.collect(),
+            chains: chains.iter().map(ChainDocument::from).collect(),
+            terms_url: terms_url.to_owned(),
+            terms_version: terms_version.to_owned(),
+            primary_chain_id: primary.map(|chain| chain.chain_id),
+            primary_recipient: primary.map(|chain| chain.recipient.to_checksummed()),
+            primary_rpc_url: primary.map(|chain| chain.public_rpc_url.clone()),
+            epoch_unit: EpochUnit {
+                credits_per_epoch: Credits::BASE_CALL,
+                epochs_per_credit: ATOMS_PER_CREDIT / Credits::BASE_CALL.atoms(),
+                note: "One credit pays for 7200 requests of weight 1; a request costs its route's weight times that."
+                    .to_owned(),
+            },
+        }
+    }
+}
+
+impl PlanDocument {
+    fn new(plan: &Plan, chain: &Chain) -> Self {
+        Self {
+            id: plan.id.clone(),
+            chain_id: plan.chain_id,
+            token_symbol: plan.token_symbol.clone(),
+            payment_kind: plan.payment_kind,
+            credits: plan.credits,
+            bonus_credits: plan.bonus_credits,
+            token_amount: plan.token_amount.to_string(),
+            token_contract: plan.token_contract.to_string(),
+            token_decimals: plan.token_decimals,
+            label: plan.label.clone(),
+            description: plan.description.clone(),
+            offer: plan.offer.clone(),
+            discount_percent: plan.discount_percent,
+            active: plan.active,
+            recipient: plan.recipient.unwrap_or(chain.recipient).to_checksummed(),
+            rpc_url: chain.public_rpc_url.clone(),
+        }
+    }
+}
+
+impl From<&Chain> for ChainDocument {
+    fn from(chain: &Chain) -> Self {
+        Self {
+            chain_id: chain.chain_id,
+            name: chain.name.clone(),
+            rpc_url: chain.public_rpc_url.clone(),
+            recipient: chain.recipient.to_checksummed(),
+            confirmations: chain.confirmations,
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Recent activity: an append-only log of all accounts, chained by account, and shortened as it grows.
+//!
+//! A table with the account in its key would touch one page per account and commit; the end of a log is one page.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use metering_core::{
+    ACTIVITY_KEPT, Activity, ActivityKind, ClientSource, Credits, LedgerKind, Timestamp, UsageChange, UsageKind,
+    UsageLine,
+};
+use rusqlite::{Connection, Row, params};
+
+use crate::cache::Cache;
+use crate::error::{Result, corrupt, store_error};
+use crate::rows::first;
+
+/// How many new entries pay for shortening one chain, so that no commit is held up by many at once. Shortening takes
+/// away [`ACTIVITY_KEPT`] entries, so this keeps ahead of any growth.
+const ENTRIES_PER_SHORTENING: usize = 512;
+
+/// Adds an entry for each change of usage and moves the accounts' chains on, in the cache; the caller writes those.
+pub(crate) fn append(
+    connection: &Connection,
+    cache: &mut Cache,
+    usage: &[UsageChange<i64, i64>],
+    now: Timestamp,
+) -> Result<()> {
+    let mut insert = connection
+        .prepare_cached(
+            "INSERT INTO activity (id, previous, line, amount, refund, calls, request_path, created_at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        )
+        .map_err(store_error)?;
+    let mut shortenings = 1 + usage.len() / ENTRIES_PER_SHORTENING;
+    for change in usage {
+        let id = cache.next_in_sequence(connection)?;
+        let chain = &mut cache.known_account(change.account).chain;
+        let refund = change.kind == UsageKind::Refunded;
+        let calls = i64::try_from(change.calls).unwrap_or(i64::MAX);
+        let amount = -change.added_credits().atoms();
+        let path = change.request_path.as_deref();
+        insert
+            .execute((id, chain.head, change.line, amount, refund, calls, path, now.unix_millis()))
+            .map_err(store_error)?;
+        chain.head = Some(id);
+        chain.since_mark += 1;
+        if chain.since_mark >= ACTIVITY_KEPT && shortenings > 0 {
+            forget_chain(connection, chain.mark)?;
+            chain.mark = Some(id);
+            chain.since_mark = 0;
+            shortenings -= 1;
+        }
+    }
+    Ok(())
+}
+
+/// Deletes an entry and all before it.
+fn forget_chain(connection: &Connection, newest: Option<i64>) -> Result<()> {
+    let sql = "DELETE FROM activity WHERE id = ?1 RETURNING previous";
+    let mut delete = connection.prepare_cached(sql).map_err(store_error)?;
+    let mut next = newest;
+    while let Some(id) = next {
+        next = first(&mut delete, [id], |row| row.get::<_, Option<i64>>(0).map(Ok))?.flatten();
+    }
+    Ok(())
+}
+
+/// An account's newest entries, of usage and ledger together, newest first.
+pub(crate) fn newest(connection: &Connection, account: i64, limit: usize) -> Result<Vec<Activity>> {
+    let mut entries = usage_entries(connection, account, limit)?;
+    entries.extend(ledger_entries(connection, account, limit)?);
+    entries.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(*id));
+    Ok(entries.into_iter().take(limit).map(|(_, activity)| activity).collect())
+}
+
+fn usage_entries(connection: &Connection, account: i64, limit: usize) -> Result<Vec<(i64, Activity)>> {
+    let mut head =
+        connection.prepare_cached("SELECT activity_head FROM meter WHERE account = ?1").map_err(store_error)?;
+    let mut next = first(&mut head, [account], |row| row.get::<_, Option<i64>>(0).map(Ok))?.flatten();
+    let mut entry = connection
+        .prepare_cached(
+            "SELECT previous, line, amount, refund, calls, request_path, created_at FROM activity WHERE id = ?1",
+        )
+        .map_err(store_error)?;
+    let mut lines = HashMap::new();
+    let mut entries = Vec::new();
+    while let Some(id) = next
+        && entries.len() < limit
+    {
+        let found = first(&mut entry, [id], |row| {
+            let (previous, line) = (row.get(0)?, row.get::<_, i64>(1)?);
+            usage_entry(id, row).map(|activity| Ok((previous, line, activity)))
+        })?;
+        let Some((previous, line, mut activity)) = found else { break };
+        let line = match lines.get(&line) {
+            Some(known) => UsageLine::clone(known),
+            None => lines.entry(line).or_insert(usage_line(connection, line)?).clone(),
+        };
+        activity.line = Some(line);
+        entries.push((id, activity));
+        next = previous;
+    }
+    Ok(entries)
+}
+
+fn usage_entry(id: i64, row: &Row<'_>) -> rusqlite::Result<Activity> {
+    let refund: bool = row.get(3)?;
+    Ok(Activity {
+        id: format!("act_{id}"),
+        kind: if refund { ActivityKind::UsageRefund } else { ActivityKind::Usage },
+        amount: Credits::from_atoms(row.get(2)?),
+        description: None,
+        line: None,
+        request_path: row.get::<_, Option<String>>(5)?.map(Arc::from),
+        calls: row.get::<_, i64>(4)?.unsigned_abs(),
+        created_at: Timestamp::from_unix_millis(row.get(6)?),
+    })
+}
+
+/// A usage line by its number.
+pub(crate) fn usage_line(connection: &Connection, id: i64) -> Result<UsageLine> {
+    let sql = "SELECT route_template, http_method, source FROM usage_line WHERE id = ?1";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let line = first(&mut statement, [id], |row| {
+        let text = |index| row.get::<_, String>(index);
+        let source = ClientSource::from_name(&text(2)?);
+        Ok(Ok(UsageLine { route_template: text(0)?.into(), http_method: text(1)?.into(), source }))
+    })?;
+    line.ok_or_else(|| corrupt(format_args!("usage line {id} is missing")))
+}
+
+fn ledger_entries(connection: &Connection, account: i64, limit: usize) -> Result<Vec<(i64, Activity)>> {
+    let sql = "SELECT id, kind, amount, description, created_at FROM ledger WHERE account = ?1 \
+               ORDER BY id DESC LIMIT ?2";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    crate::rows::all(&mut statement, params![account, limit], |row| {
+        let id: i64 = row.get(0)?;
+        let kind: String = row.get(1)?;
+        let amount = Credits::from_atoms(row.get(2)?);
+        let description = Some(row.get(3)?);
+        let created_at = Timestamp::from_unix_millis(row.get(4)?);
+        Ok(ledger_kind(&kind).map(|kind| {
+            let (id_text, kind) = (format!("act_{id}"), ActivityKind::Ledger(kind));
+            let activity = Activity {
+                id: id_text,
+                kind,
+                amount,
+                description,
+                line: None,
+                request_path: None,
+                calls: 0,
+                created_at,
+            };
+            (id, activity)
+        }))
+    })
+}
+
+/// A stored ledger kind.
+pub(crate) fn ledger_kind(name: &str) -> Result<LedgerKind> {
+    LedgerKind::from_name(name).ok_or_else(|| corrupt(format_args!("ledger kind {name:?} is not known")))
+}

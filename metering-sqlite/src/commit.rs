@@ -1,0 +1,173 @@
+//! The charge path's commit: one transaction for a whole batch, one write per distinct row.
+
+use metering_core::{
+    Answer, Changes, Charge, Credits, Decision, Outcome, Posting, Refund, Refusal, RequestId, Tally, Timestamp,
+    UsageChange,
+};
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+
+use crate::activity;
+use crate::cache::Cache;
+use crate::error::{Result, store_error};
+use crate::rows::first;
+
+/// Decides and records a batch. When it fails the caller clears the cache; the database is as it was.
+pub(crate) fn commit(
+    connection: &mut Connection,
+    cache: &mut Cache,
+    postings: Vec<Posting>,
+    now: Timestamp,
+) -> Result<Vec<Outcome>> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
+    cache.sync(&transaction)?;
+    let mut batch = Batch { transaction: &transaction, cache, tally: Tally::new(now), now, lines_added: false };
+    let outcomes = postings.into_iter().map(|posting| batch.post(posting)).collect::<Result<_>>()?;
+    let Batch { cache, tally, lines_added, .. } = batch;
+    let changes = tally.finish();
+    if changes.accounts.is_empty() && !lines_added {
+        // Nothing but refusals: nothing to wait for a disk for.
+        return Ok(outcomes);
+    }
+    write(&transaction, cache, changes, now)?;
+    transaction.commit().map_err(store_error)?;
+    Ok(outcomes)
+}
+
+/// A batch while it is decided.
+struct Batch<'a> {
+    transaction: &'a Transaction<'a>,
+    cache: &'a mut Cache,
+    tally: Tally<i64, i64>,
+    now: Timestamp,
+    lines_added: bool,
+}
+
+impl Batch<'_> {
+    fn post(&mut self, posting: Posting) -> Result<Outcome> {
+        match posting {
+            Posting::Charge(charge) => self.charge(charge).map(Outcome::Decided),
+            Posting::Refund(refund) => self.refund(&refund).map(Outcome::Refunded),
+        }
+    }
+
+    fn charge(&mut self, charge: Charge) -> Result<Decision> {
+        let account = match self.cache.account_of_key(self.transaction, &charge.key)? {
+            Some(account) if self.load(account)? => account,
+            _ => return Ok(Decision::Refused(Refusal::UnknownKey)),
+        };
+        let line = self.line(&charge.line)?;
+        let remembered = match &charge.request_id {
+            Some(request) => remembered(self.transaction, account, request, self.now)?,
+            None => None,
+        };
+        Ok(self.tally.charge(account, line, charge, remembered))
+    }
+
+    fn refund(&mut self, refund: &Refund) -> Result<Option<Credits>> {
+        let mut statement =
+            self.transaction.prepare_cached("SELECT id FROM account WHERE org_id = ?1").map_err(store_error)?;
+        match first(&mut statement, [refund.account.as_str()], |row| row.get(0).map(Ok))? {
+            Some(account) if self.load(account)? => {
+                let line = self.line(&refund.line)?;
+                Ok(self.tally.refund(account, line, refund))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn load(&mut self, account: i64) -> Result<bool> {
+        if self.tally.is_loaded(account) {
+            return Ok(true);
+        }
+        let Some(cached) = self.cache.account(self.transaction, account)? else { return Ok(false) };
+        self.tally.load(account, cached.id.clone(), cached.state);
+        Ok(true)
+    }
+
+    fn line(&mut self, line: &metering_core::UsageLine) -> Result<i64> {
+        let (id, new) = self.cache.line(self.transaction, line)?;
+        self.lines_added |= new;
+        Ok(id)
+    }
+}
+
+fn remembered(connection: &Connection, account: i64, request: &RequestId, now: Timestamp) -> Result<Option<Answer>> {
+    let sql = "SELECT charged, balance FROM request_id WHERE account = ?1 AND request_id = ?2 AND expires_at > ?3";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    first(&mut statement, params![account, request.as_str(), now.unix_millis()], |row| {
+        let amount = |index| row.get(index).map(Credits::from_atoms);
+        Ok(Ok(Answer { charged: amount(0)?, balance: amount(1)? }))
+    })
+}
+
+fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>, now: Timestamp) -> Result<()> {
+    write_usage(connection, &changes.usage).map_err(store_error)?;
+    activity::append(connection, cache, &changes.usage, now)?;
+    for (account, state) in &changes.accounts {
+        cache.known_account(*account).state = *state;
+    }
+    let accounts = changes.accounts.iter().map(|(account, _)| *account);
+    write_meters(connection, cache, accounts).map_err(store_error)?;
+    write_answers(connection, &changes.answers, now).map_err(store_error)
+}
+
+fn write_usage(connection: &Connection, usage: &[UsageChange<i64, i64>]) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO usage_daily (day, account, line, calls, amount) VALUES (?1, ?2, ?3, ?4, ?5) \
+         ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, amount = amount + excluded.amount",
+    )?;
+    for change in usage {
+        let calls = i64::try_from(change.added_calls()).unwrap_or(i64::MAX);
+        let day = change.day.unix_days();
+        statement.execute((day, change.account, change.line, calls, change.added_credits().atoms()))?;
+    }
+    Ok(())
+}
+
+fn write_meters(
+    connection: &Connection,
+    cache: &mut Cache,
+    accounts: impl Iterator<Item = i64>,
+) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare_cached(
+        "UPDATE meter SET balance = ?2, used = ?3, minute = ?4, minute_count = ?5, day = ?6, day_count = ?7, \
+         activity_head = ?8, activity_mark = ?9, activity_since_mark = ?10 WHERE account = ?1",
+    )?;
+    for account in accounts {
+        let cached = cache.known_account(account);
+        let (state, chain) = (&cached.state, &cached.chain);
+        statement.execute((
+            account,
+            state.totals.balance.atoms(),
+            state.totals.used.atoms(),
+            state.minute.index,
+            state.minute.count,
+            state.day.index,
+            state.day.count,
+            chain.head,
+            chain.mark,
+            chain.since_mark,
+        ))?;
+    }
+    Ok(())
+}
+
+fn write_answers(
+    connection: &Connection,
+    answers: &[(i64, RequestId, Answer)],
+    now: Timestamp,
+) -> rusqlite::Result<()> {
+    if answers.is_empty() {
+        return Ok(());
+    }
+    let expires_at = now.saturating_add(RequestId::REMEMBERED).unix_millis();
+    let mut statement = connection.prepare_cached(
+        "INSERT OR REPLACE INTO request_id (account, request_id, charged, balance, expires_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
+    for (account, request, answer) in answers {
+        let (charged, balance) = (answer.charged.atoms(), answer.balance.atoms());
+        statement.execute((account, request.as_str(), charged, balance, expires_at))?;
+    }
+    Ok(())
+}

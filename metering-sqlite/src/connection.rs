@@ -1,0 +1,100 @@
+//! Opening the database file: its mode, its pragmas, and how long to wait for another process.
+
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::Duration;
+
+use metering_core::StoreError;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::{Result, store_error};
+
+/// How long a write waits for another process to finish its own.
+const BUSY_PATIENCE: Duration = Duration::from_secs(30);
+/// How long to sleep between two tries. Short: a busy server holds the lock most of the time, and a command beside it
+/// gets its turn only by asking in the gap between two commits.
+const BUSY_SLEEP: Duration = Duration::from_micros(500);
+
+/// Pages in the write-ahead log before they are folded into the database: 64 MiB. Folding costs per distinct page, so
+/// the rarer it is the more writes to one page share it.
+const CHECKPOINT_PAGES: u32 = 16_384;
+
+/// The first version without the WAL-reset bug that can corrupt a database with several writers.
+const OLDEST_SAFE_SQLITE: i32 = 3_051_003;
+
+/// Makes the file with mode 0600, and tightens one that is more open: it holds email addresses and key hashes.
+pub(crate) fn prepare_file(path: &Path) -> Result<()> {
+    let unavailable = |error: std::io::Error| {
+        StoreError::Unavailable(format!("cannot open database {}: {error}", path.display()).into())
+    };
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => tighten(path).map_err(unavailable),
+        Err(error) => Err(unavailable(error)),
+    }
+}
+
+#[cfg(unix)]
+fn tighten(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let mut permissions = std::fs::metadata(path)?.permissions();
+    if permissions.mode() & 0o077 != 0 {
+        tracing::warn!(path = %path.display(), "the database was readable by others; its mode is now 0600");
+        permissions.set_mode(0o600);
+        std::fs::set_permissions(path, permissions)?;
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn tighten(_path: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+/// The connection that writes. Every commit is on disk before it returns.
+pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
+    if rusqlite::version_number() < OLDEST_SAFE_SQLITE {
+        let version = rusqlite::version();
+        return Err(StoreError::Unavailable(format!("SQLite {version} is too old; 3.51.3 or newer is needed").into()));
+    }
+    let connection = open(path)?;
+    let configure = || {
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+        connection.pragma_update(None, "cache_size", -65_536)?;
+        connection.pragma_update(None, "foreign_keys", true)
+    };
+    configure().map_err(store_error)?;
+    Ok(connection)
+}
+
+/// A connection that only reads; it never waits for the writer, nor the writer for it.
+pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
+    let connection = open(path)?;
+    let configure = || {
+        connection.pragma_update(None, "query_only", true)?;
+        connection.pragma_update(None, "cache_size", -8_192)
+    };
+    configure().map_err(store_error)?;
+    Ok(connection)
+}
+
+fn open(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(store_error)?;
+    connection.busy_handler(Some(wait_for_turn)).map_err(store_error)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+fn wait_for_turn(tries: i32) -> bool {
+    let waited = BUSY_SLEEP * u32::try_from(tries).unwrap_or(u32::MAX);
+    std::thread::sleep(BUSY_SLEEP);
+    waited < BUSY_PATIENCE
+}

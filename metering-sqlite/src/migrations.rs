@@ -1,0 +1,41 @@
+//! The schema's versions: each a script, applied once and in order.
+
+use metering_core::StoreError;
+use rusqlite::{Connection, TransactionBehavior};
+
+use crate::error::{Result, store_error};
+
+/// Marks the file as ours ("Mtr1"), so that another program's database is never migrated.
+const APPLICATION_ID: i32 = 0x4d74_7231;
+
+const SCRIPTS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
+
+/// Brings the schema up to date, in one transaction, so that several processes may start at once.
+pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
+    let pragma = |name: &str| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let version = pragma("user_version").map_err(store_error)?;
+    let application = pragma("application_id").map_err(store_error)?;
+    let tables: i64 =
+        transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(store_error)?;
+    let supported = SCRIPTS.len();
+    if application != i64::from(APPLICATION_ID) && tables > 0 {
+        return Err(StoreError::Corrupt("this is another program's SQLite database; choose another file".to_owned()));
+    }
+    let Some(missing) = usize::try_from(version).ok().and_then(|version| SCRIPTS.get(version..)) else {
+        let supported = i64::try_from(supported).unwrap_or(i64::MAX);
+        return Err(StoreError::NewerVersion { found: version, supported });
+    };
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let apply = || {
+        for script in missing {
+            transaction.execute_batch(script)?;
+        }
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", i64::try_from(supported).unwrap_or(i64::MAX))
+    };
+    apply().map_err(store_error)?;
+    transaction.commit().map_err(store_error)
+}

@@ -1,0 +1,61 @@
+//! Reading beside the writer: a few connections, each used by one reader at a time.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use metering_core::StoreError;
+use rusqlite::{Connection, TransactionBehavior};
+use tokio::sync::Semaphore;
+
+use crate::connection::open_reader;
+use crate::error::{Result, store_error};
+
+/// Reads at one time; more wait.
+const MAX_READERS: usize = 4;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Readers {
+    path: Arc<PathBuf>,
+    idle: Arc<Mutex<Vec<Connection>>>,
+    turns: Arc<Semaphore>,
+}
+
+impl Readers {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        let (idle, turns) = (Arc::default(), Arc::new(Semaphore::new(MAX_READERS)));
+        Self { path: Arc::new(path), idle, turns }
+    }
+
+    /// Runs `read` on one snapshot of the database.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let turn = Arc::clone(&self.turns).acquire_owned().await;
+        let turn = turn.map_err(|error| StoreError::Unavailable(Box::new(error)))?;
+        let readers = self.clone();
+        let task = tokio::task::spawn_blocking(move || {
+            let answer = readers.read_now(read);
+            drop(turn);
+            answer
+        });
+        task.await.map_err(|error| StoreError::Unavailable(Box::new(error)))?
+    }
+
+    fn read_now<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut connection = match idle {
+            Some(connection) => connection,
+            None => open_reader(&self.path)?,
+        };
+        let behavior = TransactionBehavior::Deferred;
+        let answer = {
+            let snapshot = connection.transaction_with_behavior(behavior).map_err(store_error)?;
+            read(&snapshot)
+        };
+        if answer.is_ok() {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        }
+        answer
+    }
+}

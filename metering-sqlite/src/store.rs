@@ -1,0 +1,171 @@
+//! [`SqliteStore`]: the storage contract, each method handed to the writer or to a reader.
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use metering_core::{
+    Account, AccountId, Activity, Created, Cursor, DailyTotal, DayRange, KeyHash, LedgerEntry, NewAccount,
+    NewLedgerEntry, Outcome, Page, Plan, PlanKey, Posted, Posting, RateLimits, Store, StoreError, Timestamp,
+    UsageReport, Verification,
+};
+
+use crate::connection::{open_writer, prepare_file};
+use crate::error::{Result, store_error};
+use crate::readers::Readers;
+use crate::writer::{Touches, Writer};
+use crate::{accounts, activity, backup, ledger, migrations, plans, usage, verify};
+
+/// A [`Store`] in one SQLite file.
+///
+/// Its methods need a Tokio runtime. Dropping it waits for writes that were begun.
+///
+/// ```no_run
+/// use std::path::Path;
+/// use metering_sqlite::SqliteStore;
+///
+/// let store = SqliteStore::open(Path::new("metering-data/metering.db"))?;
+/// # Ok::<(), metering_core::StoreError>(())
+/// ```
+#[derive(Debug)]
+pub struct SqliteStore {
+    writer: Writer,
+    readers: Readers,
+}
+
+impl SqliteStore {
+    /// Opens a database file, making it (with mode 0600) or bringing its schema up to date where needed.
+    ///
+    /// # Errors
+    /// When the file cannot be opened or written to, is not a metering database, or was written by a newer version.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        prepare_file(path)?;
+        let mut connection = open_writer(path)?;
+        migrations::migrate(&mut connection)?;
+        Ok(Self { writer: Writer::start(connection)?, readers: Readers::new(path.to_owned()) })
+    }
+
+    /// Copies the database as it is at this moment to a new file, while it is in use.
+    ///
+    /// # Errors
+    /// When `path` exists already or cannot be written to.
+    pub async fn backup_to(&self, path: &Path) -> Result<(), StoreError> {
+        let path = path.to_owned();
+        self.readers.read(move |connection| backup::copy(connection, &path)).await
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>> {
+        self.writer.commit(postings, now).await
+    }
+
+    async fn create_account(&self, account: NewAccount) -> Result<Created> {
+        self.writer.write(Touches::Nothing, move |connection| accounts::create(connection, &account)).await
+    }
+
+    async fn account(&self, id: &AccountId) -> Result<Option<Account>> {
+        let id = id.clone();
+        let found = self.readers.read(move |connection| accounts::by_id(connection, &id)).await?;
+        Ok(found.map(|(_, account)| account))
+    }
+
+    async fn account_by_key(&self, key: &KeyHash) -> Result<Option<Account>> {
+        let key = *key;
+        self.readers.read(move |connection| accounts::by_key(connection, &key)).await
+    }
+
+    async fn live_keys(&self, keys: &[KeyHash]) -> Result<Vec<bool>> {
+        let keys = keys.to_vec();
+        self.readers.read(move |connection| accounts::live_keys(connection, &keys)).await
+    }
+
+    async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
+        let after = after.cloned();
+        self.readers.read(move |connection| accounts::page(connection, after.as_ref(), limit)).await
+    }
+
+    async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted> {
+        let touches = Touches::Account(id.clone());
+        let id = id.clone();
+        self.writer.write(touches, move |connection| ledger::post(connection, &id, &entry, now)).await
+    }
+
+    async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {
+        let touches = Touches::Account(id.clone());
+        let id = id.clone();
+        self.writer.write(touches, move |connection| accounts::set_limits(connection, &id, limits)).await
+    }
+
+    async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
+        let touches = Touches::Account(id.clone());
+        let id = id.clone();
+        self.writer.write(touches, move |connection| accounts::revoke(connection, &id, now)).await
+    }
+
+    async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
+        let touches = Touches::Account(id.clone());
+        let id = id.clone();
+        self.writer.write(touches, move |connection| accounts::replace_key(connection, &id, &key, now)).await
+    }
+
+    async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
+        let id = id.clone();
+        self.readers.read(move |connection| usage::report(connection, &id, days)).await
+    }
+
+    async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
+        let id = id.clone();
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let read = move |connection: &rusqlite::Connection| match accounts::by_id(connection, &id)? {
+            Some((row, _)) => activity::newest(connection, row, limit),
+            None => Ok(Vec::new()),
+        };
+        self.readers.read(read).await
+    }
+
+    async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
+        let after = after.cloned();
+        self.readers.read(move |connection| ledger::page(connection, after.as_ref(), limit)).await
+    }
+
+    async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
+        let after = after.cloned();
+        self.readers.read(move |connection| usage::page(connection, after.as_ref(), limit)).await
+    }
+
+    async fn plans(&self) -> Result<Vec<Plan>> {
+        self.readers.read(plans::list).await
+    }
+
+    async fn put_plans(&self, plans: Vec<Plan>) -> Result<()> {
+        self.writer.write(Touches::Nothing, move |connection| plans::put(connection, &plans)).await
+    }
+
+    async fn remove_plan(&self, key: &PlanKey) -> Result<bool> {
+        let key = key.clone();
+        self.writer.write(Touches::Nothing, move |connection| plans::remove(connection, &key)).await
+    }
+
+    async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool> {
+        let key = key.clone();
+        self.writer.write(Touches::Nothing, move |connection| plans::set_active(connection, &key, active)).await
+    }
+
+    async fn verify(&self) -> Result<Verification> {
+        self.readers.read(verify::verify).await
+    }
+
+    async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
+        let sql = "DELETE FROM request_id WHERE expires_at <= ?1";
+        let delete = move |connection: &rusqlite::Transaction<'_>| connection.execute(sql, [now.unix_millis()]);
+        let forgotten = self.writer.write(Touches::Nothing, move |connection| delete(connection).map_err(store_error));
+        Ok(u64::try_from(forgotten.await?).unwrap_or(u64::MAX))
+    }
+
+    async fn check(&self) -> Result<()> {
+        let sql = "UPDATE probe SET writes = writes + 1 WHERE id = 1";
+        let touch = move |connection: &rusqlite::Transaction<'_>| connection.execute(sql, []).map(drop);
+        self.writer.write(Touches::Nothing, move |connection| touch(connection).map_err(store_error)).await
+    }
+}

@@ -1,0 +1,119 @@
+//! The one thread that writes.
+//!
+//! SQLite lets one connection write at a time, so one thread holds it and everybody else sends work. The thread also
+//! owns the cache, which thereby needs no lock.
+
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use metering_core::{AccountId, Outcome, Posting, StoreError, Timestamp};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tokio::sync::oneshot;
+
+use crate::cache::Cache;
+use crate::commit;
+use crate::error::{Result, store_error};
+
+/// Which cached account a write makes stale.
+#[derive(Debug)]
+pub(crate) enum Touches {
+    Nothing,
+    Account(AccountId),
+}
+
+type Work = Box<dyn FnOnce(&mut Desk) + Send>;
+
+/// The sending end of the writing thread.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    work: Option<mpsc::Sender<Work>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the writing thread works with.
+struct Desk {
+    connection: Connection,
+    cache: Cache,
+    /// Set once an fsync failed: from then on nobody knows what is on disk.
+    broken: bool,
+}
+
+impl Writer {
+    pub(crate) fn start(connection: Connection) -> Result<Self> {
+        let (work, inbox) = mpsc::channel::<Work>();
+        let mut desk = Desk { connection, cache: Cache::default(), broken: false };
+        let thread = std::thread::Builder::new()
+            .name("metering-sqlite-writer".to_owned())
+            .spawn(move || {
+                while let Ok(work) = inbox.recv() {
+                    work(&mut desk);
+                }
+            })
+            .map_err(|error| StoreError::Unavailable(Box::new(error)))?;
+        Ok(Self { work: Some(work), thread: Some(thread) })
+    }
+
+    /// Commits a batch of postings.
+    pub(crate) async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>> {
+        self.run(move |desk| commit::commit(&mut desk.connection, &mut desk.cache, postings, now)).await
+    }
+
+    /// Runs `write` in a transaction of its own.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        touches: Touches,
+        write: impl FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.run(move |desk| {
+            // Also when it fails: what is cached must be read again rather than trusted.
+            if let Touches::Account(account) = &touches {
+                desk.cache.forget_account(&desk.connection, account)?;
+            }
+            desk.cache.forget_sequence();
+            let behavior = TransactionBehavior::Immediate;
+            let transaction = desk.connection.transaction_with_behavior(behavior).map_err(store_error)?;
+            let answer = write(&transaction)?;
+            transaction.commit().map_err(store_error)?;
+            Ok(answer)
+        })
+        .await
+    }
+
+    async fn run<T: Send + 'static>(&self, task: impl FnOnce(&mut Desk) -> Result<T> + Send + 'static) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        let work: Work = Box::new(move |desk| {
+            // The asker may have gone; the work is done all the same.
+            let _ = reply.send(desk.attempt(task));
+        });
+        let gone = || StoreError::Broken("the writing thread has ended".to_owned());
+        let sender = self.work.as_ref().ok_or_else(gone)?;
+        sender.send(work).map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+}
+
+impl Desk {
+    fn attempt<T>(&mut self, task: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.broken {
+            return Err(StoreError::Broken("an earlier write to disk failed".to_owned()));
+        }
+        let result = task(self);
+        if let Err(StoreError::Broken(_)) = &result {
+            self.broken = true;
+        }
+        if result.is_err() {
+            self.cache.clear();
+        }
+        result
+    }
+}
+
+impl Drop for Writer {
+    /// Waits until all work that was sent is done, so that a store that was dropped can be opened anew at once.
+    fn drop(&mut self) {
+        drop(self.work.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
