@@ -107,6 +107,15 @@ impl Catalogue {
         self.routes.iter().filter_map(|route| route.template.split('/').nth(1)).collect()
     }
 
+    /// Whether some route's first segment takes the path's first one that is not empty.
+    ///
+    /// Empty segments are skipped because routers are known to: `//mpp/x` must not pass for something else than
+    /// `/mpp/x`.
+    #[must_use]
+    pub fn covers(&self, path: &RequestPath<'_>) -> bool {
+        path.segments().find(|segment| !segment.is_empty()).is_some_and(|first| self.trie.covers(first))
+    }
+
     /// The route of that template and method.
     #[must_use]
     pub fn by_template(&self, method: &str, template: &str) -> Option<&Route> {

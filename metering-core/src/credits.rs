@@ -109,6 +109,12 @@ impl Credits {
         }
     }
 
+    /// Whether the amount has at most eight decimals, so that its printed form is the whole amount.
+    #[must_use]
+    pub const fn has_eight_decimals(self) -> bool {
+        self.0 % (ATOMS_PER_CREDIT / 100_000_000) == 0
+    }
+
     /// Whether the amount is above zero.
     #[must_use]
     pub const fn is_positive(self) -> bool {

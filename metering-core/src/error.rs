@@ -59,6 +59,9 @@ pub enum Error {
     /// The service is shutting down.
     #[error("The service is restarting; nothing was charged, try again.")]
     ShuttingDown,
+    /// What was charged for could not be delivered, and paying it back could not be recorded.
+    #[error("The request failed and could not be refunded; tell the operator.")]
+    NotRefunded,
     /// Something that should be impossible.
     #[error("The service failed; the operator's log says why.")]
     Internal,
@@ -108,7 +111,7 @@ impl Error {
             Self::StorageUnavailable => ErrorCode::StorageUnavailable,
             Self::Overloaded => ErrorCode::Overloaded,
             Self::ShuttingDown => ErrorCode::ShuttingDown,
-            Self::Internal => ErrorCode::InternalError,
+            Self::NotRefunded | Self::Internal => ErrorCode::InternalError,
         }
     }
 

@@ -14,10 +14,13 @@ mod charge;
 mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod credentials;
 mod credits;
 mod decimal;
 mod error;
 mod key;
+#[cfg(feature = "tower")]
+mod layer;
 mod ledger;
 mod memory;
 mod meter;
@@ -44,10 +47,13 @@ pub use charge::{
     Charge, Decision, LimitWindow, MeterState, RateStatus, Receipt, Refund, Refusal, RequestId, RequestIdError, Window,
 };
 pub use clock::{Clock, Day, SystemClock, Timestamp};
+pub use credentials::Credentials;
 pub use credits::{ATOMS_PER_CREDIT, Credits};
 pub use decimal::DecimalError;
 pub use error::{Error, Shortage};
 pub use key::{ApiKey, KeyHash, MalformedKey};
+#[cfg(feature = "tower")]
+pub use layer::{Charged, Metered, MeteringLayer};
 pub use ledger::{LedgerEntry, LedgerKind, NewLedgerEntry};
 pub use memory::MemoryStore;
 pub use meter::{Meter, MeterConfig, MeterEnd, MeterError, MeterStats};
@@ -56,9 +62,9 @@ pub use plan::{PaymentKind, Plan, PlanError, PlanKey, TokenAmount};
 pub use price::{LookbackTiers, Multiplier, Pricing, Weight};
 pub use random::{Randomness, SystemRandomness};
 pub use route::{Param, ParamPlace, ParamType, Route};
-pub use service::{Admission, Passage, RequestHead, Service, ServiceConfig};
+pub use service::{Admission, PaidBack, Passage, RequestHead, Service, ServiceConfig};
 pub use store::{Created, Cursor, Discrepancy, NewAccount, Page, Posted, Store, StoreError, Verification};
-pub use tally::{Answer, Changes, Outcome, Posting, Tally, UsageChange, UsageKind};
+pub use tally::{Answer, Changes, DailyChange, Outcome, Posting, Tally, UsageChange, UsageKind};
 pub use usage::{
     ACTIVITY_KEPT, Activity, ActivityKind, ClientSource, DailyTotal, DayRange, DayUsage, EndpointUsage, UsageLine,
     UsageReport,

@@ -185,6 +185,8 @@ impl Plan {
             ((1..=32).contains(&self.token_symbol.len()), "token_symbol", "must have 1 to 32 characters"),
             (self.credits.is_positive(), "credits", "must be above zero"),
             (!self.bonus_credits.is_negative(), "bonus_credits", "must not be negative"),
+            (self.credits.has_eight_decimals(), "credits", "must have at most eight decimal places"),
+            (self.bonus_credits.has_eight_decimals(), "bonus_credits", "must have at most eight decimal places"),
             (self.credits.checked_add(self.bonus_credits).is_some(), "bonus_credits", "is too large"),
             (self.token_decimals <= 36, "token_decimals", "must be at most 36"),
             (
@@ -235,12 +237,15 @@ mod tests {
     fn plans_that_could_not_be_sold_are_refused() {
         // the fault, the field named
         type Fault = fn(&mut Plan);
-        let table: [(Fault, &str); 9] = [
+        let table: [(Fault, &str); 11] = [
             (|p| p.id = String::new(), "id"),
             (|p| p.id = "a b".into(), "id"),
             (|p| p.chain_id = 0, "chain_id"),
             (|p| p.credits = Credits::ZERO, "credits"),
             (|p| p.bonus_credits = Credits::MAX, "bonus_credits"),
+            // Ten places are all that its JSON form holds, and it is kept as JSON.
+            (|p| p.credits = Credits::from_atoms(7_200_000_009), "credits"),
+            (|p| p.bonus_credits = Credits::from_atoms(9), "bonus_credits"),
             (|p| p.token_amount = TokenAmount::parse("0.0000001").unwrap(), "token_amount"),
             (|p| p.token_contract = Address::ZERO, "token_contract"),
             (|p| p.payment_kind = PaymentKind::NativeValue, "token_contract"),

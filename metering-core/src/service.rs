@@ -2,6 +2,7 @@
 
 mod billing;
 mod gate;
+mod refund;
 mod reports;
 
 use std::fmt;
@@ -9,14 +10,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub use gate::{Admission, Passage, RequestHead};
+pub use refund::PaidBack;
 
 use crate::account::Account;
 use crate::catalogue::Catalogue;
 use crate::chain::Chain;
-use crate::clock::{Clock, Timestamp};
+use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::error::Error;
 use crate::key::ApiKey;
-use crate::meter::Meter;
+use crate::meter::{Meter, MeterConfig};
 use crate::store::Store;
 use crate::wire::PlansDocument;
 
@@ -25,9 +27,11 @@ use crate::wire::PlansDocument;
 const PLANS_FRESH: Duration = Duration::from_secs(1);
 
 /// What a [`Service`] tells its clients about itself.
-#[derive(Debug, Clone)]
+///
+/// The default says nothing: no chains, no terms, and links that are relative to the service.
+#[derive(Debug, Clone, Default)]
 pub struct ServiceConfig {
-    /// Where clients reach the service, without a slash at the end.
+    /// Where clients reach the service, without a slash at the end; the links in answers start with it.
     pub public_url: String,
     /// Where the terms stand.
     pub terms_url: String,
@@ -38,6 +42,44 @@ pub struct ServiceConfig {
 }
 
 /// The metering service without a transport.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use metering_core::{
+///     AccountId, ApiKey, Catalogue, ClientSource, Clock, Credits, LedgerKind, MemoryStore, NewAccount, NewLedgerEntry,
+///     Passage, RequestHead, Service, ServiceConfig, Store, SystemClock, SystemRandomness,
+/// };
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+/// let key = ApiKey::generate(&SystemRandomness);
+/// let id = AccountId::generate(&SystemRandomness);
+/// let mut account = NewAccount::new(id, "agent".parse()?, key.hash(), SystemClock.now());
+/// account.entries = vec![NewLedgerEntry {
+///     kind: LedgerKind::SignupBonus,
+///     amount: Credits::from_whole(2).ok_or("out of range")?,
+///     description: "Free credits".to_owned(),
+/// }];
+/// store.create_account(account).await?;
+///
+/// let catalogue = Catalogue::from_json(
+///     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/price", "method": "GET", "metered": true}]}"#,
+/// )?;
+/// let service = Service::start(store, catalogue, ServiceConfig::default());
+/// let (key, source) = (Some(&key), ClientSource::Direct);
+/// let admission = service.admit(RequestHead { key, method: "GET", path: "/price", query: None, source }).await?;
+/// let Passage::Charged(receipt) = admission.passage else { return Err("the route is metered".into()) };
+/// assert_eq!(receipt.charged, Credits::BASE_CALL);
+/// assert_eq!(service.balance(key).await?.credit_balance, receipt.balance);
+///
+/// // What could not be delivered is paid back, and at the end everything that was accepted is on disk.
+/// service.refund(receipt).await?;
+/// service.meter().drain().await;
+/// # Ok(())
+/// # }
+/// ```
 pub struct Service {
     store: Arc<dyn Store>,
     meter: Arc<Meter>,
@@ -54,6 +96,18 @@ impl fmt::Debug for Service {
 }
 
 impl Service {
+    /// A service over `store`, with the operating system's clock and a meter of its own, started on the current Tokio
+    /// runtime. [`Service::new`] takes other parts.
+    ///
+    /// # Panics
+    /// Outside of a Tokio runtime.
+    #[must_use]
+    pub fn start(store: Arc<dyn Store>, catalogue: Catalogue, config: ServiceConfig) -> Self {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let meter = Meter::start(Arc::clone(&store), Arc::clone(&clock), MeterConfig::default());
+        Self::new(store, Arc::new(meter), Arc::new(catalogue), clock, config)
+    }
+
     /// A service over these parts.
     #[must_use]
     pub fn new(
@@ -70,6 +124,12 @@ impl Service {
     #[must_use]
     pub fn catalogue(&self) -> &Catalogue {
         &self.catalogue
+    }
+
+    /// What charges; [`Meter::drain`] it before the process ends.
+    #[must_use]
+    pub fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     /// The account of a key.

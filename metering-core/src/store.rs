@@ -78,11 +78,10 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// [`Credits`](crate::Credits) can hold.
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>, StoreError>;
 
-    /// An account's recent activity, newest first, and nothing when there is no such account.
+    /// An account's recent activity in the reverse order of its writing, and nothing when there is no such account.
     ///
-    /// At least its last [`crate::ACTIVITY_KEPT`] entries if `limit` allows; never more than twice as many of usage
-    /// and refunds. Of two usage entries of the same moment the one written later comes first, and of two ledger
-    /// entries likewise.
+    /// At least its last [`crate::ACTIVITY_KEPT`] entries if `limit` allows; a store keeps about twice as many of
+    /// usage and refunds at most.
     async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>, StoreError>;
 
     /// Ledger entries of all accounts in the order of their writing, at most `limit` after `after`.
@@ -94,7 +93,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// All plans, by sort order, then chain, then id.
     async fn plans(&self) -> Result<Vec<Plan>, StoreError>;
 
-    /// Adds plans or replaces those of the same key, in their order, all or none.
+    /// Adds plans or replaces those of the same key, in their order, all or none. They are valid: callers ask
+    /// [`Plan::validate`] first.
     async fn put_plans(&self, plans: Vec<Plan>) -> Result<(), StoreError>;
 
     /// Removes a plan; `false` when there is none of that key.
@@ -106,7 +106,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Recomputes every account's money from ledger and usage, in one consistent read.
     async fn verify(&self) -> Result<Verification, StoreError>;
 
-    /// Forgets what has expired at `now`, and returns how much that was. No other answer changes by it.
+    /// Forgets what has expired at `now`, and returns how much that was. It stays forgotten, for a clock that lags
+    /// too.
     async fn forget_expired(&self, now: Timestamp) -> Result<u64, StoreError>;
 
     /// Whether the store can be written to at this moment.
@@ -132,6 +133,15 @@ pub struct NewAccount {
     pub entries: Vec<NewLedgerEntry>,
     /// When it is made.
     pub created_at: Timestamp,
+}
+
+impl NewAccount {
+    /// An account with the usual caps, and no email, wallet or credits; set the fields that are to differ.
+    #[must_use]
+    pub fn new(id: AccountId, agent_name: AgentName, key: KeyHash, created_at: Timestamp) -> Self {
+        let limits = RateLimits::default();
+        Self { id, agent_name, email: None, payer_address: None, limits, key, entries: Vec::new(), created_at }
+    }
 }
 
 /// The answer to [`Store::create_account`].

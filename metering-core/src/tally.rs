@@ -77,13 +77,51 @@ pub enum UsageKind {
 pub struct Changes<K, L> {
     /// New states of the accounts that changed.
     pub accounts: Vec<(K, MeterState)>,
-    /// Changes of daily totals; each is an entry of recent activity, too.
+    /// Usage made and paid back; each is an entry of recent activity.
     pub usage: Vec<UsageChange<K, L>>,
     /// Answers to remember until [`RequestId::REMEMBERED`] has passed.
     pub answers: Vec<(K, RequestId, Answer)>,
 }
 
-/// A change of one daily total.
+/// A change of one daily total, usage and refunds netted: added to the stored total in one step, so that no step in
+/// between can overflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DailyChange<K, L> {
+    /// Whose.
+    pub account: K,
+    /// The UTC day.
+    pub day: Day,
+    /// Route, method and source.
+    pub line: L,
+    /// By how much its calls rise: refunded calls stay counted.
+    pub calls: u64,
+    /// By how much its credits rise: below zero when refunds prevail.
+    pub credits: Credits,
+}
+
+impl<K: Copy + Eq, L: Clone + Eq> Changes<K, L> {
+    /// The changes of daily totals, ordered by day, account and line.
+    #[must_use]
+    pub fn daily(&self) -> Vec<DailyChange<K, L>> {
+        let mut daily: Vec<DailyChange<K, L>> = Vec::with_capacity(self.usage.len());
+        for change in &self.usage {
+            let UsageChange { account, day, line, .. } = change;
+            let (calls, credits) = (change.added_calls(), change.added_credits());
+            match daily.last_mut() {
+                // Usage is sorted, so what belongs to one total is side by side; a sum of a positive and a negative
+                // amount cannot overflow.
+                Some(last) if (last.account, last.day, &last.line) == (*account, *day, line) => {
+                    last.calls += calls;
+                    last.credits = Credits::from_atoms(last.credits.atoms() + credits.atoms());
+                }
+                _ => daily.push(DailyChange { account: *account, day: *day, line: line.clone(), calls, credits }),
+            }
+        }
+        daily
+    }
+}
+
+/// Usage of one line that a batch made, or paid back.
 #[derive(Debug, PartialEq, Eq)]
 pub struct UsageChange<K, L> {
     /// Whose.

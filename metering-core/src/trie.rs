@@ -45,6 +45,11 @@ impl Trie {
         true
     }
 
+    /// Whether some template's first segment takes this one.
+    pub(crate) fn covers(&self, first: &str) -> bool {
+        self.root.param.is_some() || self.root.literals.contains_key(first)
+    }
+
     /// Finds the route of a path and method.
     pub(crate) fn find<'p>(&self, segments: impl Iterator<Item = &'p str>, method: &str) -> Found {
         let segments: Vec<_> = segments.collect();

@@ -10,7 +10,7 @@ mod usage;
 pub use account::BalanceDocument;
 pub use billing::{DeductAnswer, DeductRequest, LookupAnswer};
 pub use error::{ErrorBody, ErrorCode};
-pub use headers::{BALANCE_HEADER, CHARGED_HEADER, SOURCE_HEADER, metered_headers, rate_headers};
+pub use headers::{BALANCE_HEADER, CHARGED_HEADER, SOURCE_HEADER, metered_headers, rate_headers, refunded_headers};
 pub use plans::{ChainDocument, EpochUnit, PlanDocument, PlansDocument};
 pub use usage::{
     ActivityDocument, ActivityEntry, ByEndpointDocument, DayEntry, EndpointEntry, UsageSummary, UsageTotals,

@@ -1,1 +1,20 @@
-//! server
+//! The standalone metering service: the metering API and the metered gateway, on one address by default.
+//!
+//! `main.rs` reads the configuration and opens the store; everything else works on
+//! [`metering_core::Store`] and knows no backend.
+
+mod api;
+mod app;
+pub mod config;
+mod credentials;
+mod gateway;
+mod http;
+mod logging;
+mod maintenance;
+mod metrics;
+mod openapi;
+mod run;
+mod sample;
+
+pub use openapi::document as openapi_document;
+pub use run::{Ending, RunError, run};

@@ -1,2 +1,90 @@
-//! server
-fn main() {}
+//! The program `metering-server`: configuration, the store, signals. The one place that names a backend.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Parser;
+use metering_core::Store;
+use metering_server::config::{Arguments, Config, load};
+use metering_server::{Ending, run};
+use metering_sqlite::SqliteStore;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    match start(&Arguments::parse()) {
+        Ok(Ending::Orderly) => ExitCode::SUCCESS,
+        Ok(Ending::StoreBroken) => {
+            eprintln!("metering-server: stopped because the store failed while writing to disk; start it anew");
+            ExitCode::FAILURE
+        }
+        Err(failure) => {
+            eprintln!("metering-server: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(arguments: &Arguments) -> Result<Ending, Failure> {
+    let config = load(arguments, std::env::vars().collect())?;
+    if arguments.print_config {
+        print!("{}", toml::to_string(&config)?);
+        return Ok(Ending::Orderly);
+    }
+    let database = config.database_url();
+    let store = open(&database)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let told = config.clone();
+    Ok(runtime.block_on(run(config, store, |address| announce(&told, &database, address), stop_signal()))?)
+}
+
+fn open(database: &str) -> Result<Arc<dyn Store>, Failure> {
+    match database.split_once(':') {
+        Some(("sqlite", path)) => {
+            let path = Path::new(path);
+            if let Some(folder) = path.parent() {
+                make_private_folder(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+            }
+            Ok(Arc::new(SqliteStore::open(path)?))
+        }
+        _ => Err(format!("configuration key database: {database:?} is not supported; use sqlite:PATH").into()),
+    }
+}
+
+fn make_private_folder(folder: &Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
+}
+
+fn announce(config: &Config, database: &str, address: SocketAddr) {
+    println!("metering-server {}", env!("CARGO_PKG_VERSION"));
+    println!("  listening  http://{address}");
+    println!("  database   {database}");
+    match &config.upstream {
+        Some(url) => println!("  upstream   {url}"),
+        None => {
+            println!("  upstream   built-in sample feed: SAMPLE DATA, not a market; give --upstream URL for your own")
+        }
+    }
+    println!("  new key    metering admin --database {database} account create --agent-name NAME --credits 2");
+}
+
+/// Resolves when the process is told to stop: SIGTERM, or ctrl-c.
+async fn stop_signal() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+            return;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
+}

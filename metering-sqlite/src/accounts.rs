@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{Result, corrupt, store_error};
 use crate::ledger;
+use crate::page::{one_more_than, page_of_rows, row_of_cursor};
 use crate::rows::{ACCOUNT_COLUMNS, account, all, first};
 
 fn select(condition: &str) -> String {
@@ -31,11 +32,11 @@ pub(crate) fn live_keys(connection: &Connection, keys: &[KeyHash]) -> Result<Vec
 }
 
 /// Accounts after a row number, at most `limit`.
-pub(crate) fn page(connection: &Connection, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
-    let after = ledger::row_of_cursor(after)?;
+pub(crate) fn list(connection: &Connection, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
+    let after = row_of_cursor(after)?;
     let mut statement = connection.prepare_cached(&select("a.id > ?1 ORDER BY a.id LIMIT ?2")).map_err(store_error)?;
-    let rows = all(&mut statement, [after, i64::from(limit)], account)?;
-    Ok(ledger::page_of_rows(rows, limit))
+    let rows = all(&mut statement, [after, one_more_than(limit)], account)?;
+    Ok(page_of_rows(rows, limit))
 }
 
 /// Makes an account with its key and first entries.

@@ -66,7 +66,7 @@ fn forget_chain(connection: &Connection, newest: Option<i64>) -> Result<()> {
     Ok(())
 }
 
-/// An account's newest entries, of usage and ledger together, newest first.
+/// An account's last entries, of usage and ledger together, the one written last first.
 pub(crate) fn newest(connection: &Connection, account: i64, limit: usize) -> Result<Vec<Activity>> {
     let mut entries = usage_entries(connection, account, limit)?;
     entries.extend(ledger_entries(connection, account, limit)?);

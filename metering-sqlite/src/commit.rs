@@ -1,8 +1,8 @@
 //! The charge path's commit: one transaction for a whole batch, one write per distinct row.
 
 use metering_core::{
-    Answer, Changes, Charge, Credits, Decision, Outcome, Posting, Refund, Refusal, RequestId, Tally, Timestamp,
-    UsageChange,
+    Answer, Changes, Charge, Credits, DailyChange, Decision, Outcome, Posting, Refund, Refusal, RequestId, Tally,
+    Timestamp,
 };
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
@@ -101,7 +101,7 @@ fn remembered(connection: &Connection, account: i64, request: &RequestId, now: T
 }
 
 fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>, now: Timestamp) -> Result<()> {
-    write_usage(connection, &changes.usage).map_err(store_error)?;
+    write_usage(connection, &changes.daily()).map_err(store_error)?;
     activity::append(connection, cache, &changes.usage, now)?;
     for (account, state) in &changes.accounts {
         cache.known_account(*account).state = *state;
@@ -111,15 +111,14 @@ fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>,
     write_answers(connection, &changes.answers, now).map_err(store_error)
 }
 
-fn write_usage(connection: &Connection, usage: &[UsageChange<i64, i64>]) -> rusqlite::Result<()> {
+fn write_usage(connection: &Connection, daily: &[DailyChange<i64, i64>]) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO usage_daily (day, account, line, calls, amount) VALUES (?1, ?2, ?3, ?4, ?5) \
          ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, amount = amount + excluded.amount",
     )?;
-    for change in usage {
-        let calls = i64::try_from(change.added_calls()).unwrap_or(i64::MAX);
-        let day = change.day.unix_days();
-        statement.execute((day, change.account, change.line, calls, change.added_credits().atoms()))?;
+    for change in daily {
+        let calls = i64::try_from(change.calls).unwrap_or(i64::MAX);
+        statement.execute((change.day.unix_days(), change.account, change.line, calls, change.credits.atoms()))?;
     }
     Ok(())
 }

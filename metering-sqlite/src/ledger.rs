@@ -6,22 +6,14 @@ use rusqlite::{Connection, params};
 use crate::accounts;
 use crate::activity::ledger_kind;
 use crate::cache::newest_in_sequence;
-use crate::error::{Result, corrupt, store_error};
+use crate::error::{Result, store_error};
+use crate::page::{one_more_than, page_of_rows, row_of_cursor};
 use crate::rows::{all, parse};
-
-/// `totals` after one more entry; `None` on overflow.
-fn with_entry(totals: Totals, entry: &NewLedgerEntry) -> Option<Totals> {
-    let balance = totals.balance.checked_add(entry.amount)?;
-    if entry.kind.is_purchase() {
-        Some(Totals { balance, purchased: totals.purchased.checked_add(entry.amount)?, ..totals })
-    } else {
-        Some(Totals { balance, granted: totals.granted.checked_add(entry.amount)?, ..totals })
-    }
-}
+use crate::sum::{SUM, credits, wide_sum};
 
 /// What a new account with these entries has; `None` on overflow.
 pub(crate) fn totals_of(entries: &[NewLedgerEntry]) -> Option<Totals> {
-    entries.iter().try_fold(Totals::default(), with_entry)
+    entries.iter().try_fold(Totals::default(), |totals, entry| entry.applied_to(totals))
 }
 
 /// Writes an entry and moves the account's totals along.
@@ -30,7 +22,7 @@ pub(crate) fn post(connection: &Connection, id: &AccountId, entry: &NewLedgerEnt
         Some((row, account)) if account.revoked_at.is_none() => (row, account),
         _ => return Ok(Posted::NoSuchAccount),
     };
-    let Some(totals) = with_entry(account.totals, entry) else { return Ok(Posted::OutOfRange) };
+    let Some(totals) = entry.applied_to(account.totals) else { return Ok(Posted::OutOfRange) };
     append(connection, row, entry, now)?;
     let sql = "UPDATE meter SET balance = ?2, purchased = ?3, granted = ?4 WHERE account = ?1";
     let values = [row, totals.balance.atoms(), totals.purchased.atoms(), totals.granted.atoms()];
@@ -50,11 +42,11 @@ pub(crate) fn append(connection: &Connection, account: i64, entry: &NewLedgerEnt
 }
 
 /// Entries of all accounts after an id, at most `limit`.
-pub(crate) fn page(connection: &Connection, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
+pub(crate) fn list(connection: &Connection, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
     let sql = "SELECT l.id, a.org_id, l.kind, l.amount, l.description, l.created_at \
                FROM ledger l JOIN account a ON a.id = l.account WHERE l.id > ?1 ORDER BY l.id LIMIT ?2";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    let rows = all(&mut statement, [row_of_cursor(after)?, i64::from(limit)], |row| {
+    let rows = all(&mut statement, [row_of_cursor(after)?, one_more_than(limit)], |row| {
         let id: i64 = row.get(0)?;
         let (org_id, kind): (String, String) = (row.get(1)?, row.get(2)?);
         let amount = Credits::from_atoms(row.get(3)?);
@@ -76,22 +68,9 @@ pub(crate) fn added_between(
     from: Timestamp,
     until: Timestamp,
 ) -> Result<Credits> {
-    let sql = "SELECT coalesce(sum(amount), 0) FROM ledger WHERE account = ?1 AND created_at >= ?2 AND created_at < ?3";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let sql = format!("SELECT {SUM} FROM ledger WHERE account = ?1 AND created_at >= ?2 AND created_at < ?3");
+    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
     let values = [account, from.unix_millis(), until.unix_millis()];
-    statement.query_row(values, |row| row.get(0)).map(Credits::from_atoms).map_err(store_error)
-}
-
-/// The row number that a cursor of this backend stands for: the last one seen, 0 at the start.
-pub(crate) fn row_of_cursor(cursor: Option<&Cursor>) -> Result<i64> {
-    cursor.map_or(Ok(0), |cursor| {
-        cursor.as_str().parse().map_err(|_| corrupt("a cursor that is not of this store was handed in"))
-    })
-}
-
-/// A page of rows with their numbers; a full one has a next.
-pub(crate) fn page_of_rows<T>(rows: Vec<(i64, T)>, limit: u32) -> Page<T> {
-    let full = rows.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
-    let next = rows.last().filter(|_| full).map(|(row, _)| Cursor::new(row.to_string()));
-    Page { items: rows.into_iter().map(|(_, item)| item).collect(), next }
+    let atoms = statement.query_row(values, |row| wide_sum(row, 0)).map_err(store_error)?;
+    credits(atoms)
 }

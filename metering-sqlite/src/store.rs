@@ -82,7 +82,7 @@ impl Store for SqliteStore {
 
     async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
         let after = after.cloned();
-        self.readers.read(move |connection| accounts::page(connection, after.as_ref(), limit)).await
+        self.readers.read(move |connection| accounts::list(connection, after.as_ref(), limit)).await
     }
 
     async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted> {
@@ -126,12 +126,12 @@ impl Store for SqliteStore {
 
     async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
         let after = after.cloned();
-        self.readers.read(move |connection| ledger::page(connection, after.as_ref(), limit)).await
+        self.readers.read(move |connection| ledger::list(connection, after.as_ref(), limit)).await
     }
 
     async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
         let after = after.cloned();
-        self.readers.read(move |connection| usage::page(connection, after.as_ref(), limit)).await
+        self.readers.read(move |connection| usage::list(connection, after.as_ref(), limit)).await
     }
 
     async fn plans(&self) -> Result<Vec<Plan>> {

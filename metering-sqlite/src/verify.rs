@@ -8,13 +8,12 @@ use rusqlite::Connection;
 use crate::activity::ledger_kind;
 use crate::error::{Result, corrupt, store_error};
 use crate::rows::{all, parse};
+use crate::sum::{SUM, credits, wide_sum};
 
 /// One pass over each table.
 const RECORDED: &str = "
     SELECT a.id, a.org_id, m.balance, m.purchased, m.granted, m.used
     FROM account a LEFT JOIN meter m ON m.account = a.id ORDER BY a.id";
-const ENTRIES: &str = "SELECT account, kind, sum(amount) FROM ledger GROUP BY account, kind";
-const USAGE: &str = "SELECT account, sum(amount) FROM usage_daily GROUP BY account";
 
 /// Rows that belong to no account would be money that nobody has.
 const ORPHANS: &str = "
@@ -43,42 +42,46 @@ pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
     Ok(verification)
 }
 
-/// What ledger and usage add up to, by account; the balance is left for last.
-fn sums(connection: &Connection) -> Result<HashMap<i64, Totals>> {
-    let mut sums: HashMap<i64, Totals> = HashMap::new();
-    let mut statement = connection.prepare_cached(ENTRIES).map_err(store_error)?;
+/// What ledger and usage add up to, in atoms.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    purchased: i128,
+    granted: i128,
+    used: i128,
+}
+
+fn sums(connection: &Connection) -> Result<HashMap<i64, Sums>> {
+    let mut sums: HashMap<i64, Sums> = HashMap::new();
+    let entries = format!("SELECT account, kind, {SUM} FROM ledger GROUP BY account, kind");
+    let mut statement = connection.prepare_cached(&entries).map_err(store_error)?;
     let entries = all(&mut statement, [], |row| {
-        let (account, kind): (i64, String) = (row.get(0)?, row.get(1)?);
-        let amount = Credits::from_atoms(row.get(2)?);
-        Ok(ledger_kind(&kind).map(|kind| (account, kind, amount)))
+        let (account, kind, atoms): (i64, String, _) = (row.get(0)?, row.get(1)?, wide_sum(row, 2)?);
+        Ok(ledger_kind(&kind).map(|kind| (account, kind, atoms)))
     })?;
-    for (account, kind, amount) in entries {
-        let totals = sums.entry(account).or_default();
-        let sum = if kind.is_purchase() { &mut totals.purchased } else { &mut totals.granted };
-        *sum = sum.checked_add(amount).ok_or_else(|| corrupt("ledger entries add up to more than can be held"))?;
+    for (account, kind, atoms) in entries {
+        let sums = sums.entry(account).or_default();
+        *(if kind.is_purchase() { &mut sums.purchased } else { &mut sums.granted }) += atoms;
     }
-    let mut statement = connection.prepare_cached(USAGE).map_err(store_error)?;
-    let usage = all(&mut statement, [], |row| Ok(Ok((row.get(0)?, Credits::from_atoms(row.get(1)?)))))?;
-    for (account, used) in usage {
-        sums.entry(account).or_default().used = used;
+    let usage = format!("SELECT account, {SUM} FROM usage_daily GROUP BY account");
+    let mut statement = connection.prepare_cached(&usage).map_err(store_error)?;
+    for (account, atoms) in all(&mut statement, [], |row| Ok(Ok((row.get(0)?, wide_sum(row, 1)?))))? {
+        sums.entry(account).or_default().used = atoms;
     }
     Ok(sums)
 }
 
-fn discrepancies(org_id: &str, recorded: Totals, computed: Totals) -> Result<Vec<Discrepancy>> {
-    let balance = computed
-        .purchased
-        .checked_add(computed.granted)
-        .and_then(|added| added.checked_sub(computed.used))
-        .ok_or_else(|| corrupt(format_args!("the records of {org_id} add up to more than can be held")))?;
-    let pairs = [
-        ("balance", recorded.balance, balance),
-        ("purchased", recorded.purchased, computed.purchased),
-        ("granted", recorded.granted, computed.granted),
-        ("used", recorded.used, computed.used),
+fn discrepancies(org_id: &str, recorded: Totals, computed: Sums) -> Result<Vec<Discrepancy>> {
+    let Sums { purchased, granted, used } = computed;
+    let amounts = [
+        ("balance", recorded.balance, purchased + granted - used),
+        ("purchased", recorded.purchased, purchased),
+        ("granted", recorded.granted, granted),
+        ("used", recorded.used, used),
     ];
-    let wrong = pairs.into_iter().filter(|(_, recorded, computed)| recorded != computed);
+    let wrong = amounts.into_iter().filter(|(_, recorded, computed)| i128::from(recorded.atoms()) != *computed);
     wrong
-        .map(|(amount, recorded, computed)| Ok(Discrepancy { account: parse(org_id)?, amount, recorded, computed }))
+        .map(|(amount, recorded, computed)| {
+            Ok(Discrepancy { account: parse(org_id)?, amount, recorded, computed: credits(computed)? })
+        })
         .collect()
 }

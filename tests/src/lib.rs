@@ -1,1 +1,11 @@
-//! tests
+//! The workspace's end-to-end crate: what tests and the benchmark share, and the benchmark itself.
+
+pub mod bench;
+pub mod client;
+pub mod latency;
+pub mod load;
+pub mod program;
+#[cfg(test)]
+mod scripted;
+pub mod server;
+pub mod site;

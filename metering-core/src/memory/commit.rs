@@ -84,7 +84,7 @@ impl State {
             calls: change.calls,
             created_at: now,
         };
-        record.recent.insert((now, number), entry);
+        record.recent.insert(number, entry);
         // Down to the bound at once when it is twice exceeded: seldom, so that it costs next to nothing per entry.
         let bound = ACTIVITY_KEPT as usize;
         if record.recent.len() > 2 * bound {

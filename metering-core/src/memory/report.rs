@@ -63,10 +63,10 @@ impl State {
         let Some(record) = self.record(id) else {
             return Vec::new();
         };
-        let usage = record.recent.iter().map(|((_, number), entry)| (*number, entry.clone()));
+        let usage = record.recent.iter().map(|(number, entry)| (*number, entry.clone()));
         let ledger = self.entries_of(id).map(|entry| (entry.id, ledger_activity(entry)));
         let mut merged: Vec<(i64, Activity)> = usage.chain(ledger).collect();
-        merged.sort_by_key(|(number, entry)| Reverse((entry.created_at, *number)));
+        merged.sort_by_key(|(number, _)| Reverse(*number));
         merged.into_iter().take(limit as usize).map(|(_, entry)| entry).collect()
     }
 

@@ -37,8 +37,8 @@ pub(super) struct Record {
     pub(super) minute: Window,
     pub(super) day: Window,
     pub(super) usage: BTreeMap<(Day, UsageLine), DayTotal>,
-    /// Usage entries by time and number, oldest first.
-    pub(super) recent: BTreeMap<(Timestamp, i64), Activity>,
+    /// Usage entries by number, oldest first.
+    pub(super) recent: BTreeMap<i64, Activity>,
     /// Answers to requests, and when each expires.
     pub(super) answers: BTreeMap<RequestId, (Answer, Timestamp)>,
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::catalogue::RouteRefusal;
 use crate::charge::{Charge, Decision, Receipt, Refusal};
-use crate::credits::Credits;
 use crate::error::{Error, Shortage};
 use crate::key::ApiKey;
 use crate::path::RequestPath;
@@ -112,14 +111,6 @@ impl Service {
                 Err(Error::InsufficientCredits(Box::new(shortage)))
             }
         }
-    }
-
-    /// Pays a charge back in full, because what was accepted could not be delivered. Returns the balance after it.
-    ///
-    /// # Errors
-    /// When it could not be recorded.
-    pub async fn refund(&self, receipt: Receipt) -> Result<Option<Credits>, Error> {
-        Ok(self.meter.refund(receipt).await?)
     }
 }
 

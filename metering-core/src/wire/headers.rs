@@ -1,6 +1,7 @@
 //! The headers of metered answers, as names and values that any HTTP library takes.
 
 use crate::charge::{LimitWindow, RateStatus, Receipt};
+use crate::credits::Credits;
 
 /// Names the client in usage records.
 pub const SOURCE_HEADER: &str = "x-bds-client-source";
@@ -12,9 +13,20 @@ pub const CHARGED_HEADER: &str = "x-bds-credit-charged";
 /// The headers of an answer to an accepted request.
 #[must_use]
 pub fn metered_headers(receipt: &Receipt) -> Vec<(&'static str, String)> {
-    let mut headers = rate_headers(&receipt.rate);
-    headers.push((BALANCE_HEADER, receipt.balance.to_string()));
-    headers.push((CHARGED_HEADER, receipt.charged.to_string()));
+    money_headers(&receipt.rate, receipt.balance, receipt.charged)
+}
+
+/// The headers of an answer to a request that was accepted and paid back: nothing charged, and the balance after that.
+/// The request stays counted by the caps.
+#[must_use]
+pub fn refunded_headers(rate: &RateStatus, balance: Credits) -> Vec<(&'static str, String)> {
+    money_headers(rate, balance, Credits::ZERO)
+}
+
+fn money_headers(rate: &RateStatus, balance: Credits, charged: Credits) -> Vec<(&'static str, String)> {
+    let mut headers = rate_headers(rate);
+    headers.push((BALANCE_HEADER, balance.to_string()));
+    headers.push((CHARGED_HEADER, charged.to_string()));
     headers
 }
 
@@ -51,6 +63,12 @@ mod tests {
             day: Window { index: 0, count: 9 },
             at: Timestamp::from_unix_millis(90_000),
         }
+    }
+
+    #[test]
+    fn a_refund_shows_nothing_charged() {
+        let headers = refunded_headers(&status(0, 0), Credits::from_whole(2).unwrap());
+        assert_eq!(headers, [(BALANCE_HEADER, "2".to_owned()), (CHARGED_HEADER, "0".to_owned())]);
     }
 
     #[test]

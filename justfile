@@ -1,0 +1,37 @@
+# Short names for what the project is worked on with. Nothing needs `just`: every recipe is one plain command.
+
+# List the recipes
+default:
+    @just --list
+
+# Run the service on its defaults
+run *arguments:
+    cargo run --release --bin metering-server -- {{ arguments }}
+
+# Administer a store
+admin *arguments:
+    cargo run --release --bin metering -- admin {{ arguments }}
+
+# Every check there is; what continuous integration runs
+test:
+    ./test.sh
+
+# Format the code
+format:
+    cargo fmt --all
+
+# The lints
+lint:
+    cargo clippy --workspace --all-targets --all-features -- -D warnings
+
+# The documentation of the crates
+doc:
+    cargo doc --workspace --no-deps --all-features --open
+
+# The benchmark; see docs/performance.md
+bench *arguments:
+    cargo run --release --bin bench -- {{ arguments }}
+
+# Licences, sources and who may depend on what
+deny:
+    cargo deny check bans licenses sources

@@ -1,0 +1,81 @@
+//! `account create`: an account with its key and its first credits, in one fact.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_core::{
+    AccountId, AgentName, Created, Credits, DecimalError, Email, LedgerKind, NewAccount, NewLedgerEntry, RateLimits,
+    SystemRandomness,
+};
+
+use super::issued::IssuedKey;
+use crate::admin::session::Session;
+use crate::failure::Failure;
+use crate::output::Format;
+
+/// Make an account and print its key, which is shown only this once.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Makes the store too, if there is none yet.
+
+Examples:
+  metering admin account create --agent-name my-agent --credits 10
+  metering admin account create --agent-name batch --email ops@example.com --rpm 0 --rpd 0 --json")]
+pub(crate) struct CreateArgs {
+    /// What to call it: 1 to 64 letters, digits, hyphens or underscores.
+    #[arg(long, value_name = "NAME")]
+    agent_name: AgentName,
+    /// Its owner's email address; one account at most has it.
+    #[arg(long, value_name = "EMAIL")]
+    email: Option<Email>,
+    /// The credits that it starts with, exact to eight decimals.
+    #[arg(long, value_name = "N", default_value = "0", value_parser = initial_credits, allow_negative_numbers = true)]
+    credits: Credits,
+    /// Requests per calendar minute; 0 for no cap [default: 240].
+    #[arg(long, value_name = "N")]
+    rpm: Option<u32>,
+    /// Requests per UTC day; 0 for no cap [default: 1500000].
+    #[arg(long, value_name = "N")]
+    rpd: Option<u32>,
+    #[command(flatten)]
+    format: Format,
+}
+
+fn initial_credits(text: &str) -> Result<Credits, String> {
+    let credits: Credits = text.parse().map_err(|error: DecimalError| error.to_string())?;
+    if credits.is_negative() { Err("must not be negative".to_owned()) } else { Ok(credits) }
+}
+
+impl CreateArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let store = session.store_or_new()?;
+        let key = IssuedKey::new();
+        let defaults = RateLimits::default();
+        let grant = NewLedgerEntry {
+            kind: LedgerKind::Adjustment,
+            amount: self.credits,
+            description: "Initial credits".to_owned(),
+        };
+        let account = NewAccount {
+            id: AccountId::generate(&SystemRandomness),
+            agent_name: self.agent_name,
+            email: self.email.clone(),
+            payer_address: None,
+            limits: RateLimits {
+                requests_per_minute: self.rpm.unwrap_or(defaults.requests_per_minute),
+                requests_per_day: self.rpd.unwrap_or(defaults.requests_per_day),
+            },
+            key: key.hash(),
+            entries: if self.credits.is_positive() { vec![grant] } else { Vec::new() },
+            created_at: session.now(),
+        };
+        match store.create_account(account).await? {
+            Created::Account(account) => key.print(out, self.format.json, &account),
+            Created::EmailTaken => Err(Failure::Conflict(format!(
+                "{} belongs to another account; `metering admin account show --email` shows it",
+                self.email.map(|email| email.to_string()).unwrap_or_default()
+            ))),
+            Created::OutOfRange => Err(Failure::Failed("--credits is more than a balance can hold".to_owned())),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! `account grant` and `account adjust`: ledger entries by hand.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_core::{AccountId, Credits, DecimalError, LedgerKind, NewLedgerEntry, Posted};
+
+use super::document;
+use crate::admin::session::{Session, missing_or_revoked};
+use crate::failure::Failure;
+use crate::output::Format;
+
+/// Give credits to an account.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  metering admin account grant org_0123456789abcdefghij --credits 25 --note \"Beta programme\"")]
+pub(crate) struct GrantArgs {
+    /// The account's id.
+    #[arg(value_name = "ORG")]
+    org: AccountId,
+    /// How many, above zero and exact to eight decimals.
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    credits: Credits,
+    /// A sentence for the records; the account's owner can read it.
+    #[arg(long, value_name = "TEXT", default_value = "Granted by the operator", value_parser = note)]
+    note: String,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// Correct an account's balance, up or down.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The balance may go below zero; requests are then refused until credits come in.
+
+Example:
+  metering admin account adjust org_0123456789abcdefghij --credits=-2.5 --note \"Grant of Monday was doubled\"")]
+pub(crate) struct AdjustArgs {
+    /// The account's id.
+    #[arg(value_name = "ORG")]
+    org: AccountId,
+    /// By how much, signed and exact to eight decimals.
+    #[arg(long, value_name = "N", value_parser = signed, allow_negative_numbers = true)]
+    credits: Credits,
+    /// Why: a sentence for the records; the account's owner can read it.
+    #[arg(long, value_name = "TEXT", value_parser = note)]
+    note: String,
+    #[command(flatten)]
+    format: Format,
+}
+
+fn positive(text: &str) -> Result<Credits, String> {
+    let credits: Credits = text.parse().map_err(|error: DecimalError| error.to_string())?;
+    if credits.is_positive() {
+        Ok(credits)
+    } else {
+        Err("must be above zero; `account adjust` takes credits".to_owned())
+    }
+}
+
+fn signed(text: &str) -> Result<Credits, String> {
+    let credits: Credits = text.parse().map_err(|error: DecimalError| error.to_string())?;
+    if credits == Credits::ZERO { Err("must not be zero".to_owned()) } else { Ok(credits) }
+}
+
+fn note(text: &str) -> Result<String, String> {
+    const MAX_CHARS: usize = 500;
+    let text = text.trim();
+    if text.is_empty() || text.chars().count() > MAX_CHARS || text.chars().any(char::is_control) {
+        return Err(format!("must be one line of 1 to {MAX_CHARS} characters"));
+    }
+    Ok(text.to_owned())
+}
+
+impl GrantArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        post(session, out, &self.org, self.credits, self.note, self.format.json).await
+    }
+}
+
+impl AdjustArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        post(session, out, &self.org, self.credits, self.note, self.format.json).await
+    }
+}
+
+async fn post(
+    session: &Session,
+    out: &mut dyn Write,
+    org: &AccountId,
+    amount: Credits,
+    description: String,
+    json: bool,
+) -> Result<(), Failure> {
+    let store = session.store()?;
+    let entry = NewLedgerEntry { kind: LedgerKind::Adjustment, amount, description };
+    match store.post_entry(org, entry, session.now()).await? {
+        Posted::Account(account) => {
+            document::write(out, json, &format!("{amount} credits were written to the ledger."), &account)
+        }
+        Posted::NoSuchAccount => Err(missing_or_revoked(store.as_ref(), org).await),
+        Posted::OutOfRange => {
+            Err(Failure::Failed(format!("the balance of {org} cannot hold {amount} credits more; nothing was written")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_one_line_with_something_in_it() {
+        let longest = "ä".repeat(500);
+        let too_long = "a".repeat(501);
+        let table = [
+            ("a", true),
+            (" padded ", true),
+            (longest.as_str(), true),
+            (too_long.as_str(), false),
+            ("", false),
+            ("  ", false),
+            ("two\nlines", false),
+            ("\u{1b}[31m", false),
+        ];
+        for (text, valid) in table {
+            assert_eq!(note(text).is_ok(), valid, "{text:?}");
+        }
+        assert_eq!(note(" padded ").unwrap(), "padded");
+    }
+}

@@ -1,0 +1,53 @@
+//! A key that was just made, on its one way to its owner.
+
+use std::io::Write;
+
+use metering_core::{Account, AccountId, ApiKey, Credits, KeyHash, SystemRandomness};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::output::json_line;
+use crate::table::write_pairs;
+
+/// A key that nobody has seen yet.
+#[derive(Debug)]
+pub(crate) struct IssuedKey(ApiKey);
+
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    org_id: &'a AccountId,
+    api_key: &'a str,
+    credit_balance: Credits,
+}
+
+impl IssuedKey {
+    pub(crate) fn new() -> Self {
+        Self(ApiKey::generate(&SystemRandomness))
+    }
+
+    /// What a store keeps of it.
+    pub(crate) fn hash(&self) -> KeyHash {
+        self.0.hash()
+    }
+
+    /// Prints the key, which nothing can ever print again. So here even a closed pipe is a failure, and says what to do.
+    pub(crate) fn print(self, out: &mut dyn Write, json: bool, account: &Account) -> Result<(), Failure> {
+        let id = &account.id;
+        self.write(out, json, account).and_then(|()| Ok(out.flush()?)).map_err(|failure| {
+            Failure::Failed(format!(
+                "the new key of account {id} could not be shown ({failure}) and is lost; make another with \
+                 `metering admin account rotate-key {id}`"
+            ))
+        })
+    }
+
+    fn write(&self, out: &mut dyn Write, json: bool, account: &Account) -> Result<(), Failure> {
+        let (org_id, api_key, credit_balance) = (&account.id, self.0.expose(), account.totals.balance);
+        if json {
+            return json_line(out, &Document { org_id, api_key, credit_balance });
+        }
+        write_pairs(out, &[("Account", org_id), ("API key", &api_key), ("Balance", &credit_balance)])?;
+        writeln!(out, "\nThe key is shown only this once; keep it now. If it is lost, replace it with")?;
+        Ok(writeln!(out, "  metering admin account rotate-key {org_id}")?)
+    }
+}

@@ -1,0 +1,48 @@
+//! `account limits`: how fast an account may spend.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_core::{AccountId, RateLimits};
+
+use super::document;
+use crate::admin::session::{Session, find, missing_or_revoked};
+use crate::failure::Failure;
+use crate::output::Format;
+
+/// Change an account's request caps; a cap that is not given stays.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Counts at once, in running servers too. Requests already accepted in the running minute and day stay counted.
+
+Examples:
+  metering admin account limits org_0123456789abcdefghij --rpm 600
+  metering admin account limits org_0123456789abcdefghij --rpm 0 --rpd 0")]
+pub(crate) struct LimitsArgs {
+    /// The account's id.
+    #[arg(value_name = "ORG")]
+    org: AccountId,
+    /// Requests per calendar minute; 0 for no cap.
+    #[arg(long, value_name = "N", required_unless_present = "rpd")]
+    rpm: Option<u32>,
+    /// Requests per UTC day; 0 for no cap.
+    #[arg(long, value_name = "N")]
+    rpd: Option<u32>,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl LimitsArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let store = session.store()?;
+        let before = find(store.as_ref(), &self.org).await?.limits;
+        let limits = RateLimits {
+            requests_per_minute: self.rpm.unwrap_or(before.requests_per_minute),
+            requests_per_day: self.rpd.unwrap_or(before.requests_per_day),
+        };
+        match store.set_limits(&self.org, limits).await? {
+            Some(account) => document::write(out, self.format.json, "The caps were changed.", &account),
+            None => Err(missing_or_revoked(store.as_ref(), &self.org).await),
+        }
+    }
+}

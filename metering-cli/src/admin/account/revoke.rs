@@ -1,0 +1,51 @@
+//! `account revoke`: the end of an account; its records stay.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_core::AccountId;
+
+use super::document;
+use crate::admin::session::{Session, find, missing_or_revoked};
+use crate::confirm::confirm;
+use crate::failure::Failure;
+use crate::output::Format;
+
+/// Revoke an account and its key, for ever; its records stay.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Asks first, unless --yes is given. Counts at once, in running servers too. An account that is revoked already stays
+as it is.
+
+Example:
+  metering admin account revoke org_0123456789abcdefghij --yes")]
+pub(crate) struct RevokeArgs {
+    /// The account's id.
+    #[arg(value_name = "ORG")]
+    org: AccountId,
+    /// Do not ask.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl RevokeArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let store = session.store()?;
+        let before = find(store.as_ref(), &self.org).await?;
+        if before.revoked_at.is_some() {
+            return document::write(out, self.format.json, "The account was revoked before.", &before);
+        }
+        if !self.yes {
+            confirm(&format!(
+                "Revoke account {} ({}) with a balance of {} credits, for ever?",
+                before.id, before.agent_name, before.totals.balance
+            ))?;
+        }
+        match store.revoke_account(&self.org, session.now()).await? {
+            Some(account) => document::write(out, self.format.json, "The account is revoked.", &account),
+            None => Err(missing_or_revoked(store.as_ref(), &self.org).await),
+        }
+    }
+}

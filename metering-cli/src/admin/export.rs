@@ -1,0 +1,122 @@
+//! `metering admin export`: accounts, ledger and usage for other programs, page by page, whatever their size.
+
+mod columns;
+mod sink;
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use metering_core::{Cursor, Page, Store, StoreError};
+
+use self::columns::Exported;
+use self::sink::Sink;
+use super::session::{PAGE, Session};
+use crate::failure::Failure;
+use crate::new_file::NewFile;
+
+/// Write all accounts, ledger entries or daily usage totals as CSV or JSON lines.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Amounts are there twice: in credits, rounded to ten places, and exactly in atoms of 1/7,200,000,000 credit.
+Spreadsheets take a text that starts with = + - or @ for a formula, and an email address may. So in CSV such a text,
+and one that starts with an apostrophe, a tab or a line break, has an apostrophe put in front of it; take one off to
+read it back. JSON lines hold texts as they are.
+Each page of a thousand rows is of one moment; what is written meanwhile may be in a later page or not.
+
+Examples:
+  metering admin export ledger > ledger.csv
+  metering admin export usage --format jsonl --output usage.jsonl")]
+pub(crate) struct ExportArgs {
+    /// What to write.
+    #[arg(value_name = "WHAT")]
+    what: What,
+    /// How to write it.
+    #[arg(long, value_name = "FORMAT", default_value = "csv")]
+    format: ExportFormat,
+    /// The file to make, or - for standard output.
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    /// Replace the file if it exists.
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum What {
+    /// Every account, revoked ones too, in the order of their making.
+    Accounts,
+    /// Every purchase, bonus, grant and adjustment, in the order of their writing.
+    Ledger,
+    /// Calls and credits per account, UTC day, route, method and source, by rising day.
+    Usage,
+}
+
+/// The form of an export.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ExportFormat {
+    /// Comma-separated values with a line of headings (RFC 4180).
+    Csv,
+    /// One JSON object per line.
+    Jsonl,
+}
+
+impl ExportArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let store = session.store()?;
+        if self.output.as_os_str() == "-" {
+            return self.write(store.as_ref(), out).await;
+        }
+        let file = NewFile::beside(&self.output, self.force)?;
+        let mut writer = BufWriter::new(file.create()?);
+        let written = match self.write(store.as_ref(), &mut writer).await {
+            Ok(()) => writer.flush().map_err(Failure::Output),
+            failed => failed,
+        };
+        written.map_err(|failure| match failure {
+            Failure::Output(error) => file.cannot_write(&error),
+            other => other,
+        })?;
+        file.finish()
+    }
+
+    async fn write(&self, store: &dyn Store, out: &mut dyn Write) -> Result<(), Failure> {
+        match self.what {
+            What::Accounts => self.pages(out, async |after| store.accounts(after, PAGE).await).await,
+            What::Ledger => self.pages(out, async |after| store.ledger(after, PAGE).await).await,
+            What::Usage => self.pages(out, async |after| store.daily_totals(after, PAGE).await).await,
+        }
+    }
+
+    async fn pages<T: Exported>(
+        &self,
+        out: &mut dyn Write,
+        page_after: impl AsyncFn(Option<&Cursor>) -> Result<Page<T>, StoreError>,
+    ) -> Result<(), Failure> {
+        let mut sink = match self.format {
+            ExportFormat::Csv => Sink::csv(out, T::COLUMNS)?,
+            ExportFormat::Jsonl => Sink::json_lines(out),
+        };
+        let mut after: Option<Cursor> = None;
+        loop {
+            let page = page_after(after.as_ref()).await?;
+            for item in &page.items {
+                sink.write(item)?;
+            }
+            if page.next.is_none() {
+                return Ok(sink.finish()?);
+            }
+            after = page.next;
+        }
+    }
+}
+
+impl From<csv::Error> for Failure {
+    /// Writing CSV fails only where the output does, as all rows have as many cells as there are headings.
+    fn from(error: csv::Error) -> Self {
+        Self::Output(match error.into_kind() {
+            csv::ErrorKind::Io(error) => error,
+            other => io::Error::other(format!("{other:?}")),
+        })
+    }
+}

@@ -1,0 +1,90 @@
+//! What is exported of each thing: a heading and the value under it, side by side.
+
+use std::fmt::Display;
+
+use metering_core::{Account, Credits, DailyTotal, LedgerEntry};
+
+use crate::admin::account::status;
+
+/// A thing that can be a row.
+pub(crate) trait Exported: Sized + 'static {
+    /// Its columns, in their order. They are part of the interface: new ones go to the end.
+    const COLUMNS: &'static [Column<Self>];
+}
+
+/// A heading, and how its value is found.
+pub(crate) type Column<T> = (&'static str, fn(&T) -> Value);
+
+/// A value, before it takes the form of CSV or JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// A text that others may have chosen.
+    Text(String),
+    /// A whole number.
+    Signed(i64),
+    /// A whole number.
+    Unsigned(u64),
+    /// An amount in credits.
+    Credits(Credits),
+    /// No value.
+    Absent,
+}
+
+fn text(value: &impl Display) -> Value {
+    Value::Text(value.to_string())
+}
+
+fn optional(value: Option<&impl Display>) -> Value {
+    value.map_or(Value::Absent, text)
+}
+
+fn atoms(amount: Credits) -> Value {
+    Value::Signed(amount.atoms())
+}
+
+impl Exported for Account {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("org_id", |account| text(&account.id)),
+        ("agent_name", |account| text(&account.agent_name)),
+        ("email", |account| optional(account.email.as_ref())),
+        ("payer_address", |account| optional(account.payer_address.as_ref())),
+        ("status", |account| text(&status(account))),
+        ("credit_balance", |account| Value::Credits(account.totals.balance)),
+        ("credit_balance_atoms", |account| atoms(account.totals.balance)),
+        ("total_credits_purchased", |account| Value::Credits(account.totals.purchased)),
+        ("total_credits_purchased_atoms", |account| atoms(account.totals.purchased)),
+        ("total_credits_granted", |account| Value::Credits(account.totals.granted)),
+        ("total_credits_granted_atoms", |account| atoms(account.totals.granted)),
+        ("total_credits_used", |account| Value::Credits(account.totals.used)),
+        ("total_credits_used_atoms", |account| atoms(account.totals.used)),
+        ("requests_per_minute", |account| Value::Unsigned(account.limits.requests_per_minute.into())),
+        ("requests_per_day", |account| Value::Unsigned(account.limits.requests_per_day.into())),
+        ("created_at", |account| text(&account.created_at)),
+        ("revoked_at", |account| optional(account.revoked_at.as_ref())),
+    ];
+}
+
+impl Exported for LedgerEntry {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("id", |entry| Value::Signed(entry.id)),
+        ("org_id", |entry| text(&entry.account)),
+        ("type", |entry| text(&entry.kind.as_str())),
+        ("amount", |entry| Value::Credits(entry.amount)),
+        ("amount_atoms", |entry| atoms(entry.amount)),
+        ("description", |entry| text(&entry.description)),
+        ("created_at", |entry| text(&entry.created_at)),
+    ];
+}
+
+impl Exported for DailyTotal {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("org_id", |total| text(&total.account)),
+        ("day", |total| text(&total.day)),
+        ("route_template", |total| text(&total.line.route_template)),
+        ("http_method", |total| text(&total.line.http_method)),
+        ("client_source", |total| text(&total.line.source.as_str())),
+        ("calls", |total| Value::Unsigned(total.calls)),
+        ("credits_used", |total| Value::Credits(total.credits_used)),
+        ("credits_used_atoms", |total| atoms(total.credits_used)),
+    ];
+}

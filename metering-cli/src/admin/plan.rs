@@ -1,0 +1,70 @@
+//! `metering admin plan`: what is for sale.
+
+mod activate;
+mod import;
+mod list;
+mod remove;
+mod set;
+
+use std::io::Write;
+
+use clap::{Args, Subcommand};
+use metering_core::PlanKey;
+
+use super::session::Session;
+use crate::failure::Failure;
+
+/// Show and change the plans.
+#[derive(Debug, Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Example:
+  metering admin plan list --all"
+)]
+pub(crate) struct PlanArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(list::ListArgs),
+    Set(Box<set::SetArgs>),
+    Remove(remove::RemoveArgs),
+    Activate(activate::ActivateArgs),
+    Import(import::ImportArgs),
+}
+
+/// Which plan.
+#[derive(Debug, Args)]
+struct KeyArgs {
+    /// The plan's id, unique on its chain.
+    #[arg(value_name = "ID")]
+    id: String,
+    /// The id of the chain that it is paid on (EIP-155).
+    #[arg(long, value_name = "N")]
+    chain_id: u64,
+}
+
+impl KeyArgs {
+    fn key(&self) -> PlanKey {
+        PlanKey { id: self.id.clone(), chain_id: self.chain_id }
+    }
+}
+
+impl PlanArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        match self.command {
+            Command::List(args) => args.run(session, out).await,
+            Command::Set(args) => args.run(session, out).await,
+            Command::Remove(args) => args.run(session, out).await,
+            Command::Activate(args) => args.run(session, out).await,
+            Command::Import(args) => args.run(session, out).await,
+        }
+    }
+}
+
+fn no_plan(key: &PlanKey) -> Failure {
+    Failure::NotFound(format!("there is no plan {key}; `metering admin plan list --all` shows those that exist"))
+}

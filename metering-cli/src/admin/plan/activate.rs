@@ -1,0 +1,33 @@
+//! `plan activate`: on sale, or off.
+
+use std::io::Write;
+
+use clap::Args;
+
+use super::{KeyArgs, no_plan};
+use crate::admin::session::Session;
+use crate::failure::Failure;
+
+/// Put a plan on sale, or take it off.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  metering admin plan activate starter --chain-id 1
+  metering admin plan activate starter --chain-id 1 --off")]
+pub(crate) struct ActivateArgs {
+    #[command(flatten)]
+    key: KeyArgs,
+    /// Take it off sale.
+    #[arg(long)]
+    off: bool,
+}
+
+impl ActivateArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let key = self.key.key();
+        if !session.store()?.set_plan_active(&key, !self.off).await? {
+            return Err(no_plan(&key));
+        }
+        Ok(writeln!(out, "Plan {key} is {} sale.", if self.off { "off" } else { "on" })?)
+    }
+}

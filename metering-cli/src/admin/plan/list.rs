@@ -1,0 +1,70 @@
+//! `plan list`: the plans on sale, or all.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_core::Plan;
+use serde::Serialize;
+
+use crate::admin::session::Session;
+use crate::failure::Failure;
+use crate::output::{Format, json_line};
+use crate::table::{Column, Table};
+
+/// List the plans that are on sale.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The JSON is what `metering admin plan import` reads.
+
+Examples:
+  metering admin plan list
+  metering admin plan list --all --json > plans.json")]
+pub(crate) struct ListArgs {
+    /// List those that are off sale as well.
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Debug, Serialize)]
+struct Document {
+    plans: Vec<Plan>,
+}
+
+const COLUMNS: &[Column] = &[
+    Column::Text("ID"),
+    Column::Number("CHAIN_ID"),
+    Column::Number("PRICE"),
+    Column::Text("TOKEN"),
+    Column::Text("KIND"),
+    Column::Number("CREDITS"),
+    Column::Number("BONUS"),
+    Column::Text("ON_SALE"),
+    Column::Text("LABEL"),
+];
+
+impl ListArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let mut plans = session.store()?.plans().await?;
+        plans.retain(|plan| self.all || plan.active);
+        if self.format.json {
+            return json_line(out, &Document { plans });
+        }
+        let mut table = Table::new(COLUMNS);
+        for plan in &plans {
+            table.row([
+                &plan.id,
+                &plan.chain_id,
+                &plan.token_amount,
+                &plan.token_symbol,
+                &plan.payment_kind.as_str(),
+                &plan.credits,
+                &plan.bonus_credits,
+                &if plan.active { "yes" } else { "no" },
+                &plan.label,
+            ]);
+        }
+        table.write(out)
+    }
+}

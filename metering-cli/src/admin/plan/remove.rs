@@ -1,0 +1,29 @@
+//! `plan remove`: a plan that is no more.
+
+use std::io::Write;
+
+use clap::Args;
+
+use super::{KeyArgs, no_plan};
+use crate::admin::session::Session;
+use crate::failure::Failure;
+
+/// Remove a plan; to take it off sale for a while, use `activate --off`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  metering admin plan remove starter --chain-id 1")]
+pub(crate) struct RemoveArgs {
+    #[command(flatten)]
+    key: KeyArgs,
+}
+
+impl RemoveArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let key = self.key.key();
+        if !session.store()?.remove_plan(&key).await? {
+            return Err(no_plan(&key));
+        }
+        Ok(writeln!(out, "Plan {key} is removed.")?)
+    }
+}

@@ -1,0 +1,180 @@
+//! `plan set`: one plan, made or changed field by field.
+
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+use metering_core::{Address, Credits, DecimalError, PaymentKind, Plan, PlanKey, TokenAmount};
+
+use super::KeyArgs;
+use crate::admin::session::Session;
+use crate::failure::Failure;
+use crate::output::{Format, json_line};
+
+/// Make a plan, or change some fields of one.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A field that is not given stays as it is. A new plan needs --token-symbol, --payment-kind, --credits, --token-amount,
+--token-decimals and --label, and a token plan --token-contract too. Makes the store too, if there is none yet.
+
+Examples:
+  metering admin plan set starter --chain-id 1 --label Starter --credits 10 --payment-kind native_value \
+--token-symbol ETH --token-amount 0.0025 --token-decimals 18
+  metering admin plan set starter --chain-id 1 --token-amount 0.003 --clear offer")]
+pub(crate) struct SetArgs {
+    #[command(flatten)]
+    key: KeyArgs,
+    #[command(flatten)]
+    fields: Fields,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// The fields of a plan, each of them only if given.
+#[derive(Debug, Default, Args)]
+struct Fields {
+    /// The token's symbol.
+    #[arg(long, value_name = "SYMBOL")]
+    token_symbol: Option<String>,
+    /// How it is paid.
+    #[arg(long, value_name = "KIND")]
+    payment_kind: Option<Kind>,
+    /// The credits that it sells.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    credits: Option<Credits>,
+    /// The credits that it adds on top.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    bonus_credits: Option<Credits>,
+    /// Its price in human units of the token.
+    #[arg(long, value_name = "AMOUNT", value_parser = token_amount, allow_negative_numbers = true)]
+    token_amount: Option<TokenAmount>,
+    /// The token's contract.
+    #[arg(long, value_name = "ADDRESS")]
+    token_contract: Option<Address>,
+    /// The token's decimals.
+    #[arg(long, value_name = "N")]
+    token_decimals: Option<u8>,
+    /// Its name for people.
+    #[arg(long, value_name = "TEXT")]
+    label: Option<String>,
+    /// A sentence about it.
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// A special offer's name.
+    #[arg(long, value_name = "TEXT")]
+    offer: Option<String>,
+    /// By how many percent it undercuts the plain price, for display.
+    #[arg(long, value_name = "N")]
+    discount_percent: Option<u8>,
+    /// Whether it is on sale.
+    #[arg(long, value_name = "BOOL")]
+    active: Option<bool>,
+    /// Who is paid, when not the chain's recipient.
+    #[arg(long, value_name = "ADDRESS")]
+    recipient: Option<Address>,
+    /// Where it stands in the list, lowest first.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    sort_order: Option<i32>,
+    /// A field to have no value from now on.
+    #[arg(long, value_name = "FIELD")]
+    clear: Vec<Clear>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Kind {
+    #[value(name = "erc20")]
+    Erc20,
+    #[value(name = "native_value")]
+    NativeValue,
+}
+
+impl From<Kind> for PaymentKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Erc20 => Self::Erc20,
+            Kind::NativeValue => Self::NativeValue,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Clear {
+    Offer,
+    DiscountPercent,
+    Recipient,
+}
+
+fn token_amount(text: &str) -> Result<TokenAmount, DecimalError> {
+    TokenAmount::parse(text)
+}
+
+impl SetArgs {
+    pub(crate) async fn run(self: Box<Self>, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let key = self.key.key();
+        let before = match session.store_if_any()? {
+            Some(store) => store.plans().await?.into_iter().find(|plan| plan.key() == key),
+            None => None,
+        };
+        let plan = match before {
+            Some(plan) => self.fields.change(plan),
+            None => self.fields.make(&key)?,
+        };
+        plan.validate().map_err(|error| Failure::Usage(error.to_string()))?;
+        // Made only now: a plan that is refused must not leave an empty store behind.
+        session.store_or_new()?.put_plans(vec![plan.clone()]).await?;
+        if self.format.json {
+            return json_line(out, &plan);
+        }
+        let state = if plan.active { "on sale" } else { "off sale" };
+        Ok(writeln!(out, "Plan {key} is set, and {state}.")?)
+    }
+}
+
+impl Fields {
+    fn change(self, mut plan: Plan) -> Plan {
+        fn replace<T>(field: &mut T, value: Option<T>) {
+            if let Some(value) = value {
+                *field = value;
+            }
+        }
+        replace(&mut plan.token_symbol, self.token_symbol);
+        replace(&mut plan.payment_kind, self.payment_kind.map(Into::into));
+        replace(&mut plan.credits, self.credits);
+        replace(&mut plan.bonus_credits, self.bonus_credits);
+        replace(&mut plan.token_amount, self.token_amount);
+        replace(&mut plan.token_contract, self.token_contract);
+        replace(&mut plan.token_decimals, self.token_decimals);
+        replace(&mut plan.label, self.label);
+        replace(&mut plan.description, self.description);
+        replace(&mut plan.active, self.active);
+        replace(&mut plan.sort_order, self.sort_order);
+        let keep = |field| !self.clear.contains(&field);
+        plan.offer = self.offer.or(plan.offer).filter(|_| keep(Clear::Offer));
+        plan.discount_percent =
+            self.discount_percent.or(plan.discount_percent).filter(|_| keep(Clear::DiscountPercent));
+        plan.recipient = self.recipient.or(plan.recipient).filter(|_| keep(Clear::Recipient));
+        plan
+    }
+
+    fn make(mut self, key: &PlanKey) -> Result<Plan, Failure> {
+        let missing = |flag: &str| Failure::Usage(format!("there is no plan {key} yet, and a new one needs --{flag}"));
+        let plan = Plan {
+            id: key.id.clone(),
+            chain_id: key.chain_id,
+            token_symbol: self.token_symbol.take().ok_or_else(|| missing("token-symbol"))?,
+            payment_kind: self.payment_kind.take().ok_or_else(|| missing("payment-kind"))?.into(),
+            credits: self.credits.take().ok_or_else(|| missing("credits"))?,
+            bonus_credits: Credits::ZERO,
+            token_amount: self.token_amount.take().ok_or_else(|| missing("token-amount"))?,
+            token_contract: Address::ZERO,
+            token_decimals: self.token_decimals.take().ok_or_else(|| missing("token-decimals"))?,
+            label: self.label.take().ok_or_else(|| missing("label"))?,
+            description: String::new(),
+            offer: None,
+            discount_percent: None,
+            active: true,
+            recipient: None,
+            sort_order: 0,
+        };
+        Ok(self.change(plan))
+    }
+}

@@ -1,0 +1,81 @@
+//! What every admin command starts from: the store's place and the present.
+
+use std::sync::Arc;
+
+use metering_core::{Account, AccountId, Clock, Store, StoreError, SystemClock, Timestamp};
+
+use crate::database::{Absent, Database, Location};
+use crate::failure::Failure;
+
+/// How many items of a list are read at once.
+pub(crate) const PAGE: u32 = 1_000;
+
+/// One run of the program.
+#[derive(Debug)]
+pub(crate) struct Session {
+    location: Location,
+}
+
+impl Session {
+    pub(crate) fn new(location: Location) -> Self {
+        Self { location }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        SystemClock.now()
+    }
+
+    /// The store, which must exist.
+    pub(crate) fn store(&self) -> Result<Arc<dyn Store>, Failure> {
+        Ok(self.database()?.store())
+    }
+
+    /// The store, if it exists.
+    pub(crate) fn store_if_any(&self) -> Result<Option<Arc<dyn Store>>, Failure> {
+        if self.location.exists() { self.store().map(Some) } else { Ok(None) }
+    }
+
+    /// The store, made if it does not exist.
+    pub(crate) fn store_or_new(&self) -> Result<Arc<dyn Store>, Failure> {
+        Ok(self.location.open(Absent::Create)?.store())
+    }
+
+    /// The database, which must exist.
+    pub(crate) fn database(&self) -> Result<Database, Failure> {
+        self.location.open(Absent::Fail)
+    }
+}
+
+/// The account of that id.
+pub(crate) async fn find(store: &dyn Store, id: &AccountId) -> Result<Account, Failure> {
+    store.account(id).await?.ok_or_else(|| no_account(id))
+}
+
+/// Why an account cannot be changed, when a store says that it is not there or is revoked.
+pub(crate) async fn missing_or_revoked(store: &dyn Store, id: &AccountId) -> Failure {
+    match store.account(id).await {
+        Ok(Some(Account { revoked_at: Some(at), .. })) => {
+            Failure::Conflict(format!("account {id} was revoked at {at}; a revoked account cannot be changed"))
+        }
+        Ok(_) => no_account(id),
+        Err(error) => error.into(),
+    }
+}
+
+fn no_account(id: &AccountId) -> Failure {
+    Failure::NotFound(format!("there is no account {id}; `metering admin account list` shows those that exist"))
+}
+
+/// Every account, in the order of their making.
+pub(crate) async fn all_accounts(store: &dyn Store) -> Result<Vec<Account>, StoreError> {
+    let mut accounts = Vec::new();
+    let mut after = None;
+    loop {
+        let page = store.accounts(after.as_ref(), PAGE).await?;
+        accounts.extend(page.items);
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(accounts),
+        }
+    }
+}

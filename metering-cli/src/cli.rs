@@ -1,0 +1,90 @@
+//! The command line as a whole: what stands beside `admin`.
+
+use clap::{Parser, Subcommand};
+
+use crate::admin::Admin;
+use crate::completions::Completions;
+use crate::failure::EXIT_CODES;
+
+/// API keys, exact prepaid credits and metered usage, from the command line.
+#[derive(Debug, Parser)]
+#[command(name = "metering", version, arg_required_else_help = true, after_help = after_help())]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Admin(Admin),
+    Completions(Completions),
+}
+
+fn after_help() -> String {
+    format!("Example:\n  metering admin account create --agent-name my-agent --credits 10\n\n{EXIT_CODES}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    /// Every command below `command`, with the words that lead to it.
+    fn commands(words: &str, command: &clap::Command, found: &mut Vec<(String, clap::Command)>) {
+        found.push((words.to_owned(), command.clone()));
+        for sub in command.get_subcommands() {
+            commands(&format!("{words} {}", sub.get_name()), sub, found);
+        }
+    }
+
+    fn all_commands() -> Vec<(String, clap::Command)> {
+        let mut found = Vec::new();
+        commands("metering", &Cli::command(), &mut found);
+        found
+    }
+
+    /// The words of an example, as a shell would take them: double quotes, and no further than a pipe or a redirection.
+    fn shell_words(line: &str) -> Vec<String> {
+        let line = line.split([';', '|', '<', '>']).next().unwrap();
+        let mut words = Vec::new();
+        for (position, part) in line.split('"').enumerate() {
+            if position % 2 == 1 {
+                words.push(part.to_owned());
+            } else {
+                words.extend(part.split_whitespace().map(str::to_owned));
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_shows_an_example_of_itself_that_it_would_accept() {
+        let all = all_commands();
+        assert!(all.len() > 20, "{}", all.len());
+        for (words, command) in all {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let examples: Vec<_> = help.lines().map(str::trim).filter(|line| line.starts_with("metering ")).collect();
+            assert!(!examples.is_empty(), "{words} has no example");
+            for example in examples {
+                assert!(example.starts_with(&words), "{words}: {example}");
+                let parsed = Cli::try_parse_from(shell_words(example));
+                assert!(parsed.is_ok(), "{example}: {}", parsed.unwrap_err());
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_and_every_argument_is_described() {
+        for (words, command) in all_commands() {
+            assert!(command.get_about().is_some(), "{words}");
+            for argument in command.get_arguments() {
+                assert!(argument.get_help().is_some(), "{words} {}", argument.get_id());
+            }
+        }
+    }
+}

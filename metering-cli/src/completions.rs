@@ -1,0 +1,29 @@
+//! `metering completions`: what a shell needs to complete the commands.
+
+use std::io::Write;
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use crate::cli::Cli;
+use crate::failure::Failure;
+
+/// Print the completion script of a shell.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  metering completions bash > ~/.local/share/bash-completion/completions/metering
+  metering completions fish > ~/.config/fish/completions/metering.fish")]
+pub(crate) struct Completions {
+    /// The shell.
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        // Into memory first: the generator panics when what it writes to fails, as a closed pipe does.
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Cli::command(), "metering", &mut script);
+        Ok(out.write_all(&script)?)
+    }
+}

@@ -1,0 +1,246 @@
+//! Which store: the only file that names a backend.
+//!
+//! Everything else of the program works on a [`Store`]. A further backend is a variant of [`Location`] and of
+//! [`Backend`] here, and nothing elsewhere.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use metering_core::{Store, StoreError};
+use metering_sqlite::SqliteStore;
+
+use crate::failure::Failure;
+
+const SUPPORTED: &str = "supported: sqlite:PATH";
+const DATABASE_VARIABLE: &str = "METERING_DATABASE";
+const DATA_VARIABLE: &str = "METERING_DATA";
+const DEFAULT_DATA: &str = "./metering-data";
+const FILE_IN_DATA: &str = "metering.db";
+
+/// Where the store is. No `env` of clap's: it would print a URL, and the password in it, with the help text, and
+/// would have a variable and the other option exclude each other.
+#[derive(Debug, Args)]
+pub(crate) struct DatabaseArgs {
+    /// The store's URL: sqlite:PATH [env: METERING_DATABASE].
+    #[arg(long, value_name = "URL", global = true, help_heading = "Store", conflicts_with = "data")]
+    database: Option<OsString>,
+    /// The data directory; the store is metering.db in it [env: METERING_DATA] [default: ./metering-data].
+    #[arg(long, value_name = "DIR", global = true, help_heading = "Store")]
+    data: Option<PathBuf>,
+}
+
+/// A store's place, not yet opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Location {
+    Sqlite(PathBuf),
+}
+
+/// What to do when there is no store at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Absent {
+    /// Make one.
+    Create,
+    /// Fail: a mistyped directory must not look like an empty store.
+    Fail,
+}
+
+/// An open store.
+#[derive(Debug)]
+pub(crate) struct Database {
+    location: Location,
+    backend: Backend,
+}
+
+#[derive(Debug)]
+enum Backend {
+    Sqlite(Arc<SqliteStore>),
+}
+
+impl DatabaseArgs {
+    /// The place that options and environment name; an option wins over a variable, a URL over a directory.
+    pub(crate) fn location(&self, variable: impl Fn(&str) -> Option<OsString>) -> Result<Location, Failure> {
+        let variable = |name| variable(name).filter(|value| !value.is_empty());
+        if let Some(url) = &self.database {
+            return Location::from_url(url);
+        }
+        if let Some(directory) = &self.data {
+            return Ok(Location::in_directory(directory));
+        }
+        if let Some(url) = variable(DATABASE_VARIABLE) {
+            return Location::from_url(&url);
+        }
+        let directory = variable(DATA_VARIABLE).map_or_else(|| PathBuf::from(DEFAULT_DATA), PathBuf::from);
+        Ok(Location::in_directory(&directory))
+    }
+}
+
+impl Location {
+    fn in_directory(directory: &Path) -> Self {
+        Self::Sqlite(directory.join(FILE_IN_DATA))
+    }
+
+    /// Reads a URL. What follows the scheme is never repeated in an error: it may hold a password.
+    fn from_url(url: &OsString) -> Result<Self, Failure> {
+        let refuse =
+            |problem: &str| Err(Failure::Usage(format!("the database URL is no good: {problem}; {SUPPORTED}")));
+        let Some(url) = url.to_str() else {
+            return refuse("the URL is not UTF-8");
+        };
+        let Some((scheme, rest)) = url.split_once(':') else {
+            return refuse("not a URL");
+        };
+        if scheme != "sqlite" {
+            return refuse(&format!("the scheme {scheme:?} is unknown"));
+        }
+        // As others write it: sqlite:///var/lib/x.db is /var/lib/x.db.
+        let path = rest.strip_prefix("//").unwrap_or(rest);
+        if path.is_empty() {
+            return refuse("the URL has no path");
+        }
+        if path == ":memory:" {
+            return refuse("a store in memory would be gone when the command ends");
+        }
+        Ok(Self::Sqlite(PathBuf::from(path)))
+    }
+
+    /// Whether there is a store.
+    pub(crate) fn exists(&self) -> bool {
+        let Self::Sqlite(path) = self;
+        path.is_file()
+    }
+
+    /// Opens the store, bringing its schema up to date.
+    pub(crate) fn open(&self, absent: Absent) -> Result<Database, Failure> {
+        let Self::Sqlite(path) = self;
+        match absent {
+            Absent::Create => create_directory_of(path)?,
+            Absent::Fail if self.exists() => {}
+            Absent::Fail => {
+                return Err(Failure::Failed(format!(
+                    "there is no store at {self}; name the right place with --data DIR or --database URL, or make one \
+                     with `metering admin account create` or `metering admin plan import`"
+                )));
+            }
+        }
+        let store = SqliteStore::open(path).map_err(|error| Failure::Failed(format!("cannot open {self}: {error}")))?;
+        Ok(Database { location: self.clone(), backend: Backend::Sqlite(Arc::new(store)) })
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Sqlite(path) = self;
+        write!(f, "sqlite:{}", path.display())
+    }
+}
+
+impl Database {
+    /// The store, as all commands but backup know it.
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        let Backend::Sqlite(store) = &self.backend;
+        store.clone()
+    }
+
+    /// Refuses a place for a backup that would destroy this store, or another that is in use.
+    pub(crate) fn check_backup_target(&self, target: &Path) -> Result<(), Failure> {
+        let Location::Sqlite(path) = &self.location;
+        // A place that does not exist yet is nobody's.
+        let is_source = matches!((path.canonicalize(), target.canonicalize()), (Ok(a), Ok(b)) if a == b);
+        if is_source {
+            return Err(Failure::Conflict(format!("{} is the store itself; name another file", target.display())));
+        }
+        // SQLite would replay a write-ahead log that it finds beside the copy, whichever database it belongs to.
+        match sidecars(target).into_iter().find(|sidecar| sidecar.exists()) {
+            Some(sidecar) => Err(Failure::Conflict(format!(
+                "{} exists, so a database of the name {} is or was in use; choose another name",
+                sidecar.display(),
+                target.display()
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Copies the store to a file while it is in use: a state of one moment.
+    pub(crate) async fn backup_to(&self, file: &Path) -> Result<(), StoreError> {
+        let Backend::Sqlite(store) = &self.backend;
+        store.backup_to(file).await
+    }
+}
+
+/// Opens a finished backup as the store that it is to become one day.
+pub(crate) fn open_backup(file: &Path) -> Result<Database, Failure> {
+    Location::Sqlite(file.to_owned()).open(Absent::Fail)
+}
+
+/// Whether a backup that was opened and closed again is one file, as it must be to be moved about.
+pub(crate) fn is_one_file(file: &Path) -> bool {
+    sidecars(file).iter().all(|sidecar| !sidecar.exists())
+}
+
+/// The files that SQLite keeps beside a database that is open.
+fn sidecars(file: &Path) -> [PathBuf; 3] {
+    ["-wal", "-shm", "-journal"].map(|suffix| {
+        let mut name = file.as_os_str().to_owned();
+        name.push(suffix);
+        name.into()
+    })
+}
+
+/// Makes the directory that is to hold the store, for its owner alone.
+fn create_directory_of(path: &Path) -> Result<(), Failure> {
+    let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) else {
+        return Ok(());
+    };
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+        .create(directory)
+        .map_err(|error| Failure::Failed(format!("cannot make the directory {}: {error}", directory.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn located(database: Option<&str>, data: Option<&str>, variables: &[(&str, &str)]) -> Result<Location, Failure> {
+        let args = DatabaseArgs { database: database.map(Into::into), data: data.map(Into::into) };
+        args.location(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()))
+    }
+
+    #[test]
+    fn options_win_over_variables_and_urls_over_directories() {
+        let (url, data) = ((DATABASE_VARIABLE, "sqlite:env.db"), (DATA_VARIABLE, "env"));
+        // --database, --data, variables, path
+        let table: &[(_, _, &[(&str, &str)], _)] = &[
+            (None, None, &[], "./metering-data/metering.db"),
+            (None, None, &[data], "env/metering.db"),
+            (None, None, &[url, data], "env.db"),
+            (None, Some("dir"), &[url, data], "dir/metering.db"),
+            (Some("sqlite:a.db"), None, &[url, data], "a.db"),
+            (Some("sqlite:/a/b.db"), None, &[], "/a/b.db"),
+            (Some("sqlite:///a/b.db"), None, &[], "/a/b.db"),
+            (Some("sqlite:a:b.db"), None, &[], "a:b.db"),
+            (None, None, &[(DATABASE_VARIABLE, ""), (DATA_VARIABLE, "")], "./metering-data/metering.db"),
+        ];
+        for (database, data, variables, path) in table {
+            let location = located(*database, *data, variables).unwrap();
+            assert_eq!(location, Location::Sqlite(path.into()));
+        }
+    }
+
+    #[test]
+    fn urls_of_no_known_backend_are_refused_without_their_password() {
+        let table = ["mysql://root:hunter2@db/x", "metering.db", "sqlite:", "sqlite://", "sqlite::memory:", ""];
+        for url in table {
+            let message = located(Some(url), None, &[]).unwrap_err().to_string();
+            assert!(message.contains("supported: sqlite:PATH"), "{url}: {message}");
+            assert!(!message.contains("hunter2"), "{message}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! A file that appears under its name only when it is complete.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// A file in the making, beside its final place. Dropped unfinished, it leaves nothing behind.
+#[derive(Debug)]
+pub(crate) struct NewFile {
+    target: PathBuf,
+    partial: PathBuf,
+    replace: bool,
+}
+
+impl NewFile {
+    /// Chooses a place beside `target`; nothing is written yet.
+    ///
+    /// # Errors
+    /// When something already has the name, unless `replace`.
+    pub(crate) fn beside(target: &Path, replace: bool) -> Result<Self, Failure> {
+        let Some(name) = target.file_name() else {
+            return Err(Failure::Usage(format!("{} is not the name of a file", target.display())));
+        };
+        if target.is_dir() {
+            return Err(Failure::Conflict(format!("{} is a directory; name a file in it", target.display())));
+        }
+        let mut hidden = OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".{}.partial", std::process::id()));
+        let file = Self { target: target.to_owned(), partial: target.with_file_name(hidden), replace };
+        if !replace && target.symlink_metadata().is_ok() {
+            return Err(file.exists());
+        }
+        Ok(file)
+    }
+
+    /// Makes the file, for its owner alone: what is exported holds email addresses.
+    pub(crate) fn create(&self) -> Result<File, Failure> {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(&self.partial).map_err(|error| self.cannot_write(&error))
+    }
+
+    /// Where the file is until it is finished.
+    pub(crate) fn partial(&self) -> &Path {
+        &self.partial
+    }
+
+    /// What to say when writing it fails.
+    pub(crate) fn cannot_write(&self, error: &io::Error) -> Failure {
+        Failure::Failed(format!("cannot write {}: {error}", self.target.display()))
+    }
+
+    /// Gives the file its name, once all of it is on disk.
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        File::open(&self.partial).and_then(|file| file.sync_all()).map_err(|error| self.cannot_write(&error))?;
+        if self.replace {
+            fs::rename(&self.partial, &self.target).map_err(|error| self.cannot_write(&error))?;
+        } else {
+            self.claim_name()?;
+        }
+        // The name is on disk once its directory is.
+        let directory = self.target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if cfg!(unix) {
+            File::open(directory).and_then(|file| file.sync_all()).map_err(|error| self.cannot_write(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Takes the name only if it is free: a link is refused when it is not, where a rename would replace.
+    fn claim_name(&self) -> Result<(), Failure> {
+        match fs::hard_link(&self.partial, &self.target) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(self.exists()),
+            Err(_) if self.target.symlink_metadata().is_ok() => Err(self.exists()),
+            // A file system without links.
+            Err(_) => fs::rename(&self.partial, &self.target).map_err(|error| self.cannot_write(&error)),
+        }
+    }
+
+    fn exists(&self) -> Failure {
+        Failure::Conflict(format!(
+            "{} exists; choose another name, or add --force to replace it",
+            self.target.display()
+        ))
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        // After `finish` it has gone, or is the second link to the target.
+        let _ = fs::remove_file(&self.partial);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn a_file_appears_when_it_is_finished_and_not_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("export.csv");
+        let names = || fs::read_dir(directory.path()).unwrap().count();
+        let file = NewFile::beside(&target, false).unwrap();
+        file.create().unwrap().write_all(b"rows").unwrap();
+        assert!(!target.exists());
+        drop(file);
+        assert_eq!(names(), 0, "an unfinished file leaves nothing behind");
+        let file = NewFile::beside(&target, false).unwrap();
+        fs::write(file.partial(), "rows").unwrap();
+        file.finish().unwrap();
+        assert_eq!((fs::read_to_string(&target).unwrap().as_str(), names()), ("rows", 1));
+    }
+
+    #[test]
+    fn a_file_that_exists_is_replaced_only_by_force() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("export.csv");
+        fs::write(&target, "old").unwrap();
+        assert!(matches!(NewFile::beside(&target, false), Err(Failure::Conflict(_))));
+        let file = NewFile::beside(&target, true).unwrap();
+        fs::write(file.partial(), "new").unwrap();
+        file.finish().unwrap();
+        assert_eq!(fs::read_to_string(&target).unwrap(), "new");
+    }
+
+    #[test]
+    fn a_name_taken_meanwhile_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("export.csv");
+        let file = NewFile::beside(&target, false).unwrap();
+        file.create().unwrap();
+        fs::write(&target, "theirs").unwrap();
+        assert!(matches!(file.finish(), Err(Failure::Conflict(_))));
+        assert_eq!(fs::read_to_string(&target).unwrap(), "theirs");
+    }
+}

@@ -1,0 +1,24 @@
+//! What programs read: one JSON document per command, on one line.
+//!
+//! Values are serialized straight to text. A detour through `serde_json::Value` would turn exact amounts into floats.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// The choice between text for people and JSON for programs.
+#[derive(Debug, Args)]
+pub(crate) struct Format {
+    /// Print JSON, on one line, with exact numbers.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Writes `document` as one line of JSON.
+pub(crate) fn json_line(out: &mut dyn Write, document: &impl Serialize) -> Result<(), Failure> {
+    serde_json::to_writer(&mut *out, document).map_err(io::Error::from)?;
+    Ok(writeln!(out)?)
+}

@@ -1,0 +1,195 @@
+//! A store and the [`Model`], side by side: the same operations, and every answer compared.
+
+use std::sync::Arc;
+
+use crate::account::{Account, AccountId, RateLimits};
+use crate::charge::{Charge, Decision, Receipt, Refund, RequestId};
+use crate::clock::Timestamp;
+use crate::key::KeyHash;
+use crate::ledger::{LedgerKind, NewLedgerEntry};
+use crate::store::{Created, NewAccount, Store};
+use crate::tally::{Outcome, Posting};
+use crate::usage::{ClientSource, UsageLine};
+
+use super::model::Model;
+use super::operation::{Item, Operation};
+use super::reading;
+use super::scene::{NOON, atoms};
+
+/// Does `operations` to a fresh store and to the model, and compares all that can be read.
+///
+/// # Panics
+/// At the first difference.
+pub async fn agrees_with_model(store: Arc<dyn Store>, operations: Vec<Operation>) {
+    let mut pair =
+        Pair { store, model: Model::default(), keys: Vec::new(), receipts: Vec::new(), now: NOON, made_ids: 0 };
+    for operation in operations {
+        pair.apply(operation).await;
+        reading::accounts_agree(&*pair.store, &pair.model).await;
+    }
+    reading::everything_agrees(&*pair.store, &pair.model, &pair.keys, pair.now).await;
+}
+
+/// What is done to both, and what is needed to name things by number.
+struct Pair {
+    store: Arc<dyn Store>,
+    model: Model,
+    /// Every key that was ever given to an account.
+    keys: Vec<KeyHash>,
+    /// What may still be paid back. Receipts are used up by it, so the model's are compared and dropped.
+    receipts: Vec<Receipt>,
+    now: Timestamp,
+    made_ids: u32,
+}
+
+impl Pair {
+    async fn apply(&mut self, operation: Operation) {
+        match operation {
+            Operation::Create { email, capitals, limits, entries } => {
+                self.create(email, capitals, limits, &entries).await;
+            }
+            Operation::Commit(items) => self.commit(items).await,
+            Operation::Post { account, kind, atoms } => self.post(account, kind, atoms).await,
+            Operation::SetLimits { account, limits } => {
+                let Some(number) = self.number(account) else { return };
+                let answer = self.store.set_limits(&self.model.id(number), limits).await.unwrap();
+                self.model.owners[number].limits = limits;
+                assert_eq!(answer, Some(self.model.owners[number].account()), "the caps were set");
+            }
+            Operation::Revoke { account } => {
+                let Some(number) = self.number(account) else { return };
+                let answer = self.store.revoke_account(&self.model.id(number), self.now).await.unwrap();
+                self.model.owners[number].revoked_at.get_or_insert(self.now);
+                assert_eq!(answer, Some(self.model.owners[number].account()), "the account was revoked");
+            }
+            Operation::ReplaceKey { account } => self.replace_key(account).await,
+            Operation::Forget => {
+                let forgotten = self.store.forget_expired(self.now).await.unwrap();
+                assert_eq!(forgotten, self.model.forget(self.now), "how much was forgotten");
+            }
+            Operation::Pass { millis } => {
+                self.now = Timestamp::from_unix_millis(self.now.unix_millis() + millis);
+            }
+        }
+    }
+
+    /// The number of an account, if there is any yet.
+    fn number(&self, any: usize) -> Option<usize> {
+        any.checked_rem(self.model.owners.len())
+    }
+
+    fn new_key(&mut self) -> KeyHash {
+        self.made_ids += 1;
+        let mut bytes = [0xA5; 32];
+        bytes[..4].copy_from_slice(&self.made_ids.to_be_bytes());
+        KeyHash::from_bytes(bytes)
+    }
+
+    async fn create(&mut self, email: Option<u8>, capitals: bool, limits: RateLimits, entries: &[(LedgerKind, i64)]) {
+        let key = self.new_key();
+        let address = |number| {
+            let text = format!("grün{number}@example.com");
+            if capitals { text.to_uppercase().parse().unwrap() } else { text.parse().unwrap() }
+        };
+        let new = NewAccount {
+            id: account_id(self.made_ids),
+            agent_name: format!("agent-{}", self.made_ids).parse().unwrap(),
+            email: email.map(address),
+            payer_address: None,
+            limits,
+            key,
+            entries: entries.iter().map(|(kind, amount)| entry(*kind, *amount)).collect(),
+            created_at: self.now,
+        };
+        let expected = self.model.create(&new);
+        if matches!(expected, Created::Account(_)) {
+            self.keys.push(key);
+        }
+        assert_eq!(self.store.create_account(new).await.unwrap(), expected, "the account was made, or not");
+    }
+
+    async fn post(&mut self, account: usize, kind: LedgerKind, amount: i64) {
+        let Some(number) = self.number(account) else { return };
+        let entry = entry(kind, amount);
+        let expected = self.model.post(number, &entry, self.now);
+        let answer = self.store.post_entry(&self.model.id(number), entry, self.now).await.unwrap();
+        assert_eq!(answer, expected, "the entry was written, or not");
+    }
+
+    async fn replace_key(&mut self, account: usize) {
+        let Some(number) = self.number(account) else { return };
+        let key = self.new_key();
+        let answer = self.store.replace_key(&self.model.id(number), key, self.now).await.unwrap();
+        let owner = &mut self.model.owners[number];
+        let expected: Option<Account> = owner.is_live().then(|| owner.account());
+        assert_eq!(answer, expected, "the key was replaced, or not");
+        if expected.is_some() {
+            owner.key = key;
+            self.keys.push(key);
+        }
+    }
+
+    async fn commit(&mut self, items: Vec<Item>) {
+        let mut postings = Vec::new();
+        let mut expected = Vec::new();
+        for item in items {
+            match item {
+                Item::Charge { key, atoms, line, path, request } => {
+                    let charge = self.charge(key, atoms, line, path, request);
+                    expected.push(Outcome::Decided(self.model.charge(charge.clone(), self.now)));
+                    postings.push(Posting::Charge(charge));
+                }
+                Item::Refund { receipt } => {
+                    let Some(refund) = self.refund(receipt) else { continue };
+                    expected.push(Outcome::Refunded(self.model.refund(&refund, self.now)));
+                    postings.push(Posting::Refund(refund));
+                }
+            }
+        }
+        let outcomes = self.store.commit(postings, self.now).await.unwrap();
+        assert_eq!(outcomes, expected, "the answers to a batch");
+        self.receipts.extend(outcomes.into_iter().filter_map(|outcome| match outcome {
+            Outcome::Decided(Decision::Accepted(receipt)) => Some(receipt),
+            _ => None,
+        }));
+    }
+
+    fn charge(&self, key: usize, price: i64, line: u8, path: u8, request: Option<u8>) -> Charge {
+        // One more than there are: a key that is nobody's.
+        let key = self.keys.get(key % (self.keys.len() + 1)).copied();
+        let line = line_of(line);
+        Charge {
+            key: key.unwrap_or(KeyHash::from_bytes([0; 32])),
+            price: atoms(price),
+            request_path: format!("{}?{path}", line.route_template).into(),
+            line,
+            request_id: request.map(|number| RequestId::parse(&format!("request-{number}")).unwrap()),
+        }
+    }
+
+    /// Takes a receipt and turns it into its refund.
+    fn refund(&mut self, any: usize) -> Option<Refund> {
+        let number = any.checked_rem(self.receipts.len())?;
+        self.receipts.swap_remove(number).into_refund()
+    }
+}
+
+fn account_id(number: u32) -> AccountId {
+    format!("org_{number:020}").parse().unwrap()
+}
+
+fn entry(kind: LedgerKind, amount: i64) -> NewLedgerEntry {
+    NewLedgerEntry { kind, amount: atoms(amount), description: format!("{amount} atoms") }
+}
+
+/// Four lines that differ in one thing each.
+fn line_of(number: u8) -> UsageLine {
+    let lines = [
+        ("/a", "GET", ClientSource::Direct),
+        ("/b", "GET", ClientSource::Direct),
+        ("/a", "POST", ClientSource::Direct),
+        ("/a", "GET", ClientSource::Mcp),
+    ];
+    let (template, method, source) = lines[usize::from(number % 4)];
+    UsageLine { route_template: template.into(), http_method: method.into(), source }
+}

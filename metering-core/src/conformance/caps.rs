@@ -1,0 +1,164 @@
+//! Caps: exact per calendar minute and UTC day, whatever the batches, the clock and the keys do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::account::RateLimits;
+use crate::charge::{Decision, LimitWindow, Refusal};
+use crate::clock::Timestamp;
+use crate::store::Store;
+
+use super::scene::{
+    BASE, Customer, DAY, MINUTE, NOON, UNCAPPED, accepted, account, adjustment, balance, charge, commit, customer,
+    customer_with, pay_back, post, refused,
+};
+
+const PLENTY: i64 = 1_000_000 * BASE;
+
+fn per_minute(cap: u32) -> RateLimits {
+    RateLimits { requests_per_minute: cap, ..UNCAPPED }
+}
+
+fn per_day(cap: u32) -> RateLimits {
+    RateLimits { requests_per_day: cap, ..UNCAPPED }
+}
+
+/// How many of `size` charges in one batch are accepted; the rest must be refused by the cap of `window`.
+async fn admitted(store: &dyn Store, customer: &Customer, size: usize, window: LimitWindow, now: Timestamp) -> usize {
+    let decisions = commit(store, vec![charge(customer.key, BASE); size], now).await;
+    let is_accepted = |decision: &Decision| match decision {
+        Decision::Accepted(_) => true,
+        Decision::Refused(Refusal::RateLimited { window: full, .. }) if *full == window => false,
+        other => panic!("neither accepted nor refused by the {} cap: {other:?}", window.as_str()),
+    };
+    decisions.iter().filter(|decision| is_accepted(decision)).count()
+}
+
+/// A cap of ten admits ten, over any sizes of batches.
+pub async fn caps_hold_exactly_over_batches(store: Arc<dyn Store>) {
+    for sizes in [vec![12], vec![4, 4, 4], vec![1; 12], vec![9, 3], vec![10, 2]] {
+        for (limits, window) in [(per_minute(10), LimitWindow::Minute), (per_day(10), LimitWindow::Day)] {
+            let customer = customer_with(&*store, PLENTY, limits).await;
+            let mut total = 0;
+            for size in &sizes {
+                total += admitted(&*store, &customer, *size, window, NOON).await;
+            }
+            assert_eq!(total, 10, "{sizes:?} {window:?}");
+            assert_eq!(balance(&*store, &customer.id).await, PLENTY - 10 * BASE);
+        }
+    }
+}
+
+/// A refusal says which cap it was and where the account stands.
+pub async fn a_refusal_says_where_the_account_stands(store: Arc<dyn Store>) {
+    let limits = RateLimits { requests_per_minute: 1, requests_per_day: 9 };
+    let customer = customer_with(&*store, PLENTY, limits).await;
+    let at = NOON.saturating_add(Duration::from_secs(20));
+    accepted(&*store, charge(customer.key, BASE), at).await;
+    let Refusal::RateLimited { window, rate } = refused(&*store, charge(customer.key, BASE), at).await else {
+        panic!("the cap is reached");
+    };
+    assert_eq!((window, rate.limits, rate.at), (LimitWindow::Minute, limits, at));
+    assert_eq!((rate.remaining(LimitWindow::Minute), rate.remaining(LimitWindow::Day)), (Some(0), Some(8)));
+    assert_eq!((rate.reset_seconds(LimitWindow::Minute), rate.reset_seconds(LimitWindow::Day)), (40, 43_180));
+}
+
+/// When both caps are reached, the day is named: waiting for the next minute would not help.
+pub async fn the_day_is_named_first(store: Arc<dyn Store>) {
+    let limits = RateLimits { requests_per_minute: 2, requests_per_day: 2 };
+    let customer = customer_with(&*store, PLENTY, limits).await;
+    assert_eq!(admitted(&*store, &customer, 3, LimitWindow::Day, NOON).await, 2);
+}
+
+/// The next minute and the next day start afresh, at their first millisecond and not before.
+pub async fn a_new_window_starts_afresh(store: Arc<dyn Store>) {
+    let table = [
+        (per_minute(2), LimitWindow::Minute, NOON.saturating_add(MINUTE)),
+        (per_day(2), LimitWindow::Day, NOON.saturating_add(DAY).day().start()),
+    ];
+    for (limits, window, next) in table {
+        let customer = customer_with(&*store, PLENTY, limits).await;
+        let last = next.saturating_sub(Duration::from_millis(1));
+        assert_eq!(admitted(&*store, &customer, 1, window, NOON).await, 1);
+        assert_eq!(admitted(&*store, &customer, 3, window, last).await, 1, "still the old window");
+        assert_eq!(admitted(&*store, &customer, 3, window, next).await, 2, "the new window");
+    }
+}
+
+/// A node whose clock lags counts in the newest window, so that no skew gives a window twice.
+pub async fn a_lagging_clock_counts_in_the_newest_window(store: Arc<dyn Store>) {
+    let customer = customer_with(&*store, PLENTY, per_minute(3)).await;
+    let ahead = NOON.saturating_add(MINUTE);
+    assert_eq!(admitted(&*store, &customer, 1, LimitWindow::Minute, ahead).await, 1);
+    assert_eq!(admitted(&*store, &customer, 1, LimitWindow::Minute, NOON).await, 1);
+    assert_eq!(admitted(&*store, &customer, 5, LimitWindow::Minute, ahead).await, 1);
+    assert_eq!(admitted(&*store, &customer, 5, LimitWindow::Minute, NOON).await, 0);
+    let minute_later = ahead.saturating_add(MINUTE);
+    assert_eq!(admitted(&*store, &customer, 5, LimitWindow::Minute, minute_later).await, 3);
+}
+
+/// Only accepted requests count: being refused costs no allowance.
+pub async fn refused_requests_are_not_counted(store: Arc<dyn Store>) {
+    let customer = customer_with(&*store, 0, per_day(2)).await;
+    commit(&*store, vec![charge(customer.key, BASE); 5], NOON).await;
+    post(&*store, &customer.id, adjustment(PLENTY), NOON).await;
+    assert_eq!(admitted(&*store, &customer, 5, LimitWindow::Day, NOON).await, 2);
+    let next_day = NOON.saturating_add(DAY);
+    assert_eq!(admitted(&*store, &customer, 5, LimitWindow::Day, next_day).await, 2);
+}
+
+/// The cap is looked at before the money.
+pub async fn a_capped_account_without_credits_is_rate_limited(store: Arc<dyn Store>) {
+    let customer = customer_with(&*store, BASE, per_minute(1)).await;
+    assert_eq!(admitted(&*store, &customer, 4, LimitWindow::Minute, NOON).await, 1);
+}
+
+/// New caps hold at once, and requests already accepted in the running windows stay counted.
+pub async fn new_limits_count_what_was_accepted(store: Arc<dyn Store>) {
+    let customer = customer_with(&*store, PLENTY, per_minute(5)).await;
+    assert_eq!(admitted(&*store, &customer, 9, LimitWindow::Minute, NOON).await, 5);
+    let answer = store.set_limits(&customer.id, per_minute(7)).await.unwrap().expect("the account exists");
+    assert_eq!(answer.limits, per_minute(7));
+    assert_eq!(account(&*store, &customer.id).await, answer);
+    assert_eq!(admitted(&*store, &customer, 9, LimitWindow::Minute, NOON).await, 2);
+    store.set_limits(&customer.id, per_minute(3)).await.unwrap();
+    assert_eq!(admitted(&*store, &customer, 9, LimitWindow::Minute, NOON).await, 0);
+    store.set_limits(&customer.id, per_day(8)).await.unwrap();
+    assert_eq!(admitted(&*store, &customer, 9, LimitWindow::Day, NOON).await, 1);
+}
+
+/// A cap of zero is no cap.
+pub async fn no_cap_admits_everything(store: Arc<dyn Store>) {
+    let customer = customer(&*store, PLENTY).await;
+    assert_eq!(admitted(&*store, &customer, 2_000, LimitWindow::Minute, NOON).await, 2_000);
+    let receipt = accepted(&*store, charge(customer.key, BASE), NOON).await;
+    assert_eq!((receipt.rate.remaining(LimitWindow::Minute), receipt.rate.minute.count), (None, 2_001));
+}
+
+/// The largest cap that can be set is kept as it is.
+pub async fn the_largest_cap_is_held(store: Arc<dyn Store>) {
+    let largest = RateLimits { requests_per_minute: u32::MAX, requests_per_day: u32::MAX };
+    let customer = customer_with(&*store, PLENTY, UNCAPPED).await;
+    store.set_limits(&customer.id, largest).await.unwrap();
+    let receipt = accepted(&*store, charge(customer.key, BASE), NOON).await;
+    assert_eq!(receipt.rate.limits, largest);
+    assert_eq!(receipt.rate.remaining(LimitWindow::Minute), Some(u32::MAX - 1));
+}
+
+/// One account's requests are nothing to another's caps.
+pub async fn caps_are_each_accounts_own(store: Arc<dyn Store>) {
+    let (first, second) =
+        (customer_with(&*store, PLENTY, per_minute(2)).await, customer_with(&*store, PLENTY, per_minute(2)).await);
+    let keys = [first.key, second.key, first.key, first.key, second.key, second.key];
+    let decisions = commit(&*store, keys.map(|key| charge(key, BASE)).to_vec(), NOON).await;
+    let accepted = decisions.iter().map(|decision| matches!(decision, Decision::Accepted(_)));
+    assert!(accepted.eq([true, true, true, false, true, false]));
+}
+
+/// A refund gives the price back, not the request.
+pub async fn a_refund_gives_no_allowance_back(store: Arc<dyn Store>) {
+    let customer = customer_with(&*store, PLENTY, per_day(1)).await;
+    let receipt = accepted(&*store, charge(customer.key, BASE), NOON).await;
+    pay_back(&*store, receipt.into_refund().expect("a price was paid"), NOON).await.expect("it is paid back");
+    assert_eq!(admitted(&*store, &customer, 1, LimitWindow::Day, NOON).await, 0);
+}

@@ -1,0 +1,172 @@
+//! Random operations, for [`agrees_with_model`](super::agrees_with_model).
+//!
+//! Operations name accounts, keys and receipts by number, modulo how many there are at that moment, so that any
+//! sequence of them makes sense and shrinks to a shorter one that still does.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
+
+use crate::account::RateLimits;
+use crate::ledger::LedgerKind;
+
+use super::scene::BASE;
+
+/// Something done to a store, or time passing.
+#[derive(Debug, Clone)]
+pub enum Operation {
+    /// An account is made.
+    Create {
+        /// The number of its email address, out of a few.
+        email: Option<u8>,
+        /// Whether its email address is written in capitals.
+        capitals: bool,
+        /// Its caps.
+        limits: RateLimits,
+        /// Kind and atoms of its first entries.
+        entries: Vec<(LedgerKind, i64)>,
+    },
+    /// A batch is committed.
+    Commit(Vec<Item>),
+    /// A ledger entry is written.
+    Post {
+        /// The number of the account.
+        account: usize,
+        /// The kind of the entry.
+        kind: LedgerKind,
+        /// Its amount.
+        atoms: i64,
+    },
+    /// Caps are replaced.
+    SetLimits {
+        /// The number of the account.
+        account: usize,
+        /// The new caps.
+        limits: RateLimits,
+    },
+    /// An account is revoked.
+    Revoke {
+        /// The number of the account.
+        account: usize,
+    },
+    /// A key is replaced.
+    ReplaceKey {
+        /// The number of the account.
+        account: usize,
+    },
+    /// What has expired is forgotten.
+    Forget,
+    /// The clock moves, a little backwards at times.
+    Pass {
+        /// By how much.
+        millis: i64,
+    },
+}
+
+/// One posting of a batch.
+#[derive(Debug, Clone)]
+pub enum Item {
+    /// A charge.
+    Charge {
+        /// The number of the key, of all that were ever made and one that was not.
+        key: usize,
+        /// The price.
+        atoms: i64,
+        /// The number of the line, out of a few.
+        line: u8,
+        /// The number of the path, out of a few.
+        path: u8,
+        /// The number of the request id, out of a few.
+        request: Option<u8>,
+    },
+    /// A refund of an accepted charge, used up by it; left out when there is none.
+    Refund {
+        /// The number of the receipt.
+        receipt: usize,
+    },
+}
+
+/// Sequences of operations.
+pub fn operations() -> impl Strategy<Value = Vec<Operation>> {
+    (vec(create(), 1..3), vec(operation(), 1..40)).prop_map(|(mut made, then)| {
+        made.extend(then);
+        made
+    })
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    prop_oneof![
+        2 => create(),
+        12 => vec(item(), 0..8).prop_map(Operation::Commit),
+        4 => (number(), kind(), amount())
+            .prop_map(|(account, kind, atoms)| Operation::Post { account, kind, atoms }),
+        1 => (number(), limits()).prop_map(|(account, limits)| Operation::SetLimits { account, limits }),
+        1 => number().prop_map(|account| Operation::Revoke { account }),
+        1 => number().prop_map(|account| Operation::ReplaceKey { account }),
+        1 => Just(Operation::Forget),
+        5 => millis().prop_map(|millis| Operation::Pass { millis }),
+    ]
+}
+
+fn create() -> impl Strategy<Value = Operation> {
+    let entries = vec((kind(), amount()), 0..3);
+    (option::of(0..3_u8), any::<bool>(), limits(), entries)
+        .prop_map(|(email, capitals, limits, entries)| Operation::Create { email, capitals, limits, entries })
+}
+
+fn item() -> impl Strategy<Value = Item> {
+    prop_oneof![
+        4 => (number(), price(), 0..4_u8, 0..3_u8, option::weighted(0.3, 0..4_u8))
+            .prop_map(|(key, atoms, line, path, request)| Item::Charge { key, atoms, line, path, request }),
+        1 => number().prop_map(|receipt| Item::Refund { receipt }),
+    ]
+}
+
+/// The number of something, before it is taken modulo how many there are.
+fn number() -> impl Strategy<Value = usize> {
+    0..60_usize
+}
+
+fn kind() -> impl Strategy<Value = LedgerKind> {
+    proptest::sample::select(LedgerKind::ALL.as_slice())
+}
+
+fn limits() -> impl Strategy<Value = RateLimits> {
+    (0..8_u32, 0..20_u32).prop_map(|(requests_per_minute, requests_per_day)| RateLimits {
+        requests_per_minute: if requests_per_minute < 4 { 0 } else { requests_per_minute },
+        requests_per_day: if requests_per_day < 8 { 0 } else { requests_per_day },
+    })
+}
+
+/// What is added: mostly some base calls, at times a correction, seldom all that there can be.
+fn amount() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        12 => 0..30 * BASE,
+        3 => -10 * BASE..0,
+        1 => i64::MAX - BASE..=i64::MAX,
+        1 => i64::MIN..i64::MIN + BASE,
+    ]
+}
+
+/// What is charged: mostly about a base call, at times nothing, seldom all that there can be.
+fn price() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        12 => 1..3 * BASE,
+        4 => Just(BASE),
+        1 => Just(0),
+        1 => i64::MAX - BASE..=i64::MAX,
+    ]
+}
+
+fn millis() -> impl Strategy<Value = i64> {
+    const MINUTE: i64 = 60_000;
+    const DAY: i64 = 24 * 60 * MINUTE;
+    prop_oneof![
+        4 => 0..MINUTE,
+        2 => MINUTE..10 * MINUTE,
+        2 => -2 * MINUTE..0,
+        1 => DAY - 1..=DAY + 1,
+        1 => 0..3 * DAY,
+        1 => -DAY..0,
+    ]
+}

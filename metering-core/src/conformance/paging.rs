@@ -1,0 +1,164 @@
+//! Lists by the page: whatever the size of the pages and whatever is written between them, nothing is left out or
+//! given twice.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::store::{Cursor, NewAccount, Page, Store};
+
+use super::scene::{BASE, DAY, NOON, adjustment, charge_on, commit, create, customer, line, newcomer, post};
+
+/// Reads a whole list by pages of `$limit` items at most, doing what is to be done between them.
+macro_rules! pages {
+    ($store:expr, $list:ident, $limit:expr $(, $between:expr)?) => {{
+        let mut pages = Vec::new();
+        let mut after: Option<Cursor> = None;
+        loop {
+            let Page { items, next } = $store.$list(after.as_ref(), $limit).await.unwrap();
+            assert!(items.len() <= $limit as usize, "no page is longer than asked for");
+            assert!(!items.is_empty() || after.is_none(), "a cursor leads to something");
+            assert!(pages.len() < 10_000, "following the cursors comes to an end");
+            pages.extend(items);
+            $($between;)?
+            match next {
+                Some(next) => after = Some(next),
+                None => break pages,
+            }
+        }
+    }};
+}
+
+const SIZES: [u32; 8] = [1, 2, 3, 4, 7, 11, 12, 1_000];
+
+fn assert_same<T: PartialEq + Debug>(pages: &[T], whole: &[T], size: u32) {
+    assert_eq!(pages, whole, "pages of {size}");
+}
+
+/// An empty list is one empty page.
+pub async fn an_empty_list_is_one_empty_page(store: Arc<dyn Store>) {
+    assert_eq!(store.accounts(None, 5).await.unwrap(), Page { items: Vec::new(), next: None });
+    assert_eq!(store.ledger(None, 5).await.unwrap(), Page { items: Vec::new(), next: None });
+    assert_eq!(store.daily_totals(None, 5).await.unwrap(), Page { items: Vec::new(), next: None });
+}
+
+/// Accounts come in the order of their making, not of their times or ids.
+pub async fn accounts_are_paged_in_the_order_of_their_making(store: Arc<dyn Store>) {
+    let mut ids = Vec::new();
+    for n in 0..12_u32 {
+        let created_at = NOON.saturating_sub(Duration::from_secs(u64::from(n * 7 % 5)));
+        ids.push(create(&*store, NewAccount { created_at, ..newcomer() }).await.id);
+    }
+    let whole = store.accounts(None, 1_000).await.unwrap();
+    assert_eq!(whole.next, None);
+    assert!(whole.items.iter().map(|account| &account.id).eq(&ids));
+    for size in SIZES {
+        assert_same(&pages!(store, accounts, size), &whole.items, size);
+    }
+}
+
+/// Ledger entries of all accounts come in the order of their writing.
+pub async fn the_ledger_is_paged_in_the_order_of_its_writing(store: Arc<dyn Store>) {
+    let (first, second) = (customer(&*store, 1).await, customer(&*store, 1).await);
+    for n in 0..10_u32 {
+        let id = if n % 3 == 0 { &first.id } else { &second.id };
+        let at = NOON.saturating_sub(Duration::from_secs(u64::from(n * 7 % 5)));
+        post(&*store, id, adjustment(i64::from(n)), at).await;
+    }
+    let whole = store.ledger(None, 1_000).await.unwrap();
+    assert_eq!((whole.items.len(), &whole.next), (12, &None));
+    assert!(whole.items[2..].iter().map(|entry| entry.amount.atoms()).eq(0..10));
+    for size in SIZES {
+        assert_same(&pages!(store, ledger, size), &whole.items, size);
+    }
+}
+
+/// Daily totals of all accounts come by rising day, and within a day in one order.
+pub async fn daily_totals_are_paged_by_rising_day(store: Arc<dyn Store>) {
+    let (first, second) = (customer(&*store, 1_000 * BASE).await, customer(&*store, 1_000 * BASE).await);
+    for day in [2, 0, 1] {
+        let at = NOON.saturating_add(DAY * day);
+        let batch = [(&first, "/a b"), (&second, "/a b"), (&first, "/ä/{x}"), (&second, "/\"'%")];
+        let charges = batch.map(|(customer, template)| charge_on(customer.key, BASE, line(template)));
+        commit(&*store, charges.to_vec(), at).await;
+    }
+    let whole = store.daily_totals(None, 1_000).await.unwrap();
+    assert_eq!((whole.items.len(), &whole.next), (12, &None));
+    assert!(whole.items.windows(2).all(|pair| pair[0].day <= pair[1].day));
+    for size in SIZES {
+        assert_same(&pages!(store, daily_totals, size), &whole.items, size);
+    }
+}
+
+/// What is made while someone pages moves nothing: all that was there comes once, in its order.
+pub async fn items_made_between_pages_move_nothing(store: Arc<dyn Store>) {
+    let old = customer(&*store, 1_000 * BASE).await;
+    for n in 0..5 {
+        create(&*store, NewAccount { entries: vec![adjustment(n)], ..newcomer() }).await;
+        let at = NOON.saturating_add(DAY * u32::try_from(n).unwrap());
+        commit(&*store, vec![charge_on(old.key, 1, line("/m"))], at).await;
+    }
+    let accounts = store.accounts(None, 1_000).await.unwrap().items;
+    let ledger = store.ledger(None, 1_000).await.unwrap().items;
+    let days: Vec<_> = store.daily_totals(None, 1_000).await.unwrap().items;
+
+    let mut made = 0;
+    let paged = pages!(
+        store,
+        accounts,
+        2,
+        if made < 4 {
+            made += 1;
+            create(&*store, NewAccount { created_at: NOON.saturating_sub(DAY), ..newcomer() }).await;
+        }
+    );
+    let ids = |accounts: &[crate::Account]| accounts.iter().map(|account| account.id.clone()).collect::<Vec<_>>();
+    assert_eq!(ids(&paged[..accounts.len()]), ids(&accounts));
+    assert_eq!(paged.len(), accounts.len() + 4, "new accounts come last");
+
+    let mut made = 0;
+    let paged = pages!(
+        store,
+        ledger,
+        2,
+        if made < 4 {
+            made += 1;
+            post(&*store, &old.id, adjustment(1), NOON.saturating_sub(DAY)).await;
+        }
+    );
+    assert_eq!(paged[..ledger.len()], ledger);
+    assert_eq!(paged.len(), ledger.len() + 4, "new entries come last");
+
+    let mut made = 0;
+    let paged = pages!(
+        store,
+        daily_totals,
+        2,
+        if made < 4 {
+            // Before, between and after what was there.
+            for day in 0..8 {
+                let new_line = line(["/a", "/z", "/l", "/n"][made]);
+                commit(&*store, vec![charge_on(old.key, 1, new_line)], NOON.saturating_add(DAY * day)).await;
+            }
+            made += 1;
+        }
+    );
+    let kept = paged.iter().filter(|total| &*total.line.route_template == "/m").cloned().collect::<Vec<_>>();
+    assert_eq!(kept, days);
+    let mut rows: Vec<_> = paged.iter().map(|total| (total.day, &total.line)).collect();
+    let listed = rows.len();
+    rows.sort();
+    rows.dedup();
+    assert_eq!(rows.len(), listed, "no row comes twice");
+}
+
+/// A cursor that no page gave is an error, not a page.
+pub async fn a_made_up_cursor_is_an_error(store: Arc<dyn Store>) {
+    customer(&*store, BASE).await;
+    for text in ["", "no cursor", "1x", "💥", "'; --"] {
+        let cursor = Cursor::new(text);
+        assert!(store.accounts(Some(&cursor), 5).await.is_err(), "{text:?}");
+        assert!(store.ledger(Some(&cursor), 5).await.is_err(), "{text:?}");
+        assert!(store.daily_totals(Some(&cursor), 5).await.is_err(), "{text:?}");
+    }
+}

@@ -1,0 +1,152 @@
+//! All that can be read from a store, compared with what the [`Model`] says.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use crate::account::Account;
+use crate::clock::{Day, Timestamp};
+use crate::key::KeyHash;
+use crate::store::Store;
+use crate::usage::{ActivityKind, DayRange, DayUsage, EndpointUsage, UsageLine, UsageReport};
+
+use super::model::{Entry, Event, Model, Owner, credits};
+use super::scene::{ALWAYS, all_daily_totals};
+
+/// Compares every account with the model, its email to the letter, and expects that all money adds up.
+pub(super) async fn accounts_agree(store: &dyn Store, model: &Model) {
+    let page = store.accounts(None, u32::MAX).await.unwrap();
+    assert_eq!(page.next, None, "nothing follows all");
+    let expected: Vec<Account> = model.owners.iter().map(Owner::account).collect();
+    assert_eq!(page.items, expected, "the accounts");
+    let emails = |accounts: &[Account]| -> Vec<Option<String>> {
+        accounts.iter().map(|account| account.email.as_ref().map(|email| email.as_str().to_owned())).collect()
+    };
+    assert_eq!(emails(&page.items), emails(&expected), "emails are kept as given");
+    let verification = store.verify().await.unwrap();
+    assert_eq!(verification.discrepancies, [], "all money adds up");
+    assert_eq!(verification.accounts, u64::try_from(model.owners.len()).unwrap());
+}
+
+/// Compares keys, ledger, daily totals, and each account's reports and activity.
+pub(super) async fn everything_agrees(store: &dyn Store, model: &Model, keys: &[KeyHash], now: Timestamp) {
+    let live: Vec<bool> = keys.iter().map(|key| model.owner_of(*key).is_some()).collect();
+    assert_eq!(store.live_keys(keys).await.unwrap(), live, "which keys are live");
+    for key in keys {
+        let expected = model.owner_of(*key).map(Owner::account);
+        assert_eq!(store.account_by_key(key).await.unwrap(), expected, "the account of a key");
+    }
+    ledger_agrees(store, model).await;
+    daily_totals_agree(store, model).await;
+    for owner in &model.owners {
+        assert_eq!(store.account(&owner.made.id).await.unwrap(), Some(owner.account()));
+        for range in [ALWAYS, DayRange::last_days(now, 1), DayRange::last_days(now, 3)] {
+            report_agrees(store, owner, range).await;
+        }
+        activity_agrees(store, owner).await;
+    }
+}
+
+async fn ledger_agrees(store: &dyn Store, model: &Model) {
+    let written = store.ledger(None, u32::MAX).await.unwrap().items;
+    assert!(written.windows(2).all(|pair| pair[0].id < pair[1].id), "ledger numbers rise");
+    let found = written.into_iter().map(|entry| {
+        let atoms = i128::from(entry.amount.atoms());
+        (entry.account, Entry { kind: entry.kind, atoms, description: entry.description, at: entry.created_at })
+    });
+    let expected = model.ledger.iter().map(|(owner, entry)| (model.id(*owner), entry.clone()));
+    assert_eq!(found.collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "the ledger");
+}
+
+/// Calls and atoms of some events.
+fn sums<'a, K: Ord>(events: impl Iterator<Item = &'a Event>, key: impl Fn(&Event) -> K) -> BTreeMap<K, (u64, i128)> {
+    let mut sums = BTreeMap::new();
+    for event in events {
+        let sum: &mut (u64, i128) = sums.entry(key(event)).or_default();
+        sum.0 += u64::from(!event.is_refund);
+        sum.1 += event.used;
+    }
+    sums
+}
+
+async fn daily_totals_agree(store: &dyn Store, model: &Model) {
+    let totals = all_daily_totals(store).await;
+    assert!(totals.windows(2).all(|pair| pair[0].day <= pair[1].day), "by rising day");
+    let mut expected = BTreeMap::new();
+    for owner in &model.owners {
+        for ((day, line), sum) in sums(owner.usage.iter(), |event| (event.booked_on, event.line.clone())) {
+            expected.insert((owner.made.id.clone(), day, line), sum);
+        }
+    }
+    let count = totals.len();
+    let found: BTreeMap<_, _> = totals
+        .into_iter()
+        .map(|total| ((total.account, total.day, total.line), (total.calls, i128::from(total.credits_used.atoms()))))
+        .collect();
+    assert_eq!(found.len(), count, "each row is given once");
+    assert_eq!(found, expected, "the daily totals");
+}
+
+async fn report_agrees(store: &dyn Store, owner: &Owner, range: DayRange) {
+    let entries = owner.entries.iter().filter(|entry| range.contains(entry.at.day()));
+    let added: i128 = entries.map(|entry| entry.atoms).sum();
+    let answer = store.usage_report(&owner.made.id, range).await;
+    if i64::try_from(added).is_err() {
+        assert!(answer.is_err(), "{added} atoms are beyond range");
+        return;
+    }
+    let events = || owner.usage.iter().filter(|event| range.contains(event.booked_on));
+    let days: BTreeMap<Day, (u64, i128)> = sums(events(), |event| event.booked_on);
+    let by_day = days.into_iter().rev().map(|(day, (usage_events, used))| DayUsage {
+        day,
+        usage_events,
+        credits_used: credits(used),
+    });
+    let routes: BTreeMap<(Arc<str>, Arc<str>), (u64, i128)> =
+        sums(events(), |event| (event.line.route_template.clone(), event.line.http_method.clone()));
+    let mut routes: Vec<_> = routes.into_iter().collect();
+    routes.sort_by_key(|(route, (calls, used))| (Reverse(*used), Reverse(*calls), route.clone()));
+    let by_endpoint = routes.into_iter().map(|((route_template, http_method), (call_count, used))| EndpointUsage {
+        route_template,
+        http_method,
+        call_count,
+        credits_used: credits(used),
+    });
+    let expected = UsageReport {
+        account: owner.account(),
+        by_day: by_day.collect(),
+        by_endpoint: by_endpoint.collect(),
+        credits_added: credits(added),
+    };
+    assert_eq!(answer.unwrap(), Some(expected), "the report of {range:?}");
+}
+
+/// What must come out the same, however requests share entries: moment, kind and line, with calls and atoms.
+type Shares = BTreeMap<(Timestamp, &'static str, Option<UsageLine>), (u64, i128)>;
+
+async fn activity_agrees(store: &dyn Store, owner: &Owner) {
+    // Sequences are so short that nothing of them may be forgotten yet.
+    let entries = store.activity(&owner.made.id, u32::MAX).await.unwrap();
+    let ids: HashSet<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
+    assert_eq!(ids.len(), entries.len(), "ids are unique");
+    let mut found = Shares::new();
+    for entry in &entries {
+        let share = found.entry((entry.created_at, entry.kind.as_str(), entry.line.clone())).or_default();
+        share.0 += entry.calls;
+        share.1 += i128::from(entry.amount.atoms());
+    }
+    let mut expected = Shares::new();
+    for event in &owner.usage {
+        let kind = if event.is_refund { ActivityKind::UsageRefund } else { ActivityKind::Usage };
+        let share = expected.entry((event.at, kind.as_str(), Some(event.line.clone()))).or_default();
+        share.0 += 1;
+        share.1 -= event.used;
+    }
+    for entry in &owner.entries {
+        let share = expected.entry((entry.at, entry.kind.as_str(), None)).or_default();
+        share.1 += entry.atoms;
+    }
+    assert_eq!(found, expected, "the activity");
+    let ledger = entries.iter().filter(|entry| entry.line.is_none());
+    assert_eq!(ledger.count(), owner.entries.len(), "each ledger entry is an entry of its own");
+}

@@ -1,0 +1,197 @@
+//! Request ids: a retry is answered as the first try was, and charged once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::account::RateLimits;
+use crate::charge::{Charge, Decision, Receipt, Refusal, RequestId};
+use crate::clock::Timestamp;
+use crate::credits::Credits;
+use crate::store::Store;
+
+use super::scene::{
+    ALWAYS, BASE, NOON, UNCAPPED, accepted, adjustment, assert_verified, atoms, balance, charge, charge_named, commit,
+    customer, customer_with, new_key, pay_back, post, refused, report,
+};
+
+const REMEMBERED: Duration = RequestId::REMEMBERED;
+
+fn end_of_memory(first: Timestamp) -> Timestamp {
+    first.saturating_add(REMEMBERED)
+}
+
+fn told(receipt: &Receipt) -> (bool, i64, i64) {
+    (receipt.repeated, receipt.charged.atoms(), receipt.balance.atoms())
+}
+
+/// A retry in a later batch is answered as the first try was, whatever happened since.
+pub async fn a_retry_is_answered_as_the_first_try_was(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 10 * BASE).await;
+    let first = accepted(&*store, charge_named(customer.key, 2 * BASE, "r1"), NOON).await;
+    assert_eq!(told(&first), (false, 2 * BASE, 8 * BASE));
+    accepted(&*store, charge(customer.key, 3 * BASE), NOON).await;
+    // The first answer holds, even when the retry names another price.
+    for price in [2 * BASE, 5 * BASE, 0] {
+        let retry = accepted(&*store, charge_named(customer.key, price, "r1"), NOON).await;
+        assert_eq!(told(&retry), (true, 2 * BASE, 8 * BASE));
+        assert_eq!(retry.rate.minute.count, 2, "a retry is not counted");
+        assert_eq!(retry.into_refund(), None, "what was not charged is not paid back");
+    }
+    assert_eq!(balance(&*store, &customer.id).await, 5 * BASE);
+    assert_eq!(report(&*store, &customer.id, ALWAYS).await.by_day[0].usage_events, 2);
+    assert_verified(&*store).await;
+}
+
+/// A retry within the batch of its first try is a retry, too.
+pub async fn a_retry_in_the_same_batch_is_not_charged(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 10 * BASE).await;
+    let names = ["r1", "r2", "r1", "r1", "r2"];
+    let decisions = commit(&*store, names.map(|name| charge_named(customer.key, BASE, name)).to_vec(), NOON).await;
+    let answers = decisions.iter().map(|decision| match decision {
+        Decision::Accepted(receipt) => told(receipt),
+        Decision::Refused(refusal) => panic!("{refusal:?}"),
+    });
+    let (first, second) = (9 * BASE, 8 * BASE);
+    assert!(answers.eq([
+        (false, BASE, first),
+        (false, BASE, second),
+        (true, BASE, first),
+        (true, BASE, first),
+        (true, BASE, second)
+    ]));
+    assert_eq!(balance(&*store, &customer.id).await, 8 * BASE);
+}
+
+/// Neither a cap nor an empty balance stands between a retry and its answer.
+pub async fn a_retry_needs_neither_credits_nor_allowance(store: Arc<dyn Store>) {
+    let limits = RateLimits { requests_per_minute: 1, ..UNCAPPED };
+    let customer = customer_with(&*store, BASE, limits).await;
+    accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
+    let retry = accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
+    assert_eq!(told(&retry), (true, BASE, 0));
+    let refusal = refused(&*store, charge_named(customer.key, BASE, "r2"), NOON).await;
+    assert!(matches!(refusal, Refusal::RateLimited { .. }), "{refusal:?}");
+}
+
+/// What was refused may be tried again, and is charged when it is accepted.
+pub async fn refusals_are_not_remembered(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 0).await;
+    refused(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
+    post(&*store, &customer.id, adjustment(5 * BASE), NOON).await;
+    assert_eq!(told(&accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await), (false, BASE, 4 * BASE));
+    assert_eq!(told(&accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await), (true, BASE, 4 * BASE));
+}
+
+/// A free request is remembered like any other.
+pub async fn a_free_request_is_remembered(store: Arc<dyn Store>) {
+    let customer = customer(&*store, BASE).await;
+    accepted(&*store, charge_named(customer.key, 0, "r1"), NOON).await;
+    let retry = accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
+    assert_eq!(told(&retry), (true, 0, BASE));
+    assert_eq!(retry.charged, Credits::ZERO);
+}
+
+/// A refunded request stays answered: its retry is not charged again.
+pub async fn a_refunded_request_is_still_remembered(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 5 * BASE).await;
+    let receipt = accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
+    pay_back(&*store, receipt.into_refund().expect("a price was paid"), NOON).await.expect("it is paid back");
+    assert_eq!(told(&accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await), (true, BASE, 4 * BASE));
+    assert_eq!(balance(&*store, &customer.id).await, 5 * BASE);
+}
+
+/// An id is remembered to the end of its time and not a millisecond longer, forgotten or not.
+pub async fn an_id_is_new_again_after_its_time(store: Arc<dyn Store>) {
+    for forget in [false, true] {
+        let customer = customer(&*store, 10 * BASE).await;
+        accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
+        let last = end_of_memory(NOON).saturating_sub(Duration::from_millis(1));
+        if forget {
+            store.forget_expired(last).await.unwrap();
+        }
+        assert!(accepted(&*store, charge_named(customer.key, BASE, "r1"), last).await.repeated);
+        let end = end_of_memory(NOON);
+        if forget {
+            store.forget_expired(end).await.unwrap();
+        }
+        let again = accepted(&*store, charge_named(customer.key, 2 * BASE, "r1"), end).await;
+        assert_eq!(told(&again), (false, 2 * BASE, 7 * BASE), "forget: {forget}");
+        // And from then on it is remembered anew.
+        let retry = accepted(&*store, charge_named(customer.key, BASE, "r1"), end).await;
+        assert_eq!(told(&retry), (true, 2 * BASE, 7 * BASE));
+        store.forget_expired(end).await.unwrap();
+        assert!(accepted(&*store, charge_named(customer.key, BASE, "r1"), end).await.repeated, "too early to forget");
+    }
+}
+
+/// A clock that lags a little finds what a clock that leads wrote.
+pub async fn a_lagging_clock_finds_the_answer(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 10 * BASE).await;
+    accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
+    let earlier = NOON.saturating_sub(Duration::from_secs(5));
+    assert!(accepted(&*store, charge_named(customer.key, BASE, "r1"), earlier).await.repeated);
+}
+
+/// Each account has its own ids, and keeps them when its key is replaced.
+pub async fn ids_belong_to_the_account(store: Arc<dyn Store>) {
+    let (first, second) = (customer(&*store, 10 * BASE).await, customer(&*store, 20 * BASE).await);
+    let named = |key| charge_named(key, BASE, "same");
+    let decisions = commit(&*store, vec![named(first.key), named(second.key)], NOON).await;
+    assert!(decisions.iter().all(|decision| matches!(decision, Decision::Accepted(receipt) if !receipt.repeated)));
+    let new = new_key();
+    store.replace_key(&first.id, new, NOON).await.unwrap();
+    assert_eq!(told(&accepted(&*store, named(new), NOON).await), (true, BASE, 9 * BASE));
+    assert_eq!(told(&accepted(&*store, named(second.key), NOON).await), (true, BASE, 19 * BASE));
+}
+
+/// Ids are told apart by every character, up to the longest.
+pub async fn ids_are_compared_exactly(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 100 * BASE).await;
+    let longest = "x".repeat(128);
+    let names = ["a", "A", "a'", "%", "_", "1", "01", "1.0", &longest, &longest[1..]];
+    for name in names {
+        assert!(!accepted(&*store, charge_named(customer.key, BASE, name), NOON).await.repeated, "{name}");
+    }
+    for name in names {
+        assert!(accepted(&*store, charge_named(customer.key, BASE, name), NOON).await.repeated, "{name}");
+    }
+    assert_eq!(balance(&*store, &customer.id).await, 90 * BASE);
+}
+
+/// A retry shows where the account stands now, in the window of now.
+pub async fn a_retry_shows_the_running_window(store: Arc<dyn Store>) {
+    let limits = RateLimits { requests_per_minute: 9, ..UNCAPPED };
+    let customer = customer_with(&*store, 10 * BASE, limits).await;
+    accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
+    let later = NOON.saturating_add(super::scene::MINUTE);
+    let retry = accepted(&*store, Charge { price: atoms(1), ..charge_named(customer.key, BASE, "r1") }, later).await;
+    assert_eq!((retry.rate.at, retry.rate.minute.count, retry.rate.day.count), (later, 0, 1));
+}
+
+/// Forgetting takes what has expired and says how much it was.
+pub async fn forgetting_takes_what_has_expired(store: Arc<dyn Store>) {
+    let (first, second) = (customer(&*store, 10 * BASE).await, customer(&*store, 10 * BASE).await);
+    assert_eq!(store.forget_expired(NOON).await.unwrap(), 0);
+    let later = NOON.saturating_add(Duration::from_secs(1));
+    for name in ["r1", "r2"] {
+        accepted(&*store, charge_named(first.key, BASE, name), NOON).await;
+    }
+    accepted(&*store, charge_named(second.key, BASE, "r1"), later).await;
+    accepted(&*store, charge(second.key, BASE), NOON).await;
+    assert_eq!(store.forget_expired(end_of_memory(NOON).saturating_sub(Duration::from_millis(1))).await.unwrap(), 0);
+    assert_eq!(store.forget_expired(end_of_memory(NOON)).await.unwrap(), 2);
+    assert_eq!(store.forget_expired(end_of_memory(NOON)).await.unwrap(), 0);
+    assert_eq!(store.forget_expired(end_of_memory(later)).await.unwrap(), 1);
+    assert_eq!(balance(&*store, &second.id).await, 8 * BASE, "nothing else is forgotten");
+    assert_verified(&*store).await;
+}
+
+/// What was forgotten is new to everyone, to a clock that lags too.
+pub async fn the_forgotten_stays_forgotten(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 10 * BASE).await;
+    accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
+    assert_eq!(store.forget_expired(end_of_memory(NOON)).await.unwrap(), 1);
+    let lagging = end_of_memory(NOON).saturating_sub(Duration::from_secs(1));
+    let again = accepted(&*store, charge_named(customer.key, BASE, "r1"), lagging).await;
+    assert_eq!(told(&again), (false, BASE, 8 * BASE));
+}

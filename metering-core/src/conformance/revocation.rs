@@ -1,0 +1,101 @@
+//! Revoked accounts: nothing more is served or sold to them, and nothing of theirs is lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::account::RateLimits;
+use crate::charge::Refusal;
+use crate::store::{Posted, Store};
+
+use super::scene::{
+    ALWAYS, BASE, NOON, accepted, account, adjustment, all_daily_totals, assert_verified, atoms, charge, charge_named,
+    customer, new_key, pay_back, refused, report,
+};
+
+/// From the moment that the revocation returned, the key is nobody's.
+pub async fn a_revoked_key_is_refused(store: Arc<dyn Store>) {
+    let (revoked, other) = (customer(&*store, 5 * BASE).await, customer(&*store, 5 * BASE).await);
+    accepted(&*store, charge_named(revoked.key, BASE, "r1"), NOON).await;
+    store.revoke_account(&revoked.id, NOON).await.unwrap().expect("the account exists");
+    assert_eq!(refused(&*store, charge(revoked.key, BASE), NOON).await, Refusal::UnknownKey);
+    assert_eq!(refused(&*store, charge(revoked.key, 0), NOON).await, Refusal::UnknownKey);
+    let retry = charge_named(revoked.key, BASE, "r1");
+    assert_eq!(refused(&*store, retry, NOON).await, Refusal::UnknownKey, "a known request id opens no door");
+    assert_eq!(store.account_by_key(&revoked.key).await.unwrap(), None);
+    assert_eq!(store.live_keys(&[revoked.key, other.key]).await.unwrap(), [false, true]);
+    accepted(&*store, charge(other.key, BASE), NOON).await;
+}
+
+/// The second revocation is answered with the first.
+pub async fn revoking_twice_changes_nothing(store: Arc<dyn Store>) {
+    let revoked = customer(&*store, BASE).await;
+    let first = store.revoke_account(&revoked.id, NOON).await.unwrap().expect("the account exists");
+    assert_eq!(first.revoked_at, Some(NOON));
+    let later = NOON.saturating_add(Duration::from_secs(1));
+    assert_eq!(store.revoke_account(&revoked.id, later).await.unwrap(), Some(first.clone()));
+    assert_eq!(account(&*store, &revoked.id).await, first);
+}
+
+/// Account, usage, activity and ledger of a revoked account can be read as before.
+pub async fn a_revoked_account_keeps_its_records(store: Arc<dyn Store>) {
+    let revoked = customer(&*store, 5 * BASE).await;
+    accepted(&*store, charge(revoked.key, BASE), NOON).await;
+    let before = account(&*store, &revoked.id).await;
+    let report_before = report(&*store, &revoked.id, ALWAYS).await;
+    let activity = store.activity(&revoked.id, 10).await.unwrap();
+    store.revoke_account(&revoked.id, NOON).await.unwrap();
+    let after = account(&*store, &revoked.id).await;
+    assert_eq!(after.totals, before.totals);
+    assert_eq!(store.accounts(None, 10).await.unwrap().items, std::slice::from_ref(&after));
+    let report_after = report(&*store, &revoked.id, ALWAYS).await;
+    assert_eq!(report_after.account, after);
+    assert_eq!(
+        (report_after.by_day, report_after.by_endpoint, report_after.credits_added),
+        (report_before.by_day, report_before.by_endpoint, report_before.credits_added),
+    );
+    assert_eq!(store.activity(&revoked.id, 10).await.unwrap(), activity);
+    assert_eq!(store.ledger(None, 10).await.unwrap().items.len(), 1);
+    assert_eq!(all_daily_totals(&*store).await.len(), 1);
+    assert_eq!(store.verify().await.unwrap().accounts, 1);
+}
+
+/// No credits are sold or granted to a revoked account.
+pub async fn a_revoked_account_takes_no_entry(store: Arc<dyn Store>) {
+    let revoked = customer(&*store, 5).await;
+    store.revoke_account(&revoked.id, NOON).await.unwrap();
+    assert_eq!(store.post_entry(&revoked.id, adjustment(1), NOON).await.unwrap(), Posted::NoSuchAccount);
+    assert_eq!(account(&*store, &revoked.id).await.totals.balance, atoms(5));
+    assert_eq!(store.ledger(None, 10).await.unwrap().items.len(), 1);
+}
+
+/// A key cannot bring a revoked account back.
+pub async fn a_revoked_account_gets_no_new_key(store: Arc<dyn Store>) {
+    let revoked = customer(&*store, BASE).await;
+    store.revoke_account(&revoked.id, NOON).await.unwrap();
+    let key = new_key();
+    assert_eq!(store.replace_key(&revoked.id, key, NOON).await.unwrap(), None);
+    assert_eq!(store.live_keys(&[key, revoked.key]).await.unwrap(), [false, false]);
+    assert_eq!(refused(&*store, charge(key, BASE), NOON).await, Refusal::UnknownKey);
+}
+
+/// Caps are records like others: they can be set, and open nothing.
+pub async fn a_revoked_account_takes_limits(store: Arc<dyn Store>) {
+    let revoked = customer(&*store, BASE).await;
+    store.revoke_account(&revoked.id, NOON).await.unwrap();
+    let limits = RateLimits { requests_per_minute: 3, requests_per_day: 4 };
+    let answer = store.set_limits(&revoked.id, limits).await.unwrap().expect("the account exists");
+    assert_eq!((answer.limits, answer.revoked_at), (limits, Some(NOON)));
+    assert_eq!(account(&*store, &revoked.id).await, answer);
+    assert_eq!(refused(&*store, charge(revoked.key, BASE), NOON).await, Refusal::UnknownKey);
+}
+
+/// What was taken and not delivered is paid back even so: money stays exact.
+pub async fn a_revoked_account_is_paid_back(store: Arc<dyn Store>) {
+    let revoked = customer(&*store, 5 * BASE).await;
+    let receipt = accepted(&*store, charge(revoked.key, BASE), NOON).await;
+    store.revoke_account(&revoked.id, NOON).await.unwrap();
+    let refund = receipt.into_refund().expect("a price was paid");
+    assert_eq!(pay_back(&*store, refund, NOON).await, Some(atoms(5 * BASE)));
+    assert_eq!(account(&*store, &revoked.id).await.totals.balance, atoms(5 * BASE));
+    assert_verified(&*store).await;
+}

@@ -1,0 +1,106 @@
+//! The credentials that a request came with, read from its headers, whichever HTTP library holds them.
+
+use crate::key::ApiKey;
+use crate::usage::ClientSource;
+use crate::wire::SOURCE_HEADER;
+
+/// Who a request says it is from.
+#[derive(Debug, Clone)]
+pub struct Credentials {
+    /// `Authorization: Bearer`, or else `X-API-Key`. `None` for a missing or malformed key, and when a header is
+    /// given twice: whoever inspects requests on their way must not see another key than the one that pays.
+    pub key: Option<ApiKey>,
+    /// Which kind of client sent it.
+    pub source: ClientSource,
+}
+
+impl Credentials {
+    /// Reads them. `values` gives the values of all header lines of a name, which it gets in lower case.
+    ///
+    /// ```
+    /// use metering_core::{ApiKey, Credentials, SystemRandomness};
+    ///
+    /// let key = ApiKey::generate(&SystemRandomness);
+    /// let mut headers = http::HeaderMap::new();
+    /// headers.insert("x-api-key", key.expose().parse()?);
+    /// let credentials = Credentials::read(|name| headers.get_all(name).iter().map(|value| value.as_bytes()));
+    /// assert_eq!(credentials.key.map(|key| key.hash()), Some(key.hash()));
+    /// # Ok::<(), http::header::InvalidHeaderValue>(())
+    /// ```
+    #[must_use]
+    pub fn read<'h, V>(values: impl Fn(&'static str) -> V) -> Self
+    where
+        V: IntoIterator<Item = &'h [u8]>,
+    {
+        let once = |name| once(values(name));
+        let key = match once("authorization") {
+            Ok(Some(value)) => ApiKey::from_authorization(value).ok(),
+            Ok(None) => once("x-api-key").ok().flatten().and_then(|value| ApiKey::parse(value).ok()),
+            Err(Ambiguous) => None,
+        };
+        let source = match once(SOURCE_HEADER) {
+            Ok(None) => ClientSource::Direct,
+            Ok(Some(name)) => ClientSource::from_name(name),
+            Err(Ambiguous) => ClientSource::Unknown,
+        };
+        Self { key, source }
+    }
+}
+
+/// A header is given twice, or is not text.
+struct Ambiguous;
+
+fn once<'h>(values: impl IntoIterator<Item = &'h [u8]>) -> Result<Option<&'h str>, Ambiguous> {
+    let mut values = values.into_iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => std::str::from_utf8(value).map(Some).map_err(|_| Ambiguous),
+        (Some(_), Some(_)) => Err(Ambiguous),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::SystemRandomness;
+
+    fn read(lines: &[(&str, &[u8])]) -> Credentials {
+        Credentials::read(|name| lines.iter().filter(move |line| line.0 == name).map(|line| line.1))
+    }
+
+    #[test]
+    fn one_well_formed_key_is_found_and_anything_else_is_none() {
+        let (a, b) = (ApiKey::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness));
+        let (of_a, of_b) = (format!("bearer {}", a.expose()), format!("Bearer {}", b.expose()));
+        let (of_a, of_b, raw_a, raw_b) = (of_a.as_bytes(), of_b.as_bytes(), a.expose().as_bytes(), b.expose().as_bytes());
+        let table: [(&[(&str, &[u8])], Option<&ApiKey>); 10] = [
+            (&[], None),
+            (&[("authorization", of_a)], Some(&a)),
+            (&[("x-api-key", raw_a)], Some(&a)),
+            (&[("authorization", of_a), ("x-api-key", raw_b)], Some(&a)),
+            (&[("authorization", b"Basic eA=="), ("x-api-key", raw_b)], None),
+            (&[("authorization", of_a), ("authorization", of_b)], None),
+            (&[("authorization", of_a), ("authorization", of_a)], None),
+            (&[("x-api-key", raw_a), ("x-api-key", raw_a)], None),
+            (&[("x-api-key", b"sk_live_nonsense")], None),
+            (&[("authorization", b"Bearer \xff"), ("x-api-key", raw_a)], None),
+        ];
+        for (row, (lines, expected)) in table.into_iter().enumerate() {
+            assert_eq!(read(lines).key.map(|key| key.hash()), expected.map(ApiKey::hash), "row {row}");
+        }
+    }
+
+    #[test]
+    fn sources_default_to_direct() {
+        let table: [(&[(&str, &[u8])], ClientSource); 5] = [
+            (&[], ClientSource::Direct),
+            (&[(SOURCE_HEADER, b"cli")], ClientSource::Cli),
+            (&[(SOURCE_HEADER, b"toaster")], ClientSource::Unknown),
+            (&[(SOURCE_HEADER, b"\xff")], ClientSource::Unknown),
+            (&[(SOURCE_HEADER, b"cli"), (SOURCE_HEADER, b"cli")], ClientSource::Unknown),
+        ];
+        for (lines, expected) in table {
+            assert_eq!(read(lines).source, expected);
+        }
+    }
+}

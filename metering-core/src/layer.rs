@@ -1,0 +1,240 @@
+//! [`MeteringLayer`]: any HTTP service of the tower kind, behind the same gate as the standalone gateway.
+
+mod answer;
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::request::Parts;
+use http::uri::PathAndQuery;
+use http::{HeaderValue, Request, Response, Uri};
+use tower_layer::Layer;
+
+use crate::account::AccountId;
+use crate::charge::Receipt;
+use crate::credentials::Credentials;
+use crate::credits::Credits;
+use crate::error::Error;
+use crate::path::RequestPath;
+use crate::service::{Admission, Passage, RequestHead, Service};
+use crate::wire::metered_headers;
+use answer::{is_undelivered, set_headers};
+
+/// Charges the requests of a [`tower_service::Service`] by the catalogue of a [`Service`].
+///
+/// It goes around anything that takes `http::Request<B>` and answers with `http::Response<R>` where a body `R` can be
+/// made from a `String`: axum's `Body`, warp's, `http_body_util::Full<Bytes>`, `String` itself. A request is:
+///
+/// - refused with the JSON error of the protocol (401, 402, 404, 405, 400, 429, 503), and the inner service not called;
+/// - or charged, durably, and handed on with its path and query in normal form and a [`Charged`] among its extensions;
+///   the answer carries the balance, the charge and the caps in its headers;
+/// - or handed on uncharged, when its route is not `metered`.
+///
+/// When the inner service fails, or answers 502, 503 or 504, the charge is paid back in full first. A client that goes
+/// away before the answer is there has been charged all the same: the work was done. So has one whose handler
+/// panicked; a layer that turns panics into 503 belongs inside of this one.
+///
+/// A request that is for no route of the catalogue is refused, so that nothing is served for free by oversight. See
+/// [`MeteringLayer::pass_others`] for a service that has other routes beside the metered ones.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use http::{Request, Response, StatusCode};
+/// use metering_core::{Catalogue, Charged, MemoryStore, MeteringLayer, Service, ServiceConfig};
+/// use tower::{ServiceBuilder, ServiceExt, service_fn};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let catalogue = Catalogue::from_json(
+///     r#"{"market": "M", "version": 1, "endpoints": [{"path": "/price", "method": "GET", "metered": true}]}"#,
+/// )?;
+/// let service = Arc::new(Service::start(Arc::new(MemoryStore::new()), catalogue, ServiceConfig::default()));
+/// let metered = ServiceBuilder::new().layer(MeteringLayer::new(service)).service(service_fn(
+///     |request: Request<String>| async move {
+///         let payer = request.extensions().get::<Charged>().map(|charged| charged.account.to_string());
+///         Ok::<_, std::convert::Infallible>(Response::new(format!("paid by {payer:?}")))
+///     },
+/// ));
+/// let answer = metered.oneshot(Request::get("/price").body(String::new())?).await?;
+/// assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct MeteringLayer {
+    service: Arc<Service>,
+    passes_others: bool,
+}
+
+/// Who paid for a request, and what: among the extensions of every request that was charged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Charged {
+    /// Who pays.
+    pub account: AccountId,
+    /// How much this request cost.
+    pub amount: Credits,
+    /// The balance after it.
+    pub balance: Credits,
+    /// The template of the route that was charged for.
+    pub route_template: Arc<str>,
+}
+
+/// A service behind a [`MeteringLayer`].
+#[derive(Clone)]
+pub struct Metered<S> {
+    gate: MeteringLayer,
+    inner: S,
+}
+
+impl MeteringLayer {
+    /// A layer that charges by `service`, and refuses requests that are for no route of its catalogue.
+    #[must_use]
+    pub fn new(service: Arc<Service>) -> Self {
+        Self { service, passes_others: false }
+    }
+
+    /// Lets requests for other paths through as they are, uncharged and without looking for a key.
+    ///
+    /// Other paths are those that share their first segment with no route of the catalogue ([`Catalogue::covers`]):
+    /// beside metered routes below `/mpp`, `/health` passes and `/mpp/unheard-of` is refused. A path that servers could
+    /// read in more than one way is refused wherever it leads, or it might lead to a metered route after all.
+    ///
+    /// [`Catalogue::covers`]: crate::Catalogue::covers
+    #[must_use]
+    pub fn pass_others(mut self) -> Self {
+        self.passes_others = true;
+        self
+    }
+
+    fn passes(&self, path: &str) -> bool {
+        self.passes_others && RequestPath::parse(path).is_ok_and(|path| !self.service.catalogue().covers(&path))
+    }
+
+    /// Lets a request through, with its receipt if it was charged, or says what to answer instead.
+    async fn admit<R: From<String>>(&self, head: &mut Parts) -> Result<Option<Receipt>, Response<R>> {
+        let headers = &head.headers;
+        let credentials = Credentials::read(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
+        let request = RequestHead {
+            key: credentials.key.as_ref(),
+            method: head.method.as_str(),
+            path: head.uri.path(),
+            query: head.uri.query(),
+            source: credentials.source,
+        };
+        let Admission { target, passage, .. } =
+            self.service.admit(request).await.map_err(|error| error.to_response())?;
+        let receipt = match passage {
+            Passage::Charged(receipt) => Some(receipt),
+            Passage::Free => None,
+        };
+        match with_target(&head.uri, &target) {
+            Some(uri) => head.uri = uri,
+            None => return Err(self.undelivered(receipt, too_long().to_response()).await),
+        }
+        if let Some(receipt) = &receipt {
+            head.extensions.insert(Charged::of(receipt));
+        }
+        Ok(receipt)
+    }
+
+    /// The answer to a request that could not be delivered: what was charged for it is paid back first.
+    async fn undelivered<R: From<String>>(&self, receipt: Option<Receipt>, answer: Response<R>) -> Response<R> {
+        let Some(receipt) = receipt else { return answer };
+        let paid_back = self.service.pay_back(receipt).await;
+        let answer = match paid_back.outcome {
+            Ok(()) => answer,
+            Err(error) => error.to_response(),
+        };
+        set_headers(answer, paid_back.headers)
+    }
+
+    async fn serve<S, B, R>(self, mut inner: S, request: Request<B>) -> Result<Response<R>, S::Error>
+    where
+        S: tower_service::Service<Request<B>, Response = Response<R>>,
+        R: From<String>,
+    {
+        if self.passes(request.uri().path()) {
+            return inner.call(request).await;
+        }
+        let (mut head, body) = request.into_parts();
+        let receipt = match self.admit(&mut head).await {
+            Ok(receipt) => receipt,
+            Err(refusal) => return Ok(refusal),
+        };
+        match (inner.call(Request::from_parts(head, body)).await, receipt) {
+            (Ok(answer), receipt) if is_undelivered(answer.status()) => Ok(self.undelivered(receipt, answer).await),
+            (Ok(answer), Some(receipt)) => Ok(set_headers(answer, metered_headers(&receipt))),
+            (Err(error), Some(receipt)) => {
+                // There is no answer to put headers on, and a refund that failed was logged.
+                drop(self.service.pay_back(receipt).await);
+                Err(error)
+            }
+            (outcome, None) => outcome,
+        }
+    }
+}
+
+impl Charged {
+    fn of(receipt: &Receipt) -> Self {
+        Self {
+            account: receipt.account.clone(),
+            amount: receipt.charged,
+            balance: receipt.balance,
+            route_template: Arc::clone(&receipt.line.route_template),
+        }
+    }
+}
+
+impl<S> Layer<S> for MeteringLayer {
+    type Service = Metered<S>;
+
+    fn layer(&self, inner: S) -> Metered<S> {
+        Metered { gate: self.clone(), inner }
+    }
+}
+
+impl<S> fmt::Debug for Metered<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metered").field("gate", &self.gate).finish_non_exhaustive()
+    }
+}
+
+impl<S, B, R> tower_service::Service<Request<B>> for Metered<S>
+where
+    S: tower_service::Service<Request<B>, Response = Response<R>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Send,
+    B: Send + 'static,
+    R: From<String> + Send,
+{
+    type Response = Response<R>;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<R>, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        // The service that said it was ready is the one to call; a clone of it may not be.
+        let fresh = self.inner.clone();
+        let ready = std::mem::replace(&mut self.inner, fresh);
+        Box::pin(self.gate.clone().serve(ready, request))
+    }
+}
+
+/// The same URI with another path and query; `None` when they are longer than a URI may be.
+fn with_target(uri: &Uri, target: &str) -> Option<Uri> {
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(PathAndQuery::try_from(target).ok()?);
+    Uri::from_parts(parts).ok()
+}
+
+/// Encoding a query alike can make it longer than it came.
+fn too_long() -> Error {
+    Error::InvalidParameter([("query".to_owned(), "is too long".to_owned())].into())
+}

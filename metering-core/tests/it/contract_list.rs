@@ -1,0 +1,64 @@
+//! No contract is forgotten: what the conformance suite has, `store_conformance!` stamps.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(name)
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The nouns of the suite: its public modules.
+fn nouns(suite: &str) -> BTreeSet<&str> {
+    suite.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect()
+}
+
+/// `noun::contract` of every public async function of the nouns' files.
+fn contracts(suite: &str) -> BTreeSet<String> {
+    let mut contracts = BTreeSet::new();
+    for noun in nouns(suite) {
+        let text = read(&source("conformance").join(format!("{noun}.rs")));
+        let names = text.lines().filter_map(|line| Some(line.strip_prefix("pub async fn ")?.split_once('(')?.0));
+        contracts.extend(names.map(|name| format!("{noun}::{name}")));
+    }
+    contracts
+}
+
+/// The entries of the macro's list, in their order.
+fn stamped(suite: &str) -> Vec<&str> {
+    let (_, list) = suite.split_once("@stamp $fresh;").expect("the macro starts its list");
+    let (list, _) = list.split_once('}').expect("the list ends");
+    list.lines().filter_map(|line| line.trim().strip_suffix(',')).collect()
+}
+
+#[test]
+fn every_contract_is_stamped_once() {
+    let suite = read(&source("conformance.rs"));
+    let (contracts, stamped) = (contracts(&suite), stamped(&suite));
+    assert!(
+        contracts.len() >= 100,
+        "only {} contracts were found: is this looking in the right place?",
+        contracts.len()
+    );
+    let forgotten: Vec<_> = contracts.iter().filter(|contract| !stamped.contains(&contract.as_str())).collect();
+    assert!(forgotten.is_empty(), "not in the list of `store_conformance!`: {forgotten:#?}");
+    assert_eq!(stamped.len(), contracts.len(), "nothing is stamped twice or without a contract");
+}
+
+#[test]
+fn every_file_of_the_suite_is_part_of_it() {
+    let suite = read(&source("conformance.rs"));
+    for entry in fs::read_dir(source("conformance")).unwrap() {
+        let path = entry.unwrap().path();
+        let module = path.file_stem().and_then(|stem| stem.to_str()).expect("a file has a name").to_owned();
+        let (public, private) = (format!("pub mod {module};"), format!("mod {module};"));
+        assert!(suite.lines().any(|line| line == public || line == private), "{module} is not declared");
+        let has_contracts =
+            read(&path).lines().any(|line| line.contains("pub async fn") && line.contains("(store: Arc<dyn Store>) {"));
+        assert_eq!(has_contracts, nouns(&suite).contains(module.as_str()), "{module}: contracts are in public modules");
+    }
+}

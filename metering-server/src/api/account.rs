@@ -1,0 +1,87 @@
+//! What account holders ask about themselves.
+
+use http::{HeaderMap, StatusCode};
+use metering_core::wire::{ActivityDocument, BalanceDocument, ByEndpointDocument, ErrorBody, UsageSummary};
+
+use crate::api::query::number;
+use crate::app::App;
+use crate::credentials;
+use crate::http::{Problem, Reply, json};
+
+/// The account and its balance
+///
+/// Works at any balance, zero and below included.
+#[utoipa::path(get, path = "/credits/balance", tag = "account", security(("bearer" = []), ("api_key" = [])), responses(
+    (status = 200, description = "The account", body = BalanceDocument),
+    (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`", body = ErrorBody),
+))]
+pub(crate) async fn balance(app: &App, headers: HeaderMap) -> Result<Reply, Problem> {
+    let document = app.service.balance(credentials::key(&headers).as_ref()).await?;
+    Ok(json(StatusCode::OK, &document))
+}
+
+/// Recent activity, newest first
+#[utoipa::path(get, path = "/credits/usage", tag = "account", security(("bearer" = []), ("api_key" = [])), params(
+    ("limit" = Option<u32>, Query, description = "Entries at most", minimum = 1, maximum = 1000, example = 100),
+), responses(
+    (status = 200, description = "Recent activity", body = ActivityDocument),
+    (status = 400, description = "`validation_failed`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`", body = ErrorBody),
+))]
+pub(crate) async fn usage(app: &App, headers: HeaderMap, query: String) -> Result<Reply, Problem> {
+    let key = credentials::key(&headers);
+    let document = match number(&query, "limit", 100) {
+        Ok(limit) => app.service.activity(key.as_ref(), limit).await?,
+        Err(error) => return Err(after_authentication(app, &headers, error).await),
+    };
+    Ok(json(StatusCode::OK, &document))
+}
+
+/// Usage by day and by route
+///
+/// UTC days; the window is today and the days before it. Days, routes and balance are of one moment and add up exactly.
+#[utoipa::path(get, path = "/credits/usage/summary", tag = "account", security(("bearer" = []), ("api_key" = [])), params(
+    ("days" = Option<u32>, Query, description = "Days of the window, 7 by default", minimum = 1, maximum = 90, example = 30),
+), responses(
+    (status = 200, description = "The summary", body = UsageSummary),
+    (status = 400, description = "`validation_failed`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`", body = ErrorBody),
+))]
+pub(crate) async fn usage_summary(app: &App, headers: HeaderMap, query: String) -> Result<Reply, Problem> {
+    let key = credentials::key(&headers);
+    let document = match number(&query, "days", 7) {
+        Ok(days) => app.service.usage_summary(key.as_ref(), days).await?,
+        Err(error) => return Err(after_authentication(app, &headers, error).await),
+    };
+    Ok(json(StatusCode::OK, &document))
+}
+
+/// Usage by route
+#[utoipa::path(get, path = "/credits/usage/by-endpoint", tag = "account", security(("bearer" = []), ("api_key" = [])), params(
+    ("days" = Option<u32>, Query, description = "Days of the window, 30 by default", minimum = 1, maximum = 90, example = 30),
+    ("limit" = Option<u32>, Query, description = "Routes at most, 50 by default", minimum = 1, maximum = 1000, example = 50),
+), responses(
+    (status = 200, description = "Routes by credits", body = ByEndpointDocument),
+    (status = 400, description = "`validation_failed`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`", body = ErrorBody),
+))]
+pub(crate) async fn usage_by_endpoint(app: &App, headers: HeaderMap, query: String) -> Result<Reply, Problem> {
+    let key = credentials::key(&headers);
+    let document = match (number(&query, "days", 30), number(&query, "limit", 50)) {
+        (Ok(days), Ok(limit)) => app.service.usage_by_endpoint(key.as_ref(), days, limit).await?,
+        (Err(error), _) | (_, Err(error)) => return Err(after_authentication(app, &headers, error).await),
+    };
+    Ok(json(StatusCode::OK, &document))
+}
+
+/// A caller without a live key learns that first, whatever else is wrong.
+async fn after_authentication(app: &App, headers: &HeaderMap, error: metering_core::Error) -> Problem {
+    match app.service.authenticate(credentials::key(headers).as_ref()).await {
+        Ok(_) => error.into(),
+        Err(refused) => refused.into(),
+    }
+}

@@ -1,0 +1,74 @@
+//! What operators and their machines ask.
+
+use http::{HeaderValue, StatusCode};
+use metering_core::wire::{ErrorBody, ErrorCode};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::http::{Problem, Reply, bytes, json};
+use crate::metrics;
+
+/// How the service is.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct HealthDocument {
+    /// `ok`.
+    status: &'static str,
+    /// The program's version.
+    version: &'static str,
+}
+
+impl HealthDocument {
+    const OK: Self = Self { status: "ok", version: env!("CARGO_PKG_VERSION") };
+}
+
+/// Whether the process is alive
+#[utoipa::path(get, path = "/health", tag = "operations", responses(
+    (status = 200, description = "Alive", body = HealthDocument),
+))]
+pub(crate) async fn health(_: &App) -> Result<Reply, Problem> {
+    Ok(json(StatusCode::OK, &HealthDocument::OK))
+}
+
+/// Whether the service can do its work
+///
+/// The store can be written to.
+#[utoipa::path(get, path = "/ready", tag = "operations", responses(
+    (status = 200, description = "Ready", body = HealthDocument),
+    (status = 503, description = "`storage_unavailable`", body = ErrorBody),
+))]
+pub(crate) async fn ready(app: &App) -> Result<Reply, Problem> {
+    if app.readiness.of(&*app.store).await {
+        return Ok(json(StatusCode::OK, &HealthDocument::OK));
+    }
+    let message = "The store cannot be written to; the operator's log says why.";
+    Err(Problem::new(ErrorCode::StorageUnavailable, message).retry_after(1))
+}
+
+/// Figures for Prometheus
+///
+/// On the admin address instead, where one is configured.
+#[utoipa::path(get, path = "/metrics", tag = "operations", responses(
+    (status = 200, description = "Figures in the text format", body = String, content_type = "text/plain"),
+    (status = 404, description = "`not_found`: they are served on the admin address", body = ErrorBody),
+))]
+pub(crate) async fn metrics(app: &App) -> Result<Reply, Problem> {
+    if !app.metrics_here {
+        return Err(Problem::not_found());
+    }
+    Ok(metrics_reply(app))
+}
+
+/// The figures, wherever they are served.
+pub(crate) fn metrics_reply(app: &App) -> Reply {
+    let text = metrics::render(app);
+    bytes(StatusCode::OK, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"), text.into())
+}
+
+/// This document
+#[utoipa::path(get, path = "/openapi.json", tag = "operations", responses(
+    (status = 200, description = "The OpenAPI document", content_type = "application/json"),
+))]
+pub(crate) async fn openapi(app: &App) -> Result<Reply, Problem> {
+    Ok(bytes(StatusCode::OK, HeaderValue::from_static("application/json"), app.openapi.clone()))
+}

@@ -1,0 +1,18 @@
+//! What is for sale.
+
+use http::StatusCode;
+use metering_core::wire::{ErrorBody, PlansDocument};
+
+use crate::app::App;
+use crate::http::{Problem, Reply, json};
+
+/// Plans on sale and the chains they are paid on
+///
+/// Only active plans on configured chains, in the order of display.
+#[utoipa::path(get, path = "/credits/plans", tag = "plans", responses(
+    (status = 200, description = "The plans", body = PlansDocument),
+    (status = 503, description = "`storage_unavailable`", body = ErrorBody),
+))]
+pub(crate) async fn plans(app: &App) -> Result<Reply, Problem> {
+    Ok(json(StatusCode::OK, &*app.service.plans().await?))
+}

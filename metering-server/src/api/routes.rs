@@ -1,0 +1,105 @@
+//! The table of contents: which handler answers which path.
+//!
+//! Handlers always reply; a rejection only means that another route may match, and the last route matches all.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use warp::Filter;
+use warp::filters::BoxedFilter;
+use warp::path::FullPath;
+
+use crate::api;
+use crate::app::App;
+use crate::http::{Problem, Reply};
+
+/// The paths of the API and their methods: for the answer 405, and for the test that holds the OpenAPI document to it.
+pub(crate) const PATHS: [(&str, &str); 11] = [
+    ("/credits/plans", "GET"),
+    ("/credits/balance", "GET"),
+    ("/credits/usage", "GET"),
+    ("/credits/usage/summary", "GET"),
+    ("/credits/usage/by-endpoint", "GET"),
+    ("/internal/billing/deduct", "POST"),
+    ("/internal/billing/lookup", "POST"),
+    ("/health", "GET"),
+    ("/ready", "GET"),
+    ("/metrics", "GET"),
+    ("/openapi.json", "GET"),
+];
+
+/// Answers every path of the API, and all that nothing answers for.
+pub(crate) fn routes(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
+    let app = warp::any().map(move || Arc::clone(&app));
+    let headers = warp::header::headers_cloned();
+    let query = warp::query::raw().or(warp::any().map(String::new)).unify();
+
+    let plans = warp::path!("credits" / "plans")
+        .and(warp::get())
+        .and(app.clone())
+        .then(|app: Arc<App>| async move { api::plans(&app).await });
+    let balance = warp::path!("credits" / "balance")
+        .and(warp::get())
+        .and(app.clone())
+        .and(headers)
+        .then(|app: Arc<App>, headers| async move { api::balance(&app, headers).await });
+    let usage = warp::path!("credits" / "usage")
+        .and(warp::get())
+        .and(app.clone())
+        .and(headers)
+        .and(query)
+        .then(|app: Arc<App>, headers, query| async move { api::usage(&app, headers, query).await });
+    let usage_summary = warp::path!("credits" / "usage" / "summary")
+        .and(warp::get())
+        .and(app.clone())
+        .and(headers)
+        .and(query)
+        .then(|app: Arc<App>, headers, query| async move { api::usage_summary(&app, headers, query).await });
+    let usage_by_endpoint = warp::path!("credits" / "usage" / "by-endpoint")
+        .and(warp::get())
+        .and(app.clone())
+        .and(headers)
+        .and(query)
+        .then(|app: Arc<App>, headers, query| async move { api::usage_by_endpoint(&app, headers, query).await });
+    let deduct = warp::path!("internal" / "billing" / "deduct")
+        .and(warp::post())
+        .and(app.clone())
+        .and(headers)
+        .and(warp::body::bytes())
+        .then(|app: Arc<App>, headers: HeaderMap, body: Bytes| async move { api::deduct(&app, headers, body).await });
+    let lookup = warp::path!("internal" / "billing" / "lookup")
+        .and(warp::post())
+        .and(app.clone())
+        .and(headers)
+        .then(|app: Arc<App>, headers| async move { api::lookup(&app, headers).await });
+    let health = warp::path!("health")
+        .and(warp::get())
+        .and(app.clone())
+        .then(|app: Arc<App>| async move { api::health(&app).await });
+    let ready = warp::path!("ready")
+        .and(warp::get())
+        .and(app.clone())
+        .then(|app: Arc<App>| async move { api::ready(&app).await });
+    let metrics = warp::path!("metrics")
+        .and(warp::get())
+        .and(app.clone())
+        .then(|app: Arc<App>| async move { api::metrics(&app).await });
+    let openapi = warp::path!("openapi.json")
+        .and(warp::get())
+        .and(app)
+        .then(|app: Arc<App>| async move { api::openapi(&app).await });
+
+    let account = balance.or(usage).unify().or(usage_summary).unify().or(usage_by_endpoint).unify();
+    let internal = deduct.or(lookup).unify();
+    let operations = health.or(ready).unify().or(metrics).unify().or(openapi).unify();
+    let all = plans.or(account).unify().or(internal).unify().or(operations).unify();
+    let unmatched = warp::path::full().map(|path: FullPath| Err(unmatched(path.as_str())));
+    all.or(unmatched).unify().boxed()
+}
+
+/// What nothing answers: a known path asked with another method, or an unknown one.
+fn unmatched(path: &str) -> Problem {
+    let methods: Vec<_> = PATHS.iter().filter(|(known, _)| *known == path).map(|(_, method)| *method).collect();
+    if methods.is_empty() { Problem::not_found() } else { Problem::method_not_allowed(&methods) }
+}

@@ -1,0 +1,225 @@
+//! The configuration: one TOML file, `METERING_...` variables over it, flags over those.
+
+mod chains;
+mod load;
+mod secret;
+mod span;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+pub use chains::ChainConfig;
+pub use load::{Arguments, ConfigError, load};
+pub use secret::Secret;
+pub use span::Span;
+
+/// The effective configuration. Every key has a default, and an unknown key is an error.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Where to listen.
+    pub listen: String,
+    /// Where to serve `/metrics` instead of on `listen`, when given.
+    pub admin_listen: Option<String>,
+    /// The folder of the default database.
+    pub data: PathBuf,
+    /// Which database, as a URL; by default `sqlite:DATA/metering.db`.
+    pub database: Option<String>,
+    /// The service behind the gateway; by default the sample feed.
+    pub upstream: Option<String>,
+    /// The catalogue of metered routes, a JSON file; by default the built-in one.
+    pub catalogue: Option<PathBuf>,
+    /// Where clients reach this service; by default `http://` and the address it listens on.
+    pub public_url: Option<String>,
+    /// Which plan chain stands first; by default the one with the lowest id.
+    pub primary_chain: Option<String>,
+    /// What is logged.
+    pub log: LogConfig,
+    /// What HTTP clients may do.
+    pub http: HttpConfig,
+    /// How requests are forwarded.
+    pub gateway: GatewayConfig,
+    /// How charges are committed.
+    pub meter: MeterLimits,
+    /// Charging over HTTP for other services.
+    pub billing: BillingConfig,
+    /// The terms that users accept.
+    pub terms: TermsConfig,
+    /// The built-in sample feed.
+    pub sample: SampleConfig,
+    /// The chains that plans are paid on, by a short name.
+    pub chains: BTreeMap<String, ChainConfig>,
+}
+
+/// What is logged, to standard error.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LogConfig {
+    /// A level or a filter of `tracing-subscriber`, such as `info` or `metering_server=debug`.
+    pub filter: String,
+    /// `text` or `json`.
+    pub format: LogFormat,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// What HTTP clients may do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HttpConfig {
+    /// How long a connection may take to send a request's head, and how long it may be idle between requests.
+    pub header_timeout: Span,
+    /// How long a request's body may take to arrive.
+    pub body_timeout: Span,
+    /// The largest body, in bytes.
+    pub max_body_bytes: usize,
+    /// The largest head, in bytes; at least 8192.
+    pub max_header_bytes: usize,
+    /// Connections at one time; more wait to be accepted.
+    pub max_connections: NonZeroUsize,
+    /// How long a shutdown waits for requests to finish.
+    pub shutdown_grace: Span,
+}
+
+/// How requests are forwarded.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GatewayConfig {
+    /// How long connecting to the upstream may take.
+    pub connect_timeout: Span,
+    /// How long the upstream may take to begin its answer, and to go on with it.
+    pub upstream_timeout: Span,
+    /// Streams that one key may have open on this node at one time.
+    pub max_streams_per_key: NonZeroUsize,
+    /// How often the keys of open streams are looked up: a revoked one ends within this and a little more.
+    pub stream_check: Span,
+}
+
+/// How charges are committed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MeterLimits {
+    /// Charges waiting at most; more are refused as `overloaded`.
+    pub queue: NonZeroUsize,
+    /// Charges in one commit at most.
+    pub batch: NonZeroUsize,
+}
+
+/// Charging over HTTP for other services.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BillingConfig {
+    /// What those services send as `X-BDS-Internal-Billing-Secret`, 16 characters or more; without it the endpoints
+    /// do not exist.
+    pub internal_secret: Option<Secret>,
+}
+
+/// The terms that users accept.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TermsConfig {
+    /// Where they stand; by default `/agents-tos/VERSION` of this service.
+    pub url: Option<String>,
+    /// Their version.
+    pub version: String,
+}
+
+/// The built-in sample feed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SampleConfig {
+    /// The time between two blocks.
+    pub block_time: Span,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: "127.0.0.1:8787".to_owned(),
+            admin_listen: None,
+            data: PathBuf::from("./metering-data"),
+            database: None,
+            upstream: None,
+            catalogue: None,
+            public_url: None,
+            primary_chain: None,
+            log: LogConfig::default(),
+            http: HttpConfig::default(),
+            gateway: GatewayConfig::default(),
+            meter: MeterLimits::default(),
+            billing: BillingConfig::default(),
+            terms: TermsConfig::default(),
+            sample: SampleConfig::default(),
+            chains: BTreeMap::new(),
+        }
+    }
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        Self { filter: "info".to_owned(), format: LogFormat::Text }
+    }
+}
+
+impl Default for HttpConfig {
+    fn default() -> Self {
+        Self {
+            header_timeout: Span::seconds(15),
+            body_timeout: Span::seconds(15),
+            max_body_bytes: 64 * 1024,
+            max_header_bytes: 32 * 1024,
+            max_connections: NonZeroUsize::new(10_000).expect("not zero"),
+            shutdown_grace: Span::seconds(20),
+        }
+    }
+}
+
+impl Default for GatewayConfig {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Span::seconds(5),
+            upstream_timeout: Span::seconds(30),
+            max_streams_per_key: NonZeroUsize::new(16).expect("not zero"),
+            stream_check: Span::seconds(1),
+        }
+    }
+}
+
+impl Default for MeterLimits {
+    fn default() -> Self {
+        let metering_core::MeterConfig { queue, batch } = metering_core::MeterConfig::default();
+        Self { queue, batch }
+    }
+}
+
+impl Default for TermsConfig {
+    fn default() -> Self {
+        Self { url: None, version: "1".to_owned() }
+    }
+}
+
+impl Default for SampleConfig {
+    fn default() -> Self {
+        Self { block_time: Span::seconds(12) }
+    }
+}
+
+impl Config {
+    /// The database's URL.
+    #[must_use]
+    pub fn database_url(&self) -> String {
+        let default = || format!("sqlite:{}", self.data.join("metering.db").display());
+        self.database.clone().unwrap_or_else(default)
+    }
+}

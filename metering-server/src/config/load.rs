@@ -1,0 +1,126 @@
+//! Gathering the configuration from file, environment and flags, and saying exactly what is wrong with it.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use clap::Parser;
+use config::{Environment, File, FileFormat};
+use url::Url;
+
+use crate::config::Config;
+
+/// Variables with this prefix belong to the command-line client.
+const CLIENT_PREFIX: &str = "METERING_CLIENT_";
+
+/// Serves metered routes: API keys, exact prepaid credits, usage, and a gateway in front of your API.
+///
+/// Without any flag it listens on 127.0.0.1:8787, keeps its data in ./metering-data and serves a built-in feed of
+/// sample data. Make a key with `metering admin account create`.
+#[derive(Debug, Default, Parser)]
+#[command(version, name = "metering-server")]
+pub struct Arguments {
+    /// The configuration file (TOML)
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// The folder of the default database [default: ./metering-data]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Which database, such as sqlite:PATH [default: sqlite:DATA/metering.db]
+    #[arg(long, value_name = "URL")]
+    pub database: Option<String>,
+    /// Where to listen [default: 127.0.0.1:8787]
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<String>,
+    /// The service behind the gateway [default: the sample feed]
+    #[arg(long, value_name = "URL")]
+    pub upstream: Option<String>,
+    /// The catalogue of metered routes (JSON) [default: the built-in one]
+    #[arg(long, value_name = "FILE")]
+    pub catalogue: Option<PathBuf>,
+    /// Print the effective configuration, secrets masked, and exit
+    #[arg(long)]
+    pub print_config: bool,
+}
+
+/// What is wrong with the configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A file or variable cannot be read.
+    #[error("cannot read the configuration: {0}")]
+    Source(#[from] config::ConfigError),
+    /// A key is unknown or its value does not fit.
+    #[error("configuration key {key}: {problem}")]
+    Key {
+        /// The key, dots between its parts.
+        key: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+impl ConfigError {
+    fn key(key: impl Into<String>, problem: impl ToString) -> Self {
+        Self::Key { key: key.into(), problem: problem.to_string() }
+    }
+}
+
+/// The effective configuration.
+///
+/// # Errors
+/// When a source cannot be read, a key is unknown, or a value does not fit.
+pub fn load(arguments: &Arguments, environment: HashMap<String, String>) -> Result<Config, ConfigError> {
+    let path_text = |path: &PathBuf| path.to_string_lossy().into_owned();
+    let ours = environment.into_iter().filter(|(name, _)| !name.starts_with(CLIENT_PREFIX)).collect::<HashMap<_, _>>();
+    let variables = Environment::with_prefix("METERING").prefix_separator("_").separator("__").source(Some(ours));
+    let mut sources = config::Config::builder();
+    if let Some(file) = &arguments.config {
+        sources = sources.add_source(File::new(&path_text(file), FileFormat::Toml));
+    }
+    let merged = sources
+        .add_source(variables)
+        .set_override_option("data", arguments.data.as_ref().map(path_text))?
+        .set_override_option("database", arguments.database.clone())?
+        .set_override_option("listen", arguments.listen.clone())?
+        .set_override_option("upstream", arguments.upstream.clone())?
+        .set_override_option("catalogue", arguments.catalogue.as_ref().map(path_text))?
+        .build()?;
+    let config: Config = serde_path_to_error::deserialize(merged).map_err(|error| {
+        let path = error.path().to_string();
+        ConfigError::key(path, error.into_inner())
+    })?;
+    check(&config)?;
+    Ok(config)
+}
+
+fn check(config: &Config) -> Result<(), ConfigError> {
+    let urls = [("upstream", &config.upstream), ("public_url", &config.public_url)];
+    for (key, url) in urls {
+        let Some(text) = url else { continue };
+        let url = Url::parse(text).map_err(|error| ConfigError::key(key, format_args!("{text:?}: {error}")))?;
+        let plain = url.query().is_none() && url.fragment().is_none();
+        if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !plain {
+            return Err(ConfigError::key(key, format_args!("{text:?} is not an http(s) URL without query")));
+        }
+    }
+    if config.http.max_header_bytes < 8192 {
+        return Err(ConfigError::key("http.max_header_bytes", "must be at least 8192"));
+    }
+    let secret = config.billing.internal_secret.as_ref();
+    if secret.is_some_and(|secret| secret.expose().len() < 16) {
+        return Err(ConfigError::key("billing.internal_secret", "must have at least 16 characters"));
+    }
+    if let Some(primary) = &config.primary_chain
+        && !config.chains.contains_key(primary)
+    {
+        return Err(ConfigError::key("primary_chain", format_args!("{primary:?} is none of the chains")));
+    }
+    let mut ids: Vec<_> = config.chains.values().map(|chain| chain.chain_id).collect();
+    ids.sort_unstable();
+    match ids.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(ConfigError::key("chains", format_args!("two have chain_id {}", pair[0]))),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! Every way in, and every way to get it wrong.
+
+use super::*;
+use crate::config::LogFormat;
+
+fn from(toml: &str, variables: &[(&str, &str)], flags: &[&str]) -> Result<Config, ConfigError> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("metering.toml");
+    std::fs::write(&file, toml).unwrap();
+    let mut words = vec!["metering-server", "--config", file.to_str().unwrap()];
+    words.extend(flags);
+    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    load(&Arguments::try_parse_from(words).unwrap(), variables)
+}
+
+#[test]
+fn flags_win_over_variables_and_variables_over_the_file() {
+    let toml = "listen = '127.0.0.1:1'\ndata = '/tmp/a'\n[http]\nheader_timeout = '1s'\n[meter]\nbatch = 7\n";
+    let variables = [
+        ("METERING_LISTEN", "127.0.0.1:2"),
+        ("METERING_HTTP__HEADER_TIMEOUT", "2m"),
+        ("METERING_HTTP__MAX_BODY_BYTES", "1000"),
+        ("METERING_LOG__FORMAT", "json"),
+        ("METERING_CLIENT_KEY", "not ours"),
+        ("UNRELATED", "x"),
+    ];
+    let config = from(toml, &variables, &["--listen", "127.0.0.1:3"]).unwrap();
+    assert_eq!(config.listen, "127.0.0.1:3");
+    assert_eq!(config.http.header_timeout.duration().as_secs(), 120);
+    assert_eq!(config.http.max_body_bytes, 1000);
+    assert_eq!(config.log.format, LogFormat::Json);
+    assert_eq!(config.meter.batch.get(), 7);
+    assert_eq!(config.database_url(), "sqlite:/tmp/a/metering.db");
+}
+
+#[test]
+fn chains_come_from_sections_and_single_keys_from_variables() {
+    let toml = "primary_chain = 'base'\n[chains.base]\nchain_id = 8453\nrecipient = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'\n";
+    let config = from(toml, &[("METERING_CHAINS__BASE__CONFIRMATIONS", "3")], &[]).unwrap();
+    assert_eq!(config.chains["base"].confirmations, 3);
+    assert_eq!(config.chains["base"].chain("base").name, "base");
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    // file, variables, what the message must name
+    type Variables = &'static [(&'static str, &'static str)];
+    let table: [(&str, Variables, &str); 15] = [
+        ("listne = 'x'", &[], "listne"),
+        ("[http]\nheadr_timeout = '1s'", &[], "headr_timeout"),
+        ("[http]\nheader_timeout = 'soon'", &[], "http.header_timeout"),
+        ("[http]\nheader_timeout = '0s'", &[], "http.header_timeout"),
+        ("[http]\nmax_body_bytes = -1", &[], "http.max_body_bytes"),
+        ("[http]\nmax_header_bytes = 10", &[], "http.max_header_bytes"),
+        ("[meter]\nqueue = 0", &[], "meter.queue"),
+        ("upstream = 'ftp://x'", &[], "upstream"),
+        ("upstream = 'not a url'", &[], "upstream"),
+        ("[billing]\ninternal_secret = 'short'", &[], "billing.internal_secret"),
+        ("primary_chain = 'base'", &[], "primary_chain"),
+        ("[chains.a]\nchain_id = 1\nrecipient = '0x12'", &[], "chains.a.recipient"),
+        ("", &[("METERING_UNKNOWN", "1")], "unknown"),
+        ("", &[("METERING_METER__QUEUE", "many")], "meter.queue"),
+        ("listen = ", &[], "configuration"),
+    ];
+    for (toml, variables, named) in table {
+        let message = from(toml, variables, &[]).expect_err(toml).to_string();
+        assert!(message.contains(named), "{toml:?} {variables:?}: {message}");
+    }
+}
+
+#[test]
+fn secrets_are_masked_wherever_they_are_printed() {
+    let config = from("[billing]\ninternal_secret = 'correct horse battery'", &[], &[]).unwrap();
+    assert_eq!(config.billing.internal_secret.as_ref().unwrap().expose(), "correct horse battery");
+    let printed = toml::to_string(&config).unwrap() + &format!("{config:?}");
+    assert!(!printed.contains("horse"), "{printed}");
+    assert!(printed.contains("********"));
+}
+
+#[test]
+fn the_printed_defaults_are_a_configuration() {
+    let printed = toml::to_string(&Config::default()).unwrap();
+    let read_back = from(&printed, &[], &[]).unwrap();
+    assert_eq!(toml::to_string(&read_back).unwrap(), printed);
+}

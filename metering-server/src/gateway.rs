@@ -1,0 +1,119 @@
+//! The metered gateway: lets requests through to the upstream, charged, and pays back what could not be delivered.
+
+mod forward;
+mod headers;
+mod streams;
+mod upstream;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use http::Request;
+use hyper::body::Incoming;
+use metering_core::wire::metered_headers;
+use metering_core::{Admission, Credentials, Passage, Receipt, RequestHead, Service};
+
+use crate::config::{GatewayConfig, HttpConfig};
+use crate::credentials;
+use crate::http::{Problem, Response, read_capped, whole, with_headers};
+
+pub(crate) use streams::Streams;
+pub(crate) use upstream::{HttpUpstream, Upstream};
+
+/// Serves the catalogue's routes.
+#[derive(Debug)]
+pub(crate) struct Gateway {
+    service: Arc<Service>,
+    upstream: Upstream,
+    streams: Arc<Streams>,
+    prefixes: BTreeSet<String>,
+    limits: HttpConfig,
+}
+
+impl Gateway {
+    /// A gateway in front of `upstream`.
+    #[must_use]
+    pub(crate) fn new(service: Arc<Service>, upstream: Upstream, config: &GatewayConfig, limits: HttpConfig) -> Self {
+        let prefixes = service.catalogue().prefixes().into_iter().map(str::to_owned).collect();
+        let streams = Arc::new(Streams::new(config.max_streams_per_key.get()));
+        Self { service, upstream, streams, prefixes, limits }
+    }
+
+    /// Whether a path is the gateway's to answer: one whose first segment some metered route has.
+    #[must_use]
+    pub(crate) fn answers_for(&self, path: &str) -> bool {
+        path.split('/').nth(1).is_some_and(|first| self.prefixes.contains(first))
+    }
+
+    /// The streams that are open.
+    #[must_use]
+    pub(crate) fn streams(&self) -> &Arc<Streams> {
+        &self.streams
+    }
+
+    /// Answers a request.
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response {
+        match self.serve(request).await {
+            Ok(response) => response,
+            Err(problem) => whole(problem.into_reply()),
+        }
+    }
+
+    async fn serve(&self, request: Request<Incoming>) -> Result<Response, Problem> {
+        let (head, body) = request.into_parts();
+        // Before the charge: a request whose body never arrives is not one that was accepted.
+        let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
+        let Credentials { key, source } = credentials::of(&head.headers);
+        let path = head.uri.path();
+        let seat = match &key {
+            Some(key) if self.is_stream(head.method.as_str(), path) => Some(self.streams.reserve(key.hash())?),
+            _ => None,
+        };
+        let admission = self
+            .service
+            .admit(RequestHead {
+                key: key.as_ref(),
+                method: head.method.as_str(),
+                path,
+                query: head.uri.query(),
+                source,
+            })
+            .await?;
+        let Admission { route, target, passage } = admission;
+        let receipt = match passage {
+            Passage::Charged(receipt) => Some(receipt),
+            Passage::Free => None,
+        };
+        let account = receipt.as_ref().map(|receipt| &receipt.account);
+        let call = forward::Call { head: &head, target: &target, body, account, streams: route.sse };
+        match self.upstream.call(call).await {
+            Ok(reply) => {
+                let response = match seat {
+                    Some(seat) => seat.hold(reply),
+                    None => reply,
+                };
+                let headers = receipt.as_ref().map(metered_headers).unwrap_or_default();
+                Ok(with_headers(response, headers))
+            }
+            Err(problem) => Err(match receipt {
+                Some(receipt) => self.pay_back(receipt, problem).await,
+                None => problem,
+            }),
+        }
+    }
+
+    fn is_stream(&self, method: &str, path: &str) -> bool {
+        let path = metering_core::RequestPath::parse(path);
+        path.is_ok_and(|path| self.service.catalogue().find(method, &path).is_ok_and(|route| route.sse))
+    }
+
+    /// Refunds in full before the error is answered, and says in its headers what that came to.
+    async fn pay_back(&self, receipt: Receipt, problem: Problem) -> Problem {
+        let paid_back = self.service.pay_back(receipt).await;
+        match paid_back.outcome {
+            Ok(()) => problem,
+            Err(error) => error.into(),
+        }
+        .with_headers(paid_back.headers)
+    }
+}

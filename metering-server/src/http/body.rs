@@ -1,0 +1,38 @@
+//! Reading bodies: the one place, with a cap on size and time.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::Body;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use metering_core::wire::ErrorCode;
+
+use crate::http::Problem;
+
+/// The whole body, of at most `limit` bytes, if it arrives within `patience`.
+///
+/// # Errors
+/// 413, 408, or 400 when the client breaks off.
+pub(crate) async fn read_capped<B>(body: B, limit: usize, patience: Duration) -> Result<Bytes, Problem>
+where
+    B: Body<Data = Bytes> + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    let too_large = || {
+        let message = format!("The body is larger than the {limit} bytes that are accepted.");
+        Problem::new(ErrorCode::PayloadTooLarge, message)
+    };
+    // What is announced to be too large is refused before it is sent.
+    if usize::try_from(body.size_hint().lower()).map_or(true, |announced| announced > limit) {
+        return Err(too_large());
+    }
+    match tokio::time::timeout(patience, Limited::new(body, limit).collect()).await {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
+        Ok(Err(_)) => Err(Problem::new(ErrorCode::InvalidJson, "The body broke off or is not valid HTTP.")),
+        Err(_) => Err(Problem::new(ErrorCode::RequestTimeout, "The body took too long to arrive; send it again.")),
+    }
+}

@@ -1,0 +1,56 @@
+//! Replies: built here as a whole, or streaming through.
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use serde::Serialize;
+
+use crate::http::Problem;
+
+/// A reply that is all there.
+pub(crate) type Reply = http::Response<Bytes>;
+
+/// A reply whose body may stream.
+pub(crate) type Response = http::Response<UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>>;
+
+/// A reply with a JSON body. Nobody may keep it: most carry an account's data.
+pub(crate) fn json<T: Serialize>(status: StatusCode, value: &T) -> Reply {
+    match serde_json::to_vec(value) {
+        Ok(json) => bytes(status, HeaderValue::from_static("application/json"), json.into()),
+        Err(error) => {
+            tracing::error!(%error, "a reply could not be written as JSON");
+            Problem::internal().into_reply()
+        }
+    }
+}
+
+/// A reply of given bytes.
+pub(crate) fn bytes(status: StatusCode, content_type: HeaderValue, bytes: Bytes) -> Reply {
+    let mut reply = http::Response::new(bytes);
+    *reply.status_mut() = status;
+    let headers = reply.headers_mut();
+    headers.insert(header::CONTENT_TYPE, content_type);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    reply
+}
+
+/// The same reply, as one that may stream.
+pub(crate) fn whole(reply: Reply) -> Response {
+    reply.map(|bytes| Full::new(bytes).map_err(|never| match never {}).boxed_unsync())
+}
+
+/// Sets headers of a reply, in the place of earlier ones of the same name.
+pub(crate) fn with_headers<B>(
+    mut response: http::Response<B>,
+    headers: Vec<(&'static str, String)>,
+) -> http::Response<B> {
+    for (name, value) in headers {
+        match HeaderValue::try_from(value) {
+            Ok(value) => drop(response.headers_mut().insert(HeaderName::from_static(name), value)),
+            Err(error) => tracing::error!(%error, name, "a header could not be written"),
+        }
+    }
+    response
+}

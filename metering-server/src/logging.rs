@@ -1,0 +1,20 @@
+//! Logging, to standard error.
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt;
+
+use crate::config::{ConfigError, LogConfig, LogFormat};
+
+/// Starts logging. A second call changes nothing.
+pub(crate) fn start(config: &LogConfig) -> Result<(), ConfigError> {
+    let filter = EnvFilter::try_new(&config.filter)
+        .map_err(|error| ConfigError::Key { key: "log.filter".to_owned(), problem: error.to_string() })?;
+    let lines = fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let started = match config.format {
+        LogFormat::Text => lines.try_init(),
+        LogFormat::Json => lines.json().try_init(),
+    };
+    // An error means that the embedding process logs already, its own way.
+    drop(started);
+    Ok(())
+}

@@ -1,0 +1,32 @@
+//! What is done now and then while the server runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use metering_core::{Clock, Store};
+use metrics_exporter_prometheus::PrometheusHandle;
+
+use crate::http::Shutdown;
+
+const INTERVAL: Duration = Duration::from_secs(60);
+
+/// Forgets expired records, so that they do not pile up, and keeps the figures small.
+pub(crate) async fn maintain(
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    metrics: PrometheusHandle,
+    shutdown: Shutdown,
+) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(INTERVAL) => {}
+            () = shutdown.cancelled() => return,
+        }
+        metrics.run_upkeep();
+        match store.forget_expired(clock.now()).await {
+            Ok(0) => {}
+            Ok(count) => tracing::debug!(count, "expired records were forgotten"),
+            Err(error) => tracing::warn!(%error, "expired records could not be forgotten"),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Figures for Prometheus.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use metering_core::MeterStats;
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
+
+use crate::app::App;
+
+/// Upper bounds of the latency buckets, in seconds.
+const LATENCY_BUCKETS: [f64; 11] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0];
+
+/// Sets the process's recorder up.
+pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
+    let latency = Matcher::Full("metering_http_request_seconds".to_owned());
+    let builder = PrometheusBuilder::new().set_buckets_for_metric(latency, &LATENCY_BUCKETS)?;
+    let handle = builder.install_recorder()?;
+    describe_histogram!(
+        "metering_http_request_seconds",
+        "Time from a request's head to its reply's head, by surface and status class"
+    );
+    describe_counter!("metering_charges_total", "Charges decided, by outcome");
+    describe_counter!("metering_refunds_total", "Charges paid back");
+    describe_counter!("metering_commits_total", "Commits of batches of charges");
+    describe_counter!("metering_commits_failed_total", "Commits that failed");
+    describe_counter!("metering_commit_postings_total", "Charges and refunds that were in those commits");
+    describe_counter!("metering_commit_microseconds_total", "Time spent in those commits");
+    describe_gauge!("metering_queue_length", "Charges that wait for their commit");
+    describe_gauge!("metering_streams_open", "Streams that are open on this node");
+    Ok(handle)
+}
+
+/// Notes one answered request.
+pub(crate) fn request(surface: &'static str, status: http::StatusCode, took: Duration) {
+    let class = match status.as_u16() / 100 {
+        2 => "2xx",
+        3 => "3xx",
+        4 => "4xx",
+        5 => "5xx",
+        _ => "1xx",
+    };
+    histogram!("metering_http_request_seconds", "surface" => surface, "status" => class).record(took);
+}
+
+/// The figures as text.
+pub(crate) fn render(app: &App) -> String {
+    let stats = app.meter.stats();
+    let charges = |outcome: &'static str, count: &AtomicU64| {
+        counter!("metering_charges_total", "outcome" => outcome).absolute(count.load(Ordering::Relaxed));
+    };
+    let MeterStats { accepted, unknown_key, rate_limited, insufficient, overloaded, .. } = stats;
+    charges("accepted", accepted);
+    charges("unauthorized", unknown_key);
+    charges("rate_limited", rate_limited);
+    charges("insufficient_credits", insufficient);
+    charges("overloaded", overloaded);
+    counter!("metering_refunds_total").absolute(stats.refunded.load(Ordering::Relaxed));
+    counter!("metering_commits_total").absolute(stats.commits.load(Ordering::Relaxed));
+    counter!("metering_commits_failed_total").absolute(stats.failed.load(Ordering::Relaxed));
+    counter!("metering_commit_postings_total").absolute(stats.postings.load(Ordering::Relaxed));
+    counter!("metering_commit_microseconds_total").absolute(stats.commit_micros.load(Ordering::Relaxed));
+    gauge!("metering_queue_length").set(as_gauge(app.meter.queued()));
+    gauge!("metering_streams_open").set(as_gauge(app.gateway.streams().count()));
+    app.metrics.run_upkeep();
+    app.metrics.render()
+}
+
+fn as_gauge(count: usize) -> f64 {
+    u32::try_from(count).map_or(f64::INFINITY, f64::from)
+}

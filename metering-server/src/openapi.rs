@@ -1,0 +1,201 @@
+//! The OpenAPI document: handlers and wire types describe themselves, the catalogue's routes are added at start.
+
+use metering_core::wire::{ErrorBody, ErrorCode};
+use metering_core::{Catalogue, ParamPlace, ParamType, Pricing, Route};
+use utoipa::openapi::path::{HttpMethod, OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::response::ResponseBuilder;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{self, ContentBuilder, PathItem, Ref, RefOr, Required};
+use utoipa::{Modify, OpenApi};
+
+use crate::api;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(title = "Metering", description = "API keys, prepaid credits and metered routes.", license(name = "MIT OR Apache-2.0")),
+    paths(
+        api::plans, api::balance, api::usage, api::usage_summary, api::usage_by_endpoint, api::deduct, api::lookup,
+        api::health, api::ready, api::metrics, api::openapi,
+    ),
+    components(schemas(ErrorBody)),
+    modifiers(&Security),
+    tags(
+        (name = "plans", description = "What is for sale"),
+        (name = "account", description = "What account holders ask about themselves"),
+        (name = "internal", description = "Charging over HTTP, for resolvers"),
+        (name = "metered", description = "Metered routes: each accepted request is charged"),
+        (name = "operations", description = "What operators and their machines ask"),
+    ),
+)]
+struct Document;
+
+struct Security;
+
+impl Modify for Security {
+    fn modify(&self, document: &mut openapi::OpenApi) {
+        let components = document.components.get_or_insert_default();
+        let header = |name: &str| SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new(name)));
+        let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        components.add_security_scheme("bearer", bearer);
+        components.add_security_scheme("api_key", header("X-API-Key"));
+        components.add_security_scheme("billing_secret", header("X-BDS-Internal-Billing-Secret"));
+    }
+}
+
+/// The document of a server with this catalogue.
+#[must_use]
+pub fn document(catalogue: &Catalogue) -> openapi::OpenApi {
+    let mut document = Document::openapi();
+    let codes: Vec<_> = ErrorCode::ALL.iter().map(|code| format!("| `{code}` | {} |", code.status())).collect();
+    let table = format!("Error codes:\n\n| code | status |\n|---|---|\n{}", codes.join("\n"));
+    let description = document.info.description.take().unwrap_or_default();
+    document.info.description = Some(format!("{description}\n\n{table}"));
+    for route in catalogue.routes() {
+        let Some(method) = method(&route.method) else { continue };
+        let item = PathItem::new(method, operation(route));
+        match document.paths.paths.get_mut(&*route.template) {
+            Some(known) => known.merge_operations(item),
+            None => drop(document.paths.paths.insert(route.template.to_string(), item)),
+        }
+    }
+    document
+}
+
+fn method(name: &str) -> Option<HttpMethod> {
+    Some(match name {
+        "GET" => HttpMethod::Get,
+        "POST" => HttpMethod::Post,
+        "PUT" => HttpMethod::Put,
+        "DELETE" => HttpMethod::Delete,
+        "PATCH" => HttpMethod::Patch,
+        "OPTIONS" => HttpMethod::Options,
+        "HEAD" => HttpMethod::Head,
+        "TRACE" => HttpMethod::Trace,
+        _ => return None,
+    })
+}
+
+fn operation(route: &Route) -> openapi::path::Operation {
+    let mut operation = OperationBuilder::new()
+        .tag("metered")
+        .summary(Some(route.description.clone()))
+        .description(Some(price(route)))
+        .operation_id(Some(format!("{} {}", route.method, route.template)));
+    for param in &route.params {
+        operation = operation.parameter(parameter(param));
+    }
+    let media = if route.sse { "text/event-stream" } else { "application/json" };
+    let served =
+        ResponseBuilder::new().description("What the upstream answers").content(media, ContentBuilder::new().build());
+    operation = operation.response("200", served.build());
+    let refusals: &[(&str, &str)] = if route.metered {
+        operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>("bearer", []));
+        operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>("api_key", []));
+        &[
+            ("400", "`invalid_parameter`, `invalid_path`; nothing was charged"),
+            ("401", "`unauthorized`"),
+            ("402", "`insufficient_credits`, with the plans"),
+            ("429", "`rate_limited`, `too_many_streams`; nothing was charged"),
+            ("502", "`upstream_unreachable`; refunded"),
+            ("503", "`overloaded`, `storage_unavailable`, `upstream_unavailable`; not charged, or refunded"),
+            ("504", "`upstream_timeout`; refunded"),
+        ]
+    } else {
+        &[
+            ("400", "`invalid_parameter`, `invalid_path`"),
+            ("502", "`upstream_unreachable`"),
+            ("504", "`upstream_timeout`"),
+        ]
+    };
+    for (status, description) in refusals {
+        let body = ContentBuilder::new().schema(Some(RefOr::Ref(Ref::from_schema_name("ErrorBody")))).build();
+        let refusal = ResponseBuilder::new().description(*description).content("application/json", body);
+        operation = operation.response(*status, refusal.build());
+    }
+    operation.build()
+}
+
+fn price(route: &Route) -> String {
+    match &route.pricing {
+        _ if !route.metered => "Not metered.".to_owned(),
+        Pricing::PerRequest(price) => format!("Costs {price} credits per request."),
+        Pricing::PerConnection(price) => format!("Costs {price} credits per connection."),
+        Pricing::PerLookback { weight, param, .. } => {
+            format!("Costs {weight}/7200 credits times a multiplier that rises with `{param}`.")
+        }
+    }
+}
+
+fn parameter(param: &metering_core::Param) -> Parameter {
+    let place = match param.place {
+        ParamPlace::Path => ParameterIn::Path,
+        ParamPlace::Query => ParameterIn::Query,
+    };
+    let schema = match param.kind {
+        ParamType::String => ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)),
+        ParamType::Integer => {
+            ObjectBuilder::new().schema_type(Type::Integer).format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+        }
+        ParamType::Number => ObjectBuilder::new().schema_type(Type::Number),
+        ParamType::Boolean => ObjectBuilder::new().schema_type(Type::Boolean),
+    };
+    let required = param.required || param.place == ParamPlace::Path;
+    ParameterBuilder::new()
+        .name(&param.name)
+        .parameter_in(place)
+        .required(if required { Required::True } else { Required::False })
+        .schema(Some(schema))
+        .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn default_document() -> serde_json::Value {
+        let catalogue = Catalogue::from_json(include_str!("../assets/routes.json")).unwrap();
+        serde_json::to_value(document(&catalogue)).unwrap()
+    }
+
+    #[test]
+    fn every_path_that_is_served_is_described_and_no_other() {
+        let document = default_document();
+        let described: BTreeSet<_> = document["paths"]
+            .as_object()
+            .unwrap()
+            .iter()
+            .flat_map(|(path, item)| {
+                let methods = item.as_object().unwrap().keys();
+                methods.map(move |method| (path.clone(), method.to_uppercase())).collect::<Vec<_>>()
+            })
+            .collect();
+        let catalogue = Catalogue::from_json(include_str!("../assets/routes.json")).unwrap();
+        let metered = catalogue.routes().iter().map(|route| (route.template.to_string(), route.method.to_string()));
+        let own = api::PATHS.iter().map(|(path, method)| ((*path).to_owned(), (*method).to_owned()));
+        assert_eq!(described, metered.chain(own).collect());
+    }
+
+    #[test]
+    fn every_error_code_is_listed() {
+        let document = default_document();
+        let description = document["info"]["description"].as_str().unwrap();
+        for code in ErrorCode::ALL {
+            assert!(description.contains(&format!("| `{code}` | {} |", code.status())), "{code}");
+        }
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere() {
+        let document = default_document();
+        let text = document.to_string();
+        let references: BTreeSet<_> =
+            text.split("\"#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert!(references.contains("ErrorBody") && references.contains("UsageSummary"));
+        for name in references {
+            assert!(document["components"]["schemas"].get(name).is_some(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The server's life: put the parts together, serve, and come to an orderly end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use metering_core::{Catalogue, Clock, Meter, MeterConfig, MeterEnd, Service, ServiceConfig, Store, SystemClock};
+use tower_service::Service as _;
+use url::Url;
+
+use crate::app::{App, BillingSecret, Readiness};
+use crate::config::{Config, ConfigError};
+use crate::gateway::{Gateway, HttpUpstream, Upstream};
+use crate::http::{Listener, Problem, Response, Shutdown, read_capped, whole};
+use crate::sample::SampleFeed;
+use crate::{api, logging, maintenance, metrics, openapi};
+
+const DEFAULT_CATALOGUE: &str = include_str!("../assets/routes.json");
+
+/// First segments of paths that are the service's own, now or reserved for its pages and tools.
+const RESERVED: [&str; 17] = [
+    "api-key",
+    "assets",
+    "agents-tos",
+    "credits",
+    "docs",
+    "health",
+    "internal",
+    "mcp",
+    "messages",
+    "metering",
+    "metrics",
+    "openapi.json",
+    "ready",
+    "signup",
+    "sse",
+    "verify",
+    ".well-known",
+];
+
+/// Why a server could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The configuration does not fit.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// An address cannot be bound.
+    #[error("cannot listen on {address}: {cause}")]
+    Listen {
+        /// Which.
+        address: String,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// A part of the process cannot be set up.
+    #[error("cannot start: {0}")]
+    Setup(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// How a server ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// As it was told to.
+    Orderly,
+    /// Its store broke; see [`metering_core::StoreError::Broken`].
+    StoreBroken,
+}
+
+/// Serves until `stop` resolves. `announce` is called with the address once requests are taken.
+///
+/// # Errors
+/// When it cannot start.
+pub async fn run(
+    config: Config,
+    store: Arc<dyn Store>,
+    announce: impl FnOnce(SocketAddr),
+    stop: impl Future<Output = ()>,
+) -> Result<Ending, RunError> {
+    logging::start(&config.log)?;
+    // Another part of the process may have chosen a provider already; any will do.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let listener = bind("listen", &config.listen, &config).await?;
+    let address = listener.local_address().map_err(|error| RunError::Setup(Box::new(error)))?;
+    let admin = match &config.admin_listen {
+        Some(address) => Some(bind("admin_listen", address, &config).await?),
+        None => None,
+    };
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let app = Arc::new(assemble(&config, Arc::clone(&store), Arc::clone(&clock), address)?);
+    let shutdown = Shutdown::new();
+    let streams = Arc::clone(app.gateway.streams());
+    let watch = {
+        let (store, shutdown, interval) =
+            (Arc::clone(&store), shutdown.clone(), config.gateway.stream_check.duration());
+        tokio::spawn(async move { streams.watch(&*store, interval, shutdown).await })
+    };
+    let upkeep = tokio::spawn(maintenance::maintain(store, clock, app.metrics.clone(), shutdown.clone()));
+    let serving = tokio::spawn(listener.serve(handler(&app, config.clone()), shutdown.clone()));
+    let administering = admin.map(|admin| tokio::spawn(admin.serve(admin_handler(&app), shutdown.clone())));
+    announce(address);
+
+    let ending = tokio::select! {
+        () = stop => Ending::Orderly,
+        // The meter ends by itself only when its store broke.
+        end = app.meter.ended() => if end == MeterEnd::StoreBroken { Ending::StoreBroken } else { Ending::Orderly },
+    };
+    tracing::info!("shutting down: finishing what was accepted");
+    shutdown.cancel();
+    // In this order: requests that were accepted still charge, refund and answer; then the last batch is committed.
+    for task in [Some(serving), administering, Some(watch), Some(upkeep)].into_iter().flatten() {
+        if let Err(error) = task.await {
+            tracing::error!(%error, "a part of the server failed");
+        }
+    }
+    app.meter.drain().await;
+    Ok(ending)
+}
+
+async fn bind(key: &str, address: &str, config: &Config) -> Result<Listener, RunError> {
+    Listener::bind(address, &config.http)
+        .await
+        .map_err(|cause| RunError::Listen { address: format!("{address} ({key})"), cause })
+}
+
+fn assemble(
+    config: &Config,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    address: SocketAddr,
+) -> Result<App, RunError> {
+    let catalogue = Arc::new(catalogue(config)?);
+    let openapi = openapi::document(&catalogue).to_json().map_err(|error| RunError::Setup(Box::new(error)))?;
+    let limits = MeterConfig { queue: config.meter.queue, batch: config.meter.batch };
+    let meter = Arc::new(Meter::start(Arc::clone(&store), Arc::clone(&clock), limits));
+    let about = about(config, address);
+    let service = Service::new(Arc::clone(&store), Arc::clone(&meter), catalogue, Arc::clone(&clock), about);
+    let service = Arc::new(service);
+    let upstream = upstream(config, clock)?;
+    let gateway = Gateway::new(Arc::clone(&service), upstream, &config.gateway, config.http.clone());
+    Ok(App {
+        service,
+        gateway: Arc::new(gateway),
+        meter,
+        store,
+        billing_secret: config.billing.internal_secret.as_ref().map(BillingSecret::new),
+        metrics: metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?,
+        metrics_here: config.admin_listen.is_none(),
+        openapi: Bytes::from(openapi),
+        readiness: Readiness::default(),
+    })
+}
+
+fn catalogue(config: &Config) -> Result<Catalogue, ConfigError> {
+    let wrong = |problem: String| ConfigError::Key { key: "catalogue".to_owned(), problem };
+    let catalogue = match &config.catalogue {
+        None => Catalogue::from_json(DEFAULT_CATALOGUE),
+        Some(file) => {
+            let text = std::fs::read_to_string(file);
+            Catalogue::from_json(&text.map_err(|error| wrong(format!("{}: {error}", file.display())))?)
+        }
+    };
+    let catalogue = catalogue.map_err(|error| wrong(error.to_string()))?;
+    if let Some(prefix) = catalogue.prefixes().into_iter().find(|prefix| RESERVED.contains(prefix)) {
+        return Err(wrong(format!("routes below /{prefix} are the service's own")));
+    }
+    Ok(catalogue)
+}
+
+fn about(config: &Config, address: SocketAddr) -> ServiceConfig {
+    let own_url = || format!("http://{address}");
+    let public_url = config.public_url.clone().unwrap_or_else(own_url).trim_end_matches('/').to_owned();
+    let version = config.terms.version.clone();
+    let terms_url = config.terms.url.clone().unwrap_or_else(|| format!("{public_url}/agents-tos/{version}"));
+    let mut chains: Vec<_> = config.chains.iter().collect();
+    chains.sort_by_key(|(section, chain)| (Some(*section) != config.primary_chain.as_ref(), chain.chain_id));
+    let chains = chains.into_iter().map(|(section, chain)| chain.chain(section)).collect();
+    ServiceConfig { public_url, terms_url, terms_version: version, chains }
+}
+
+fn upstream(config: &Config, clock: Arc<dyn Clock>) -> Result<Upstream, RunError> {
+    let Some(url) = &config.upstream else {
+        return Ok(Upstream::Sample(SampleFeed::new(clock, config.sample.block_time.duration())));
+    };
+    let url = Url::parse(url).map_err(|error| RunError::Setup(Box::new(error)))?;
+    let upstream = HttpUpstream::new(&url, &config.gateway).map_err(|error| RunError::Setup(Box::new(error)))?;
+    Ok(Upstream::Http(upstream))
+}
+
+type Reply = std::pin::Pin<Box<dyn Future<Output = Response> + Send>>;
+
+/// Metered routes go straight to the gateway, all else through warp's filters.
+fn handler(app: &Arc<App>, config: Config) -> impl Fn(Request<Incoming>) -> Reply + Clone + Send + 'static {
+    let api = warp::service(api::routes(Arc::clone(app)));
+    let (app, limits) = (Arc::clone(app), Arc::new(config.http));
+    move |request| {
+        let (app, limits, mut api) = (Arc::clone(&app), Arc::clone(&limits), api.clone());
+        Box::pin(async move {
+            let begun = Instant::now();
+            let gateway = app.gateway.answers_for(request.uri().path());
+            let response = if gateway {
+                app.gateway.answer(request).await
+            } else {
+                let (head, body) = request.into_parts();
+                match read_capped(body, limits.max_body_bytes, limits.body_timeout.duration()).await {
+                    Ok(body) => match api.call(Request::from_parts(head, Full::new(body))).await {
+                        Ok(response) => response.map(|body| body.map_err(Into::into).boxed_unsync()),
+                        Err(never) => match never {},
+                    },
+                    Err(problem) => whole(problem.into_reply()),
+                }
+            };
+            metrics::request(if gateway { "gateway" } else { "metering" }, response.status(), begun.elapsed());
+            response
+        })
+    }
+}
+
+/// The admin address serves figures and nothing else.
+fn admin_handler(app: &Arc<App>) -> impl Fn(Request<Incoming>) -> Reply + Clone + Send + 'static {
+    let app = Arc::clone(app);
+    move |request| {
+        let app = Arc::clone(&app);
+        Box::pin(async move {
+            let reply = match (request.method().as_str(), request.uri().path()) {
+                ("GET", "/metrics") => api::metrics_reply(&app),
+                (_, "/metrics") => Problem::method_not_allowed(&["GET"]).into_reply(),
+                _ => Problem::not_found().into_reply(),
+            };
+            whole(reply)
+        })
+    }
+}

@@ -1,0 +1,145 @@
+//! The sample feed: what the metered gateway serves while no upstream is configured.
+//!
+//! Synthetic trades of a synthetic chain, enough to answer every route of the default catalogue, so that keys,
+//! charges, caps and clients can be tried before there is anything real behind them. Every answer says so. A block's
+//! content is a pure function of its number, and the clock alone tells how far the chain is: servers that share
+//! nothing agree, and a restart changes nothing.
+
+mod chain;
+mod document;
+mod history;
+mod listing;
+mod noise;
+mod param;
+mod pool;
+mod quantity;
+mod quote;
+mod ranking;
+mod refusal;
+mod series;
+mod snapshot;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod token;
+mod trade;
+mod volume;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use metering_core::Clock;
+
+use self::chain::{Block, Chain};
+use self::param::{Query, number, pool, seconds, token};
+use self::refusal::Refusal;
+
+/// The sample feed. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct SampleFeed {
+    chain: Chain,
+}
+
+/// What the sample feed answers.
+pub(crate) enum SampleAnswer {
+    /// A JSON document.
+    Json {
+        /// The HTTP status.
+        status: u16,
+        /// The document.
+        body: Bytes,
+    },
+    /// Server-sent events, without end.
+    Events(BoxStream<'static, Bytes>),
+}
+
+impl SampleFeed {
+    /// A feed whose chain grows by a block every `block_time` (at least a millisecond) of the clock.
+    #[must_use]
+    pub(crate) fn new(clock: Arc<dyn Clock>, block_time: Duration) -> Self {
+        Self { chain: Chain::new(clock, block_time) }
+    }
+
+    /// Answers a request for a path and query in normal form, as [`metering_core::Catalogue::resolve`] gives them.
+    /// `last_event_id` is the request's header of that name, by which a stream is resumed.
+    #[must_use]
+    pub(crate) fn answer(&self, path: &str, query: Option<&str>, last_event_id: Option<&str>) -> SampleAnswer {
+        let query = Query::new(query);
+        let answer = if path == "/mpp/stream/allTrades" {
+            self.events(query, last_event_id)
+        } else {
+            self.document(path, query).map(|body| SampleAnswer::Json { status: 200, body })
+        };
+        answer.unwrap_or_else(Refusal::into_answer)
+    }
+
+    fn events(&self, query: Query<'_>, last_event_id: Option<&str>) -> Result<SampleAnswer, Refusal> {
+        let first = stream::first_block(&self.chain, query, last_event_id)?;
+        Ok(SampleAnswer::Events(stream::events(self.chain.clone(), first).boxed()))
+    }
+
+    fn document(&self, path: &str, query: Query<'_>) -> Result<Bytes, Refusal> {
+        let path = path.strip_prefix("/mpp/").ok_or(Refusal::UnknownRoute)?;
+        let segments: Vec<&str> = path.split('/').collect();
+        let chain = &self.chain;
+        Ok(match segments[..] {
+            ["pool", of, "metadata"] => listing::pool_metadata(self.latest()?, pool(of)?),
+            ["token", "price", of, within] => quote::token_in_pool(self.latest()?, token(of)?, pool(within)?)?,
+            ["token", "price", of, within, block] => {
+                quote::token_in_pool(self.block(block)?, token(of)?, pool(within)?)?
+            }
+            ["token", of, "pools"] => listing::pools_of(self.latest()?, token(of)?),
+            ["ethPrice"] => quote::eth(self.latest()?),
+            ["ethPrice", block] => quote::eth(self.block(block)?),
+            ["snapshot", "base_all_pools", of] => snapshot::base_of_all(self.latest()?, token(of)?),
+            ["snapshot", "base", of] => snapshot::base(self.latest()?, pool(of)?),
+            ["snapshot", "base", of, block] => snapshot::base(self.block(block)?, pool(of)?),
+            ["snapshot", "trades", of] => snapshot::pool_trades(self.latest()?, pool(of)?),
+            ["snapshot", "trades", of, block] => snapshot::pool_trades(self.block(block)?, pool(of)?),
+            ["snapshot", "allTrades"] => snapshot::all_trades(self.latest()?),
+            ["snapshot", "allTrades", block] => snapshot::all_trades(self.block(block)?),
+            ["tokenPrices", "all", of] => quote::token_everywhere(self.latest()?, token(of)?),
+            ["tokenPrices", "all", of, block] => quote::token_everywhere(self.block(block)?, token(of)?),
+            ["tradeVolumeAllPools", of, interval] => {
+                volume::token_volume(chain, self.latest()?, token(of)?, seconds("time_interval", interval)?)?
+            }
+            ["tradeVolume", of, interval] => {
+                volume::pool_volume(chain, self.latest()?, pool(of)?, seconds("time_interval", interval)?)?
+            }
+            ["poolTrades", of, start, end] => {
+                let times = (number("start_timestamp", start)?, number("end_timestamp", end)?);
+                history::trades_between(chain, self.latest()?, pool(of)?, times)?
+            }
+            ["timeSeries", of, within, interval, step] => {
+                let times = (seconds("time_interval", interval)?, seconds("step_seconds", step)?);
+                series::prices(chain, self.latest()?, (token(of)?, pool(within)?), times)?
+            }
+            ["dailyActiveTokens"] => ranking::tokens(chain, self.latest()?, query)?,
+            ["dailyActivePools"] => ranking::pools(chain, self.latest()?, query)?,
+            _ => return Err(Refusal::UnknownRoute),
+        })
+    }
+
+    /// The latest final block.
+    fn latest(&self) -> Result<Block, Refusal> {
+        self.chain.finalized().ok_or(Refusal::NotFinal { finalized: None })
+    }
+
+    /// The block that a path segment names.
+    fn block(&self, text: &str) -> Result<Block, Refusal> {
+        param::final_block(&self.chain, text)
+    }
+}
+
+impl fmt::Debug for SampleAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Json { status, body } => f.debug_struct("Json").field("status", status).field("body", body).finish(),
+            Self::Events(_) => f.write_str("Events(..)"),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The trades of a pool between two times.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use bytes::Bytes;
+use metering_core::{Address, Timestamp};
+use serde::Serialize;
+
+use super::chain::{Block, BlockNumber, Chain, count, numbers};
+use super::document::answer;
+use super::pool::Pool;
+use super::refusal::Refusal;
+use super::trade::{Trade, trades_in};
+
+/// The most blocks whose trades are listed in one answer.
+const MAX_BLOCKS: u64 = 1_000;
+
+#[derive(Serialize)]
+struct TradesBetween {
+    pool_address: Address,
+    start_timestamp: u64,
+    end_timestamp: u64,
+    /// The blocks mined between the two, up to the latest final one; null when there are none.
+    from_block: Option<BlockNumber>,
+    to_block: Option<BlockNumber>,
+    trades: Vec<PlacedTrade>,
+}
+
+#[derive(Serialize)]
+struct PlacedTrade {
+    block_number: BlockNumber,
+    block_timestamp: i64,
+    #[serde(flatten)]
+    trade: Trade,
+}
+
+/// The trades of a pool between two Unix times, both included, as far as blocks are final.
+pub(super) fn trades_between(
+    chain: &Chain,
+    latest: Block,
+    pool: &Pool,
+    (start, end): (u64, u64),
+) -> Result<Bytes, Refusal> {
+    if end < start {
+        return Err(Refusal::invalid("end_timestamp", "must not be before start_timestamp"));
+    }
+    let blocks = blocks_between(chain, latest, start, end);
+    if let Some(reached) = blocks.as_ref().map(count).filter(|reached| *reached > MAX_BLOCKS) {
+        let problem =
+            format!("is too far from end_timestamp: between them lie {reached} blocks, and at most {MAX_BLOCKS} may");
+        return Err(Refusal::invalid("start_timestamp", problem));
+    }
+    let placed = |block_number| {
+        let block_timestamp = chain.block(block_number).mined_at.unix_seconds();
+        trades_in(pool, block_number).map(move |trade| PlacedTrade { block_number, block_timestamp, trade })
+    };
+    let content = TradesBetween {
+        pool_address: pool.address,
+        start_timestamp: start,
+        end_timestamp: end,
+        from_block: blocks.as_ref().map(|blocks| *blocks.start()),
+        to_block: blocks.as_ref().map(|blocks| *blocks.end()),
+        trades: blocks.into_iter().flat_map(numbers).flat_map(placed).collect(),
+    };
+    Ok(answer(latest, content))
+}
+
+fn blocks_between(chain: &Chain, latest: Block, start: u64, end: u64) -> Option<RangeInclusive<BlockNumber>> {
+    let epoch = Timestamp::from_unix_millis(0);
+    let first = chain.first_mined_from(epoch.saturating_add(Duration::from_secs(start)));
+    // Blocks carry their time in whole seconds, so the last second counts to its end.
+    let after = epoch.saturating_add(Duration::from_secs(end.saturating_add(1)));
+    let last = chain.last_mined_by(after.saturating_sub(Duration::from_millis(1)))?.min(latest.number);
+    (first <= last).then_some(first..=last)
+}

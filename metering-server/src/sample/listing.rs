@@ -1,0 +1,58 @@
+//! What there is: a pool's metadata, the pools of a token.
+
+use bytes::Bytes;
+use metering_core::Address;
+use serde::Serialize;
+
+use super::chain::Block;
+use super::document::answer;
+use super::pool::Pool;
+use super::token::Token;
+
+/// Name and decimals of a token.
+#[derive(Serialize)]
+pub(super) struct TokenMetadata {
+    address: Address,
+    symbol: &'static str,
+    name: &'static str,
+    decimals: u8,
+}
+
+/// Tokens and fee of a pool.
+#[derive(Serialize)]
+pub(super) struct PoolMetadata {
+    pool_address: Address,
+    /// In millionths of what is paid.
+    fee: u32,
+    token0: TokenMetadata,
+    token1: TokenMetadata,
+}
+
+#[derive(Serialize)]
+struct TokenPools {
+    token: TokenMetadata,
+    pools: Vec<PoolMetadata>,
+}
+
+impl From<&Token> for TokenMetadata {
+    fn from(token: &Token) -> Self {
+        Self { address: token.address, symbol: token.symbol, name: token.name, decimals: token.decimals }
+    }
+}
+
+impl From<&Pool> for PoolMetadata {
+    fn from(pool: &Pool) -> Self {
+        Self { pool_address: pool.address, fee: pool.fee, token0: pool.token0.into(), token1: pool.token1.into() }
+    }
+}
+
+/// Metadata of one pool.
+pub(super) fn pool_metadata(latest: Block, pool: &Pool) -> Bytes {
+    answer(latest, PoolMetadata::from(pool))
+}
+
+/// The pools that hold a token.
+pub(super) fn pools_of(latest: Block, token: &Token) -> Bytes {
+    let pools = Pool::holding(token).map(|(pool, _)| pool.into()).collect();
+    answer(latest, TokenPools { token: token.into(), pools })
+}

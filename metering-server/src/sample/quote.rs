@@ -1,0 +1,81 @@
+//! Prices at a block: of ether, of a token in a pool, of a token in all pools.
+
+use bytes::Bytes;
+use metering_core::Address;
+use serde::Serialize;
+
+use super::chain::{Block, BlockNumber};
+use super::document::answer;
+use super::pool::{Pool, Side};
+use super::quantity::{Quantity, Usd};
+use super::refusal::Refusal;
+use super::token::{Token, WETH};
+
+#[derive(Serialize)]
+struct EthPrice {
+    price_usd: Usd,
+}
+
+#[derive(Serialize)]
+struct TokenPrice {
+    token_address: Address,
+    symbol: &'static str,
+    #[serde(flatten)]
+    quote: Quote,
+}
+
+#[derive(Serialize)]
+struct TokenPrices {
+    token_address: Address,
+    symbol: &'static str,
+    /// Over the market as a whole.
+    price_usd: Usd,
+    prices: Vec<Quote>,
+}
+
+/// The price of a token in one pool.
+#[derive(Serialize)]
+struct Quote {
+    pool_address: Address,
+    /// The symbol of the pool's other token, which `price` is in.
+    quote_token: &'static str,
+    price: Quantity,
+    price_usd: Usd,
+}
+
+impl Quote {
+    fn of(pool: &Pool, side: Side, block: BlockNumber) -> Self {
+        Self {
+            pool_address: pool.address,
+            quote_token: pool.token(side.other()).symbol,
+            price: pool.price(side, block),
+            price_usd: pool.price_usd(side, block),
+        }
+    }
+}
+
+/// The price of ether.
+pub(super) fn eth(block: Block) -> Bytes {
+    answer(block, EthPrice { price_usd: WETH.price_usd(block.number) })
+}
+
+/// The price of a token in one pool.
+pub(super) fn token_in_pool(block: Block, token: &Token, pool: &Pool) -> Result<Bytes, Refusal> {
+    let quote = Quote::of(pool, side_in(token, pool)?, block.number);
+    Ok(answer(block, TokenPrice { token_address: token.address, symbol: token.symbol, quote }))
+}
+
+/// The prices of a token in all pools that hold it.
+pub(super) fn token_everywhere(block: Block, token: &Token) -> Bytes {
+    let prices = Pool::holding(token).map(|(pool, side)| Quote::of(pool, side, block.number)).collect();
+    let price_usd = token.price_usd(block.number);
+    answer(block, TokenPrices { token_address: token.address, symbol: token.symbol, price_usd, prices })
+}
+
+/// Which of the pool's tokens it is.
+pub(super) fn side_in(token: &Token, pool: &Pool) -> Result<Side, Refusal> {
+    pool.side_of(token).ok_or_else(|| {
+        let (token0, token1) = (pool.token0.symbol, pool.token1.symbol);
+        Refusal::invalid("token_address", format!("is not in this pool, which holds {token0} and {token1}"))
+    })
+}

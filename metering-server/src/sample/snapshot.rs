@@ -1,0 +1,94 @@
+//! Snapshots of a block: what pools hold, and what was traded in them.
+
+use bytes::Bytes;
+use metering_core::Address;
+use serde::Serialize;
+
+use super::chain::{Block, BlockNumber};
+use super::document::answer;
+use super::pool::{Pool, Side};
+use super::quantity::{Quantity, Usd};
+use super::token::Token;
+use super::trade::{Trade, trades, trades_in};
+
+#[derive(Serialize)]
+struct Base {
+    pool_address: Address,
+    token0: Holding,
+    token1: Holding,
+    tvl_usd: Usd,
+}
+
+/// A pool's reserve of one of its tokens.
+#[derive(Serialize)]
+struct Holding {
+    address: Address,
+    symbol: &'static str,
+    reserve: Quantity,
+    /// In the pool's other token.
+    price: Quantity,
+    price_usd: Usd,
+}
+
+#[derive(Serialize)]
+struct BaseOfAll {
+    token_address: Address,
+    snapshots: Vec<Base>,
+}
+
+#[derive(Serialize)]
+struct PoolTrades {
+    pool_address: Address,
+    trades: Vec<Trade>,
+}
+
+#[derive(Serialize)]
+struct AllTrades {
+    /// The block's number once more, under the name that clients of this route look for.
+    epoch: BlockNumber,
+    trades: Vec<Trade>,
+}
+
+impl Base {
+    fn of(pool: &Pool, block: BlockNumber) -> Self {
+        let reserves = pool.reserves(block);
+        let holding = |side, units| {
+            let token = pool.token(side);
+            Holding {
+                address: token.address,
+                symbol: token.symbol,
+                reserve: token.quantity(units),
+                price: pool.price(side, block),
+                price_usd: pool.price_usd(side, block),
+            }
+        };
+        Self {
+            pool_address: pool.address,
+            token0: holding(Side::Token0, reserves.units0),
+            token1: holding(Side::Token1, reserves.units1),
+            tvl_usd: reserves.tvl,
+        }
+    }
+}
+
+/// What a pool holds.
+pub(super) fn base(block: Block, pool: &Pool) -> Bytes {
+    answer(block, Base::of(pool, block.number))
+}
+
+/// What the pools of a token hold.
+pub(super) fn base_of_all(block: Block, token: &Token) -> Bytes {
+    let snapshots = Pool::holding(token).map(|(pool, _)| Base::of(pool, block.number)).collect();
+    answer(block, BaseOfAll { token_address: token.address, snapshots })
+}
+
+/// The trades of one pool.
+pub(super) fn pool_trades(block: Block, pool: &Pool) -> Bytes {
+    let trades = trades_in(pool, block.number).collect();
+    answer(block, PoolTrades { pool_address: pool.address, trades })
+}
+
+/// The trades of all pools.
+pub(super) fn all_trades(block: Block) -> Bytes {
+    answer(block, AllTrades { epoch: block.number, trades: trades(block.number) })
+}

@@ -1,0 +1,92 @@
+//! The trades of each block as it becomes final, as server-sent events.
+//!
+//! A block is made when the client is ready for it, so a slow client or a long replay costs no memory, and nothing
+//! runs when the client is gone.
+
+use std::future::ready;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::{self, Stream};
+use tokio::task::coop::consume_budget;
+use tokio::time::{Instant, sleep};
+
+use super::chain::{BlockNumber, Chain};
+use super::param::{Query, number};
+use super::refusal::Refusal;
+use super::snapshot;
+
+/// The most blocks that are replayed.
+const MAX_REPLAY: u64 = 100_000;
+
+/// Below the half minute after which proxies commonly give up on a silent response.
+const MAX_SILENCE: Duration = Duration::from_secs(15);
+
+const GREETING: &[u8] = b": synthetic sample data, not a real market\n\n";
+const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
+
+/// The block that a stream starts with: the one after the last that the client saw, the one it asks for, or the
+/// latest final one.
+///
+/// A browser that reconnects sends its first URL again, so what it last saw goes before what it asks for.
+pub(super) fn first_block(
+    chain: &Chain,
+    query: Query<'_>,
+    last_event_id: Option<&str>,
+) -> Result<BlockNumber, Refusal> {
+    let Some(latest) = chain.finalized() else {
+        return Err(Refusal::NotFinal { finalized: None });
+    };
+    let asked = query.number("from_epoch")?;
+    let (name, first) = match (last_event_id, asked) {
+        (Some(seen), _) if !seen.is_empty() => ("Last-Event-ID", number("Last-Event-ID", seen)?.saturating_add(1)),
+        (_, Some(asked)) => ("from_epoch", asked),
+        (_, None) => return Ok(latest.number),
+    };
+    let first = BlockNumber::from_u64(first);
+    let next = latest.number.plus(1);
+    if first > next {
+        let problem = format!("is ahead of the chain: the next block to become final is {}", next.get());
+        return Err(Refusal::invalid(name, problem));
+    }
+    let earliest = latest.number.minus(MAX_REPLAY);
+    if first < earliest {
+        let problem = format!("is too far back: streams start at block {} at the earliest", earliest.get());
+        return Err(Refusal::invalid(name, problem));
+    }
+    Ok(first)
+}
+
+/// The events from a block on. The stream does not end.
+pub(super) fn events(chain: Chain, first: BlockNumber) -> impl Stream<Item = Bytes> + Send + 'static {
+    let greeting = stream::once(ready(Bytes::from_static(GREETING)));
+    greeting.chain(stream::unfold((chain, first), |(chain, next)| async move {
+        let (chunk, next) = next_chunk(&chain, next).await;
+        Some((chunk, (chain, next)))
+    }))
+}
+
+/// The event of a block once it is final and the number of the next, or a sign of life and the same number.
+async fn next_chunk(chain: &Chain, next: BlockNumber) -> (Bytes, BlockNumber) {
+    // A replay never waits for anything else: without this it would keep its thread from other connections.
+    consume_budget().await;
+    let too_silent_at = Instant::now() + MAX_SILENCE;
+    loop {
+        let until_final = chain.until_final(next);
+        if until_final.is_zero() {
+            return (event(chain, next), next.plus(1));
+        }
+        let until_too_silent = too_silent_at.saturating_duration_since(Instant::now());
+        if until_too_silent.is_zero() {
+            return (Bytes::from_static(KEEP_ALIVE), next);
+        }
+        sleep(until_final.min(until_too_silent)).await;
+    }
+}
+
+fn event(chain: &Chain, number: BlockNumber) -> Bytes {
+    let data = snapshot::all_trades(chain.block(number));
+    let head = format!("id: {}\nevent: block\ndata: ", number.get());
+    [head.as_bytes(), &data, b"\n\n"].concat().into()
+}

@@ -1,0 +1,61 @@
+//! The feed as a whole, asked as the gateway asks it.
+
+mod garbage;
+mod routes;
+mod stream;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use metering_core::{Clock, Timestamp};
+use serde_json::Value;
+
+use super::{SampleAnswer, SampleFeed};
+
+const BLOCK_TIME: Duration = Duration::from_secs(12);
+
+/// 2026-11-21T08:00:00Z.
+const NOW: Timestamp = Timestamp::from_unix_millis(1_795_248_000_000);
+
+/// The latest final block by then: 64 before the 24,036,000th since genesis.
+const FINALIZED: u64 = 24_035_936;
+
+/// A clock that stands still until it is moved.
+#[derive(Debug)]
+pub(super) struct ManualClock(AtomicI64);
+
+impl ManualClock {
+    pub(super) fn at(now: Timestamp) -> Self {
+        Self(AtomicI64::new(now.unix_millis()))
+    }
+
+    fn advance(&self, time: Duration) {
+        self.0.fetch_add(i64::try_from(time.as_millis()).unwrap(), Ordering::Relaxed);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_unix_millis(self.0.load(Ordering::Relaxed))
+    }
+}
+
+fn feed_at(now: Timestamp) -> (SampleFeed, Arc<ManualClock>) {
+    let clock = Arc::new(ManualClock::at(now));
+    (SampleFeed::new(Arc::clone(&clock) as Arc<dyn Clock>, BLOCK_TIME), clock)
+}
+
+/// Status and body of the answer to a target.
+fn ask(feed: &SampleFeed, target: &str) -> (u16, String) {
+    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+    match feed.answer(path, query, None) {
+        SampleAnswer::Json { status, body } => (status, String::from_utf8(body.to_vec()).unwrap()),
+        SampleAnswer::Events(_) => panic!("{target} answers with events"),
+    }
+}
+
+fn ask_json(feed: &SampleFeed, target: &str) -> (u16, Value) {
+    let (status, body) = ask(feed, target);
+    (status, serde_json::from_str(&body).unwrap())
+}

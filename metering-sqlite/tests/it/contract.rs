@@ -1,0 +1,25 @@
+//! The conformance suite and the model, on a file of its own for each test.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use metering_core::Store;
+use metering_core::conformance::agrees_on_random_operations;
+use metering_sqlite::SqliteStore;
+use tempfile::TempDir;
+
+/// In memory where there is such a folder: the contract is about what is kept, not about the disk, and thousands of
+/// commits that wait for one would make it slow. What the disk may do is tested by killing real servers.
+async fn fresh() -> (Arc<dyn Store>, TempDir) {
+    let memory = Path::new("/dev/shm");
+    let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
+    let store = SqliteStore::open(&folder.path().join("metering.db")).unwrap();
+    (Arc::new(store), folder)
+}
+
+metering_core::store_conformance!(fresh);
+
+#[test]
+fn random_operations_agree_with_the_model() {
+    agrees_on_random_operations(64, fresh);
+}

@@ -1,0 +1,3 @@
+//! The SQLite backend against the storage contract, and what only a backend on disk can get wrong.
+
+mod contract;

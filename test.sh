@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Sets up what the tests need and runs every check there is. Works from any directory, in a fresh clone, without a
+# terminal. With CI=true it also installs cargo-deny when that is missing. CARGO_TARGET_DIR says where to build.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cd "$root"
+exec </dev/null
+
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target}
+# The service's own variables would change what is tested.
+for name in "${!METERING_@}"; do unset "$name"; done
+
+cargo_deny_version=0.20.2
+started=$SECONDS
+step=setup
+passed=()
+skipped=()
+
+finish() {
+  local code=$?
+  if [ "$code" -eq 0 ]; then
+    echo
+    echo "test.sh: all passed in $((SECONDS - started)) s: ${passed[*]}${skipped[*]:+; skipped: ${skipped[*]}}"
+  else
+    echo
+    echo "test.sh: FAILED at: $step (exit code $code); passed before: ${passed[*]:-nothing}"
+  fi
+}
+trap finish EXIT
+
+fail() {
+  echo "test.sh: $*" >&2
+  exit 1
+}
+
+# run NAME COMMAND...: one check.
+run() {
+  step=$1
+  shift
+  echo
+  echo "== $step: $*"
+  local begun=$SECONDS
+  "$@"
+  passed+=("$step")
+  echo "== $step: passed in $((SECONDS - begun)) s"
+}
+
+# What cargo installs stays in the target directory.
+deny() {
+  if [ -x "$CARGO_TARGET_DIR/tools/bin/cargo-deny" ]; then
+    PATH="$CARGO_TARGET_DIR/tools/bin:$PATH" cargo deny "$@"
+  else
+    cargo deny "$@"
+  fi
+}
+
+have_deny() {
+  [ -x "$CARGO_TARGET_DIR/tools/bin/cargo-deny" ] || cargo deny --version >/dev/null 2>&1
+}
+
+command -v cargo >/dev/null 2>&1 || fail "cargo is not installed; get it from https://rustup.rs"
+command -v cc >/dev/null 2>&1 || fail "no C compiler (cc) is installed; SQLite is built from source. On Debian: apt-get install build-essential"
+# rustup installs the toolchain of rust-toolchain.toml now, if it is missing.
+cargo --version || fail "the toolchain of rust-toolchain.toml cannot be used"
+for tool in fmt clippy; do
+  cargo "$tool" --version >/dev/null 2>&1 || fail "cargo $tool is not installed: rustup component add rustfmt clippy"
+done
+
+run format cargo fmt --all --check
+run clippy cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
+# The domain stands alone: without the features that others turn on.
+run core-alone cargo check --locked -p metering-core
+run doc env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps --all-features
+# The end-to-end tests start the programs and examples that this makes.
+run build cargo build --locked --workspace --all-targets --all-features
+run test cargo test --locked --workspace --all-features
+
+if ! have_deny && [ "${CI:-}" = true ]; then
+  run install-cargo-deny cargo install cargo-deny --locked --version "$cargo_deny_version" --root "$CARGO_TARGET_DIR/tools"
+fi
+if have_deny; then
+  # Advisories need their database from the network, and change without us: run `cargo deny check advisories` yourself.
+  run deny deny check bans licenses sources
+else
+  skipped+=(deny)
+  echo
+  echo "== deny: skipped, because cargo-deny is not installed. To install it: cargo install cargo-deny --locked"
+fi

@@ -1,0 +1,183 @@
+//! Durable charges per second through the store: batches of several sizes, over more and fewer accounts.
+//!
+//! What is timed is the commits, each of which has returned only when it was on disk. Building a batch is not: in a
+//! service that is done by its callers while the batch before is on its way. All charges are of one route, so that a
+//! batch touches as many usage rows as it has distinct accounts.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use metering_core::{
+    Charge, ClientSource, Clock, Credits, Decision, KeyHash, Outcome, Posting, Store, SystemClock, UsageLine,
+};
+
+use super::accounts::{Populated, verify};
+use super::chooser::{Chooser, Spread};
+use super::rounds::Rounds;
+use super::table::{Column, Table};
+use super::{Arguments, Failure, figure};
+use crate::latency::{Latencies, LatencySamples};
+
+/// Fixed, so that every run chooses the same accounts.
+const SEED: u64 = 20_261_121;
+
+/// One way to charge.
+struct Case {
+    spread: Spread,
+    batch: usize,
+    chooser: Chooser,
+    rounds: Vec<Round>,
+}
+
+/// What one round of a case found.
+struct Round {
+    charges_per_second: f64,
+    commits: Latencies,
+}
+
+/// Measures all cases and writes their table.
+pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut table = Table::new([
+        Column::Figure("Accounts"),
+        Column::Text("Spread"),
+        Column::Figure("Batch"),
+        Column::Figure("Charges per second"),
+        Column::Figure("Slowest round"),
+        Column::Figure("Fastest round"),
+        Column::Figure("Commit p50"),
+        Column::Figure("Commit p99"),
+    ]);
+    for accounts in &arguments.accounts {
+        for case in measure(arguments, accounts.get()).await? {
+            let rounds = Rounds::new(case.rounds, |round| round.charges_per_second);
+            let rate = |round: &Round| figure::rate(round.charges_per_second);
+            table.row([
+                figure::count(accounts.get()),
+                case.spread.to_string(),
+                figure::count(case.batch),
+                rate(rounds.median()),
+                rate(rounds.slowest()),
+                rate(rounds.fastest()),
+                figure::latency(rounds.median().commits.p50()),
+                figure::latency(rounds.median().commits.p99()),
+            ]);
+        }
+    }
+    Ok(table.write("Durable charges through the store", out)?)
+}
+
+async fn measure(arguments: &Arguments, accounts: usize) -> Result<Vec<Case>, Failure> {
+    eprintln!("charges: making {accounts} accounts");
+    let populated = Populated::make(&arguments.data_dir, accounts).await?;
+    let keys: Vec<KeyHash> = populated.accounts.iter().map(|(_, key)| key.hash()).collect();
+    let store = populated.open()?;
+    // Over one account there is nothing to spread.
+    let spreads: &[Spread] = if accounts == 1 { &[Spread::Uniform] } else { &[Spread::Uniform, Spread::Zipf] };
+    let mut cases = Vec::new();
+    for spread in spreads {
+        for batch in &arguments.batches {
+            let chooser = Chooser::new(*spread, accounts, SEED);
+            cases.push(Case { spread: *spread, batch: batch.get(), chooser, rounds: Vec::new() });
+        }
+    }
+    for round in 1..=arguments.rounds.get() {
+        eprintln!("charges: {accounts} accounts, round {round}");
+        for case in &mut cases {
+            let found = run(&store, &keys, &mut case.chooser, case.batch, arguments.time).await?;
+            case.rounds.push(found);
+        }
+    }
+    verify(&store).await?;
+    Ok(cases)
+}
+
+/// Commits batches until so much time was spent in commits.
+async fn run(
+    store: &dyn Store,
+    keys: &[KeyHash],
+    chooser: &mut Chooser,
+    batch: usize,
+    time: Duration,
+) -> Result<Round, Failure> {
+    let (template, method): (Arc<str>, Arc<str>) = ("/mpp/ethPrice".into(), "GET".into());
+    let line = UsageLine { route_template: Arc::clone(&template), http_method: method, source: ClientSource::Direct };
+    let (mut samples, mut charges, mut spent) = (LatencySamples::default(), 0, Duration::ZERO);
+    while spent < time {
+        let postings = (0..batch).map(|_| charge(keys[chooser.next()], &line)).collect();
+        let now = SystemClock.now();
+        let begun = Instant::now();
+        let outcomes = store.commit(postings, now).await?;
+        let took = begun.elapsed();
+        require_accepted(&outcomes, batch)?;
+        samples.record(took);
+        spent += took;
+        charges += batch;
+    }
+    Ok(Round { charges_per_second: figure::per_second(charges, spent), commits: samples.sorted() })
+}
+
+/// A charge of a base call.
+pub(super) fn charge(key: KeyHash, line: &UsageLine) -> Posting {
+    let request_path = Arc::clone(&line.route_template);
+    Posting::Charge(Charge { key, price: Credits::BASE_CALL, line: line.clone(), request_path, request_id: None })
+}
+
+/// Fails unless all of a batch was accepted.
+pub(super) fn require_accepted(outcomes: &[Outcome], batch: usize) -> Result<(), Failure> {
+    let accepted = |outcome: &&Outcome| matches!(outcome, Outcome::Decided(Decision::Accepted(_)));
+    match outcomes.iter().find(|outcome| !accepted(outcome)) {
+        None if outcomes.len() == batch => Ok(()),
+        None => Err(format!("{} answers to {batch} charges", outcomes.len()).into()),
+        Some(other) => Err(format!("a charge was not accepted: {other:?}").into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[tokio::test]
+    async fn every_combination_is_a_row_with_figures() {
+        let arguments = "bench --time 5ms --rounds 2 --accounts 1,3 --batches 1,7";
+        let arguments = Arguments::try_parse_from(arguments.split(' ')).unwrap();
+        let mut out = Vec::new();
+        write(&arguments, &mut out).await.unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+        let rows: Vec<_> = text.lines().filter(|line| line.starts_with('|')).skip(2).map(cells).collect();
+        let cases: Vec<_> = rows.iter().map(|row| row[1..4].join(" ")).collect();
+        assert_eq!(cases, ["1 uniform 1", "1 uniform 7", "3 uniform 1", "3 uniform 7", "3 Zipf 1", "3 Zipf 7"]);
+        for row in &rows {
+            let rates: Vec<u64> = row[4..7].iter().map(|cell| cell.replace(',', "").parse().unwrap()).collect();
+            assert!(rates[1] > 0 && rates[1] <= rates[0] && rates[0] <= rates[2], "{row:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_charge_that_is_refused_is_no_figure() {
+        let populated = Populated::make(&std::env::temp_dir(), 1).await.unwrap();
+        let store = populated.open().unwrap();
+        let keys = [KeyHash::from_bytes([1; 32])];
+        let mut chooser = Chooser::new(Spread::Uniform, 1, SEED);
+        let failed = run(&store, &keys, &mut chooser, 5, Duration::from_secs(1)).await;
+        assert!(failed.is_err_and(|error| error.to_string().contains("not accepted")));
+        assert!(require_accepted(&[], 1).is_err());
+    }
+
+    #[tokio::test]
+    async fn what_was_measured_was_charged() {
+        let populated = Populated::make(&std::env::temp_dir(), 2).await.unwrap();
+        let store = populated.open().unwrap();
+        let keys: Vec<_> = populated.accounts.iter().map(|(_, key)| key.hash()).collect();
+        let mut chooser = Chooser::new(Spread::Uniform, 2, SEED);
+        let round = run(&store, &keys, &mut chooser, 10, Duration::from_millis(20)).await.unwrap();
+        let mut used = 0;
+        for (id, _) in &populated.accounts {
+            used += store.account(id).await.unwrap().unwrap().totals.used.atoms();
+        }
+        let charges = i64::try_from(round.commits.count() * 10).unwrap();
+        assert_eq!(used, charges * Credits::BASE_CALL.atoms());
+    }
+}

@@ -1,0 +1,54 @@
+//! What the disk does by itself: no charge that waits for its own flush can be faster.
+
+use std::fs::File;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use super::table::{Column, Table};
+use super::{Arguments, Failure, figure};
+use crate::latency::{Latencies, LatencySamples};
+
+/// A page of SQLite.
+const PAGE: [u8; 4_096] = [0x5a; 4_096];
+
+/// Measures the disk and writes its table.
+pub(super) fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut file = tempfile::tempfile_in(&arguments.data_dir)?;
+    let (flushes, spent) = append_and_flush(&mut file, arguments.time)?;
+    let mut table =
+        Table::new([Column::Text("Disk"), Column::Figure("Per second"), Column::Figure("p50"), Column::Figure("p99")]);
+    table.row([
+        "4 KiB append and fdatasync".to_owned(),
+        figure::rate(figure::per_second(flushes.count(), spent)),
+        figure::latency(flushes.p50()),
+        figure::latency(flushes.p99()),
+    ]);
+    Ok(table.write("Disk", out)?)
+}
+
+fn append_and_flush(file: &mut File, time: Duration) -> Result<(Latencies, Duration), Failure> {
+    let (mut samples, begun) = (LatencySamples::default(), Instant::now());
+    loop {
+        let append = Instant::now();
+        file.write_all(&PAGE)?;
+        file.sync_data()?;
+        samples.record(append.elapsed());
+        let spent = begun.elapsed();
+        if spent >= time {
+            return Ok((samples.sorted(), spent));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flush_is_counted_and_its_page_written() {
+        let mut file = tempfile::tempfile().unwrap();
+        let (flushes, spent) = append_and_flush(&mut file, Duration::from_millis(20)).unwrap();
+        assert!(spent >= Duration::from_millis(20));
+        assert_eq!(file.metadata().unwrap().len(), 4_096 * u64::try_from(flushes.count()).unwrap());
+    }
+}

@@ -1,0 +1,83 @@
+//! How figures are printed.
+
+use std::time::Duration;
+
+/// A whole number with a comma between thousands.
+pub(super) fn whole(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// As [`whole`], of a count of things in memory.
+pub(super) fn count(number: usize) -> String {
+    whole(u64::try_from(number).unwrap_or(u64::MAX))
+}
+
+/// How many there were per second.
+#[expect(clippy::float_arithmetic, reason = "a figure for people")]
+pub(super) fn per_second(count: usize, spent: Duration) -> f64 {
+    count as f64 / spent.as_secs_f64().max(1e-9)
+}
+
+/// A rate per second, to the whole.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate is above zero; casts saturate")]
+pub(super) fn rate(per_second: f64) -> String {
+    whole(per_second.round() as u64)
+}
+
+/// A latency to three digits or so, in the unit that suits it; a dash for none.
+#[expect(clippy::float_arithmetic, reason = "a figure for people")]
+pub(super) fn latency(latency: Option<Duration>) -> String {
+    let Some(latency) = latency else { return "–".to_owned() };
+    let micros = latency.as_secs_f64() * 1e6;
+    match micros {
+        ..1_000.0 => format!("{micros:.0} µs"),
+        ..10_000.0 => format!("{:.2} ms", micros / 1e3),
+        ..1_000_000.0 => format!("{:.1} ms", micros / 1e3),
+        _ => format!("{:.2} s", micros / 1e6),
+    }
+}
+
+/// A size in the unit of 1,000 that suits it.
+#[expect(clippy::float_arithmetic, reason = "a figure for people")]
+pub(super) fn size(bytes: u64) -> String {
+    match bytes {
+        ..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.2} GB", bytes as f64 / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        let table = [(0, "0"), (999, "999"), (1_000, "1,000"), (123_456, "123,456"), (1_234_567, "1,234,567")];
+        for (number, text) in table {
+            assert_eq!(whole(number), text);
+        }
+        assert_eq!(rate(1_999.6), "2,000");
+        assert_eq!(rate(per_second(500, Duration::from_millis(250))), "2,000");
+        assert_eq!(rate(per_second(0, Duration::ZERO)), "0");
+    }
+
+    #[test]
+    fn latencies_and_sizes_have_the_unit_that_suits_them() {
+        let micros = |micros| latency(Some(Duration::from_micros(micros)));
+        let latencies = [micros(0), micros(999), micros(1_004), micros(12_345), micros(1_500_000), latency(None)];
+        assert_eq!(latencies, ["0 µs", "999 µs", "1.00 ms", "12.3 ms", "1.50 s", "–"]);
+        assert_eq!(
+            [size(512), size(81_920), size(12_345_678), size(3_210_000_000)],
+            ["0.5 kB", "81.9 kB", "12.3 MB", "3.21 GB"]
+        );
+    }
+}

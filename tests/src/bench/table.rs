@@ -1,0 +1,84 @@
+//! Tables in Markdown, aligned so that they can be read as they are too.
+
+use std::io::{self, Write};
+
+/// A column's heading, and with it which side its cells keep to.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Column {
+    /// Words, to the left.
+    Text(&'static str),
+    /// Figures, to the right.
+    Figure(&'static str),
+}
+
+/// A table being filled.
+#[derive(Debug)]
+pub(super) struct Table<const N: usize> {
+    columns: [Column; N],
+    rows: Vec<[String; N]>,
+}
+
+impl<const N: usize> Table<N> {
+    pub(super) fn new(columns: [Column; N]) -> Self {
+        Self { columns, rows: Vec::new() }
+    }
+
+    pub(super) fn row(&mut self, cells: [String; N]) {
+        self.rows.push(cells);
+    }
+
+    /// Writes the table under its title.
+    pub(super) fn write(&self, title: &str, out: &mut dyn Write) -> io::Result<()> {
+        let headings = self.columns.map(|column| match column {
+            Column::Text(heading) | Column::Figure(heading) => heading.to_owned(),
+        });
+        let widths: [usize; N] = std::array::from_fn(|column| {
+            let cells = self.rows.iter().chain([&headings]).map(|row| row[column].chars().count());
+            cells.max().unwrap_or(0)
+        });
+        writeln!(out, "\n### {title}\n")?;
+        self.write_row(&headings, widths, out)?;
+        for (column, width) in self.columns.iter().zip(widths) {
+            match column {
+                Column::Text(_) => write!(out, "|{:-<1$}", "", width + 2)?,
+                Column::Figure(_) => write!(out, "|{:-<1$}:", "", width + 1)?,
+            }
+        }
+        writeln!(out, "|")?;
+        self.rows.iter().try_for_each(|row| self.write_row(row, widths, out))?;
+        out.flush()
+    }
+
+    fn write_row(&self, cells: &[String; N], widths: [usize; N], out: &mut dyn Write) -> io::Result<()> {
+        for ((column, cell), width) in self.columns.iter().zip(cells).zip(widths) {
+            match column {
+                Column::Text(_) => write!(out, "| {cell:<width$} ")?,
+                Column::Figure(_) => write!(out, "| {cell:>width$} ")?,
+            }
+        }
+        writeln!(out, "|")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_keep_to_the_left_and_figures_to_the_right() {
+        let mut table = Table::new([Column::Text("Spread"), Column::Figure("p50")]);
+        table.row(["uniform".to_owned(), "7 µs".to_owned()]);
+        table.row(["Zipf".to_owned(), "1,234 µs".to_owned()]);
+        let mut out = Vec::new();
+        table.write("Charges", &mut out).unwrap();
+        let expected = "
+### Charges
+
+| Spread  |      p50 |
+|---------|---------:|
+| uniform |     7 µs |
+| Zipf    | 1,234 µs |
+";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}

@@ -1,0 +1,157 @@
+//! The body of a response: passed over, only to find where it ends.
+
+use super::head::Framing;
+use super::malformed::Malformed;
+
+/// What is still to come of a body.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Body {
+    /// So many bytes.
+    Bytes(u64),
+    /// Chunks (RFC 9112, 7.1).
+    Chunks(Chunks),
+    /// Everything until the connection ends.
+    UntilClose,
+}
+
+/// Where in a chunked body.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Chunks {
+    /// In a line that gives a size: the size so far, and whether its digits are over.
+    Size { bytes: Option<u64>, digits_over: bool },
+    /// In a chunk: what is left of it, with the line end after it.
+    Data { left: u64 },
+    /// In the lines after the last chunk: whether the present one is empty so far.
+    Trailer { line_empty: bool },
+    /// At the end.
+    Over,
+}
+
+const SIZE_LINE: Chunks = Chunks::Size { bytes: None, digits_over: false };
+const LINE_END_BYTES: u64 = 2;
+
+impl Body {
+    pub(super) fn new(framing: Framing) -> Self {
+        match framing {
+            Framing::Length(bytes) => Self::Bytes(bytes),
+            Framing::Chunked => Self::Chunks(SIZE_LINE),
+            Framing::UntilClose => Self::UntilClose,
+        }
+    }
+
+    /// Whether nothing more is to come.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self, Self::Bytes(0) | Self::Chunks(Chunks::Over))
+    }
+
+    /// Passes over what arrived, and returns how much of it belongs to the body.
+    pub(super) fn pass(&mut self, arrived: &[u8]) -> Result<usize, Malformed> {
+        match self {
+            Self::Bytes(left) => Ok(pass_bytes(left, arrived)),
+            Self::Chunks(chunks) => chunks.pass(arrived),
+            Self::UntilClose => Ok(arrived.len()),
+        }
+    }
+}
+
+impl Chunks {
+    fn pass(&mut self, arrived: &[u8]) -> Result<usize, Malformed> {
+        let mut passed = 0;
+        while passed < arrived.len() && *self != Self::Over {
+            if let Self::Data { left } = self {
+                passed += pass_bytes(left, &arrived[passed..]);
+                if *left == 0 {
+                    *self = SIZE_LINE;
+                }
+            } else {
+                self.pass_line_byte(arrived[passed])?;
+                passed += 1;
+            }
+        }
+        Ok(passed)
+    }
+
+    fn pass_line_byte(&mut self, byte: u8) -> Result<(), Malformed> {
+        *self = match *self {
+            Self::Size { bytes: None, .. } if !byte.is_ascii_hexdigit() => {
+                return Err(Malformed("a chunk without a size"));
+            }
+            Self::Size { bytes: Some(0), .. } if byte == b'\n' => Self::Trailer { line_empty: true },
+            Self::Size { bytes: Some(bytes), .. } if byte == b'\n' => {
+                Self::Data { left: bytes.checked_add(LINE_END_BYTES).ok_or(Malformed("an endless chunk"))? }
+            }
+            Self::Size { bytes, digits_over: false } => match char::from(byte).to_digit(16) {
+                Some(digit) => {
+                    let shifted = bytes.unwrap_or(0).checked_mul(16).ok_or(Malformed("an endless chunk"))?;
+                    Self::Size { bytes: Some(shifted + u64::from(digit)), digits_over: false }
+                }
+                None if matches!(byte, b'\r' | b';' | b' ' | b'\t') => Self::Size { bytes, digits_over: true },
+                None => return Err(Malformed("not a chunk size")),
+            },
+            Self::Trailer { line_empty: true } if byte == b'\n' => Self::Over,
+            Self::Trailer { .. } if byte == b'\n' => Self::Trailer { line_empty: true },
+            Self::Trailer { line_empty } => Self::Trailer { line_empty: line_empty && byte == b'\r' },
+            // The rest of a size line is extensions, which nobody reads.
+            Self::Size { digits_over: true, .. } => return Ok(()),
+            Self::Data { .. } | Self::Over => unreachable!("only lines are read byte by byte"),
+        };
+        Ok(())
+    }
+}
+
+fn pass_bytes(left: &mut u64, arrived: &[u8]) -> usize {
+    let passed = usize::try_from(*left).unwrap_or(usize::MAX).min(arrived.len());
+    // Lossless: no address is wider than 64 bits.
+    *left -= passed as u64;
+    passed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Passes over `text` in steps of `step` bytes: how much was body, and whether it ended.
+    fn pass(framing: Framing, text: &str, step: usize) -> Result<(usize, bool), Malformed> {
+        let (mut body, mut passed) = (Body::new(framing), 0);
+        while passed < text.len() && !body.is_over() {
+            let end = text.len().min(passed + step);
+            passed += body.pass(&text.as_bytes()[passed..end])?;
+        }
+        Ok((passed, body.is_over()))
+    }
+
+    #[test]
+    fn a_body_ends_where_its_framing_says_however_it_is_split() {
+        // framing, bytes, of them body, over
+        let table = [
+            (Framing::Length(0), "", 0, true),
+            (Framing::Length(5), "hello", 5, true),
+            (Framing::Length(5), "helloHTTP", 5, true),
+            (Framing::Length(5), "hell", 4, false),
+            (Framing::Chunked, "0\r\n\r\n", 5, true),
+            (Framing::Chunked, "5\r\nhello\r\n0\r\n\r\nHTTP", 15, true),
+            (Framing::Chunked, "A;name=value\r\n0123456789\r\n00\r\n\r\n", 32, true),
+            (Framing::Chunked, "1\r\n\n\r\n0\r\nTrailer: x\r\nOther: y\r\n\r\n", 33, true),
+            (Framing::Chunked, "3\nabc\r\n0\n\n", 10, true),
+            (Framing::Chunked, "5\r\nhello\r\n0\r\n", 13, false),
+            (Framing::Chunked, "5\r\nhello\r\n0\r\nTrailer: x\r\n", 25, false),
+            (Framing::UntilClose, "anything", 8, false),
+        ];
+        for (framing, text, passed, over) in table {
+            for step in [1, 2, 3, 7, 1_000] {
+                assert_eq!(pass(framing, text, step), Ok((passed, over)), "{text:?} by {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_without_a_proper_size_are_refused() {
+        for text in
+            ["\r\n", "x\r\n", "5x\r\n", "ffffffffffffffff\r\n", "10000000000000000\r\n", "1\r\nabc\r\n0\r\n\r\n"]
+        {
+            for step in [1, 1_000] {
+                assert!(pass(Framing::Chunked, text, step).is_err(), "{text:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! One connection: a request goes out, its response comes in, nothing overlaps.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::Sleep;
+
+use super::body::Body;
+use super::head::{self, Head, MAX_HEAD_BYTES};
+use super::malformed::Malformed;
+
+/// Room for a head and, behind it, a piece of a body.
+const BUFFER_BYTES: usize = 2 * MAX_HEAD_BYTES;
+
+/// An open connection, with the one buffer of its life.
+#[derive(Debug)]
+pub(super) struct Connection {
+    stream: TcpStream,
+    buffer: Box<[u8]>,
+    filled: usize,
+    alarm: Alarm,
+}
+
+/// A whole response, its body passed over.
+#[derive(Debug)]
+pub(super) struct Response<'c> {
+    pub(super) status: u16,
+    pub(super) head: &'c [u8],
+    pub(super) keep_alive: bool,
+}
+
+impl Connection {
+    pub(super) async fn open(address: SocketAddr, time_out: Duration) -> io::Result<Self> {
+        let stream = tokio::time::timeout(time_out, TcpStream::connect(address)).await??;
+        stream.set_nodelay(true)?;
+        let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
+        Ok(Self { stream, buffer, filled: 0, alarm: Alarm::new(time_out) })
+    }
+
+    /// Sends `request` at `begun`, and returns when its response has ended.
+    pub(super) async fn exchange(&mut self, request: &[u8], begun: Instant) -> io::Result<Response<'_>> {
+        self.alarm.set(begun);
+        self.write(request).await?;
+        self.filled = 0;
+        let head = self.read_head(request.starts_with(b"HEAD ")).await?;
+        let keep_alive = self.pass_body(&head).await?;
+        Ok(Response { status: head.status, head: &self.buffer[..head.bytes], keep_alive })
+    }
+
+    async fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let (stream, alarm) = (&mut self.stream, &mut self.alarm);
+            let written = poll_fn(|cx| alarm.unless(cx, |cx| Pin::new(&mut *stream).poll_write(cx, bytes))).await?;
+            bytes = &bytes[written..];
+        }
+        Ok(())
+    }
+
+    /// Reads the head of the final response, wherever it was split, and drops interim ones (RFC 9110, 15.2).
+    async fn read_head(&mut self, bodiless: bool) -> io::Result<Head> {
+        loop {
+            match head::parse(&self.buffer[..self.filled], bodiless)? {
+                Some(interim) if interim.status < 200 => {
+                    self.buffer.copy_within(interim.bytes..self.filled, 0);
+                    self.filled -= interim.bytes;
+                }
+                Some(head) => return Ok(head),
+                None => match self.read_at(self.filled).await? {
+                    0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    read => self.filled += read,
+                },
+            }
+        }
+    }
+
+    /// Passes over the body that follows `head`, and returns whether the connection can take another request.
+    async fn pass_body(&mut self, head: &Head) -> io::Result<bool> {
+        let mut body = Body::new(head.framing);
+        loop {
+            let passed = head.bytes + body.pass(&self.buffer[head.bytes..self.filled])?;
+            if body.is_over() && passed < self.filled {
+                return Err(Malformed("bytes after the end of a response").into());
+            }
+            if body.is_over() {
+                return Ok(head.keep_alive);
+            }
+            // Behind the head, which is kept for whoever asks for a header.
+            let read = self.read_at(head.bytes).await?;
+            match (read, &body) {
+                (0, Body::UntilClose) => return Ok(false),
+                (0, _) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                _ => self.filled = head.bytes + read,
+            }
+        }
+    }
+
+    async fn read_at(&mut self, start: usize) -> io::Result<usize> {
+        let (stream, alarm) = (&mut self.stream, &mut self.alarm);
+        let mut room = ReadBuf::new(&mut self.buffer[start..]);
+        // Not `try_read`: only this way does tokio know, from a buffer that was not filled, that nothing more is there,
+        // and spares the read that would say so.
+        poll_fn(|cx| alarm.unless(cx, |cx| Pin::new(&mut *stream).poll_read(cx, &mut room))).await?;
+        Ok(room.filled().len())
+    }
+}
+
+/// The time-out of the request in flight.
+///
+/// A timer that is armed anew for each request would cost more than parsing the response. This one is left to ring for
+/// a request that is long answered, and only then set to the deadline of the present one.
+#[derive(Debug)]
+struct Alarm {
+    time_out: Duration,
+    deadline: Instant,
+    sleep: Pin<Box<Sleep>>,
+}
+
+impl Alarm {
+    fn new(time_out: Duration) -> Self {
+        let deadline = Instant::now() + time_out;
+        Self { time_out, deadline, sleep: Box::pin(tokio::time::sleep_until(deadline.into())) }
+    }
+
+    fn set(&mut self, begun: Instant) {
+        self.deadline = begun + self.time_out;
+    }
+
+    /// What `poll` gives, or an error once it has been waited for too long.
+    fn unless<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        poll: impl FnOnce(&mut Context<'_>) -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if let Poll::Ready(result) = poll(cx) {
+            return Poll::Ready(result);
+        }
+        loop {
+            ready!(self.sleep.as_mut().poll(cx));
+            if self.sleep.deadline() >= self.deadline.into() {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            self.sleep.as_mut().reset(self.deadline.into());
+        }
+    }
+}

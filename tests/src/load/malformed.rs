@@ -1,0 +1,13 @@
+//! What a response is when it is not HTTP.
+
+use std::io;
+
+/// Why a response cannot be followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Malformed(pub(super) &'static str);
+
+impl From<Malformed> for io::Error {
+    fn from(Malformed(what): Malformed) -> Self {
+        Self::new(io::ErrorKind::InvalidData, format!("malformed response: {what}"))
+    }
+}

@@ -1,0 +1,91 @@
+//! What a run found.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use crate::latency::{Latencies, LatencySamples};
+
+/// The result of a run.
+#[derive(Debug, Clone)]
+pub struct LoadResult {
+    /// How many responses came with which status.
+    pub by_status: BTreeMap<u16, u64>,
+    /// How many connections failed: refused, reset, timed out, closed in mid-response, or not HTTP. Each ended there.
+    pub errors: u64,
+    /// What one of them said.
+    pub first_error: Option<String>,
+    /// From the first request, all connections being open, to the last response.
+    pub elapsed: Duration,
+    /// The processor time that the generator's thread took of it; `None` where the kernel does not say.
+    pub generator_busy: Option<Duration>,
+    /// Of each response, from sending its request to its last byte.
+    pub latencies: Latencies,
+}
+
+impl LoadResult {
+    /// How many responses came, of any status.
+    #[must_use]
+    pub fn responses(&self) -> u64 {
+        self.by_status.values().sum()
+    }
+
+    /// How many responses came with `status`.
+    #[must_use]
+    pub fn with_status(&self, status: u16) -> u64 {
+        self.by_status.get(&status).copied().unwrap_or(0)
+    }
+
+    /// Responses per second.
+    #[must_use]
+    #[expect(clippy::float_arithmetic, reason = "a figure for people, not money")]
+    pub fn requests_per_second(&self) -> f64 {
+        let seconds = self.elapsed.as_secs_f64();
+        if seconds > 0.0 { self.responses() as f64 / seconds } else { 0.0 }
+    }
+
+    /// The part of its time that the generator was busy, 0 to 1. Near 1 it was the generator that could do no more, and
+    /// the server's own rate is higher.
+    #[must_use]
+    #[expect(clippy::float_arithmetic, reason = "a figure for people, not money")]
+    pub fn generator_load(&self) -> Option<f64> {
+        let seconds = self.elapsed.as_secs_f64();
+        let busy = self.generator_busy?.as_secs_f64();
+        (seconds > 0.0).then(|| busy / seconds)
+    }
+}
+
+/// One connection's part of a result.
+#[derive(Debug, Default)]
+pub(super) struct Share {
+    by_status: BTreeMap<u16, u64>,
+    errors: u64,
+    first_error: Option<String>,
+    samples: LatencySamples,
+}
+
+impl Share {
+    pub(super) fn count(&mut self, status: u16, latency: Duration) {
+        *self.by_status.entry(status).or_default() += 1;
+        self.samples.record(latency);
+    }
+
+    pub(super) fn count_error(&mut self, error: &io::Error) {
+        self.errors += 1;
+        self.first_error.get_or_insert_with(|| error.to_string());
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        for (status, count) in other.by_status {
+            *self.by_status.entry(status).or_default() += count;
+        }
+        self.errors += other.errors;
+        self.first_error = self.first_error.take().or(other.first_error);
+        self.samples.append(other.samples);
+    }
+
+    pub(super) fn into_result(self, elapsed: Duration, generator_busy: Option<Duration>) -> LoadResult {
+        let Self { by_status, errors, first_error, samples } = self;
+        LoadResult { by_status, errors, first_error, elapsed, generator_busy, latencies: samples.sorted() }
+    }
+}

@@ -1,0 +1,242 @@
+//! Runs against small servers on loopback that answer by script.
+
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use super::*;
+use crate::scripted::{Reply, serve};
+
+fn send(text: impl Into<Vec<u8>>) -> Reply {
+    Reply::Send(vec![text.into()])
+}
+
+fn get(paths: usize) -> Vec<Vec<u8>> {
+    (0..paths).map(|path| request("GET", &format!("/{path}"), None, &[])).collect()
+}
+
+fn requests(count: u64) -> Stop {
+    Stop::AfterRequests(count)
+}
+
+const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+
+#[test]
+fn answers_are_counted_by_status_and_timed() {
+    let address = serve(|asked| match asked.line {
+        "GET /3 HTTP/1.1" => send("HTTP/1.1 402 Payment Required\r\ncontent-length: 0\r\n\r\n"),
+        _ => send(OK),
+    });
+    let result = run(LoadPlan::new(address, 3, requests(40), get(4)));
+    assert_eq!(result.by_status, [(200, 30), (402, 10)].into(), "{result:?}");
+    assert_eq!((result.errors, result.first_error.as_deref()), (0, None));
+    assert_eq!((result.responses(), result.with_status(402), result.with_status(500)), (40, 10, 0));
+    assert_eq!(result.latencies.count(), 40);
+    assert!(result.latencies.max().unwrap() <= result.elapsed);
+    let rate = result.requests_per_second() * result.elapsed.as_secs_f64();
+    assert!((39.9..40.1).contains(&rate), "{rate}");
+}
+
+#[test]
+fn every_framing_is_followed_to_the_next_response() {
+    let long = "x".repeat(300_000);
+    // name, request, response
+    let table = [
+        ("length", "GET", OK.to_owned()),
+        ("longer than any buffer", "GET", format!("HTTP/1.1 200 OK\r\ncontent-length: 300000\r\n\r\n{long}")),
+        ("no content", "GET", "HTTP/1.1 204 No Content\r\n\r\n".to_owned()),
+        ("head", "HEAD", "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n".to_owned()),
+        ("interim", "GET", format!("HTTP/1.1 103 Early Hints\r\nlink: <a>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n{OK}")),
+        (
+            "chunked",
+            "GET",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\nA;x=y\r\n0123456789\r\n0\r\nT: t\r\n\r\n"
+                .to_owned(),
+        ),
+        (
+            "chunk longer than any buffer",
+            "GET",
+            format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n493e0\r\n{long}\r\n0\r\n\r\n"),
+        ),
+    ];
+    for (name, method, response) in table {
+        let bytes = response.into_bytes();
+        let address = serve(move |_| send(bytes.clone()));
+        let plan = LoadPlan::new(address, 2, requests(20), vec![request(method, "/", None, &[])]);
+        let result = run(plan);
+        assert_eq!((result.responses(), result.errors), (20, 0), "{name}: {result:?}");
+    }
+}
+
+#[test]
+fn responses_split_across_packets_are_put_together() {
+    let responses = [
+        OK,
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n",
+        "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+    ];
+    for response in responses {
+        for piece_bytes in [1, 2, 7, 40] {
+            let address = serve(move |_| Reply::Send(response.as_bytes().chunks(piece_bytes).map(Vec::from).collect()));
+            let result = run(LoadPlan::new(address, 1, requests(3), get(1)));
+            assert_eq!((result.with_status(200), result.errors), (3, 0), "{response} by {piece_bytes}: {result:?}");
+        }
+    }
+}
+
+#[test]
+fn a_connection_reset_in_mid_response_ends_alone() {
+    let address = serve(|asked| match (asked.connection, asked.request) {
+        (0, 0) => Reply::SendAndReset(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf".to_vec()),
+        _ => send(OK),
+    });
+    let result = run(LoadPlan::new(address, 4, requests(2_000), get(1)));
+    assert_eq!(result.errors, 1, "{result:?}");
+    assert!(result.first_error.as_deref().unwrap().contains("reset"), "{result:?}");
+    assert_eq!(result.with_status(200), 2_000 - 1, "the other connections sent the rest");
+}
+
+#[test]
+fn a_server_that_goes_away_ends_the_run_early() {
+    // What the server sends before it closes: in no case a whole response.
+    for last in ["", "HTTP/1.1 200", "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nok"] {
+        let address = serve(move |asked| match asked.request {
+            0..10 => send(OK),
+            _ => Reply::SendAndClose(last.into()),
+        });
+        let plan = LoadPlan::new(address, 8, Stop::After(Duration::from_secs(60)), get(1));
+        let begun = Instant::now();
+        let result = run(plan);
+        assert_eq!((result.with_status(200), result.errors), (80, 8), "{last:?}: {result:?}");
+        assert!(begun.elapsed() < Duration::from_secs(30));
+    }
+}
+
+#[test]
+fn a_connection_that_is_refused_is_an_error_for_each() {
+    // Bound and not listening: nobody else can be given the port meanwhile.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = socket.local_addr().unwrap();
+    let result = run(LoadPlan::new(address, 5, Stop::After(Duration::from_secs(60)), get(1)));
+    assert_eq!((result.responses(), result.errors), (0, 5), "{result:?}");
+    assert_eq!((result.latencies.p50(), result.requests_per_second()), (None, 0.0));
+}
+
+#[test]
+fn a_server_that_never_answers_times_out() {
+    let address = serve(|asked| if asked.request < 3 { send(OK) } else { Reply::Silence });
+    let plan = LoadPlan {
+        time_out: Duration::from_millis(300),
+        ..LoadPlan::new(address, 2, Stop::After(Duration::from_secs(60)), get(1))
+    };
+    let result = run(plan);
+    assert_eq!((result.with_status(200), result.errors), (6, 2), "{result:?}");
+    assert!(result.first_error.as_deref().unwrap().contains("timed out"), "{result:?}");
+    assert!((Duration::from_millis(300)..Duration::from_secs(20)).contains(&result.elapsed), "{result:?}");
+}
+
+#[test]
+fn a_time_out_is_of_one_request_and_not_of_the_connection() {
+    // 10 × 60 ms is more than the time-out, and one of them is not.
+    let address = serve(|_| {
+        std::thread::sleep(Duration::from_millis(60));
+        send(OK)
+    });
+    let time_out = Duration::from_millis(400);
+    let result = run(LoadPlan { time_out, ..LoadPlan::new(address, 1, requests(10), get(1)) });
+    assert_eq!((result.with_status(200), result.errors), (10, 0), "{result:?}");
+    assert!(result.latencies.p50().unwrap() >= Duration::from_millis(60));
+}
+
+#[test]
+fn a_connection_closed_by_agreement_is_opened_anew() {
+    let connections = Arc::new(AtomicUsize::new(0));
+    let seen = Arc::clone(&connections);
+    let address = serve(move |asked| {
+        seen.fetch_max(asked.connection + 1, Ordering::Relaxed);
+        match asked.line {
+            "GET /0 HTTP/1.1" => Reply::SendAndClose(OK.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n").into()),
+            _ => Reply::SendAndClose(b"HTTP/1.1 200 OK\r\n\r\nuntil the end".to_vec()),
+        }
+    });
+    let result = run(LoadPlan::new(address, 1, requests(6), get(2)));
+    assert_eq!((result.with_status(200), result.errors), (6, 0), "{result:?}");
+    assert!(connections.load(Ordering::Relaxed) >= 6);
+}
+
+#[test]
+fn what_is_not_a_response_is_an_error() {
+    for nonsense in ["hello\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok and more"] {
+        let address = serve(move |_| send(nonsense));
+        let result = run(LoadPlan::new(address, 1, requests(5), get(1)));
+        assert_eq!((result.responses(), result.errors), (0, 1), "{nonsense:?}: {result:?}");
+        assert!(result.first_error.as_deref().unwrap().contains("malformed response"), "{result:?}");
+    }
+}
+
+#[test]
+fn each_request_is_sent_once_and_observed_once() {
+    let address = serve(|asked| {
+        let path = asked.line.split(' ').nth(1).unwrap();
+        let status = if path.ends_with('7') { "429 Too Many Requests" } else { "200 OK" };
+        send(format!("HTTP/1.1 {status}\r\nX-Path: {path}\r\ncontent-length: 5\r\n\r\n12345"))
+    });
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&seen);
+    let result = run_observed(LoadPlan::new(address, 7, requests(100), get(100)), move |answered| {
+        assert_eq!(answered.header("x-path"), Some(format!("/{}", answered.request).as_str()));
+        assert_eq!(answered.header("x-other"), None);
+        sink.lock().unwrap_or_else(PoisonError::into_inner).push((answered.request, answered.status));
+    });
+    assert_eq!(result.by_status, [(200, 90), (429, 10)].into(), "{result:?}");
+    let mut seen = seen.lock().unwrap().clone();
+    seen.sort_unstable();
+    let expected: Vec<_> = (0..100).map(|request| (request, if request % 10 == 7 { 429 } else { 200 })).collect();
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn a_run_for_a_time_ends_with_it() {
+    let address = serve(|_| send(OK));
+    let time = Duration::from_millis(200);
+    let load = start(LoadPlan::new(address, 4, Stop::After(time), get(3)), |_| ());
+    assert!(!load.is_finished());
+    let result = load.join();
+    assert!((time..Duration::from_secs(10)).contains(&result.elapsed), "{result:?}");
+    assert!(result.with_status(200) > 4, "{result:?}");
+    assert_eq!(result.errors, 0);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_generator_that_waits_is_not_busy() {
+    let address = serve(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        send(OK)
+    });
+    let waiting = run(LoadPlan::new(address, 1, requests(10), get(1))).generator_load().unwrap();
+    assert!((0.0..0.5).contains(&waiting), "{waiting}");
+    let address = serve(|_| send(OK));
+    // The observer stands for a generator that has more to do than it can.
+    let overworked = run_observed(LoadPlan::new(address, 1, requests(10), get(1)), |_| {
+        let before = busy::thread_time().unwrap();
+        while busy::thread_time().unwrap() - before < Duration::from_millis(20) {}
+    });
+    assert!(overworked.generator_busy.unwrap() >= Duration::from_millis(200), "{overworked:?}");
+    assert!(overworked.generator_load().unwrap() <= 1.01, "{overworked:?}");
+}
+
+#[test]
+#[should_panic(expected = "an observer's assertion")]
+fn an_observer_that_panics_fails_the_caller() {
+    let address = serve(|_| send(OK));
+    let _ = run_observed(LoadPlan::new(address, 2, requests(10), get(1)), |_| panic!("an observer's assertion"));
+}
+
+#[test]
+fn a_plan_prints_without_its_keys() {
+    let address = "127.0.0.1:1".parse().unwrap();
+    let plan = LoadPlan::new(address, 2, requests(10), vec![request("GET", "/", Some("sk_live_secret"), &[])]);
+    assert!(!format!("{plan:?}").contains("secret"));
+}

@@ -1,0 +1,84 @@
+//! A small server on loopback that answers by script, also as no real server should.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a scripted server does with a request.
+pub(crate) enum Reply {
+    /// Sends these pieces, each in a packet of its own, and waits for the next request.
+    Send(Vec<Vec<u8>>),
+    /// Sends these bytes and closes in good order.
+    SendAndClose(Vec<u8>),
+    /// Sends these bytes and resets the connection.
+    SendAndReset(Vec<u8>),
+    /// Keeps the connection open and says nothing.
+    Silence,
+}
+
+/// A request that a server is asked: which connection it came on, its place there, both from zero, and its first line.
+pub(crate) struct Asked<'a> {
+    pub(crate) connection: usize,
+    pub(crate) request: usize,
+    pub(crate) line: &'a str,
+}
+
+/// Starts a server; it ends with the process.
+pub(crate) fn serve(script: impl Fn(&Asked<'_>) -> Reply + Send + Sync + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let script = Arc::new(script);
+    std::thread::spawn(move || {
+        for (connection, stream) in listener.incoming().enumerate() {
+            let script = Arc::clone(&script);
+            std::thread::spawn(move || attend(stream.unwrap(), connection, &*script));
+        }
+    });
+    address
+}
+
+fn attend(mut stream: TcpStream, connection: usize, script: &dyn Fn(&Asked<'_>) -> Reply) {
+    stream.set_nodelay(true).unwrap();
+    for request in 0.. {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            match stream.read(&mut byte) {
+                Ok(1) => head.push(byte[0]),
+                _ => return,
+            }
+        }
+        let line = String::from_utf8(head).unwrap().lines().next().unwrap().to_owned();
+        match script(&Asked { connection, request, line: &line }) {
+            Reply::Send(pieces) => {
+                for (index, piece) in pieces.iter().enumerate() {
+                    if index > 0 {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                    if stream.write_all(piece).is_err() {
+                        return;
+                    }
+                }
+            }
+            Reply::SendAndClose(bytes) => return stream.write_all(&bytes).unwrap(),
+            Reply::SendAndReset(bytes) => {
+                stream.write_all(&bytes).unwrap();
+                return reset(&stream);
+            }
+            Reply::Silence => {
+                // Ends when the client gives up.
+                let _ = stream.read(&mut [0]);
+                return;
+            }
+        }
+    }
+}
+
+/// Makes the coming close a reset: the kernel sends one when a socket is closed at once, without lingering.
+fn reset(stream: &TcpStream) {
+    let stream = stream.try_clone().unwrap();
+    stream.set_nonblocking(true).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { tokio::net::TcpStream::from_std(stream).unwrap().set_zero_linger().unwrap() });
+}

@@ -1,0 +1,208 @@
+//! The real server, as a process of its own on a port that the operating system chose.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::client::Client;
+use crate::site::{Ran, command};
+
+/// How long a server may take to say where it listens, or to end. Far more than it should ever need.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A server that was not started yet.
+#[derive(Debug)]
+pub struct ServerSetup {
+    command: Command,
+}
+
+/// A running server. Dropping it kills it, and fails the test if it ever panicked.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    address: SocketAddr,
+    log: Log,
+    readers: Vec<JoinHandle<()>>,
+}
+
+/// What the server printed, as it prints it.
+#[derive(Debug, Clone, Default)]
+struct Log(Arc<Mutex<String>>);
+
+impl ServerSetup {
+    pub(crate) fn new(data: &Path) -> Self {
+        let mut command = command("metering-server");
+        command.arg("--data").arg(data).args(["--listen", "127.0.0.1:0"]);
+        Self { command }
+    }
+
+    /// With one more environment variable.
+    #[must_use]
+    pub fn set(mut self, variable: &str, value: &str) -> Self {
+        self.command.env(variable, value);
+        self
+    }
+
+    /// With more flags.
+    #[must_use]
+    pub fn args(mut self, args: &[&str]) -> Self {
+        self.command.args(args);
+        self
+    }
+
+    /// Starts it, and returns once it said where it listens.
+    ///
+    /// # Panics
+    /// When it does not.
+    #[track_caller]
+    #[must_use]
+    pub fn start(mut self) -> Server {
+        let mut child =
+            self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the server can be run");
+        let log = Log::default();
+        let (tell, told) = channel();
+        let readers = vec![
+            log.collect(child.stdout.take().expect("its output is piped"), tell.clone()),
+            log.collect(child.stderr.take().expect("its errors are piped"), tell),
+        ];
+        match listening(&told) {
+            Some(address) => Server { child, address, log, readers },
+            None => {
+                let _ = child.kill();
+                let _ = child.wait();
+                panic!("the server did not say where it listens: {}", log.text());
+            }
+        }
+    }
+
+    /// Runs it to its end, which it must come to by itself.
+    ///
+    /// # Panics
+    /// When it does not.
+    #[track_caller]
+    #[must_use]
+    pub fn run(mut self) -> Ran {
+        let child = self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the server can be run");
+        let id = child.id();
+        let (tell, told) = channel();
+        std::thread::spawn(move || tell.send(child.wait_with_output()));
+        let Ok(output) = told.recv_timeout(PATIENCE) else {
+            signal(id, "KILL");
+            panic!("the server runs although it should not");
+        };
+        Ran::of(output.expect("the server's output can be read"))
+    }
+}
+
+impl Server {
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// A client without a key.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        Client::new(self.address)
+    }
+
+    /// A client with a key.
+    #[must_use]
+    pub fn client_with(&self, api_key: &str) -> Client {
+        self.client().with_key(api_key)
+    }
+
+    /// All that it printed up to now.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.log.text()
+    }
+
+    /// Kills it at once, as a power cut would.
+    ///
+    /// # Panics
+    /// When it ended before by itself.
+    pub fn kill(mut self) {
+        assert_eq!(self.child.try_wait().expect("a child can be asked for"), None, "it runs: {}", self.log());
+        self.child.kill().expect("a child can be killed");
+        let _ = self.child.wait();
+    }
+
+    /// Asks it to come to an orderly end (SIGTERM), without waiting for it.
+    pub fn terminate(&self) {
+        signal(self.child.id(), "TERM");
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Panics
+    /// When it does not end.
+    #[track_caller]
+    pub fn wait(&mut self) -> ExitStatus {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("a child can be asked for") {
+                return status;
+            }
+            assert!(begun.elapsed() < PATIENCE, "the server does not end: {}", self.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        for reader in self.readers.drain(..) {
+            let _ = reader.join();
+        }
+        let log = self.log();
+        if std::thread::panicking() {
+            eprintln!("--- the server's log ---\n{log}---");
+        } else {
+            assert!(!log.contains("panicked"), "the server panicked:\n{log}");
+        }
+    }
+}
+
+impl Log {
+    fn text(&self) -> String {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn collect(&self, from: impl Read + Send + 'static, tell: Sender<String>) -> JoinHandle<()> {
+        let log = self.clone();
+        std::thread::spawn(move || {
+            for line in BufReader::new(from).lines().map_while(Result::ok) {
+                let mut text = log.0.lock().unwrap_or_else(PoisonError::into_inner);
+                text.push_str(&line);
+                text.push('\n');
+                drop(text);
+                let _ = tell.send(line);
+            }
+        })
+    }
+}
+
+fn listening(lines: &Receiver<String>) -> Option<SocketAddr> {
+    let begun = Instant::now();
+    loop {
+        let line = lines.recv_timeout(PATIENCE.checked_sub(begun.elapsed())?).ok()?;
+        if let Some(address) = line.trim().strip_prefix("listening") {
+            return address.trim().strip_prefix("http://")?.parse().ok();
+        }
+    }
+}
+
+/// By the shell, which has it built in: the standard library sends no signal but SIGKILL.
+fn signal(process: u32, name: &str) {
+    let status = Command::new("sh").args(["-c", &format!("kill -{name} {process}")]).status();
+    assert!(status.is_ok_and(|status| status.success()), "SIG{name} can be sent to a child");
+}

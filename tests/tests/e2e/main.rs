@@ -1,0 +1,23 @@
+//! The workspace end to end: the real server and the real command-line program, over loopback, on folders of their
+//! own. `cargo build --workspace` must have made them.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+
+mod authentication;
+mod bad_http;
+mod bad_input;
+mod billing;
+mod caps;
+mod calendar;
+mod configuration;
+mod exactness;
+mod forwarding;
+mod operations;
+mod paths;
+mod power_cut;
+mod refunds;
+mod sharing;
+mod shutdown;
+mod streams;
+mod upstream;
+mod usage;
+mod wire;

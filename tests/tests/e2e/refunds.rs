@@ -1,0 +1,113 @@
+//! What was charged and could not be delivered is paid back in full.
+
+use std::net::TcpListener;
+
+use metering_tests::site::Site;
+use serde_json::Value;
+
+use crate::upstream::{Upstream, catalogue};
+use crate::wire::{balance, usage_events};
+
+#[test]
+fn an_undelivered_request_is_refunded_before_its_error_is_answered() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("1");
+    let server = site
+        .server()
+        .set("METERING_GATEWAY__UPSTREAM_TIMEOUT", "300ms")
+        .args(&["--upstream", &upstream.url()])
+        .args(&catalogue(&site))
+        .start();
+    let client = server.client_with(&account.api_key);
+    let _ = client.get("/api/echo/word").expect(200);
+    // path, status, error, seconds to wait
+    let table = [
+        ("/api/status/502", 502, "upstream_unreachable", "7"),
+        ("/api/status/503", 503, "upstream_unavailable", "7"),
+        ("/api/status/504", 504, "upstream_timeout", "7"),
+        ("/api/slow/5000", 504, "upstream_timeout", "5"),
+    ];
+    for (path, status, error, wait) in table {
+        let answer = client.get(path).expect(status);
+        assert_eq!(answer.error(), error, "{path}");
+        assert_eq!(answer.header("retry-after"), Some(wait), "{path}");
+        assert_eq!(answer.json()["retry_after_sec"].to_string(), wait, "{path}");
+        assert_eq!(answer.header("x-bds-credit-charged"), Some("0"), "{path}");
+        assert_eq!(answer.header("x-bds-credit-balance"), Some("0.9998611111"), "{path}");
+        assert_eq!(balance(&client), "0.9998611111", "{path}");
+    }
+    let activity = client.get("/credits/usage").expect(200).json();
+    let amounts = |kind: &str| -> Vec<String> {
+        let of_kind = |entry: &&Value| entry["type"] == kind;
+        let entries = activity["transactions"].as_array().unwrap().iter().filter(of_kind);
+        entries.map(|entry| entry["amount"].to_string()).collect()
+    };
+    assert_eq!(amounts("usage_refund"), vec!["0.0001388889"; 4]);
+    assert_eq!(amounts("usage"), vec!["-0.0001388889"; 5]);
+    site.verify();
+}
+
+#[test]
+fn an_upstream_that_is_down_costs_nothing() {
+    let site = Site::new();
+    let account = site.account("1");
+    // Bound and closed again: nobody listens there.
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let server = site.server().args(&["--upstream", &format!("http://{closed}")]).start();
+    let client = server.client_with(&account.api_key);
+    for _ in 0..3 {
+        let answer = client.get("/mpp/ethPrice").expect(502);
+        assert_eq!(answer.error(), "upstream_unreachable");
+        assert_eq!(answer.header("x-bds-credit-charged"), Some("0"));
+        assert_eq!(answer.header("x-bds-credit-balance"), Some("1"));
+        assert!(answer.header("retry-after").is_some());
+    }
+    let stream = client.get("/mpp/stream/allTrades").expect(502);
+    assert_eq!(stream.header("x-bds-credit-charged"), Some("0"));
+    assert_eq!(balance(&client), "1");
+    // The streams that never came about do not count as open.
+    for _ in 0..20 {
+        assert_eq!(client.get("/mpp/stream/allTrades").status, 502);
+    }
+    site.verify();
+}
+
+#[test]
+fn an_upstream_that_hangs_up_or_talks_nonsense_costs_nothing() {
+    let site = Site::new();
+    let account = site.account("1");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let answers: [&[u8]; 3] = [b"", b"220 smtp.example ready\r\n", b"HTTP/1.1 two hundred\r\n\r\n"];
+        for (connection, answer) in listener.incoming().zip(answers.iter().cycle()) {
+            let mut connection = connection.unwrap();
+            let _ = std::io::Read::read(&mut connection, &mut [0; 4096]);
+            let _ = std::io::Write::write_all(&mut connection, answer);
+        }
+    });
+    let server = site.server().args(&["--upstream", &format!("http://{address}")]).start();
+    let client = server.client_with(&account.api_key);
+    for _ in 0..6 {
+        let answer = client.get("/mpp/ethPrice").expect(502);
+        assert_eq!(answer.header("x-bds-credit-balance"), Some("1"));
+    }
+    assert_eq!(balance(&client), "1");
+    site.verify();
+}
+
+#[test]
+fn the_last_credit_is_given_back_when_its_request_fails() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("0.00000001");
+    let server = site.server().args(&["--upstream", &upstream.url()]).args(&catalogue(&site)).start();
+    let client = server.client_with(&account.api_key);
+    for _ in 0..3 {
+        let _ = client.get("/api/status/503").expect(503);
+    }
+    assert_eq!(balance(&client), "0.00000001");
+    let _ = client.get("/api/echo/word").expect(200);
+    let _ = client.get("/api/echo/word").expect(402);
+    assert!(usage_events(&client) >= 1);
+    site.verify();
+}

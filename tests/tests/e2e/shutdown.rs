@@ -1,0 +1,78 @@
+//! SIGTERM: what was accepted is finished, what comes later is refused, and the exit code is 0.
+
+use std::time::{Duration, Instant};
+
+use metering_tests::client::connect;
+use metering_tests::load::{LoadPlan, Stop, request, start};
+use metering_tests::site::Site;
+
+use crate::upstream::{Upstream, catalogue};
+use crate::wire::{BASE, STREAM, usage_events};
+
+#[test]
+fn under_load_every_charged_request_is_answered_and_every_answered_one_recorded() {
+    let site = Site::new();
+    let account = site.account("1000");
+    for _ in 0..3 {
+        let mut server = site.server().start();
+        let before = usage_events(&server.client_with(&account.api_key));
+        let call = vec![request("GET", BASE, Some(&account.api_key), &[])];
+        let load = start(LoadPlan::new(server.address(), 32, Stop::After(Duration::from_secs(30)), call), |_| ());
+        std::thread::sleep(Duration::from_millis(250));
+        let begun = Instant::now();
+        server.terminate();
+        assert_eq!(server.wait().code(), Some(0), "{}", server.log());
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        let result = load.join();
+        assert_eq!(result.responses(), result.with_status(200), "{result:?}");
+        assert!(result.with_status(200) > 50, "{result:?}");
+        drop(server);
+
+        let server = site.server().start();
+        let recorded = usage_events(&server.client_with(&account.api_key)) - before;
+        assert_eq!(recorded, result.with_status(200), "{result:?}");
+        site.verify();
+    }
+}
+
+#[test]
+fn a_request_in_flight_is_finished_and_a_new_one_is_not_begun() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("1");
+    let mut server = site.server().args(&["--upstream", &upstream.url()]).args(&catalogue(&site)).start();
+    let client = server.client_with(&account.api_key);
+    let (slow, address) = (client.clone(), server.address());
+    let waiting = std::thread::spawn(move || slow.get("/api/slow/900"));
+    upstream.wait_for("/api/slow/900");
+    server.terminate();
+    let begun = Instant::now();
+    while connect(address).is_ok() {
+        assert!(begun.elapsed() < Duration::from_millis(800), "new connections are still taken");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let answer = waiting.join().unwrap().expect(200);
+    assert_eq!(answer.text(), "at last");
+    assert_eq!(server.wait().code(), Some(0), "{}", server.log());
+    drop(server);
+    let server = site.server().start();
+    assert_eq!(usage_events(&server.client_with(&account.api_key)), 1);
+    site.verify();
+}
+
+#[test]
+fn streams_end_in_good_order() {
+    let site = Site::new();
+    let account = site.account("1");
+    let mut server = site.server().start();
+    let mut streams: Vec<_> = (0..3).map(|_| server.client_with(&account.api_key).open(STREAM)).collect();
+    for stream in &mut streams {
+        let _ = stream.read_until("event: block");
+    }
+    let begun = Instant::now();
+    server.terminate();
+    for stream in streams {
+        let _ = stream.finish().expect("the body has its own end");
+    }
+    assert_eq!(server.wait().code(), Some(0), "{}", server.log());
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
