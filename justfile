@@ -30,7 +30,8 @@ doc:
 
 # The benchmark; see docs/performance.md
 bench *arguments:
-    cargo run --release --bin bench -- {{ arguments }}
+    cargo build --workspace --release
+    cargo run --release --package metering-tests --bin bench -- {{ arguments }}
 
 # Licences, sources and who may depend on what
 deny:

@@ -8,6 +8,8 @@ cd "$root"
 exec </dev/null
 
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target}
+# As an absolute path, since it is also where programs are started from.
+case $CARGO_TARGET_DIR in /*) ;; *) CARGO_TARGET_DIR=$root/$CARGO_TARGET_DIR ;; esac
 # The service's own variables would change what is tested.
 for name in "${!METERING_@}"; do unset "$name"; done
 
@@ -75,6 +77,8 @@ run doc env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps --a
 # The end-to-end tests start the programs and examples that this makes.
 run build cargo build --locked --workspace --all-targets --all-features
 run test cargo test --locked --workspace --all-features
+# Shows that the benchmark works, not how fast anything is.
+run bench-smoke "$CARGO_TARGET_DIR/debug/bench" --quick
 
 if ! have_deny && [ "${CI:-}" = true ]; then
   run install-cargo-deny cargo install cargo-deny --locked --version "$cargo_deny_version" --root "$CARGO_TARGET_DIR/tools"

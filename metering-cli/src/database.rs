@@ -5,13 +5,12 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use metering_core::{Store, StoreError};
-use metering_sqlite::SqliteStore;
+use metering_sqlite::{SqliteStore, path_of_url};
 
 use crate::failure::Failure;
 
@@ -85,26 +84,9 @@ impl Location {
 
     /// Reads a URL. What follows the scheme is never repeated in an error: it may hold a password.
     fn from_url(url: &OsString) -> Result<Self, Failure> {
-        let refuse =
-            |problem: &str| Err(Failure::Usage(format!("the database URL is no good: {problem}; {SUPPORTED}")));
-        let Some(url) = url.to_str() else {
-            return refuse("the URL is not UTF-8");
-        };
-        let Some((scheme, rest)) = url.split_once(':') else {
-            return refuse("not a URL");
-        };
-        if scheme != "sqlite" {
-            return refuse(&format!("the scheme {scheme:?} is unknown"));
-        }
-        // As others write it: sqlite:///var/lib/x.db is /var/lib/x.db.
-        let path = rest.strip_prefix("//").unwrap_or(rest);
-        if path.is_empty() {
-            return refuse("the URL has no path");
-        }
-        if path == ":memory:" {
-            return refuse("a store in memory would be gone when the command ends");
-        }
-        Ok(Self::Sqlite(PathBuf::from(path)))
+        let refuse = |problem: &str| Failure::Usage(format!("the database URL is no good: {problem}; {SUPPORTED}"));
+        let url = url.to_str().ok_or_else(|| refuse("it is not UTF-8"))?;
+        path_of_url(url).map(Self::Sqlite).map_err(|error| refuse(&error.to_string()))
     }
 
     /// Whether there is a store.
@@ -117,7 +99,7 @@ impl Location {
     pub(crate) fn open(&self, absent: Absent) -> Result<Database, Failure> {
         let Self::Sqlite(path) = self;
         match absent {
-            Absent::Create => create_directory_of(path)?,
+            Absent::Create => {}
             Absent::Fail if self.exists() => {}
             Absent::Fail => {
                 return Err(Failure::Failed(format!(
@@ -126,7 +108,8 @@ impl Location {
                 )));
             }
         }
-        let store = SqliteStore::open(path).map_err(|error| Failure::Failed(format!("cannot open {self}: {error}")))?;
+        let store =
+            SqliteStore::create(path).map_err(|error| Failure::Failed(format!("cannot open {self}: {error}")))?;
         Ok(Database { location: self.clone(), backend: Backend::Sqlite(Arc::new(store)) })
     }
 }
@@ -188,20 +171,6 @@ fn sidecars(file: &Path) -> [PathBuf; 3] {
         name.push(suffix);
         name.into()
     })
-}
-
-/// Makes the directory that is to hold the store, for its owner alone.
-fn create_directory_of(path: &Path) -> Result<(), Failure> {
-    let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) else {
-        return Ok(());
-    };
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder
-        .create(directory)
-        .map_err(|error| Failure::Failed(format!("cannot make the directory {}: {error}", directory.display())))
 }
 
 #[cfg(test)]

@@ -64,7 +64,9 @@ mod tests {
     use super::*;
     use crate::random::SystemRandomness;
 
-    fn read(lines: &[(&str, &[u8])]) -> Credentials {
+    type Line<'l> = (&'l str, &'l [u8]);
+
+    fn read(lines: &[Line<'_>]) -> Credentials {
         Credentials::read(|name| lines.iter().filter(move |line| line.0 == name).map(|line| line.1))
     }
 
@@ -72,8 +74,9 @@ mod tests {
     fn one_well_formed_key_is_found_and_anything_else_is_none() {
         let (a, b) = (ApiKey::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness));
         let (of_a, of_b) = (format!("bearer {}", a.expose()), format!("Bearer {}", b.expose()));
-        let (of_a, of_b, raw_a, raw_b) = (of_a.as_bytes(), of_b.as_bytes(), a.expose().as_bytes(), b.expose().as_bytes());
-        let table: [(&[(&str, &[u8])], Option<&ApiKey>); 10] = [
+        let (of_a, of_b, raw_a, raw_b) =
+            (of_a.as_bytes(), of_b.as_bytes(), a.expose().as_bytes(), b.expose().as_bytes());
+        let table: [(&[Line<'_>], Option<&ApiKey>); 10] = [
             (&[], None),
             (&[("authorization", of_a)], Some(&a)),
             (&[("x-api-key", raw_a)], Some(&a)),
@@ -92,7 +95,7 @@ mod tests {
 
     #[test]
     fn sources_default_to_direct() {
-        let table: [(&[(&str, &[u8])], ClientSource); 5] = [
+        let table: [(&[Line<'_>], ClientSource); 5] = [
             (&[], ClientSource::Direct),
             (&[(SOURCE_HEADER, b"cli")], ClientSource::Cli),
             (&[(SOURCE_HEADER, b"toaster")], ClientSource::Unknown),

@@ -209,7 +209,7 @@ where
     S::Future: Send,
     S::Error: Send,
     B: Send + 'static,
-    R: From<String> + Send,
+    R: From<String> + Send + 'static,
 {
     type Response = Response<R>;
     type Error = S::Error;

@@ -37,6 +37,48 @@ impl Default for MeterConfig {
 ///
 /// Cheap to share behind an [`Arc`]. See [`Meter::drain`] for the orderly end; a meter that is merely dropped still
 /// commits what it accepted, as long as its runtime lives.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use metering_core::{
+///     AccountId, ApiKey, Charge, ClientSource, Clock, Credits, Decision, LedgerKind, MemoryStore, Meter, MeterConfig,
+///     NewAccount, NewLedgerEntry, Store, SystemClock, SystemRandomness, UsageLine,
+/// };
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+/// let key = ApiKey::generate(&SystemRandomness);
+/// let id = AccountId::generate(&SystemRandomness);
+/// let mut account = NewAccount::new(id, "agent".parse()?, key.hash(), SystemClock.now());
+/// account.entries = vec![NewLedgerEntry {
+///     kind: LedgerKind::SignupBonus,
+///     amount: "2".parse()?,
+///     description: "Free credits".to_owned(),
+/// }];
+/// store.create_account(account).await?;
+///
+/// let meter = Meter::start(store, Arc::new(SystemClock), MeterConfig::default());
+/// let charge = Charge {
+///     key: key.hash(),
+///     price: Credits::BASE_CALL,
+///     line: UsageLine {
+///         route_template: "/quotes/{number}".into(),
+///         http_method: "GET".into(),
+///         source: ClientSource::Direct,
+///     },
+///     request_path: "/quotes/7".into(),
+///     request_id: None,
+/// };
+/// match meter.charge(charge).await? {
+///     Decision::Accepted(receipt) => assert_eq!(receipt.balance.to_string(), "1.9998611111"),
+///     Decision::Refused(refusal) => panic!("{refusal:?}"),
+/// }
+/// meter.drain().await;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Meter {
     queue: mpsc::Sender<Request>,

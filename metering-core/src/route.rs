@@ -38,9 +38,10 @@ impl ParamType {
     #[must_use]
     pub fn problem_with(self, value: &str) -> Option<&'static str> {
         let (fits, problem) = match self {
-            Self::String => {
-                (!value.is_empty() && !value.chars().any(char::is_control), "must be text without control characters")
-            }
+            Self::String => (
+                !value.is_empty() && !value.chars().any(char::is_control),
+                "must be text, not empty and without control characters",
+            ),
             Self::Integer => (is_integer(value), "must be an integer, such as 42"),
             Self::Number => (decimal::parse_exact(value).is_ok(), "must be a number, such as 42 or 0.5"),
             Self::Boolean => {

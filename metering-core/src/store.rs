@@ -42,7 +42,8 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Makes an account with its key and its first ledger entries.
     ///
-    /// At most one account that is not revoked has a given email address, compared without case. An id or a key that
+    /// At most one account that is not revoked has a given email address, compared without case; that it is taken is
+    /// answered before anything that is wrong with the entries. An id or a key that
     /// an account ever had is an error, and nothing is made.
     async fn create_account(&self, account: NewAccount) -> Result<Created, StoreError>;
 

@@ -4,9 +4,12 @@
 //! however many postings a batch holds for it. A backend resolves keys to its own row keys `K` and lines to its own
 //! line keys `L`, loads what is touched for the first time, and writes the [`Changes`] in one transaction.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
+
+// Keys are a backend's own row numbers, not a client's to choose; hashing them is a good part of a large batch.
+use foldhash::{HashMap, HashMapExt};
 
 use crate::account::AccountId;
 use crate::charge::{self, Charge, Decision, MeterState, Receipt, Refund, RequestId};

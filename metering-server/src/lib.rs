@@ -16,5 +16,6 @@ mod openapi;
 mod run;
 mod sample;
 
+pub use logging::start as start_logging;
 pub use openapi::document as openapi_document;
 pub use run::{Ending, RunError, run};

@@ -1,15 +1,14 @@
 //! The program `metering-server`: configuration, the store, signals. The one place that names a backend.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
 use metering_core::Store;
 use metering_server::config::{Arguments, Config, load};
-use metering_server::{Ending, run};
-use metering_sqlite::SqliteStore;
+use metering_server::{Ending, run, start_logging};
+use metering_sqlite::{SqliteStore, path_of_url};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -33,6 +32,7 @@ fn start(arguments: &Arguments) -> Result<Ending, Failure> {
         print!("{}", toml::to_string(&config)?);
         return Ok(Ending::Orderly);
     }
+    start_logging(&config.log)?;
     let database = config.database_url();
     let store = open(&database)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -41,23 +41,11 @@ fn start(arguments: &Arguments) -> Result<Ending, Failure> {
 }
 
 fn open(database: &str) -> Result<Arc<dyn Store>, Failure> {
-    match database.split_once(':') {
-        Some(("sqlite", path)) => {
-            let path = Path::new(path);
-            if let Some(folder) = path.parent() {
-                make_private_folder(folder).map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
-            }
-            Ok(Arc::new(SqliteStore::open(path)?))
-        }
-        _ => Err(format!("configuration key database: {database:?} is not supported; use sqlite:PATH").into()),
-    }
-}
-
-fn make_private_folder(folder: &Path) -> std::io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.recursive(true).create(folder)
+    let path = path_of_url(database).map_err(|error| {
+        let scheme = database.split_once(':').map_or("", |(scheme, _)| scheme);
+        format!("configuration key database: {error} ({scheme}:...); supported: sqlite:PATH")
+    })?;
+    Ok(Arc::new(SqliteStore::create(&path)?))
 }
 
 fn announce(config: &Config, database: &str, address: SocketAddr) {

@@ -17,7 +17,7 @@ use crate::config::{Config, ConfigError};
 use crate::gateway::{Gateway, HttpUpstream, Upstream};
 use crate::http::{Listener, Problem, Response, Shutdown, read_capped, whole};
 use crate::sample::SampleFeed;
-use crate::{api, logging, maintenance, metrics, openapi};
+use crate::{api, maintenance, metrics, openapi};
 
 const DEFAULT_CATALOGUE: &str = include_str!("../assets/routes.json");
 
@@ -80,7 +80,6 @@ pub async fn run(
     announce: impl FnOnce(SocketAddr),
     stop: impl Future<Output = ()>,
 ) -> Result<Ending, RunError> {
-    logging::start(&config.log)?;
     // Another part of the process may have chosen a provider already; any will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let listener = bind("listen", &config.listen, &config).await?;
@@ -203,6 +202,9 @@ fn handler(app: &Arc<App>, config: Config) -> impl Fn(Request<Incoming>) -> Repl
             let gateway = app.gateway.answers_for(request.uri().path());
             let response = if gateway {
                 app.gateway.answer(request).await
+            } else if !request.uri().path().starts_with('/') {
+                // `CONNECT host:port` and `OPTIONS *` name no path, and warp's filters panic on the former.
+                whole(Problem::not_found().into_reply())
             } else {
                 let (head, body) = request.into_parts();
                 match read_capped(body, limits.max_body_bytes, limits.body_timeout.duration()).await {

@@ -41,7 +41,6 @@ pub(crate) fn list(connection: &Connection, after: Option<&Cursor>, limit: u32) 
 
 /// Makes an account with its key and first entries.
 pub(crate) fn create(connection: &Connection, new: &NewAccount) -> Result<Created> {
-    let Some(totals) = ledger::totals_of(&new.entries) else { return Ok(Created::OutOfRange) };
     let folded = new.email.as_ref().map(metering_core::Email::folded);
     if let Some(folded) = &folded {
         let sql = "SELECT 1 FROM account WHERE email_folded = ?1 AND revoked_at IS NULL";
@@ -49,6 +48,7 @@ pub(crate) fn create(connection: &Connection, new: &NewAccount) -> Result<Create
             return Ok(Created::EmailTaken);
         }
     }
+    let Some(totals) = ledger::totals_of(&new.entries) else { return Ok(Created::OutOfRange) };
     insert(connection, new, folded).map_err(store_error)?;
     let row = connection.last_insert_rowid();
     insert_key(connection, row, &new.key, new.created_at).map_err(store_error)?;

@@ -4,9 +4,9 @@
 //! in this process or any other, has committed since: then all is forgotten. A change by this thread forgets just the
 //! account that it touched.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use foldhash::HashMap;
 use metering_core::{AccountId, KeyHash, MeterState, UsageLine};
 use rusqlite::{Connection, params};
 

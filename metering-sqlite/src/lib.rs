@@ -13,6 +13,7 @@ mod commit;
 mod connection;
 mod error;
 mod ledger;
+mod location;
 mod migrations;
 mod page;
 mod plans;
@@ -24,4 +25,10 @@ mod usage;
 mod verify;
 mod writer;
 
+pub use location::{UrlError, path_of_url};
 pub use store::SqliteStore;
+
+/// The page on embedding: its snippets are compiled with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/embedding.md")]
+struct Embedding;

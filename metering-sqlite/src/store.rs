@@ -11,6 +11,7 @@ use metering_core::{
 
 use crate::connection::{open_writer, prepare_file};
 use crate::error::{Result, store_error};
+use crate::location::make_folder_of;
 use crate::readers::Readers;
 use crate::writer::{Touches, Writer};
 use crate::{accounts, activity, backup, ledger, migrations, plans, usage, verify};
@@ -42,6 +43,15 @@ impl SqliteStore {
         let mut connection = open_writer(path)?;
         migrations::migrate(&mut connection)?;
         Ok(Self { writer: Writer::start(connection)?, readers: Readers::new(path.to_owned()) })
+    }
+
+    /// As [`SqliteStore::open`], after making the folder that is to hold the file, with mode 0700, where there is none.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`], and when the folder cannot be made.
+    pub fn create(path: &Path) -> Result<Self, StoreError> {
+        make_folder_of(path)?;
+        Self::open(path)
     }
 
     /// Copies the database as it is at this moment to a new file, while it is in use.

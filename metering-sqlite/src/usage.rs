@@ -45,12 +45,19 @@ pub(crate) fn report(connection: &Connection, id: &AccountId, days: DayRange) ->
     Ok(Some(UsageReport { account, by_day, by_endpoint, credits_added }))
 }
 
-/// One seek per day of the window, whatever else those days hold.
+/// One seek per day of the window that anybody used, whatever else those days hold.
 fn totals(connection: &Connection, account: i64, days: DayRange) -> Result<Vec<Total>> {
+    // Apart: together, SQLite would look for them by reading the whole table.
+    let used = "SELECT max(?1, coalesce((SELECT min(day) FROM usage_daily), ?1)), \
+                min(?2, coalesce((SELECT max(day) FROM usage_daily), ?1))";
+    let mut statement = connection.prepare_cached(used).map_err(store_error)?;
+    let window = [days.first.unix_days(), days.last.unix_days()];
+    let (first, last) =
+        statement.query_row(window, |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))).map_err(store_error)?;
     let sql = "SELECT line, calls, amount FROM usage_daily WHERE day = ?1 AND account = ?2";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
     let mut totals = Vec::new();
-    for day in (days.first.unix_days()..=days.last.unix_days()).rev() {
+    for day in (first..=last).rev() {
         totals.extend(all(&mut statement, [day, account], |row| {
             let sum = Sum { calls: row.get::<_, i64>(1)?.unsigned_abs(), atoms: row.get::<_, i64>(2)?.into() };
             Ok(Ok(Total { day: Day::from_unix_days(day), line: row.get(0)?, sum }))

@@ -1,5 +1,6 @@
 //! The workspace's end-to-end crate: what tests and the benchmark share, and the benchmark itself.
 
+pub mod answer;
 pub mod bench;
 pub mod client;
 pub mod latency;

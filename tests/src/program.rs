@@ -10,15 +10,38 @@ use std::path::{Path, PathBuf};
 /// When it was not built; the message says how to.
 #[must_use]
 pub fn program(name: &str) -> PathBuf {
+    find(name).unwrap_or_else(|missing| panic!("{missing}"))
+}
+
+/// As [`program`], for those who would rather say it themselves that a program is missing.
+///
+/// # Errors
+/// When it was not built; the message says how to.
+pub fn find(name: &str) -> Result<PathBuf, String> {
     let own = std::env::current_exe().expect("a running program has a path");
     let folder = own.parent().expect("a program is in a folder");
     // Tests are one folder below the programs.
     let folder = if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder };
     let path = folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-    assert!(path.is_file(), "{} is missing: run `{}` first", path.display(), build_command(folder));
-    path
+    if path.is_file() {
+        return Ok(path);
+    }
+    Err(format!("{} is missing: run `{}` first", path.display(), build_command(folder)))
 }
 
 fn build_command(folder: &Path) -> &'static str {
     if folder.ends_with("release") { "cargo build --workspace --release" } else { "cargo build --workspace" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_missing_is_named_with_the_command_that_builds_it() {
+        let missing = find("no-such-program").unwrap_err();
+        assert!(missing.contains("no-such-program") && missing.contains("`cargo build --workspace"), "{missing}");
+        assert_eq!(build_command(Path::new("target/release")), "cargo build --workspace --release");
+        assert_eq!(build_command(Path::new("target/debug")), "cargo build --workspace");
+    }
 }

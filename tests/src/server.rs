@@ -1,5 +1,6 @@
 //! The real server, as a process of its own on a port that the operating system chose.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -35,9 +36,9 @@ pub struct Server {
 struct Log(Arc<Mutex<String>>);
 
 impl ServerSetup {
-    pub(crate) fn new(data: &Path) -> Self {
+    pub(crate) fn new(data: &Path, address: &str) -> Self {
         let mut command = command("metering-server");
-        command.arg("--data").arg(data).args(["--listen", "127.0.0.1:0"]);
+        command.arg("--data").arg(data).args(["--listen", address]);
         Self { command }
     }
 
@@ -50,7 +51,7 @@ impl ServerSetup {
 
     /// With more flags.
     #[must_use]
-    pub fn args(mut self, args: &[&str]) -> Self {
+    pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
         self.command.args(args);
         self
     }

@@ -76,7 +76,13 @@ impl Site {
     /// A server to be started on this site.
     #[must_use]
     pub fn server(&self) -> ServerSetup {
-        ServerSetup::new(&self.data())
+        self.server_at("127.0.0.1:0")
+    }
+
+    /// A server to be started at an address.
+    #[must_use]
+    pub fn server_at(&self, address: &str) -> ServerSetup {
+        ServerSetup::new(&self.data(), address)
     }
 
     /// Runs `metering admin --data DATA ARGS`.

@@ -29,8 +29,7 @@ impl Error {
             "{}".to_owned()
         });
         let mut answer = Response::new(R::from(body));
-        *answer.status_mut() =
-            StatusCode::from_u16(self.code().status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        *answer.status_mut() = StatusCode::from_u16(self.code().status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = answer.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -1,6 +1,9 @@
 //! The integration tests of the crate, in one binary.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
 #[cfg(feature = "conformance")]
 mod contract_list;
+#[cfg(feature = "tower")]
+mod layer;
 #[cfg(feature = "conformance")]
 mod memory_store;

@@ -76,11 +76,16 @@ fn read(body: &[u8]) -> Result<DeductRequest, Problem> {
     let request = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let (path, cause) = (error.path().to_string(), error.into_inner());
         if cause.is_data() {
-            return Error::field(if path == "." { "body" } else { &path }, cause).into();
+            let body_itself = path == "." || path.starts_with('[');
+            return Error::field(if body_itself { "body" } else { &path }, cause).into();
         }
         not_json(&cause)
     })?;
     json.end().map_err(|error| not_json(&error))?;
+    // serde reads a struct from an array of its values too, which no client means.
+    if body.trim_ascii_start().starts_with(b"[") {
+        return Err(Error::field("body", "must be a JSON object").into());
+    }
     Ok(request)
 }
 
@@ -96,12 +101,13 @@ mod tests {
     fn what_is_wrong_with_a_body_is_told_apart() {
         use ErrorCode::{InvalidJson, ValidationFailed};
         // body, code
-        let table: [(&[u8], ErrorCode); 9] = [
+        let table: [(&[u8], ErrorCode); 10] = [
             (b"", InvalidJson),
             (b"{", InvalidJson),
             (b"{\"path\": \"/x\", \"method\": \"GET\"} trailing", InvalidJson),
             (b"{\"path\": \"\xff\", \"method\": \"GET\"}", InvalidJson),
             (b"[]", ValidationFailed),
+            (b"[\"/x\", \"GET\", null, 1, null, null, null, null]", ValidationFailed),
             (b"{}", ValidationFailed),
             (b"{\"path\": 5, \"method\": \"GET\"}", ValidationFailed),
             (b"{\"path\": \"/x\", \"method\": \"GET\", \"credit_weight\": -1}", ValidationFailed),

@@ -101,6 +101,10 @@ fn check(config: &Config) -> Result<(), ConfigError> {
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !plain {
             return Err(ConfigError::key(key, format_args!("{text:?} is not an http(s) URL without query")));
         }
+        if !url.username().is_empty() || url.password().is_some() {
+            // It would be shown wherever the URL is: in the banner, in logs, by --print-config.
+            return Err(ConfigError::key(key, "must not hold a user or password"));
+        }
     }
     if config.http.max_header_bytes < 8192 {
         return Err(ConfigError::key("http.max_header_bytes", "must be at least 8192"));

@@ -79,7 +79,10 @@ impl HttpUpstream {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) if error.is_timeout() => return Err(timed_out()),
             Ok(Err(error)) => {
-                tracing::warn!(error = %error.without_url(), "the upstream could not be reached");
+                let error = error.without_url();
+                let cause = std::iter::successors(std::error::Error::source(&error), |cause| cause.source()).last();
+                let cause = cause.map(ToString::to_string).unwrap_or_default();
+                tracing::warn!(%error, cause, "the upstream could not be reached");
                 let message = "The service behind this route could not be reached; nothing was charged, try again.";
                 return Err(Problem::new(ErrorCode::UpstreamUnreachable, message).retry_after(RETRY_SECONDS));
             }
@@ -103,6 +106,8 @@ fn delivered(answer: reqwest::Response) -> Result<Response, Problem> {
         _ => {
             let (mut head, body) = http::Response::<reqwest::Body>::from(answer).into_parts();
             head.headers = headers::returned(&head.headers);
+            // The upstream's version is between it and us.
+            head.version = http::Version::HTTP_11;
             let body = body.map_err(|error| Box::new(error.without_url()).into()).boxed_unsync();
             return Ok(http::Response::from_parts(head, body));
         }

@@ -1,3 +1,5 @@
 //! The SQLite backend against the storage contract, and what only a backend on disk can get wrong.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 mod contract;
+mod examples;

@@ -12,34 +12,46 @@ use tempfile::TempDir;
 
 use super::Failure;
 
-/// A database file in a directory of its own, which is removed with this value.
+/// A database file in a data folder of its own, which is removed with this value.
 #[derive(Debug)]
 pub(super) struct Populated {
-    directory: TempDir,
+    folder: TempDir,
     /// Its accounts and their keys, in the order of their making.
     pub(super) accounts: Vec<(AccountId, ApiKey)>,
 }
 
 impl Populated {
+    /// As a server that is told the folder calls it.
     const FILE: &'static str = "metering.db";
 
     /// Makes a database with so many accounts, of which none has a cap.
-    ///
-    /// Through the store, as an operator would: each account is a transaction of its own.
     pub(super) async fn make(data_dir: &Path, count: usize) -> Result<Self, Failure> {
-        let directory = tempfile::Builder::new().prefix("metering-bench-").tempdir_in(data_dir)?;
-        let mut populated = Self { directory, accounts: Vec::with_capacity(count) };
-        let store = populated.open()?;
-        for _ in 0..count {
-            let key = ApiKey::generate(&SystemRandomness);
-            let account = make_account(&store, &key).await?;
-            populated.accounts.push((account.id, key));
-        }
+        let folder = tempfile::Builder::new().prefix("metering-bench-").tempdir_in(data_dir)?;
+        let mut populated = Self { folder, accounts: Vec::with_capacity(count) };
+        populated.grow_to(count).await?;
         Ok(populated)
     }
 
+    /// Makes accounts until there are so many; those that there are stay as they are.
+    ///
+    /// Through the store, as an operator would: each account is a transaction of its own.
+    pub(super) async fn grow_to(&mut self, count: usize) -> Result<(), Failure> {
+        let store = self.open()?;
+        while self.accounts.len() < count {
+            let key = ApiKey::generate(&SystemRandomness);
+            let account = make_account(&store, &key).await?;
+            self.accounts.push((account.id, key));
+        }
+        Ok(())
+    }
+
+    /// The folder that a server is told.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     pub(super) fn path(&self) -> PathBuf {
-        self.directory.path().join(Self::FILE)
+        self.folder().join(Self::FILE)
     }
 
     pub(super) fn open(&self) -> Result<SqliteStore, Failure> {
@@ -49,7 +61,7 @@ impl Populated {
     /// The size of all its files.
     pub(super) fn bytes(&self) -> Result<u64, Failure> {
         let mut bytes = 0;
-        for file in fs::read_dir(self.directory.path())? {
+        for file in fs::read_dir(self.folder())? {
             bytes += file?.metadata()?.len();
         }
         Ok(bytes)
@@ -77,13 +89,31 @@ async fn make_account(store: &dyn Store, key: &ApiKey) -> Result<Account, Failur
     }
 }
 
-/// Fails unless every account's money adds up: a benchmark of wrong work is worth nothing.
-pub(super) async fn verify(store: &dyn Store) -> Result<(), Failure> {
+/// How many accepted requests all accounts together have on record, once their money was found to add up: figures of
+/// wrong work are worth nothing.
+pub(super) async fn verified_calls(store: &dyn Store) -> Result<u64, Failure> {
+    const PAGE: u32 = 10_000;
     let verification = store.verify().await?;
-    match verification.discrepancies.first() {
-        None => Ok(()),
-        Some(first) => Err(format!("the money does not add up: {first:?}").into()),
+    if let Some(first) = verification.discrepancies.first() {
+        return Err(format!("the money does not add up: {first:?}").into());
     }
+    let (mut calls, mut after) = (0, None);
+    loop {
+        let page = store.daily_totals(after.as_ref(), PAGE).await?;
+        calls += page.items.iter().map(|total| total.calls).sum::<u64>();
+        after = page.next;
+        if after.is_none() {
+            return Ok(calls);
+        }
+    }
+}
+
+/// Fails unless as many calls are on record as were answered as accepted.
+pub(super) fn require_recorded(recorded: u64, answered: u64) -> Result<(), Failure> {
+    if recorded == answered {
+        return Ok(());
+    }
+    Err(format!("{answered} requests were answered as accepted, and {recorded} are on record").into())
 }
 
 #[cfg(test)]
@@ -99,10 +129,30 @@ mod tests {
             assert_eq!(account.id, *id);
             assert!(account.totals.balance.is_positive());
         }
-        verify(&store).await.unwrap();
+        assert_eq!(verified_calls(&store).await.unwrap(), 0);
         assert!(populated.bytes().unwrap() > 0);
         let path = populated.path();
         drop((store, populated));
         assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn a_database_grows_and_keeps_the_accounts_it_had() {
+        let mut populated = Populated::make(&std::env::temp_dir(), 2).await.unwrap();
+        let had = populated.accounts.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>();
+        populated.grow_to(5).await.unwrap();
+        populated.grow_to(4).await.unwrap();
+        let has = populated.accounts.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>();
+        assert_eq!((has.len(), &has[..2]), (5, &had[..]));
+        assert_eq!(populated.open().unwrap().verify().await.unwrap().accounts, 5);
+    }
+
+    #[test]
+    fn a_call_that_is_not_on_record_is_an_error() {
+        assert!(require_recorded(7, 7).is_ok());
+        for (recorded, answered) in [(6, 7), (8, 7), (0, 1)] {
+            let error = require_recorded(recorded, answered).unwrap_err().to_string();
+            assert!(error.contains(&format!("{recorded} are on record")), "{error}");
+        }
     }
 }

@@ -8,7 +8,9 @@ use clap::{Parser, ValueEnum};
 
 /// Measures what charges cost, and prints tables in Markdown.
 ///
-/// Build it with `--release`, and leave the machine alone while it runs.
+/// Build everything with `cargo build --workspace --release`, run `cargo run --release -p metering-tests --bin bench`,
+/// and leave the machine alone for the ten minutes or less that it takes. It starts servers of its own, on free ports
+/// of the loopback interface and with data of their own; nothing of yours is touched.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "bench")]
 pub struct Arguments {
@@ -16,24 +18,51 @@ pub struct Arguments {
     #[arg(value_enum)]
     parts: Vec<Part>,
 
+    /// Run everything tiny, as a test of the benchmark itself: other defaults for all numbers below
+    #[arg(long)]
+    pub quick: bool,
+
     /// How often each figure is measured; the median is what is printed
-    #[arg(long, default_value = "3")]
+    #[arg(long, default_value = "3", default_value_if("quick", "true", "1"))]
     pub rounds: NonZeroUsize,
 
     /// How long each figure is measured in a round
-    #[arg(long, default_value = "2s", value_parser = positive_duration)]
+    #[arg(
+        long,
+        default_value = "1500ms",
+        default_value_if("quick", "true", "200ms"),
+        value_parser = positive_duration
+    )]
     pub time: Duration,
 
-    /// Numbers of accounts that charges are spread over
-    #[arg(long, value_delimiter = ',', default_value = "1,1000,10000,100000")]
+    /// Numbers of accounts that charges through the store are spread over
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "1,1000,10000,100000",
+        default_value_if("quick", "true", "1,200")
+    )]
     pub accounts: Vec<NonZeroUsize>,
 
     /// Numbers of charges in one commit
     #[arg(long, value_delimiter = ',', default_value = "1,64,1000,8189")]
     pub batches: Vec<NonZeroUsize>,
 
+    /// Numbers of keys that requests over HTTP are spread over
+    #[arg(long, value_delimiter = ',', default_value = "1,1000,100000", default_value_if("quick", "true", "1,200"))]
+    pub keys: Vec<NonZeroUsize>,
+
+    /// Numbers of connections that requests come on at once
+    #[arg(long, value_delimiter = ',', default_value = "1,16,64,256")]
+    pub connections: Vec<NonZeroUsize>,
+
     /// Numbers of requests that a summary is asked for after
-    #[arg(long, value_delimiter = ',', default_value = "1000,1000000")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "1000,1000000",
+        default_value_if("quick", "true", "1000,20000")
+    )]
     pub requests: Vec<NonZeroUsize>,
 
     /// Where databases are made, and removed again: on the disk that is to be measured
@@ -46,8 +75,17 @@ pub struct Arguments {
 pub enum Part {
     /// Durable charges per second through the store
     Charges,
+    /// Requests of a metered route beside an unmetered twin of it
+    Http,
     /// What a usage summary costs, and the database's size
     Summary,
+}
+
+impl Part {
+    /// Whether it needs the server.
+    pub(super) fn serves(self) -> bool {
+        matches!(self, Self::Http | Self::Summary)
+    }
 }
 
 impl Arguments {
@@ -56,6 +94,14 @@ impl Arguments {
     pub fn parts(&self) -> &[Part] {
         if self.parts.is_empty() { Part::value_variants() } else { &self.parts }
     }
+}
+
+/// Each number once, the smallest first: a database can be given more accounts, and never fewer.
+pub(super) fn rising(numbers: &[NonZeroUsize]) -> Vec<usize> {
+    let mut rising: Vec<usize> = numbers.iter().map(|number| number.get()).collect();
+    rising.sort_unstable();
+    rising.dedup();
+    rising
 }
 
 fn positive_duration(text: &str) -> Result<Duration, String> {
@@ -70,14 +116,40 @@ fn positive_duration(text: &str) -> Result<Duration, String> {
 mod tests {
     use super::*;
 
+    fn parse(line: &str) -> Arguments {
+        Arguments::try_parse_from(line.split(' ')).unwrap()
+    }
+
     #[test]
     fn all_parts_run_unless_some_are_named() {
-        let parse = |line: &str| Arguments::try_parse_from(line.split(' ')).unwrap();
-        assert_eq!(parse("bench").parts(), [Part::Charges, Part::Summary]);
+        assert_eq!(parse("bench").parts(), [Part::Charges, Part::Http, Part::Summary]);
         assert_eq!(parse("bench summary").parts(), [Part::Summary]);
         let short = parse("bench --time 50ms --rounds 1 --accounts 1,7 --batches 8");
         assert_eq!(short.time, Duration::from_millis(50));
         assert_eq!(short.accounts.iter().map(|count| count.get()).collect::<Vec<_>>(), [1, 7]);
+    }
+
+    #[test]
+    fn quick_is_other_defaults_and_gives_way_to_what_is_said() {
+        let (full, quick) = (parse("bench"), parse("bench --quick --keys 3"));
+        assert_eq!((full.rounds.get(), full.time), (3, Duration::from_millis(1_500)));
+        assert_eq!((quick.rounds.get(), quick.time), (1, Duration::from_millis(200)));
+        // full, quick
+        let table = [
+            (rising(&full.accounts), vec![1, 1_000, 10_000, 100_000], rising(&quick.accounts), vec![1, 200]),
+            (rising(&full.keys), vec![1, 1_000, 100_000], rising(&quick.keys), vec![3]),
+            (rising(&full.requests), vec![1_000, 1_000_000], rising(&quick.requests), vec![1_000, 20_000]),
+        ];
+        for (full, expected_of_full, quick, expected_of_quick) in table {
+            assert_eq!((full, quick), (expected_of_full, expected_of_quick));
+        }
+        assert_eq!(full.batches, quick.batches);
+        assert_eq!(full.connections, quick.connections);
+    }
+
+    #[test]
+    fn numbers_rise_and_each_comes_once() {
+        assert_eq!(rising(&parse("bench --keys 7,1,7,3").keys), [1, 3, 7]);
     }
 
     #[test]
@@ -86,6 +158,8 @@ mod tests {
             "bench --rounds 0",
             "bench --accounts 0",
             "bench --batches 1,0",
+            "bench --keys 0",
+            "bench --connections 0",
             "bench --time 2",
             "bench --time 0s",
             "bench other",

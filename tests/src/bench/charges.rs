@@ -2,7 +2,8 @@
 //!
 //! What is timed is the commits, each of which has returned only when it was on disk. Building a batch is not: in a
 //! service that is done by its callers while the batch before is on its way. All charges are of one route, so that a
-//! batch touches as many usage rows as it has distinct accounts.
+//! batch touches as many usage rows as it has distinct accounts. Each account is charged once before: the first charge
+//! of a day adds a row, all others change it, and it is these that a service spends its day with.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -12,7 +13,8 @@ use metering_core::{
     Charge, ClientSource, Clock, Credits, Decision, KeyHash, Outcome, Posting, Store, SystemClock, UsageLine,
 };
 
-use super::accounts::{Populated, verify};
+use super::accounts::{Populated, require_recorded, verified_calls};
+use super::arguments::rising;
 use super::chooser::{Chooser, Spread};
 use super::rounds::Rounds;
 use super::table::{Column, Table};
@@ -20,7 +22,10 @@ use super::{Arguments, Failure, figure};
 use crate::latency::{Latencies, LatencySamples};
 
 /// Fixed, so that every run chooses the same accounts.
-const SEED: u64 = 20_261_121;
+pub(super) const SEED: u64 = 20_261_121;
+
+/// Charges in one commit before measuring begins.
+const WARM_UP_BATCH: usize = 8_192;
 
 /// One way to charge.
 struct Case {
@@ -32,6 +37,7 @@ struct Case {
 
 /// What one round of a case found.
 struct Round {
+    charges: usize,
     charges_per_second: f64,
     commits: Latencies,
 }
@@ -48,12 +54,19 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
         Column::Figure("Commit p50"),
         Column::Figure("Commit p99"),
     ]);
-    for accounts in &arguments.accounts {
-        for case in measure(arguments, accounts.get()).await? {
+    let mut populated = Populated::make(&arguments.data_dir, 0).await?;
+    let mut recorded = 0;
+    for accounts in rising(&arguments.accounts) {
+        eprintln!("charges: making accounts until there are {accounts}");
+        populated.grow_to(accounts).await?;
+        let (cases, charges) = measure(arguments, &populated).await?;
+        recorded += u64::try_from(charges)?;
+        require_recorded(verified_calls(&populated.open()?).await?, recorded)?;
+        for case in cases {
             let rounds = Rounds::new(case.rounds, |round| round.charges_per_second);
             let rate = |round: &Round| figure::rate(round.charges_per_second);
             table.row([
-                figure::count(accounts.get()),
+                figure::count(accounts),
                 case.spread.to_string(),
                 figure::count(case.batch),
                 rate(rounds.median()),
@@ -67,11 +80,10 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
     Ok(table.write("Durable charges through the store", out)?)
 }
 
-async fn measure(arguments: &Arguments, accounts: usize) -> Result<Vec<Case>, Failure> {
-    eprintln!("charges: making {accounts} accounts");
-    let populated = Populated::make(&arguments.data_dir, accounts).await?;
+/// Measures all cases over all accounts, and counts the charges that this took.
+async fn measure(arguments: &Arguments, populated: &Populated) -> Result<(Vec<Case>, usize), Failure> {
     let keys: Vec<KeyHash> = populated.accounts.iter().map(|(_, key)| key.hash()).collect();
-    let store = populated.open()?;
+    let (store, accounts) = (populated.open()?, keys.len());
     // Over one account there is nothing to spread.
     let spreads: &[Spread] = if accounts == 1 { &[Spread::Uniform] } else { &[Spread::Uniform, Spread::Zipf] };
     let mut cases = Vec::new();
@@ -81,15 +93,25 @@ async fn measure(arguments: &Arguments, accounts: usize) -> Result<Vec<Case>, Fa
             cases.push(Case { spread: *spread, batch: batch.get(), chooser, rounds: Vec::new() });
         }
     }
+    let mut charges = charge_each_once(&store, &keys).await?;
     for round in 1..=arguments.rounds.get() {
         eprintln!("charges: {accounts} accounts, round {round}");
         for case in &mut cases {
             let found = run(&store, &keys, &mut case.chooser, case.batch, arguments.time).await?;
+            charges += found.charges;
             case.rounds.push(found);
         }
     }
-    verify(&store).await?;
-    Ok(cases)
+    Ok((cases, charges))
+}
+
+async fn charge_each_once(store: &dyn Store, keys: &[KeyHash]) -> Result<usize, Failure> {
+    let line = line();
+    for batch in keys.chunks(WARM_UP_BATCH) {
+        let postings = batch.iter().map(|key| charge(*key, &line)).collect();
+        require_accepted(&store.commit(postings, SystemClock.now()).await?, batch.len())?;
+    }
+    Ok(keys.len())
 }
 
 /// Commits batches until so much time was spent in commits.
@@ -100,8 +122,7 @@ async fn run(
     batch: usize,
     time: Duration,
 ) -> Result<Round, Failure> {
-    let (template, method): (Arc<str>, Arc<str>) = ("/mpp/ethPrice".into(), "GET".into());
-    let line = UsageLine { route_template: Arc::clone(&template), http_method: method, source: ClientSource::Direct };
+    let line = line();
     let (mut samples, mut charges, mut spent) = (LatencySamples::default(), 0, Duration::ZERO);
     while spent < time {
         let postings = (0..batch).map(|_| charge(keys[chooser.next()], &line)).collect();
@@ -114,7 +135,12 @@ async fn run(
         spent += took;
         charges += batch;
     }
-    Ok(Round { charges_per_second: figure::per_second(charges, spent), commits: samples.sorted() })
+    Ok(Round { charges, charges_per_second: figure::per_second(charges, spent), commits: samples.sorted() })
+}
+
+fn line() -> UsageLine {
+    let (route_template, http_method) = ("/mpp/ethPrice".into(), "GET".into());
+    UsageLine { route_template, http_method, source: ClientSource::Direct }
 }
 
 /// A charge of a base call.
@@ -140,7 +166,7 @@ mod tests {
 
     #[tokio::test]
     async fn every_combination_is_a_row_with_figures() {
-        let arguments = "bench --time 5ms --rounds 2 --accounts 1,3 --batches 1,7";
+        let arguments = "bench --time 5ms --rounds 2 --accounts 3,1 --batches 1,7";
         let arguments = Arguments::try_parse_from(arguments.split(' ')).unwrap();
         let mut out = Vec::new();
         write(&arguments, &mut out).await.unwrap();
@@ -177,7 +203,8 @@ mod tests {
         for (id, _) in &populated.accounts {
             used += store.account(id).await.unwrap().unwrap().totals.used.atoms();
         }
-        let charges = i64::try_from(round.commits.count() * 10).unwrap();
-        assert_eq!(used, charges * Credits::BASE_CALL.atoms());
+        assert_eq!(round.charges, round.commits.count() * 10);
+        assert_eq!(used, i64::try_from(round.charges).unwrap() * Credits::BASE_CALL.atoms());
+        assert_eq!(verified_calls(&store).await.unwrap(), u64::try_from(round.charges).unwrap());
     }
 }

@@ -45,6 +45,12 @@ pub(super) fn latency(latency: Option<Duration>) -> String {
     }
 }
 
+/// A part of a whole; a dash for none.
+#[expect(clippy::float_arithmetic, reason = "a figure for people")]
+pub(super) fn percent(part: Option<f64>) -> String {
+    part.map_or_else(|| "–".to_owned(), |part| format!("{:.0} %", part * 100.0))
+}
+
 /// A size in the unit of 1,000 that suits it.
 #[expect(clippy::float_arithmetic, reason = "a figure for people")]
 pub(super) fn size(bytes: u64) -> String {
@@ -71,10 +77,11 @@ mod tests {
     }
 
     #[test]
-    fn latencies_and_sizes_have_the_unit_that_suits_them() {
+    fn latencies_parts_and_sizes_have_the_unit_that_suits_them() {
         let micros = |micros| latency(Some(Duration::from_micros(micros)));
         let latencies = [micros(0), micros(999), micros(1_004), micros(12_345), micros(1_500_000), latency(None)];
         assert_eq!(latencies, ["0 µs", "999 µs", "1.00 ms", "12.3 ms", "1.50 s", "–"]);
+        assert_eq!([percent(Some(0.987)), percent(Some(0.0)), percent(None)], ["99 %", "0 %", "–"]);
         assert_eq!(
             [size(512), size(81_920), size(12_345_678), size(3_210_000_000)],
             ["0.5 kB", "81.9 kB", "12.3 MB", "3.21 GB"]

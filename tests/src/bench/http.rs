@@ -1,138 +1,177 @@
-//! A metered server and its unmetered twin, measured in turns: what metering costs a request.
+//! A metered route and its unmetered twin over HTTP: what metering costs a request.
 //!
-//! A machine drifts by more between two runs than metering may cost, so the two are never compared over runs: each
-//! round measures both, the one that went second goes first in the next, and the ratio is taken within the round.
+//! Both are the real server, started with the same flags, and serve the same block of the sample feed to the same
+//! requests. The twin's catalogue says that the route is free, and that is all the difference. The generator shares the
+//! machine's cores with them, which takes more from the twin: it has more to answer. Each key is used once before, as
+//! in [`super::charges`].
 
-use std::fmt;
-use std::net::SocketAddr;
+mod catalogue;
+mod comparison;
+
+use std::io::Write;
 use std::sync::Arc;
-use std::time::Duration;
 
-use super::Failure;
-use super::rounds::Rounds;
-use crate::load::{LoadPlan, LoadResult, Stop, run};
+use super::accounts::{Populated, require_recorded, verified_calls};
+use super::arguments::rising;
+use super::charges::SEED;
+use super::draws::Draws;
+use super::serving::{end, server};
+use super::table::{Column, Table};
+use super::{Arguments, Failure, figure};
+use crate::client::Client;
+use crate::load::{LoadPlan, LoadResult, Stop, request, run};
+use crate::server::Server;
+use comparison::{Comparison, Target, compare};
 
-/// A server and what to ask of it.
-#[derive(Clone)]
-pub struct Target {
-    /// Where it listens.
-    pub address: SocketAddr,
-    /// The requests, all of which it answers with 200.
-    pub requests: Arc<[Vec<u8>]>,
+pub(super) use comparison::require_success;
+
+const TEMPLATE: &str = "/mpp/snapshot/allTrades/{block_number}";
+/// Of May 2025. Always the same block, which is the same work in every run.
+const PATH: &str = "/mpp/snapshot/allTrades/20000000";
+/// Connections to use each key once with.
+const WARM_UP_CONNECTIONS: usize = 64;
+
+/// Measures all numbers of keys and connections and writes their table.
+pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut table = Table::new([
+        Column::Figure("Keys"),
+        Column::Figure("Connections"),
+        Column::Figure("Metered per second"),
+        Column::Figure("p50"),
+        Column::Figure("p99"),
+        Column::Figure("Unmetered per second"),
+        Column::Figure("p50"),
+        Column::Figure("p99"),
+        Column::Figure("Ratio"),
+        Column::Figure("Of all rounds"),
+        Column::Figure("Generator busy"),
+    ]);
+    let mut metered = Populated::make(&arguments.data_dir, 0).await?;
+    let unmetered = Populated::make(&arguments.data_dir, 0).await?;
+    let mut answered = 0;
+    for keys in rising(&arguments.keys) {
+        eprintln!("http: making accounts until there are {keys}");
+        metered.grow_to(keys).await?;
+        for (connections, comparison) in measure(arguments, &metered, &unmetered, &mut answered)? {
+            table.row(row(keys, connections, &comparison));
+        }
+        require_recorded(verified_calls(&metered.open()?).await?, answered)?;
+        require_recorded(verified_calls(&unmetered.open()?).await?, 0)?;
+    }
+    Ok(table.write(&format!("`GET {TEMPLATE}`, metered and unmetered"), out)?)
 }
 
-impl fmt::Debug for Target {
-    /// The number of requests in their place: they hold keys, and may be many.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Target").field("address", &self.address).field("requests", &self.requests.len()).finish()
+/// Compares the two at each number of connections, and adds what the metered one answered to `answered`.
+fn measure(
+    arguments: &Arguments,
+    metered: &Populated,
+    unmetered: &Populated,
+    answered: &mut u64,
+) -> Result<Vec<(usize, Comparison)>, Failure> {
+    let catalogue = unmetered.folder().join("catalogue.json");
+    std::fs::write(&catalogue, catalogue::with_free_route(TEMPLATE)?)?;
+    let requests = requests(metered);
+    let metered = server(metered.folder())?.start();
+    let twin = server(unmetered.folder())?.set("METERING_CATALOGUE", &catalogue.to_string_lossy()).start();
+    require_twins(&metered.client(), &twin.client())?;
+    let target = |server: &Server| Target { address: server.address(), requests: Arc::clone(&requests) };
+    *answered += warm_up(&target(&metered))?.responses();
+    warm_up(&target(&twin))?;
+    let (rounds, mut comparisons) = (arguments.rounds.get(), Vec::new());
+    for connections in rising(&arguments.connections) {
+        eprintln!("http: {} keys, {connections} connections", requests.len());
+        let comparison = compare(&target(&metered), &target(&twin), connections, arguments.time, rounds)?;
+        *answered += comparison.metered_answers;
+        comparisons.push((connections, comparison));
+    }
+    end(metered)?;
+    end(twin)?;
+    Ok(comparisons)
+}
+
+/// A request of each key, in an order that has nothing to do with that of their making.
+fn requests(populated: &Populated) -> Arc<[Vec<u8>]> {
+    let keys = populated.accounts.iter().map(|(_, key)| key.expose());
+    let mut requests: Vec<_> = keys.map(|key| request("GET", PATH, Some(key), &[])).collect();
+    Draws::new(SEED).shuffle(&mut requests);
+    requests.into()
+}
+
+/// Fails unless the servers are what they are to be: without a key the one refuses what the other serves.
+fn require_twins(metered: &Client, unmetered: &Client) -> Result<(), Failure> {
+    match (metered.try_send("GET", PATH, None)?.status, unmetered.try_send("GET", PATH, None)?.status) {
+        (401, 200) => Ok(()),
+        other => Err(format!("without a key, metered and unmetered should answer 401 and 200, not {other:?}").into()),
     }
 }
 
-/// What a comparison found: the rounds with the median rate of each side, and the median of the ratios.
-#[derive(Debug, Clone)]
-pub struct Comparison {
-    /// The metered server.
-    pub metered: LoadResult,
-    /// Its twin.
-    pub unmetered: LoadResult,
-    /// Metered over unmetered requests per second, within a round.
-    pub ratio: f64,
+fn warm_up(target: &Target) -> Result<LoadResult, Failure> {
+    let count = u64::try_from(target.requests.len())?;
+    let connections = WARM_UP_CONNECTIONS.min(target.requests.len());
+    let stop = Stop::AfterRequests(count);
+    require_success(run(LoadPlan::new(target.address, connections, stop, Arc::clone(&target.requests))))
 }
 
-/// Measures both servers in each of `rounds` rounds, for `time` each. It takes its thread until then.
-///
-/// # Errors
-/// When a connection failed, or an answer was not 200.
-///
-/// # Panics
-/// When `rounds` is zero.
-#[expect(clippy::float_arithmetic, reason = "a ratio for people")]
-pub fn compare(
-    metered: &Target,
-    unmetered: &Target,
-    connections: usize,
-    time: Duration,
-    rounds: usize,
-) -> Result<Comparison, Failure> {
-    let measure = |target: &Target| {
-        let plan = LoadPlan::new(target.address, connections, Stop::After(time), Arc::clone(&target.requests));
-        require_success(run(plan))
-    };
-    let (mut metered_rounds, mut unmetered_rounds, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 0..rounds {
-        let (metered, unmetered) = if round % 2 == 0 {
-            let first = measure(metered)?;
-            (first, measure(unmetered)?)
-        } else {
-            let first = measure(unmetered)?;
-            (measure(metered)?, first)
-        };
-        ratios.push(metered.requests_per_second() / unmetered.requests_per_second());
-        metered_rounds.push(metered);
-        unmetered_rounds.push(unmetered);
-    }
-    let median = |results| Rounds::new(results, LoadResult::requests_per_second).median().clone();
-    Ok(Comparison {
-        metered: median(metered_rounds),
-        unmetered: median(unmetered_rounds),
-        ratio: *Rounds::new(ratios, |ratio| *ratio).median(),
-    })
-}
-
-fn require_success(result: LoadResult) -> Result<LoadResult, Failure> {
-    if result.errors > 0 {
-        let cause = result.first_error.as_deref().unwrap_or("no cause");
-        return Err(format!("{} connections failed, one of them with: {cause}", result.errors).into());
-    }
-    match result.by_status.iter().find(|(status, _)| **status != 200) {
-        Some((status, count)) => Err(format!("{count} requests were answered with {status}").into()),
-        None if result.by_status.is_empty() => Err("no request was answered".into()),
-        None => Ok(result),
-    }
+fn row(keys: usize, connections: usize, comparison: &Comparison) -> [String; 11] {
+    let Comparison { metered, unmetered, ratio, ratios: (lowest, highest), .. } = comparison;
+    let rate = |side: &LoadResult| figure::rate(side.requests_per_second());
+    let busy = |side: &LoadResult| figure::percent(side.generator_load());
+    [
+        figure::count(keys),
+        figure::count(connections),
+        rate(metered),
+        figure::latency(metered.latencies.p50()),
+        figure::latency(metered.latencies.p99()),
+        rate(unmetered),
+        figure::latency(unmetered.latencies.p50()),
+        figure::latency(unmetered.latencies.p99()),
+        format!("{ratio:.2}"),
+        format!("{lowest:.2}–{highest:.2}"),
+        format!("{} / {}", busy(metered), busy(unmetered)),
+    ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::request;
     use crate::scripted::{Reply, serve};
 
-    const TIME: Duration = Duration::from_millis(60);
-
-    /// A server that takes `pause` for each answer.
-    fn target(pause: Duration, status_line: &'static str) -> Target {
-        let address = serve(move |_| {
-            std::thread::sleep(pause);
-            Reply::Send(vec![format!("HTTP/1.1 {status_line}\r\ncontent-length: 0\r\n\r\n").into_bytes()])
-        });
-        Target { address, requests: vec![request("GET", "/", Some("sk_live_secret"), &[])].into() }
+    #[tokio::test]
+    async fn each_key_has_one_request_and_not_in_the_order_of_their_making() {
+        let populated = Populated::make(&std::env::temp_dir(), 50).await.unwrap();
+        let mut requests: Vec<_> =
+            requests(&populated).iter().map(|request| String::from_utf8(request.clone()).unwrap()).collect();
+        let in_order: Vec<_> = populated
+            .accounts
+            .iter()
+            .map(|(_, key)| {
+                let key = key.expose();
+                format!("GET {PATH} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n")
+            })
+            .collect();
+        assert_ne!(requests, in_order);
+        requests.sort_by_key(|request| in_order.iter().position(|other| other == request));
+        assert_eq!(requests, in_order);
     }
 
     #[test]
-    fn the_ratio_is_metered_over_unmetered() {
-        let slow = target(Duration::from_millis(6), "200 OK");
-        let fast = target(Duration::from_millis(1), "200 OK");
-        let comparison = compare(&slow, &fast, 2, TIME, 3).unwrap();
-        assert!(comparison.ratio > 0.0 && comparison.ratio < 0.8, "{comparison:?}");
-        assert!(comparison.metered.latencies.p50() > comparison.unmetered.latencies.p50(), "{comparison:?}");
-        assert!(compare(&fast, &slow, 2, TIME, 1).unwrap().ratio > 1.2);
-    }
-
-    #[test]
-    fn a_refused_request_is_no_figure() {
-        let (good, refusing) = (target(Duration::ZERO, "200 OK"), target(Duration::ZERO, "402 Payment Required"));
-        for (metered, unmetered) in [(&refusing, &good), (&good, &refusing)] {
-            let error = compare(metered, unmetered, 1, TIME, 1).unwrap_err();
-            assert!(error.to_string().contains("answered with 402"), "{error}");
+    fn servers_that_are_no_twins_are_no_figure() {
+        let client = |status: &'static str| {
+            let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
+            Client::new(serve(move |_| Reply::Send(vec![answer.clone().into_bytes()])))
+        };
+        let (served, refused, missing) = (client("200 OK"), client("401 Unauthorized"), client("404 Not Found"));
+        assert!(require_twins(&refused, &served).is_ok());
+        for (metered, unmetered) in [(&served, &served), (&refused, &refused), (&refused, &missing)] {
+            assert!(require_twins(metered, unmetered).unwrap_err().to_string().contains("401 and 200"));
         }
     }
 
     #[test]
-    fn a_failed_connection_is_no_figure() {
-        let good = target(Duration::ZERO, "200 OK");
-        let closing = Target { address: serve(|_| Reply::SendAndClose(Vec::new())), ..good.clone() };
-        let error = compare(&good, &closing, 2, TIME, 1).unwrap_err();
-        assert!(error.to_string().contains("2 connections failed"), "{error}");
-        assert!(!format!("{good:?}").contains("secret"));
+    fn warming_up_sends_each_request_once() {
+        let address = serve(|_| Reply::Send(vec![b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec()]));
+        let requests: Vec<_> = (0..200).map(|path| request("GET", &format!("/{path}"), None, &[])).collect();
+        let result = warm_up(&Target { address, requests: requests.into() }).unwrap();
+        assert_eq!(result.with_status(200), 200);
     }
 }

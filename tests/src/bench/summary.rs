@@ -1,47 +1,104 @@
 //! What the usage summary of 30 days costs after few and after many requests, and how much room they take.
 //!
 //! Usage is kept as daily totals, so both must depend on days and routes and not on requests; this is where it would
-//! show if they did not.
+//! show if they did not. The requests are charged through the store, which is quicker, and the summary is asked for
+//! over HTTP, as its users do. All numbers of requests are measured in turns.
 
 use std::io::Write;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use metering_core::{ClientSource, Clock, DayRange, Store, SystemClock, Timestamp, UsageLine};
+use metering_core::{ClientSource, Clock, Store, SystemClock, Timestamp, UsageLine};
 
-use super::accounts::{Populated, verify};
+use super::accounts::{Populated, require_recorded, verified_calls};
+use super::arguments::rising;
 use super::charges::{charge, require_accepted};
+use super::http::require_success;
+use super::rounds::Rounds;
+use super::serving::{end, server};
 use super::table::{Column, Table};
 use super::{Arguments, Failure, figure};
-use crate::latency::{Latencies, LatencySamples};
+use crate::client::Client;
+use crate::load::{LoadPlan, LoadResult, Stop, request, run};
+use crate::server::Server;
 
 const DAYS: u32 = 30;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const PATH: &str = "/credits/usage/summary?days=30";
 /// Distinct routes that the requests are of; the default catalogue has about as many.
 const ROUTES: usize = 20;
 /// Charges in one commit.
 const BATCH: usize = 8_192;
+
+/// A server whose one account made a number of requests.
+struct Case {
+    requests: usize,
+    database_bytes: u64,
+    ask: Vec<u8>,
+    rounds: Vec<LoadResult>,
+    // In this order: the server ends before its folder is removed.
+    server: Server,
+    _populated: Populated,
+}
 
 /// Measures after each number of requests and writes the table.
 pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let mut table = Table::new([
         Column::Figure("Requests"),
         Column::Figure("Summary p50"),
-        Column::Figure("Summary p99"),
+        Column::Figure("p99"),
+        Column::Figure("Summaries per second"),
         Column::Figure("Database"),
     ]);
-    for requests in &arguments.requests {
+    let mut cases = Vec::new();
+    for requests in rising(&arguments.requests) {
         eprintln!("summary: {requests} requests");
-        let populated = Populated::make(&arguments.data_dir, 1).await?;
-        record(&populated, requests.get(), SystemClock.now()).await?;
-        let summaries = measure(&populated, arguments.time).await?;
+        cases.push(prepare(arguments, requests).await?);
+    }
+    for round in 1..=arguments.rounds.get() {
+        eprintln!("summary: round {round}");
+        for case in &mut cases {
+            let plan = LoadPlan::new(case.server.address(), 1, Stop::After(arguments.time), vec![case.ask.clone()]);
+            case.rounds.push(require_success(run(plan))?);
+        }
+    }
+    for case in cases {
+        end(case.server)?;
+        let rounds = Rounds::new(case.rounds, LoadResult::requests_per_second);
+        let median = rounds.median();
         table.row([
-            figure::count(requests.get()),
-            figure::latency(summaries.p50()),
-            figure::latency(summaries.p99()),
-            figure::size(populated.bytes()?),
+            figure::count(case.requests),
+            figure::latency(median.latencies.p50()),
+            figure::latency(median.latencies.p99()),
+            figure::rate(median.requests_per_second()),
+            figure::size(case.database_bytes),
         ]);
     }
-    Ok(table.write(&format!("Usage summary of {DAYS} days and {ROUTES} routes, of one account"), out)?)
+    Ok(table.write(&format!("`GET {PATH}` of one account with usage of {ROUTES} routes, one connection"), out)?)
+}
+
+/// Records the requests and starts a server that knows of all of them.
+async fn prepare(arguments: &Arguments, requests: usize) -> Result<Case, Failure> {
+    let populated = Populated::make(&arguments.data_dir, 1).await?;
+    record(&populated, requests, SystemClock.now()).await?;
+    let database_bytes = populated.bytes()?;
+    let key = &populated.accounts[0].1;
+    let ask = request("GET", PATH, Some(key.expose()), &[]);
+    let server = server(populated.folder())?.start();
+    require_summarised(&server.client_with(key.expose()), requests)?;
+    Ok(Case { requests, database_bytes, ask, rounds: Vec::new(), server, _populated: populated })
+}
+
+/// Fails unless a summary counts the requests; the oldest day's may have left the window, should it be midnight.
+fn require_summarised(client: &Client, requests: usize) -> Result<(), Failure> {
+    let answer = client.try_send("GET", PATH, None)?;
+    let document: serde_json::Value = serde_json::from_slice(&answer.body)?;
+    let counted = document["totals"]["usage_events"].as_u64();
+    let requests = u64::try_from(requests)?;
+    let of_a_day = requests.div_ceil(u64::from(DAYS));
+    match counted {
+        Some(counted) if answer.status == 200 && (requests - of_a_day..=requests).contains(&counted) => Ok(()),
+        _ => Err(format!("a summary of {requests} requests is no figure: {}", answer.text()).into()),
+    }
 }
 
 /// Records requests of the first account, spread evenly over the days up to `now` and over the routes.
@@ -68,29 +125,14 @@ async fn record(populated: &Populated, requests: usize, now: Timestamp) -> Resul
             require_accepted(&store.commit(postings, at).await?, count)?;
         }
     }
-    verify(&store).await
-}
-
-/// Asks for the summary again and again.
-async fn measure(populated: &Populated, time: Duration) -> Result<Latencies, Failure> {
-    let store = populated.open()?;
-    let (id, window) = (&populated.accounts[0].0, DayRange::last_days(SystemClock.now(), DAYS));
-    let (mut samples, begun) = (LatencySamples::default(), Instant::now());
-    while begun.elapsed() < time {
-        let asked = Instant::now();
-        let report = store.usage_report(id, window).await?.ok_or("the account is gone")?;
-        samples.record(asked.elapsed());
-        if report.by_day.is_empty() {
-            return Err("a summary of no usage is no figure".into());
-        }
-    }
-    Ok(samples.sorted())
+    require_recorded(verified_calls(&store).await?, u64::try_from(requests)?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
+    use crate::scripted::{Reply, serve};
+    use metering_core::DayRange;
 
     #[tokio::test]
     async fn requests_are_recorded_evenly_over_days_and_routes() {
@@ -104,12 +146,22 @@ mod tests {
         assert_eq!(report.by_endpoint.iter().map(|line| line.call_count).collect::<Vec<_>>(), [3_000; ROUTES]);
     }
 
-    #[tokio::test]
-    async fn each_number_of_requests_is_a_row() {
-        let arguments = Arguments::try_parse_from("bench --time 5ms --requests 40,2000".split(' ')).unwrap();
-        let mut out = Vec::new();
-        write(&arguments, &mut out).await.unwrap();
-        let text = String::from_utf8(out).unwrap();
-        assert!(text.contains("|       40 |") && text.contains("|    2,000 |"), "{text}");
+    #[test]
+    fn a_summary_of_other_usage_is_no_figure() {
+        // status, events, whether they may be those of 60,000 requests
+        let table = [
+            ("200 OK", "60000", true),
+            ("200 OK", "58000", true),
+            ("200 OK", "57999", false),
+            ("200 OK", "60001", false),
+            ("200 OK", "null", false),
+            ("500 Internal Server Error", "60000", false),
+        ];
+        for (status, events, fits) in table {
+            let body = format!("{{\"totals\": {{\"usage_events\": {events}}}}}");
+            let answer = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            let client = Client::new(serve(move |_| Reply::Send(vec![answer.clone().into_bytes()])));
+            assert_eq!(require_summarised(&client, 60_000).is_ok(), fits, "{status} {events}");
+        }
     }
 }

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use metering_tests::load::{LoadPlan, LoadResult, Stop, request, run};
+use metering_tests::load::{LoadResult, Stop, request, run};
 use metering_tests::server::Server;
 use metering_tests::site::{IssuedAccount, Site};
 
 use crate::calendar::{day_with, minute_with};
-use crate::wire::{BASE, amount, balance, usage_events};
+use crate::wire::{BASE, amount, balance, patient_plan, usage_events};
 
 const CONNECTIONS: usize = 64;
 
 fn storm(server: &Server, account: &IssuedAccount, requests: u64) -> LoadResult {
     let call = vec![request("GET", BASE, Some(&account.api_key), &[])];
-    let result = run(LoadPlan::new(server.address(), CONNECTIONS, Stop::AfterRequests(requests), call));
+    let result = run(patient_plan(server.address(), CONNECTIONS, Stop::AfterRequests(requests), call));
     assert_eq!((result.responses(), result.errors), (requests, 0), "{result:?}");
     result
 }
@@ -23,7 +23,9 @@ fn credit_for_n_calls_admits_n_of_64_connections() {
     let site = Site::new();
     let server = site.server().start();
     // credits, accepted requests: 720, 720 and a bit, and one
-    for (credits, calls, left) in [("0.1", 720, 0), ("0.10000001", 721, 72 - 1_000_000), ("0.00000001", 1, 72 - 1_000_000)] {
+    for (credits, calls, left) in
+        [("0.1", 720, 0), ("0.10000001", 721, 72 - 1_000_000), ("0.00000001", 1, 72 - 1_000_000)]
+    {
         let account = site.account(credits);
         let result = storm(&server, &account, 1_200);
         assert_eq!((result.with_status(200), result.with_status(402)), (calls, 1_200 - calls), "{result:?}");

@@ -18,7 +18,7 @@ struct Scene {
 fn scene() -> Scene {
     let (site, upstream) = (Site::new(), Upstream::start());
     let account = site.account("1");
-    let server = site.server().args(&["--upstream", &upstream.url()]).args(&catalogue(&site)).start();
+    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
     let client = server.client_with(&account.api_key);
     Scene { site, upstream, server, client, org_id: account.org_id }
 }
@@ -195,8 +195,8 @@ fn a_silent_stream_outlives_the_time_that_an_answer_may_take() {
         .server()
         .set("METERING_GATEWAY__UPSTREAM_TIMEOUT", "400ms")
         .set("METERING_HTTP__HEADER_TIMEOUT", "400ms")
-        .args(&["--upstream", &upstream.url()])
-        .args(&catalogue(&site))
+        .args(["--upstream", &upstream.url()])
+        .args(catalogue(&site))
         .start();
     let mut stream = server.client_with(&account.api_key).open("/api/events");
     upstream.wait_for_streams(1);

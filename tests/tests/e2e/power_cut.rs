@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use metering_core::{Randomness, SystemRandomness};
-use metering_tests::load::{LoadPlan, Stop, request, start};
+use metering_tests::load::{Stop, request, start};
 use metering_tests::site::Site;
 
-use crate::wire::{BASE, BASE_CALL, CREDIT, amount, balance, usage_events};
+use crate::wire::{BASE, BASE_CALL, CREDIT, amount, balance, patient_plan, usage_events};
 
 const ROUNDS: usize = 12;
 const CONNECTIONS: usize = 24;
@@ -37,7 +37,7 @@ fn killed_at_random_moments_no_answered_request_is_lost() {
         }
         site.verify();
 
-        let plan = LoadPlan::new(server.address(), CONNECTIONS, Stop::After(Duration::from_secs(30)), calls.clone());
+        let plan = patient_plan(server.address(), CONNECTIONS, Stop::After(Duration::from_secs(30)), calls.clone());
         let load = start(plan, |_| ());
         std::thread::sleep(random_pause());
         server.kill();

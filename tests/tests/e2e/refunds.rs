@@ -1,12 +1,14 @@
 //! What was charged and could not be delivered is paid back in full.
 
+use std::io::{Read, Write};
 use std::net::TcpListener;
 
+use metering_tests::load::{Stop, request, run};
 use metering_tests::site::Site;
 use serde_json::Value;
 
 use crate::upstream::{Upstream, catalogue};
-use crate::wire::{balance, usage_events};
+use crate::wire::{amount, balance, patient_plan, usage_events};
 
 #[test]
 fn an_undelivered_request_is_refunded_before_its_error_is_answered() {
@@ -15,8 +17,8 @@ fn an_undelivered_request_is_refunded_before_its_error_is_answered() {
     let server = site
         .server()
         .set("METERING_GATEWAY__UPSTREAM_TIMEOUT", "300ms")
-        .args(&["--upstream", &upstream.url()])
-        .args(&catalogue(&site))
+        .args(["--upstream", &upstream.url()])
+        .args(catalogue(&site))
         .start();
     let client = server.client_with(&account.api_key);
     let _ = client.get("/api/echo/word").expect(200);
@@ -53,7 +55,7 @@ fn an_upstream_that_is_down_costs_nothing() {
     let account = site.account("1");
     // Bound and closed again: nobody listens there.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let server = site.server().args(&["--upstream", &format!("http://{closed}")]).start();
+    let server = site.server().args(["--upstream", &format!("http://{closed}")]).start();
     let client = server.client_with(&account.api_key);
     for _ in 0..3 {
         let answer = client.get("/mpp/ethPrice").expect(502);
@@ -82,11 +84,11 @@ fn an_upstream_that_hangs_up_or_talks_nonsense_costs_nothing() {
         let answers: [&[u8]; 3] = [b"", b"220 smtp.example ready\r\n", b"HTTP/1.1 two hundred\r\n\r\n"];
         for (connection, answer) in listener.incoming().zip(answers.iter().cycle()) {
             let mut connection = connection.unwrap();
-            let _ = std::io::Read::read(&mut connection, &mut [0; 4096]);
-            let _ = std::io::Write::write_all(&mut connection, answer);
+            let _ = connection.read(&mut [0; 4096]);
+            let _ = connection.write_all(answer);
         }
     });
-    let server = site.server().args(&["--upstream", &format!("http://{address}")]).start();
+    let server = site.server().args(["--upstream", &format!("http://{address}")]).start();
     let client = server.client_with(&account.api_key);
     for _ in 0..6 {
         let answer = client.get("/mpp/ethPrice").expect(502);
@@ -97,10 +99,50 @@ fn an_upstream_that_hangs_up_or_talks_nonsense_costs_nothing() {
 }
 
 #[test]
+fn refunds_of_many_connections_at_once_add_up() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("1");
+    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let calls = ["/api/status/503", "/api/echo/word"].map(|path| request("GET", path, Some(&account.api_key), &[]));
+    let result = run(patient_plan(server.address(), 32, Stop::AfterRequests(1_000), calls));
+    assert_eq!((result.with_status(503), result.with_status(200), result.errors), (500, 500, 0), "{result:?}");
+    let client = server.client_with(&account.api_key);
+    assert_eq!(balance(&client), amount((7_200 - 500) * 1_000_000));
+    let summary = client.get("/credits/usage/summary?days=2").expect(200).json();
+    assert_eq!(summary["totals"]["credits_used"].to_string(), amount(500 * 1_000_000));
+    site.verify();
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_seen_to_break_off() {
+    let site = Site::new();
+    let account = site.account("1");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let heads = ["Content-Length: 100", "Transfer-Encoding: chunked"];
+        for (connection, head) in listener.incoming().zip(heads.iter().cycle()) {
+            let mut connection = connection.unwrap();
+            let _ = connection.read(&mut [0; 4096]);
+            let _ = connection.write_all(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n5\r\nhello\r\n").as_bytes());
+        }
+    });
+    let server = site.server().args(["--upstream", &format!("http://{address}")]).start();
+    let client = server.client_with(&account.api_key);
+    for _ in 0..4 {
+        let answer = client.try_send("GET", "/mpp/ethPrice", None);
+        assert!(answer.is_err(), "what is not whole must not look whole: {answer:?}");
+    }
+    // It was delivered in part: the upstream did its work.
+    assert_eq!(balance(&client), amount((7_200 - 4 * 5) * 1_000_000));
+    site.verify();
+}
+
+#[test]
 fn the_last_credit_is_given_back_when_its_request_fails() {
     let (site, upstream) = (Site::new(), Upstream::start());
     let account = site.account("0.00000001");
-    let server = site.server().args(&["--upstream", &upstream.url()]).args(&catalogue(&site)).start();
+    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
     let client = server.client_with(&account.api_key);
     for _ in 0..3 {
         let _ = client.get("/api/status/503").expect(503);

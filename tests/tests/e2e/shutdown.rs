@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use metering_tests::client::connect;
-use metering_tests::load::{LoadPlan, Stop, request, start};
+use metering_tests::load::{Stop, request, start};
 use metering_tests::site::Site;
 
 use crate::upstream::{Upstream, catalogue};
-use crate::wire::{BASE, STREAM, usage_events};
+use crate::wire::{BASE, STREAM, patient_plan, usage_events};
 
 #[test]
 fn under_load_every_charged_request_is_answered_and_every_answered_one_recorded() {
@@ -17,7 +17,7 @@ fn under_load_every_charged_request_is_answered_and_every_answered_one_recorded(
         let mut server = site.server().start();
         let before = usage_events(&server.client_with(&account.api_key));
         let call = vec![request("GET", BASE, Some(&account.api_key), &[])];
-        let load = start(LoadPlan::new(server.address(), 32, Stop::After(Duration::from_secs(30)), call), |_| ());
+        let load = start(patient_plan(server.address(), 32, Stop::After(Duration::from_secs(30)), call), |_| ());
         std::thread::sleep(Duration::from_millis(250));
         let begun = Instant::now();
         server.terminate();
@@ -39,7 +39,7 @@ fn under_load_every_charged_request_is_answered_and_every_answered_one_recorded(
 fn a_request_in_flight_is_finished_and_a_new_one_is_not_begun() {
     let (site, upstream) = (Site::new(), Upstream::start());
     let account = site.account("1");
-    let mut server = site.server().args(&["--upstream", &upstream.url()]).args(&catalogue(&site)).start();
+    let mut server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
     let client = server.client_with(&account.api_key);
     let (slow, address) = (client.clone(), server.address());
     let waiting = std::thread::spawn(move || slow.get("/api/slow/900"));
@@ -56,6 +56,27 @@ fn a_request_in_flight_is_finished_and_a_new_one_is_not_begun() {
     drop(server);
     let server = site.server().start();
     assert_eq!(usage_events(&server.client_with(&account.api_key)), 1);
+    site.verify();
+}
+
+#[test]
+fn what_takes_longer_than_the_grace_does_not_hold_the_server_up() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("1");
+    let mut server = site
+        .server()
+        .set("METERING_HTTP__SHUTDOWN_GRACE", "500ms")
+        .args(["--upstream", &upstream.url()])
+        .args(catalogue(&site))
+        .start();
+    let slow = server.client_with(&account.api_key);
+    let waiting = std::thread::spawn(move || slow.try_send("GET", "/api/slow/60000", None));
+    upstream.wait_for("/api/slow/60000");
+    let begun = Instant::now();
+    server.terminate();
+    assert_eq!(server.wait().code(), Some(0), "{}", server.log());
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(waiting.join().unwrap().is_err(), "no answer is made up");
     site.verify();
 }
 

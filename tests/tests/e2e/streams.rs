@@ -54,10 +54,28 @@ fn a_key_has_so_many_streams_and_gets_their_places_back() {
 }
 
 #[test]
+fn streams_opened_at_once_get_exactly_the_places_there_are() {
+    let site = Site::new();
+    let account = site.account("10");
+    let server = site.server().set("METERING_GATEWAY__MAX_STREAMS_PER_KEY", "5").start();
+    let client = server.client_with(&account.api_key);
+    let opening: Vec<_> = (0..40)
+        .map(|_| {
+            let client = client.clone();
+            std::thread::spawn(move || client.open(STREAM))
+        })
+        .collect();
+    let opened: Vec<_> = opening.into_iter().map(|stream| stream.join().unwrap()).collect();
+    let with = |status| opened.iter().filter(|stream| stream.status == status).count();
+    assert_eq!((with(200), with(429)), (5, 35));
+    assert_eq!(balance(&client), "9.95");
+}
+
+#[test]
 fn a_revoked_key_is_refused_at_once_and_its_streams_end_within_five_seconds() {
     let (site, upstream) = (Site::new(), Upstream::start());
     let (account, other) = (site.account("1"), site.account("1"));
-    let server = site.server().args(&["--upstream", &upstream.url()]).args(&catalogue(&site)).start();
+    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
     let client = server.client_with(&account.api_key);
     let streams = [client.open("/api/events"), client.open("/api/events")];
     let mut others = server.client_with(&other.api_key).open("/api/events");

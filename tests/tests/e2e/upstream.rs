@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -47,10 +48,14 @@ struct Shared {
 struct Log {
     seen: Vec<Seen>,
     open_streams: usize,
+    open_bodies: usize,
 }
 
 /// Counts a stream as open until the service lets go of it.
 struct OpenStream(Shared);
+
+/// Counts a large body as open until the service lets go of it.
+struct OpenBody(Shared);
 
 impl Upstream {
     pub(crate) fn start() -> Self {
@@ -97,6 +102,16 @@ impl Upstream {
         self.wait(|log| log.open_streams == count);
     }
 
+    /// How many large bodies it is sending.
+    pub(crate) fn open_bodies(&self) -> usize {
+        self.state.log.0.lock().unwrap().open_bodies
+    }
+
+    /// Waits until it is sending so many large bodies.
+    pub(crate) fn wait_for_bodies(&self, count: usize) {
+        self.wait(|log| log.open_bodies == count);
+    }
+
     /// Sends an event to each open stream.
     pub(crate) fn send(&self, event: &str) {
         self.state.events.send(event.to_owned()).expect("a stream is open");
@@ -117,6 +132,12 @@ impl Shared {
     }
 }
 
+impl Drop for OpenBody {
+    fn drop(&mut self) {
+        self.0.change(|log| log.open_bodies -= 1);
+    }
+}
+
 impl Drop for OpenStream {
     fn drop(&mut self) {
         self.0.change(|log| log.open_streams -= 1);
@@ -124,7 +145,7 @@ impl Drop for OpenStream {
 }
 
 /// Writes a catalogue of the service's routes, and returns the server's flags for it.
-pub(crate) fn catalogue(site: &Site) -> [&'static str; 2] {
+pub(crate) fn catalogue(site: &Site) -> [OsString; 2] {
     let route = |method: &str, path: &str, param: Option<(&str, &str, &str)>, rest: &str| {
         let params = param.map(|(name, place, kind)| {
             format!("{{\"name\":\"{name}\",\"in\":\"{place}\",\"type\":\"{kind}\",\"required\":{}}}", place == "path")
@@ -149,7 +170,7 @@ pub(crate) fn catalogue(site: &Site) -> [&'static str; 2] {
     ];
     let text = format!("{{\"market\":\"TEST\",\"version\":1,\"endpoints\":[{}]}}", routes.join(","));
     let path = site.write("catalogue.json", &text);
-    ["--catalogue", Box::leak(path.into_os_string().into_string().unwrap().into_boxed_str())]
+    ["--catalogue".into(), path.into()]
 }
 
 async fn note(State(state): State<Shared>, request: Request, next: Next) -> Response {
@@ -189,8 +210,13 @@ async fn moved() -> impl IntoResponse {
 }
 
 /// So many MiB, in pieces.
-async fn big(Path(mib): Path<u32>) -> Body {
-    let pieces = (0..mib * 16).map(|_| Ok::<_, Infallible>(Bytes::from(vec![b'x'; 65_536])));
+async fn big(State(state): State<Shared>, Path(mib): Path<u32>) -> Body {
+    state.change(|log| log.open_bodies += 1);
+    let open = OpenBody(state);
+    let pieces = (0..mib * 16).map(move |_| {
+        let _open = &open;
+        Ok::<_, Infallible>(Bytes::from(vec![b'x'; 65_536]))
+    });
     Body::from_stream(stream::iter(pieces))
 }
 

@@ -1,7 +1,12 @@
 //! What several tests say about the wire: routes of the default catalogue, and amounts as they are printed.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
 use metering_core::Credits;
 use metering_tests::client::Client;
+use metering_tests::load::{LoadPlan, Stop};
 
 /// A route of weight 1 of the default catalogue.
 pub(crate) const BASE: &str = "/mpp/snapshot/allTrades";
@@ -21,7 +26,7 @@ pub(crate) fn amount(atoms: i64) -> String {
 /// The balance of the client's account, as printed.
 #[track_caller]
 pub(crate) fn balance(client: &Client) -> String {
-    client.get("/credits/balance").expect(200).json()["credit_balance"].to_string()
+    client.get("/credits/balance").expect(200).member("credit_balance")
 }
 
 /// How many accepted requests the client's account has in today's and yesterday's usage.
@@ -29,4 +34,15 @@ pub(crate) fn balance(client: &Client) -> String {
 pub(crate) fn usage_events(client: &Client) -> u64 {
     let summary = client.get("/credits/usage/summary?days=2").expect(200).json();
     summary["totals"]["usage_events"].as_u64().unwrap()
+}
+
+/// A load that waits for its answers for as long as a machine may stand still: what is tested is what is answered, and
+/// a disk that another program keeps busy is no failure of the server.
+pub(crate) fn patient_plan(
+    address: SocketAddr,
+    connections: usize,
+    stop: Stop,
+    calls: impl Into<Arc<[Vec<u8>]>>,
+) -> LoadPlan {
+    LoadPlan { time_out: Duration::from_secs(60), ..LoadPlan::new(address, connections, stop, calls) }
 }

@@ -45,7 +45,7 @@ fn chains_come_from_sections_and_single_keys_from_variables() {
 fn what_is_wrong_is_named() {
     // file, variables, what the message must name
     type Variables = &'static [(&'static str, &'static str)];
-    let table: [(&str, Variables, &str); 15] = [
+    let table: [(&str, Variables, &str); 16] = [
         ("listne = 'x'", &[], "listne"),
         ("[http]\nheadr_timeout = '1s'", &[], "headr_timeout"),
         ("[http]\nheader_timeout = 'soon'", &[], "http.header_timeout"),
@@ -55,6 +55,7 @@ fn what_is_wrong_is_named() {
         ("[meter]\nqueue = 0", &[], "meter.queue"),
         ("upstream = 'ftp://x'", &[], "upstream"),
         ("upstream = 'not a url'", &[], "upstream"),
+        ("upstream = 'http://user:pass@host'", &[], "user or password"),
         ("[billing]\ninternal_secret = 'short'", &[], "billing.internal_secret"),
         ("primary_chain = 'base'", &[], "primary_chain"),
         ("[chains.a]\nchain_id = 1\nrecipient = '0x12'", &[], "chains.a.recipient"),

@@ -1,0 +1,159 @@
+//! What happens to a charge whose request is not served, and to the inner service's readiness.
+
+use std::convert::Infallible;
+use std::future::{Ready, poll_fn, ready};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::{Request, Response, StatusCode};
+use tower::{Layer, Service as _, ServiceExt, service_fn};
+
+use super::scene::{Broken, Outcome, PRICE, START, Scene, header, json};
+
+#[tokio::test]
+async fn an_answer_that_serves_nothing_is_paid_back() {
+    // the inner service's status, whether it is paid back
+    let table =
+        [(200, false), (404, false), (429, false), (500, false), (501, false), (502, true), (503, true), (504, true)];
+    for (status, refunded) in table {
+        let scene = Scene::new().await;
+        let answer = scene.ask(scene.get("/price/42"), StatusCode::from_u16(status).unwrap()).await;
+        assert_eq!((answer.status().as_u16(), answer.body().as_str()), (status, "inner"), "the answer stays its own");
+        let (balance, shown) = if refunded { (START, "1") } else { (START - PRICE, "0.9986111111") };
+        assert_eq!(scene.balance().await, balance, "{status}");
+        assert_eq!(header(&answer, "x-bds-credit-balance"), Some(shown), "{status}");
+        assert_eq!(header(&answer, "x-bds-credit-charged") == Some("0"), refunded, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn an_inner_error_is_paid_back_and_passed_on() {
+    let scene = Scene::new().await;
+    let outcome = scene.send(scene.layer(), scene.get("/price/42"), || Err(Broken)).await;
+    assert_eq!(outcome.unwrap_err(), Broken);
+    assert_eq!(scene.seen_once().uri().path(), "/price/42");
+    assert_eq!(scene.balance().await, START);
+}
+
+#[tokio::test]
+async fn a_refund_outlives_a_client_that_goes_away() {
+    let scene = Scene::new().await;
+    {
+        let mut call = pin!(scene.ask(scene.get("/price/42"), StatusCode::BAD_GATEWAY));
+        poll_fn(|context| {
+            let answered = call.as_mut().poll(context).is_ready();
+            assert!(!answered, "the refund is not recorded yet");
+            let served = !scene.seen.lock().unwrap().is_empty();
+            if served { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        assert_eq!(scene.balance().await, START - PRICE);
+    }
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(scene.balance().await, START);
+}
+
+#[tokio::test]
+async fn a_refund_that_cannot_be_recorded_is_owned_up_to() {
+    let scene = Scene::new().await;
+    let service = Arc::clone(&scene.service);
+    let inner = service_fn(move |_: Request<String>| {
+        let service = Arc::clone(&service);
+        async move {
+            service.meter().drain().await;
+            let answer = Response::builder().status(503).body("inner".to_owned());
+            Ok::<_, Broken>(answer.unwrap())
+        }
+    });
+    let answer = scene.layer().layer(inner).oneshot(scene.get("/price/42")).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(json(&answer)["error"], "internal_error");
+    assert_eq!(header(&answer, "x-bds-credit-charged"), Some("0.0013888889"));
+    assert_eq!(scene.balance().await, START - PRICE);
+}
+
+#[tokio::test]
+async fn a_query_that_is_too_long_in_normal_form_is_paid_back() {
+    let scene = Scene::new().await;
+    let answer = scene.ask(scene.get(&format!("/price/42?unit={}", "'".repeat(30_000))), StatusCode::OK).await;
+    assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(json(&answer)["fields"]["query"], "is too long");
+    assert_eq!(header(&answer, "x-bds-credit-charged"), Some("0"));
+    assert!(scene.seen.lock().unwrap().is_empty());
+    assert_eq!(scene.balance().await, START);
+}
+
+#[tokio::test]
+async fn a_drained_meter_refuses_with_a_time_to_come_back() {
+    let scene = Scene::new().await;
+    scene.service.meter().drain().await;
+    let answer = scene.ask(scene.get("/price/42"), StatusCode::OK).await;
+    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(json(&answer)["error"], "shutting_down");
+    assert_eq!(header(&answer, "retry-after"), Some("1"));
+}
+
+/// Insists that it is asked whether it is ready before each call, as a service may.
+#[derive(Debug, Default)]
+struct Strict {
+    ready: bool,
+}
+
+impl Clone for Strict {
+    /// A clone is a service of its own, which nobody has asked yet.
+    fn clone(&self) -> Self {
+        Self { ready: false }
+    }
+}
+
+impl tower::Service<Request<String>> for Strict {
+    type Response = Response<String>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<String>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.ready = true;
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<String>) -> Self::Future {
+        assert!(std::mem::take(&mut self.ready), "called without being ready");
+        ready(Ok(Response::new(String::new())))
+    }
+}
+
+#[tokio::test]
+async fn the_inner_service_that_was_ready_is_the_one_that_is_called() {
+    let scene = Scene::new().await;
+    let mut metered = scene.layer().pass_others().layer(Strict::default());
+    for path in ["/price/1", "/health", "/price/2"] {
+        let answer = metered.ready().await.unwrap().call(scene.get(path)).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::OK, "{path}");
+    }
+    assert_eq!(scene.balance().await, START - 2 * PRICE);
+}
+
+#[tokio::test]
+async fn an_inner_service_that_is_never_ready_is_never_charged_for() {
+    #[derive(Clone)]
+    struct Busy;
+    impl tower::Service<Request<String>> for Busy {
+        type Response = Response<String>;
+        type Error = Broken;
+        type Future = Ready<Outcome>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+            Poll::Ready(Err(Broken))
+        }
+
+        fn call(&mut self, _: Request<String>) -> Self::Future {
+            unreachable!("it was not ready")
+        }
+    }
+    let scene = Scene::new().await;
+    assert_eq!(scene.layer().layer(Busy).oneshot(scene.get("/price/42")).await.unwrap_err(), Broken);
+    assert_eq!(scene.balance().await, START);
+}

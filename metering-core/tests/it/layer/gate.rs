@@ -1,0 +1,141 @@
+//! Who gets through the layer, at what price, and what the inner service sees of it.
+
+use std::time::Duration;
+
+use http::{Request, StatusCode};
+use metering_core::{Charged, ClientSource, Credits, DayRange, RateLimits, Store};
+
+use super::scene::{PRICE, START, Scene, header, json};
+
+#[tokio::test]
+async fn an_accepted_request_is_charged_and_its_answer_says_so() {
+    let scene = Scene::with(START, RateLimits { requests_per_minute: 5, requests_per_day: 0 }).await;
+    let mut request = scene.get("/price/42");
+    request.headers_mut().insert("x-bds-client-source", "cli".parse().unwrap());
+    let answer = scene.ask(request, StatusCode::OK).await;
+    assert_eq!((answer.status(), answer.body().as_str()), (StatusCode::OK, "inner"));
+    assert_eq!(header(&answer, "x-inner"), Some("1"));
+    assert_eq!(header(&answer, "x-bds-credit-charged"), Some("0.0013888889"));
+    assert_eq!(header(&answer, "x-bds-credit-balance"), Some("0.9986111111"));
+    assert_eq!(header(&answer, "ratelimit-policy"), Some("\"minute\";q=5;w=60"));
+    assert_eq!(header(&answer, "ratelimit"), Some("\"minute\";r=4;t=60"));
+    assert_eq!(scene.balance().await, START - PRICE);
+    let charged = scene.seen_once().extensions().get::<Charged>().cloned().unwrap();
+    assert_eq!(charged.account, scene.account);
+    assert_eq!((charged.amount.atoms(), charged.balance.atoms()), (PRICE, START - PRICE));
+    assert_eq!(&*charged.route_template, "/price/{block}");
+    let totals = scene.store.daily_totals(None, 10).await.unwrap().items;
+    assert_eq!(totals.len(), 1);
+    assert_eq!(totals[0].line.source, ClientSource::Cli);
+}
+
+#[tokio::test]
+async fn the_inner_service_sees_the_normal_form_that_was_priced() {
+    // what was asked for, what the inner service sees
+    let table = [
+        ("/price/42", "/price/42"),
+        ("/price/%34%32", "/price/42"),
+        ("/price/42?", "/price/42"),
+        ("/price/42?unit=a%2db", "/price/42?unit=a-b"),
+        ("https://api.example:8443/%70rice/42?unit=x", "https://api.example:8443/price/42?unit=x"),
+    ];
+    for (asked, seen) in table {
+        let scene = Scene::new().await;
+        assert_eq!(scene.ask(scene.get(asked), StatusCode::OK).await.status(), StatusCode::OK, "{asked}");
+        assert_eq!(scene.seen_once().uri().to_string(), seen);
+    }
+}
+
+#[tokio::test]
+async fn a_refused_request_costs_nothing_and_goes_nowhere() {
+    let scene = Scene::new().await;
+    let keyed = |uri: &str| scene.get(uri);
+    let bare = |uri: &str| Request::get(uri).body("a body".to_owned()).unwrap();
+    let with = |name: &'static str, value: &str| {
+        let mut request = bare("/price/42");
+        request.headers_mut().insert(name, value.parse().unwrap());
+        request
+    };
+    let mut two_keys = keyed("/price/42");
+    let again = two_keys.headers()["authorization"].clone();
+    two_keys.headers_mut().append("authorization", again);
+    let mut post = keyed("/price/42");
+    *post.method_mut() = http::Method::POST;
+    let table = [
+        (bare("/price/42"), 401, "unauthorized"),
+        (with("authorization", "Bearer nonsense"), 401, "unauthorized"),
+        (with("x-api-key", "sk_live_0123456789ABCDEFGHIJKLMNOPQRSTUV28hqg7"), 401, "unauthorized"),
+        (two_keys, 401, "unauthorized"),
+        (bare("/unheard-of"), 401, "unauthorized"),
+        (keyed("/unheard-of"), 404, "unknown_route"),
+        (keyed("/price"), 404, "unknown_route"),
+        (post, 405, "method_not_allowed"),
+        (keyed("/price/forty"), 400, "invalid_parameter"),
+        (keyed("/price/42?from_epoch=1"), 400, "invalid_parameter"),
+        (keyed("/price/42/../43"), 400, "invalid_path"),
+        (keyed("/price%2f42"), 400, "invalid_path"),
+    ];
+    for (request, status, code) in table {
+        let asked = format!("{} {}", request.method(), request.uri());
+        let answer = scene.ask(request, StatusCode::OK).await;
+        assert_eq!((answer.status().as_u16(), json(&answer)["error"].as_str()), (status, Some(code)), "{asked}");
+        assert_eq!(header(&answer, "www-authenticate"), (status == 401).then_some("Bearer"), "{asked}");
+        assert_eq!(header(&answer, "allow"), (status == 405).then_some("GET"), "{asked}");
+        assert_eq!(header(&answer, "x-bds-credit-charged"), None, "{asked}");
+    }
+    assert!(scene.seen.lock().unwrap().is_empty());
+    assert_eq!(scene.balance().await, START);
+}
+
+#[tokio::test]
+async fn an_api_key_header_pays_as_well_as_a_bearer() {
+    let scene = Scene::new().await;
+    let request = Request::get("/price/42").header("X-API-Key", scene.key.expose()).body("a body".to_owned()).unwrap();
+    assert_eq!(scene.ask(request, StatusCode::OK).await.status(), StatusCode::OK);
+    assert_eq!(scene.balance().await, START - PRICE);
+}
+
+#[tokio::test]
+async fn an_empty_balance_is_told_where_to_buy() {
+    let scene = Scene::with(1, RateLimits { requests_per_minute: 0, requests_per_day: 0 }).await;
+    assert_eq!(scene.ask(scene.get("/price/1"), StatusCode::OK).await.status(), StatusCode::OK);
+    let answer = scene.ask(scene.get("/price/2"), StatusCode::OK).await;
+    assert_eq!(answer.status(), StatusCode::PAYMENT_REQUIRED);
+    let body = json(&answer);
+    assert_eq!(body["error"], "insufficient_credits");
+    assert_eq!(body["plans_url"], "https://api.example/credits/plans");
+    assert_eq!(body["required"].to_string(), "0.0013888889");
+    assert_eq!(scene.seen.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_cap_refuses_until_its_minute_is_over() {
+    let scene = Scene::with(START, RateLimits { requests_per_minute: 1, requests_per_day: 0 }).await;
+    scene.clock.advance(Duration::from_secs(20));
+    assert_eq!(scene.ask(scene.get("/price/1"), StatusCode::OK).await.status(), StatusCode::OK);
+    let answer = scene.ask(scene.get("/price/2"), StatusCode::OK).await;
+    assert_eq!(answer.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(header(&answer, "retry-after"), Some("40"));
+    assert_eq!(header(&answer, "ratelimit"), Some("\"minute\";r=0;t=40"));
+    assert_eq!(json(&answer)["limit_window"], "minute");
+    scene.clock.advance(Duration::from_secs(40));
+    assert_eq!(scene.ask(scene.get("/price/3"), StatusCode::OK).await.status(), StatusCode::OK);
+    assert_eq!(scene.balance().await, START - 2 * PRICE);
+}
+
+#[tokio::test]
+async fn a_route_that_is_not_metered_is_free_for_anyone() {
+    let scene = Scene::new().await;
+    for request in [Request::get("/price/status").body("a body".to_owned()).unwrap(), scene.get("/price/status")] {
+        let answer = scene.ask(request, StatusCode::OK).await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        assert_eq!(header(&answer, "x-bds-credit-balance"), None);
+        assert_eq!(scene.seen_once().extensions().get::<Charged>(), None);
+    }
+    let report = scene.store.usage_report(&scene.account, DayRange::last_days(now(&scene), 1)).await.unwrap().unwrap();
+    assert_eq!((report.by_day, report.account.totals.used), (vec![], Credits::ZERO));
+}
+
+fn now(scene: &Scene) -> metering_core::Timestamp {
+    metering_core::Clock::now(&*scene.clock)
+}

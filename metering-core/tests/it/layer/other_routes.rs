@@ -1,0 +1,52 @@
+//! Requests beside the catalogue: refused by default, let through on request, and never a way around the gate.
+
+use http::{Request, Response, StatusCode};
+
+use super::scene::{START, Scene, header};
+
+#[tokio::test]
+async fn only_what_the_catalogue_does_not_cover_is_let_through() {
+    let scene = Scene::new().await;
+    // the path, whether it is let through without a key
+    let table = [
+        ("/health", true),
+        ("/", true),
+        ("/pric", true),
+        ("/h%65alth?x=%61", true),
+        ("/pricelist", true),
+        ("/price", false),
+        ("/price/", false),
+        ("/price/42", false),
+        ("/price/42/43", false),
+        ("/%70rice/42", false),
+        ("//price/42", false),
+        ("/health/../price/42", false),
+        ("/health/%2e%2e/price/42", false),
+        ("/health%2f..%2fprice/42", false),
+        ("/health/\\price", false),
+    ];
+    for (path, passes) in table {
+        let Ok(request) = Request::get(path).body("a body".to_owned()) else {
+            assert!(!passes, "{path}: HTTP itself refuses it");
+            continue;
+        };
+        let layer = scene.layer().pass_others();
+        let answer = scene.send(layer, request, || Ok(Response::new("inner".to_owned()))).await.unwrap();
+        let expected = if passes { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
+        assert_eq!(answer.status(), expected, "{path}");
+        assert_eq!(header(&answer, "x-bds-credit-balance"), None, "{path}");
+        if passes {
+            assert_eq!(scene.seen_once().uri().to_string(), path, "it is handed on as it came");
+        }
+    }
+    assert!(scene.seen.lock().unwrap().is_empty());
+    assert_eq!(scene.balance().await, START);
+}
+
+#[tokio::test]
+async fn by_default_nothing_beside_the_catalogue_is_let_through() {
+    let scene = Scene::new().await;
+    let answer = scene.ask(scene.get("/health"), StatusCode::OK).await;
+    assert_eq!(answer.status(), StatusCode::NOT_FOUND);
+    assert!(scene.seen.lock().unwrap().is_empty());
+}

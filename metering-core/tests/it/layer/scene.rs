@@ -1,0 +1,138 @@
+//! What the tests of the layer start from: a service with one customer, and an inner service that notes what it sees.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use http::{Request, Response, StatusCode};
+use metering_core::{
+    AccountId, ApiKey, Catalogue, Clock, Credits, LedgerKind, MemoryStore, Meter, MeterConfig, MeteringLayer,
+    NewAccount, NewLedgerEntry, RateLimits, Service, ServiceConfig, Store, SystemRandomness, Timestamp,
+};
+use tower::{Layer, ServiceExt, service_fn};
+
+const CATALOGUE: &str = r#"{"market": "M", "version": 1, "endpoints": [
+    {"path": "/price/{block}", "method": "GET", "metered": true, "credit_weight": 10, "params": [
+        {"name": "block", "in": "path", "type": "integer", "required": true},
+        {"name": "unit", "in": "query", "type": "string"}]},
+    {"path": "/price/status", "method": "GET", "metered": false}]}"#;
+
+/// The price of `/price/{block}`, in atoms.
+pub(super) const PRICE: i64 = 10 * Credits::BASE_CALL.atoms();
+/// What the customer starts with, in atoms.
+pub(super) const START: i64 = 7_200_000_000;
+
+/// A clock that stands still until it is moved.
+#[derive(Debug)]
+pub(super) struct ManualClock(AtomicI64);
+
+impl ManualClock {
+    pub(super) fn advance(&self, by: Duration) {
+        self.0.fetch_add(by.as_millis().try_into().unwrap(), Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_unix_millis(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// What the inner service fails with.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Broken;
+
+pub(super) type Outcome = Result<Response<String>, Broken>;
+
+pub(super) struct Scene {
+    pub(super) service: Arc<Service>,
+    pub(super) store: Arc<MemoryStore>,
+    pub(super) clock: Arc<ManualClock>,
+    pub(super) account: AccountId,
+    pub(super) key: ApiKey,
+    /// The requests that reached the inner service, without their bodies.
+    pub(super) seen: Arc<Mutex<Vec<Request<()>>>>,
+}
+
+impl Scene {
+    pub(super) async fn new() -> Self {
+        Self::with(START, RateLimits { requests_per_minute: 0, requests_per_day: 0 }).await
+    }
+
+    /// One customer with so many atoms and these caps, at noon.
+    pub(super) async fn with(balance: i64, limits: RateLimits) -> Self {
+        let clock = Arc::new(ManualClock(AtomicI64::new(1_795_262_400_000)));
+        let store = Arc::new(MemoryStore::new());
+        let key = ApiKey::generate(&SystemRandomness);
+        let account = AccountId::generate(&SystemRandomness);
+        let mut new = NewAccount::new(account.clone(), "agent".parse().unwrap(), key.hash(), clock.now());
+        new.limits = limits;
+        if balance > 0 {
+            let amount = Credits::from_atoms(balance);
+            let description = "Free credits".to_owned();
+            new.entries = vec![NewLedgerEntry { kind: LedgerKind::SignupBonus, amount, description }];
+        }
+        store.create_account(new).await.unwrap();
+        let meter = Meter::start(Arc::clone(&store) as _, Arc::clone(&clock) as _, MeterConfig::default());
+        let config = ServiceConfig { public_url: "https://api.example".to_owned(), ..ServiceConfig::default() };
+        let catalogue = Arc::new(Catalogue::from_json(CATALOGUE).unwrap());
+        let service =
+            Service::new(Arc::clone(&store) as _, Arc::new(meter), catalogue, Arc::clone(&clock) as _, config);
+        Self { service: Arc::new(service), store, clock, account, key, seen: Arc::default() }
+    }
+
+    pub(super) fn layer(&self) -> MeteringLayer {
+        MeteringLayer::new(Arc::clone(&self.service))
+    }
+
+    /// A GET with the customer's key.
+    pub(super) fn get(&self, uri: &str) -> Request<String> {
+        let bearer = format!("Bearer {}", self.key.expose());
+        Request::get(uri).header("authorization", bearer).body("a body".to_owned()).unwrap()
+    }
+
+    /// Sends a request through the layer to an inner service that answers with `status`.
+    pub(super) async fn ask(&self, request: Request<String>, status: StatusCode) -> Response<String> {
+        let outcome = self.send(self.layer(), request, move || {
+            Ok(Response::builder().status(status).header("x-inner", "1").body("inner".to_owned()).unwrap())
+        });
+        outcome.await.unwrap()
+    }
+
+    /// Sends a request through a layer to an inner service with that outcome.
+    pub(super) async fn send(
+        &self,
+        layer: MeteringLayer,
+        request: Request<String>,
+        outcome: impl Fn() -> Outcome + Clone + Send + 'static,
+    ) -> Outcome {
+        let seen = Arc::clone(&self.seen);
+        let inner = service_fn(move |request: Request<String>| {
+            seen.lock().unwrap().push(request.map(|body| assert_eq!(body, "a body")));
+            let outcome = outcome();
+            async move { outcome }
+        });
+        layer.layer(inner).oneshot(request).await
+    }
+
+    /// The one request that reached the inner service.
+    pub(super) fn seen_once(&self) -> Request<()> {
+        let mut seen = self.seen.lock().unwrap();
+        assert_eq!(seen.len(), 1);
+        seen.remove(0)
+    }
+
+    /// The customer's balance, in atoms.
+    pub(super) async fn balance(&self) -> i64 {
+        self.store.account(&self.account).await.unwrap().unwrap().totals.balance.atoms()
+    }
+}
+
+pub(super) fn header<'a>(answer: &'a Response<String>, name: &str) -> Option<&'a str> {
+    answer.headers().get(name).map(|value| value.to_str().unwrap())
+}
+
+pub(super) fn json(answer: &Response<String>) -> serde_json::Value {
+    assert_eq!(header(answer, "content-type"), Some("application/json"));
+    serde_json::from_str(answer.body()).unwrap()
+}

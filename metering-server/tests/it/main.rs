@@ -1,0 +1,4 @@
+//! The integration tests of the crate, in one binary.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+
+mod warp_filters;

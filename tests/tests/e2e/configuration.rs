@@ -1,0 +1,96 @@
+//! The server's settings, from outside.
+
+use std::ffi::OsStr;
+
+use metering_tests::site::Site;
+
+use crate::wire::BASE;
+
+#[test]
+fn what_is_wrong_is_named_and_nothing_is_started() {
+    let site = Site::new();
+    let file = site.write("typo.toml", "listne = '127.0.0.1:1'\n");
+    let file = file.to_str().unwrap();
+    let missing = site.path("missing.toml");
+    // variables, flags, what the message names
+    type Words<'a> = &'a [&'a str];
+    let table: [(Words<'_>, Words<'_>, &str); 12] = [
+        (&["METERING_UNKNOWN", "1"], &[], "unknown"),
+        (&["METERING_HTTP__HEADR_TIMEOUT", "1s"], &[], "headr_timeout"),
+        (&["METERING_HTTP__HEADER_TIMEOUT", "soon"], &[], "http.header_timeout"),
+        (&["METERING_METER__QUEUE", "0"], &[], "meter.queue"),
+        (&["METERING_BILLING__INTERNAL_SECRET", "short"], &[], "billing.internal_secret"),
+        (&["METERING_UPSTREAM", "ftp://example"], &[], "upstream"),
+        (&["METERING_PRIMARY_CHAIN", "base"], &[], "primary_chain"),
+        (&["METERING_DATABASE", "mysql://x"], &[], "database"),
+        (&["METERING_CATALOGUE", "/nonexistent/routes.json"], &[], "catalogue"),
+        (&[], &["--config", file], "listne"),
+        (&[], &["--config", missing.to_str().unwrap()], "missing.toml"),
+        (&[], &["--upstream", "not a url"], "upstream"),
+    ];
+    for (variables, flags, named) in table {
+        let mut setup = site.server().args(flags);
+        if let [name, value] = variables {
+            setup = setup.set(name, value);
+        }
+        let ran = setup.run();
+        assert_eq!(ran.code, Some(1), "{named}: {ran:?}");
+        assert!(ran.stderr.starts_with("metering-server: "), "{named}: {ran:?}");
+        assert!(ran.stderr.contains(named), "{named}: {ran:?}");
+        assert!(!ran.stdout.contains("listening"), "{named}: {ran:?}");
+    }
+    let ran = site.server().args(["--unknown-flag"]).run();
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+}
+
+#[test]
+fn a_catalogue_with_a_mistake_is_refused() {
+    let site = Site::new();
+    let route = |path: &str| {
+        format!(
+            "{{\"market\":\"M\",\"version\":1,\"endpoints\":[{{\"path\":\"{path}\",\"method\":\"GET\",\"metered\":true,\
+             \"sse\":false,\"description\":\"\",\"params\":[],\"credit_weight\":1}}]}}"
+        )
+    };
+    for text in ["{".to_owned(), route("/a/{undeclared}"), route("no-slash"), route("/credits/mine"), route("/metrics")]
+    {
+        let file = site.write("routes.json", &text);
+        let ran = site.server().args([OsStr::new("--catalogue"), file.as_os_str()]).run();
+        assert_eq!(ran.code, Some(1), "{text}: {ran:?}");
+        assert!(ran.stderr.contains("catalogue"), "{text}: {ran:?}");
+    }
+}
+
+#[test]
+fn the_effective_configuration_is_printed_with_its_secrets_masked() {
+    let site = Site::new();
+    let file = site.write("metering.toml", "[http]\nbody_timeout = '7s'\nheader_timeout = '7s'\n");
+    let ran = site
+        .server()
+        .set("METERING_BILLING__INTERNAL_SECRET", "correct horse battery staple")
+        .set("METERING_HTTP__HEADER_TIMEOUT", "9s")
+        .args([OsStr::new("--config"), file.as_os_str()])
+        .args(["--print-config"])
+        .run();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!ran.stdout.contains("horse"), "{ran:?}");
+    for line in [
+        "listen = \"127.0.0.1:0\"",
+        "body_timeout = \"7s\"",
+        "header_timeout = \"9s\"",
+        "internal_secret = \"********\"",
+    ] {
+        assert!(ran.stdout.lines().any(|found| found == line), "{line}: {}", ran.stdout);
+    }
+    assert!(!site.database().exists(), "looking changes nothing");
+}
+
+#[test]
+fn what_is_printed_can_be_read_back() {
+    let site = Site::new();
+    let account = site.account("1");
+    let ran = site.server().args(["--print-config"]).run();
+    let file = site.write("printed.toml", &ran.stdout);
+    let server = site.server().args([OsStr::new("--config"), file.as_os_str()]).start();
+    let _ = server.client_with(&account.api_key).get(BASE).expect(200);
+}

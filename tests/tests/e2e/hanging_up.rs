@@ -1,0 +1,86 @@
+//! Clients that go away: before they have asked, while they wait, and while they are answered.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use metering_tests::client::connect;
+use metering_tests::server::Server;
+use metering_tests::site::{IssuedAccount, Site};
+
+use crate::upstream::{Upstream, catalogue};
+use crate::wire::{BASE, BASE_CALL, CREDIT, STREAM, amount, balance, usage_events};
+
+fn request(account: &IssuedAccount, path: &str) -> Vec<u8> {
+    format!("GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\r\n", account.api_key).into_bytes()
+}
+
+/// Sends a request and is gone, sometimes a little later.
+fn ask_and_leave(server: &Server, request: &[u8], pause: Duration) {
+    let mut stream = connect(server.address()).unwrap();
+    stream.write_all(request).unwrap();
+    std::thread::sleep(pause);
+}
+
+#[test]
+fn a_request_that_was_not_all_sent_is_not_charged() {
+    let site = Site::new();
+    let account = site.account("1");
+    let server = site.server().start();
+    let request = request(&account, BASE);
+    for cut in (1..request.len()).step_by(7) {
+        ask_and_leave(&server, &request[..cut], Duration::ZERO);
+    }
+    let client = server.client_with(&account.api_key);
+    assert_eq!((balance(&client), usage_events(&client)), ("1".to_owned(), 0));
+}
+
+#[test]
+fn a_request_that_nobody_waits_for_is_charged_once_or_not_at_all() {
+    let site = Site::new();
+    let account = site.account("1");
+    let server = site.server().start();
+    let request = request(&account, BASE);
+    let asked = 300;
+    for number in 0..asked {
+        ask_and_leave(&server, &request, Duration::from_micros(number * 7 % 3_000));
+    }
+    let client = server.client_with(&account.api_key);
+    let events = usage_events(&client);
+    assert!((1..=asked).contains(&events), "{events}");
+    let used = i64::try_from(events).unwrap() * BASE_CALL;
+    assert_eq!(balance(&client), amount(CREDIT - used));
+    site.verify();
+}
+
+#[test]
+fn streams_that_nobody_reads_leave_their_places() {
+    let site = Site::new();
+    let account = site.account("100");
+    let server = site.server().set("METERING_GATEWAY__MAX_STREAMS_PER_KEY", "4").start();
+    let request = request(&account, STREAM);
+    for number in 0..200 {
+        ask_and_leave(&server, &request, Duration::from_micros(number * 13 % 4_000));
+    }
+    let begun = Instant::now();
+    while !server.client().get("/metrics").expect(200).text().contains("metering_streams_open 0\n") {
+        assert!(begun.elapsed() < Duration::from_secs(20), "streams of clients that are gone stay open");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let open: Vec<_> = (0..4).map(|_| server.client_with(&account.api_key).open(STREAM)).collect();
+    assert!(open.iter().all(|stream| stream.status == 200));
+    site.verify();
+}
+
+#[test]
+fn a_client_that_leaves_in_mid_answer_stops_the_upstream() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("1");
+    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let mut answer = server.client_with(&account.api_key).open("/api/big/100000");
+    assert!(!answer.piece().unwrap().is_empty());
+    assert_eq!(upstream.open_bodies(), 1);
+    drop(answer);
+    upstream.wait_for_bodies(0);
+    assert_eq!(usage_events(&server.client_with(&account.api_key)), 1);
+    site.verify();
+}

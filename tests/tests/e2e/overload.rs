@@ -1,0 +1,89 @@
+//! A database that another program holds: waited for while there is room, refused at once when there is none.
+
+use std::time::{Duration, Instant};
+
+use metering_tests::site::Site;
+use rusqlite::Connection;
+
+use crate::wire::{BASE, BASE_CALL, CREDIT, amount, balance};
+
+/// Holds the database's one write lock for as long as it lives.
+struct Lock(Connection);
+
+impl Lock {
+    fn on(site: &Site) -> Self {
+        let connection = Connection::open(site.database()).unwrap();
+        connection.busy_timeout(Duration::from_secs(10)).unwrap();
+        connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+        Self(connection)
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let _ = self.0.execute_batch("ROLLBACK");
+    }
+}
+
+#[test]
+fn a_writer_elsewhere_is_waited_for() {
+    let site = Site::new();
+    let account = site.account("1");
+    let server = site.server().start();
+    let client = server.client_with(&account.api_key);
+    let _ = client.get(BASE).expect(200);
+    let lock = Lock::on(&site);
+    let waiting: Vec<_> = (0..8)
+        .map(|_| {
+            let client = client.clone();
+            std::thread::spawn(move || client.get(BASE))
+        })
+        .collect();
+    std::thread::sleep(Duration::from_millis(1_200));
+    // Reading waits for nobody.
+    let begun = Instant::now();
+    assert_eq!(balance(&client), amount(CREDIT - BASE_CALL));
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "answered before it was durable");
+    drop(lock);
+    for waiting in waiting {
+        let _ = waiting.join().unwrap().expect(200);
+    }
+    assert_eq!(balance(&client), amount(CREDIT - 9 * BASE_CALL));
+    site.verify();
+}
+
+#[test]
+fn what_does_not_fit_the_queue_is_refused_at_once_and_not_charged() {
+    let site = Site::new();
+    let account = site.account("1");
+    let server = site.server().set("METERING_METER__QUEUE", "2").set("METERING_METER__BATCH", "1").start();
+    let client = server.client_with(&account.api_key);
+    let lock = Lock::on(&site);
+    let asking: Vec<_> = (0..24)
+        .map(|_| {
+            let client = client.clone();
+            std::thread::spawn(move || client.get(BASE))
+        })
+        .collect();
+    let begun = Instant::now();
+    while asking.iter().filter(|asking| asking.is_finished()).count() < 18 {
+        assert!(begun.elapsed() < Duration::from_secs(10), "the queue grows beyond its bound");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    drop(lock);
+    let mut accepted = 0;
+    for asking in asking {
+        let answer = asking.join().unwrap();
+        if answer.status == 200 {
+            accepted += 1;
+            continue;
+        }
+        assert_eq!((answer.status, answer.error().as_str()), (503, "overloaded"));
+        assert_eq!((answer.header("retry-after"), answer.header("x-bds-credit-charged")), (Some("1"), None));
+        assert_eq!(answer.member("retry_after_sec"), "1");
+    }
+    assert!(accepted >= 1, "{accepted}");
+    assert_eq!(balance(&client), amount(CREDIT - accepted * BASE_CALL));
+    site.verify();
+}

@@ -1,0 +1,158 @@
+//! Path tricks: whatever is not the one spelling of a metered route is refused, and costs nothing.
+
+use metering_tests::answer::Answer;
+use metering_tests::client::exchange;
+use metering_tests::site::Site;
+
+use crate::upstream::{Upstream, catalogue};
+use crate::wire::balance;
+
+/// Request targets, and the statuses that they may be answered with.
+const TARGETS: &[(&[u8], &[u16])] = &[
+    (b"/api/../credits/balance", &[400]),
+    (b"/api/echo/..", &[400]),
+    (b"/api/echo/.", &[400]),
+    (b"/api/./echo", &[400]),
+    (b"/api/%2e%2e/credits/balance", &[400]),
+    (b"/api/echo/%2E%2E", &[400]),
+    (b"/api/echo/.%2e", &[400]),
+    (b"/api/echo%2fword", &[400]),
+    (b"/api%2fecho", &[404]),
+    (b"/api/echo/a%2Fb", &[400]),
+    (b"/api/echo/a%5cb", &[400]),
+    (b"/api/echo/a\\b", &[400]),
+    (b"/api/echo/%00", &[400]),
+    (b"/api/echo/a%0d%0ab", &[400]),
+    (b"/api/echo/%7f", &[400]),
+    (b"/api/echo/%", &[400]),
+    (b"/api/echo/%4", &[400]),
+    (b"/api/echo/%zz", &[400]),
+    (b"/api/echo/%ff", &[400]),
+    (b"/api/echo/%c0%ae%c0%ae", &[400]),
+    (b"/api/echo/%252e%252e", &[200]),
+    (b"/api/echo/\xc3\xa9", &[400]),
+    (b"/api/echo/\xff\xfe", &[400]),
+    (b"/api/echo/<a>", &[400]),
+    (b"/api/echo/a|b", &[400]),
+    (b"/api/echo/\"a\"", &[400]),
+    (b"//api/echo/word", &[400, 404]),
+    (b"/api//echo/word", &[404]),
+    (b"/api/echo//word", &[404]),
+    (b"/api/echo/", &[400, 404]),
+    (b"/api/echo/word/", &[404]),
+    (b"/API/echo/word", &[404]),
+    (b"/api/Echo/word", &[404]),
+    (b"/api", &[404]),
+    (b"/api/", &[404]),
+    (b"/", &[404]),
+    (b"api/echo/word", &[400]),
+    (b"*", &[404]),
+    (b"", &[400]),
+    (b"http://other.example/api/../credits/plans", &[400]),
+    (b"ftp://other.example/api/nothing", &[400, 404]),
+    (b"/api/echo?q", &[400]),
+    (b"/api/echo?q=%", &[400]),
+    (b"/api/echo?q=%ff", &[400]),
+    (b"/api/echo?q=%00", &[400]),
+    (b"/api/echo?q=1&q=2", &[400]),
+    (b"/api/echo?q=1&%71=2", &[400]),
+    (b"/api/echo?Q=1", &[400]),
+    (b"/api/echo?q[]=1", &[400]),
+    (b"/api/echo?q=1;r=2", &[200]),
+    (b"/api/echo?r=2", &[400]),
+    (b"/api/echo?=1", &[400]),
+    (b"/api/echo/word?q=1", &[400]),
+    (b"/api/status/1e2", &[400]),
+    (b"/api/status/+200", &[400]),
+    (b"/api/status/0200", &[400]),
+    (b"/api/status/-", &[400]),
+    (b"/api/status/200.0", &[400]),
+    (b"/api/status/99999999999999999999", &[400]),
+    (b"/api/status/%32%30%30", &[200]),
+    (b"/api/status/\xd9\xa2\xd9\xa0\xd9\xa0", &[400]),
+    (b"/api/echo/word#fragment", &[200, 400]),
+];
+
+#[test]
+fn a_target_that_could_be_read_in_two_ways_is_refused() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("1");
+    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let client = server.client_with(&account.api_key);
+    let mut charged = 0;
+    for (target, statuses) in TARGETS {
+        let shown = String::from_utf8_lossy(target);
+        let head =
+            format!(" HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n", account.api_key);
+        let bytes = [b"GET ", *target, head.as_bytes()].concat();
+        let answer = Answer::parse(&exchange(server.address(), &bytes).unwrap());
+        let answer = answer.unwrap_or_else(|error| panic!("{shown}: {error}"));
+        assert!(statuses.contains(&answer.status), "{shown}: {} {}", answer.status, answer.text());
+        charged += i64::from(answer.status == 200);
+    }
+    assert_eq!(balance(&client), crate::wire::amount((7_200 - charged) * 1_000_000));
+    assert_eq!(i64::try_from(upstream.seen().len()).unwrap(), charged);
+    for seen in upstream.seen() {
+        assert!(!seen.target.contains("..") && seen.target.starts_with("/api/"), "{}", seen.target);
+    }
+    site.verify();
+}
+
+#[test]
+fn an_absolute_target_is_the_same_route() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("1");
+    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let request = format!(
+        "GET http://169.254.1.1/api/echo/word HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
+        account.api_key
+    );
+    let answer = Answer::parse(&exchange(server.address(), request.as_bytes()).unwrap()).unwrap();
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(upstream.last().target, "/api/echo/word");
+}
+
+#[test]
+fn the_services_own_paths_have_one_spelling_too() {
+    let site = Site::new();
+    let account = site.account("1");
+    let server = site.server().start();
+    let client = server.client_with(&account.api_key);
+    let table = [
+        ("GET", "/credits", 404),
+        ("GET", "/credits/", 404),
+        ("GET", "/credits/balance/x", 404),
+        ("GET", "/credits//balance", 404),
+        ("GET", "/credits/%62alance", 404),
+        ("GET", "/credits/../credits/balance", 404),
+        ("GET", "/Credits/Balance", 404),
+        ("GET", "/admin", 404),
+        ("GET", "/mpp", 404),
+        ("GET", "/mpp/snapshot/allTrades?from_epoch=1", 400),
+        ("POST", "/credits/balance", 405),
+        ("DELETE", "/credits/usage", 405),
+        ("PUT", "/credits/plans", 405),
+        ("POST", "/mpp/ethPrice", 405),
+        ("PATCH", "/mpp/ethPrice/1", 405),
+        ("OPTIONS", "/mpp/ethPrice", 405),
+        ("TRACE", "/mpp/ethPrice", 405),
+        ("NONSENSE", "/mpp/ethPrice", 405),
+        ("get", "/mpp/ethPrice", 405),
+        ("PURGE", "/health", 405),
+    ];
+    for (method, path, status) in table {
+        let answer = client.send(method, path, None);
+        assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
+        let error = answer.error();
+        match status {
+            405 => {
+                assert_eq!(error, "method_not_allowed", "{method} {path}");
+                assert_eq!(answer.header("allow"), Some("GET"), "{method} {path}");
+            }
+            404 => assert!(["not_found", "unknown_route"].contains(&error.as_str()), "{path}: {error}"),
+            _ => assert_eq!(error, "invalid_parameter", "{path}"),
+        }
+        assert!(answer.json()["message"].as_str().is_some_and(|message| !message.is_empty()));
+    }
+    assert_eq!(balance(&client), "1");
+}
