@@ -166,6 +166,9 @@ fn catalogue(config: &Config) -> Result<Catalogue, ConfigError> {
     if let Some(prefix) = catalogue.prefixes().into_iter().find(|prefix| RESERVED.contains(prefix)) {
         return Err(wrong(format!("routes below /{prefix} are the service's own")));
     }
+    if let Some(prefix) = catalogue.prefixes().into_iter().find(|prefix| prefix.starts_with('{')) {
+        return Err(wrong(format!("the first segment of a path must be literal, unlike {prefix}")));
+    }
     Ok(catalogue)
 }
 

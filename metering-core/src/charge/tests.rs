@@ -1,0 +1,116 @@
+//! The charge rule, case by case.
+
+use super::*;
+use proptest::prelude::*;
+
+fn state(balance: i64, per_minute: u32, per_day: u32) -> MeterState {
+    let balance = Credits::from_atoms(balance);
+    MeterState {
+        totals: Totals { balance, granted: balance, ..Totals::default() },
+        limits: RateLimits { requests_per_minute: per_minute, requests_per_day: per_day },
+        minute: Window::default(),
+        day: Window::default(),
+    }
+}
+
+const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
+
+#[test]
+fn the_last_charge_may_go_below_zero_by_less_than_its_price() {
+    // balance, price, balance after
+    let table = [
+        (1, 1_000_000, Some(1 - 1_000_000)),
+        (1_000_000, 1_000_000, Some(0)),
+        (0, 1_000_000, None),
+        (-1, 1_000_000, None),
+        (0, 0, None),
+        (1, 0, Some(1)),
+        (i64::MAX, 1, Some(i64::MAX - 1)),
+        (1, i64::MAX, Some(1 - i64::MAX)),
+    ];
+    for (balance, price, after) in table {
+        let mut state = state(balance, 0, 0);
+        let before = state;
+        let accepted = apply(&mut state, Credits::from_atoms(price), NOON).is_ok();
+        assert_eq!(accepted, after.is_some(), "{balance} {price}");
+        match after {
+            Some(after) => assert_eq!(state.totals.balance.atoms(), after),
+            None => assert_eq!(state, before),
+        }
+    }
+}
+
+#[test]
+fn caps_count_accepted_requests_per_window() {
+    let mut state = state(i64::MAX, 2, 3);
+    let minute_later = NOON.saturating_add(std::time::Duration::from_secs(60));
+    let day_later = NOON.saturating_add(std::time::Duration::from_secs(86_400));
+    let limited = |outcome: Result<RateStatus, Refusal>| match outcome {
+        Err(Refusal::RateLimited { window, .. }) => Some(window),
+        Err(other) => panic!("{other:?}"),
+        Ok(_) => None,
+    };
+    let mut charge = |now| limited(apply(&mut state, Credits::BASE_CALL, now));
+    assert_eq!(charge(NOON), None);
+    assert_eq!(charge(NOON), None);
+    assert_eq!(charge(NOON), Some(LimitWindow::Minute));
+    assert_eq!(charge(minute_later), None);
+    assert_eq!(charge(minute_later), Some(LimitWindow::Day));
+    // A clock that lags finds the window it belongs to over, and counts in the newest.
+    assert_eq!(charge(NOON), Some(LimitWindow::Day));
+    assert_eq!(charge(day_later), None);
+}
+
+#[test]
+fn an_exhausted_account_spends_no_allowance() {
+    let mut state = state(0, 1, 1);
+    for _ in 0..3 {
+        let refusal = apply(&mut state, Credits::BASE_CALL, NOON).unwrap_err();
+        assert!(matches!(refusal, Refusal::InsufficientCredits { .. }));
+    }
+    assert_eq!(state.minute.count, 0);
+}
+
+#[test]
+fn windows_say_what_is_left_and_when_they_end() {
+    let mut state = state(i64::MAX, 240, 0);
+    let now = Timestamp::from_unix_millis(NOON.unix_millis() + 20_001);
+    let rate = apply(&mut state, Credits::BASE_CALL, now).unwrap();
+    assert_eq!(rate.remaining(LimitWindow::Minute), Some(239));
+    assert_eq!(rate.remaining(LimitWindow::Day), None);
+    assert_eq!(rate.reset_seconds(LimitWindow::Minute), 40);
+    assert_eq!(rate.reset_seconds(LimitWindow::Day), 43_200 - 20);
+}
+
+#[test]
+fn a_refund_undoes_the_money_and_not_the_count() {
+    let mut state = state(5_000_000, 0, 0);
+    apply(&mut state, Credits::BASE_CALL, NOON).unwrap();
+    assert!(apply_refund(&mut state, Credits::BASE_CALL));
+    assert_eq!(state.totals.balance.atoms(), 5_000_000);
+    assert_eq!(state.totals.used, Credits::ZERO);
+    assert_eq!(state.minute.count, 1);
+    state.totals.balance = Credits::MAX;
+    let full = state;
+    assert!(!apply_refund(&mut state, Credits::BASE_CALL));
+    assert_eq!(state, full);
+}
+
+proptest! {
+    #[test]
+    fn balance_is_always_what_came_less_what_went(
+        start in 0_i64..50_000_000, prices in prop::collection::vec(0_i64..10_000_000, 0..60)
+    ) {
+        let mut state = state(start, 40, 0);
+        for price in prices {
+            let before = state;
+            match apply(&mut state, Credits::from_atoms(price), NOON) {
+                Ok(_) => prop_assert!(before.totals.balance.is_positive()),
+                Err(_) => prop_assert_eq!(before, state),
+            }
+            let totals = state.totals;
+            prop_assert_eq!(totals.balance.atoms(), totals.granted.atoms() - totals.used.atoms());
+            prop_assert!(totals.balance.atoms() > -10_000_000);
+        }
+    }
+}
