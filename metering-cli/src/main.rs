@@ -1,7 +1,7 @@
 //! `metering`: the command-line side of a metering store.
 //!
 //! `metering admin` works on the store itself, with or without a server beside it. Every command returns a
-//! [`Failure`](failure::Failure) or nothing; this file turns that into one line on stderr and an exit code.
+//! [`failure::Failure`] or nothing; this file turns that into one line on stderr and an exit code.
 
 mod admin;
 mod cli;

@@ -7,3 +7,4 @@ mod contract_list;
 mod layer;
 #[cfg(feature = "conformance")]
 mod memory_store;
+mod meter;

@@ -1,0 +1,153 @@
+//! The charge path: how batches gather, what a full queue does, and how it ends.
+
+mod gated;
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gated::Gated;
+use metering_core::{
+    AccountId, ApiKey, Charge, ClientSource, Clock, Credits, Decision, KeyHash, LedgerKind, Meter, MeterConfig,
+    MeterEnd, MeterError, NewAccount, NewLedgerEntry, RateLimits, Receipt, Store, StoreError, SystemClock,
+    SystemRandomness, UsageLine,
+};
+use tokio::task::JoinHandle;
+
+struct Scene {
+    store: Arc<Gated>,
+    meter: Arc<Meter>,
+    account: AccountId,
+    key: KeyHash,
+}
+
+impl Scene {
+    async fn new(commits: usize, config: MeterConfig) -> Self {
+        let store = Arc::new(Gated::letting_through(commits));
+        let (account, key) = (AccountId::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness).hash());
+        let mut new = NewAccount::new(account.clone(), "agent".parse().unwrap(), key, SystemClock.now());
+        new.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
+        let amount = Credits::from_whole(1).unwrap();
+        new.entries = vec![NewLedgerEntry { kind: LedgerKind::SignupBonus, amount, description: String::new() }];
+        store.create_account(new).await.unwrap();
+        let shared: Arc<dyn Store> = Arc::clone(&store) as _;
+        let meter = Arc::new(Meter::start(shared, Arc::new(SystemClock), config));
+        Self { store, meter, account, key }
+    }
+
+    fn charge(&self) -> JoinHandle<Result<Decision, MeterError>> {
+        let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
+        let (key, price, request_path) = (self.key, Credits::BASE_CALL, "/x".into());
+        let charge = Charge { key, price, line, request_path, request_id: None };
+        let meter = Arc::clone(&self.meter);
+        tokio::spawn(async move { meter.charge(charge).await })
+    }
+
+    /// Waits until so many commits were asked for and so many charges wait in the queue.
+    async fn settled(&self, commits: usize, queued: usize) {
+        let settled = async {
+            while self.store.batches().len() != commits || self.meter.queued() != queued {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), settled).await.expect("the meter settles");
+    }
+
+    async fn base_calls_used(&self) -> i64 {
+        let account = self.store.account(&self.account).await.unwrap().unwrap();
+        account.totals.used.atoms() / Credits::BASE_CALL.atoms()
+    }
+}
+
+fn config(queue: usize, batch: usize) -> MeterConfig {
+    MeterConfig { queue: NonZeroUsize::new(queue).unwrap(), batch: NonZeroUsize::new(batch).unwrap() }
+}
+
+fn accepted(outcome: Result<Decision, MeterError>) -> Receipt {
+    match outcome {
+        Ok(Decision::Accepted(receipt)) => receipt,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_comes_during_a_commit_shares_the_next() {
+    let scene = Scene::new(0, config(100, 8)).await;
+    let first = scene.charge();
+    scene.settled(1, 0).await;
+    let rest: Vec<_> = (0..10).map(|_| scene.charge()).collect();
+    scene.settled(1, 10).await;
+    scene.store.open(3);
+    accepted(first.await.unwrap());
+    for charge in rest {
+        accepted(charge.await.unwrap());
+    }
+    assert_eq!(scene.store.batches(), [1, 8, 2], "one alone, a full batch, and what was left");
+    assert_eq!(scene.base_calls_used().await, 11);
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_at_once_and_takes_refunds_all_the_same() {
+    let scene = Scene::new(1, config(2, 1)).await;
+    let receipt = accepted(scene.charge().await.unwrap());
+    let under_way = scene.charge();
+    scene.settled(2, 0).await;
+    let waiting = [scene.charge(), scene.charge()];
+    scene.settled(2, 2).await;
+    assert!(matches!(scene.charge().await.unwrap(), Err(MeterError::Overloaded)));
+    let meter = Arc::clone(&scene.meter);
+    let refund = tokio::spawn(async move { meter.refund(receipt).await });
+    scene.store.open(10);
+    accepted(under_way.await.unwrap());
+    for charge in waiting {
+        accepted(charge.await.unwrap());
+    }
+    assert!(refund.await.unwrap().unwrap().is_some(), "what is owed waits for its turn");
+    assert_eq!(scene.base_calls_used().await, 3, "four charges, one of them paid back");
+}
+
+#[tokio::test]
+async fn a_charge_stands_although_its_caller_went_away() {
+    let scene = Scene::new(0, config(10, 10)).await;
+    let gone = scene.charge();
+    scene.settled(1, 0).await;
+    gone.abort();
+    assert!(gone.await.unwrap_err().is_cancelled());
+    scene.store.open(1);
+    assert_eq!(scene.meter.drain().await, MeterEnd::Drained);
+    assert_eq!(scene.base_calls_used().await, 1);
+}
+
+#[tokio::test]
+async fn draining_finishes_what_was_accepted_and_takes_no_more() {
+    let scene = Scene::new(0, config(10, 2)).await;
+    let charges: Vec<_> = (0..5).map(|_| scene.charge()).collect();
+    scene.settled(1, 3).await;
+    let meter = Arc::clone(&scene.meter);
+    let drained = tokio::spawn(async move { meter.drain().await });
+    scene.store.open(5);
+    assert_eq!(drained.await.unwrap(), MeterEnd::Drained);
+    for charge in charges {
+        accepted(charge.await.unwrap());
+    }
+    assert!(matches!(scene.charge().await.unwrap(), Err(MeterError::Closed)));
+    assert_eq!(scene.base_calls_used().await, 5);
+}
+
+#[tokio::test]
+async fn a_store_that_is_unavailable_charges_nothing_and_may_come_back() {
+    let scene = Scene::new(10, config(10, 10)).await;
+    scene.store.fail_next(StoreError::Unavailable("the disk is full".into()));
+    assert!(matches!(scene.charge().await.unwrap(), Err(MeterError::Store(_))));
+    accepted(scene.charge().await.unwrap());
+    assert_eq!(scene.base_calls_used().await, 1);
+}
+
+#[tokio::test]
+async fn a_broken_store_ends_the_meter() {
+    let scene = Scene::new(10, config(10, 10)).await;
+    scene.store.fail_next(StoreError::Broken("fsync failed".to_owned()));
+    assert!(matches!(scene.charge().await.unwrap(), Err(MeterError::Store(_))));
+    assert_eq!(scene.meter.ended().await, MeterEnd::StoreBroken);
+    assert!(matches!(scene.charge().await.unwrap(), Err(MeterError::Closed)), "nothing more is taken");
+}

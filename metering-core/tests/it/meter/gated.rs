@@ -1,0 +1,122 @@
+//! A store whose commits wait to be let through, and fail when told to.
+
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use metering_core::{
+    Account, AccountId, Activity, Created, Cursor, DailyTotal, DayRange, KeyHash, LedgerEntry, MemoryStore, NewAccount,
+    NewLedgerEntry, Outcome, Page, Plan, PlanKey, Posted, Posting, RateLimits, Store, StoreError, Timestamp,
+    UsageReport, Verification,
+};
+use tokio::sync::Semaphore;
+
+/// A memory store behind a gate.
+#[derive(Debug)]
+pub(super) struct Gated {
+    store: MemoryStore,
+    gate: Semaphore,
+    next_error: Mutex<Option<StoreError>>,
+    batches: Mutex<Vec<usize>>,
+}
+
+impl Gated {
+    /// Behind a gate that lets so many commits through.
+    pub(super) fn letting_through(commits: usize) -> Self {
+        Self {
+            store: MemoryStore::new(),
+            gate: Semaphore::new(commits),
+            next_error: Mutex::default(),
+            batches: Mutex::default(),
+        }
+    }
+
+    /// Lets more commits through.
+    pub(super) fn open(&self, commits: usize) {
+        self.gate.add_permits(commits);
+    }
+
+    /// Lets the next commit fail.
+    pub(super) fn fail_next(&self, error: StoreError) {
+        *self.next_error.lock().unwrap() = Some(error);
+    }
+
+    /// How many postings each commit so far was asked for, those that wait at the gate included.
+    pub(super) fn batches(&self) -> Vec<usize> {
+        self.batches.lock().unwrap().clone()
+    }
+}
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+#[async_trait]
+impl Store for Gated {
+    async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>> {
+        self.batches.lock().unwrap().push(postings.len());
+        self.gate.acquire().await.unwrap().forget();
+        let error = self.next_error.lock().unwrap().take();
+        match error {
+            Some(error) => Err(error),
+            None => self.store.commit(postings, now).await,
+        }
+    }
+    async fn create_account(&self, account: NewAccount) -> Result<Created> {
+        self.store.create_account(account).await
+    }
+    async fn account(&self, id: &AccountId) -> Result<Option<Account>> {
+        self.store.account(id).await
+    }
+    async fn account_by_key(&self, key: &KeyHash) -> Result<Option<Account>> {
+        self.store.account_by_key(key).await
+    }
+    async fn live_keys(&self, keys: &[KeyHash]) -> Result<Vec<bool>> {
+        self.store.live_keys(keys).await
+    }
+    async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
+        self.store.accounts(after, limit).await
+    }
+    async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted> {
+        self.store.post_entry(id, entry, now).await
+    }
+    async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {
+        self.store.set_limits(id, limits).await
+    }
+    async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
+        self.store.revoke_account(id, now).await
+    }
+    async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
+        self.store.replace_key(id, key, now).await
+    }
+    async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
+        self.store.usage_report(id, days).await
+    }
+    async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
+        self.store.activity(id, limit).await
+    }
+    async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
+        self.store.ledger(after, limit).await
+    }
+    async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
+        self.store.daily_totals(after, limit).await
+    }
+    async fn plans(&self) -> Result<Vec<Plan>> {
+        self.store.plans().await
+    }
+    async fn put_plans(&self, plans: Vec<Plan>) -> Result<()> {
+        self.store.put_plans(plans).await
+    }
+    async fn remove_plan(&self, key: &PlanKey) -> Result<bool> {
+        self.store.remove_plan(key).await
+    }
+    async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool> {
+        self.store.set_plan_active(key, active).await
+    }
+    async fn verify(&self) -> Result<Verification> {
+        self.store.verify().await
+    }
+    async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
+        self.store.forget_expired(now).await
+    }
+    async fn check(&self) -> Result<()> {
+        self.store.check().await
+    }
+}

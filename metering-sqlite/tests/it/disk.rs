@@ -1,0 +1,159 @@
+//! What only a backend on disk can get wrong: the file, its mode and version, and several that use it at once.
+
+use std::path::{Path, PathBuf};
+
+use metering_core::{
+    AccountId, ApiKey, Charge, ClientSource, Credits, Decision, KeyHash, LedgerKind, NewAccount, NewLedgerEntry,
+    Outcome, Posted, Posting, RateLimits, Refusal, Store, StoreError, Timestamp, UsageLine,
+};
+use metering_sqlite::SqliteStore;
+use tempfile::TempDir;
+
+const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
+
+fn place() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("data").join("metering.db");
+    (folder, file)
+}
+
+async fn account(store: &SqliteStore, base_calls: i64) -> (AccountId, KeyHash) {
+    let (id, key) = (AccountId::generate(&metering_core::SystemRandomness), new_key());
+    let mut new = NewAccount::new(id.clone(), "agent".parse().unwrap(), key, NOON);
+    new.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
+    new.entries = vec![grant(base_calls)];
+    store.create_account(new).await.unwrap();
+    (id, key)
+}
+
+fn new_key() -> KeyHash {
+    ApiKey::generate(&metering_core::SystemRandomness).hash()
+}
+
+fn grant(base_calls: i64) -> NewLedgerEntry {
+    let amount = Credits::from_atoms(base_calls * Credits::BASE_CALL.atoms());
+    NewLedgerEntry { kind: LedgerKind::Adjustment, amount, description: "Granted".to_owned() }
+}
+
+/// The base calls left after one more, or why it was refused.
+async fn charge(store: &SqliteStore, key: KeyHash) -> Result<i64, Refusal> {
+    let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
+    let charge = Charge { key, price: Credits::BASE_CALL, line, request_path: "/x".into(), request_id: None };
+    match store.commit(vec![Posting::Charge(charge)], NOON).await.unwrap().remove(0) {
+        Outcome::Decided(Decision::Accepted(receipt)) => Ok(receipt.balance.atoms() / Credits::BASE_CALL.atoms()),
+        Outcome::Decided(Decision::Refused(refusal)) => Err(refusal),
+        Outcome::Refunded(_) => panic!("a charge is not a refund"),
+    }
+}
+
+#[cfg(unix)]
+fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_files_are_their_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_folder, file) = place();
+    let store = SqliteStore::create(&file).unwrap();
+    account(&store, 1).await;
+    assert_eq!(mode(file.parent().unwrap()), 0o700);
+    for suffix in ["", "-wal", "-shm"] {
+        let path = PathBuf::from(format!("{}{suffix}", file.display()));
+        assert_eq!(mode(&path), 0o600, "{suffix}");
+    }
+    drop(store);
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    drop(SqliteStore::open(&file).unwrap());
+    assert_eq!(mode(&file), 0o600, "one that was more open is tightened");
+}
+
+#[tokio::test]
+async fn everything_is_there_after_it_was_opened_anew() {
+    let (_folder, file) = place();
+    let store = SqliteStore::create(&file).unwrap();
+    let (id, key) = account(&store, 5).await;
+    assert_eq!(charge(&store, key).await, Ok(4));
+    drop(store);
+    let store = SqliteStore::open(&file).unwrap();
+    assert_eq!(charge(&store, key).await, Ok(3));
+    assert_eq!(store.account(&id).await.unwrap().unwrap().totals.used.atoms(), 2 * Credits::BASE_CALL.atoms());
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
+
+#[tokio::test]
+async fn what_one_opener_changes_counts_for_the_other_at_once() {
+    let (_folder, file) = place();
+    let here = SqliteStore::create(&file).unwrap();
+    let there = SqliteStore::open(&file).unwrap();
+    let (id, key) = account(&here, 3).await;
+    assert_eq!(charge(&here, key).await, Ok(2));
+    assert_eq!(charge(&there, key).await, Ok(1));
+    assert_eq!(charge(&here, key).await, Ok(0));
+    assert!(matches!(charge(&there, key).await, Err(Refusal::InsufficientCredits { .. })));
+    assert!(matches!(there.post_entry(&id, grant(2), NOON).await.unwrap(), Posted::Account(_)));
+    assert_eq!(charge(&here, key).await, Ok(1));
+    let replaced = new_key();
+    there.replace_key(&id, replaced, NOON).await.unwrap().unwrap();
+    assert_eq!(charge(&here, key).await, Err(Refusal::UnknownKey));
+    assert_eq!(charge(&here, replaced).await, Ok(0));
+    there.revoke_account(&id, NOON).await.unwrap().unwrap();
+    assert_eq!(charge(&here, replaced).await, Err(Refusal::UnknownKey));
+    assert_eq!(here.verify().await.unwrap().discrepancies, []);
+}
+
+#[tokio::test]
+async fn what_is_done_through_the_store_itself_counts_at_once() {
+    let (_folder, file) = place();
+    let store = SqliteStore::create(&file).unwrap();
+    let (id, key) = account(&store, 2).await;
+    assert_eq!(charge(&store, key).await, Ok(1));
+    store.post_entry(&id, grant(5), NOON).await.unwrap();
+    assert_eq!(charge(&store, key).await, Ok(5));
+    let replaced = new_key();
+    store.replace_key(&id, replaced, NOON).await.unwrap().unwrap();
+    assert_eq!(charge(&store, key).await, Err(Refusal::UnknownKey));
+    assert_eq!(charge(&store, replaced).await, Ok(4));
+}
+
+#[tokio::test]
+async fn a_backup_is_a_whole_store_of_its_own() {
+    let (folder, file) = place();
+    let store = SqliteStore::create(&file).unwrap();
+    let (_, key) = account(&store, 3).await;
+    charge(&store, key).await.unwrap();
+    let copy = folder.path().join("copy.db");
+    store.backup_to(&copy).await.unwrap();
+    assert!(matches!(store.backup_to(&copy).await, Err(StoreError::Unavailable(_))), "it is not overwritten");
+    assert_eq!(charge(&store, key).await, Ok(1));
+    let copied = SqliteStore::open(&copy).unwrap();
+    assert_eq!(charge(&copied, key).await, Ok(1), "it went its own way");
+    assert_eq!(copied.verify().await.unwrap().discrepancies, []);
+}
+
+#[test]
+fn files_that_are_not_ours_to_write_are_left_alone() {
+    let (folder, file) = place();
+    let execute = |file: &Path, sql: &str| rusqlite::Connection::open(file).unwrap().execute_batch(sql).unwrap();
+    drop(SqliteStore::create(&file).unwrap());
+    execute(&file, "PRAGMA user_version = 99");
+    match SqliteStore::open(&file) {
+        Err(StoreError::NewerVersion { found: 99, supported }) => assert!(supported < 99),
+        other => panic!("{other:?}"),
+    }
+    let foreign = folder.path().join("foreign.db");
+    execute(&foreign, "CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)");
+    assert!(matches!(SqliteStore::open(&foreign), Err(StoreError::Corrupt(_))));
+    let count =
+        rusqlite::Connection::open(&foreign)
+            .unwrap()
+            .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0));
+    assert_eq!(count, Ok(1), "nothing was added to it");
+    let text = folder.path().join("text.db");
+    std::fs::write(&text, "not a database at all, but long enough to have a header of one hundred bytes, ".repeat(9))
+        .unwrap();
+    assert!(matches!(SqliteStore::open(&text), Err(StoreError::Corrupt(_))));
+    assert!(matches!(SqliteStore::open(&folder.path().join("no/such/folder.db")), Err(StoreError::Unavailable(_))));
+}
