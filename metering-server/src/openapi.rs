@@ -4,7 +4,7 @@ use metering_core::wire::{ErrorBody, ErrorCode};
 use metering_core::{Catalogue, ParamPlace, ParamType, Pricing, Route};
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::response::ResponseBuilder;
-use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::schema::{AllOfBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{self, ContentBuilder, PathItem, Ref, RefOr, Required};
 use utoipa::{Modify, OpenApi};
@@ -109,11 +109,25 @@ fn operation(route: &Route) -> openapi::path::Operation {
         ]
     };
     for (status, description) in refusals {
-        let body = ContentBuilder::new().schema(Some(RefOr::Ref(Ref::from_schema_name("ErrorBody")))).build();
+        let schema = if *status == "402" { shortage() } else { error_body() };
+        let body = ContentBuilder::new().schema(Some(schema)).build();
         let refusal = ResponseBuilder::new().description(*description).content("application/json", body);
         operation = operation.response(*status, refusal.build());
     }
+    let upstream = ResponseBuilder::new().description("Any other answer of the upstream, such as 404; it is charged");
+    operation = operation.response("default", upstream.build());
     operation.build()
+}
+
+fn error_body() -> RefOr<Schema> {
+    RefOr::Ref(Ref::from_schema_name("ErrorBody"))
+}
+
+/// An error that carries the plans.
+fn shortage() -> RefOr<Schema> {
+    let plans = RefOr::Ref(Ref::from_schema_name("PlansDocument"));
+    let both = AllOfBuilder::new().item(error_body()).item(plans).build();
+    RefOr::T(Schema::AllOf(both))
 }
 
 fn price(route: &Route) -> String {
@@ -185,6 +199,16 @@ mod tests {
         for code in ErrorCode::ALL {
             assert!(description.contains(&format!("| `{code}` | {} |", code.status())), "{code}");
         }
+    }
+
+    #[test]
+    fn an_error_needs_no_more_than_code_and_message() {
+        let document = default_document();
+        let required = &document["components"]["schemas"]["ErrorBody"]["required"];
+        assert_eq!(*required, serde_json::json!(["error", "message"]));
+        let metered = &document["paths"]["/mpp/ethPrice"]["get"]["responses"]["402"];
+        let parts = &metered["content"]["application/json"]["schema"]["allOf"];
+        assert_eq!(parts.as_array().map(Vec::len), Some(2), "402 carries the plans: {metered}");
     }
 
     #[test]

@@ -53,6 +53,6 @@ pub(crate) fn make_folder_of(file: &Path) -> Result<(), StoreError> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    let unavailable = |error| format!("cannot make the folder {}: {error}", folder.display()).into();
+    let unavailable = |error| format!("cannot make the directory {}: {error}", folder.display()).into();
     builder.recursive(true).create(folder).map_err(|error| StoreError::Unavailable(unavailable(error)))
 }

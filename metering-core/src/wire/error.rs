@@ -170,9 +170,9 @@ pub struct ErrorBody {
     /// Where a payment is registered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topup_url: Option<String>,
-    /// The plans themselves, with their chains and terms.
+    /// The plans themselves, with their chains and terms: with `insufficient_credits` only, whose schema says so.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<PlansDocument>))]
+    #[cfg_attr(feature = "openapi", schema(ignore))]
     pub offer: Option<Arc<PlansDocument>>,
 }
 
