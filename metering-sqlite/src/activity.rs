@@ -1,6 +1,8 @@
-//! Recent activity: an append-only log of all accounts, chained by account, and shortened as it grows.
+//! Recent activity: one log of all accounts, chained by account, and swept as it grows.
 //!
-//! A table with the account in its key would touch one page per account and commit; the end of a log is one page.
+//! A table with the account in its key would touch one page per account and commit; the end of a log is one page. For
+//! the same reason an account's old entries are not deleted when it has too many: they lie on as many pages. Its floor
+//! rises, and a sweep goes round the log, page after page, and takes away what lies below the floor of its account.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,9 +17,9 @@ use crate::cache::Cache;
 use crate::error::{Result, corrupt, store_error};
 use crate::rows::first;
 
-/// How many new entries pay for shortening one chain, so that no commit is held up by many at once. Shortening takes
-/// away [`ACTIVITY_KEPT`] entries, so this keeps ahead of any growth.
-const ENTRIES_PER_SHORTENING: usize = 512;
+/// Entries that the sweep looks at per new entry. With two, the log holds at most as many forgotten entries as others:
+/// in the time of a whole round, no more entries come than half of those that it passes.
+const SWEPT_PER_ENTRY: usize = 2;
 
 /// Adds an entry for each change of usage and moves the accounts' chains on, in the cache; the caller writes those.
 pub(crate) fn append(
@@ -28,11 +30,10 @@ pub(crate) fn append(
 ) -> Result<()> {
     let mut insert = connection
         .prepare_cached(
-            "INSERT INTO activity (id, previous, line, amount, refund, calls, request_path, created_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT INTO activity (id, account, previous, line, amount, refund, calls, request_path, created_at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )
         .map_err(store_error)?;
-    let mut shortenings = 1 + usage.len() / ENTRIES_PER_SHORTENING;
     for change in usage {
         let id = cache.next_in_sequence(connection)?;
         let chain = &mut cache.known_account(change.account).chain;
@@ -41,29 +42,43 @@ pub(crate) fn append(
         let amount = -change.added_credits().atoms();
         let path = change.request_path.as_deref();
         insert
-            .execute((id, chain.head, change.line, amount, refund, calls, path, now.unix_millis()))
+            .execute((id, change.account, chain.head, change.line, amount, refund, calls, path, now.unix_millis()))
             .map_err(store_error)?;
         chain.head = Some(id);
         chain.since_mark += 1;
-        if chain.since_mark >= ACTIVITY_KEPT && shortenings > 0 {
-            forget_chain(connection, chain.mark)?;
+        if chain.since_mark >= ACTIVITY_KEPT {
+            chain.floor = chain.mark;
             chain.mark = Some(id);
             chain.since_mark = 0;
-            shortenings -= 1;
         }
     }
     Ok(())
 }
 
-/// Deletes an entry and all before it.
-fn forget_chain(connection: &Connection, newest: Option<i64>) -> Result<()> {
-    let sql = "DELETE FROM activity WHERE id = ?1 RETURNING previous";
+/// Goes on with the sweep, after so many new entries. It starts anywhere after the process did, so that no part of the
+/// log is passed over by processes that never live for a whole round.
+pub(crate) fn sweep(connection: &Connection, cache: &mut Cache, new_entries: usize) -> Result<()> {
+    let from = match cache.swept_to {
+        Some(from) => from,
+        None => anywhere(connection)?,
+    };
+    let rows = i64::try_from(new_entries * SWEPT_PER_ENTRY).unwrap_or(i64::MAX);
+    let sql = "SELECT id FROM activity WHERE id > ?1 ORDER BY id LIMIT 1 OFFSET ?2";
+    let mut ahead = connection.prepare_cached(sql).map_err(store_error)?;
+    let until = first(&mut ahead, [from, rows], |row| row.get::<_, i64>(0).map(Ok))?;
+    let sql = "DELETE FROM activity WHERE id > ?1 AND id <= ?2 \
+               AND id <= (SELECT activity_floor FROM meter WHERE meter.account = activity.account)";
     let mut delete = connection.prepare_cached(sql).map_err(store_error)?;
-    let mut next = newest;
-    while let Some(id) = next {
-        next = first(&mut delete, [id], |row| row.get::<_, Option<i64>>(0).map(Ok))?.flatten();
-    }
+    delete.execute([from, until.unwrap_or(i64::MAX)]).map_err(store_error)?;
+    // At the end, the next round begins.
+    cache.swept_to = Some(until.unwrap_or(0));
     Ok(())
+}
+
+fn anywhere(connection: &Connection) -> Result<i64> {
+    let sql = "SELECT abs(random() % (1 + coalesce((SELECT max(id) FROM activity), 0)))";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    statement.query_row([], |row| row.get(0)).map_err(store_error)
 }
 
 /// An account's last entries, of usage and ledger together, the one written last first.
@@ -75,9 +90,10 @@ pub(crate) fn newest(connection: &Connection, account: i64, limit: usize) -> Res
 }
 
 fn usage_entries(connection: &Connection, account: i64, limit: usize) -> Result<Vec<(i64, Activity)>> {
-    let mut head =
-        connection.prepare_cached("SELECT activity_head FROM meter WHERE account = ?1").map_err(store_error)?;
-    let mut next = first(&mut head, [account], |row| row.get::<_, Option<i64>>(0).map(Ok))?.flatten();
+    let sql = "SELECT activity_head, coalesce(activity_floor, 0) FROM meter WHERE account = ?1";
+    let mut ends = connection.prepare_cached(sql).map_err(store_error)?;
+    let ends = first(&mut ends, [account], |row| Ok(Ok((row.get::<_, Option<i64>>(0)?, row.get::<_, i64>(1)?))))?;
+    let (mut next, floor) = ends.unwrap_or((None, 0));
     let mut entry = connection
         .prepare_cached(
             "SELECT previous, line, amount, refund, calls, request_path, created_at FROM activity WHERE id = ?1",
@@ -86,6 +102,7 @@ fn usage_entries(connection: &Connection, account: i64, limit: usize) -> Result<
     let mut lines = HashMap::new();
     let mut entries = Vec::new();
     while let Some(id) = next
+        && id > floor
         && entries.len() < limit
     {
         let found = first(&mut entry, [id], |row| {

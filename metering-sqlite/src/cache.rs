@@ -30,6 +30,7 @@ pub(crate) struct ActivityChain {
     pub(crate) head: Option<i64>,
     pub(crate) mark: Option<i64>,
     pub(crate) since_mark: u32,
+    pub(crate) floor: Option<i64>,
 }
 
 /// The memory of the writing thread.
@@ -43,6 +44,8 @@ pub(crate) struct Cache {
     lines: HashMap<UsageLine, i64>,
     /// The newest id of ledger and activity together.
     sequence: Option<i64>,
+    /// How far the sweep of the activity log has come.
+    pub(crate) swept_to: Option<i64>,
 }
 
 impl Cache {
@@ -58,7 +61,7 @@ impl Cache {
     }
 
     pub(crate) fn clear(&mut self) {
-        *self = Self { data_version: self.data_version, ..Self::default() };
+        *self = Self { data_version: self.data_version, swept_to: self.swept_to, ..Self::default() };
     }
 
     pub(crate) fn forget_sequence(&mut self) {
@@ -145,14 +148,15 @@ pub(crate) fn newest_in_sequence(connection: &Connection) -> Result<i64> {
 
 fn read_account(connection: &Connection, row: i64) -> Result<Option<CachedAccount>> {
     let sql = format!(
-        "SELECT a.org_id, m.activity_head, m.activity_mark, m.activity_since_mark, {METER_COLUMNS} \
+        "SELECT a.org_id, m.activity_head, m.activity_mark, m.activity_since_mark, m.activity_floor, {METER_COLUMNS} \
          FROM account a JOIN meter m ON m.account = a.id WHERE a.id = ?1"
     );
     let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
     first(&mut statement, [row], |row| {
         let org_id: String = row.get(0)?;
-        let chain = ActivityChain { head: row.get(1)?, mark: row.get(2)?, since_mark: row.get(3)? };
-        let state = meter_state(row, 4)?;
+        let (head, mark) = (row.get(1)?, row.get(2)?);
+        let chain = ActivityChain { head, mark, since_mark: row.get(3)?, floor: row.get(4)? };
+        let state = meter_state(row, 5)?;
         Ok(parse(&org_id).map(|id| CachedAccount { id, state, chain }))
     })
 }

@@ -108,6 +108,7 @@ fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>,
     }
     let accounts = changes.accounts.iter().map(|(account, _)| *account);
     write_meters(connection, cache, accounts).map_err(store_error)?;
+    activity::sweep(connection, cache, changes.usage.len())?;
     write_answers(connection, &changes.answers, now).map_err(store_error)
 }
 
@@ -130,7 +131,7 @@ fn write_meters(
 ) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached(
         "UPDATE meter SET balance = ?2, used = ?3, minute = ?4, minute_count = ?5, day = ?6, day_count = ?7, \
-         activity_head = ?8, activity_mark = ?9, activity_since_mark = ?10 WHERE account = ?1",
+         activity_head = ?8, activity_mark = ?9, activity_since_mark = ?10, activity_floor = ?11 WHERE account = ?1",
     )?;
     for account in accounts {
         let cached = cache.known_account(account);
@@ -146,6 +147,7 @@ fn write_meters(
             chain.head,
             chain.mark,
             chain.since_mark,
+            chain.floor,
         ))?;
     }
     Ok(())

@@ -39,10 +39,11 @@ CREATE TABLE meter (
   day INTEGER NOT NULL DEFAULT 0,
   day_count INTEGER NOT NULL DEFAULT 0,
   -- The account's chain of recent activity: its newest entry, the entry at and before which all may be forgotten
-  -- next, and how many entries came since that one.
+  -- next, how many entries came since that one, and the entry at and before which all are forgotten already.
   activity_head INTEGER,
   activity_mark INTEGER,
-  activity_since_mark INTEGER NOT NULL DEFAULT 0
+  activity_since_mark INTEGER NOT NULL DEFAULT 0,
+  activity_floor INTEGER
 ) STRICT;
 
 -- Append-only. Ids are drawn from one sequence with `activity`, so that both sort into one history.
@@ -77,9 +78,10 @@ CREATE TABLE usage_daily (
 ) STRICT, WITHOUT ROWID;
 
 -- Appended at the end whichever account it is for; each entry names the account's entry before it. A link to an entry
--- that is no longer there ends the chain.
+-- at or below the account's floor, or that is no longer there, ends the chain.
 CREATE TABLE activity (
   id INTEGER PRIMARY KEY,
+  account INTEGER NOT NULL,
   previous INTEGER,
   line INTEGER NOT NULL,
   -- The change of the balance: negative for usage, positive for refunds.

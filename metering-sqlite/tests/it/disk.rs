@@ -157,3 +157,41 @@ fn files_that_are_not_ours_to_write_are_left_alone() {
     assert!(matches!(SqliteStore::open(&text), Err(StoreError::Corrupt(_))));
     assert!(matches!(SqliteStore::open(&folder.path().join("no/such/folder.db")), Err(StoreError::Unavailable(_))));
 }
+
+/// The log of all accounts stays in proportion to what is kept of them, however much is written.
+#[tokio::test]
+async fn the_activity_log_does_not_grow_with_the_number_of_requests() {
+    let (_folder, file) = place();
+    let store = SqliteStore::create(&file).unwrap();
+    let (_, quiet) = account(&store, 1_000_000).await;
+    charge(&store, quiet).await.unwrap();
+    let mut busy = Vec::new();
+    for _ in 0..4 {
+        busy.push(account(&store, 1_000_000).await);
+    }
+    let rows = || {
+        let connection = rusqlite::Connection::open(&file).unwrap();
+        connection.query_row("SELECT count(*) FROM activity", [], |row| row.get::<_, u32>(0)).unwrap()
+    };
+    let kept = 4 * 2 * metering_core::ACTIVITY_KEPT;
+    for round in 0..3 {
+        for _ in 0..20 {
+            // Distinct lines, so that each request is an entry of its own.
+            let charges = (0..200).flat_map(|n| busy.iter().map(move |(_, key)| (n, *key)));
+            let postings = charges.map(|(n, key)| {
+                let route_template = format!("/{n}").into();
+                let line = UsageLine { route_template, http_method: "GET".into(), source: ClientSource::Direct };
+                let price = Credits::BASE_CALL;
+                Posting::Charge(Charge { key, price, line, request_path: "/".into(), request_id: None })
+            });
+            store.commit(postings.collect(), NOON).await.unwrap();
+        }
+        let rows = rows();
+        assert!(rows <= 2 * kept + 2, "round {round}: {rows} rows are kept");
+    }
+    for (id, _) in &busy {
+        let usage = store.activity(id, u32::MAX).await.unwrap().len();
+        assert!((1_000..=2_001).contains(&usage), "{usage} entries are told");
+    }
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
