@@ -13,7 +13,7 @@ use rusqlite::{Connection, params};
 use crate::error::{Result, store_error};
 use crate::rows::{METER_COLUMNS, first, meter_state, parse};
 
-/// Accounts remembered at most: about 64 MiB of them.
+/// Accounts remembered at most, so that the memory has an end; beyond that, all are forgotten and read again.
 const MAX_ACCOUNTS: usize = 262_144;
 
 /// An account as the charge path needs it.
