@@ -69,6 +69,31 @@ for tool in fmt clippy; do
   cargo "$tool" --version >/dev/null 2>&1 || fail "cargo $tool is not installed: rustup component add rustfmt clippy"
 done
 
+# Tests against a real chain start a node and a wallet that come from npm, pinned by tests/chain/package-lock.json.
+chain_packages() {
+  (cd tests/chain && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error)
+}
+
+have_node() {
+  command -v npm >/dev/null 2>&1 && node -e 'process.exit(parseInt(process.versions.node, 10) >= 20 ? 0 : 1)' 2>/dev/null
+}
+
+if have_node; then
+  # npm writes this file last.
+  installed=tests/chain/node_modules/.package-lock.json
+  if [ ! -f "$installed" ] || [ tests/chain/package-lock.json -nt "$installed" ]; then
+    run chain-packages chain_packages
+  fi
+elif [ "${CI:-}" = true ]; then
+  fail "Node.js 20 or newer with npm is not installed; the tests against a real chain need it"
+else
+  # Read by the tests, each of which says that it is skipped.
+  export METERING_TESTS_SKIP_CHAIN=1
+  skipped+=(chain)
+  echo
+  echo "== chain: the tests against a real chain are skipped, because Node.js 20 or newer with npm is not installed"
+fi
+
 run format cargo fmt --all --check
 run clippy cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
 # The domain stands alone: without the features that others turn on.

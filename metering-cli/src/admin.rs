@@ -6,6 +6,7 @@
 mod account;
 mod backup;
 mod export;
+mod payments;
 mod plan;
 mod session;
 mod usage;
@@ -40,6 +41,7 @@ pub(crate) struct Admin {
 enum Command {
     Account(account::AccountArgs),
     Plan(plan::PlanArgs),
+    Payments(payments::PaymentsArgs),
     Usage(usage::UsageArgs),
     Verify(verify::VerifyArgs),
     Backup(backup::BackupArgs),
@@ -52,6 +54,7 @@ impl Admin {
         match self.command {
             Command::Account(args) => args.run(&session, out).await,
             Command::Plan(args) => args.run(&session, out).await,
+            Command::Payments(args) => args.run(&session, out).await,
             Command::Usage(args) => args.run(&session, out).await,
             Command::Verify(args) => args.run(&session, out).await,
             Command::Backup(args) => args.run(&session, out).await,

@@ -16,7 +16,7 @@ pub(crate) enum Failure {
     /// The books do not add up.
     #[error("{0}")]
     Discrepancies(String),
-    /// The account or plan does not exist.
+    /// The account, plan, chain or transaction does not exist.
     #[error("{0}")]
     NotFound(String),
     /// Something that exists is in the way.
@@ -37,8 +37,8 @@ Exit codes:
   1  failed: the store is missing or unavailable, a file cannot be read, ...
   2  usage: an argument is missing, unknown or malformed
   3  discrepancies: the books do not add up
-  4  not found: no such account or plan
-  5  conflict: the email address is taken, the account is revoked, the file exists
+  4  not found: no such account, plan, chain or transaction
+  5  conflict: the email address is taken, the account is revoked, the payment is used, the file exists
 
 Errors are one line on stderr, with --json as well: the exit code is what programs read.";
 

@@ -1,4 +1,4 @@
-//! What programs read: one JSON document per command, on one line.
+//! What programs read: one JSON document per command, on one line; and what only people do.
 //!
 //! Values are serialized straight to text. A detour through `serde_json::Value` would turn exact amounts into floats.
 
@@ -15,6 +15,12 @@ pub(crate) struct Format {
     /// Print JSON, on one line, with exact numbers.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Tells the person something that is no part of the answer, on stderr.
+pub(crate) fn notice(text: &str) {
+    // Nothing is left to tell when even stderr is closed.
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// Writes `document` as one line of JSON.

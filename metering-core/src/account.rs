@@ -199,6 +199,15 @@ pub struct Totals {
     pub used: Credits,
 }
 
+/// The wallet that paid for an account: who may replace its key, on the chain that it paid on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Payer {
+    /// The wallet.
+    pub address: Address,
+    /// The chain's id (EIP-155). A contract's address on another chain may be somebody else's.
+    pub chain_id: u64,
+}
+
 /// An account as it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
@@ -209,7 +218,7 @@ pub struct Account {
     /// Its owner's email address, for accounts made by browser or device signup.
     pub email: Option<Email>,
     /// The wallet that paid for it, for accounts made by pay-signup.
-    pub payer_address: Option<Address>,
+    pub payer: Option<Payer>,
     /// Its request caps.
     pub limits: RateLimits,
     /// Its money.

@@ -12,8 +12,9 @@ use crate::charge::{LimitWindow, RateStatus};
 use crate::credits::Credits;
 use crate::meter::MeterError;
 use crate::path::TargetError;
+use crate::payment::{PaymentError, RecoveryError};
 use crate::store::StoreError;
-use crate::wire::{ErrorBody, ErrorCode, PlansDocument, rate_headers};
+use crate::wire::{ErrorBody, ErrorCode, PlansDocument, Required, rate_headers};
 
 /// Seconds after which an overloaded or unavailable service is worth another try.
 const RETRY_SOON_SECONDS: u64 = 1;
@@ -50,6 +51,12 @@ pub enum Error {
     /// The balance is not above zero.
     #[error("The balance is used up; buy a plan and register the payment, then try again.")]
     InsufficientCredits(Box<Shortage>),
+    /// A quote, a claim or a top-up was refused.
+    #[error(transparent)]
+    Payment(Box<PaymentError>),
+    /// A key was not rotated.
+    #[error(transparent)]
+    Recovery(RecoveryError),
     /// The store failed.
     #[error("The service cannot record requests at the moment; nothing was charged, try again.")]
     StorageUnavailable,
@@ -84,7 +91,8 @@ pub struct Shortage {
     pub plans: Arc<PlansDocument>,
 }
 
-fn list(fields: &BTreeMap<String, String>) -> String {
+/// What is wrong, by name, in one text.
+pub(crate) fn list(fields: &BTreeMap<String, String>) -> String {
     let items: Vec<_> = fields.iter().map(|(name, problem)| format!("{name} {problem}")).collect();
     items.join("; ")
 }
@@ -98,7 +106,7 @@ impl Error {
 
     /// Its stable code, which knows the HTTP status.
     #[must_use]
-    pub const fn code(&self) -> ErrorCode {
+    pub fn code(&self) -> ErrorCode {
         match self {
             Self::Unauthorized => ErrorCode::Unauthorized,
             Self::UnknownRoute => ErrorCode::UnknownRoute,
@@ -108,6 +116,8 @@ impl Error {
             Self::ValidationFailed(_) => ErrorCode::ValidationFailed,
             Self::RateLimited { .. } => ErrorCode::RateLimited,
             Self::InsufficientCredits(_) => ErrorCode::InsufficientCredits,
+            Self::Payment(error) => error.code(),
+            Self::Recovery(error) => error.code(),
             Self::StorageUnavailable => ErrorCode::StorageUnavailable,
             Self::Overloaded => ErrorCode::Overloaded,
             Self::ShuttingDown => ErrorCode::ShuttingDown,
@@ -120,6 +130,8 @@ impl Error {
     pub fn retry_after_seconds(&self) -> Option<u64> {
         match self {
             Self::RateLimited { window, rate } => Some(rate.reset_seconds(*window)),
+            Self::Payment(error) => error.retry_after_seconds(),
+            Self::Recovery(error) => error.retry_after_seconds(),
             Self::StorageUnavailable | Self::Overloaded | Self::ShuttingDown => Some(RETRY_SOON_SECONDS),
             _ => None,
         }
@@ -138,11 +150,12 @@ impl Error {
             }
             Self::InsufficientCredits(shortage) => {
                 body.credit_balance = Some(shortage.balance);
-                body.required = Some(shortage.required);
+                body.required = Some(Required::Credits(shortage.required));
                 body.plans_url = Some(shortage.plans_url.clone());
                 body.topup_url = Some(shortage.topup_url.clone());
                 body.offer = Some(Arc::clone(&shortage.plans));
             }
+            Self::Payment(error) => error.add_context(&mut body),
             _ => {}
         }
         body
@@ -162,6 +175,25 @@ impl Error {
             headers.push(("retry-after", seconds.to_string()));
         }
         headers
+    }
+}
+
+impl From<PaymentError> for Error {
+    /// The client learns that the chain could not be read, the operator why.
+    fn from(error: PaymentError) -> Self {
+        if let PaymentError::Chain(cause) = &error {
+            tracing::warn!(%cause, "a payment could not be looked at");
+        }
+        Self::Payment(Box::new(error))
+    }
+}
+
+impl From<RecoveryError> for Error {
+    fn from(error: RecoveryError) -> Self {
+        if let RecoveryError::Chain(cause) = &error {
+            tracing::warn!(%cause, "a wallet's signature could not be looked at");
+        }
+        Self::Recovery(error)
     }
 }
 

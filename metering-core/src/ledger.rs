@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::account::{AccountId, Totals};
 use crate::clock::Timestamp;
 use crate::credits::Credits;
+use crate::transaction::TxRef;
 
 /// Why credits came or went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -48,6 +49,15 @@ impl LedgerKind {
     }
 }
 
+/// The payment behind an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaymentRef {
+    /// The payment's transaction.
+    pub tx: TxRef,
+    /// The plan that it bought, if any.
+    pub plan_id: Option<String>,
+}
+
 /// An entry to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewLedgerEntry {
@@ -57,9 +67,17 @@ pub struct NewLedgerEntry {
     pub amount: Credits,
     /// A sentence for the account's owner and the operator's records.
     pub description: String,
+    /// The payment that it came from, if any.
+    pub payment: Option<PaymentRef>,
 }
 
 impl NewLedgerEntry {
+    /// An entry without a payment.
+    #[must_use]
+    pub fn new(kind: LedgerKind, amount: Credits, description: impl Into<String>) -> Self {
+        Self { kind, amount, description: description.into(), payment: None }
+    }
+
     /// What an account has after this entry; `None` when an amount could not be held.
     #[must_use]
     pub fn applied_to(&self, totals: Totals) -> Option<Totals> {
@@ -87,6 +105,8 @@ pub struct LedgerEntry {
     pub amount: Credits,
     /// A sentence for the account's owner and the operator's records.
     pub description: String,
+    /// The payment that it came from, if any.
+    pub payment: Option<PaymentRef>,
     /// When.
     pub created_at: Timestamp,
 }

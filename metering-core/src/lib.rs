@@ -25,24 +25,31 @@ mod ledger;
 mod memory;
 mod meter;
 mod path;
+mod payment;
 mod plan;
 mod price;
+mod proof;
+mod quote;
 mod random;
+mod recovery;
 mod request;
 mod route;
 mod service;
+mod signature;
 mod store;
 mod tally;
+mod transaction;
 mod trie;
+mod units;
 mod usage;
 pub mod wire;
 
 pub use account::{
-    Account, AccountId, AccountIdError, AgentName, AgentNameError, Email, EmailError, RateLimits, Totals,
+    Account, AccountId, AccountIdError, AgentName, AgentNameError, Email, EmailError, Payer, RateLimits, Totals,
 };
 pub use address::{Address, AddressError};
 pub use catalogue::{Catalogue, CatalogueError, Resolved, RouteRefusal};
-pub use chain::Chain;
+pub use chain::{Block, Chain, ChainError, ChainReader, Depth, Evidence, NativeTransfer, Sighting, TokenTransfer};
 pub use charge::{
     Charge, Decision, LimitWindow, MeterState, RateStatus, Receipt, Refund, Refusal, RequestId, RequestIdError, Window,
 };
@@ -54,17 +61,29 @@ pub use error::{Error, Shortage};
 pub use key::{ApiKey, KeyHash, MalformedKey};
 #[cfg(feature = "tower")]
 pub use layer::{Charged, Metered, MeteringLayer};
-pub use ledger::{LedgerEntry, LedgerKind, NewLedgerEntry};
+pub use ledger::{LedgerEntry, LedgerKind, NewLedgerEntry, PaymentRef};
 pub use memory::MemoryStore;
 pub use meter::{Meter, MeterConfig, MeterEnd, MeterError, MeterStats};
 pub use path::{RequestPath, TargetError};
+pub use payment::{Payment, PaymentError, PaymentFault, PaymentRecord, PaymentTarget, PaymentUse, RecoveryError};
 pub use plan::{PaymentKind, Plan, PlanError, PlanKey, TokenAmount};
 pub use price::{LookbackTiers, Multiplier, Pricing, Weight};
+pub use proof::payer_proof_message;
+pub use quote::{MalformedNonce, NonceHash, Quote, QuoteNonce, QuoteState, draw_amount};
 pub use random::{Randomness, SystemRandomness};
+pub use recovery::Challenge;
 pub use route::{Param, ParamPlace, ParamType, Route};
-pub use service::{Admission, PaidBack, Passage, RequestHead, Service, ServiceConfig};
-pub use store::{Created, Cursor, Discrepancy, NewAccount, Page, Posted, Store, StoreError, Verification};
+pub use service::{
+    Admission, Arrival, PaidBack, Passage, PaymentSettings, RequestHead, Service, ServiceConfig, Watched, arrivals,
+};
+pub use signature::{WalletSignature, WalletSignatureError, signer, signing_digest};
+pub use store::{
+    Claim, Claimed, Created, Cursor, Discrepancy, KeyDelivery, NewAccount, Page, PaymentCredit, PaymentCredited,
+    PaymentStore, Posted, QuoteOpened, QuotePrecedence, Store, StoreError, Verification,
+};
 pub use tally::{Answer, Changes, DailyChange, Outcome, Posting, Tally, UsageChange, UsageKind};
+pub use transaction::{TxHash, TxHashError, TxRef};
+pub use units::{TokenUnits, TokenUnitsError};
 pub use usage::{
     ACTIVITY_KEPT, Activity, ActivityKind, ClientSource, DailyTotal, DayRange, DayUsage, EndpointUsage, UsageLine,
     UsageReport,

@@ -19,6 +19,7 @@ use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 
 mod commit;
 mod page;
+mod payments;
 mod report;
 mod state;
 #[cfg(test)]

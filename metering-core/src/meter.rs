@@ -52,11 +52,7 @@ impl Default for MeterConfig {
 /// let key = ApiKey::generate(&SystemRandomness);
 /// let id = AccountId::generate(&SystemRandomness);
 /// let mut account = NewAccount::new(id, "agent".parse()?, key.hash(), SystemClock.now());
-/// account.entries = vec![NewLedgerEntry {
-///     kind: LedgerKind::SignupBonus,
-///     amount: "2".parse()?,
-///     description: "Free credits".to_owned(),
-/// }];
+/// account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, "2".parse()?, "Free credits")];
 /// store.create_account(account).await?;
 ///
 /// let meter = Meter::start(store, Arc::new(SystemClock), MeterConfig::default());

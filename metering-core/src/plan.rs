@@ -6,8 +6,12 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::address::Address;
+use crate::chain::{Chain, Evidence};
 use crate::credits::Credits;
 use crate::decimal::{self, DecimalError};
+use crate::payment::{Payment, PaymentFault, PaymentTarget};
+use crate::transaction::TxRef;
+use crate::units::TokenUnits;
 
 /// How a plan is paid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -67,6 +71,15 @@ impl TokenAmount {
     #[must_use]
     pub const fn value(self) -> Decimal {
         self.0
+    }
+
+    /// The amount in the smallest unit of a token with so many decimals; `None` when it has more places than that,
+    /// or is out of range.
+    #[must_use]
+    pub fn to_units(self, decimals: u8) -> Option<TokenUnits> {
+        let missing = u32::from(decimals).checked_sub(self.0.scale())?;
+        let mantissa = u128::try_from(self.0.mantissa()).ok()?;
+        mantissa.checked_mul(10_u128.checked_pow(missing)?).map(TokenUnits::new)
     }
 
     /// How many decimal places the amount needs.
@@ -168,6 +181,41 @@ impl Plan {
         PlanKey { id: self.id.clone(), chain_id: self.chain_id }
     }
 
+    /// The price in the token's smallest unit; `None` when it is out of range, which [`Plan::validate`] refuses.
+    #[must_use]
+    pub fn price(&self) -> Option<TokenUnits> {
+        self.token_amount.to_units(self.token_decimals)
+    }
+
+    /// What the plan sells, bonus included; `None` when it is out of range, which [`Plan::validate`] refuses.
+    #[must_use]
+    pub fn credits_in_all(&self) -> Option<Credits> {
+        self.credits.checked_add(self.bonus_credits)
+    }
+
+    /// Where the plan is paid on its chain, and in what.
+    #[must_use]
+    pub fn target(&self, chain: &Chain) -> PaymentTarget {
+        let recipient = self.recipient.unwrap_or(chain.recipient);
+        PaymentTarget { chain_id: self.chain_id, token: self.token_contract, recipient }
+    }
+
+    /// Judges a transaction that is said to buy this plan for an account that exists: it pays at least the price.
+    ///
+    /// # Errors
+    /// What is wrong with it. That it is not deep enough comes last.
+    pub fn judge(&self, chain: &Chain, tx: TxRef, evidence: &Evidence) -> Result<Payment, PaymentFault> {
+        let payment = self.target(chain).payment(tx, evidence)?;
+        let expected = self.price().unwrap_or(TokenUnits::MAX);
+        if payment.amount < expected {
+            return Err(PaymentFault::TooLittle { expected, found: payment.amount });
+        }
+        if !evidence.depth.is_enough() {
+            return Err(PaymentFault::Unconfirmed(evidence.depth));
+        }
+        Ok(payment)
+    }
+
     /// Holds the plan to its rules, so that none is stored that could not be sold.
     ///
     /// # Errors
@@ -188,12 +236,14 @@ impl Plan {
             (self.credits.has_eight_decimals(), "credits", "must have at most eight decimal places"),
             (self.bonus_credits.has_eight_decimals(), "bonus_credits", "must have at most eight decimal places"),
             (self.credits.checked_add(self.bonus_credits).is_some(), "bonus_credits", "is too large"),
-            (self.token_decimals <= 36, "token_decimals", "must be at most 36"),
+            // A quote's tag is at least one unit and under a hundredth of a token.
+            ((3..=36).contains(&self.token_decimals), "token_decimals", "must be 3 to 36"),
             (
                 self.token_amount.decimal_places() <= u32::from(self.token_decimals),
                 "token_amount",
                 "has more decimal places than the token",
             ),
+            (self.price().is_some_and(|price| price.get() < u128::MAX / 2), "token_amount", "is too large"),
             (
                 native == (self.token_contract == Address::ZERO),
                 "token_contract",
@@ -237,7 +287,7 @@ mod tests {
     fn plans_that_could_not_be_sold_are_refused() {
         // the fault, the field named
         type Fault = fn(&mut Plan);
-        let table: [(Fault, &str); 11] = [
+        let table: [(Fault, &str); 14] = [
             (|p| p.id = String::new(), "id"),
             (|p| p.id = "a b".into(), "id"),
             (|p| p.chain_id = 0, "chain_id"),
@@ -247,6 +297,9 @@ mod tests {
             (|p| p.credits = Credits::from_atoms(7_200_000_009), "credits"),
             (|p| p.bonus_credits = Credits::from_atoms(9), "bonus_credits"),
             (|p| p.token_amount = TokenAmount::parse("0.0000001").unwrap(), "token_amount"),
+            (|p| p.token_decimals = 2, "token_decimals"),
+            (|p| p.token_decimals = 37, "token_decimals"),
+            (|p| (p.token_decimals, p.token_amount) = (36, TokenAmount::parse("1000").unwrap()), "token_amount"),
             (|p| p.token_contract = Address::ZERO, "token_contract"),
             (|p| p.payment_kind = PaymentKind::NativeValue, "token_contract"),
             (|p| p.discount_percent = Some(100), "discount_percent"),

@@ -25,6 +25,13 @@ impl Randomness for SystemRandomness {
     }
 }
 
+/// A text of so many base-62 digits, each equally likely.
+pub(crate) fn random_digits(randomness: &dyn Randomness, digits: usize) -> String {
+    let mut text = String::with_capacity(digits);
+    push_base62(randomness, digits, &mut text);
+    text
+}
+
 /// Appends `digits` base-62 digits to `text`, each equally likely.
 pub(crate) fn push_base62(randomness: &dyn Randomness, digits: usize, text: &mut String) {
     // The largest multiple of 62 in a byte: what lies above would favour the first digits.

@@ -1,20 +1,32 @@
 //! The use cases, as every transport calls them: a server's handlers, a layer around a service, tools.
 
+mod arrivals;
 mod billing;
+mod claims;
+mod desk;
+mod fields;
 mod gate;
+mod quotes;
+mod recovery;
 mod refund;
 mod reports;
+mod topups;
+mod watch;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+pub use arrivals::{Arrival, arrivals};
+pub use desk::PaymentSettings;
 pub use gate::{Admission, Passage, RequestHead};
 pub use refund::PaidBack;
+pub use watch::Watched;
 
 use crate::account::Account;
 use crate::catalogue::Catalogue;
-use crate::chain::Chain;
+use crate::chain::{Chain, ChainReader};
 use crate::clock::{Clock, SystemClock, Timestamp};
 use crate::error::Error;
 use crate::key::ApiKey;
@@ -57,11 +69,8 @@ pub struct ServiceConfig {
 /// let key = ApiKey::generate(&SystemRandomness);
 /// let id = AccountId::generate(&SystemRandomness);
 /// let mut account = NewAccount::new(id, "agent".parse()?, key.hash(), SystemClock.now());
-/// account.entries = vec![NewLedgerEntry {
-///     kind: LedgerKind::SignupBonus,
-///     amount: Credits::from_whole(2).ok_or("out of range")?,
-///     description: "Free credits".to_owned(),
-/// }];
+/// let free = Credits::from_whole(2).ok_or("out of range")?;
+/// account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, free, "Free credits")];
 /// store.create_account(account).await?;
 ///
 /// let catalogue = Catalogue::from_json(
@@ -87,6 +96,7 @@ pub struct Service {
     clock: Arc<dyn Clock>,
     config: ServiceConfig,
     plans: Mutex<Option<(Timestamp, Arc<PlansDocument>)>>,
+    desk: desk::Desk,
 }
 
 impl fmt::Debug for Service {
@@ -117,7 +127,23 @@ impl Service {
         clock: Arc<dyn Clock>,
         config: ServiceConfig,
     ) -> Self {
-        Self { store, meter, catalogue, clock, config, plans: Mutex::new(None) }
+        Self { store, meter, catalogue, clock, config, plans: Mutex::new(None), desk: desk::Desk::default() }
+    }
+
+    /// The same service, which sells plans on the chains that it can read; those of [`ServiceConfig::chains`] that
+    /// have no reader are listed, and cannot be paid on.
+    #[must_use]
+    pub fn with_payments(mut self, readers: BTreeMap<u64, Arc<dyn ChainReader>>, settings: PaymentSettings) -> Self {
+        self.desk = desk::Desk::new(readers, settings);
+        self
+    }
+
+    /// What texts to be signed call the service: whoever signs should see whom they sign for.
+    fn name(&self) -> String {
+        match self.config.public_url.as_str() {
+            "" => "The metering service".to_owned(),
+            url => format!("The metering service at {url}"),
+        }
     }
 
     /// The catalogue of metered routes.

@@ -1,11 +1,13 @@
 //! The storage contract. A backend is a type that implements [`Store`] and passes the conformance suite.
+//!
+//! The contract has two parts: [`Store`] is about accounts, charges and usage, [`PaymentStore`] about the money that
+//! arrives by chain.
 
-use std::fmt;
+mod payments;
 
 use async_trait::async_trait;
 
-use crate::account::{Account, AccountId, AgentName, Email, RateLimits};
-use crate::address::Address;
+use crate::account::{Account, AccountId, AgentName, Email, Payer, RateLimits};
 use crate::clock::Timestamp;
 use crate::credits::Credits;
 use crate::key::KeyHash;
@@ -13,6 +15,10 @@ use crate::ledger::{LedgerEntry, NewLedgerEntry};
 use crate::plan::{Plan, PlanKey};
 use crate::tally::{Outcome, Posting};
 use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
+
+pub use payments::{
+    Claim, Claimed, KeyDelivery, PaymentCredit, PaymentCredited, PaymentStore, QuoteOpened, QuotePrecedence,
+};
 
 /// Where accounts, keys, money and usage are kept.
 ///
@@ -26,7 +32,7 @@ use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 /// Methods may be called from any number of tasks, and by several processes where the backend allows several to open
 /// the same data; all of them together behave as if the calls ran one after the other.
 #[async_trait]
-pub trait Store: Send + Sync + fmt::Debug {
+pub trait Store: PaymentStore {
     /// Decides and records a batch of charges and refunds in one durable transaction, in their order.
     ///
     /// The answers are in the order of `postings`, and each holds when it is returned, whatever happens to the
@@ -42,9 +48,9 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Makes an account with its key and its first ledger entries.
     ///
-    /// At most one account that is not revoked has a given email address, compared without case; that it is taken is
-    /// answered before anything that is wrong with the entries. An id or a key that
-    /// an account ever had is an error, and nothing is made.
+    /// At most one account that is not revoked has a given email address, compared without case, and at most one a
+    /// given payer's address; that one is taken is answered before anything that is wrong with the entries, the email
+    /// first. An id or a key that an account ever had is an error, and nothing is made.
     async fn create_account(&self, account: NewAccount) -> Result<Created, StoreError>;
 
     /// The account of that id, revoked or not.
@@ -71,7 +77,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
     /// Puts `key` in the place of an account's key, which is refused from then on. `None` when there is no such
-    /// account, or it is revoked. A key that an account ever had is an error, and nothing changes.
+    /// account, or it is revoked. A key that an account ever had is an error, and nothing changes. A quote whose key
+    /// nobody had yet counts as claimed from then on.
     async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
     /// The usage of some days, with the account, all of one moment. The cost depends on days and distinct routes,
@@ -125,7 +132,7 @@ pub struct NewAccount {
     /// Its owner's email address, if any.
     pub email: Option<Email>,
     /// The wallet that pays for it, if any.
-    pub payer_address: Option<Address>,
+    pub payer: Option<Payer>,
     /// Its request caps.
     pub limits: RateLimits,
     /// The hash of its key.
@@ -141,7 +148,7 @@ impl NewAccount {
     #[must_use]
     pub fn new(id: AccountId, agent_name: AgentName, key: KeyHash, created_at: Timestamp) -> Self {
         let limits = RateLimits::default();
-        Self { id, agent_name, email: None, payer_address: None, limits, key, entries: Vec::new(), created_at }
+        Self { id, agent_name, email: None, payer: None, limits, key, entries: Vec::new(), created_at }
     }
 }
 
@@ -152,6 +159,8 @@ pub enum Created {
     Account(Account),
     /// Another account that is not revoked has the email address; nothing was made.
     EmailTaken,
+    /// Another account that is not revoked has the payer's address; nothing was made.
+    PayerTaken,
     /// The first entries add up to more than a balance can hold; nothing was made.
     OutOfRange,
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::account::{Account, AccountId};
 use crate::clock::{Day, Timestamp};
 use crate::credits::Credits;
-use crate::ledger::LedgerKind;
+use crate::ledger::{LedgerKind, PaymentRef};
 
 /// Which kind of client made a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
@@ -184,6 +184,8 @@ pub struct Activity {
     pub request_path: Option<Arc<str>>,
     /// How many requests share the entry; 0 for ledger entries.
     pub calls: u64,
+    /// The payment behind it, for purchases.
+    pub payment: Option<PaymentRef>,
     /// When.
     pub created_at: Timestamp,
 }

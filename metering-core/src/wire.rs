@@ -2,16 +2,24 @@
 
 mod account;
 mod billing;
+mod chain_id;
 mod error;
 mod headers;
+mod payment;
 mod plans;
+mod recovery;
+mod secret;
 mod usage;
 
 pub use account::BalanceDocument;
 pub use billing::{DeductAnswer, DeductRequest, LookupAnswer};
-pub use error::{ErrorBody, ErrorCode};
+pub use chain_id::ChainIdInput;
+pub use error::{ErrorBody, ErrorCode, Required};
 pub use headers::{BALANCE_HEADER, CHARGED_HEADER, SOURCE_HEADER, metered_headers, rate_headers, refunded_headers};
+pub use payment::{ClaimAnswer, ClaimRequest, QuoteAnswer, QuoteRequest, TopUpAnswer, TopUpRequest};
 pub use plans::{ChainDocument, EpochUnit, PlanDocument, PlansDocument};
+pub use recovery::{ChallengeAnswer, ChallengeRequest, VerifyAnswer, VerifyRequest};
+pub use secret::IssuedKey;
 pub use usage::{
     ActivityDocument, ActivityEntry, ByEndpointDocument, DayEntry, EndpointEntry, UsageSummary, UsageTotals,
 };

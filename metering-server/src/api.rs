@@ -2,15 +2,22 @@
 
 mod account;
 mod billing;
+mod body;
 mod operations;
 mod plans;
 mod query;
+mod recovery;
 mod routes;
+mod signup;
+mod topup;
 
 pub(crate) use account::*;
 pub(crate) use billing::*;
 pub(crate) use operations::*;
 pub(crate) use plans::*;
+pub(crate) use recovery::*;
 #[cfg(test)]
 pub(crate) use routes::PATHS;
 pub(crate) use routes::routes;
+pub(crate) use signup::*;
+pub(crate) use topup::*;

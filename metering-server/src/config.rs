@@ -1,7 +1,11 @@
 //! The configuration: one TOML file, `METERING_...` variables over it, flags over those.
 
-mod chains;
+mod limits;
+mod list;
 mod load;
+mod payments;
+mod proxies;
+mod quota;
 mod secret;
 mod span;
 
@@ -9,12 +13,17 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use metering_evm::ChainConfig;
 use serde::{Deserialize, Serialize};
 
-pub use chains::ChainConfig;
+pub use limits::LimitsConfig;
+pub use list::List;
 pub use load::{Arguments, ConfigError, load};
+pub use payments::{CreditAmount, PaymentsConfig, RecoveryConfig, SignupConfig, TopupConfig};
+pub use proxies::TrustedProxies;
+pub use quota::{Quota, QuotaError};
 pub use secret::Secret;
-pub use span::Span;
+pub use span::{Span, SpanError};
 
 /// The effective configuration. Every key has a default, and an unknown key is an error.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -40,12 +49,22 @@ pub struct Config {
     pub log: LogConfig,
     /// What HTTP clients may do.
     pub http: HttpConfig,
+    /// How often clients may ask for what needs no key.
+    pub limits: LimitsConfig,
     /// How requests are forwarded.
     pub gateway: GatewayConfig,
     /// How charges are committed.
     pub meter: MeterLimits,
     /// Charging over HTTP for other services.
     pub billing: BillingConfig,
+    /// How payments are waited for.
+    pub payments: PaymentsConfig,
+    /// What a new account starts with.
+    pub signup: SignupConfig,
+    /// Registering payments for accounts that exist.
+    pub topup: TopupConfig,
+    /// Rotating keys by wallet.
+    pub recovery: RecoveryConfig,
     /// The terms that users accept.
     pub terms: TermsConfig,
     /// The built-in sample feed.
@@ -88,6 +107,8 @@ pub struct HttpConfig {
     pub max_header_bytes: usize,
     /// Connections at one time; more wait to be accepted.
     pub max_connections: NonZeroUsize,
+    /// The proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: TrustedProxies,
     /// How long a shutdown waits for requests to finish.
     pub shutdown_grace: Span,
 }
@@ -156,9 +177,14 @@ impl Default for Config {
             primary_chain: None,
             log: LogConfig::default(),
             http: HttpConfig::default(),
+            limits: LimitsConfig::default(),
             gateway: GatewayConfig::default(),
             meter: MeterLimits::default(),
             billing: BillingConfig::default(),
+            payments: PaymentsConfig::default(),
+            signup: SignupConfig::default(),
+            topup: TopupConfig::default(),
+            recovery: RecoveryConfig::default(),
             terms: TermsConfig::default(),
             sample: SampleConfig::default(),
             chains: BTreeMap::new(),
@@ -180,6 +206,7 @@ impl Default for HttpConfig {
             max_body_bytes: 64 * 1024,
             max_header_bytes: 32 * 1024,
             max_connections: NonZeroUsize::new(10_000).expect("not zero"),
+            trusted_proxies: TrustedProxies::default(),
             shutdown_grace: Span::seconds(20),
         }
     }

@@ -5,17 +5,21 @@
 
 mod api;
 mod app;
+mod chains;
 pub mod config;
 mod credentials;
 mod gateway;
 mod http;
+mod limits;
 mod logging;
 mod maintenance;
 mod metrics;
 mod openapi;
+mod readiness;
 mod run;
 mod sample;
 
+pub use chains::{ChainMismatch, Readers};
 pub use logging::start as start_logging;
 pub use openapi::document as openapi_document;
 pub use run::{Ending, RunError, run};

@@ -5,9 +5,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use metering_core::Store;
+use metering_core::{ChainError, Store};
+use metering_evm::EvmReader;
 use metering_server::config::{Arguments, Config, load};
-use metering_server::{Ending, run, start_logging};
+use metering_server::{ChainMismatch, Ending, Readers, run, start_logging};
 use metering_sqlite::{SqliteStore, path_of_url};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -37,7 +38,10 @@ fn start(arguments: &Arguments) -> Result<Ending, Failure> {
     let store = open(&database)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let told = config.clone();
-    Ok(runtime.block_on(run(config, store, |address| announce(&told, &database, address), stop_signal()))?)
+    runtime.block_on(async {
+        let readers = open_chains(&config).await?;
+        Ok(run(config, store, readers, |address| announce(&told, &database, address), stop_signal()).await?)
+    })
 }
 
 fn open(database: &str) -> Result<Arc<dyn Store>, Failure> {
@@ -46,6 +50,36 @@ fn open(database: &str) -> Result<Arc<dyn Store>, Failure> {
         format!("configuration key database: {error} ({scheme}:...); supported: sqlite:PATH")
     })?;
     Ok(Arc::new(SqliteStore::create(&path)?))
+}
+
+/// The readers of the configured chains, each held against its chain's id.
+async fn open_chains(config: &Config) -> Result<Readers, Failure> {
+    let mut readers = Readers::new();
+    for (section, chain) in &config.chains {
+        let reader = chain.reader().map_err(|error| format!("configuration key chains.{section}.{error}"))?;
+        let Some(reader) = reader else {
+            tracing::warn!(
+                chain = section,
+                "no rpc_urls are configured: plans on this chain are listed but cannot be bought"
+            );
+            continue;
+        };
+        check(&reader).await?;
+        readers.insert(chain.chain_id, Arc::new(reader));
+    }
+    Ok(readers)
+}
+
+async fn check(reader: &EvmReader) -> Result<(), ChainMismatch> {
+    let chain_id = reader.chain_id();
+    match reader.check().await {
+        Ok(()) => Ok(()),
+        Err(error @ ChainError::WrongChain { .. }) => Err(ChainMismatch::OtherChain { chain_id, error }),
+        Err(error) => {
+            tracing::warn!(chain_id, %error, "the chain cannot be read at the moment; payments on it will be tried all the same");
+            Ok(())
+        }
+    }
 }
 
 fn announce(config: &Config, database: &str, address: SocketAddr) {

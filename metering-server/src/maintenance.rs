@@ -7,13 +7,15 @@ use metering_core::{Clock, Store};
 use metrics_exporter_prometheus::PrometheusHandle;
 
 use crate::http::Shutdown;
+use crate::limits::Limits;
 
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// Forgets expired records, so that they do not pile up, and keeps the figures small.
+/// Forgets expired records and clients that went away, so that they do not pile up, and keeps the figures small.
 pub(crate) async fn maintain(
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
+    limits: Arc<Limits>,
     metrics: PrometheusHandle,
     shutdown: Shutdown,
 ) {
@@ -23,6 +25,7 @@ pub(crate) async fn maintain(
             () = shutdown.cancelled() => return,
         }
         metrics.run_upkeep();
+        limits.forget_idle();
         match store.forget_expired(clock.now()).await {
             Ok(0) => {}
             Ok(count) => tracing::debug!(count, "expired records were forgotten"),

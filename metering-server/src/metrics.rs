@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use metering_core::MeterStats;
+use metering_core::{Error, MeterStats, Watched};
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
@@ -27,6 +27,9 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     describe_counter!("metering_commits_failed_total", "Commits that failed");
     describe_counter!("metering_commit_postings_total", "Charges and refunds that were in those commits");
     describe_counter!("metering_commit_microseconds_total", "Time spent in those commits");
+    describe_counter!("metering_purchases_total", "Quotes, claims, top-ups and key rotations, by outcome");
+    describe_counter!("metering_watched_payments_total", "Payments that the watcher found, by what became of them");
+    describe_gauge!("metering_watched_block", "The last block of a chain that the watcher looked at");
     describe_gauge!("metering_queue_length", "Charges that wait for their commit");
     describe_gauge!("metering_streams_open", "Streams that are open on this node");
     Ok(handle)
@@ -42,6 +45,27 @@ pub(crate) fn request(surface: &'static str, status: http::StatusCode, took: Dur
         _ => "1xx",
     };
     histogram!("metering_http_request_seconds", "surface" => surface, "status" => class).record(took);
+}
+
+/// Counts one attempt to buy or to rotate a key, and hands its result on.
+pub(crate) fn counted<T>(step: &'static str, result: Result<T, Error>) -> Result<T, Error> {
+    let outcome = result.as_ref().err().map_or("accepted", |error| error.code().as_str());
+    counter!("metering_purchases_total", "step" => step, "outcome" => outcome).increment(1);
+    result
+}
+
+/// Counts what the watcher found.
+pub(crate) fn watched(chain_id: u64, watched: &Watched) {
+    let chain = chain_id.to_string();
+    let found = [("claimed", watched.claimed), ("credited", watched.credited), ("left", watched.left)];
+    for (outcome, count) in found {
+        counter!("metering_watched_payments_total", "chain_id" => chain.clone(), "outcome" => outcome)
+            .increment(u64::from(count));
+    }
+    if let Some(block) = watched.scanned_to {
+        let block = u32::try_from(block).map_or(f64::INFINITY, f64::from);
+        gauge!("metering_watched_block", "chain_id" => chain).set(block);
+    }
 }
 
 /// The figures as text.

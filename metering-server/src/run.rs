@@ -8,14 +8,21 @@ use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use metering_core::{Catalogue, Clock, Meter, MeterConfig, MeterEnd, Service, ServiceConfig, Store, SystemClock};
+use metering_core::{
+    Catalogue, Clock, Meter, MeterConfig, MeterEnd, PaymentSettings, Service, ServiceConfig, Store, SystemClock,
+};
+use metering_evm::ChainConfig;
+use tokio::task::JoinHandle;
 use tower_service::Service as _;
 use url::Url;
 
-use crate::app::{App, BillingSecret, Readiness};
+use crate::app::{App, BillingSecret};
+use crate::chains::{self, ChainMismatch, Readers, Watch};
 use crate::config::{Config, ConfigError};
 use crate::gateway::{Gateway, HttpUpstream, Upstream};
 use crate::http::{Listener, Problem, Response, Shutdown, read_capped, whole};
+use crate::limits::Limits;
+use crate::readiness::Readiness;
 use crate::sample::SampleFeed;
 use crate::{api, maintenance, metrics, openapi};
 
@@ -48,6 +55,9 @@ pub enum RunError {
     /// The configuration does not fit.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A chain or a plan is not what it is said to be.
+    #[error(transparent)]
+    Chain(#[from] ChainMismatch),
     /// An address cannot be bound.
     #[error("cannot listen on {address}: {cause}")]
     Listen {
@@ -77,11 +87,13 @@ pub enum Ending {
 pub async fn run(
     config: Config,
     store: Arc<dyn Store>,
+    readers: Readers,
     announce: impl FnOnce(SocketAddr),
     stop: impl Future<Output = ()>,
 ) -> Result<Ending, RunError> {
     // Another part of the process may have chosen a provider already; any will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
+    chains::check(&*store, &readers).await?;
     let listener = bind("listen", &config.listen, &config).await?;
     let address = listener.local_address().map_err(|error| RunError::Setup(Box::new(error)))?;
     let admin = match &config.admin_listen {
@@ -89,7 +101,7 @@ pub async fn run(
         None => None,
     };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let app = Arc::new(assemble(&config, Arc::clone(&store), Arc::clone(&clock), address)?);
+    let app = Arc::new(assemble(&config, Arc::clone(&store), readers, Arc::clone(&clock), address)?);
     let shutdown = Shutdown::new();
     let streams = Arc::clone(app.gateway.streams());
     let watch = {
@@ -97,7 +109,9 @@ pub async fn run(
             (Arc::clone(&store), shutdown.clone(), config.gateway.stream_check.duration());
         tokio::spawn(async move { streams.watch(&*store, interval, shutdown).await })
     };
-    let upkeep = tokio::spawn(maintenance::maintain(store, clock, app.metrics.clone(), shutdown.clone()));
+    let (limits, figures) = (Arc::clone(&app.limits), app.metrics.clone());
+    let upkeep = tokio::spawn(maintenance::maintain(store, clock, limits, figures, shutdown.clone()));
+    let watching = watch_chains(&app, &config, &shutdown);
     let serving = tokio::spawn(listener.serve(handler(&app, config.clone()), shutdown.clone()));
     let administering = admin.map(|admin| tokio::spawn(admin.serve(admin_handler(&app), shutdown.clone())));
     announce(address);
@@ -110,7 +124,8 @@ pub async fn run(
     tracing::info!("shutting down: finishing what was accepted");
     shutdown.cancel();
     // In this order: requests that were accepted still charge, refund and answer; then the last batch is committed.
-    for task in [Some(serving), administering, Some(watch), Some(upkeep)].into_iter().flatten() {
+    let tasks = [Some(serving), administering, Some(watch), Some(upkeep)].into_iter().flatten().chain(watching);
+    for task in tasks {
         if let Err(error) = task.await {
             tracing::error!(%error, "a part of the server failed");
         }
@@ -128,6 +143,7 @@ async fn bind(key: &str, address: &str, config: &Config) -> Result<Listener, Run
 fn assemble(
     config: &Config,
     store: Arc<dyn Store>,
+    readers: Readers,
     clock: Arc<dyn Clock>,
     address: SocketAddr,
 ) -> Result<App, RunError> {
@@ -137,7 +153,7 @@ fn assemble(
     let meter = Arc::new(Meter::start(Arc::clone(&store), Arc::clone(&clock), limits));
     let about = about(config, address);
     let service = Service::new(Arc::clone(&store), Arc::clone(&meter), catalogue, Arc::clone(&clock), about);
-    let service = Arc::new(service);
+    let service = Arc::new(service.with_payments(readers.clone(), payment_settings(config)));
     let upstream = upstream(config, clock)?;
     let gateway = Gateway::new(Arc::clone(&service), upstream, &config.gateway, config.http.clone());
     Ok(App {
@@ -145,11 +161,13 @@ fn assemble(
         gateway: Arc::new(gateway),
         meter,
         store,
+        limits: Arc::new(Limits::new(&config.limits)),
         billing_secret: config.billing.internal_secret.as_ref().map(BillingSecret::new),
         metrics: metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?,
         metrics_here: config.admin_listen.is_none(),
         openapi: Bytes::from(openapi),
         readiness: Readiness::default(),
+        readers,
     })
 }
 
@@ -181,6 +199,28 @@ fn about(config: &Config, address: SocketAddr) -> ServiceConfig {
     chains.sort_by_key(|(section, chain)| (Some(*section) != config.primary_chain.as_ref(), chain.chain_id));
     let chains = chains.into_iter().map(|(section, chain)| chain.chain(section)).collect();
     ServiceConfig { public_url, terms_url, terms_version: version, chains }
+}
+
+fn payment_settings(config: &Config) -> PaymentSettings {
+    PaymentSettings {
+        quote_lifetime: config.payments.quote_lifetime.duration(),
+        claim_wait: config.payments.claim_wait.duration(),
+        claim_poll: config.payments.claim_poll.duration(),
+        signup_bonus: config.signup.free_credits.credits(),
+        require_payer_proof: config.topup.require_payer_proof,
+        challenge_lifetime: config.recovery.challenge_lifetime.duration(),
+    }
+}
+
+/// A task for each chain that is to be watched and can be read.
+fn watch_chains(app: &Arc<App>, config: &Config, shutdown: &Shutdown) -> Vec<JoinHandle<()>> {
+    let watched = config.chains.values().filter(|chain| chain.watch && app.readers.contains_key(&chain.chain_id));
+    let start = |chain: &ChainConfig| {
+        let watch = Watch { chain_id: chain.chain_id, from_block: chain.watch_from_block };
+        let interval = config.payments.watch_interval.duration();
+        tokio::spawn(chains::watch(Arc::clone(&app.service), watch, interval, shutdown.clone()))
+    };
+    watched.map(start).collect()
 }
 
 fn upstream(config: &Config, clock: Arc<dyn Clock>) -> Result<Upstream, RunError> {

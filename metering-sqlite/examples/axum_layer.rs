@@ -102,11 +102,7 @@ async fn open_account(store: &dyn Store) -> Result<ApiKey, Box<dyn Error + Send 
     let key = ApiKey::generate(&SystemRandomness);
     let id = AccountId::generate(&SystemRandomness);
     let mut account = NewAccount::new(id, "example".parse()?, key.hash(), SystemClock.now());
-    account.entries = vec![NewLedgerEntry {
-        kind: LedgerKind::SignupBonus,
-        amount: "2".parse()?,
-        description: "Free credits of a new account".to_owned(),
-    }];
+    account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, "2".parse()?, "Free credits of a new account")];
     match store.create_account(account).await? {
         Created::Account(_) => Ok(key),
         refusal => Err(format!("the account could not be made: {refusal:?}").into()),

@@ -55,11 +55,7 @@ async fn open_account(store: &dyn Store) -> Outcome<(AccountId, ApiKey)> {
     let key = ApiKey::generate(&SystemRandomness);
     let id = AccountId::generate(&SystemRandomness);
     let mut account = NewAccount::new(id, "example".parse()?, key.hash(), SystemClock.now());
-    account.entries = vec![NewLedgerEntry {
-        kind: LedgerKind::SignupBonus,
-        amount: "2".parse()?,
-        description: "Free credits of a new account".to_owned(),
-    }];
+    account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, "2".parse()?, "Free credits of a new account")];
     match store.create_account(account).await? {
         Created::Account(account) => Ok((account.id, key)),
         refusal => Err(format!("the account could not be made: {refusal:?}").into()),

@@ -1,12 +1,14 @@
 //! Accounts and their keys.
 
-use metering_core::{Account, AccountId, Created, Cursor, KeyHash, NewAccount, Page, RateLimits, Timestamp, Totals};
+use metering_core::{
+    Account, AccountId, Address, Created, Cursor, Email, KeyHash, NewAccount, Page, RateLimits, Timestamp, Totals,
+};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{Result, corrupt, store_error};
-use crate::ledger;
 use crate::page::{one_more_than, page_of_rows, row_of_cursor};
 use crate::rows::{ACCOUNT_COLUMNS, account, all, first};
+use crate::{ledger, quotes};
 
 fn select(condition: &str) -> String {
     format!("SELECT {ACCOUNT_COLUMNS} FROM account a JOIN meter m ON m.account = a.id WHERE {condition}")
@@ -25,6 +27,26 @@ pub(crate) fn by_key(connection: &Connection, key: &KeyHash) -> Result<Option<Ac
     Ok(first(&mut statement, [key.as_bytes()], account)?.map(|(_, account)| account))
 }
 
+/// The account that is not revoked and that a wallet paid for.
+pub(crate) fn by_payer(connection: &Connection, payer: &Address) -> Result<Option<Account>> {
+    let condition = "a.payer_address = ?1 AND a.revoked_at IS NULL";
+    let mut statement = connection.prepare_cached(&select(condition)).map_err(store_error)?;
+    Ok(first(&mut statement, [payer.as_bytes()], account)?.map(|(_, account)| account))
+}
+
+/// Whether an account that is not revoked has the email address, if there is one.
+pub(crate) fn email_is_taken(connection: &Connection, email: Option<&Email>) -> Result<bool> {
+    let Some(folded) = email.map(Email::folded) else { return Ok(false) };
+    let sql = "SELECT 1 FROM account WHERE email_folded = ?1 AND revoked_at IS NULL";
+    connection.prepare_cached(sql).and_then(|mut s| s.exists([folded])).map_err(store_error)
+}
+
+/// Whether an account ever had a key.
+fn key_is_known(connection: &Connection, key: &KeyHash) -> Result<bool> {
+    let sql = "SELECT 1 FROM api_key WHERE hash = ?1";
+    connection.prepare_cached(sql).and_then(|mut s| s.exists([key.as_bytes()])).map_err(store_error)
+}
+
 pub(crate) fn live_keys(connection: &Connection, keys: &[KeyHash]) -> Result<Vec<bool>> {
     let sql = "SELECT 1 FROM api_key WHERE hash = ?1 AND revoked_at IS NULL";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
@@ -41,15 +63,19 @@ pub(crate) fn list(connection: &Connection, after: Option<&Cursor>, limit: u32) 
 
 /// Makes an account with its key and first entries.
 pub(crate) fn create(connection: &Connection, new: &NewAccount) -> Result<Created> {
-    let folded = new.email.as_ref().map(metering_core::Email::folded);
-    if let Some(folded) = &folded {
-        let sql = "SELECT 1 FROM account WHERE email_folded = ?1 AND revoked_at IS NULL";
-        if connection.prepare_cached(sql).and_then(|mut s| s.exists([folded])).map_err(store_error)? {
-            return Ok(Created::EmailTaken);
-        }
+    if by_id(connection, &new.id)?.is_some() || key_is_known(connection, &new.key)? {
+        return Err(corrupt("a new account's id or key is in use"));
+    }
+    if email_is_taken(connection, new.email.as_ref())? {
+        return Ok(Created::EmailTaken);
+    }
+    if let Some(payer) = &new.payer
+        && by_payer(connection, &payer.address)?.is_some()
+    {
+        return Ok(Created::PayerTaken);
     }
     let Some(totals) = ledger::totals_of(&new.entries) else { return Ok(Created::OutOfRange) };
-    insert(connection, new, folded).map_err(store_error)?;
+    insert(connection, new).map_err(store_error)?;
     let row = connection.last_insert_rowid();
     insert_key(connection, row, &new.key, new.created_at).map_err(store_error)?;
     insert_meter(connection, row, new.limits, totals).map_err(store_error)?;
@@ -60,13 +86,15 @@ pub(crate) fn create(connection: &Connection, new: &NewAccount) -> Result<Create
     Ok(Created::Account(account))
 }
 
-fn insert(connection: &Connection, new: &NewAccount, folded: Option<String>) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO account (org_id, agent_name, email, email_folded, payer_address, created_at) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-    let email = new.email.as_ref().map(metering_core::Email::as_str);
-    let payer = new.payer_address.as_ref().map(metering_core::Address::as_bytes);
+fn insert(connection: &Connection, new: &NewAccount) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO account \
+               (org_id, agent_name, email, email_folded, payer_address, payer_chain_id, created_at) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    let (email, folded) = (new.email.as_ref().map(Email::as_str), new.email.as_ref().map(Email::folded));
+    let payer = new.payer.as_ref().map(|payer| payer.address.as_bytes());
+    let chain_id = new.payer.map(|payer| payer.chain_id.cast_signed());
     let created_at = new.created_at.unix_millis();
-    let values = params![new.id.as_str(), new.agent_name.as_str(), email, folded, payer, created_at];
+    let values = params![new.id.as_str(), new.agent_name.as_str(), email, folded, payer, chain_id, created_at];
     connection.prepare_cached(sql)?.execute(values).map(drop)
 }
 
@@ -115,6 +143,7 @@ fn revoke_keys(connection: &Connection, account: i64, now: Timestamp) -> Result<
     connection.execute(sql, [account, now.unix_millis()]).map(drop).map_err(store_error)
 }
 
+/// Puts a key in the place of an account's key. Whoever gets it has the one that its quote promised, too.
 pub(crate) fn replace_key(
     connection: &Connection,
     id: &AccountId,
@@ -123,7 +152,11 @@ pub(crate) fn replace_key(
 ) -> Result<Option<Account>> {
     match by_id(connection, id)? {
         Some((row, account)) if account.revoked_at.is_none() => {
+            if key_is_known(connection, key)? {
+                return Err(corrupt("a new key is in use"));
+            }
             revoke_keys(connection, row, now)?;
+            quotes::key_given_out(connection, row)?;
             insert_key(connection, row, key, now).map_err(store_error)?;
             Ok(Some(account))
         }

@@ -15,7 +15,7 @@ use rusqlite::{Connection, Row, params};
 
 use crate::cache::Cache;
 use crate::error::{Result, corrupt, store_error};
-use crate::rows::first;
+use crate::rows::{all, first, payment_ref, timestamp};
 
 /// Entries that the sweep looks at per new entry. With two, the log holds at most as many forgotten entries as others:
 /// in the time of a whole round, no more entries come than half of those that it passes.
@@ -131,7 +131,8 @@ fn usage_entry(id: i64, row: &Row<'_>) -> rusqlite::Result<Activity> {
         line: None,
         request_path: row.get::<_, Option<String>>(5)?.map(Arc::from),
         calls: row.get::<_, i64>(4)?.unsigned_abs(),
-        created_at: Timestamp::from_unix_millis(row.get(6)?),
+        payment: None,
+        created_at: timestamp(row, 6)?,
     })
 }
 
@@ -148,16 +149,17 @@ pub(crate) fn usage_line(connection: &Connection, id: i64) -> Result<UsageLine> 
 }
 
 fn ledger_entries(connection: &Connection, account: i64, limit: usize) -> Result<Vec<(i64, Activity)>> {
-    let sql = "SELECT id, kind, amount, description, created_at FROM ledger WHERE account = ?1 \
-               ORDER BY id DESC LIMIT ?2";
+    let sql = "SELECT id, kind, amount, description, created_at, tx_chain_id, tx_hash, plan_id FROM ledger \
+               WHERE account = ?1 ORDER BY id DESC LIMIT ?2";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    crate::rows::all(&mut statement, params![account, limit], |row| {
+    all(&mut statement, params![account, limit], |row| {
         let id: i64 = row.get(0)?;
         let kind: String = row.get(1)?;
         let amount = Credits::from_atoms(row.get(2)?);
         let description = Some(row.get(3)?);
-        let created_at = Timestamp::from_unix_millis(row.get(4)?);
+        let created_at = timestamp(row, 4)?;
+        let payment = payment_ref(row, 5)?;
         Ok(ledger_kind(&kind).map(|kind| {
             let (id_text, kind) = (format!("act_{id}"), ActivityKind::Ledger(kind));
             let activity = Activity {
@@ -168,6 +170,7 @@ fn ledger_entries(connection: &Connection, account: i64, limit: usize) -> Result
                 line: None,
                 request_path: None,
                 calls: 0,
+                payment,
                 created_at,
             };
             (id, activity)

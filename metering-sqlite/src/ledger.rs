@@ -8,7 +8,7 @@ use crate::activity::ledger_kind;
 use crate::cache::newest_in_sequence;
 use crate::error::{Result, store_error};
 use crate::page::{one_more_than, page_of_rows, row_of_cursor};
-use crate::rows::{all, parse};
+use crate::rows::{all, parse, payment_ref, timestamp};
 use crate::sum::{SUM, credits, wide_sum};
 
 /// What a new account with these entries has; `None` on overflow.
@@ -34,27 +34,32 @@ pub(crate) fn post(connection: &Connection, id: &AccountId, entry: &NewLedgerEnt
 /// Writes an entry only; the caller has the totals.
 pub(crate) fn append(connection: &Connection, account: i64, entry: &NewLedgerEntry, now: Timestamp) -> Result<()> {
     let id = newest_in_sequence(connection)? + 1;
-    let sql = "INSERT INTO ledger (id, account, kind, amount, description, created_at) \
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-    let (kind, amount) = (entry.kind.as_str(), entry.amount.atoms());
-    let values = params![id, account, kind, amount, entry.description, now.unix_millis()];
+    let sql = "INSERT INTO ledger (id, account, kind, amount, description, created_at, tx_chain_id, tx_hash, plan_id) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+    let (kind, amount, created_at) = (entry.kind.as_str(), entry.amount.atoms(), now.unix_millis());
+    let payment = entry.payment.as_ref();
+    let chain_id = payment.map(|payment| payment.tx.chain_id.cast_signed());
+    let hash = payment.map(|payment| payment.tx.hash.as_bytes());
+    let plan_id = payment.and_then(|payment| payment.plan_id.as_deref());
+    let values = params![id, account, kind, amount, entry.description, created_at, chain_id, hash, plan_id];
     connection.prepare_cached(sql).and_then(|mut s| s.execute(values)).map(drop).map_err(store_error)
 }
 
 /// Entries of all accounts after an id, at most `limit`.
 pub(crate) fn list(connection: &Connection, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
-    let sql = "SELECT l.id, a.org_id, l.kind, l.amount, l.description, l.created_at \
-               FROM ledger l JOIN account a ON a.id = l.account WHERE l.id > ?1 ORDER BY l.id LIMIT ?2";
+    let sql = "SELECT l.id, a.org_id, l.kind, l.amount, l.description, l.created_at, l.tx_chain_id, l.tx_hash, \
+               l.plan_id FROM ledger l JOIN account a ON a.id = l.account WHERE l.id > ?1 ORDER BY l.id LIMIT ?2";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
     let rows = all(&mut statement, [row_of_cursor(after)?, one_more_than(limit)], |row| {
         let id: i64 = row.get(0)?;
         let (org_id, kind): (String, String) = (row.get(1)?, row.get(2)?);
         let amount = Credits::from_atoms(row.get(3)?);
         let description = row.get(4)?;
-        let created_at = Timestamp::from_unix_millis(row.get(5)?);
+        let created_at = timestamp(row, 5)?;
+        let payment = payment_ref(row, 6)?;
         let read = || {
             let (account, kind) = (parse(&org_id)?, ledger_kind(&kind)?);
-            Ok((id, LedgerEntry { id, account, kind, amount, description, created_at }))
+            Ok((id, LedgerEntry { id, account, kind, amount, description, payment, created_at }))
         };
         Ok(read())
     })?;

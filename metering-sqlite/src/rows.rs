@@ -1,16 +1,20 @@
-//! Rows of accounts, read into the domain's types.
+//! Rows, read into the domain's types: accounts, and what several tables have in common.
 
 use std::fmt::Display;
 use std::str::FromStr;
 
-use metering_core::{Account, Address, Credits, MeterState, RateLimits, Timestamp, Totals, Window};
+use metering_core::{
+    Account, Address, Credits, MeterState, Payer, PaymentRef, RateLimits, Timestamp, TokenUnits, Totals, TxHash, TxRef,
+    Window,
+};
 use rusqlite::{OptionalExtension, Params, Row, Statement};
 
 use crate::error::{Result, corrupt, store_error};
 
 /// The columns that [`account`] reads, of `account a JOIN meter m`.
-pub(crate) const ACCOUNT_COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.payer_address, a.created_at, \
-     a.revoked_at, m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, m.granted, m.used";
+pub(crate) const ACCOUNT_COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.payer_address, \
+     a.payer_chain_id, a.created_at, a.revoked_at, m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
+     m.granted, m.used";
 
 /// The columns that [`meter_state`] reads, starting with the caps.
 pub(crate) const METER_COLUMNS: &str = "m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
@@ -45,16 +49,16 @@ pub(crate) fn account(row: &Row<'_>) -> rusqlite::Result<Result<(i64, Account)>>
     let org_id: String = row.get(1)?;
     let agent_name: String = row.get(2)?;
     let email: Option<String> = row.get(3)?;
-    let payer: Option<[u8; 20]> = row.get(4)?;
-    let created_at = Timestamp::from_unix_millis(row.get(5)?);
-    let revoked_at = row.get::<_, Option<i64>>(6)?.map(Timestamp::from_unix_millis);
-    let (limits, totals) = (limits(row, 7)?, totals(row, 9)?);
+    let payer = payer(row, 4)?;
+    let created_at = timestamp(row, 6)?;
+    let revoked_at = row.get::<_, Option<i64>>(7)?.map(Timestamp::from_unix_millis);
+    let (limits, totals) = (limits(row, 8)?, totals(row, 10)?);
     let read = || {
         Ok(Account {
             id: parse(&org_id)?,
             agent_name: parse(&agent_name)?,
             email: email.as_deref().map(parse).transpose()?,
-            payer_address: payer.map(Address::from_bytes),
+            payer,
             limits,
             totals,
             created_at,
@@ -86,6 +90,52 @@ fn totals(row: &Row<'_>, first: usize) -> rusqlite::Result<Totals> {
         granted: amount(first + 2)?,
         used: amount(first + 3)?,
     })
+}
+
+/// The wallet and the chain of an account's payer; the schema has both or neither.
+fn payer(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<Payer>> {
+    match row.get::<_, Option<i64>>(first + 1)? {
+        Some(chain_id) => Ok(Some(Payer { address: address(row, first)?, chain_id: chain_id.cast_unsigned() })),
+        None => Ok(None),
+    }
+}
+
+/// The payment of a ledger entry: chain, hash and plan.
+pub(crate) fn payment_ref(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<PaymentRef>> {
+    let plan_id = row.get(first + 2)?;
+    Ok(optional_tx(row, first)?.map(|tx| PaymentRef { tx, plan_id }))
+}
+
+/// A transaction: chain and hash. The schema has both or neither.
+pub(crate) fn optional_tx(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<TxRef>> {
+    match row.get::<_, Option<i64>>(first)? {
+        Some(_) => tx(row, first).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// A transaction: chain and hash.
+pub(crate) fn tx(row: &Row<'_>, first: usize) -> rusqlite::Result<TxRef> {
+    let (chain_id, hash): (i64, [u8; 32]) = (row.get(first)?, row.get(first + 1)?);
+    Ok(TxRef { chain_id: chain_id.cast_unsigned(), hash: TxHash::from_bytes(hash) })
+}
+
+pub(crate) fn address(row: &Row<'_>, index: usize) -> rusqlite::Result<Address> {
+    row.get(index).map(Address::from_bytes)
+}
+
+pub(crate) fn timestamp(row: &Row<'_>, index: usize) -> rusqlite::Result<Timestamp> {
+    row.get(index).map(Timestamp::from_unix_millis)
+}
+
+/// An amount of tokens, as [`units_column`] wrote it.
+pub(crate) fn units(row: &Row<'_>, index: usize) -> rusqlite::Result<TokenUnits> {
+    row.get(index).map(|bytes| TokenUnits::new(u128::from_be_bytes(bytes)))
+}
+
+/// An amount of tokens as a column holds it.
+pub(crate) const fn units_column(units: TokenUnits) -> [u8; 16] {
+    units.get().to_be_bytes()
 }
 
 /// Parses a stored text with its own type; one that it refuses is corrupt.

@@ -14,7 +14,7 @@ use crate::error::{Result, store_error};
 use crate::location::make_folder_of;
 use crate::readers::Readers;
 use crate::writer::{Touches, Writer};
-use crate::{accounts, activity, backup, ledger, migrations, plans, usage, verify};
+use crate::{accounts, activity, backup, expiry, ledger, migrations, plans, usage, verify};
 
 /// A [`Store`] in one SQLite file.
 ///
@@ -29,8 +29,8 @@ use crate::{accounts, activity, backup, ledger, migrations, plans, usage, verify
 /// ```
 #[derive(Debug)]
 pub struct SqliteStore {
-    writer: Writer,
-    readers: Readers,
+    pub(crate) writer: Writer,
+    pub(crate) readers: Readers,
 }
 
 impl SqliteStore {
@@ -167,10 +167,7 @@ impl Store for SqliteStore {
     }
 
     async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
-        let sql = "DELETE FROM request_id WHERE expires_at <= ?1";
-        let delete = move |connection: &rusqlite::Transaction<'_>| connection.execute(sql, [now.unix_millis()]);
-        let forgotten = self.writer.write(Touches::Nothing, move |connection| delete(connection).map_err(store_error));
-        Ok(u64::try_from(forgotten.await?).unwrap_or(u64::MAX))
+        self.writer.write(Touches::Nothing, move |connection| expiry::forget(connection, now)).await
     }
 
     async fn check(&self) -> Result<()> {

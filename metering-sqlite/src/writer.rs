@@ -14,10 +14,12 @@ use crate::cache::Cache;
 use crate::commit;
 use crate::error::{Result, store_error};
 
-/// Which cached account a write makes stale.
+/// Which cached account a write makes stale: its money, its caps, or its key.
 #[derive(Debug)]
 pub(crate) enum Touches {
+    /// None. An account that the write makes is in nobody's cache yet.
     Nothing,
+    /// The one of that id.
     Account(AccountId),
 }
 
@@ -64,15 +66,24 @@ impl Writer {
         touches: Touches,
         write: impl FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        self.write_and_tell(move |transaction| Ok((touches, write(transaction)?))).await
+    }
+
+    /// As [`Writer::write`], for what learns only in its transaction whose account it changes.
+    pub(crate) async fn write_and_tell<T: Send + 'static>(
+        &self,
+        write: impl FnOnce(&Transaction<'_>) -> Result<(Touches, T)> + Send + 'static,
+    ) -> Result<T> {
         self.run(move |desk| {
-            // Also when it fails: what is cached must be read again rather than trusted.
-            if let Touches::Account(account) = &touches {
-                desk.cache.forget_account(&desk.connection, account)?;
-            }
             desk.cache.forget_sequence();
             let behavior = TransactionBehavior::Immediate;
             let transaction = desk.connection.transaction_with_behavior(behavior).map_err(store_error)?;
-            let answer = write(&transaction)?;
+            let (touches, answer) = write(&transaction)?;
+            // Forgotten and committed in one piece of this thread's work: no batch is decided in between, and only a
+            // batch reads into the cache. When anything fails on the way, all of it is forgotten; see `attempt`.
+            if let Touches::Account(account) = &touches {
+                desk.cache.forget_account(&transaction, account)?;
+            }
             transaction.commit().map_err(store_error)?;
             Ok(answer)
         })
@@ -102,6 +113,7 @@ impl Desk {
             self.broken = true;
         }
         if result.is_err() {
+            // What is cached must be read again rather than trusted.
             self.cache.clear();
         }
         result

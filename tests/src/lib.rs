@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod bench;
+pub mod chain;
 pub mod client;
 pub mod latency;
 pub mod load;

@@ -1,7 +1,7 @@
 //! `metering admin account`: who has a balance, and changes to it.
 
 mod create;
-mod document;
+pub(super) mod document;
 mod entry;
 mod issued;
 mod limits;
@@ -15,6 +15,7 @@ use std::io::Write;
 use clap::{Args, Subcommand};
 
 pub(crate) use self::document::status;
+pub(super) use self::entry::note;
 use super::session::Session;
 use crate::failure::Failure;
 

@@ -1,4 +1,4 @@
-//! `metering admin export`: accounts, ledger and usage for other programs, page by page, whatever their size.
+//! `metering admin export`: accounts, ledger, payments and usage for other programs, page by page, whatever their size.
 
 mod columns;
 mod sink;
@@ -15,7 +15,7 @@ use super::session::{PAGE, Session};
 use crate::failure::Failure;
 use crate::new_file::NewFile;
 
-/// Write all accounts, ledger entries or daily usage totals as CSV or JSON lines.
+/// Write all accounts, ledger entries, payments or daily usage totals as CSV or JSON lines.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Amounts are there twice: in credits, rounded to ten places, and exactly in atoms of 1/7,200,000,000 credit.
@@ -48,6 +48,8 @@ enum What {
     Accounts,
     /// Every purchase, bonus, grant and adjustment, in the order of their writing.
     Ledger,
+    /// Every payment that was turned into credits, in the order of their recording.
+    Payments,
     /// Calls and credits per account, UTC day, route, method and source, by rising day.
     Usage,
 }
@@ -84,6 +86,7 @@ impl ExportArgs {
         match self.what {
             What::Accounts => self.pages(out, async |after| store.accounts(after, PAGE).await).await,
             What::Ledger => self.pages(out, async |after| store.ledger(after, PAGE).await).await,
+            What::Payments => self.pages(out, async |after| store.payments(after, PAGE).await).await,
             What::Usage => self.pages(out, async |after| store.daily_totals(after, PAGE).await).await,
         }
     }

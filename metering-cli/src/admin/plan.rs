@@ -65,6 +65,7 @@ impl PlanArgs {
     }
 }
 
-fn no_plan(key: &PlanKey) -> Failure {
+/// What to say when there is no such plan.
+pub(super) fn no_plan(key: &PlanKey) -> Failure {
     Failure::NotFound(format!("there is no plan {key}; `metering admin plan list --all` shows those that exist"))
 }

@@ -8,6 +8,8 @@ use serde_json::Value;
 
 use crate::desk::{Desk, block_on, charge, now};
 
+const LEDGER_HEADINGS: &str = "id,org_id,type,amount,amount_atoms,description,created_at,tx_hash,chain_id,plan_id\n";
+
 type Row = BTreeMap<String, String>;
 
 fn csv_rows(text: &str) -> Vec<Row> {
@@ -132,7 +134,9 @@ fn an_export_of_nothing_is_its_headings() {
     let desk = Desk::new();
     desk.admin_reading(&["plan", "import", "-"], "[]").success();
     let ledger = desk.admin(&["export", "ledger"]).success().stdout;
-    assert_eq!(ledger, "id,org_id,type,amount,amount_atoms,description,created_at\n");
+    assert_eq!(ledger, LEDGER_HEADINGS);
+    let payments = desk.admin(&["export", "payments"]).success().stdout;
+    assert_eq!(payments.lines().count(), 1, "{payments}");
     assert_eq!(desk.admin(&["export", "ledger", "--format", "jsonl"]).success().stdout, "");
 }
 

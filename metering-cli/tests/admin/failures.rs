@@ -17,6 +17,8 @@ fn a_store_that_does_not_exist_is_not_made_by_looking_at_it() {
         &["account", "adjust", NOBODY, "--credits", "1", "--note", "x"],
         &["account", "revoke", NOBODY, "--yes"],
         &["account", "rotate-key", NOBODY],
+        &["payments", "list", "--config", "missing.toml"],
+        &["payments", "records"],
         &["plan", "list"],
         &["plan", "remove", "a", "--chain-id", "1"],
         &["plan", "activate", "a", "--chain-id", "1"],
@@ -108,6 +110,7 @@ fn output_that_nobody_reads_is_no_failure() {
         &["account", "list", "--json"],
         &["verify"],
         &["usage"],
+        &["payments", "records"],
         &["export", "ledger"],
         &["export", "ledger", "--format", "jsonl"],
     ] {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::account::{Account, RateLimits, Totals};
+use crate::account::{Account, Payer, RateLimits, Totals};
 use crate::address::Address;
 use crate::charge::Refusal;
 use crate::clock::Timestamp;
@@ -17,12 +17,12 @@ use super::scene::{
 
 /// An account is what it was made as, whichever way it is found.
 pub async fn a_new_account_is_found_as_it_was_made(store: Arc<dyn Store>) {
-    let payer_address = Some(Address::from_bytes([0xAB; 20]));
+    let payer = Some(Payer { address: Address::from_bytes([0xAB; 20]), chain_id: 8453 });
     let limits = RateLimits { requests_per_minute: 7, requests_per_day: u32::MAX };
     let new = NewAccount {
         agent_name: "My-agent_01".parse().unwrap(),
         email: Some("Jörg+1@Example.com".parse().unwrap()),
-        payer_address,
+        payer,
         limits,
         entries: vec![adjustment(3)],
         ..newcomer()
@@ -31,7 +31,7 @@ pub async fn a_new_account_is_found_as_it_was_made(store: Arc<dyn Store>) {
         id: new.id.clone(),
         agent_name: new.agent_name.clone(),
         email: new.email.clone(),
-        payer_address,
+        payer,
         limits,
         totals: Totals { balance: atoms(3), granted: atoms(3), ..Totals::default() },
         created_at: NOON,
@@ -55,7 +55,7 @@ pub async fn a_bare_account_has_nothing(store: Arc<dyn Store>) {
     let id = new.id.clone();
     create(&*store, new).await;
     let found = account(&*store, &id).await;
-    assert_eq!((found.email, found.payer_address, found.revoked_at), (None, None, None));
+    assert_eq!((found.email, found.payer, found.revoked_at), (None, None, None));
     assert_eq!((found.totals, found.limits), (Totals::default(), UNCAPPED));
     assert_eq!(store.activity(&id, 10).await.unwrap(), []);
     assert_eq!(store.ledger(None, 10).await.unwrap().items, []);

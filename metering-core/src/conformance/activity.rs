@@ -41,6 +41,7 @@ pub async fn entries_say_what_happened(store: Arc<dyn Store>) {
         line: Some(line("/price/{block}")),
         request_path: Some("/price/17".into()),
         calls,
+        payment: None,
         created_at,
     };
     let without_id = |entry: &Activity| Activity { id: String::new(), ..entry.clone() };

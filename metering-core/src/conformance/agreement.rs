@@ -95,7 +95,7 @@ impl Pair {
             id: account_id(self.made_ids),
             agent_name: format!("agent-{}", self.made_ids).parse().unwrap(),
             email: email.map(address),
-            payer_address: None,
+            payer: None,
             limits,
             key,
             entries: entries.iter().map(|(kind, amount)| entry(*kind, *amount)).collect(),
@@ -179,7 +179,7 @@ fn account_id(number: u32) -> AccountId {
 }
 
 fn entry(kind: LedgerKind, amount: i64) -> NewLedgerEntry {
-    NewLedgerEntry { kind, amount: atoms(amount), description: format!("{amount} atoms") }
+    NewLedgerEntry::new(kind, atoms(amount), format!("{amount} atoms"))
 }
 
 /// Four lines that differ in one thing each.

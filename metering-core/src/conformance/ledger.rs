@@ -50,7 +50,7 @@ pub async fn entries_are_listed_as_written(store: Arc<dyn Store>) {
     ];
     for (id, kind, amount, description, at) in &written {
         let description = (*description).to_owned();
-        post(&*store, id, NewLedgerEntry { kind: *kind, amount: atoms(*amount), description }, *at).await;
+        post(&*store, id, NewLedgerEntry::new(*kind, atoms(*amount), description), *at).await;
     }
     let page = store.ledger(None, 10).await.unwrap();
     assert_eq!(page.next, None);

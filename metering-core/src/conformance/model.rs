@@ -98,7 +98,7 @@ impl Owner {
             id: made.id,
             agent_name: made.agent_name,
             email: made.email,
-            payer_address: made.payer_address,
+            payer: made.payer,
             limits: self.limits,
             totals: Totals {
                 balance: credits(self.balance()),
@@ -115,7 +115,7 @@ impl Owner {
     fn add(&mut self, entries: &[NewLedgerEntry], at: Timestamp) -> bool {
         let count = self.entries.len();
         for entry in entries {
-            let NewLedgerEntry { kind, amount, description } = entry.clone();
+            let NewLedgerEntry { kind, amount, description, payment: _ } = entry.clone();
             self.entries.push(Entry { kind, atoms: i128::from(amount.atoms()), description, at });
             if !self.all_fit() {
                 self.entries.truncate(count);

@@ -50,7 +50,7 @@ pub(super) fn newcomer() -> NewAccount {
         id: new_id(),
         agent_name: "agent".parse().unwrap(),
         email: None,
-        payer_address: None,
+        payer: None,
         limits: UNCAPPED,
         key: new_key(),
         entries: Vec::new(),
@@ -59,7 +59,7 @@ pub(super) fn newcomer() -> NewAccount {
 }
 
 pub(super) fn entry(kind: LedgerKind, amount: i64) -> NewLedgerEntry {
-    NewLedgerEntry { kind, amount: atoms(amount), description: format!("{} of {amount} atoms", kind.as_str()) }
+    NewLedgerEntry::new(kind, atoms(amount), format!("{} of {amount} atoms", kind.as_str()))
 }
 
 pub(super) fn adjustment(amount: i64) -> NewLedgerEntry {

@@ -82,6 +82,7 @@ impl State {
             line: Some(change.line),
             request_path: change.request_path,
             calls: change.calls,
+            payment: None,
             created_at: now,
         };
         record.recent.insert(number, entry);

@@ -3,6 +3,7 @@
 use crate::account::Account;
 use crate::clock::Day;
 use crate::ledger::LedgerEntry;
+use crate::payment::PaymentRecord;
 use crate::store::{Cursor, Page, StoreError};
 use crate::usage::{ClientSource, DailyTotal, UsageLine};
 
@@ -23,6 +24,13 @@ impl State {
         let after: Option<i64> = after.map(read).transpose()?;
         let entries = self.ledger.iter().filter(|entry| after.is_none_or(|after| entry.id > after));
         Ok(page(entries, limit, |entry| Cursor::new(entry.id.to_string())).map(LedgerEntry::clone))
+    }
+
+    pub(super) fn payments_page(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>, StoreError> {
+        let after: Option<usize> = after.map(read).transpose()?;
+        let records = self.payments.payments.iter().enumerate();
+        let records = records.filter(|(index, _)| after.is_none_or(|after| *index > after));
+        Ok(page(records, limit, |(index, _)| Cursor::new(index.to_string())).map(|(_, record)| record.clone()))
     }
 
     pub(super) fn daily_totals_page(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>, StoreError> {

@@ -117,6 +117,7 @@ fn ledger_activity(entry: &LedgerEntry) -> Activity {
         line: None,
         request_path: None,
         calls: 0,
+        payment: entry.payment.clone(),
         created_at: entry.created_at,
     }
 }

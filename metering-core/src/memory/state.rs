@@ -12,6 +12,8 @@ use crate::store::{Created, NewAccount, Posted, StoreError};
 use crate::tally::Answer;
 use crate::usage::{Activity, UsageLine};
 
+use super::payments::PaymentState;
+
 /// All of a store.
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -24,6 +26,7 @@ pub(super) struct State {
     /// In the order of their writing.
     pub(super) ledger: Vec<LedgerEntry>,
     pub(super) plans: BTreeMap<PlanKey, Plan>,
+    pub(super) payments: PaymentState,
     /// The last number given out. Ledger entries and usage entries share one count, which tells the later of two.
     pub(super) last_number: i64,
 }
@@ -52,8 +55,8 @@ pub(super) struct DayTotal {
 
 impl Record {
     fn new(new: NewAccount, totals: Totals) -> Self {
-        let NewAccount { id, agent_name, email, payer_address, limits, key, entries: _, created_at } = new;
-        let account = Account { id, agent_name, email, payer_address, limits, totals, created_at, revoked_at: None };
+        let NewAccount { id, agent_name, email, payer, limits, key, entries: _, created_at } = new;
+        let account = Account { id, agent_name, email, payer, limits, totals, created_at, revoked_at: None };
         Self {
             account,
             key,
@@ -100,10 +103,11 @@ impl State {
         if self.ids.contains_key(&new.id) || self.keys.contains_key(&new.key) {
             return Err(StoreError::Corrupt("a new account's id or key is in use".to_owned()));
         }
-        let is_active = |record: &&Record| !record.is_revoked();
-        if new.email.is_some() && self.accounts.iter().filter(is_active).any(|record| record.account.email == new.email)
-        {
+        if self.email_is_taken(&new) {
             return Ok(Created::EmailTaken);
+        }
+        if new.payer.is_some_and(|payer| self.account_of_payer(&payer.address).is_some()) {
+            return Ok(Created::PayerTaken);
         }
         let Some(totals) = new.entries.iter().try_fold(Totals::default(), |totals, entry| entry.applied_to(totals))
         else {
@@ -136,8 +140,9 @@ impl State {
 
     fn write_entry(&mut self, account: &AccountId, entry: NewLedgerEntry, created_at: Timestamp) {
         let id = self.next_number();
-        let NewLedgerEntry { kind, amount, description } = entry;
-        self.ledger.push(LedgerEntry { id, account: account.clone(), kind, amount, description, created_at });
+        let NewLedgerEntry { kind, amount, description, payment } = entry;
+        let account = account.clone();
+        self.ledger.push(LedgerEntry { id, account, kind, amount, description, payment, created_at });
     }
 
     pub(super) fn replace_key(&mut self, id: &AccountId, key: KeyHash) -> Result<Option<Account>, StoreError> {
@@ -149,11 +154,12 @@ impl State {
         }
         self.keys.insert(key, index);
         self.accounts[index].key = key;
+        self.payments.key_given_out(id);
         Ok(Some(self.accounts[index].account.clone()))
     }
 
     pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {
-        let mut forgotten = 0;
+        let mut forgotten = self.payments.forget_expired(now);
         for record in &mut self.accounts {
             record.answers.retain(|_, (_, expires_at)| {
                 let keep = now < *expires_at;

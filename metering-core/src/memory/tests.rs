@@ -20,12 +20,12 @@ const KEY: KeyHash = KeyHash::from_bytes([7; 32]);
 async fn store_with_one_account() -> (MemoryStore, AccountId) {
     let store = MemoryStore::new();
     let id = AccountId::generate(&SystemRandomness);
-    let entry = |kind, atoms| NewLedgerEntry { kind, amount: Credits::from_atoms(atoms), description: String::new() };
+    let entry = |kind, atoms| NewLedgerEntry::new(kind, Credits::from_atoms(atoms), "");
     let created = store.create_account(NewAccount {
         id: id.clone(),
         agent_name: "agent".parse().unwrap(),
         email: None,
-        payer_address: None,
+        payer: None,
         limits: RateLimits::default(),
         key: KEY,
         entries: vec![entry(LedgerKind::PurchasePaySignup, 500), entry(LedgerKind::SignupBonus, 40)],

@@ -39,7 +39,7 @@ impl From<&Account> for BalanceDocument {
             org_id: account.id.to_string(),
             agent_name: account.agent_name.to_string(),
             email: account.email.as_ref().map(ToString::to_string),
-            payer_address: account.payer_address.as_ref().map(ToString::to_string),
+            payer_address: account.payer.map(|payer| payer.address.to_string()),
             credit_balance: account.totals.balance,
             total_credits_purchased: account.totals.purchased,
             total_credits_granted: account.totals.granted,

@@ -21,20 +21,62 @@ pub enum ErrorCode {
     InvalidParameter,
     /// The path could be read in more than one way.
     InvalidPath,
+    /// Plans are not paid on that chain.
+    UnsupportedChain,
+    /// No plan on sale has that name on that chain.
+    UnknownPlan,
+    /// The plan is paid with another token.
+    UnsupportedToken,
+    /// The text is not a transaction's hash.
+    InvalidTxHash,
+    /// The transaction failed and paid nothing.
+    TxReverted,
+    /// The transaction is not the payment that was expected.
+    PaymentMismatch,
+    /// Another wallet paid than the quote's.
+    PayerMismatch,
+    /// The payment was made before the quote.
+    PaymentPredatesQuote,
+    /// The challenge was made for another address.
+    AddressMismatch,
+    /// The signature is not the wallet's.
+    InvalidSignature,
     /// No live key came with the request.
     Unauthorized,
     /// The balance is not above zero.
     InsufficientCredits,
     /// The internal billing secret is missing or wrong.
     Forbidden,
+    /// The payer must consent; `message` is the text to sign.
+    PayerProofRequired,
     /// Nothing is here.
     NotFound,
     /// No metered route has that path.
     UnknownRoute,
+    /// The chain knows no such transaction, yet.
+    TxNotFound,
+    /// No account was paid for by that wallet.
+    NoLinkedWallet,
     /// The path has no such method.
     MethodNotAllowed,
     /// The body took too long to arrive.
     RequestTimeout,
+    /// An account has that email address.
+    EmailAlreadyRegistered,
+    /// The wallet has an account: top up or rotate its key instead.
+    PayerAlreadyRegistered,
+    /// The quote was claimed before; rotate the key if it is lost.
+    AlreadyClaimed,
+    /// The transaction was used before.
+    TxAlreadyUsed,
+    /// A quote waits for this payment; claim it, or let the payer sign.
+    PaymentReserved,
+    /// The payment is not deep enough in the chain yet.
+    PaymentUnconfirmed,
+    /// The payment came too long after the quote expired.
+    QuoteExpired,
+    /// The challenge expired; ask for a new one.
+    ChallengeExpired,
     /// The body is too large.
     PayloadTooLarge,
     /// A cap is reached.
@@ -45,6 +87,10 @@ pub enum ErrorCode {
     InternalError,
     /// The upstream could not be reached or answered with nonsense.
     UpstreamUnreachable,
+    /// The chain cannot be read at the moment.
+    RpcError,
+    /// The operator's RPC is of another chain.
+    RpcChainMismatch,
     /// Too many requests wait to be charged.
     Overloaded,
     /// The service is shutting down.
@@ -53,33 +99,65 @@ pub enum ErrorCode {
     StorageUnavailable,
     /// The upstream says that it is unavailable.
     UpstreamUnavailable,
+    /// The operator has not set payments up on that chain.
+    PaymentNotConfigured,
+    /// Too many quotes are open for that price.
+    QuotesExhausted,
+    /// A chain that plans are paid on cannot be read.
+    ChainUnreachable,
     /// The upstream took too long.
     UpstreamTimeout,
 }
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 47] = [
         Self::InvalidJson,
         Self::ValidationFailed,
         Self::InvalidParameter,
         Self::InvalidPath,
+        Self::UnsupportedChain,
+        Self::UnknownPlan,
+        Self::UnsupportedToken,
+        Self::InvalidTxHash,
+        Self::TxReverted,
+        Self::PaymentMismatch,
+        Self::PayerMismatch,
+        Self::PaymentPredatesQuote,
+        Self::AddressMismatch,
+        Self::InvalidSignature,
         Self::Unauthorized,
         Self::InsufficientCredits,
         Self::Forbidden,
+        Self::PayerProofRequired,
         Self::NotFound,
         Self::UnknownRoute,
+        Self::TxNotFound,
+        Self::NoLinkedWallet,
         Self::MethodNotAllowed,
         Self::RequestTimeout,
+        Self::EmailAlreadyRegistered,
+        Self::PayerAlreadyRegistered,
+        Self::AlreadyClaimed,
+        Self::TxAlreadyUsed,
+        Self::PaymentReserved,
+        Self::PaymentUnconfirmed,
+        Self::QuoteExpired,
+        Self::ChallengeExpired,
         Self::PayloadTooLarge,
         Self::RateLimited,
         Self::TooManyStreams,
         Self::InternalError,
         Self::UpstreamUnreachable,
+        Self::RpcError,
+        Self::RpcChainMismatch,
         Self::Overloaded,
         Self::ShuttingDown,
         Self::StorageUnavailable,
         Self::UpstreamUnavailable,
+        Self::PaymentNotConfigured,
+        Self::QuotesExhausted,
+        Self::ChainUnreachable,
         Self::UpstreamTimeout,
     ];
 
@@ -90,22 +168,48 @@ impl ErrorCode {
             Self::ValidationFailed => ("validation_failed", 400),
             Self::InvalidParameter => ("invalid_parameter", 400),
             Self::InvalidPath => ("invalid_path", 400),
+            Self::UnsupportedChain => ("unsupported_chain", 400),
+            Self::UnknownPlan => ("unknown_plan", 400),
+            Self::UnsupportedToken => ("unsupported_token", 400),
+            Self::InvalidTxHash => ("invalid_tx_hash", 400),
+            Self::TxReverted => ("tx_reverted", 400),
+            Self::PaymentMismatch => ("payment_mismatch", 400),
+            Self::PayerMismatch => ("payer_mismatch", 400),
+            Self::PaymentPredatesQuote => ("payment_predates_quote", 400),
+            Self::AddressMismatch => ("address_mismatch", 400),
+            Self::InvalidSignature => ("invalid_signature", 400),
             Self::Unauthorized => ("unauthorized", 401),
             Self::InsufficientCredits => ("insufficient_credits", 402),
             Self::Forbidden => ("forbidden", 403),
+            Self::PayerProofRequired => ("payer_proof_required", 403),
             Self::NotFound => ("not_found", 404),
             Self::UnknownRoute => ("unknown_route", 404),
+            Self::TxNotFound => ("tx_not_found", 404),
+            Self::NoLinkedWallet => ("no_linked_wallet", 404),
             Self::MethodNotAllowed => ("method_not_allowed", 405),
             Self::RequestTimeout => ("request_timeout", 408),
+            Self::EmailAlreadyRegistered => ("email_already_registered", 409),
+            Self::PayerAlreadyRegistered => ("payer_already_registered", 409),
+            Self::AlreadyClaimed => ("already_claimed", 409),
+            Self::TxAlreadyUsed => ("tx_already_used", 409),
+            Self::PaymentReserved => ("payment_reserved", 409),
+            Self::PaymentUnconfirmed => ("payment_unconfirmed", 409),
+            Self::QuoteExpired => ("quote_expired", 410),
+            Self::ChallengeExpired => ("challenge_expired", 410),
             Self::PayloadTooLarge => ("payload_too_large", 413),
             Self::RateLimited => ("rate_limited", 429),
             Self::TooManyStreams => ("too_many_streams", 429),
             Self::InternalError => ("internal_error", 500),
             Self::UpstreamUnreachable => ("upstream_unreachable", 502),
+            Self::RpcError => ("rpc_error", 502),
+            Self::RpcChainMismatch => ("rpc_chain_mismatch", 502),
             Self::Overloaded => ("overloaded", 503),
             Self::ShuttingDown => ("shutting_down", 503),
             Self::StorageUnavailable => ("storage_unavailable", 503),
             Self::UpstreamUnavailable => ("upstream_unavailable", 503),
+            Self::PaymentNotConfigured => ("payment_not_configured", 503),
+            Self::QuotesExhausted => ("quotes_exhausted", 503),
+            Self::ChainUnreachable => ("chain_unreachable", 503),
             Self::UpstreamTimeout => ("upstream_timeout", 504),
         }
     }
@@ -135,6 +239,16 @@ impl Serialize for ErrorCode {
     }
 }
 
+/// What is lacking: credits for a request, or confirmations of a payment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Required {
+    /// The request's price.
+    Credits(Credits),
+    /// Blocks from the payment's to the newest, both counted.
+    Confirmations(u64),
+}
+
 /// The body of every error.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -160,10 +274,22 @@ pub struct ErrorBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub credit_balance: Option<Credits>,
-    /// What the request costs.
+    /// What the request costs in credits; with `payment_unconfirmed`, how many confirmations are needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
-    pub required: Option<Credits>,
+    pub required: Option<Required>,
+    /// How many confirmations the payment has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirmations: Option<u64>,
+    /// What was expected of the payment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// What was found instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<String>,
+    /// What to do about it, where `message` is a text to sign.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// Where plans are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plans_url: Option<String>,
@@ -189,6 +315,10 @@ impl ErrorBody {
             rate_limits: None,
             credit_balance: None,
             required: None,
+            confirmations: None,
+            expected: None,
+            found: None,
+            hint: None,
             plans_url: None,
             topup_url: None,
             offer: None,

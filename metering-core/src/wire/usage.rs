@@ -188,6 +188,7 @@ impl ActivityDocument {
 impl From<Activity> for ActivityEntry {
     fn from(activity: Activity) -> Self {
         let line = activity.line.as_ref();
+        let payment = activity.payment.as_ref();
         Self {
             id: activity.id,
             amount: activity.amount,
@@ -198,9 +199,9 @@ impl From<Activity> for ActivityEntry {
             request_path: activity.request_path.map(|path| path.to_string()),
             client_source: line.map(|line| line.source.as_str().to_owned()),
             calls: activity.calls,
-            tx_hash: None,
-            chain_id: None,
-            plan_id: None,
+            tx_hash: payment.map(|payment| payment.tx.hash.to_string()),
+            chain_id: payment.map(|payment| payment.tx.chain_id),
+            plan_id: payment.and_then(|payment| payment.plan_id.clone()),
             created_at: activity.created_at.to_string(),
         }
     }

@@ -8,3 +8,4 @@ mod layer;
 #[cfg(feature = "conformance")]
 mod memory_store;
 mod meter;
+mod payments;

@@ -1,6 +1,7 @@
 //! The charge path: how batches gather, what a full queue does, and how it ends.
 
 mod gated;
+mod gated_payments;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ impl Scene {
         let mut new = NewAccount::new(account.clone(), "agent".parse().unwrap(), key, SystemClock.now());
         new.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
         let amount = Credits::from_whole(1).unwrap();
-        new.entries = vec![NewLedgerEntry { kind: LedgerKind::SignupBonus, amount, description: String::new() }];
+        new.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, amount, "")];
         store.create_account(new).await.unwrap();
         let shared: Arc<dyn Store> = Arc::clone(&store) as _;
         let meter = Arc::new(Meter::start(shared, Arc::new(SystemClock), config));

@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use metering_core::ApiKey;
 use metering_core::wire::{DeductAnswer, DeductRequest, ErrorBody, ErrorCode, LookupAnswer, metered_headers};
-use metering_core::{ApiKey, Error};
 
+use crate::api::body::read;
 use crate::app::App;
 use crate::credentials;
 use crate::http::{Problem, Reply, json, with_headers};
@@ -27,7 +28,7 @@ const SECRET_HEADER: &str = "x-bds-internal-billing-secret";
 ))]
 pub(crate) async fn deduct(app: &App, headers: HeaderMap, body: Bytes) -> Result<Reply, Problem> {
     let key = caller(app, &headers)?;
-    let request = match read(&body) {
+    let request: DeductRequest = match read(&body) {
         Ok(request) => request,
         Err(problem) => {
             app.service.authenticate(key.as_ref()).await?;
@@ -69,55 +70,4 @@ fn caller(app: &App, headers: &HeaderMap) -> Result<Option<ApiKey>, Problem> {
         return Err(Problem::new(ErrorCode::Forbidden, message));
     }
     Ok(credentials::key(headers))
-}
-
-fn read(body: &[u8]) -> Result<DeductRequest, Problem> {
-    let mut json = serde_json::Deserializer::from_slice(body);
-    let request = serde_path_to_error::deserialize(&mut json).map_err(|error| {
-        let (path, cause) = (error.path().to_string(), error.into_inner());
-        if cause.is_data() {
-            let body_itself = path == "." || path.starts_with('[');
-            return Error::field(if body_itself { "body" } else { &path }, cause).into();
-        }
-        not_json(&cause)
-    })?;
-    json.end().map_err(|error| not_json(&error))?;
-    // serde reads a struct from an array of its values too, which no client means.
-    if body.trim_ascii_start().starts_with(b"[") {
-        return Err(Error::field("body", "must be a JSON object").into());
-    }
-    Ok(request)
-}
-
-fn not_json(error: &serde_json::Error) -> Problem {
-    Problem::new(ErrorCode::InvalidJson, format!("The body is not JSON: {error}."))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_wrong_with_a_body_is_told_apart() {
-        use ErrorCode::{InvalidJson, ValidationFailed};
-        // body, code
-        let table: [(&[u8], ErrorCode); 10] = [
-            (b"", InvalidJson),
-            (b"{", InvalidJson),
-            (b"{\"path\": \"/x\", \"method\": \"GET\"} trailing", InvalidJson),
-            (b"{\"path\": \"\xff\", \"method\": \"GET\"}", InvalidJson),
-            (b"[]", ValidationFailed),
-            (b"[\"/x\", \"GET\", null, 1, null, null, null, null]", ValidationFailed),
-            (b"{}", ValidationFailed),
-            (b"{\"path\": 5, \"method\": \"GET\"}", ValidationFailed),
-            (b"{\"path\": \"/x\", \"method\": \"GET\", \"credit_weight\": -1}", ValidationFailed),
-            (b"{\"path\": \"/x\", \"method\": \"GET\", \"credit_weight\": 1e999}", ValidationFailed),
-        ];
-        for (body, code) in table {
-            let problem = read(body).unwrap_err();
-            assert_eq!(problem.code(), code, "{}", String::from_utf8_lossy(body));
-        }
-        let request = read(b"{\"path\": \"/x\", \"method\": \"GET\", \"credit_weight\": 2.5, \"unknown\": 1}").unwrap();
-        assert_eq!(request.credit_weight, "2.5".parse().ok());
-    }
 }

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::http::{Problem, Reply, bytes, json};
 use crate::metrics;
+use crate::readiness::Hindrance;
 
 /// How the service is.
 #[derive(Debug, Serialize, ToSchema)]
@@ -32,17 +33,18 @@ pub(crate) async fn health(_: &App) -> Result<Reply, Problem> {
 
 /// Whether the service can do its work
 ///
-/// The store can be written to.
+/// The store can be written to, and the chains that plans are paid on can be read.
 #[utoipa::path(get, path = "/ready", tag = "operations", responses(
     (status = 200, description = "Ready", body = HealthDocument),
-    (status = 503, description = "`storage_unavailable`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`, `chain_unreachable`", body = ErrorBody),
 ))]
 pub(crate) async fn ready(app: &App) -> Result<Reply, Problem> {
-    if app.readiness.of(&*app.store).await {
-        return Ok(json(StatusCode::OK, &HealthDocument::OK));
-    }
-    let message = "The store cannot be written to; the operator's log says why.";
-    Err(Problem::new(ErrorCode::StorageUnavailable, message).retry_after(1))
+    let (code, message) = match app.readiness.hindrance(&*app.store, &app.readers).await {
+        None => return Ok(json(StatusCode::OK, &HealthDocument::OK)),
+        Some(Hindrance::Store) => (ErrorCode::StorageUnavailable, "The store cannot be written to".to_owned()),
+        Some(Hindrance::Chain(id)) => (ErrorCode::ChainUnreachable, format!("Chain {id} cannot be read")),
+    };
+    Err(Problem::new(code, format!("{message}; the operator's log says why.")).retry_after(1))
 }
 
 /// Figures for Prometheus

@@ -12,15 +12,20 @@ use warp::path::FullPath;
 
 use crate::api;
 use crate::app::App;
-use crate::http::{Problem, Reply};
+use crate::http::{ClientAddress, Problem, Reply};
 
 /// The paths of the API and their methods: for the answer 405, and for the test that holds the OpenAPI document to it.
-pub(crate) const PATHS: [(&str, &str); 11] = [
+pub(crate) const PATHS: [(&str, &str); 16] = [
     ("/credits/plans", "GET"),
     ("/credits/balance", "GET"),
     ("/credits/usage", "GET"),
     ("/credits/usage/summary", "GET"),
     ("/credits/usage/by-endpoint", "GET"),
+    ("/credits/topup", "POST"),
+    ("/signup/pay/quote", "POST"),
+    ("/signup/pay/claim", "POST"),
+    ("/api-key/recover/challenge", "POST"),
+    ("/api-key/recover/verify", "POST"),
     ("/internal/billing/deduct", "POST"),
     ("/internal/billing/lookup", "POST"),
     ("/health", "GET"),
@@ -31,6 +36,7 @@ pub(crate) const PATHS: [(&str, &str); 11] = [
 
 /// Answers every path of the API, and all that nothing answers for.
 pub(crate) fn routes(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
+    let payments = payments(Arc::clone(&app));
     let app = warp::any().map(move || Arc::clone(&app));
     let headers = warp::header::headers_cloned();
     let query = warp::query::raw().or(warp::any().map(String::new)).unify();
@@ -93,9 +99,51 @@ pub(crate) fn routes(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
     let account = balance.or(usage).unify().or(usage_summary).unify().or(usage_by_endpoint).unify();
     let internal = deduct.or(lookup).unify();
     let operations = health.or(ready).unify().or(metrics).unify().or(openapi).unify();
-    let all = plans.or(account).unify().or(internal).unify().or(operations).unify();
+    let all = plans.or(account).unify().or(payments).unify().or(internal).unify().or(operations).unify();
     let unmatched = warp::path::full().map(|path: FullPath| Err(unmatched(path.as_str())));
     all.or(unmatched).unify().boxed()
+}
+
+/// Buying, and rotating a key by wallet.
+fn payments(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
+    let app = warp::any().map(move || Arc::clone(&app));
+    let client = warp::ext::get::<ClientAddress>();
+    let body = warp::body::bytes();
+
+    let quote = warp::path!("signup" / "pay" / "quote")
+        .and(warp::post())
+        .and(app.clone())
+        .and(client)
+        .and(body)
+        .then(|app: Arc<App>, client, body: Bytes| async move { api::quote(&app, client, body).await });
+    let claim = warp::path!("signup" / "pay" / "claim")
+        .and(warp::post())
+        .and(app.clone())
+        .and(client)
+        .and(body)
+        .then(|app: Arc<App>, client, body: Bytes| async move { api::claim(&app, client, body).await });
+    let top_up = warp::path!("credits" / "topup")
+        .and(warp::post())
+        .and(app.clone())
+        .and(client)
+        .and(warp::header::headers_cloned())
+        .and(body)
+        .then(|app: Arc<App>, client, headers: HeaderMap, body: Bytes| async move {
+            api::top_up(&app, client, headers, body).await
+        });
+    let challenge = warp::path!("api-key" / "recover" / "challenge")
+        .and(warp::post())
+        .and(app.clone())
+        .and(client)
+        .and(body)
+        .then(|app: Arc<App>, client, body: Bytes| async move { api::challenge(&app, client, body).await });
+    let verify = warp::path!("api-key" / "recover" / "verify")
+        .and(warp::post())
+        .and(app)
+        .and(client)
+        .and(body)
+        .then(|app: Arc<App>, client, body: Bytes| async move { api::verify(&app, client, body).await });
+    quote.or(claim).unify().or(top_up).unify().or(challenge).unify().or(verify).unify().boxed()
 }
 
 /// What nothing answers: a known path asked with another method, or an unknown one.

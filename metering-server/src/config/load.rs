@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use config::{Environment, File, FileFormat};
+use metering_evm::ChainConfigError;
 use url::Url;
 
 use crate::config::Config;
@@ -117,6 +118,11 @@ fn check(config: &Config) -> Result<(), ConfigError> {
         && !config.chains.contains_key(primary)
     {
         return Err(ConfigError::key("primary_chain", format_args!("{primary:?} is none of the chains")));
+    }
+    for (section, chain) in &config.chains {
+        let wrong =
+            |error: ChainConfigError| ConfigError::key(format!("chains.{section}.{}", error.key), error.problem);
+        chain.validate().map_err(wrong)?;
     }
     let mut ids: Vec<_> = config.chains.values().map(|chain| chain.chain_id).collect();
     ids.sort_unstable();

@@ -1,6 +1,7 @@
 //! A length of time, written as `15s`, `500ms` or `2m`.
 
 use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,6 +9,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// A length of time above zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span(Duration);
+
+/// Why a text is not a length of time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a length of time such as 15s or 500ms")]
+pub struct SpanError(String);
 
 impl Span {
     /// So many seconds.
@@ -20,6 +26,17 @@ impl Span {
     #[must_use]
     pub const fn duration(self) -> Duration {
         self.0
+    }
+}
+
+impl FromStr for Span {
+    type Err = SpanError;
+
+    fn from_str(text: &str) -> Result<Self, SpanError> {
+        match humantime::parse_duration(text) {
+            Ok(duration) if !duration.is_zero() => Ok(Self(duration)),
+            _ => Err(SpanError(text.to_owned())),
+        }
     }
 }
 
@@ -37,10 +54,6 @@ impl Serialize for Span {
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        match humantime::parse_duration(&text) {
-            Ok(duration) if !duration.is_zero() => Ok(Self(duration)),
-            _ => Err(serde::de::Error::custom(format_args!("{text:?} is not a length of time such as 15s or 500ms"))),
-        }
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }

@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::config::GatewayConfig;
 use crate::gateway::headers;
-use crate::http::{PeerAddress, Problem, Response};
+use crate::http::{ClientAddress, Problem, Response};
 
 /// After how many seconds a request that the upstream could not answer may be tried again.
 const RETRY_SECONDS: u64 = 5;
@@ -68,10 +68,10 @@ impl HttpUpstream {
 
     pub(crate) async fn call(&self, call: Call<'_>) -> Result<Response, Problem> {
         let client = if call.streams { &self.streaming } else { &self.plain };
-        let peer = call.head.extensions.get::<PeerAddress>().map(|PeerAddress(peer)| peer.ip());
+        let address = call.head.extensions.get::<ClientAddress>();
         let mut request = client
             .request(call.head.method.clone(), format!("{}{}", self.base, call.target))
-            .headers(headers::forwarded(&call.head.headers, peer, call.account));
+            .headers(headers::forwarded(&call.head.headers, address, call.account));
         if !call.body.is_empty() {
             request = request.body(call.body);
         }

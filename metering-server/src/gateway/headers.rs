@@ -1,9 +1,9 @@
 //! Which headers pass the gateway, in either direction.
 
-use std::net::IpAddr;
-
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use metering_core::AccountId;
+
+use crate::http::ClientAddress;
 
 /// The account that pays, told to the upstream.
 const ACCOUNT_HEADER: HeaderName = HeaderName::from_static("x-metering-org-id");
@@ -41,11 +41,14 @@ const NOT_RETURNED: [HeaderName; 2] = [header::SET_COOKIE, HeaderName::from_stat
 const OWN_PREFIXES: [&str; 4] = ["x-metering-", "x-forwarded-", "x-bds-credit-", "ratelimit"];
 
 /// The headers to send upstream.
-pub(crate) fn forwarded(incoming: &HeaderMap, client: Option<IpAddr>, account: Option<&AccountId>) -> HeaderMap {
+pub(crate) fn forwarded(
+    incoming: &HeaderMap,
+    client: Option<&ClientAddress>,
+    account: Option<&AccountId>,
+) -> HeaderMap {
     let mut headers = passing(incoming, &NOT_FORWARDED);
-    let client = client.and_then(|ip| HeaderValue::try_from(ip.to_string()).ok());
-    if let Some(client) = client {
-        headers.insert("x-forwarded-for", client);
+    if let Some(chain) = client.and_then(|client| client.forwarded_for(incoming)) {
+        headers.insert("x-forwarded-for", chain);
     }
     if let Some(host) = incoming.get(header::HOST) {
         headers.insert("x-forwarded-host", host.clone());
@@ -89,6 +92,7 @@ fn passing(incoming: &HeaderMap, stopped: &[HeaderName]) -> HeaderMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::TrustedProxies;
     use metering_core::SystemRandomness;
 
     fn map(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
@@ -117,7 +121,8 @@ mod tests {
             ("x-custom", "2"),
         ]);
         let account = AccountId::generate(&SystemRandomness);
-        let headers = forwarded(&incoming, Some(IpAddr::from([10, 0, 0, 7])), Some(&account));
+        let client = ClientAddress::find([10, 0, 0, 7].into(), &incoming, &TrustedProxies::default());
+        let headers = forwarded(&incoming, Some(&client), Some(&account));
         let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         let expected =

@@ -17,15 +17,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::HttpConfig;
-use crate::http::Response;
+use crate::config::{HttpConfig, TrustedProxies};
+use crate::http::{ClientAddress, Response};
 
 /// How long to wait after a failed accept: most likely the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
-/// Who is at the other end of the connection; an extension of every request.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PeerAddress(pub SocketAddr);
 
 /// Tells everything in the server to come to an end.
 pub(crate) type Shutdown = CancellationToken;
@@ -36,6 +32,7 @@ pub(crate) struct Listener {
     socket: TcpListener,
     http: http1::Builder,
     turns: Arc<Semaphore>,
+    proxies: Arc<TrustedProxies>,
     grace: Duration,
 }
 
@@ -51,7 +48,8 @@ impl Listener {
             .header_read_timeout(config.header_timeout.duration())
             .max_buf_size(config.max_header_bytes);
         let turns = Arc::new(Semaphore::new(config.max_connections.get().min(Semaphore::MAX_PERMITS)));
-        Ok(Self { socket, http, turns, grace: config.shutdown_grace.duration() })
+        let proxies = Arc::new(config.trusted_proxies.clone());
+        Ok(Self { socket, http, turns, proxies, grace: config.shutdown_grace.duration() })
     }
 
     /// The address that is bound.
@@ -62,7 +60,7 @@ impl Listener {
         self.socket.local_addr()
     }
 
-    /// Serves until `shutdown`, then lets requests that were begun finish, for at most the configured grace.
+    /// Serves until `shutdown`, each request with its [`ClientAddress`] as an extension; then lets requests that were begun finish, for at most the configured grace.
     pub(crate) async fn serve<H, F>(self, handler: H, shutdown: Shutdown)
     where
         H: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
@@ -75,7 +73,13 @@ impl Listener {
                 () = shutdown.cancelled() => break,
             };
             let Some((stream, peer, turn)) = accepted else { continue };
-            let connection = connection(self.http.clone(), stream, peer, handler.clone(), connections.watcher());
+            let (proxies, handler) = (Arc::clone(&self.proxies), handler.clone());
+            let handler = move |mut request: Request<Incoming>| {
+                let address = ClientAddress::find(peer.ip(), request.headers(), &proxies);
+                request.extensions_mut().insert(address);
+                handler(request)
+            };
+            let connection = connection(self.http.clone(), stream, peer, handler, connections.watcher());
             tokio::spawn(async move {
                 connection.await;
                 drop(turn);
@@ -109,13 +113,12 @@ fn connection<H, F>(
     watcher: Watcher,
 ) -> impl Future<Output = ()>
 where
-    H: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
+    H: Fn(Request<Incoming>) -> F + Send + 'static,
     F: Future<Output = Response> + Send + 'static,
 {
     // Without it, the last packet of each reply waits for the client's acknowledgement of the one before.
     let _ = stream.set_nodelay(true);
-    let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(PeerAddress(peer));
+    let service = service_fn(move |request| {
         let reply = handler(request);
         async move { Ok::<_, Infallible>(reply.await) }
     });

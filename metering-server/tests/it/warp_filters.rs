@@ -22,11 +22,7 @@ async fn store_with_account() -> (Arc<dyn Store>, ApiKey) {
     let key = ApiKey::generate(&SystemRandomness);
     let id = AccountId::generate(&SystemRandomness);
     let mut account = NewAccount::new(id, "agent".parse().unwrap(), key.hash(), SystemClock.now());
-    account.entries = vec![NewLedgerEntry {
-        kind: LedgerKind::SignupBonus,
-        amount: "1".parse().unwrap(),
-        description: "Free credits".to_owned(),
-    }];
+    account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, "1".parse().unwrap(), "Free credits")];
     store.create_account(account).await.unwrap();
     (Arc::new(store), key)
 }

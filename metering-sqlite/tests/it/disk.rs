@@ -32,7 +32,7 @@ fn new_key() -> KeyHash {
 
 fn grant(base_calls: i64) -> NewLedgerEntry {
     let amount = Credits::from_atoms(base_calls * Credits::BASE_CALL.atoms());
-    NewLedgerEntry { kind: LedgerKind::Adjustment, amount, description: "Granted".to_owned() }
+    NewLedgerEntry::new(LedgerKind::Adjustment, amount, "Granted")
 }
 
 /// The base calls left after one more, or why it was refused.

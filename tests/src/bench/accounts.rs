@@ -71,13 +71,12 @@ impl Populated {
 async fn make_account(store: &dyn Store, key: &ApiKey) -> Result<Account, Failure> {
     // More than any run can spend.
     let amount = Credits::from_whole(1_000_000_000).ok_or("a billion credits are too many")?;
-    let bonus =
-        NewLedgerEntry { kind: LedgerKind::SignupBonus, amount, description: "Credits to measure with".to_owned() };
+    let bonus = NewLedgerEntry::new(LedgerKind::SignupBonus, amount, "Credits to measure with");
     let new = NewAccount {
         id: AccountId::generate(&SystemRandomness),
         agent_name: "bench".parse()?,
         email: None,
-        payer_address: None,
+        payer: None,
         limits: RateLimits { requests_per_minute: 0, requests_per_day: 0 },
         key: key.hash(),
         entries: vec![bonus],

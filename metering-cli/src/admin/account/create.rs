@@ -51,16 +51,12 @@ impl CreateArgs {
         let store = session.store_or_new()?;
         let key = IssuedKey::new();
         let defaults = RateLimits::default();
-        let grant = NewLedgerEntry {
-            kind: LedgerKind::Adjustment,
-            amount: self.credits,
-            description: "Initial credits".to_owned(),
-        };
+        let grant = NewLedgerEntry::new(LedgerKind::Adjustment, self.credits, "Initial credits");
         let account = NewAccount {
             id: AccountId::generate(&SystemRandomness),
             agent_name: self.agent_name,
             email: self.email.clone(),
-            payer_address: None,
+            payer: None,
             limits: RateLimits {
                 requests_per_minute: self.rpm.unwrap_or(defaults.requests_per_minute),
                 requests_per_day: self.rpd.unwrap_or(defaults.requests_per_day),
@@ -75,6 +71,8 @@ impl CreateArgs {
                 "{} belongs to another account; `metering admin account show --email` shows it",
                 self.email.map(|email| email.to_string()).unwrap_or_default()
             ))),
+            // Accounts made here have no payer.
+            Created::PayerTaken => Err(Failure::Conflict("the payer's wallet has another account".to_owned())),
             Created::OutOfRange => Err(Failure::Failed("--credits is more than a balance can hold".to_owned())),
         }
     }

@@ -32,7 +32,7 @@ impl<'a> From<&'a Account> for AccountDocument<'a> {
             org_id: &account.id,
             agent_name: &account.agent_name,
             email: account.email.as_ref(),
-            payer_address: account.payer_address,
+            payer_address: account.payer.map(|payer| payer.address),
             status: status(account),
             credit_balance: account.totals.balance,
             total_credits_purchased: account.totals.purchased,
@@ -69,7 +69,7 @@ pub(crate) fn write(out: &mut dyn Write, json: bool, headline: &str, account: &A
 fn write_account(out: &mut dyn Write, account: &Account) -> Result<(), Failure> {
     let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let email = or_none(account.email.as_ref().map(ToString::to_string));
-    let payer = or_none(account.payer_address.map(|address| address.to_checksummed()));
+    let payer = or_none(account.payer.map(|payer| payer.address.to_checksummed()));
     let status = match account.revoked_at {
         Some(at) => format!("revoked at {at}"),
         None => "active".to_owned(),

@@ -64,7 +64,8 @@ fn signed(text: &str) -> Result<Credits, String> {
     if credits == Credits::ZERO { Err("must not be zero".to_owned()) } else { Ok(credits) }
 }
 
-fn note(text: &str) -> Result<String, String> {
+/// A sentence for a ledger entry.
+pub(crate) fn note(text: &str) -> Result<String, String> {
     const MAX_CHARS: usize = 500;
     let text = text.trim();
     if text.is_empty() || text.chars().count() > MAX_CHARS || text.chars().any(char::is_control) {
@@ -94,7 +95,7 @@ async fn post(
     json: bool,
 ) -> Result<(), Failure> {
     let store = session.store()?;
-    let entry = NewLedgerEntry { kind: LedgerKind::Adjustment, amount, description };
+    let entry = NewLedgerEntry::new(LedgerKind::Adjustment, amount, description);
     match store.post_entry(org, entry, session.now()).await? {
         Posted::Account(account) => {
             document::write(out, json, &format!("{amount} credits were written to the ledger."), &account)

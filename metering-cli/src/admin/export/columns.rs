@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use metering_core::{Account, Credits, DailyTotal, LedgerEntry};
+use metering_core::{Account, Credits, DailyTotal, LedgerEntry, PaymentRecord};
 
 use crate::admin::account::status;
 
@@ -47,7 +47,7 @@ impl Exported for Account {
         ("org_id", |account| text(&account.id)),
         ("agent_name", |account| text(&account.agent_name)),
         ("email", |account| optional(account.email.as_ref())),
-        ("payer_address", |account| optional(account.payer_address.as_ref())),
+        ("payer_address", |account| optional(account.payer.map(|payer| payer.address).as_ref())),
         ("status", |account| text(&status(account))),
         ("credit_balance", |account| Value::Credits(account.totals.balance)),
         ("credit_balance_atoms", |account| atoms(account.totals.balance)),
@@ -73,6 +73,9 @@ impl Exported for LedgerEntry {
         ("amount_atoms", |entry| atoms(entry.amount)),
         ("description", |entry| text(&entry.description)),
         ("created_at", |entry| text(&entry.created_at)),
+        ("tx_hash", |entry| optional(entry.payment.as_ref().map(|paid| paid.tx.hash).as_ref())),
+        ("chain_id", |entry| entry.payment.as_ref().map_or(Value::Absent, |paid| Value::Unsigned(paid.tx.chain_id))),
+        ("plan_id", |entry| optional(entry.payment.as_ref().and_then(|paid| paid.plan_id.as_ref()))),
     ];
 }
 
@@ -86,5 +89,23 @@ impl Exported for DailyTotal {
         ("calls", |total| Value::Unsigned(total.calls)),
         ("credits_used", |total| Value::Credits(total.credits_used)),
         ("credits_used_atoms", |total| atoms(total.credits_used)),
+    ];
+}
+
+impl Exported for PaymentRecord {
+    const COLUMNS: &'static [Column<Self>] = &[
+        ("chain_id", |record| Value::Unsigned(record.payment.tx.chain_id)),
+        ("tx_hash", |record| text(&record.payment.tx.hash)),
+        ("block_number", |record| Value::Unsigned(record.payment.block_number)),
+        ("mined_at", |record| text(&record.payment.mined_at)),
+        ("payer_address", |record| text(&record.payment.payer)),
+        ("recipient", |record| text(&record.payment.recipient)),
+        ("token_contract", |record| text(&record.payment.token)),
+        // A text: it has more digits than the numbers of other programs.
+        ("amount_atomic", |record| text(&record.payment.amount)),
+        ("org_id", |record| text(&record.account)),
+        ("used_as", |record| text(&record.used_as.as_str())),
+        ("plan_id", |record| optional(record.plan_id.as_ref())),
+        ("recorded_at", |record| text(&record.recorded_at)),
     ];
 }

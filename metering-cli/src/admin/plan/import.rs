@@ -19,6 +19,8 @@ use crate::output::{Format, json_line};
 #[command(after_help = "\
 The file holds an array of plans, or {\"plans\": [...]} as `metering admin plan list --json` prints it. Plans that it
 does not mention stay. Makes the store too, if there is none yet.
+docs/plans/base-and-ethereum.json is an example to start from: USDC and ETH on Base and Ethereum, in four sizes each,
+with their discounts. Prices are yours to set; who is paid is in the server's configuration.
 
 Examples:
   metering admin plan import plans.json

@@ -70,7 +70,7 @@ impl Scene {
         if balance > 0 {
             let amount = Credits::from_atoms(balance);
             let description = "Free credits".to_owned();
-            new.entries = vec![NewLedgerEntry { kind: LedgerKind::SignupBonus, amount, description }];
+            new.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, amount, description)];
         }
         store.create_account(new).await.unwrap();
         let meter = Meter::start(Arc::clone(&store) as _, Arc::clone(&clock) as _, MeterConfig::default());

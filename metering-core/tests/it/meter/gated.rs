@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 /// A memory store behind a gate.
 #[derive(Debug)]
 pub(super) struct Gated {
-    store: MemoryStore,
+    pub(super) store: MemoryStore,
     gate: Semaphore,
     next_error: Mutex<Option<StoreError>>,
     batches: Mutex<Vec<usize>>,

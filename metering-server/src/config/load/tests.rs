@@ -36,16 +36,39 @@ fn flags_win_over_variables_and_variables_over_the_file() {
 #[test]
 fn chains_come_from_sections_and_single_keys_from_variables() {
     let toml = "primary_chain = 'base'\n[chains.base]\nchain_id = 8453\nrecipient = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'\n";
-    let config = from(toml, &[("METERING_CHAINS__BASE__CONFIRMATIONS", "3")], &[]).unwrap();
-    assert_eq!(config.chains["base"].confirmations, 3);
+    let config = from(toml, &[("METERING_CHAINS__BASE__FINALITY", "3")], &[]).unwrap();
+    assert_eq!(config.chains["base"].chain("base").confirmations, 3);
     assert_eq!(config.chains["base"].chain("base").name, "base");
+}
+
+#[test]
+fn lists_come_from_arrays_and_from_variables_alike() {
+    let inside = |config: &Config, text: &str| config.http.trusted_proxies.contains(text.parse().unwrap());
+    let toml = "[http]\ntrusted_proxies = ['127.0.0.1', '10.0.0.0/8']\n";
+    let config = from(toml, &[], &[]).unwrap();
+    assert!(inside(&config, "127.0.0.1") && inside(&config, "10.9.9.9") && !inside(&config, "192.168.0.1"));
+    let config = from(toml, &[("METERING_HTTP__TRUSTED_PROXIES", "192.168.0.0/16, ::1")], &[]).unwrap();
+    assert!(inside(&config, "192.168.0.1") && inside(&config, "::1") && !inside(&config, "127.0.0.1"));
+    let config = from(toml, &[("METERING_HTTP__TRUSTED_PROXIES", "")], &[]).unwrap();
+    assert!(!inside(&config, "127.0.0.1"), "an empty list takes the place of the file's");
+}
+
+#[test]
+fn limits_have_defaults_and_can_be_switched_off() {
+    let toml = "[limits]\nper_wallet = '5/1h'\n";
+    let limits = from(toml, &[("METERING_LIMITS__RECOVERY_PER_IP", "off")], &[]).unwrap().limits;
+    let texts = [limits.signup_per_ip, limits.recovery_per_ip, limits.per_wallet].map(|quota| quota.to_string());
+    assert_eq!(texts, ["30/1m", "off", "5/1h"]);
+    let limits = Config::default().limits;
+    let texts = [limits.signup_per_ip, limits.recovery_per_ip, limits.per_wallet].map(|quota| quota.to_string());
+    assert_eq!(texts, ["30/1m", "20/1m", "30/10m"]);
 }
 
 #[test]
 fn what_is_wrong_is_named() {
     // file, variables, what the message must name
     type Variables = &'static [(&'static str, &'static str)];
-    let table: [(&str, Variables, &str); 16] = [
+    let table: [(&str, Variables, &str); 22] = [
         ("listne = 'x'", &[], "listne"),
         ("[http]\nheadr_timeout = '1s'", &[], "headr_timeout"),
         ("[http]\nheader_timeout = 'soon'", &[], "http.header_timeout"),
@@ -59,6 +82,12 @@ fn what_is_wrong_is_named() {
         ("[billing]\ninternal_secret = 'short'", &[], "billing.internal_secret"),
         ("primary_chain = 'base'", &[], "primary_chain"),
         ("[chains.a]\nchain_id = 1\nrecipient = '0x12'", &[], "chains.a.recipient"),
+        ("[http]\ntrusted_proxies = ['::1', '10.0.0.0/33']", &[], "http.trusted_proxies[1]"),
+        ("[http]\ntrusted_proxies = 'localhost'", &[], "http.trusted_proxies"),
+        ("", &[("METERING_HTTP__TRUSTED_PROXIES", "::1, 10.0.0.0/33")], "10.0.0.0/33"),
+        ("[limits]\nper_wallet = '30 per minute'", &[], "limits.per_wallet"),
+        ("[limits]\nsignup_per_ip = '0/1m'", &[], "limits.signup_per_ip"),
+        ("", &[("METERING_LIMITS__RECOVERY_PER_IP", "20")], "limits.recovery_per_ip"),
         ("", &[("METERING_UNKNOWN", "1")], "unknown"),
         ("", &[("METERING_METER__QUEUE", "many")], "meter.queue"),
         ("listen = ", &[], "configuration"),

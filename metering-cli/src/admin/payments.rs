@@ -1,0 +1,50 @@
+//! `metering admin payments`: money that arrived by chain, and above all the money that nobody claimed.
+
+mod assign;
+mod chains;
+mod list;
+mod progress;
+mod records;
+mod standing;
+mod token;
+
+use std::io::Write;
+
+use clap::{Args, Subcommand};
+
+use super::session::Session;
+use crate::failure::Failure;
+
+/// List what arrived by chain and was not claimed, and give it to an account.
+#[derive(Debug, Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+`list` and `assign` read the chains: they need the server's configuration file. Only its sections [chains.NAME] are
+read, with variables such as METERING_CHAINS__BASE__RPC_URLS over them, as the server reads them. The store is not
+taken from it: name it with --data or --database.
+
+Example:
+  metering admin payments list --config /etc/metering.toml"
+)]
+pub(crate) struct PaymentsArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(list::ListArgs),
+    Assign(Box<assign::AssignArgs>),
+    Records(records::RecordsArgs),
+}
+
+impl PaymentsArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        match self.command {
+            Command::List(args) => args.run(session, out).await,
+            Command::Assign(args) => args.run(session, out).await,
+            Command::Records(args) => args.run(session, out).await,
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! `payments assign`: a payment that nobody claimed, given to an account by the operator.
+
+mod judge;
+mod outcome;
+
+use std::io::Write;
+
+use clap::Args;
+use metering_core::{
+    AccountId, Credits, DecimalError, LedgerKind, NewLedgerEntry, Payment, PaymentCredit, PaymentCredited,
+    PaymentRecord, PaymentRef, PaymentUse, Plan, PlanKey, QuotePrecedence, Store, TxHash, TxRef,
+};
+
+use self::outcome::Outcome;
+use super::chains::ConfigArgs;
+use super::standing::use_of;
+use super::token::Token;
+use crate::admin::account::note;
+use crate::admin::plan::no_plan;
+use crate::admin::session::{Session, find, missing_or_revoked};
+use crate::failure::Failure;
+use crate::output::{Format, notice};
+
+/// Give a payment that nobody claimed to an account, once.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The chain is asked for the transaction: it must have succeeded, be as deep as the chain's section says, and hold one
+transfer to a recipient of the chain's plans in the token of such a plan. With --plan it must be to that plan's
+recipient, in its token, and cover its price. Where it is not clear what was paid, nothing is assigned; credits can
+then be given with `metering admin account grant`.
+A transaction counts once: where it holds payments in two tokens, --plan says which one is meant, and the other can only
+be made good with a grant.
+Whoever owns the paying wallet is not asked: make sure that the account's owner sent it. The wallet is not linked to
+the account. Assigning it again to the same account changes nothing.
+
+Examples:
+  metering admin payments assign --config /etc/metering.toml --chain base \
+--tx 0x88df016429689c079f3b2f6ad39fa052532c56795b733da78a91ebe6a713944b --account org_0123456789abcdefghij --plan starter
+  metering admin payments assign --config /etc/metering.toml --chain base \
+--tx 0x88df016429689c079f3b2f6ad39fa052532c56795b733da78a91ebe6a713944b --account org_0123456789abcdefghij --credits 9.5 \
+--reason \"Ticket 311: sent 4.75 USDC instead of 5\"")]
+pub(crate) struct AssignArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// The chain, by the name of its section.
+    #[arg(long, value_name = "NAME")]
+    chain: String,
+    /// The transaction's hash.
+    #[arg(long, value_name = "HASH")]
+    tx: TxHash,
+    /// The account's id.
+    #[arg(long, value_name = "ORG")]
+    account: AccountId,
+    #[command(flatten)]
+    worth: Worth,
+    /// Why: a sentence for the records; the account's owner can read it.
+    #[arg(long, value_name = "TEXT", value_parser = note)]
+    reason: Option<String>,
+    /// Assign it although an open quote waits for it, which can then not be claimed with it any more.
+    #[arg(long)]
+    despite_quote: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// What the payment is worth.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Worth {
+    /// The plan of the chain that was bought, on sale or not; bonus included.
+    #[arg(long, value_name = "ID")]
+    plan: Option<String>,
+    /// The credits to give for it, above zero and exact to eight decimals.
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    credits: Option<Credits>,
+}
+
+fn positive(text: &str) -> Result<Credits, String> {
+    let credits: Credits = text.parse().map_err(|error: DecimalError| error.to_string())?;
+    if credits.is_positive() { Ok(credits) } else { Err("must be above zero".to_owned()) }
+}
+
+impl AssignArgs {
+    pub(crate) async fn run(self: Box<Self>, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let store = session.store()?;
+        let store = store.as_ref();
+        let chain = self.config.open(&self.chain).await?;
+        let plans = store.plans().await?;
+        let plan = self.plan(chain.chain.chain_id, &plans)?;
+        let account = find(store, &self.account).await?;
+        if account.revoked_at.is_some() {
+            return Err(missing_or_revoked(store, &self.account).await);
+        }
+        let tx = TxRef { chain_id: chain.chain.chain_id, hash: self.tx };
+        if let Some(record) = store.payment(&tx).await? {
+            let outcome = Outcome::of_record(&account, &record).ok_or_else(|| used(&tx, &record))?;
+            return outcome.write(out, self.format.json);
+        }
+        let payment = judge::payment(&chain, tx, &plans, plan).await?;
+        let paid = Token::of(&plans, &payment.target()).amount(payment.amount).to_string();
+        if self.despite_quote
+            && let Some(quote) = store.quote_paid_by(&payment).await?
+        {
+            notice(&format!(
+                "warning: the quote of {} waits for this payment, and cannot be claimed with it any more",
+                quote.agent_name
+            ));
+        }
+        let credit = self.credit(session, plan, payment.clone())?;
+        let amount = credit.entry.amount;
+        match store.credit_payment(credit).await? {
+            PaymentCredited::Account(account) => {
+                let plan_id = plan.map(|plan| plan.id.as_str());
+                Outcome::credited(&account, tx, plan_id, amount, &paid).write(out, self.format.json)
+            }
+            PaymentCredited::Repeated(account, record) => {
+                let outcome = Outcome::of_record(&account, &record).ok_or_else(|| used(&tx, &record))?;
+                outcome.write(out, self.format.json)
+            }
+            PaymentCredited::TxUsed => Err(taken(store, &tx).await),
+            PaymentCredited::BelongsToQuote => Err(quoted(store, &payment).await),
+            PaymentCredited::NoSuchAccount => Err(missing_or_revoked(store, &self.account).await),
+            PaymentCredited::OutOfRange => Err(Failure::Failed(format!(
+                "the balance of {} cannot hold {amount} credits more; nothing was assigned",
+                self.account
+            ))),
+        }
+    }
+
+    fn plan<'a>(&self, chain_id: u64, plans: &'a [Plan]) -> Result<Option<&'a Plan>, Failure> {
+        let Some(id) = &self.worth.plan else { return Ok(None) };
+        let key = PlanKey { id: id.clone(), chain_id };
+        plans.iter().find(|plan| plan.key() == key).map(Some).ok_or_else(|| no_plan(&key))
+    }
+
+    fn credit(&self, session: &Session, plan: Option<&Plan>, payment: Payment) -> Result<PaymentCredit, Failure> {
+        let of_plan = || plan.and_then(Plan::credits_in_all);
+        let amount = self.worth.credits.or_else(of_plan).ok_or_else(|| {
+            // A plan is validated before it is stored.
+            Failure::Failed("the plan's credits are more than a balance can hold".to_owned())
+        })?;
+        let what = plan.map_or_else(|| "Payment".to_owned(), |plan| format!("Plan {},", plan.id));
+        let why = self.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        let plan_id = plan.map(|plan| plan.id.clone());
+        Ok(PaymentCredit {
+            account: self.account.clone(),
+            used_as: PaymentUse::Assigned,
+            entry: NewLedgerEntry {
+                kind: LedgerKind::PurchaseTopup,
+                amount,
+                description: format!("{what} assigned by the operator{why}"),
+                payment: Some(PaymentRef { tx: payment.tx, plan_id }),
+            },
+            payment,
+            link_payer: false,
+            quotes: if self.despite_quote { QuotePrecedence::Account } else { QuotePrecedence::Quote },
+            now: session.now(),
+        })
+    }
+}
+
+fn used(tx: &TxRef, record: &PaymentRecord) -> Failure {
+    Failure::Conflict(format!("transaction {tx} was used before: {}; nothing was assigned", use_of(record)))
+}
+
+/// Why a store that was asked a moment ago says that a transaction was used.
+async fn taken(store: &dyn Store, tx: &TxRef) -> Failure {
+    match store.payment(tx).await {
+        Ok(Some(record)) => used(tx, &record),
+        Ok(None) => Failure::Conflict(format!("transaction {tx} was used before; nothing was assigned")),
+        Err(error) => error.into(),
+    }
+}
+
+async fn quoted(store: &dyn Store, payment: &Payment) -> Failure {
+    let name = match store.quote_paid_by(payment).await {
+        Ok(quote) => quote.map_or_else(|| "somebody".to_owned(), |quote| quote.agent_name.to_string()),
+        Err(error) => return error.into(),
+    };
+    Failure::Conflict(format!(
+        "the quote of {name} waits for exactly this payment, and its owner can still claim it; to assign it all the \
+         same, add --despite-quote"
+    ))
+}

@@ -1,0 +1,101 @@
+//! What a transaction paid, when an operator says that it paid something: one transfer that cannot be mistaken, or
+//! the reason why there is none.
+
+use std::collections::BTreeSet;
+
+use metering_core::{Address, Depth, Evidence, Payment, PaymentFault, PaymentTarget, Plan, Sighting, TxRef};
+
+use super::super::chains::OpenChain;
+use super::super::token::Token;
+use crate::failure::Failure;
+
+/// The payment that a transaction made; for `plan` if there is one, else to any recipient of the chain's plans.
+pub(super) async fn payment(
+    chain: &OpenChain,
+    tx: TxRef,
+    plans: &[Plan],
+    plan: Option<&Plan>,
+) -> Result<Payment, Failure> {
+    let evidence = match chain.transaction(&tx.hash).await? {
+        Sighting::Mined(evidence) => evidence,
+        Sighting::Pending { required } => return Err(unconfirmed(Depth { confirmations: 0, required })),
+        Sighting::Unknown => {
+            return Err(Failure::NotFound(format!("chain {} knows no transaction {}", chain.name, tx.hash)));
+        }
+    };
+    match plan {
+        Some(plan) => plan.judge(&chain.chain, tx, &evidence).map_err(|fault| unfit(plan, &fault)),
+        None => {
+            let payment = only_payment(&targets(chain, plans), tx, &evidence, plans)?;
+            if evidence.depth.is_enough() { Ok(payment) } else { Err(unconfirmed(evidence.depth)) }
+        }
+    }
+}
+
+fn targets(chain: &OpenChain, plans: &[Plan]) -> Vec<PaymentTarget> {
+    let of_chain = plans.iter().filter(|plan| plan.chain_id == chain.chain.chain_id);
+    let distinct: BTreeSet<(Address, Address)> = of_chain
+        .map(|plan| {
+            let target = plan.target(&chain.chain);
+            (target.recipient, target.token)
+        })
+        .collect();
+    let chain_id = chain.chain.chain_id;
+    distinct.into_iter().map(|(recipient, token)| PaymentTarget { chain_id, token, recipient }).collect()
+}
+
+fn only_payment(targets: &[PaymentTarget], tx: TxRef, evidence: &Evidence, plans: &[Plan]) -> Result<Payment, Failure> {
+    let (mut payments, mut unclear) = (Vec::new(), Vec::new());
+    for target in targets {
+        match target.payment(tx, evidence) {
+            Ok(payment) if payment.amount.get() == 0 => {}
+            Ok(payment) => payments.push(payment),
+            Err(PaymentFault::NoTransfer { .. } | PaymentFault::WrongRecipient { .. }) => {}
+            Err(fault @ PaymentFault::Reverted) => return Err(Failure::Failed(fault.to_string())),
+            Err(fault) => unclear.push(fault),
+        }
+    }
+    match (payments.as_slice(), unclear.as_slice()) {
+        ([_], []) => payments.pop().ok_or_else(|| no_payment(targets)),
+        ([], []) => Err(no_payment(targets)),
+        ([], [fault, ..]) => Err(Failure::Failed(format!(
+            "it is not clear what the transaction pays: {fault} Nothing was assigned; credits can be given with \
+             `metering admin account grant`"
+        ))),
+        (payments, unclear) => {
+            let amount = |payment: &Payment| Token::of(plans, &payment.target()).amount(payment.amount).to_string();
+            let texts = payments.iter().map(amount).chain(unclear.iter().map(ToString::to_string));
+            Err(Failure::Failed(format!(
+                "the transaction made several payments: {}; say which one is meant with --plan",
+                texts.collect::<Vec<_>>().join(", ")
+            )))
+        }
+    }
+}
+
+fn no_payment(targets: &[PaymentTarget]) -> Failure {
+    Failure::Failed(if targets.is_empty() {
+        "no plan is paid on this chain, so that nobody can say what is a payment there".to_owned()
+    } else {
+        "the transaction has no transfer to a recipient of the chain's plans in the token of such a plan".to_owned()
+    })
+}
+
+fn unfit(plan: &Plan, fault: &PaymentFault) -> Failure {
+    match fault {
+        PaymentFault::Unconfirmed(depth) => unconfirmed(*depth),
+        PaymentFault::TooLittle { expected, found } => Failure::Failed(format!(
+            "plan {} costs {} {symbol}, and {} {symbol} were paid; --credits says what that is worth",
+            plan.key(),
+            expected.to_human(plan.token_decimals),
+            found.to_human(plan.token_decimals),
+            symbol = plan.token_symbol,
+        )),
+        fault => Failure::Failed(format!("the transaction does not pay plan {}: {fault}", plan.key())),
+    }
+}
+
+fn unconfirmed(depth: Depth) -> Failure {
+    let Depth { confirmations, required } = depth;
+    Failure::Failed(format!("the payment has {confirmations} of {required} confirmations; try again later"))
+}

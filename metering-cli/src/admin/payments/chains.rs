@@ -1,0 +1,207 @@
+//! The chains of a server's configuration, opened for reading.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use config::{Environment, File, FileFormat};
+use metering_core::{Arrival, Chain, ChainError, ChainReader, Plan, Sighting, TxHash, arrivals};
+use metering_evm::{ChainConfig, ChainConfigError, EvmReader};
+use serde::Deserialize;
+
+use crate::failure::Failure;
+
+const PREFIX: &str = "METERING";
+/// The beginning of the variables that are read; all others are for the rest of the configuration.
+const SECTION_PREFIX: &str = "METERING_CHAINS__";
+
+/// Where the chains are configured.
+#[derive(Debug, Args)]
+pub(super) struct ConfigArgs {
+    /// The server's configuration file (TOML).
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+}
+
+/// The configuration, as far as it is about chains.
+#[derive(Debug, Deserialize)]
+struct Sections {
+    #[serde(default)]
+    chains: BTreeMap<String, ChainConfig>,
+}
+
+/// A chain that can be read.
+#[derive(Debug)]
+pub(super) struct OpenChain {
+    /// The name of its section.
+    pub(super) name: String,
+    pub(super) chain: Chain,
+    reader: EvmReader,
+}
+
+impl ConfigArgs {
+    /// The chain of that name.
+    pub(super) async fn open(&self, name: &str) -> Result<OpenChain, Failure> {
+        let sections = self.sections()?;
+        let Some(config) = sections.get(name) else {
+            let names: Vec<&str> = sections.keys().map(String::as_str).collect();
+            let there = if names.is_empty() { "no chain".to_owned() } else { names.join(", ") };
+            return Err(Failure::NotFound(format!(
+                "there is no chain {name} in {}; it has {there}",
+                self.config.display()
+            )));
+        };
+        match open(name, config)? {
+            Some(chain) => chain.checked().await,
+            None => Err(Failure::Failed(format!(
+                "chain {name} cannot be read: set rpc_urls in its section of {}, or \
+                 METERING_CHAINS__{}__RPC_URLS",
+                self.config.display(),
+                name.to_uppercase()
+            ))),
+        }
+    }
+
+    /// All chains that can be read, and the names of those without `rpc_urls`.
+    pub(super) async fn open_all(&self) -> Result<(Vec<OpenChain>, Vec<String>), Failure> {
+        let (mut chains, mut unreadable) = (Vec::new(), Vec::new());
+        for (name, config) in self.sections()? {
+            match open(&name, &config)? {
+                Some(chain) => chains.push(chain.checked().await?),
+                None => unreadable.push(name),
+            }
+        }
+        if chains.is_empty() {
+            return Err(Failure::Failed(format!("no chain of {} has rpc_urls to read it from", self.config.display())));
+        }
+        Ok((chains, unreadable))
+    }
+
+    fn sections(&self) -> Result<BTreeMap<String, ChainConfig>, Failure> {
+        read(&self.config, std::env::vars_os())
+    }
+}
+
+/// Reads the sections of a file and the variables over them. No message repeats a value: it may hold an RPC key.
+fn read(
+    file: &Path,
+    environment: impl Iterator<Item = (OsString, OsString)>,
+) -> Result<BTreeMap<String, ChainConfig>, Failure> {
+    let name = file.display();
+    let wrong = |problem: String| Failure::Failed(format!("{name}: {problem}"));
+    let text = fs::read_to_string(file).map_err(|error| Failure::Failed(format!("cannot read {name}: {error}")))?;
+    let ours: HashMap<String, String> = environment
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| name.to_ascii_uppercase().starts_with(SECTION_PREFIX))
+        .collect();
+    let variables = Environment::with_prefix(PREFIX).prefix_separator("_").separator("__").source(Some(ours));
+    let merged = config::Config::builder()
+        .add_source(File::from_str(&text, FileFormat::Toml))
+        .add_source(variables)
+        .build()
+        .map_err(|error| wrong(without_excerpt(&error.to_string())))?;
+    let sections: Sections = serde_path_to_error::deserialize(merged).map_err(|error| {
+        let path = error.path().to_string();
+        wrong(format!("configuration key {path}: {}", error.into_inner()))
+    })?;
+    Ok(sections.chains)
+}
+
+/// What a TOML parser says without the line that it shows: its place comes first, its problem last.
+fn without_excerpt(message: &str) -> String {
+    let mut lines = message.lines().filter(|line| !line.is_empty());
+    match (lines.next(), lines.next_back()) {
+        (Some(place), Some(problem)) => format!("{place}: {problem}"),
+        (Some(only), None) => only.to_owned(),
+        (None, _) => "not TOML".to_owned(),
+    }
+}
+
+fn open(name: &str, config: &ChainConfig) -> Result<Option<OpenChain>, Failure> {
+    let wrong = |error: ChainConfigError| {
+        Failure::Failed(format!("configuration key chains.{name}.{}: {}", error.key, error.problem))
+    };
+    let reader = config.reader().map_err(wrong)?;
+    Ok(reader.map(|reader| OpenChain { name: name.to_owned(), chain: config.chain(name), reader }))
+}
+
+impl OpenChain {
+    /// The chain, once its sources said that they are of it.
+    async fn checked(self) -> Result<Self, Failure> {
+        self.reader.check().await.map_err(|error| self.unreadable(&error))?;
+        Ok(self)
+    }
+
+    /// The newest block whose payments count.
+    pub(super) async fn settled_block(&self) -> Result<u64, Failure> {
+        self.reader.settled_block().await.map_err(|error| self.unreadable(&error))
+    }
+
+    /// What arrived in these blocks, both ends included.
+    pub(super) async fn arrivals(&self, plans: &[Plan], from: u64, to: u64) -> Result<Vec<Arrival>, Failure> {
+        let found = arrivals(&self.reader, &self.chain, plans, from, to).await;
+        found.map_err(|error| self.unreadable(&error))
+    }
+
+    /// What the chain says of a transaction.
+    pub(super) async fn transaction(&self, hash: &TxHash) -> Result<Sighting, Failure> {
+        self.reader.transaction(hash).await.map_err(|error| self.unreadable(&error))
+    }
+
+    fn unreadable(&self, error: &ChainError) -> Failure {
+        Failure::Failed(format!("cannot read chain {}: {error}", self.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BASE: &str = "[chains.base]\nchain_id = 8453\nrecipient = \"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed\"\n";
+
+    fn sections(text: &str, variables: &[(&str, &str)]) -> Result<BTreeMap<String, ChainConfig>, Failure> {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("metering.toml");
+        fs::write(&file, text).unwrap();
+        read(&file, variables.iter().map(|(name, value)| (name.into(), value.into())))
+    }
+
+    #[test]
+    fn variables_win_over_the_file_and_other_keys_do_not_matter() {
+        let text = format!("listen = 5\n[http]\nnonsense = true\n{BASE}rpc_urls = [\"http://127.0.0.1:1\"]\n");
+        let variables = [
+            ("METERING_CHAINS__BASE__RPC_URLS", "http://127.0.0.1:2,http://127.0.0.1:3"),
+            ("METERING_CHAINS__BASE__AGREE", "2"),
+            ("METERING_LISTEN", "nowhere"),
+            ("METERING_DATA", "/somewhere"),
+        ];
+        let base = &sections(&text, &variables).unwrap()["base"];
+        let urls: Vec<String> = base.rpc_urls.iter().map(ToString::to_string).collect();
+        assert_eq!(urls, ["http://127.0.0.1:2/", "http://127.0.0.1:3/"]);
+        assert_eq!((base.chain_id, base.agree), (8453, 2));
+        assert_eq!(sections(&text, &[]).unwrap()["base"].rpc_urls.len(), 1);
+        assert!(sections("listen = \"127.0.0.1:1\"", &[]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_and_no_secret_repeated() {
+        let with = |line: &str| format!("{BASE}{line}\n");
+        type Variables = &'static [(&'static str, &'static str)];
+        // text, variables, what the message says
+        let table: [(String, Variables, &str); 6] = [
+            (with("rpc_urls = [https://rpc.example.com/secretkey]"), &[], "line 4"),
+            (with("rpc_urls = \"wss://rpc.example.com/secretkey\""), &[], "chains.base.rpc_urls"),
+            (with("rpc_url = \"https://rpc.example.com/secretkey\""), &[], "unknown field `rpc_url`"),
+            (with(""), &[("METERING_CHAINS__BASE__RPC_URLS", "secretkey")], "chains.base.rpc_urls"),
+            (with("finality = \"soon\""), &[], "chains.base.finality"),
+            ("[chains.base]\nchain_id = 1\n".to_owned(), &[], "chains.base.recipient"),
+        ];
+        for (text, variables, expected) in table {
+            let message = sections(&text, variables).unwrap_err().to_string();
+            assert!(message.contains(expected), "{text}: {message}");
+            assert!(!message.contains("secretkey"), "{message}");
+        }
+    }
+}

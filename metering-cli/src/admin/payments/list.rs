@@ -1,0 +1,244 @@
+//! `payments list`: what arrived on the chains, by the chains' own word, held against the store's records.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_core::{Address, Arrival, PaymentTarget, Plan, Store, Timestamp, TokenUnits, TxHash};
+use serde::Serialize;
+
+use super::chains::{ConfigArgs, OpenChain};
+use super::progress::Progress;
+use super::standing::{QuoteDocument, Standing};
+use super::token::Token;
+use crate::admin::session::Session;
+use crate::failure::Failure;
+use crate::output::{Format, json_line, notice};
+use crate::table::{Column, Table};
+
+/// Blocks that are asked for at once.
+const CHUNK_BLOCKS: u64 = 2_000;
+/// How far back the list goes when nobody says: what the watcher left alone is before its mark.
+const LOOK_BACK_BLOCKS: u64 = 10_000;
+
+/// List payments that arrived and that no account has.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Reads all transfers to the recipients of plans, those off sale included, in the tokens of those plans. Only blocks
+that are settled by the chain's finality are looked at.
+Without --from-block it begins 10,000 blocks before the block that the server's watcher has come to, or before the
+newest settled block when nobody watches. Where a plan is paid with the native coin every block is fetched whole: a
+long range takes long.
+
+Examples:
+  metering admin payments list --config /etc/metering.toml
+  metering admin payments list --config /etc/metering.toml --chain base --from-block 38000000 --all --json")]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// The chain, by the name of its section; without it, all that have rpc_urls.
+    #[arg(long, value_name = "NAME")]
+    chain: Option<String>,
+    /// The first block.
+    #[arg(long, value_name = "N")]
+    from_block: Option<u64>,
+    /// The last block [default: the newest that is settled].
+    #[arg(long, value_name = "N")]
+    to_block: Option<u64>,
+    /// List those that an account has, too.
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// What a look at one chain brought.
+struct Scanned {
+    chain: OpenChain,
+    from_block: u64,
+    to_block: u64,
+    found: Vec<(Arrival, Standing)>,
+}
+
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    payments: Vec<ArrivalDocument<'a>>,
+    scanned: Vec<ScannedDocument<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ScannedDocument<'a> {
+    chain: &'a str,
+    chain_id: u64,
+    from_block: u64,
+    to_block: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct ArrivalDocument<'a> {
+    chain: &'a str,
+    chain_id: u64,
+    tx_hash: TxHash,
+    block_number: u64,
+    mined_at: Timestamp,
+    payer_address: Option<Address>,
+    recipient: Address,
+    token_contract: Address,
+    token_symbol: Option<&'a str>,
+    amount_atomic: Option<TokenUnits>,
+    amount_human: Option<String>,
+    status: &'static str,
+    /// Who has it, or else whose wallet it came from.
+    org_ids: Vec<String>,
+    quote: Option<QuoteDocument<'a>>,
+    note: String,
+}
+
+const COLUMNS: &[Column] = &[
+    Column::Text("CHAIN"),
+    Column::Text("TX_HASH"),
+    Column::Number("BLOCK"),
+    Column::Text("TIME"),
+    Column::Text("PAYER"),
+    Column::Number("AMOUNT"),
+    Column::Text("TOKEN"),
+    Column::Text("STATUS"),
+    Column::Text("NOTE"),
+];
+
+impl ListArgs {
+    pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let store = session.store()?;
+        let plans = store.plans().await?;
+        let chains = self.chains().await?;
+        if chains.len() > 1 && (self.from_block.is_some() || self.to_block.is_some()) {
+            let problem = "block numbers are of one chain; say which one with --chain";
+            return Err(Failure::Usage(problem.to_owned()));
+        }
+        let mut all = Vec::new();
+        for chain in chains {
+            all.push(self.scan(store.as_ref(), &plans, chain).await?);
+        }
+        if self.format.json {
+            return json_line(out, &document(&all, &plans));
+        }
+        write_table(out, &all, &plans)
+    }
+
+    async fn chains(&self) -> Result<Vec<OpenChain>, Failure> {
+        if let Some(name) = &self.chain {
+            return Ok(vec![self.config.open(name).await?]);
+        }
+        let (chains, unreadable) = self.config.open_all().await?;
+        for name in unreadable {
+            notice(&format!("note: chain {name} has no rpc_urls and is left out"));
+        }
+        Ok(chains)
+    }
+
+    async fn scan(&self, store: &dyn Store, plans: &[Plan], chain: OpenChain) -> Result<Scanned, Failure> {
+        let (from_block, to_block) = self.range(store, &chain).await?;
+        let progress = Progress::new();
+        let mut found = Vec::new();
+        let mut next = from_block;
+        while next <= to_block {
+            progress.show(&format!("chain {}: block {next} of {to_block}", chain.name));
+            let last = to_block.min(next.saturating_add(CHUNK_BLOCKS - 1));
+            for arrival in chain.arrivals(plans, next, last).await? {
+                let standing = Standing::of(store, &arrival).await?;
+                if self.all || !standing.is_used() {
+                    found.push((arrival, standing));
+                }
+            }
+            next = last.saturating_add(1);
+        }
+        Ok(Scanned { chain, from_block, to_block, found })
+    }
+
+    /// The first and the last block.
+    async fn range(&self, store: &dyn Store, chain: &OpenChain) -> Result<(u64, u64), Failure> {
+        let settled = chain.settled_block().await?;
+        let to = self.to_block.unwrap_or(settled);
+        if to > settled {
+            return Err(Failure::Usage(format!("block {to} is not settled yet; the newest that is, is {settled}")));
+        }
+        let from = match self.from_block {
+            Some(from) => from,
+            None => {
+                let mark = store.scan_mark(chain.chain.chain_id).await?.unwrap_or(settled);
+                mark.min(to).saturating_sub(LOOK_BACK_BLOCKS)
+            }
+        };
+        if from > to {
+            return Err(Failure::Usage(format!("--from-block {from} is after block {to}, the last one to look at")));
+        }
+        Ok((from, to))
+    }
+}
+
+fn document<'a>(all: &'a [Scanned], plans: &'a [Plan]) -> Document<'a> {
+    let scanned = all.iter().map(|Scanned { chain, from_block, to_block, .. }| ScannedDocument {
+        chain: &chain.name,
+        chain_id: chain.chain.chain_id,
+        from_block: *from_block,
+        to_block: *to_block,
+    });
+    let payments = all.iter().flat_map(|scanned| {
+        scanned.found.iter().map(|(arrival, standing)| ArrivalDocument::new(&scanned.chain, arrival, standing, plans))
+    });
+    Document { payments: payments.collect(), scanned: scanned.collect() }
+}
+
+impl<'a> ArrivalDocument<'a> {
+    fn new(chain: &'a OpenChain, arrival: &'a Arrival, standing: &'a Standing, plans: &'a [Plan]) -> Self {
+        let PaymentTarget { chain_id, token: token_contract, recipient } = arrival.target;
+        let payment = arrival.payment.as_ref().ok();
+        let token = Token::of(plans, &arrival.target);
+        Self {
+            chain: &chain.name,
+            chain_id,
+            tx_hash: arrival.tx.hash,
+            block_number: arrival.block.number,
+            mined_at: arrival.block.time,
+            payer_address: payment.map(|payment| payment.payer),
+            recipient,
+            token_contract,
+            token_symbol: token.symbol(),
+            amount_atomic: payment.map(|payment| payment.amount),
+            amount_human: payment.and_then(|payment| token.human(payment.amount)),
+            status: standing.as_str(),
+            org_ids: standing.accounts().into_iter().map(ToString::to_string).collect(),
+            quote: standing.quote(),
+            note: standing.to_string(),
+        }
+    }
+}
+
+fn write_table(out: &mut dyn Write, all: &[Scanned], plans: &[Plan]) -> Result<(), Failure> {
+    let mut table = Table::new(COLUMNS);
+    for Scanned { chain, found, .. } in all {
+        for (arrival, standing) in found {
+            let token = Token::of(plans, &arrival.target);
+            let payment = arrival.payment.as_ref().ok();
+            let payer = payment.map_or_else(|| "-".to_owned(), |payment| payment.payer.to_checksummed());
+            let amount = payment.and_then(|payment| token.human(payment.amount)).unwrap_or_else(|| "-".to_owned());
+            table.row([
+                &chain.name,
+                &arrival.tx.hash,
+                &arrival.block.number,
+                &arrival.block.time,
+                &payer,
+                &amount,
+                &token.symbol().unwrap_or("-"),
+                &standing.as_str(),
+                &standing,
+            ]);
+        }
+    }
+    table.write(out)?;
+    writeln!(out)?;
+    for Scanned { chain, from_block, to_block, found } in all {
+        let count = found.len();
+        writeln!(out, "Chain {}, blocks {from_block} to {to_block}: {count} listed.", chain.name)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,285 @@
+//! Quotes, payments, linked wallets and challenges in memory.
+
+use std::collections::{BTreeMap, HashMap};
+
+use async_trait::async_trait;
+
+use crate::account::{Account, AccountId};
+use crate::address::Address;
+use crate::clock::Timestamp;
+use crate::key::KeyHash;
+use crate::payment::{Payment, PaymentRecord, PaymentUse};
+use crate::quote::{NonceHash, Quote, QuoteState};
+use crate::recovery::Challenge;
+use crate::store::{
+    Claim, Claimed, Created, Cursor, KeyDelivery, NewAccount, Page, PaymentCredit, PaymentCredited, PaymentStore,
+    Posted, QuoteOpened, QuotePrecedence, StoreError,
+};
+use crate::transaction::TxRef;
+
+use super::MemoryStore;
+use super::state::State;
+
+/// What is kept beside accounts.
+#[derive(Debug, Default)]
+pub(super) struct PaymentState {
+    quotes: BTreeMap<NonceHash, Quote>,
+    /// In the order of their writing.
+    pub(super) payments: Vec<PaymentRecord>,
+    /// The index of each used transaction's record.
+    used: HashMap<TxRef, usize>,
+    /// In the order of linking.
+    links: Vec<(Address, AccountId)>,
+    challenges: BTreeMap<String, Challenge>,
+    scan_marks: BTreeMap<u64, u64>,
+}
+
+impl PaymentState {
+    fn record_of(&self, tx: &TxRef) -> Option<&PaymentRecord> {
+        self.used.get(tx).map(|index| &self.payments[*index])
+    }
+
+    fn write_record(&mut self, record: PaymentRecord) {
+        self.used.insert(record.payment.tx, self.payments.len());
+        self.payments.push(record);
+    }
+
+    fn quote_paid_by(&self, payment: &Payment) -> Option<&Quote> {
+        self.quotes.values().find(|quote| quote.state == QuoteState::Open && quote.is_paid_by(payment))
+    }
+
+    fn amount_is_taken(&self, new: &Quote) -> bool {
+        self.quotes.values().any(|quote| {
+            let live = quote.state == QuoteState::Open && new.created_at < quote.expires_at;
+            let kept = quote.payer == new.payer && new.created_at <= quote.honoured_until();
+            quote.target == new.target && quote.amount == new.amount && (live || kept)
+        })
+    }
+
+    /// The keys of an account's quotes are given out now, one way or the other.
+    pub(super) fn key_given_out(&mut self, id: &AccountId) {
+        for quote in self.quotes.values_mut() {
+            if let QuoteState::Paid { account, tx } = &quote.state
+                && account == id
+            {
+                quote.state = QuoteState::Claimed { account: account.clone(), tx: *tx };
+            }
+        }
+    }
+
+    pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {
+        let before = self.quotes.len() + self.challenges.len();
+        self.quotes.retain(|_, quote| {
+            let awaited = matches!(quote.state, QuoteState::Paid { .. });
+            awaited || now < quote.honoured_until().saturating_add(Quote::REMEMBERED)
+        });
+        self.challenges.retain(|_, challenge| now < challenge.expires_at.saturating_add(Challenge::REMEMBERED));
+        u64::try_from(before - self.quotes.len() - self.challenges.len()).unwrap_or(u64::MAX)
+    }
+}
+
+impl State {
+    fn active(&self, is_it: impl Fn(&Account) -> bool) -> Option<&Account> {
+        let mut accounts = self.accounts.iter().map(|record| &record.account);
+        accounts.find(|account| account.revoked_at.is_none() && is_it(account))
+    }
+
+    pub(super) fn email_is_taken(&self, new: &NewAccount) -> bool {
+        new.email.is_some() && self.active(|account| account.email == new.email).is_some()
+    }
+
+    pub(super) fn account_of_payer(&self, payer: &Address) -> Option<&Account> {
+        self.active(|account| account.payer.is_some_and(|known| known.address == *payer))
+    }
+
+    fn open_quote(&mut self, quote: Quote) -> QuoteOpened {
+        if quote.email.is_some() && self.active(|account| account.email == quote.email).is_some() {
+            return QuoteOpened::EmailTaken;
+        }
+        if self.account_of_payer(&quote.payer).is_some() {
+            return QuoteOpened::PayerTaken;
+        }
+        if self.payments.amount_is_taken(&quote) {
+            return QuoteOpened::AmountTaken;
+        }
+        self.payments.quotes.insert(quote.nonce, quote);
+        QuoteOpened::Opened
+    }
+
+    fn claim_quote(&mut self, claim: Claim) -> Result<Claimed, StoreError> {
+        let Some(quote) = self.payments.quotes.get(&claim.nonce) else {
+            return Ok(Claimed::NoSuchQuote);
+        };
+        match &quote.state {
+            QuoteState::Open => self.claim_open_quote(claim),
+            QuoteState::Paid { account, tx } if claim.delivery == KeyDelivery::Now && *tx == claim.payment.tx => {
+                let account = account.clone();
+                let given = self.replace_key(&account, claim.account.key)?;
+                Ok(given.map_or(Claimed::AlreadyClaimed, Claimed::Account))
+            }
+            QuoteState::Paid { .. } | QuoteState::Claimed { .. } => Ok(Claimed::AlreadyClaimed),
+        }
+    }
+
+    fn claim_open_quote(&mut self, claim: Claim) -> Result<Claimed, StoreError> {
+        let Claim { nonce, payment, mut account, delivery, now } = claim;
+        if self.payments.record_of(&payment.tx).is_some() {
+            return Ok(Claimed::TxUsed);
+        }
+        if self.email_is_taken(&account) {
+            account.email = None;
+        }
+        let plan_id = account.entries.iter().find_map(|entry| entry.payment.clone()).and_then(|paid| paid.plan_id);
+        let made = match self.create_account(account)? {
+            Created::Account(account) => account,
+            Created::PayerTaken => return Ok(Claimed::PayerTaken),
+            Created::OutOfRange => return Ok(Claimed::OutOfRange),
+            Created::EmailTaken => return Err(StoreError::Corrupt("an account without email has a taken one".into())),
+        };
+        let (account, tx) = (made.id.clone(), payment.tx);
+        if let Some(quote) = self.payments.quotes.get_mut(&nonce) {
+            quote.state = match delivery {
+                KeyDelivery::Now => QuoteState::Claimed { account: account.clone(), tx },
+                KeyDelivery::Later => QuoteState::Paid { account: account.clone(), tx },
+            };
+        }
+        let used_as = PaymentUse::PaySignup;
+        self.payments.write_record(PaymentRecord { payment, account, used_as, plan_id, recorded_at: now });
+        Ok(Claimed::Account(made))
+    }
+
+    fn credit_payment(&mut self, credit: PaymentCredit) -> PaymentCredited {
+        let PaymentCredit { account, payment, used_as, entry, link_payer, quotes, now } = credit;
+        let Some(known) = self.record(&account).filter(|record| record.account.revoked_at.is_none()) else {
+            return PaymentCredited::NoSuchAccount;
+        };
+        if let Some(record) = self.payments.record_of(&payment.tx) {
+            return if record.account == account && record.used_as != PaymentUse::PaySignup {
+                PaymentCredited::Repeated(known.account.clone(), Box::new(record.clone()))
+            } else {
+                PaymentCredited::TxUsed
+            };
+        }
+        if quotes == QuotePrecedence::Quote && self.payments.quote_paid_by(&payment).is_some() {
+            return PaymentCredited::BelongsToQuote;
+        }
+        let plan_id = entry.payment.clone().and_then(|paid| paid.plan_id);
+        let after = match self.post_entry(&account, entry, now) {
+            Posted::Account(after) => after,
+            Posted::NoSuchAccount => return PaymentCredited::NoSuchAccount,
+            Posted::OutOfRange => return PaymentCredited::OutOfRange,
+        };
+        let link = (payment.payer, account.clone());
+        if link_payer && !self.payments.links.contains(&link) {
+            self.payments.links.push(link);
+        }
+        self.payments.write_record(PaymentRecord { payment, account, used_as, plan_id, recorded_at: now });
+        PaymentCredited::Account(after)
+    }
+
+    fn linked_accounts(&self, wallet: &Address) -> Vec<AccountId> {
+        let live = |id: &AccountId| self.record(id).is_some_and(|record| record.account.revoked_at.is_none());
+        let linked = self.payments.links.iter().filter(|(linked, id)| linked == wallet && live(id));
+        linked.map(|(_, id)| id.clone()).collect()
+    }
+
+    fn open_challenge(&mut self, challenge: Challenge) -> Result<(), StoreError> {
+        if self.payments.challenges.contains_key(&challenge.nonce) {
+            return Err(StoreError::Corrupt("a new challenge's nonce is in use".to_owned()));
+        }
+        self.payments.challenges.insert(challenge.nonce.clone(), challenge);
+        Ok(())
+    }
+
+    fn fail_challenge(&mut self, nonce: &str) {
+        let Some(challenge) = self.payments.challenges.get_mut(nonce) else { return };
+        challenge.failures += 1;
+        if challenge.failures >= Challenge::MAX_FAILURES {
+            self.payments.challenges.remove(nonce);
+        }
+    }
+
+    fn rotate_key(&mut self, nonce: &str, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError> {
+        let Some(challenge) = self.payments.challenges.get(nonce).filter(|challenge| now <= challenge.expires_at)
+        else {
+            return Ok(None);
+        };
+        let (id, address) = (challenge.account.clone(), challenge.address);
+        let is_payer = |account: &Account| account.payer.is_some_and(|payer| payer.address == address);
+        if !self.record(&id).is_some_and(|record| is_payer(&record.account)) {
+            return Ok(None);
+        }
+        let rotated = self.replace_key(&id, key)?;
+        if rotated.is_some() {
+            self.payments.challenges.remove(nonce);
+        }
+        Ok(rotated)
+    }
+}
+
+#[async_trait]
+impl PaymentStore for MemoryStore {
+    async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened, StoreError> {
+        Ok(self.state()?.open_quote(quote))
+    }
+
+    async fn quote(&self, nonce: &NonceHash) -> Result<Option<Quote>, StoreError> {
+        Ok(self.state()?.payments.quotes.get(nonce).cloned())
+    }
+
+    async fn quote_paid_by(&self, payment: &Payment) -> Result<Option<Quote>, StoreError> {
+        Ok(self.state()?.payments.quote_paid_by(payment).cloned())
+    }
+
+    async fn claim_quote(&self, claim: Claim) -> Result<Claimed, StoreError> {
+        self.state()?.claim_quote(claim)
+    }
+
+    async fn credit_payment(&self, credit: PaymentCredit) -> Result<PaymentCredited, StoreError> {
+        Ok(self.state()?.credit_payment(credit))
+    }
+
+    async fn payment(&self, tx: &TxRef) -> Result<Option<PaymentRecord>, StoreError> {
+        Ok(self.state()?.payments.record_of(tx).cloned())
+    }
+
+    async fn payments(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>, StoreError> {
+        self.state()?.payments_page(after, limit)
+    }
+
+    async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>, StoreError> {
+        Ok(self.state()?.account_of_payer(payer).cloned())
+    }
+
+    async fn linked_accounts(&self, wallet: &Address) -> Result<Vec<AccountId>, StoreError> {
+        Ok(self.state()?.linked_accounts(wallet))
+    }
+
+    async fn open_challenge(&self, challenge: Challenge) -> Result<(), StoreError> {
+        self.state()?.open_challenge(challenge)
+    }
+
+    async fn challenge(&self, nonce: &str) -> Result<Option<Challenge>, StoreError> {
+        Ok(self.state()?.payments.challenges.get(nonce).cloned())
+    }
+
+    async fn fail_challenge(&self, nonce: &str) -> Result<(), StoreError> {
+        self.state()?.fail_challenge(nonce);
+        Ok(())
+    }
+
+    async fn rotate_key(&self, nonce: &str, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError> {
+        self.state()?.rotate_key(nonce, key, now)
+    }
+
+    async fn scan_mark(&self, chain_id: u64) -> Result<Option<u64>, StoreError> {
+        Ok(self.state()?.payments.scan_marks.get(&chain_id).copied())
+    }
+
+    async fn set_scan_mark(&self, chain_id: u64, block: u64) -> Result<(), StoreError> {
+        let mut state = self.state()?;
+        let mark = state.payments.scan_marks.entry(chain_id).or_insert(block);
+        *mark = block.max(*mark);
+        Ok(())
+    }
+}

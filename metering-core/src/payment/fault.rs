@@ -1,0 +1,164 @@
+//! Why a transaction is not the payment that it is said to be: one typed reason for each refusal.
+
+use crate::address::Address;
+use crate::chain::{Depth, TokenTransfer};
+use crate::clock::Timestamp;
+use crate::units::TokenUnits;
+use crate::wire::ErrorCode;
+
+/// Transfers that a message names at most, of those that were found.
+const SHOWN: usize = 3;
+
+/// What is wrong with a payment.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PaymentFault {
+    /// It is on another chain.
+    #[error("The transaction is on chain {found}; the payment is due on chain {expected}.")]
+    OtherChain {
+        /// The chain to pay on.
+        expected: u64,
+        /// The transaction's.
+        found: u64,
+    },
+    /// The transaction failed, and moved nothing.
+    #[error("The transaction was reverted and paid nothing; pay again and claim with the new transaction.")]
+    Reverted,
+    /// No transfer of the token to the recipient.
+    #[error("The transaction has no transfer of token {token} to {recipient}{}.", found_instead(.found))]
+    NoTransfer {
+        /// The token to pay with.
+        token: Address,
+        /// Who is to be paid.
+        recipient: Address,
+        /// The transfers there are.
+        found: Vec<TokenTransfer>,
+    },
+    /// More than one transfer of the token to the recipient: it is not clear which one is meant.
+    #[error("The transaction has {count} transfers of the token to the recipient; exactly one was expected.")]
+    SeveralTransfers {
+        /// How many.
+        count: usize,
+    },
+    /// The native coin went elsewhere.
+    #[error("The payment was to go to {expected}, but the transaction was sent to {}.", target(.found))]
+    WrongRecipient {
+        /// Who is to be paid.
+        expected: Address,
+        /// Who was; `None` for a transaction that creates a contract.
+        found: Option<Address>,
+    },
+    /// The native coin was sent with call data.
+    #[error("The transaction carries call data; a plain transfer without any was expected.")]
+    HasInput,
+    /// Somebody else paid.
+    #[error("The payment was expected from {expected}, but it came from {found}.")]
+    WrongPayer {
+        /// The quote's payer.
+        expected: Address,
+        /// The payment's.
+        found: Address,
+    },
+    /// Another amount was paid than the quote's.
+    #[error("Exactly {expected} units of the token were expected, but {found} were paid.")]
+    WrongAmount {
+        /// The quote's amount.
+        expected: TokenUnits,
+        /// The payment's.
+        found: TokenUnits,
+    },
+    /// Less was paid than the plan costs.
+    #[error("At least {expected} units of the token were expected, but {found} were paid.")]
+    TooLittle {
+        /// The plan's price.
+        expected: TokenUnits,
+        /// The payment's amount.
+        found: TokenUnits,
+    },
+    /// It was made before the quote, so that it cannot be meant for it.
+    #[error("The payment was mined at {mined_at}, before the quote was made at {quoted_at}.")]
+    PredatesQuote {
+        /// When it was mined.
+        mined_at: Timestamp,
+        /// When the quote was made.
+        quoted_at: Timestamp,
+    },
+    /// It was made when the quote's amount was no longer kept for it.
+    #[error(
+        "The payment was mined at {mined_at}, and the quote was honoured until {honoured_until} only; tell the \
+         operator, who can credit the payment to an account."
+    )]
+    QuoteExpired {
+        /// When it was mined.
+        mined_at: Timestamp,
+        /// Until when a payment could be mined.
+        honoured_until: Timestamp,
+    },
+    /// It is not deep enough in the chain yet.
+    #[error("The payment has {} of {} confirmations; wait and try again.", .0.confirmations, .0.required)]
+    Unconfirmed(Depth),
+}
+
+impl PaymentFault {
+    /// Its code on the wire.
+    #[must_use]
+    pub const fn code(&self) -> ErrorCode {
+        match self {
+            Self::Reverted => ErrorCode::TxReverted,
+            Self::WrongPayer { .. } => ErrorCode::PayerMismatch,
+            Self::PredatesQuote { .. } => ErrorCode::PaymentPredatesQuote,
+            Self::QuoteExpired { .. } => ErrorCode::QuoteExpired,
+            Self::Unconfirmed(_) => ErrorCode::PaymentUnconfirmed,
+            Self::OtherChain { .. }
+            | Self::NoTransfer { .. }
+            | Self::SeveralTransfers { .. }
+            | Self::WrongRecipient { .. }
+            | Self::HasInput
+            | Self::WrongAmount { .. }
+            | Self::TooLittle { .. } => ErrorCode::PaymentMismatch,
+        }
+    }
+
+    /// What was expected and what was found, as texts, where it is about that.
+    #[must_use]
+    pub fn expected_and_found(&self) -> Option<(String, String)> {
+        match self {
+            Self::OtherChain { expected, found } => Some((format!("chain {expected}"), format!("chain {found}"))),
+            Self::NoTransfer { token, recipient, found } => {
+                Some((format!("one transfer of {token} to {recipient}"), shown(found)))
+            }
+            Self::SeveralTransfers { count } => Some(("one transfer".to_owned(), format!("{count} transfers"))),
+            Self::WrongRecipient { expected, found } => Some((expected.to_string(), target(found))),
+            Self::HasInput => Some(("no call data".to_owned(), "call data".to_owned())),
+            Self::WrongPayer { expected, found } => Some((expected.to_string(), found.to_string())),
+            Self::WrongAmount { expected, found } => Some((expected.to_string(), found.to_string())),
+            Self::TooLittle { expected, found } => Some((format!("at least {expected}"), found.to_string())),
+            Self::PredatesQuote { mined_at, quoted_at } => {
+                Some((format!("mined at or after {quoted_at}"), format!("mined at {mined_at}")))
+            }
+            Self::QuoteExpired { mined_at, honoured_until } => {
+                Some((format!("mined by {honoured_until}"), format!("mined at {mined_at}")))
+            }
+            Self::Reverted | Self::Unconfirmed(_) => None,
+        }
+    }
+}
+
+fn target(to: &Option<Address>) -> String {
+    to.map_or_else(|| "a new contract".to_owned(), |to| to.to_string())
+}
+
+fn found_instead(found: &[TokenTransfer]) -> String {
+    if found.is_empty() { String::new() } else { format!("; it has: {}", shown(found)) }
+}
+
+fn shown(found: &[TokenTransfer]) -> String {
+    if found.is_empty() {
+        return "no transfer".to_owned();
+    }
+    let transfer = |t: &TokenTransfer| format!("{} units of {} to {}", t.value, t.token, t.to);
+    let mut text: Vec<String> = found.iter().take(SHOWN).map(transfer).collect();
+    if found.len() > SHOWN {
+        text.push(format!("and {} more", found.len() - SHOWN));
+    }
+    text.join(", ")
+}

@@ -1,0 +1,91 @@
+//! The tag: a small random amount on top of a plan's price, by which a payment names its quote.
+
+use crate::random::Randomness;
+use crate::units::TokenUnits;
+
+/// Decimals that a tag uses at most: an amount that people copy should not have eighteen.
+const TAG_DECIMALS: u32 = 12;
+/// Different tags there should be at least, where a hundredth of a token has room for them.
+const ENOUGH_TAGS: u128 = 9_999;
+/// A tag is at most the price over this, where that leaves enough of them: nobody should pay noticeably more.
+const PRICE_SHARE: u128 = 1_000;
+
+/// The price with a tag: never zero, under a hundredth of the token, each possible one equally likely.
+///
+/// `None` when the token has fewer than three decimals, so that a tag does not fit, or the sum is out of range.
+#[must_use]
+pub fn draw_amount(randomness: &dyn Randomness, price: TokenUnits, decimals: u8) -> Option<TokenUnits> {
+    let decimals = u32::from(decimals);
+    let step = 10_u128.checked_pow(decimals.saturating_sub(TAG_DECIMALS))?;
+    let room = 10_u128.checked_pow(decimals.checked_sub(2)?)?.checked_sub(1)? / step;
+    let steps = room.min((price.get() / PRICE_SHARE / step).max(ENOUGH_TAGS));
+    let tag = below(randomness, steps)?.checked_add(1)?.checked_mul(step)?;
+    price.get().checked_add(tag).filter(|amount| *amount < u128::MAX).map(TokenUnits::new)
+}
+
+/// A number from 0 up to `bound`, exclusive, each equally likely; `None` for a bound of zero.
+fn below(randomness: &dyn Randomness, bound: u128) -> Option<u128> {
+    // Beyond the largest multiple of the bound, the low numbers would be favoured.
+    let fair_below = u128::MAX - u128::MAX.checked_rem(bound)?;
+    loop {
+        let mut bytes = [0; 16];
+        randomness.fill(&mut bytes);
+        let drawn = u128::from_le_bytes(bytes);
+        if drawn < fair_below {
+            return Some(drawn % bound);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::random::SystemRandomness;
+
+    fn drawn(price: u128, decimals: u8) -> u128 {
+        draw_amount(&SystemRandomness, TokenUnits::new(price), decimals).unwrap().get()
+    }
+
+    #[test]
+    fn tags_are_small_and_never_zero() {
+        // price in units, decimals, largest tag
+        let table: [(u128, u8, u128); 6] = [
+            (5_000_000, 6, 9_999),
+            (5_000_000_000, 6, 9_999),
+            (10_000, 8, 9_999),
+            (5_000, 3, 9),
+            (500_000, 4, 99),
+            // 0.0025 of an 18-decimal coin: a thousandth of that, in steps of 10^-12.
+            (2_500_000_000_000_000, 18, 2_500_000_000_000),
+        ];
+        for (price, decimals, largest) in table {
+            for _ in 0..2_000 {
+                let tag = drawn(price, decimals) - price;
+                assert!((1..=largest).contains(&tag), "{tag} on {price} with {decimals} decimals");
+                assert!(tag < 10_u128.pow(u32::from(decimals) - 2), "under a hundredth of a token");
+            }
+        }
+    }
+
+    #[test]
+    fn every_tag_is_drawn() {
+        let tags: HashSet<u128> = (0..2_000).map(|_| drawn(5_000, 3) - 5_000).collect();
+        assert_eq!(tags, (1..=9).collect());
+    }
+
+    #[test]
+    fn long_fractions_stay_readable() {
+        let human = TokenUnits::new(drawn(2_500_000_000_000_000, 18)).to_human(18);
+        assert!(human.len() <= "0.000000000000".len(), "{human}");
+    }
+
+    #[test]
+    fn tokens_without_room_for_a_tag_have_none() {
+        for decimals in 0..=2 {
+            assert_eq!(draw_amount(&SystemRandomness, TokenUnits::new(500), decimals), None);
+        }
+        assert_eq!(draw_amount(&SystemRandomness, TokenUnits::MAX, 6), None);
+    }
+}

@@ -1,0 +1,116 @@
+//! The rule that judges whether a payment is a quote's.
+
+use std::time::Duration;
+
+use crate::address::Address;
+use crate::chain::{Block, Depth, Evidence, NativeTransfer, TokenTransfer};
+use crate::clock::Timestamp;
+use crate::credits::Credits;
+use crate::payment::PaymentTarget;
+use crate::random::SystemRandomness;
+use crate::transaction::{TxHash, TxRef};
+use crate::units::TokenUnits;
+use crate::wire::ErrorCode;
+
+use super::{Quote, QuoteNonce, QuoteState};
+
+const TOKEN: Address = Address::from_bytes([0x70; 20]);
+const RECIPIENT: Address = Address::from_bytes([0x11; 20]);
+const PAYER: Address = Address::from_bytes([0xaa; 20]);
+const THIEF: Address = Address::from_bytes([0xbb; 20]);
+const TX: TxRef = TxRef { chain_id: 1, hash: TxHash::from_bytes([7; 32]) };
+const AMOUNT: u128 = 5_003_817;
+/// 2026-11-21T12:00:00Z.
+const QUOTED_AT: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
+const MINUTE: Duration = Duration::from_secs(60);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn quote() -> Quote {
+    Quote {
+        nonce: QuoteNonce::generate(&SystemRandomness).hash(),
+        agent_name: "agent".parse().unwrap(),
+        email: None,
+        payer: PAYER,
+        target: PaymentTarget { chain_id: 1, token: TOKEN, recipient: RECIPIENT },
+        amount: TokenUnits::new(AMOUNT),
+        plan_id: "starter".to_owned(),
+        credits: Credits::from_whole(10).unwrap(),
+        bonus_credits: Credits::ZERO,
+        created_at: QUOTED_AT,
+        expires_at: QUOTED_AT.saturating_add(30 * MINUTE),
+        state: QuoteState::Open,
+    }
+}
+
+fn evidence(mined_at: Timestamp) -> Evidence {
+    let transfer = TokenTransfer { token: TOKEN, from: PAYER, to: RECIPIENT, value: TokenUnits::new(AMOUNT) };
+    Evidence {
+        succeeded: true,
+        block: Block { number: 100, hash: [1; 32], time: mined_at },
+        depth: Depth { confirmations: 12, required: 12 },
+        native: NativeTransfer { from: PAYER, to: Some(TOKEN), value: TokenUnits::ZERO, has_input: true },
+        transfers: vec![transfer],
+    }
+}
+
+#[test]
+fn the_time_of_mining_decides_and_not_that_of_claiming() {
+    let quote = quote();
+    let (early, late) = (QUOTED_AT.saturating_sub(2 * MINUTE), quote.expires_at.saturating_add(7 * DAY));
+    let millisecond = Duration::from_millis(1);
+    // mined at, code of the refusal
+    let table = [
+        (QUOTED_AT.saturating_add(MINUTE), None),
+        (early, None),
+        (early.saturating_sub(millisecond), Some(ErrorCode::PaymentPredatesQuote)),
+        (quote.expires_at.saturating_add(MINUTE), None),
+        (late, None),
+        (late.saturating_add(millisecond), Some(ErrorCode::QuoteExpired)),
+    ];
+    for (mined_at, refusal) in table {
+        let judged = quote.judge(TX, &evidence(mined_at));
+        assert_eq!(judged.err().map(|fault| fault.code()), refusal, "{mined_at}");
+    }
+}
+
+#[test]
+fn payer_and_amount_must_be_the_quotes_exactly() {
+    type Change = fn(&mut TokenTransfer);
+    let table: [(&str, Change, ErrorCode); 4] = [
+        ("another payer", |t| t.from = THIEF, ErrorCode::PayerMismatch),
+        ("a unit too little", |t| t.value = TokenUnits::new(AMOUNT - 1), ErrorCode::PaymentMismatch),
+        ("a unit too much", |t| t.value = TokenUnits::new(AMOUNT + 1), ErrorCode::PaymentMismatch),
+        ("all there is", |t| t.value = TokenUnits::MAX, ErrorCode::PaymentMismatch),
+    ];
+    for (what, change, code) in table {
+        let mut seen = evidence(QUOTED_AT);
+        change(&mut seen.transfers[0]);
+        assert_eq!(quote().judge(TX, &seen).unwrap_err().code(), code, "{what}");
+    }
+}
+
+#[test]
+fn a_payment_that_is_wrong_is_refused_before_anybody_waits_for_its_depth() {
+    let mut seen = evidence(QUOTED_AT);
+    seen.depth = Depth { confirmations: 11, required: 12 };
+    assert_eq!(quote().judge(TX, &seen).unwrap_err().code(), ErrorCode::PaymentUnconfirmed);
+    seen.transfers[0].from = THIEF;
+    assert_eq!(quote().judge(TX, &seen).unwrap_err().code(), ErrorCode::PayerMismatch);
+}
+
+#[test]
+fn a_payment_is_matched_to_its_quote_and_no_other() {
+    let quote = quote();
+    let payment = quote.judge(TX, &evidence(QUOTED_AT)).unwrap();
+    assert!(quote.is_paid_by(&payment));
+    let elsewhere = PaymentTarget { recipient: THIEF, ..quote.target };
+    let others = [
+        Quote { payer: THIEF, ..quote.clone() },
+        Quote { amount: TokenUnits::new(AMOUNT + 1), ..quote.clone() },
+        Quote { target: elsewhere, ..quote.clone() },
+        Quote { created_at: QUOTED_AT.saturating_add(3 * MINUTE), ..quote.clone() },
+    ];
+    for other in others {
+        assert!(!other.is_paid_by(&payment), "{other:?}");
+    }
+}

@@ -1,0 +1,126 @@
+//! Turning a payment into an account: the claim.
+
+use crate::account::{AccountId, Payer, RateLimits};
+use crate::clock::Timestamp;
+use crate::error::Error;
+use crate::key::ApiKey;
+use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
+use crate::payment::{Payment, PaymentError};
+use crate::quote::{Quote, QuoteNonce, QuoteState};
+use crate::service::Service;
+use crate::service::fields::Fields;
+use crate::store::{Claim, Claimed, KeyDelivery, NewAccount};
+use crate::transaction::{TxHash, TxRef};
+use crate::wire::{ClaimAnswer, ClaimRequest};
+
+impl Service {
+    /// Makes the account that a quote was paid for, and hands out its key.
+    ///
+    /// Waits for the payment to become deep enough, for [`PaymentSettings::claim_wait`](crate::PaymentSettings) at
+    /// most. A claim that fails changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::ValidationFailed`], [`Error::Payment`] where the payment does not pay the quote, or when the store
+    /// fails.
+    pub async fn claim(&self, request: &ClaimRequest) -> Result<ClaimAnswer, Error> {
+        let (nonce, hash) = read(request)?;
+        let nonce = QuoteNonce::parse(&nonce).map_err(|_| PaymentError::UnknownQuote)?.hash();
+        let quote = self.store.quote(&nonce).await?.ok_or(PaymentError::UnknownQuote)?;
+        let tx = TxRef { chain_id: quote.target.chain_id, hash };
+        let payment = self.payment_of(&quote, tx).await?;
+        let key = ApiKey::generate(&*self.desk.randomness);
+        let claim = self.claim_of(&quote, payment, &key, KeyDelivery::Now)?;
+        let account = match self.store.claim_quote(claim).await? {
+            Claimed::Account(account) => account,
+            Claimed::NoSuchQuote => return Err(PaymentError::UnknownQuote.into()),
+            Claimed::AlreadyClaimed => return Err(PaymentError::AlreadyClaimed.into()),
+            Claimed::TxUsed => return Err(PaymentError::TxUsed.into()),
+            Claimed::PayerTaken => return Err(PaymentError::PayerTaken.into()),
+            Claimed::OutOfRange => return Err(out_of_range(&quote)),
+        };
+        Ok(ClaimAnswer {
+            status: "approved",
+            api_key: key.into(),
+            org_id: account.id.to_string(),
+            credit_balance: account.totals.balance,
+            rate_limits: account.limits,
+            plan_id: quote.plan_id,
+            tx_hash: tx.hash.to_string(),
+            chain_id: tx.chain_id,
+        })
+    }
+
+    /// The payment that a claim is about: from the chain, or from the record if the watcher was faster.
+    async fn payment_of(&self, quote: &Quote, tx: TxRef) -> Result<Payment, Error> {
+        let used = self.store.payment(&tx).await?;
+        match (&quote.state, used) {
+            (QuoteState::Paid { tx: paid_by, .. }, Some(record)) if *paid_by == tx => Ok(record.payment),
+            (QuoteState::Paid { .. } | QuoteState::Claimed { .. }, _) => Err(PaymentError::AlreadyClaimed.into()),
+            (QuoteState::Open, Some(_)) => {
+                // The watcher may have come between the two reads: then the quote says so now.
+                match self.store.quote(&quote.nonce).await?.map(|quote| quote.state) {
+                    Some(QuoteState::Paid { tx: paid_by, .. }) if paid_by == tx => self.recorded(&tx).await,
+                    _ => Err(PaymentError::TxUsed.into()),
+                }
+            }
+            (QuoteState::Open, None) => self.desk.await_payment(tx, |evidence| quote.judge(tx, evidence)).await,
+        }
+    }
+
+    async fn recorded(&self, tx: &TxRef) -> Result<Payment, Error> {
+        let record = self.store.payment(tx).await?;
+        record.map(|record| record.payment).ok_or_else(|| PaymentError::TxUsed.into())
+    }
+
+    /// A quote, its payment and a key, as the store takes them.
+    pub(super) fn claim_of(
+        &self,
+        quote: &Quote,
+        payment: Payment,
+        key: &ApiKey,
+        delivery: KeyDelivery,
+    ) -> Result<Claim, Error> {
+        let now = self.clock.now();
+        let account = NewAccount {
+            id: AccountId::generate(&*self.desk.randomness),
+            agent_name: quote.agent_name.clone(),
+            email: quote.email.clone(),
+            payer: Some(Payer { address: payment.payer, chain_id: payment.tx.chain_id }),
+            limits: RateLimits::default(),
+            key: key.hash(),
+            entries: self.first_entries(quote, payment.tx).ok_or_else(|| out_of_range(quote))?,
+            created_at: now,
+        };
+        Ok(Claim { nonce: quote.nonce, payment, account, delivery, now: Timestamp::max(now, quote.created_at) })
+    }
+
+    fn first_entries(&self, quote: &Quote, tx: TxRef) -> Option<Vec<NewLedgerEntry>> {
+        let bought = quote.credits.checked_add(quote.bonus_credits)?;
+        let mut entries = vec![NewLedgerEntry {
+            kind: LedgerKind::PurchasePaySignup,
+            amount: bought,
+            description: format!("Plan {}", quote.plan_id),
+            payment: Some(PaymentRef { tx, plan_id: Some(quote.plan_id.clone()) }),
+        }];
+        let bonus = self.desk.settings.signup_bonus;
+        if bonus.is_positive() {
+            entries.push(NewLedgerEntry::new(LedgerKind::SignupBonus, bonus, "Free credits of a new account"));
+        }
+        Some(entries)
+    }
+}
+
+fn read(request: &ClaimRequest) -> Result<(zeroize::Zeroizing<String>, TxHash), Error> {
+    let mut fields = Fields::default();
+    let nonce = fields.required("signup_nonce", request.signup_nonce.clone());
+    let text = fields.required("tx_hash", request.tx_hash.as_deref());
+    let (Some(nonce), Some(text)) = (nonce, text) else { return Err(fields.into_error()) };
+    let hash = text.parse().map_err(|_| PaymentError::InvalidTxHash)?;
+    Ok((nonce, hash))
+}
+
+/// A plan that was validated cannot get here.
+fn out_of_range(quote: &Quote) -> Error {
+    tracing::error!(plan = quote.plan_id, "a plan's credits are more than an account can hold");
+    Error::Internal
+}

@@ -1,0 +1,137 @@
+//! Selling a plan to a wallet that has no account: the quote.
+
+use crate::account::{AgentName, Email};
+use crate::address::Address;
+use crate::chain::Chain;
+use crate::error::Error;
+use crate::payment::PaymentError;
+use crate::plan::Plan;
+use crate::quote::{Quote, QuoteNonce, QuoteState, draw_amount};
+use crate::service::Service;
+use crate::service::desk::find_chain;
+use crate::service::fields::Fields;
+use crate::store::QuoteOpened;
+use crate::wire::{QuoteAnswer, QuoteRequest};
+
+/// Amounts that are tried before a price counts as exhausted. With nine of ten amounts in use, one in a thousand
+/// quotes fails.
+const MAX_DRAWS: usize = 64;
+
+/// A request whose fields are all there.
+struct Order {
+    agent_name: AgentName,
+    plan_id: String,
+    chain_id: u64,
+    token_symbol: String,
+    payer: Address,
+    email: Option<Email>,
+}
+
+impl Service {
+    /// Promises a plan at an exact amount to a wallet.
+    ///
+    /// # Errors
+    /// [`Error::ValidationFailed`], [`Error::Payment`] where the plan cannot be sold, or when the store fails.
+    pub async fn quote(&self, request: &QuoteRequest) -> Result<QuoteAnswer, Error> {
+        let order = Order::read(request)?;
+        let (plan, chain) = self.plan_on_sale(&order.plan_id, order.chain_id).await?;
+        if !plan.token_symbol.eq_ignore_ascii_case(&order.token_symbol) {
+            let (expected, found) = (plan.token_symbol, order.token_symbol);
+            return Err(PaymentError::UnsupportedToken { expected, found }.into());
+        }
+        self.desk.confirm_token(&plan).await?;
+        for _ in 0..MAX_DRAWS {
+            let nonce = QuoteNonce::generate(&*self.desk.randomness);
+            let quote = self.draw_quote(&order, &plan, chain, &nonce)?;
+            let answer = self.quote_answer(&quote, &plan, chain, &nonce);
+            match self.store.open_quote(quote).await? {
+                QuoteOpened::Opened => return Ok(answer),
+                QuoteOpened::AmountTaken => {}
+                QuoteOpened::EmailTaken => return Err(PaymentError::EmailTaken.into()),
+                QuoteOpened::PayerTaken => return Err(PaymentError::PayerTaken.into()),
+            }
+        }
+        Err(PaymentError::QuotesExhausted.into())
+    }
+
+    /// An active plan on a configured chain.
+    pub(super) async fn plan_on_sale(&self, id: &str, chain_id: u64) -> Result<(Plan, &Chain), Error> {
+        let chain = find_chain(&self.config.chains, chain_id)?;
+        let plans = self.store.plans().await?;
+        let plan = plans.into_iter().find(|plan| plan.active && plan.id == id && plan.chain_id == chain_id);
+        let plan = plan.ok_or(PaymentError::UnknownPlan)?;
+        self.desk.reader(chain_id)?;
+        Ok((plan, chain))
+    }
+
+    fn draw_quote(&self, order: &Order, plan: &Plan, chain: &Chain, nonce: &QuoteNonce) -> Result<Quote, Error> {
+        let drawn = plan.price().and_then(|price| draw_amount(&*self.desk.randomness, price, plan.token_decimals));
+        let now = self.clock.now();
+        Ok(Quote {
+            nonce: nonce.hash(),
+            agent_name: order.agent_name.clone(),
+            email: order.email.clone(),
+            payer: order.payer,
+            target: plan.target(chain),
+            // A plan that was validated has a price with room for a tag.
+            amount: drawn.ok_or(PaymentError::NotConfigured)?,
+            plan_id: plan.id.clone(),
+            credits: plan.credits,
+            bonus_credits: plan.bonus_credits,
+            created_at: now,
+            expires_at: now.saturating_add(self.desk.settings.quote_lifetime),
+            state: QuoteState::Open,
+        })
+    }
+
+    fn quote_answer(&self, quote: &Quote, plan: &Plan, chain: &Chain, nonce: &QuoteNonce) -> QuoteAnswer {
+        let amount_human = quote.amount.to_human(plan.token_decimals);
+        let recipient = quote.target.recipient.to_checksummed();
+        let notice = format!(
+            "Send exactly {amount_human} {} from {} to {recipient} on chain {} before {}, in a plain transfer: not a \
+             unit more or less, and from no other wallet. Then claim with the signup_nonce and the transaction's hash.",
+            plan.token_symbol,
+            quote.payer.to_checksummed(),
+            plan.chain_id,
+            quote.expires_at,
+        );
+        QuoteAnswer {
+            signup_nonce: nonce.expose().to_owned(),
+            recipient,
+            amount_atomic: quote.amount.to_string(),
+            amount_human,
+            token_contract: quote.target.token.to_checksummed(),
+            token_symbol: plan.token_symbol.clone(),
+            token_decimals: plan.token_decimals,
+            chain_id: plan.chain_id,
+            payment_kind: plan.payment_kind,
+            rpc_hint: Some(chain.public_rpc_url.clone()).filter(|url| !url.is_empty()),
+            expires_at: quote.expires_at.to_string(),
+            terms_url: self.config.terms_url.clone(),
+            terms_version: self.config.terms_version.clone(),
+            notice,
+        }
+    }
+}
+
+impl Order {
+    fn read(request: &QuoteRequest) -> Result<Self, Error> {
+        let mut fields = Fields::default();
+        let agent_name = fields.parsed("agent_name", request.agent_name.as_deref());
+        let plan_id = fields.required("plan_id", request.plan_id.clone());
+        let chain_id = fields.required("chain_id", request.chain_id);
+        let token_symbol = fields.required("token_symbol", request.token_symbol.clone());
+        let payer = fields.parsed("payer_address", request.payer_address.as_deref());
+        let email = fields.optional("email", request.email.as_deref().filter(|text| !text.is_empty()));
+        if payer == Some(Address::ZERO) {
+            fields.wrong("payer_address", "must not be the zero address");
+        }
+        let complete = fields.is_empty();
+        match (agent_name, plan_id, chain_id, token_symbol, payer) {
+            (Some(agent_name), Some(plan_id), Some(chain), Some(token_symbol), Some(payer)) if complete => {
+                Ok(Self { agent_name, plan_id, chain_id: chain.0, token_symbol, payer, email })
+            }
+            _ => Err(fields.into_error()),
+        }
+    }
+}

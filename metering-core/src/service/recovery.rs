@@ -1,0 +1,102 @@
+//! Rotating a lost key by proving the wallet that paid for the account.
+
+use crate::account::Account;
+use crate::address::Address;
+use crate::error::Error;
+use crate::key::ApiKey;
+use crate::payment::RecoveryError;
+use crate::random::random_digits;
+use crate::recovery::Challenge;
+use crate::service::Service;
+use crate::service::fields::Fields;
+use crate::signature::{WalletSignature, signer, signing_digest};
+use crate::wire::{ChallengeAnswer, ChallengeRequest, VerifyAnswer, VerifyRequest};
+
+/// 190 bits: nobody guesses another's challenge and uses it up.
+const NONCE_DIGITS: usize = 32;
+
+impl Service {
+    /// Asks a wallet to prove itself for a new key.
+    ///
+    /// # Errors
+    /// [`Error::ValidationFailed`], [`RecoveryError::NoLinkedWallet`], or when the store fails.
+    pub async fn challenge(&self, request: &ChallengeRequest) -> Result<ChallengeAnswer, Error> {
+        let mut fields = Fields::default();
+        let address = fields.parsed("address", request.address.as_deref());
+        let address: Address = address.ok_or_else(|| fields.into_error())?;
+        let account = self.store.account_by_payer(&address).await?.ok_or(RecoveryError::NoLinkedWallet)?;
+        let nonce = random_digits(&*self.desk.randomness, NONCE_DIGITS);
+        let lifetime = self.desk.settings.challenge_lifetime;
+        let expires_at = self.clock.now().saturating_add(lifetime);
+        let message = Challenge::message(&self.name(), address, &nonce, expires_at, &self.config.terms_url);
+        let answer = ChallengeAnswer {
+            nonce: nonce.clone(),
+            message: message.clone(),
+            expires_at: expires_at.to_string(),
+            expires_in: lifetime.as_secs(),
+        };
+        let challenge = Challenge { nonce, address, account: account.id, message, expires_at, failures: 0 };
+        self.store.open_challenge(challenge).await?;
+        Ok(answer)
+    }
+
+    /// Gives the account of a challenge a new key, and ends the old one, when the wallet signed.
+    ///
+    /// # Errors
+    /// [`Error::ValidationFailed`], [`Error::Recovery`], or when the store fails.
+    pub async fn verify(&self, request: &VerifyRequest) -> Result<VerifyAnswer, Error> {
+        let (address, nonce, signature) = read(request)?;
+        let challenge = self.store.challenge(&nonce).await?.ok_or(RecoveryError::UnknownChallenge)?;
+        if challenge.address != address {
+            return Err(RecoveryError::AddressMismatch.into());
+        }
+        if challenge.expires_at < self.clock.now() {
+            return Err(RecoveryError::Expired.into());
+        }
+        let signature = WalletSignature::parse(&signature);
+        let proven = match &signature {
+            Ok(signature) => self.is_wallets(&challenge, signature).await?,
+            Err(_) => false,
+        };
+        if !proven {
+            self.store.fail_challenge(&nonce).await?;
+            return Err(RecoveryError::InvalidSignature.into());
+        }
+        let key = ApiKey::generate(&*self.desk.randomness);
+        let rotated = self.store.rotate_key(&nonce, key.hash(), self.clock.now()).await?;
+        let account: Account = rotated.ok_or(RecoveryError::UnknownChallenge)?;
+        Ok(VerifyAnswer {
+            status: "ok",
+            rotated: true,
+            api_key: key.into(),
+            org_id: account.id.to_string(),
+            credit_balance: account.totals.balance,
+            rate_limits: account.limits,
+        })
+    }
+
+    /// Whether the wallet signed the challenge's text: its private key, or its contract says so (EIP-1271), on the
+    /// chain that the account was paid on and no other.
+    async fn is_wallets(&self, challenge: &Challenge, signature: &WalletSignature) -> Result<bool, Error> {
+        if signer(&challenge.message, signature) == Some(challenge.address) {
+            return Ok(true);
+        }
+        let account = self.store.account(&challenge.account).await?;
+        let payer = account.and_then(|account| account.payer);
+        let Some(reader) = payer.and_then(|payer| self.desk.readers().get(&payer.chain_id)) else { return Ok(false) };
+        let digest = signing_digest(&challenge.message);
+        let accepted = reader.accepts_signature(challenge.address, digest, signature.as_bytes()).await;
+        accepted.map_err(|error| RecoveryError::Chain(error).into())
+    }
+}
+
+fn read(request: &VerifyRequest) -> Result<(Address, String, String), Error> {
+    let mut fields = Fields::default();
+    let address = fields.parsed("address", request.address.as_deref());
+    let nonce = fields.required("nonce", request.nonce.clone());
+    let signature = fields.required("signature", request.signature.clone());
+    match (address, nonce, signature) {
+        (Some(address), Some(nonce), Some(signature)) => Ok((address, nonce, signature)),
+        _ => Err(fields.into_error()),
+    }
+}

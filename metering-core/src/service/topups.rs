@@ -1,0 +1,185 @@
+//! Crediting a payment to an account that exists: the top-up, and whose payment it is.
+
+use crate::account::Account;
+use crate::credits::Credits;
+use crate::error::Error;
+use crate::key::ApiKey;
+use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
+use crate::payment::{Payment, PaymentError, PaymentRecord, PaymentUse};
+use crate::plan::Plan;
+use crate::proof::payer_proof_message;
+use crate::service::Service;
+use crate::service::fields::Fields;
+use crate::signature::{WalletSignature, signer, signing_digest};
+use crate::store::{PaymentCredit, PaymentCredited, QuotePrecedence};
+use crate::transaction::TxRef;
+use crate::wire::{ChainIdInput, TopUpAnswer, TopUpRequest};
+
+/// What shows that a payment may be credited to an account.
+pub(super) struct Title {
+    /// Whether the payer's wallet is linked to the account by it.
+    pub(super) links: bool,
+    /// Who has a payment that a quote waits for.
+    pub(super) quotes: QuotePrecedence,
+}
+
+impl Title {
+    /// The payer is known or nobody asks: a quote of the payer's goes first.
+    pub(super) const AFTER_QUOTES: Self = Self { links: false, quotes: QuotePrecedence::Quote };
+    /// The payer is the account's own wallet, so that no quote of it can be claimed any more.
+    pub(super) const OWN_WALLET: Self = Self { links: false, quotes: QuotePrecedence::Account };
+}
+
+impl Service {
+    /// Credits a payment to the account of a key.
+    ///
+    /// # Errors
+    /// [`Error::Unauthorized`], [`Error::Payment`] where the payment does not pay the plan or is not the account's,
+    /// or when the store fails.
+    pub async fn top_up(&self, key: Option<&ApiKey>, request: &TopUpRequest) -> Result<TopUpAnswer, Error> {
+        let account = self.authenticate(key).await?;
+        let (plan_id, chain_id, tx_hash) = self.read_top_up(request)?;
+        let hash = tx_hash.parse().map_err(|_| PaymentError::InvalidTxHash)?;
+        let proof = request.signature.as_deref().map(WalletSignature::parse).transpose();
+        let proof = proof.map_err(PaymentError::MalformedProof)?;
+        let tx = TxRef { chain_id, hash };
+        if let Some(record) = self.store.payment(&tx).await? {
+            return repeated(&account, &record);
+        }
+        let (plan, chain) = self.plan_on_sale(&plan_id, chain_id).await?;
+        self.desk.confirm_token(&plan).await?;
+        let payment = self.desk.await_payment(tx, |evidence| plan.judge(chain, tx, evidence)).await?;
+        let title = self.title(&account, &payment, proof.as_ref()).await?;
+        self.credit(&account, &plan, payment, title).await
+    }
+
+    /// Credits a payment that was judged, for `plan`.
+    pub(super) async fn credit(
+        &self,
+        account: &Account,
+        plan: &Plan,
+        payment: Payment,
+        title: Title,
+    ) -> Result<TopUpAnswer, Error> {
+        let amount = plan.credits_in_all().ok_or(Error::Internal)?;
+        let tx = payment.tx;
+        let entry = NewLedgerEntry {
+            kind: LedgerKind::PurchaseTopup,
+            amount,
+            description: format!("Plan {}", plan.id),
+            payment: Some(PaymentRef { tx, plan_id: Some(plan.id.clone()) }),
+        };
+        let credit = PaymentCredit {
+            account: account.id.clone(),
+            payment,
+            used_as: PaymentUse::Topup,
+            entry,
+            link_payer: title.links,
+            quotes: title.quotes,
+            now: self.clock.now(),
+        };
+        match self.store.credit_payment(credit).await? {
+            PaymentCredited::Account(after) => Ok(answer(&after, tx, plan.id.clone(), amount, false)),
+            PaymentCredited::Repeated(after, record) => repeated(&after, &record),
+            PaymentCredited::TxUsed => Err(PaymentError::TxUsed.into()),
+            PaymentCredited::BelongsToQuote => Err(PaymentError::Reserved.into()),
+            // The key was live a moment ago.
+            PaymentCredited::NoSuchAccount => Err(Error::Unauthorized),
+            PaymentCredited::OutOfRange => {
+                tracing::error!(account = %account.id, plan = %plan.key(), "a balance cannot hold what was bought");
+                Err(Error::Internal)
+            }
+        }
+    }
+
+    /// Whether the payer's money is the account's to use, and by what right.
+    async fn title(
+        &self,
+        account: &Account,
+        payment: &Payment,
+        proof: Option<&WalletSignature>,
+    ) -> Result<Title, Error> {
+        if self.is_own_wallet(account, payment).await? {
+            return Ok(Title::OWN_WALLET);
+        }
+        let message = payer_proof_message(&self.name(), &account.id, payment.payer, payment.tx);
+        if let Some(proof) = proof
+            && let Some(title) = self.proven(payment, &message, proof).await?
+        {
+            return Ok(title);
+        }
+        let linked = self.store.linked_accounts(&payment.payer).await?.contains(&account.id);
+        if linked || !self.desk.settings.require_payer_proof {
+            return Ok(Title::AFTER_QUOTES);
+        }
+        let wallet = payment.payer.to_checksummed();
+        let failed = if proof.is_some() { "The signature is not that of the payer's wallet. " } else { "" };
+        let hint = format!(
+            "{failed}The payment came from {wallet}, which is not known to be this account's: sign `message` as it is \
+             with that wallet (EIP-191, personal_sign), and send the same request again with the result as `signature`."
+        );
+        Err(PaymentError::ProofRequired { message, hint }.into())
+    }
+
+    /// Whether the payer is the wallet that paid for the account's signup. On another chain than then, the same
+    /// address may be somebody else's contract.
+    pub(super) async fn is_own_wallet(&self, account: &Account, payment: &Payment) -> Result<bool, Error> {
+        let Some(owner) = account.payer.filter(|owner| owner.address == payment.payer) else { return Ok(false) };
+        if owner.chain_id == payment.tx.chain_id || payment.is_native() {
+            return Ok(true);
+        }
+        let reader = self.desk.reader(payment.tx.chain_id)?;
+        let is_contract = reader.has_code(payment.payer).await.map_err(PaymentError::Chain)?;
+        Ok(!is_contract)
+    }
+
+    /// Whether the payer signed the message. Only a private key's signature links the wallet: a contract's answer
+    /// (EIP-1271) is of one chain and one moment.
+    async fn proven(&self, payment: &Payment, message: &str, proof: &WalletSignature) -> Result<Option<Title>, Error> {
+        let quotes = QuotePrecedence::Account;
+        if signer(message, proof) == Some(payment.payer) {
+            return Ok(Some(Title { links: true, quotes }));
+        }
+        if payment.is_native() {
+            return Ok(None);
+        }
+        let reader = self.desk.reader(payment.tx.chain_id)?;
+        let accepted = reader.accepts_signature(payment.payer, signing_digest(message), proof.as_bytes()).await;
+        Ok(accepted.map_err(PaymentError::Chain)?.then_some(Title { links: false, quotes }))
+    }
+
+    fn read_top_up(&self, request: &TopUpRequest) -> Result<(String, u64, String), Error> {
+        let mut fields = Fields::default();
+        let plan_id = fields.required("plan_id", request.plan_id.clone());
+        let chain_id = fields.required("chain_id", request.chain_id);
+        let tx_hash = fields.required("tx_hash", request.tx_hash.clone());
+        match (plan_id, chain_id, tx_hash) {
+            (Some(plan_id), Some(ChainIdInput(chain_id)), Some(tx_hash)) => Ok((plan_id, chain_id, tx_hash)),
+            _ => {
+                let plans_url = format!("{}/credits/plans", self.config.public_url);
+                Err(PaymentError::Incomplete { fields: fields.into_problems(), plans_url }.into())
+            }
+        }
+    }
+}
+
+/// The answer to an account that registers its own top-up again; everybody else's transaction is used up.
+fn repeated(account: &Account, record: &PaymentRecord) -> Result<TopUpAnswer, Error> {
+    if record.account != account.id || record.used_as == PaymentUse::PaySignup {
+        return Err(PaymentError::TxUsed.into());
+    }
+    let plan_id = record.plan_id.clone().unwrap_or_default();
+    Ok(answer(account, record.payment.tx, plan_id, Credits::ZERO, true))
+}
+
+fn answer(account: &Account, tx: TxRef, plan_id: String, amount_added: Credits, already_credited: bool) -> TopUpAnswer {
+    TopUpAnswer {
+        credit_balance: account.totals.balance,
+        amount_added,
+        total_credits_purchased: account.totals.purchased,
+        plan_id,
+        tx_hash: tx.hash.to_string(),
+        chain_id: tx.chain_id,
+        already_credited,
+    }
+}

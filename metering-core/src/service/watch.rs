@@ -1,0 +1,148 @@
+//! The watcher: credits payments whose client never came back.
+//!
+//! What pays an open quote makes its account; the quote's owner gets the key by claiming later, or by rotation. What
+//! comes from a wallet that belongs to one account and pays for a plan is credited to that account. Everything else is
+//! left for its payer to claim, or for the operator to settle: a watcher that guesses gives money away.
+
+use crate::account::Account;
+use crate::chain::Chain;
+use crate::error::Error;
+use crate::key::ApiKey;
+use crate::payment::{Payment, PaymentError};
+use crate::plan::Plan;
+use crate::quote::Quote;
+use crate::service::Service;
+use crate::service::arrivals::arrivals;
+use crate::service::desk::find_chain;
+use crate::service::topups::Title;
+use crate::store::{Claimed, KeyDelivery};
+
+/// Blocks that one call looks at, at most.
+const CHUNK_BLOCKS: u64 = 500;
+
+/// What one look at a chain brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Watched {
+    /// The last block that was looked at; `None` when there is none yet.
+    pub scanned_to: Option<u64>,
+    /// Whether nothing more is settled at the moment.
+    pub up_to_date: bool,
+    /// Quotes that became accounts.
+    pub claimed: u32,
+    /// Payments credited to accounts.
+    pub credited: u32,
+    /// Payments left alone, those that were used before not counted.
+    pub left: u32,
+}
+
+/// What became of a payment.
+enum Settled {
+    Claimed,
+    Credited,
+    Left,
+    UsedBefore,
+}
+
+impl Service {
+    /// Looks at the next blocks of a chain that are settled, and credits what can be. Remembers in the store how far
+    /// it came; the first time it starts at `from_block`, or else at the newest settled block.
+    ///
+    /// Several processes may watch one chain: each payment counts once.
+    ///
+    /// # Errors
+    /// When the chain or the store cannot be read; the same blocks are looked at again next time.
+    pub async fn watch(&self, chain_id: u64, from_block: Option<u64>) -> Result<Watched, Error> {
+        let chain = find_chain(&self.config.chains, chain_id)?;
+        let reader = self.desk.reader(chain_id)?;
+        let settled = reader.settled_block().await.map_err(PaymentError::Chain)?;
+        let mark = self.store.scan_mark(chain_id).await?;
+        let from = mark.map_or(from_block.unwrap_or(settled), |mark| mark.saturating_add(1));
+        if from > settled {
+            return Ok(Watched { scanned_to: mark, up_to_date: true, ..Watched::default() });
+        }
+        let to = settled.min(from.saturating_add(CHUNK_BLOCKS - 1));
+        let plans = self.store.plans().await?;
+        let found = arrivals(&**reader, chain, &plans, from, to).await.map_err(PaymentError::Chain)?;
+        let mut watched = Watched { scanned_to: Some(to), up_to_date: to == settled, ..Watched::default() };
+        for arrival in found {
+            let settled = match arrival.payment {
+                Ok(payment) => self.settle(chain, &plans, payment).await?,
+                Err(_) => Settled::Left,
+            };
+            match settled {
+                Settled::Claimed => watched.claimed += 1,
+                Settled::Credited => watched.credited += 1,
+                Settled::Left => {
+                    tracing::info!(tx = %arrival.tx, "a payment arrived that nobody asked for; metering admin payments lists it");
+                    watched.left += 1;
+                }
+                Settled::UsedBefore => {}
+            }
+        }
+        self.store.set_scan_mark(chain_id, to).await?;
+        Ok(watched)
+    }
+
+    async fn settle(&self, chain: &Chain, plans: &[Plan], payment: Payment) -> Result<Settled, Error> {
+        if self.store.payment(&payment.tx).await?.is_some() {
+            return Ok(Settled::UsedBefore);
+        }
+        if let Some(quote) = self.store.quote_paid_by(&payment).await?
+            && let Some(settled) = self.settle_quote(&quote, &payment).await?
+        {
+            return Ok(settled);
+        }
+        let Some((account, title)) = self.owner_of(&payment).await? else { return Ok(Settled::Left) };
+        let Some(plan) = plan_paid_by(plans, chain, &payment) else { return Ok(Settled::Left) };
+        match self.credit(&account, plan, payment, title).await {
+            Ok(answer) if answer.already_credited => Ok(Settled::UsedBefore),
+            Ok(_) => {
+                tracing::info!(account = %account.id, plan = %plan.key(), "a payment was credited without being asked for");
+                Ok(Settled::Credited)
+            }
+            Err(Error::Payment(refused)) if matches!(*refused, PaymentError::TxUsed) => Ok(Settled::UsedBefore),
+            Err(Error::Payment(_) | Error::Unauthorized) => Ok(Settled::Left),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// `None` when the payment is no quote's after all: its payer has an account by now.
+    async fn settle_quote(&self, quote: &Quote, payment: &Payment) -> Result<Option<Settled>, Error> {
+        // Nobody learns this key; the quote's owner gets another.
+        let key = ApiKey::generate(&*self.desk.randomness);
+        let claim = self.claim_of(quote, payment.clone(), &key, KeyDelivery::Later)?;
+        Ok(match self.store.claim_quote(claim).await? {
+            Claimed::Account(account) => {
+                tracing::info!(account = %account.id, tx = %payment.tx, "a quote was paid and its account made, unclaimed");
+                Some(Settled::Claimed)
+            }
+            Claimed::AlreadyClaimed | Claimed::TxUsed => Some(Settled::UsedBefore),
+            Claimed::NoSuchQuote | Claimed::PayerTaken => None,
+            Claimed::OutOfRange => return Err(Error::Internal),
+        })
+    }
+
+    /// The one account that a payment's wallet belongs to: it paid for its signup, or is linked to it and no other.
+    async fn owner_of(&self, payment: &Payment) -> Result<Option<(Account, Title)>, Error> {
+        if let Some(account) = self.store.account_by_payer(&payment.payer).await? {
+            let own = self.is_own_wallet(&account, payment).await?;
+            return Ok(own.then_some((account, Title::OWN_WALLET)));
+        }
+        let [account] = &*self.store.linked_accounts(&payment.payer).await? else { return Ok(None) };
+        let account = self.store.account(account).await?;
+        Ok(account.map(|account| (account, Title::AFTER_QUOTES)))
+    }
+}
+
+/// The plan on sale that a payment was made for: its price exactly, or with a quote's tag. Of several, the dearest,
+/// and of those the one with most credits.
+fn plan_paid_by<'a>(plans: &'a [Plan], chain: &Chain, payment: &Payment) -> Option<&'a Plan> {
+    let fits = |plan: &&Plan| {
+        let price = plan.price().map_or(u128::MAX, |price| price.get());
+        let tag_room = 10_u128.pow(u32::from(plan.token_decimals.saturating_sub(2)));
+        let paid = payment.amount.get();
+        plan.active && plan.target(chain) == payment.target() && paid >= price && paid - price < tag_room
+    };
+    let rank = |plan: &&Plan| (plan.price(), plan.credits_in_all());
+    plans.iter().filter(|plan| plan.chain_id == chain.chain_id).filter(fits).max_by_key(rank)
+}

@@ -1,0 +1,99 @@
+//! Transactions by name: a hash, and the chain that it is on.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The hash of a transaction. Read in any case, displayed lower-case.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TxHash([u8; 32]);
+
+/// The text is not a transaction's hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be a transaction's hash: 0x followed by 64 hexadecimal digits")]
+pub struct TxHashError;
+
+impl TxHash {
+    /// The hash of these bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 32 bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl FromStr for TxHash {
+    type Err = TxHashError;
+
+    fn from_str(text: &str) -> Result<Self, TxHashError> {
+        let digits = text.strip_prefix("0x").ok_or(TxHashError)?;
+        let mut bytes = [0; 32];
+        hex::decode_to_slice(digits, &mut bytes).map_err(|_| TxHashError)?;
+        Ok(Self(bytes))
+    }
+}
+
+impl fmt::Display for TxHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{}", hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for TxHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for TxHash {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for TxHash {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// A transaction on a chain: what can be used for credits once. The same hash on another chain is another transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TxRef {
+    /// The chain's id (EIP-155).
+    pub chain_id: u64,
+    /// The transaction's hash.
+    pub hash: TxHash,
+}
+
+impl fmt::Display for TxRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on chain {}", self.hash, self.chain_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_read_in_any_case_and_shown_in_lower() {
+        let hash: TxHash = format!("0x{}", "aB".repeat(32)).parse().unwrap();
+        assert_eq!(hash.to_string(), format!("0x{}", "ab".repeat(32)));
+        assert_eq!(hash.as_bytes(), &[0xab; 32]);
+    }
+
+    #[test]
+    fn what_is_no_hash_is_refused() {
+        let (short, long, odd) = ("ab".repeat(31), "ab".repeat(33), "zz".repeat(32));
+        for text in ["", "0x", &"ab".repeat(32), &format!("0x{short}"), &format!("0x{long}"), &format!("0x{odd}")] {
+            assert_eq!(text.parse::<TxHash>(), Err(TxHashError), "{text}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Rotating a key by the wallet that paid.
+
+use serde::{Deserialize, Serialize};
+
+use crate::account::RateLimits;
+use crate::credits::Credits;
+use crate::wire::secret::IssuedKey;
+
+/// The body of `POST /api-key/recover/challenge`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ChallengeRequest {
+    /// The wallet that paid for the account.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub address: Option<String>,
+}
+
+/// The answer to `POST /api-key/recover/challenge`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ChallengeAnswer {
+    /// What names the challenge.
+    pub nonce: String,
+    /// The text to sign, as it is (EIP-191).
+    pub message: String,
+    /// Until when it can be answered, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub expires_at: String,
+    /// The same in seconds from now.
+    pub expires_in: u64,
+}
+
+/// The body of `POST /api-key/recover/verify`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct VerifyRequest {
+    /// The wallet that signed.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub address: Option<String>,
+    /// The challenge's nonce.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub nonce: Option<String>,
+    /// The signature over the challenge's message.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub signature: Option<String>,
+}
+
+/// The answer to `POST /api-key/recover/verify`.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct VerifyAnswer {
+    /// `ok`.
+    pub status: &'static str,
+    /// Always true.
+    pub rotated: bool,
+    /// The account's new key, shown this once; the old one is refused from now on.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub api_key: IssuedKey,
+    /// The account's id.
+    pub org_id: String,
+    /// Credits left.
+    #[cfg_attr(feature = "openapi", schema(value_type = f64))]
+    pub credit_balance: Credits,
+    /// Caps on accepted requests; 0 means no cap.
+    pub rate_limits: RateLimits,
+}

@@ -1,0 +1,11 @@
+//! Buying, claiming, topping up and rotating, through the service, on chains in memory.
+
+mod chain;
+mod claims;
+mod quotes;
+mod rotation;
+mod scene;
+mod theft;
+mod topups;
+mod wallet;
+mod watching;

@@ -1,0 +1,252 @@
+//! Claims: what makes an account, and what does not.
+
+use std::time::Duration;
+
+use metering_core::wire::ClaimRequest;
+use metering_core::{ChainError, Error, NativeTransfer, PaymentSettings, Store, TokenTransfer, TokenUnits, TxHash};
+use tokio::task::JoinSet;
+
+use super::scene::{MAIN, RECIPIENT, SIDE, STARTER, Scene, USDC, claim_request, code, key_of};
+use super::wallet::Wallet;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+#[tokio::test]
+async fn who_pays_exactly_gets_an_account_with_its_key() {
+    for plan in ["starter", "coin"] {
+        let scene = Scene::new().await;
+        let wallet = Wallet::of(1);
+        let quote = scene.quote(&wallet, plan, MAIN).await.unwrap();
+        let hash = scene.pay(&wallet, &quote);
+        let answer = scene.claim(&quote.signup_nonce, hash).await.unwrap();
+        assert_eq!(answer.status, "approved");
+        assert_eq!((answer.plan_id.as_str(), answer.chain_id), (plan, MAIN));
+        assert_eq!(answer.tx_hash, hash.to_string());
+        let bought = if plan == "coin" { "4" } else { "10.5" };
+        let key = key_of(&answer.api_key);
+        let balance = scene.service.balance(Some(&key)).await.unwrap();
+        assert_eq!(balance.total_credits_purchased.to_string(), bought);
+        assert_eq!(balance.total_credits_granted.to_string(), "2");
+        assert_eq!(balance.credit_balance, answer.credit_balance);
+        assert_eq!(balance.payer_address, Some(wallet.address.to_string()));
+        let activity = scene.service.activity(Some(&key), 10).await.unwrap().transactions;
+        let purchase = activity.iter().find(|entry| entry.kind == "purchase_pay_signup").unwrap();
+        assert_eq!(purchase.tx_hash, Some(hash.to_string()));
+        assert_eq!((purchase.chain_id, purchase.plan_id.as_deref()), (Some(MAIN), Some(plan)));
+        assert!(scene.store.verify().await.unwrap().discrepancies.is_empty());
+        assert_eq!(code(scene.claim(&quote.signup_nonce, hash).await), "already_claimed");
+    }
+}
+
+#[tokio::test]
+async fn malformed_claims_are_told_apart() {
+    let scene = Scene::new().await;
+    let hash = TxHash::from_bytes([9; 32]);
+    let nonce = "sqn_0123456789012345678901234567890123456789012";
+    // nonce, hash, code
+    let table = [
+        (None, None, "validation_failed"),
+        (Some(nonce), None, "validation_failed"),
+        (Some(nonce), Some("0x12".to_owned()), "invalid_tx_hash"),
+        (Some("sqn_short"), Some("nonsense".to_owned()), "invalid_tx_hash"),
+        (Some("sqn_short"), Some(hash.to_string()), "not_found"),
+        (Some(nonce), Some(hash.to_string()), "not_found"),
+    ];
+    for (nonce, tx_hash, expected) in table {
+        let signup_nonce = nonce.map(|nonce| nonce.to_owned().into());
+        let request = ClaimRequest { signup_nonce, tx_hash };
+        assert_eq!(code(scene.service.claim(&request).await), expected, "{request:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_the_payment_changes_nothing() {
+    let scene = Scene::new().await;
+    let (wallet, other) = (Wallet::of(1), Wallet::of(2));
+    let quote = scene.quote(&wallet, "starter", SIDE).await.unwrap();
+    let amount: u128 = quote.amount_atomic.parse().unwrap();
+    let pay = |from: &Wallet, units| scene.side.pay(USDC, from.address, RECIPIENT, units);
+    let native = NativeTransfer { from: wallet.address, to: Some(USDC), value: TokenUnits::ZERO, has_input: true };
+    let transfer = TokenTransfer { token: USDC, from: wallet.address, to: RECIPIENT, value: TokenUnits::new(amount) };
+    let forged = TokenTransfer { token: other.address, ..transfer };
+    let table = [
+        ("somebody else's", pay(&other, amount), "payer_mismatch"),
+        ("too little", pay(&wallet, amount - 1), "payment_mismatch"),
+        ("too much", pay(&wallet, amount + 1), "payment_mismatch"),
+        ("the price without the tag", pay(&wallet, STARTER), "payment_mismatch"),
+        ("a fake token", scene.side.mine(true, native, vec![forged]), "payment_mismatch"),
+        ("two transfers", scene.side.mine(true, native, vec![transfer, transfer]), "payment_mismatch"),
+        ("reverted", scene.side.mine(false, native, vec![]), "tx_reverted"),
+        (
+            "native coin",
+            scene.side.pay(metering_core::Address::ZERO, wallet.address, RECIPIENT, amount),
+            "payment_mismatch",
+        ),
+    ];
+    for (what, hash, expected) in table {
+        assert_eq!(code(scene.claim(&quote.signup_nonce, hash).await), expected, "{what}");
+    }
+    scene.assert_nothing_happened().await;
+    let hash = scene.pay(&wallet, &quote);
+    scene.claim(&quote.signup_nonce, hash).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hash_of_another_chain_is_not_found() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
+    let elsewhere = scene.side.pay(USDC, wallet.address, RECIPIENT, quote.amount_atomic.parse().unwrap());
+    assert_eq!(code(scene.claim(&quote.signup_nonce, elsewhere).await), "tx_not_found");
+    scene.assert_nothing_happened().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shallow_payment_is_waited_for_and_then_accepted() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
+    let hash = scene.main.pay(USDC, wallet.address, RECIPIENT, quote.amount_atomic.parse().unwrap());
+    let Err(error) = scene.claim(&quote.signup_nonce, hash).await else { panic!("one confirmation of three") };
+    let body = serde_json::to_value(error.body()).unwrap();
+    assert_eq!(body["error"], "payment_unconfirmed");
+    assert_eq!((&body["confirmations"], &body["required"]), (&1.into(), &3.into()));
+    assert!(body["retry_after_sec"].is_u64(), "{body}");
+    assert!(scene.main.looked_at() > 20, "it was waited for");
+    scene.assert_nothing_happened().await;
+
+    let waiting = tokio::spawn({
+        let (service, request) = (scene.service.clone(), claim_request(&quote.signup_nonce, hash));
+        async move { service.claim(&request).await }
+    });
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    scene.main.grow(2);
+    waiting.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_payment_that_is_reorganised_away_is_not_accepted() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
+    let hash = scene.main.pay(USDC, wallet.address, RECIPIENT, quote.amount_atomic.parse().unwrap());
+    let request = claim_request(&quote.signup_nonce, hash);
+    let service = scene.service.clone();
+    let waiting = tokio::spawn(async move { service.claim(&request).await });
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    scene.main.reorganise(hash);
+    scene.main.grow(20);
+    assert_eq!(code(waiting.await.unwrap()), "payment_unconfirmed");
+    scene.assert_nothing_happened().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn trouble_with_the_chain_consumes_nothing() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
+    let hash = scene.pay(&wallet, &quote);
+    let troubles = [
+        (ChainError::Unavailable("down".into()), "rpc_error"),
+        (ChainError::Disagreement("two truths".into()), "rpc_error"),
+        (ChainError::WrongChain { expected: MAIN, found: 5 }, "rpc_chain_mismatch"),
+    ];
+    for (trouble, expected) in troubles {
+        scene.main.trouble(Some(trouble));
+        let error = scene.claim(&quote.signup_nonce, hash).await.unwrap_err();
+        assert_eq!(error.code().as_str(), expected);
+        assert!(error.retry_after_seconds().is_some() && !error.to_string().contains("down"), "{error}");
+    }
+    scene.assert_nothing_happened().await;
+    scene.main.trouble(None);
+    scene.claim(&quote.signup_nonce, hash).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn trouble_in_the_middle_of_a_wait_is_waited_for() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
+    let hash = scene.main.pay(USDC, wallet.address, RECIPIENT, quote.amount_atomic.parse().unwrap());
+    let request = claim_request(&quote.signup_nonce, hash);
+    let service = scene.service.clone();
+    let waiting = tokio::spawn(async move { service.claim(&request).await });
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    scene.main.trouble(Some(ChainError::Unavailable("down".into())));
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    scene.main.grow(2);
+    scene.main.trouble(None);
+    waiting.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn expiry_protects_the_price_only() {
+    // paid after, claimed after, code of the refusal
+    let hour = Duration::from_secs(60 * 60);
+    let table = [(hour, 30 * DAY, None), (7 * DAY + hour / 4, DAY, None), (7 * DAY + hour, DAY, Some("quote_expired"))];
+    for (paid_after, claimed_after, refusal) in table {
+        let scene = Scene::new().await;
+        let wallet = Wallet::of(1);
+        let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
+        scene.clock.pass(paid_after);
+        let hash = scene.pay(&wallet, &quote);
+        scene.clock.pass(claimed_after);
+        let answer = scene.claim(&quote.signup_nonce, hash).await;
+        assert_eq!(answer.err().map(|error| error.code().as_str()), refusal, "{paid_after:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_payment_before_the_quote_is_not_the_quotes() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let early: Vec<_> = (1..10_000_u128).collect();
+    // Whatever the tag will be, it was paid three minutes before.
+    let hashes: Vec<_> =
+        early.iter().map(|tag| scene.side.pay(USDC, wallet.address, RECIPIENT, STARTER + tag)).collect();
+    scene.clock.pass(Duration::from_secs(181));
+    let quote = scene.quote(&wallet, "starter", SIDE).await.unwrap();
+    let tag = quote.amount_atomic.parse::<u128>().unwrap() - STARTER;
+    let hash = hashes[usize::try_from(tag).unwrap() - 1];
+    assert_eq!(code(scene.claim(&quote.signup_nonce, hash).await), "payment_predates_quote");
+}
+
+#[tokio::test]
+async fn fifty_claims_of_one_quote_make_one_account() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
+    let hash = scene.pay(&wallet, &quote);
+    let mut tasks = JoinSet::new();
+    for _ in 0..50 {
+        let (service, request) = (scene.service.clone(), claim_request(&quote.signup_nonce, hash));
+        tasks.spawn(async move { service.claim(&request).await });
+    }
+    let answers = tasks.join_all().await;
+    let refused: Vec<_> = answers.iter().filter_map(|answer| answer.as_ref().err()).map(Error::code).collect();
+    assert_eq!((answers.len(), refused.len()), (50, 49));
+    assert!(refused.iter().all(|code| matches!(code.as_str(), "already_claimed" | "tx_already_used")), "{refused:?}");
+    assert_eq!(scene.store.accounts(None, 10).await.unwrap().items.len(), 1);
+}
+
+#[tokio::test]
+async fn a_wallet_that_got_an_account_meanwhile_tops_up_with_the_payment() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let first = scene.quote(&wallet, "starter", MAIN).await.unwrap();
+    let second = scene.quote(&wallet, "starter", MAIN).await.unwrap();
+    let (paid_first, paid_second) = (scene.pay(&wallet, &first), scene.pay(&wallet, &second));
+    let answer = scene.claim(&first.signup_nonce, paid_first).await.unwrap();
+    assert_eq!(code(scene.claim(&second.signup_nonce, paid_first).await), "tx_already_used");
+    assert_eq!(code(scene.claim(&second.signup_nonce, paid_second).await), "payer_already_registered");
+    let topped = scene.top_up(&key_of(&answer.api_key), MAIN, paid_second, None).await.unwrap();
+    assert_eq!(topped.amount_added.to_string(), "10.5");
+}
+
+#[tokio::test]
+async fn the_signup_bonus_can_be_none() {
+    let settings = PaymentSettings { signup_bonus: metering_core::Credits::ZERO, ..PaymentSettings::default() };
+    let scene = Scene::with(settings).await;
+    let (_, answer) = scene.customer(&Wallet::of(1), MAIN).await;
+    assert_eq!(answer.credit_balance.to_string(), "10.5");
+}

@@ -1,0 +1,239 @@
+//! A service that sells plans on two chains, and customers with wallets.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use metering_core::wire::{
+    ChainIdInput, ChallengeRequest, ClaimAnswer, ClaimRequest, QuoteAnswer, QuoteRequest, TopUpAnswer, TopUpRequest,
+    VerifyAnswer, VerifyRequest,
+};
+use metering_core::{
+    AccountId, Address, ApiKey, Catalogue, Chain, ChainReader, Clock, Error, MemoryStore, Meter, MeterConfig,
+    NewAccount, PaymentKind, PaymentSettings, Plan, Service, ServiceConfig, Store, SystemRandomness, Timestamp, TxHash,
+};
+
+use super::chain::FakeChain;
+use super::wallet::Wallet;
+
+pub(super) const MAIN: u64 = 1;
+pub(super) const SIDE: u64 = 8453;
+pub(super) const RECIPIENT: Address = Address::from_bytes([0x11; 20]);
+/// The stablecoin, of six decimals, on both chains.
+pub(super) const USDC: Address = Address::from_bytes([0x70; 20]);
+pub(super) const NATIVE: Address = Address::ZERO;
+/// The price of the plan `starter` in units of the stablecoin.
+pub(super) const STARTER: u128 = 5_000_000;
+/// The price of the plan `coin` in wei.
+pub(super) const COIN: u128 = 2_500_000_000_000_000;
+
+/// A clock that is moved by hand.
+#[derive(Debug)]
+pub(super) struct HandClock(AtomicI64);
+
+impl Clock for HandClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_unix_millis(self.0.load(Ordering::SeqCst))
+    }
+}
+
+impl HandClock {
+    pub(super) fn pass(&self, time: Duration) {
+        self.0.fetch_add(i64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
+    }
+}
+
+/// The service and the world around it.
+#[derive(Debug)]
+pub(super) struct Scene {
+    pub(super) service: Arc<Service>,
+    pub(super) store: Arc<MemoryStore>,
+    pub(super) clock: Arc<HandClock>,
+    pub(super) main: Arc<FakeChain>,
+    pub(super) side: Arc<FakeChain>,
+    keys: Mutex<Vec<ApiKey>>,
+}
+
+impl Scene {
+    pub(super) async fn new() -> Self {
+        Self::with(PaymentSettings::default()).await
+    }
+
+    pub(super) async fn with(settings: PaymentSettings) -> Self {
+        let clock = Arc::new(HandClock(AtomicI64::new(1_795_262_400_000)));
+        let shared: Arc<dyn Clock> = Arc::clone(&clock) as _;
+        let main = FakeChain::new(Arc::clone(&shared), 3);
+        let side = FakeChain::new(Arc::clone(&shared), 1);
+        for chain in [&main, &side] {
+            chain.deploy_token(USDC, 6);
+        }
+        let store = Arc::new(MemoryStore::new());
+        let plans = [MAIN, SIDE].into_iter().flat_map(|chain| [plan("starter", chain), plan("coin", chain)]);
+        store.put_plans(plans.collect()).await.unwrap();
+        let readers: BTreeMap<u64, Arc<dyn ChainReader>> =
+            BTreeMap::from([(MAIN, Arc::clone(&main) as _), (SIDE, Arc::clone(&side) as _)]);
+        let meter = Meter::start(Arc::clone(&store) as _, Arc::clone(&shared), MeterConfig::default());
+        let catalogue =
+            r#"{"market": "M", "version": 1, "endpoints": [{"path": "/price", "method": "GET", "metered": true}]}"#;
+        let config = ServiceConfig {
+            public_url: "https://api.example".to_owned(),
+            terms_url: "https://api.example/terms".to_owned(),
+            terms_version: "1".to_owned(),
+            chains: [MAIN, SIDE].map(chain).to_vec(),
+        };
+        let catalogue = Arc::new(Catalogue::from_json(catalogue).unwrap());
+        let service = Service::new(Arc::clone(&store) as _, Arc::new(meter), catalogue, shared, config);
+        let service = Arc::new(service.with_payments(readers, settings));
+        Self { service, store, clock, main, side, keys: Mutex::default() }
+    }
+
+    pub(super) fn chain(&self, chain_id: u64) -> &FakeChain {
+        if chain_id == MAIN { &self.main } else { &self.side }
+    }
+
+    /// A quote for a wallet.
+    pub(super) async fn quote(&self, wallet: &Wallet, plan: &str, chain_id: u64) -> Result<QuoteAnswer, Error> {
+        self.service.quote(&quote_request(wallet, plan, chain_id)).await
+    }
+
+    /// Pays a quote exactly, and makes the payment deep enough.
+    pub(super) fn pay(&self, wallet: &Wallet, quote: &QuoteAnswer) -> TxHash {
+        let units = quote.amount_atomic.parse().unwrap();
+        let token = quote.token_contract.parse().unwrap();
+        let chain = self.chain(quote.chain_id);
+        let hash = chain.pay(token, wallet.address, RECIPIENT, units);
+        chain.grow(10);
+        hash
+    }
+
+    /// Pays a plan's price, without any quote.
+    pub(super) fn pay_price(&self, wallet: &Wallet, chain_id: u64) -> TxHash {
+        let hash = self.chain(chain_id).pay(USDC, wallet.address, RECIPIENT, STARTER);
+        self.chain(chain_id).grow(10);
+        hash
+    }
+
+    pub(super) async fn claim(&self, nonce: &str, hash: TxHash) -> Result<ClaimAnswer, Error> {
+        self.service.claim(&claim_request(nonce, hash)).await
+    }
+
+    /// An account that a wallet paid for, and its key.
+    pub(super) async fn customer(&self, wallet: &Wallet, chain_id: u64) -> (ApiKey, ClaimAnswer) {
+        let quote = self.quote(wallet, "starter", chain_id).await.unwrap();
+        let hash = self.pay(wallet, &quote);
+        let answer = self.claim(&quote.signup_nonce, hash).await.unwrap();
+        (key_of(&answer.api_key), answer)
+    }
+
+    /// An account without a wallet, and its key.
+    pub(super) async fn account_without_wallet(&self) -> (ApiKey, AccountId) {
+        let key = ApiKey::generate(&SystemRandomness);
+        let id = AccountId::generate(&SystemRandomness);
+        let new = NewAccount::new(id.clone(), "agent".parse().unwrap(), key.hash(), self.clock.now());
+        self.store.create_account(new).await.unwrap();
+        self.keys.lock().unwrap().push(key.clone());
+        (key, id)
+    }
+
+    pub(super) async fn top_up(
+        &self,
+        key: &ApiKey,
+        chain_id: u64,
+        hash: TxHash,
+        signature: Option<String>,
+    ) -> Result<TopUpAnswer, Error> {
+        let request = TopUpRequest {
+            plan_id: Some("starter".to_owned()),
+            chain_id: Some(ChainIdInput(chain_id)),
+            tx_hash: Some(hash.to_string()),
+            signature,
+        };
+        self.service.top_up(Some(key), &request).await
+    }
+
+    /// Rotates the key of a wallet's account.
+    pub(super) async fn rotate(&self, wallet: &Wallet) -> Result<VerifyAnswer, Error> {
+        let request = ChallengeRequest { address: Some(wallet.address.to_string()) };
+        let challenge = self.service.challenge(&request).await?;
+        self.verify(wallet.address, &challenge.nonce, &wallet.sign(&challenge.message)).await
+    }
+
+    pub(super) async fn verify(&self, address: Address, nonce: &str, signature: &str) -> Result<VerifyAnswer, Error> {
+        let request = VerifyRequest {
+            address: Some(address.to_string()),
+            nonce: Some(nonce.to_owned()),
+            signature: Some(signature.to_owned()),
+        };
+        self.service.verify(&request).await
+    }
+
+    pub(super) async fn balance(&self, key: &ApiKey) -> String {
+        self.service.balance(Some(key)).await.unwrap().credit_balance.to_string()
+    }
+
+    pub(super) async fn is_live(&self, key: &ApiKey) -> bool {
+        self.store.live_keys(&[key.hash()]).await.unwrap()[0]
+    }
+
+    /// Nothing was made, and nothing is used.
+    pub(super) async fn assert_nothing_happened(&self) {
+        assert!(self.store.accounts(None, 10).await.unwrap().items.is_empty());
+        assert!(metering_core::PaymentStore::payments(&*self.store, None, 10).await.unwrap().items.is_empty());
+    }
+}
+
+/// The key of an answer that gives one out.
+pub(super) fn key_of(issued: &impl serde::Serialize) -> ApiKey {
+    let text = serde_json::to_value(issued).unwrap();
+    ApiKey::parse(text.as_str().unwrap()).unwrap()
+}
+
+pub(super) fn quote_request(wallet: &Wallet, plan: &str, chain_id: u64) -> QuoteRequest {
+    QuoteRequest {
+        agent_name: Some("agent".to_owned()),
+        plan_id: Some(plan.to_owned()),
+        chain_id: Some(ChainIdInput(chain_id)),
+        token_symbol: Some(if plan == "coin" { "ETH" } else { "usdc" }.to_owned()),
+        payer_address: Some(wallet.address.to_checksummed()),
+        email: None,
+    }
+}
+
+pub(super) fn claim_request(nonce: &str, hash: TxHash) -> ClaimRequest {
+    ClaimRequest { signup_nonce: Some(nonce.to_owned().into()), tx_hash: Some(hash.to_string()) }
+}
+
+/// The code of a refusal.
+pub(super) fn code<T: std::fmt::Debug>(answer: Result<T, Error>) -> &'static str {
+    match answer {
+        Ok(answer) => panic!("accepted: {answer:?}"),
+        Err(error) => error.code().as_str(),
+    }
+}
+
+fn chain(chain_id: u64) -> Chain {
+    Chain {
+        chain_id,
+        name: format!("chain {chain_id}"),
+        public_rpc_url: String::new(),
+        recipient: RECIPIENT,
+        confirmations: 1,
+    }
+}
+
+/// `starter`: 10 credits and a bonus of half a one for 5 USDC. `coin`: 4 credits for 0.0025 of the native coin.
+pub(super) fn plan(id: &str, chain_id: u64) -> Plan {
+    let native = id == "coin";
+    let json = if native {
+        r#"{"id":"coin","chain_id":1,"token_symbol":"ETH","payment_kind":"native_value","credits":4,
+            "token_amount":"0.0025","token_decimals":18,"label":"Coin"}"#
+    } else {
+        r#"{"id":"starter","chain_id":1,"token_symbol":"USDC","payment_kind":"erc20","credits":10,"bonus_credits":0.5,
+            "token_amount":"5","token_decimals":6,"label":"Starter",
+            "token_contract":"0x7070707070707070707070707070707070707070"}"#
+    };
+    let plan: Plan = serde_json::from_str(json).unwrap();
+    assert_eq!(plan.payment_kind == PaymentKind::NativeValue, native);
+    Plan { chain_id, ..plan }
+}

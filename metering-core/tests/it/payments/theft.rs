@@ -1,0 +1,348 @@
+//! The theft game: a thief who sees every transaction and can call every endpoint, among honest customers, in random
+//! order. In the end no money of a customer's is in an account that the thief can spend from, the thief has no more
+//! than was paid for, and every customer who paid can get to what they bought.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use metering_core::wire::{ChallengeRequest, QuoteAnswer};
+use metering_core::{AccountId, Address, ApiKey, Clock, Credits, PaymentSettings, PaymentStore, Plan, Store, TxHash};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::scene::{MAIN, RECIPIENT, SIDE, Scene, USDC, key_of, plan};
+use super::wallet::Wallet;
+
+/// The price of `starter` here, in units of a token with three decimals: there are nine tags only, so that amounts of
+/// different payers meet as often as they can.
+const PRICE: u128 = 5_000;
+const CUSTOMERS: [u8; 3] = [1, 2, 3];
+const THIEFS_WALLETS: [u8; 2] = [11, 12];
+
+/// A move of somebody's. Numbers name wallets, quotes, transactions and keys, modulo how many there are.
+#[derive(Debug, Clone)]
+enum Move {
+    CustomerQuotes {
+        customer: usize,
+        plan: bool,
+        chain: bool,
+    },
+    CustomerPays {
+        quote: usize,
+    },
+    CustomerClaims {
+        quote: usize,
+    },
+    CustomerPaysPrice {
+        customer: usize,
+        chain: bool,
+    },
+    ThiefQuotesFor {
+        wallet: usize,
+        plan: bool,
+        chain: bool,
+    },
+    ThiefPays {
+        wallet: usize,
+        amount_of: usize,
+        chain: bool,
+    },
+    /// Every quote that it has, with every transaction that there is.
+    ThiefClaims,
+    ThiefTopsUp {
+        key: usize,
+        tx: usize,
+        signer: Option<usize>,
+    },
+    ThiefRotates {
+        wallet: usize,
+        signer: usize,
+    },
+    ThiefAnswersForeignChallenge {
+        wallet: usize,
+        signer: usize,
+    },
+    Watch {
+        chain: bool,
+    },
+    Pass {
+        hours: u8,
+    },
+}
+
+fn moves() -> impl Strategy<Value = Vec<Move>> {
+    let n = 0_usize..1_000;
+    let one = prop_oneof![
+        3 => (n.clone(), any::<bool>(), any::<bool>())
+            .prop_map(|(customer, plan, chain)| Move::CustomerQuotes { customer, plan, chain }),
+        3 => n.clone().prop_map(|quote| Move::CustomerPays { quote }),
+        1 => n.clone().prop_map(|quote| Move::CustomerClaims { quote }),
+        1 => (n.clone(), any::<bool>()).prop_map(|(customer, chain)| Move::CustomerPaysPrice { customer, chain }),
+        3 => (n.clone(), any::<bool>(), any::<bool>())
+            .prop_map(|(wallet, plan, chain)| Move::ThiefQuotesFor { wallet, plan, chain }),
+        2 => (n.clone(), n.clone(), any::<bool>())
+            .prop_map(|(wallet, amount_of, chain)| Move::ThiefPays { wallet, amount_of, chain }),
+        4 => Just(Move::ThiefClaims),
+        5 => (n.clone(), n.clone(), proptest::option::of(n.clone()))
+            .prop_map(|(key, tx, signer)| Move::ThiefTopsUp { key, tx, signer }),
+        2 => (n.clone(), n.clone()).prop_map(|(wallet, signer)| Move::ThiefRotates { wallet, signer }),
+        1 => (n.clone(), n).prop_map(|(wallet, signer)| Move::ThiefAnswersForeignChallenge { wallet, signer }),
+        1 => any::<bool>().prop_map(|chain| Move::Watch { chain }),
+        1 => (0_u8..60).prop_map(|hours| Move::Pass { hours }),
+    ];
+    vec(one, 1..60)
+}
+
+fn pick<T>(items: &[T], number: usize) -> Option<&T> {
+    items.get(number.checked_rem(items.len())?)
+}
+
+fn chain_of(main: bool) -> u64 {
+    if main { MAIN } else { SIDE }
+}
+
+fn plan_of(starter: bool) -> &'static str {
+    if starter { "starter" } else { "coin" }
+}
+
+/// A customer's quote, and the payment for it.
+#[derive(Debug)]
+struct Bought {
+    wallet: Wallet,
+    quote: QuoteAnswer,
+    paid: Option<TxHash>,
+}
+
+#[derive(Debug)]
+struct Game {
+    scene: Scene,
+    customers: Vec<Wallet>,
+    wallets: Vec<Wallet>,
+    bought: Vec<Bought>,
+    customers_keys: Vec<ApiKey>,
+    thiefs_quotes: Vec<QuoteAnswer>,
+    thiefs_keys: Vec<ApiKey>,
+    /// What the thief paid, at its best worth in credits.
+    worth: i128,
+}
+
+impl Game {
+    async fn new(require_payer_proof: bool) -> Self {
+        let settings = PaymentSettings {
+            claim_wait: Duration::ZERO,
+            claim_poll: Duration::ZERO,
+            signup_bonus: Credits::ZERO,
+            require_payer_proof,
+            ..PaymentSettings::default()
+        };
+        let scene = Scene::with(settings).await;
+        for chain_id in [MAIN, SIDE] {
+            scene.chain(chain_id).deploy_token(USDC, 3);
+            let coarse = Plan { token_decimals: 3, ..plan("starter", chain_id) };
+            scene.store.put_plans(vec![coarse]).await.unwrap();
+        }
+        let mut thiefs_keys = Vec::new();
+        for _ in 0..2 {
+            thiefs_keys.push(scene.account_without_wallet().await.0);
+        }
+        Self {
+            scene,
+            customers: CUSTOMERS.map(Wallet::of).to_vec(),
+            wallets: THIEFS_WALLETS.map(Wallet::of).to_vec(),
+            bought: Vec::new(),
+            customers_keys: Vec::new(),
+            thiefs_quotes: Vec::new(),
+            thiefs_keys,
+            worth: 0,
+        }
+    }
+
+    fn transactions(&self) -> Vec<(u64, TxHash)> {
+        let of = |chain_id| self.scene.chain(chain_id).all().into_iter().map(move |(hash, _)| (chain_id, hash));
+        of(MAIN).chain(of(SIDE)).collect()
+    }
+
+    /// Anybody's wallet address: the thief may name whom it likes.
+    fn address(&self, number: usize) -> Wallet {
+        let all: Vec<_> = self.customers.iter().chain(&self.wallets).cloned().collect();
+        all[number % all.len()].clone()
+    }
+
+    async fn play(&mut self, next: Move) {
+        match next {
+            Move::CustomerQuotes { customer, plan, chain } => {
+                let Some(wallet) = pick(&self.customers, customer).cloned() else { return };
+                if let Ok(quote) = self.scene.quote(&wallet, plan_of(plan), chain_of(chain)).await {
+                    self.bought.push(Bought { wallet, quote, paid: None });
+                }
+            }
+            Move::CustomerPays { quote } => {
+                let count = self.bought.len();
+                let Some(number) = quote.checked_rem(count) else { return };
+                let bought = &mut self.bought[number];
+                // In time, as honest customers pay. RFC 3339 in UTC sorts as time does.
+                let in_time = bought.quote.expires_at > self.scene.clock.now().to_string();
+                if bought.paid.is_none() && in_time {
+                    bought.paid = Some(self.scene.pay(&bought.wallet, &bought.quote));
+                }
+            }
+            Move::CustomerClaims { quote } => {
+                let Some(Bought { quote, paid: Some(paid), .. }) = pick(&self.bought, quote) else { return };
+                if let Ok(answer) = self.scene.claim(&quote.signup_nonce, *paid).await {
+                    self.customers_keys.push(key_of(&answer.api_key));
+                }
+            }
+            Move::CustomerPaysPrice { customer, chain } => {
+                if let Some(wallet) = pick(&self.customers, customer) {
+                    let chain = self.scene.chain(chain_of(chain));
+                    chain.pay(USDC, wallet.address, RECIPIENT, PRICE);
+                    chain.grow(10);
+                }
+            }
+            Move::Watch { chain } => {
+                self.scene.service.watch(chain_of(chain), Some(0)).await.unwrap();
+            }
+            Move::Pass { hours } => self.scene.clock.pass(Duration::from_secs(u64::from(hours) * 3_600)),
+            thiefs => self.steal(thiefs).await,
+        }
+    }
+
+    async fn steal(&mut self, next: Move) {
+        match next {
+            Move::ThiefQuotesFor { wallet, plan, chain } => {
+                let wallet = self.address(wallet);
+                self.thiefs_quotes.extend(self.scene.quote(&wallet, plan_of(plan), chain_of(chain)).await.ok());
+            }
+            Move::ThiefPays { wallet, amount_of, chain } => self.thief_pays(wallet, amount_of, chain),
+            Move::ThiefClaims => {
+                let transactions = self.transactions();
+                for quote in &self.thiefs_quotes {
+                    for (_, tx) in transactions.iter().filter(|(chain_id, _)| *chain_id == quote.chain_id) {
+                        if let Ok(answer) = self.scene.claim(&quote.signup_nonce, *tx).await {
+                            self.thiefs_keys.push(key_of(&answer.api_key));
+                        }
+                    }
+                }
+            }
+            Move::ThiefTopsUp { key, tx, signer } => {
+                let transactions = self.transactions();
+                let (Some(key), Some((chain, tx))) = (pick(&self.thiefs_keys, key), pick(&transactions, tx)) else {
+                    return;
+                };
+                let refused = self.scene.top_up(key, *chain, *tx, None).await.err();
+                if let (Some(error), Some(signer)) = (refused, signer.and_then(|signer| pick(&self.wallets, signer))) {
+                    let signature = signer.sign(&error.body().message);
+                    let _ = self.scene.top_up(key, *chain, *tx, Some(signature)).await;
+                }
+            }
+            Move::ThiefRotates { wallet, signer } | Move::ThiefAnswersForeignChallenge { wallet, signer } => {
+                let address = self.address(wallet).address;
+                let request = ChallengeRequest { address: Some(address.to_string()) };
+                let Ok(challenge) = self.scene.service.challenge(&request).await else { return };
+                let Some(signer) = pick(&self.wallets, signer) else { return };
+                let claimed_address =
+                    if matches!(next, Move::ThiefAnswersForeignChallenge { .. }) { signer.address } else { address };
+                let signature = signer.sign(&challenge.message);
+                if let Ok(answer) = self.scene.verify(claimed_address, &challenge.nonce, &signature).await {
+                    self.thiefs_keys.push(key_of(&answer.api_key));
+                }
+            }
+            _ => unreachable!("a customer's move"),
+        }
+    }
+
+    /// The thief pays with its own money: the amount of any quote that it knows, or a plan's price.
+    fn thief_pays(&mut self, wallet: usize, amount_of: usize, chain: bool) {
+        let Some(wallet) = pick(&self.wallets, wallet) else { return };
+        let quote = pick(&self.thiefs_quotes, amount_of);
+        let known = quote.map(|quote| (quote.chain_id, quote.token_contract.parse().unwrap(), &quote.amount_atomic));
+        let (chain_id, token, units): (u64, Address, u128) = match known {
+            Some((chain_id, token, amount)) if !amount_of.is_multiple_of(3) => {
+                (chain_id, token, amount.parse().unwrap())
+            }
+            _ => (chain_of(chain), USDC, PRICE),
+        };
+        self.scene.chain(chain_id).pay(token, wallet.address, RECIPIENT, units);
+        self.scene.chain(chain_id).grow(10);
+        let credits: Credits = if token == USDC { "10.5" } else { "4" }.parse().unwrap();
+        self.worth += i128::from(credits.atoms());
+    }
+
+    /// The accounts that somebody can spend from with these keys.
+    async fn accounts(&self, keys: &[ApiKey]) -> HashMap<AccountId, i128> {
+        let mut accounts = HashMap::new();
+        for key in keys {
+            if let Some(account) = self.scene.store.account_by_key(&key.hash()).await.unwrap() {
+                accounts.insert(account.id, i128::from(account.totals.purchased.atoms()));
+            }
+        }
+        accounts
+    }
+
+    async fn assert_nobody_was_robbed(&mut self, proof: bool) {
+        let thiefs = self.accounts(&self.thiefs_keys).await;
+        assert!(thiefs.values().sum::<i128>() <= self.worth_with_gifts(proof).await, "more than was paid for");
+        for record in self.scene.store.payments(None, 10_000).await.unwrap().items {
+            let customers = self.customers.iter().any(|wallet| wallet.address == record.payment.payer);
+            // With the proof switched off, a payment that no quote and no account asks for is anybody's.
+            let tx = (record.payment.tx.chain_id, Some(record.payment.tx.hash));
+            let quoted = self.bought.iter().any(|bought| (bought.quote.chain_id, bought.paid) == tx);
+            if customers && (proof || quoted) {
+                assert!(!thiefs.contains_key(&record.account), "stolen: {record:?}");
+            }
+        }
+        for chain_id in [MAIN, SIDE] {
+            while !self.scene.service.watch(chain_id, Some(0)).await.unwrap().up_to_date {}
+        }
+        for Bought { wallet, paid, quote } in &self.bought {
+            let Some(paid) = paid else { continue };
+            let _ = self.scene.claim(&quote.signup_nonce, *paid).await;
+            let rotated = self.scene.rotate(wallet).await.expect("who paid has an account and can get its key");
+            let key = key_of(&rotated.api_key);
+            // Used for this wallet's account, by a claim, by the watcher, or now by its owner.
+            match self.scene.top_up(&key, quote.chain_id, *paid, None).await {
+                Ok(answer) => assert!(answer.already_credited || quote.token_symbol == "USDC"),
+                Err(error) => {
+                    assert!(matches!(error.code().as_str(), "tx_already_used" | "payment_mismatch"), "{error}")
+                }
+            }
+        }
+        assert!(self.scene.store.verify().await.unwrap().discrepancies.is_empty());
+    }
+
+    /// What the thief paid, and what customers left lying about while the proof is switched off.
+    async fn worth_with_gifts(&self, proof: bool) -> i128 {
+        if proof {
+            return self.worth;
+        }
+        let starter: Credits = "10.5".parse().unwrap();
+        let all = i128::try_from(self.transactions().len()).unwrap();
+        let quoted = i128::try_from(self.bought.iter().filter(|bought| bought.paid.is_some()).count()).unwrap();
+        (all - quoted) * i128::from(starter.atoms())
+    }
+}
+
+fn play(moves: Vec<Move>, proof: bool) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut game = Game::new(proof).await;
+        for next in moves {
+            game.play(next).await;
+        }
+        game.assert_nobody_was_robbed(proof).await;
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_thief_never_has_more_than_it_paid_for(moves in moves()) {
+        play(moves, true);
+    }
+
+    #[test]
+    fn quoted_payments_are_safe_even_without_payer_proof(moves in moves()) {
+        play(moves, false);
+    }
+}

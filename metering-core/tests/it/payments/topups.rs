@@ -1,0 +1,188 @@
+//! Top-ups: whose payment it is.
+
+use metering_core::wire::{ChainIdInput, TopUpRequest};
+use metering_core::{Address, PaymentSettings, Store};
+use tokio::task::JoinSet;
+
+use super::scene::{MAIN, RECIPIENT, SIDE, STARTER, Scene, USDC, code};
+use super::wallet::Wallet;
+
+#[tokio::test]
+async fn an_accounts_own_wallet_needs_no_signature() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let (key, _) = scene.customer(&wallet, MAIN).await;
+    let hash = scene.pay_price(&wallet, MAIN);
+    let answer = scene.top_up(&key, MAIN, hash, None).await.unwrap();
+    assert_eq!((answer.amount_added.to_string().as_str(), answer.already_credited), ("10.5", false));
+    assert_eq!(answer.credit_balance.to_string(), "23");
+    let again = scene.top_up(&key, MAIN, hash, None).await.unwrap();
+    assert_eq!((again.amount_added.to_string().as_str(), again.already_credited), ("0", true));
+    assert_eq!(again.credit_balance, answer.credit_balance);
+}
+
+#[tokio::test]
+async fn a_stranger_must_sign_once_and_is_linked_for_top_ups_only() {
+    let scene = Scene::new().await;
+    let (key, _) = scene.account_without_wallet().await;
+    let wallet = Wallet::of(1);
+    let hash = scene.pay_price(&wallet, MAIN);
+    let error = scene.top_up(&key, MAIN, hash, None).await.unwrap_err();
+    assert_eq!(error.code().as_str(), "payer_proof_required");
+    let message = error.body().message;
+    assert!(message.contains(&hash.to_string()) && message.contains("top-up"), "{message}");
+    let again = scene.top_up(&key, MAIN, hash, None).await.unwrap_err().body().message;
+    assert_eq!(message, again, "the text is made of nothing that changes");
+
+    let wrong = Wallet::of(2).sign(&message);
+    assert_eq!(code(scene.top_up(&key, MAIN, hash, Some(wrong)).await), "payer_proof_required");
+    assert_eq!(code(scene.top_up(&key, MAIN, hash, Some("0xzz".into())).await), "invalid_signature");
+    assert_eq!(scene.balance(&key).await, "0");
+    scene.top_up(&key, MAIN, hash, Some(wallet.sign(&message))).await.unwrap();
+    assert_eq!(scene.balance(&key).await, "10.5");
+
+    // Linked now: the next payment needs no signature.
+    let next = scene.pay_price(&wallet, SIDE);
+    scene.top_up(&key, SIDE, next, None).await.unwrap();
+    assert_eq!(code(scene.rotate(&wallet).await), "no_linked_wallet");
+}
+
+#[tokio::test]
+async fn a_signature_for_one_account_or_transaction_is_none_for_another() {
+    let scene = Scene::new().await;
+    let (mine, _) = scene.account_without_wallet().await;
+    let (theirs, _) = scene.account_without_wallet().await;
+    let wallet = Wallet::of(1);
+    let (first, second) = (scene.pay_price(&wallet, MAIN), scene.pay_price(&wallet, MAIN));
+    let message = scene.top_up(&mine, MAIN, first, None).await.unwrap_err().body().message;
+    let signature = wallet.sign(&message);
+    assert_eq!(code(scene.top_up(&theirs, MAIN, first, Some(signature.clone())).await), "payer_proof_required");
+    assert_eq!(code(scene.top_up(&mine, MAIN, second, Some(signature.clone())).await), "payer_proof_required");
+    scene.top_up(&mine, MAIN, first, Some(signature)).await.unwrap();
+    assert_eq!(code(scene.top_up(&theirs, MAIN, first, None).await), "tx_already_used");
+}
+
+#[tokio::test]
+async fn a_payment_that_a_quote_waits_for_is_not_given_away() {
+    let settings = PaymentSettings { require_payer_proof: false, ..PaymentSettings::default() };
+    let scene = Scene::with(settings).await;
+    let (thief, _) = scene.account_without_wallet().await;
+    let victim = Wallet::of(1);
+    let quote = scene.quote(&victim, "starter", MAIN).await.unwrap();
+    let hash = scene.pay(&victim, &quote);
+    assert_eq!(code(scene.top_up(&thief, MAIN, hash, None).await), "payment_reserved");
+    scene.claim(&quote.signup_nonce, hash).await.unwrap();
+    assert_eq!(code(scene.top_up(&thief, MAIN, hash, None).await), "tx_already_used");
+    // Without a quote, and with the proof switched off, whoever comes first has it.
+    let unclaimed = scene.pay_price(&Wallet::of(2), MAIN);
+    scene.top_up(&thief, MAIN, unclaimed, None).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_linked_wallets_quote_is_not_paid_out_to_the_account_it_is_linked_to() {
+    let scene = Scene::new().await;
+    let (key, _) = scene.account_without_wallet().await;
+    let wallet = Wallet::of(1);
+    let first = scene.pay_price(&wallet, MAIN);
+    let message = scene.top_up(&key, MAIN, first, None).await.unwrap_err().body().message;
+    scene.top_up(&key, MAIN, first, Some(wallet.sign(&message))).await.unwrap();
+    let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
+    let hash = scene.pay(&wallet, &quote);
+    assert_eq!(code(scene.top_up(&key, MAIN, hash, None).await), "payment_reserved");
+    scene.claim(&quote.signup_nonce, hash).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_contract_of_the_same_address_on_another_chain_is_a_stranger() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let (key, _) = scene.customer(&wallet, MAIN).await;
+    // A private key's address is its own on every chain.
+    let hash = scene.pay_price(&wallet, SIDE);
+    scene.top_up(&key, SIDE, hash, None).await.unwrap();
+    scene.side.deploy_contract(wallet.address);
+    let hash = scene.pay_price(&wallet, SIDE);
+    assert_eq!(code(scene.top_up(&key, SIDE, hash, None).await), "payer_proof_required");
+}
+
+#[tokio::test]
+async fn a_contract_wallet_consents_by_its_own_word_each_time() {
+    let scene = Scene::new().await;
+    let (key, _) = scene.account_without_wallet().await;
+    let contract = Wallet::of(9);
+    let owner = Wallet::of(1);
+    scene.main.deploy_contract(contract.address);
+    let hash = scene.pay_price(&contract, MAIN);
+    let message = scene.top_up(&key, MAIN, hash, None).await.unwrap_err().body().message;
+    let signature = owner.sign(&message);
+    assert_eq!(code(scene.top_up(&key, MAIN, hash, Some(signature.clone())).await), "payer_proof_required");
+    let bytes = metering_core::WalletSignature::parse(&signature).unwrap();
+    scene.main.accept(contract.address, metering_core::signing_digest(&message), bytes.as_bytes());
+    scene.top_up(&key, MAIN, hash, Some(signature)).await.unwrap();
+    let next = scene.pay_price(&contract, MAIN);
+    assert_eq!(code(scene.top_up(&key, MAIN, next, None).await), "payer_proof_required");
+}
+
+#[tokio::test]
+async fn refusals_have_their_codes_and_change_nothing() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let (key, _) = scene.customer(&wallet, SIDE).await;
+    let good = scene.pay_price(&wallet, SIDE).to_string();
+    let request = |plan: &str, chain: u64, hash: &str| TopUpRequest {
+        plan_id: Some(plan.to_owned()),
+        chain_id: Some(ChainIdInput(chain)),
+        tx_hash: Some(hash.to_owned()),
+        signature: None,
+    };
+    let too_little = scene.side.pay(USDC, wallet.address, RECIPIENT, STARTER - 1).to_string();
+    let elsewhere = scene.side.pay(USDC, wallet.address, Address::from_bytes([9; 20]), STARTER).to_string();
+    let table = [
+        (request("starter", SIDE, "0x1"), "invalid_tx_hash"),
+        (request("none", SIDE, &good), "unknown_plan"),
+        (request("starter", 5, &good), "unsupported_chain"),
+        (request("coin", SIDE, &good), "payment_mismatch"),
+        (request("starter", SIDE, &too_little), "payment_mismatch"),
+        (request("starter", SIDE, &elsewhere), "payment_mismatch"),
+    ];
+    for (request, expected) in table {
+        assert_eq!(code(scene.service.top_up(Some(&key), &request).await), expected, "{request:?}");
+    }
+    let error = scene.service.top_up(Some(&key), &TopUpRequest::default()).await.unwrap_err();
+    let body = serde_json::to_value(error.body()).unwrap();
+    assert_eq!(body["error"], "validation_failed");
+    assert_eq!(body["plans_url"], "https://api.example/credits/plans");
+    assert_eq!(code(scene.service.top_up(None, &request("starter", SIDE, &good)).await), "unauthorized");
+    assert_eq!(scene.balance(&key).await, "12.5");
+}
+
+#[tokio::test]
+async fn fifty_top_ups_with_one_transaction_credit_once() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let (key, _) = scene.customer(&wallet, MAIN).await;
+    let hash = scene.pay_price(&wallet, MAIN);
+    let mut tasks = JoinSet::new();
+    for _ in 0..50 {
+        let (service, key) = (scene.service.clone(), key.clone());
+        let request = TopUpRequest {
+            plan_id: Some("starter".to_owned()),
+            chain_id: Some(ChainIdInput(MAIN)),
+            tx_hash: Some(hash.to_string()),
+            signature: None,
+        };
+        tasks.spawn(async move { service.top_up(Some(&key), &request).await.unwrap().already_credited });
+    }
+    let answers = tasks.join_all().await;
+    assert_eq!(answers.iter().filter(|already| !**already).count(), 1);
+    assert_eq!(scene.balance(&key).await, "23");
+    assert!(scene.store.verify().await.unwrap().discrepancies.is_empty());
+}
+
+#[tokio::test]
+async fn an_accounts_own_claim_is_no_top_up() {
+    let scene = Scene::new().await;
+    let (key, answer) = scene.customer(&Wallet::of(1), MAIN).await;
+    let hash = answer.tx_hash.parse().unwrap();
+    assert_eq!(code(scene.top_up(&key, MAIN, hash, None).await), "tx_already_used");
+}

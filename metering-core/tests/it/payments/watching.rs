@@ -1,0 +1,118 @@
+//! The watcher: nobody who paid loses money because their client died.
+
+use metering_core::{ChainError, PaymentStore, Store};
+
+use super::scene::{MAIN, RECIPIENT, SIDE, STARTER, Scene, USDC, code, key_of};
+use super::wallet::Wallet;
+
+/// Watches until nothing more is settled: quotes that became accounts, payments credited, and payments left.
+async fn watch(scene: &Scene, chain_id: u64) -> (u32, u32, u32) {
+    let mut sum = (0, 0, 0);
+    loop {
+        let watched = scene.service.watch(chain_id, Some(0)).await.unwrap();
+        sum = (sum.0 + watched.claimed, sum.1 + watched.credited, sum.2 + watched.left);
+        if watched.up_to_date {
+            return sum;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_paid_quote_becomes_an_account_and_the_claim_gives_its_key_out() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
+    let hash = scene.pay(&wallet, &quote);
+    assert_eq!(watch(&scene, MAIN).await, (1, 0, 0));
+    assert_eq!(watch(&scene, MAIN).await, (0, 0, 0));
+    let account = scene.store.account_by_payer(&wallet.address).await.unwrap().unwrap();
+    assert_eq!(account.totals.balance.to_string(), "12.5");
+
+    let other = scene.main.pay(USDC, wallet.address, RECIPIENT, quote.amount_atomic.parse().unwrap());
+    assert_eq!(code(scene.claim(&quote.signup_nonce, other).await), "already_claimed");
+    let answer = scene.claim(&quote.signup_nonce, hash).await.unwrap();
+    assert_eq!(answer.org_id, account.id.to_string());
+    assert_eq!(scene.balance(&key_of(&answer.api_key)).await, "12.5");
+    assert_eq!(code(scene.claim(&quote.signup_nonce, hash).await), "already_claimed");
+}
+
+#[tokio::test]
+async fn the_owner_of_an_unclaimed_account_rotates_instead() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let quote = scene.quote(&wallet, "coin", SIDE).await.unwrap();
+    let hash = scene.pay(&wallet, &quote);
+    assert_eq!(watch(&scene, SIDE).await, (1, 0, 0));
+    let rotated = scene.rotate(&wallet).await.unwrap();
+    // The nonce is worth nothing any more: it cannot take the key away again.
+    assert_eq!(code(scene.claim(&quote.signup_nonce, hash).await), "already_claimed");
+    assert_eq!(scene.balance(&key_of(&rotated.api_key)).await, "6");
+}
+
+#[tokio::test]
+async fn payments_of_known_wallets_are_credited_and_others_left() {
+    let scene = Scene::new().await;
+    let (owner, linked, stranger) = (Wallet::of(1), Wallet::of(2), Wallet::of(3));
+    let (own_key, _) = scene.customer(&owner, MAIN).await;
+    let (key, _) = scene.account_without_wallet().await;
+    let first = scene.pay_price(&linked, MAIN);
+    let message = scene.top_up(&key, MAIN, first, None).await.unwrap_err().body().message;
+    scene.top_up(&key, MAIN, first, Some(linked.sign(&message))).await.unwrap();
+
+    let by_owner = scene.pay_price(&owner, MAIN);
+    scene.pay_price(&linked, MAIN);
+    scene.pay_price(&stranger, MAIN);
+    // Neither a plan's price nor near it: what was meant is not for a watcher to say.
+    scene.main.pay(USDC, owner.address, RECIPIENT, 3 * STARTER);
+    scene.main.pay(USDC, owner.address, RECIPIENT, STARTER - 1);
+    scene.main.grow(10);
+    assert_eq!(watch(&scene, MAIN).await, (0, 2, 3));
+    assert_eq!(scene.balance(&own_key).await, "23");
+    assert_eq!(scene.balance(&key).await, "21");
+    // The client that comes late learns that it has it already.
+    let late = scene.top_up(&own_key, MAIN, by_owner, None).await.unwrap();
+    assert!(late.already_credited);
+    assert!(scene.store.verify().await.unwrap().discrepancies.is_empty());
+}
+
+#[tokio::test]
+async fn a_second_quote_of_a_wallet_that_has_an_account_is_credited_to_it() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let quotes =
+        [scene.quote(&wallet, "starter", MAIN).await.unwrap(), scene.quote(&wallet, "starter", MAIN).await.unwrap()];
+    for quote in &quotes {
+        scene.pay(&wallet, quote);
+    }
+    assert_eq!(watch(&scene, MAIN).await, (1, 1, 0));
+    let account = scene.store.account_by_payer(&wallet.address).await.unwrap().unwrap();
+    assert_eq!(account.totals.balance.to_string(), "23");
+}
+
+#[tokio::test]
+async fn shallow_payments_wait_and_trouble_loses_none() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
+    scene.main.grow(5);
+    scene.main.pay(USDC, wallet.address, RECIPIENT, quote.amount_atomic.parse().unwrap());
+    assert_eq!(watch(&scene, MAIN).await, (0, 0, 0));
+    scene.main.grow(2);
+    scene.main.trouble(Some(ChainError::Unavailable("down".into())));
+    assert_eq!(code(scene.service.watch(MAIN, Some(0)).await), "rpc_error");
+    scene.main.trouble(None);
+    assert_eq!(watch(&scene, MAIN).await, (1, 0, 0));
+}
+
+#[tokio::test]
+async fn a_long_gap_is_looked_at_in_parts() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
+    scene.main.grow(1_700);
+    scene.pay(&wallet, &quote);
+    let first = scene.service.watch(MAIN, Some(0)).await.unwrap();
+    assert_eq!((first.scanned_to, first.up_to_date), (Some(499), false));
+    assert_eq!(scene.store.scan_mark(MAIN).await.unwrap(), Some(499));
+    assert_eq!(watch(&scene, MAIN).await, (1, 0, 0));
+}

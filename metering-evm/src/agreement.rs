@@ -1,0 +1,136 @@
+//! What the answers of several sources amount to. Pure: tested without any source.
+
+use std::cmp::Reverse;
+
+use metering_core::{ChainError, Depth, Evidence, Sighting};
+
+use crate::poll::{Said, Standing};
+
+/// A transaction, as some of the sources describe it alike; depth aside, which differs from moment to moment.
+#[derive(Debug)]
+struct Account<'a> {
+    evidence: &'a Evidence,
+    depths: Vec<Depth>,
+}
+
+/// What the sources' sightings are worth so far.
+pub(crate) fn standing(agree: usize, said: &[Said<Sighting>]) -> Standing {
+    match verdict(agree, said) {
+        Some(Ok(Sighting::Mined(evidence))) if evidence.depth.is_enough() => Standing::Final,
+        // That it is not there, or not deep enough, a source says as well that has stopped.
+        Some(Ok(_)) => Standing::Sufficient,
+        Some(Err(_)) | None => Standing::Open,
+    }
+}
+
+/// What is true of the transaction when at least `agree` sources answered; `None` when fewer did.
+///
+/// It is in a block when `agree` sources give the same evidence, as deep as `agree` of them have it. It waits for
+/// one when `agree` sources know it; it is unknown when `agree` sources do not know it. All else is disagreement.
+pub(crate) fn verdict(agree: usize, said: &[Said<Sighting>]) -> Option<Result<Sighting, ChainError>> {
+    let accounts = accounts(said);
+    let mut believed = accounts.iter().filter(|account| account.depths.len() >= agree);
+    if let (Some(account), None) = (believed.next(), believed.next()) {
+        let depth = depth(agree, &account.depths);
+        return Some(Ok(Sighting::Mined(Evidence { depth, ..account.evidence.clone() })));
+    }
+    if accounts.len() > 1 {
+        return Some(Err(disagreement(said)));
+    }
+    if said.len() < agree {
+        return None;
+    }
+    let required = said.iter().filter_map(|said| match &said.answer {
+        Sighting::Unknown => None,
+        Sighting::Pending { required } => Some(*required),
+        Sighting::Mined(evidence) => Some(evidence.depth.required),
+    });
+    let known: Vec<u64> = required.collect();
+    if known.len() >= agree {
+        return Some(Ok(Sighting::Pending { required: known.into_iter().max().unwrap_or(1) }));
+    }
+    if said.len() - known.len() >= agree {
+        return Some(Ok(Sighting::Unknown));
+    }
+    Some(Err(disagreement(said)))
+}
+
+/// The different evidences among the answers, and who has them how deep.
+fn accounts(said: &[Said<Sighting>]) -> Vec<Account<'_>> {
+    let mut accounts: Vec<Account<'_>> = Vec::new();
+    for said in said {
+        let Sighting::Mined(evidence) = &said.answer else { continue };
+        match accounts.iter_mut().find(|account| same_but_depth(account.evidence, evidence)) {
+            Some(account) => account.depths.push(evidence.depth),
+            None => accounts.push(Account { evidence, depths: vec![evidence.depth] }),
+        }
+    }
+    accounts
+}
+
+fn same_but_depth(one: &Evidence, other: &Evidence) -> bool {
+    let Evidence { succeeded, block, depth: _, native, transfers } = one;
+    (succeeded, block, native, transfers) == (&other.succeeded, &other.block, &other.native, &other.transfers)
+}
+
+/// What `agree` sources have it at least as deep as, measured by what is required.
+fn depth(agree: usize, depths: &[Depth]) -> Depth {
+    let mut depths = depths.to_vec();
+    depths.sort_by_key(|depth| Reverse(i128::from(depth.confirmations) - i128::from(depth.required)));
+    depths.get(agree - 1).copied().expect("as many depths as must agree were counted before")
+}
+
+/// The height that at least `agree` sources have come to; `None` when fewer answered.
+pub(crate) fn height(agree: usize, said: &[Said<u64>]) -> Option<u64> {
+    let mut heights: Vec<u64> = said.iter().map(|said| said.answer).collect();
+    heights.sort_unstable_by_key(|height| Reverse(*height));
+    heights.get(agree.checked_sub(1)?).copied()
+}
+
+/// The answer that at least `agree` sources give.
+pub(crate) fn common<T: Copy + PartialEq>(agree: usize, said: &[Said<T>]) -> Option<T> {
+    let count = |answer: T| said.iter().filter(|said| said.answer == answer).count();
+    said.iter().map(|said| said.answer).find(|answer| count(*answer) >= agree)
+}
+
+/// Who said what.
+pub(crate) fn disagreement<T: Describe>(said: &[Said<T>]) -> ChainError {
+    let each: Vec<_> = said.iter().map(|said| format!("{} says {}", said.host, said.answer.describe())).collect();
+    ChainError::Disagreement(each.join("; "))
+}
+
+/// An answer in a few words.
+pub(crate) trait Describe {
+    fn describe(&self) -> String;
+}
+
+impl Describe for Sighting {
+    fn describe(&self) -> String {
+        match self {
+            Self::Unknown => "that it is unknown".to_owned(),
+            Self::Pending { .. } => "that it is in no block yet".to_owned(),
+            Self::Mined(Evidence { succeeded, block, transfers, .. }) => format!(
+                "that it {} in block {} (0x{}…) with {} token transfers",
+                if *succeeded { "succeeded" } else { "failed" },
+                block.number,
+                hex::encode(&block.hash[..4]),
+                transfers.len(),
+            ),
+        }
+    }
+}
+
+impl Describe for bool {
+    fn describe(&self) -> String {
+        if *self { "yes".to_owned() } else { "no".to_owned() }
+    }
+}
+
+impl Describe for Option<u8> {
+    fn describe(&self) -> String {
+        self.map_or_else(|| "none".to_owned(), |number| number.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests;

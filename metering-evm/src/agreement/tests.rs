@@ -1,0 +1,145 @@
+use metering_core::{Address, Block, NativeTransfer, Timestamp, TokenUnits};
+
+use super::*;
+
+/// A transaction of one block or another, so deep where 12 are required.
+fn mined(block: u8, confirmations: u64) -> Sighting {
+    let address = Address::from_bytes([7; 20]);
+    Sighting::Mined(Evidence {
+        succeeded: true,
+        block: Block { number: 5, hash: [block; 32], time: Timestamp::from_unix_millis(0) },
+        depth: Depth { confirmations, required: 12 },
+        native: NativeTransfer { from: address, to: None, value: TokenUnits::ZERO, has_input: false },
+        transfers: Vec::new(),
+    })
+}
+
+fn pending() -> Sighting {
+    Sighting::Pending { required: 12 }
+}
+
+fn say<T>(answers: impl IntoIterator<Item = T>) -> Vec<Said<T>> {
+    answers.into_iter().map(|answer| Said { host: "rpc.example.com".to_owned(), answer }).collect()
+}
+
+/// The verdict, `?` for disagreement and `…` for too few answers.
+fn judged(agree: usize, answers: &[Sighting]) -> String {
+    match verdict(agree, &say(answers.to_vec())) {
+        None => "…".to_owned(),
+        Some(Err(ChainError::Disagreement(_))) => "?".to_owned(),
+        Some(Err(error)) => panic!("{error}"),
+        Some(Ok(Sighting::Unknown)) => "unknown".to_owned(),
+        Some(Ok(Sighting::Pending { required })) => format!("pending {required}"),
+        Some(Ok(Sighting::Mined(evidence))) => {
+            format!("block {} at {}", evidence.block.hash[0], evidence.depth.confirmations)
+        }
+    }
+}
+
+#[test]
+fn what_enough_sources_say_alike_is_believed_and_nothing_else() {
+    use Sighting::Unknown;
+    // agree, answers, verdict
+    let table: [(usize, &[Sighting], &str); 25] = [
+        (1, &[], "…"),
+        (1, &[Unknown], "unknown"),
+        (1, &[pending()], "pending 12"),
+        (1, &[mined(1, 3)], "block 1 at 3"),
+        // The one that knows more is believed where one is enough.
+        (1, &[Unknown, pending()], "pending 12"),
+        (1, &[Unknown, mined(1, 3)], "block 1 at 3"),
+        (1, &[pending(), mined(1, 3)], "block 1 at 3"),
+        (1, &[mined(1, 3), mined(1, 9)], "block 1 at 9"),
+        // Not when two say different things.
+        (1, &[mined(1, 3), mined(2, 3)], "?"),
+        (2, &[mined(1, 3)], "…"),
+        (2, &[Unknown, Unknown], "unknown"),
+        (2, &[pending(), pending()], "pending 12"),
+        (2, &[mined(1, 3), mined(1, 2)], "block 1 at 2"),
+        (2, &[mined(1, 3), mined(2, 3)], "?"),
+        // Two know it, one of them in a block.
+        (2, &[mined(1, 3), pending()], "pending 12"),
+        // Of two that require different depths, the deeper.
+        (2, &[pending(), Sighting::Pending { required: 40 }], "pending 40"),
+        (2, &[mined(1, 3), Unknown], "?"),
+        (2, &[pending(), Unknown], "?"),
+        (2, &[mined(1, 30), Unknown, Unknown], "unknown"),
+        (2, &[mined(1, 30), pending(), Unknown], "pending 12"),
+        // Two against one, and as deep as two of them have it.
+        (2, &[mined(2, 30), mined(1, 5), mined(1, 4)], "block 1 at 4"),
+        (2, &[mined(1, 3), mined(1, 9), mined(1, 6)], "block 1 at 6"),
+        (2, &[mined(1, 3), mined(2, 3), mined(3, 3)], "?"),
+        (3, &[mined(1, 3), mined(1, 9), mined(1, 6)], "block 1 at 3"),
+        (3, &[mined(1, 3), mined(2, 9)], "?"),
+    ];
+    for (agree, answers, verdict) in table {
+        assert_eq!(judged(agree, answers), verdict, "{agree} of {answers:?}");
+        let reversed: Vec<_> = answers.iter().rev().cloned().collect();
+        assert_eq!(judged(agree, &reversed), verdict, "{agree} of {reversed:?}");
+    }
+}
+
+#[test]
+fn every_part_of_the_evidence_must_be_the_same() {
+    let Sighting::Mined(evidence) = mined(1, 20) else { unreachable!("it is mined") };
+    let block = evidence.block;
+    let native = evidence.native;
+    let transfer = metering_core::TokenTransfer {
+        token: Address::ZERO,
+        from: Address::ZERO,
+        to: Address::ZERO,
+        value: TokenUnits::new(1),
+    };
+    let others = [
+        Evidence { succeeded: false, ..evidence.clone() },
+        Evidence { block: Block { number: 6, ..block }, ..evidence.clone() },
+        Evidence { block: Block { time: Timestamp::from_unix_millis(1000), ..block }, ..evidence.clone() },
+        Evidence { native: NativeTransfer { value: TokenUnits::new(1), ..native }, ..evidence.clone() },
+        Evidence { native: NativeTransfer { has_input: true, ..native }, ..evidence.clone() },
+        Evidence { transfers: vec![transfer], ..evidence.clone() },
+    ];
+    for other in others {
+        assert_eq!(judged(2, &[Sighting::Mined(evidence.clone()), Sighting::Mined(other.clone())]), "?", "{other:?}");
+    }
+}
+
+#[test]
+fn only_what_cannot_get_better_is_final() {
+    // agree, answers, standing
+    let table: [(usize, &[Sighting], Standing); 7] = [
+        (1, &[], Standing::Open),
+        (1, &[Sighting::Unknown], Standing::Sufficient),
+        (1, &[pending()], Standing::Sufficient),
+        (1, &[mined(1, 11)], Standing::Sufficient),
+        (1, &[mined(1, 12)], Standing::Final),
+        (2, &[mined(1, 12)], Standing::Open),
+        (2, &[mined(1, 12), mined(2, 12)], Standing::Open),
+    ];
+    for (agree, answers, expected) in table {
+        assert_eq!(standing(agree, &say(answers.to_vec())), expected, "{agree} of {answers:?}");
+    }
+}
+
+#[test]
+fn a_height_is_one_that_enough_sources_have_come_to() {
+    // agree, heights, height
+    let table: [(usize, &[u64], Option<u64>); 6] = [
+        (1, &[], None),
+        (1, &[5, 9, 7], Some(9)),
+        (2, &[5, 9, 7], Some(7)),
+        (3, &[5, 9, 7], Some(5)),
+        (2, &[5], None),
+        (0, &[5], None),
+    ];
+    for (agree, heights, expected) in table {
+        assert_eq!(height(agree, &say(heights.to_vec())), expected, "{agree} of {heights:?}");
+    }
+}
+
+#[test]
+fn an_answer_is_one_that_enough_sources_give() {
+    assert_eq!(common(2, &say([Some(6), Some(18), Some(6)])), Some(Some(6)));
+    assert_eq!(common(2, &say([Some(6), Some(18), None])), None);
+    let error = disagreement(&say([Some(6), None])).to_string();
+    assert!(error.contains("rpc.example.com says 6; rpc.example.com says none"), "{error}");
+}

@@ -1,0 +1,199 @@
+//! What a source answered to a batch (JSON-RPC 2.0, section 6): each answer put to its question, or a failure.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::call::Call;
+use crate::failure::{Failure, RpcError};
+
+/// What malformed batches are answers to.
+const BATCH: &str = "the batch";
+
+/// The answers to a batch, to be read in the order of its calls. Values stay unparsed until they are asked for.
+#[derive(Debug)]
+pub(crate) struct Answers<'a> {
+    rest: std::vec::IntoIter<(&'static str, Result<&'a RawValue, RpcError>)>,
+}
+
+#[derive(Deserialize)]
+struct Reply<'a> {
+    id: Option<u64>,
+    /// `null` is an answer as well: there is no such transaction, no such block.
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    error: Option<ErrorObject>,
+}
+
+#[derive(Deserialize)]
+struct ErrorObject {
+    code: i64,
+    #[serde(default)]
+    message: String,
+}
+
+/// What a server sends that does not even answer one by one.
+#[derive(Deserialize)]
+struct Rejection {
+    error: ErrorObject,
+}
+
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+impl From<ErrorObject> for RpcError {
+    fn from(error: ErrorObject) -> Self {
+        Self { code: error.code, message: error.message }
+    }
+}
+
+impl<'a> Answers<'a> {
+    /// Reads the body of an answer to `calls`. Answers may come in any order; each must be there once.
+    pub(crate) fn parse(body: &'a [u8], calls: &[&Call]) -> Result<Self, Failure> {
+        if let Some(error) = rejection(body) {
+            return Err(Failure::Rpc(error));
+        }
+        let replies: Vec<Reply<'a>> = serde_json::from_slice(body).map_err(|error| Failure::malformed(BATCH, error))?;
+        let mut places: Vec<Option<Result<&RawValue, RpcError>>> = calls.iter().map(|_| None).collect();
+        for reply in replies {
+            let answer: Result<&RawValue, RpcError> = match (reply.result, reply.error) {
+                (_, Some(error)) => Err(error.into()),
+                (Some(result), None) => Ok(result),
+                (None, None) => return Err(Failure::malformed(BATCH, "an answer without result or error")),
+            };
+            let place = match (reply.id, &answer) {
+                // A server that refuses a batch may not know whose id to give.
+                (None, Err(error)) => return Err(Failure::Rpc(error.clone())),
+                (id, _) => id.and_then(|id| places.get_mut(usize::try_from(id).ok()?)),
+            };
+            match place {
+                Some(place @ None) => *place = Some(answer),
+                Some(Some(_)) => return Err(Failure::malformed(BATCH, "two answers of one id")),
+                None => return Err(Failure::malformed(BATCH, "an answer of an id that was not asked")),
+            }
+        }
+        let placed = calls.iter().zip(places).map(|(call, answer)| Some((call.method, answer?)));
+        let all: Option<Vec<_>> = placed.collect();
+        let all = all.ok_or_else(|| Failure::malformed(BATCH, "an answer is missing"))?;
+        Ok(Self { rest: all.into_iter() })
+    }
+
+    /// The next answer; an error in its place is the source's failure.
+    pub(crate) fn next<T: DeserializeOwned>(&mut self) -> Result<T, Failure> {
+        self.next_or_error()?.map_err(Failure::Rpc)
+    }
+
+    /// The next answer, where an error may be an answer as well.
+    pub(crate) fn next_or_error<T: DeserializeOwned>(&mut self) -> Result<Result<T, RpcError>, Failure> {
+        let (method, answer) = self.rest.next().ok_or_else(|| Failure::malformed(BATCH, "an answer is missing"))?;
+        match answer {
+            Ok(raw) => {
+                let value = serde_json::from_str(raw.get()).map_err(|error| Failure::malformed(method, error))?;
+                Ok(Ok(value))
+            }
+            Err(error) => Ok(Err(error)),
+        }
+    }
+}
+
+/// The error of an answer that is one error and nothing else.
+pub(crate) fn rejection(body: &[u8]) -> Option<RpcError> {
+    serde_json::from_slice::<Rejection>(body).ok().map(|rejection| rejection.error.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::encoding::Quantity;
+
+    fn parse(body: &Value) -> Result<(u64, Option<u64>), Failure> {
+        let body = body.to_string();
+        let calls = [Call::chain_id(), Call::block_number()];
+        let mut answers = Answers::parse(body.as_bytes(), &[&calls[0], &calls[1]])?;
+        let Quantity(first) = answers.next()?;
+        let second: Option<Quantity> = answers.next()?;
+        Ok((first, second.map(|Quantity(number)| number)))
+    }
+
+    #[test]
+    fn answers_find_their_questions_in_any_order() {
+        let body = json!([{"id": 1, "result": null, "error": null}, {"jsonrpc": "2.0", "id": 0, "result": "0x5"}]);
+        assert_eq!(parse(&body), Ok((5, None)));
+    }
+
+    #[test]
+    fn batches_that_do_not_fit_the_questions_are_malformed() {
+        let good = json!({"id": 0, "result": "0x5"});
+        // body, part of the problem
+        let table = [
+            (json!([]), "missing"),
+            (json!([good]), "missing"),
+            (json!([good, good]), "two answers"),
+            (json!([good, {"id": 2, "result": "0x1"}]), "was not asked"),
+            (json!([good, {"id": null, "result": "0x1"}]), "was not asked"),
+            (json!([good, {"id": u64::MAX, "result": "0x1"}]), "was not asked"),
+            (json!([good, {"id": "1", "result": "0x1"}]), "invalid type"),
+            (json!([good, {"id": 1.0, "result": "0x1"}]), "invalid type"),
+            (json!([good, {"id": 1}]), "without result"),
+            (json!([good, {"id": 1, "result": 5}]), "invalid type"),
+            (json!({"id": 0, "result": "0x5"}), "invalid type"),
+            (json!("0x5"), "invalid type"),
+        ];
+        for (body, problem) in table {
+            let failure = parse(&body).unwrap_err();
+            assert!(matches!(failure, Failure::Malformed { .. }), "{body}: {failure}");
+            assert!(failure.to_string().contains(problem), "{body}: {failure}");
+        }
+    }
+
+    #[test]
+    fn an_error_is_the_answer_of_one_call_or_of_the_whole_batch() {
+        let error = json!({"code": -32005, "message": "limit exceeded", "data": {"see": []}});
+        let bodies = [
+            json!({"jsonrpc": "2.0", "id": null, "error": error}),
+            json!([{"id": null, "error": error}]),
+            json!([{"id": 0, "result": "0x5"}, {"id": 1, "error": error}]),
+        ];
+        for body in bodies {
+            let failure = parse(&body).unwrap_err();
+            assert_eq!(failure.to_string(), "error -32005: limit exceeded", "{body}");
+        }
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            "(0x)?[0-9a-f]{0,70}".prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        let key = prop_oneof!["id|result|error|code|message".prop_map(String::from), any::<String>()];
+        leaf.prop_recursive(4, 32, 4, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::hash_map(key.clone(), inner, 0..4).prop_map(Value::from_iter),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_json_is_read_or_refused(body in any_json()) {
+            let _ = parse(&body);
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(body in prop::collection::vec(any::<u8>(), 0..200)) {
+            let call = Call::chain_id();
+            if let Ok(mut answers) = Answers::parse(&body, &[&call]) {
+                let _ = answers.next::<Quantity>();
+            }
+        }
+    }
+}

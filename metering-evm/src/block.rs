@@ -1,0 +1,48 @@
+//! Blocks, as far as payments are concerned.
+
+use metering_core::{Block, Timestamp};
+use serde::Deserialize;
+
+use crate::encoding::{AddressData, Amount, Height, Quantity, Word};
+use crate::failure::Failure;
+
+/// The method that gives blocks.
+pub(crate) const METHOD: &str = "eth_getBlockByNumber";
+
+/// A block's head.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Head {
+    pub(crate) number: Height,
+    hash: Word,
+    timestamp: Quantity,
+}
+
+/// A block with its transactions.
+#[derive(Debug, Deserialize)]
+pub(crate) struct FullBlock {
+    pub(crate) number: Height,
+    pub(crate) transactions: Vec<Sent>,
+}
+
+/// A transaction in a block, as far as it moves the native coin.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Sent {
+    pub(crate) hash: Word,
+    pub(crate) to: Option<AddressData>,
+    pub(crate) value: Amount,
+    pub(crate) transaction_index: Height,
+}
+
+impl Head {
+    /// The block that was asked for by `number`.
+    pub(crate) fn block(&self, number: Height) -> Result<Block, Failure> {
+        if self.number != number {
+            return Err(Failure::malformed(METHOD, "another block than the one asked for"));
+        }
+        let seconds = i64::try_from(self.timestamp.0).ok();
+        let millis = seconds.and_then(|seconds| seconds.checked_mul(1000));
+        let millis = millis.ok_or_else(|| Failure::malformed(METHOD, "a timestamp beyond all time"))?;
+        Ok(Block { number: number.0, hash: self.hash.0, time: Timestamp::from_unix_millis(millis) })
+    }
+}

@@ -1,0 +1,83 @@
+//! What sources are asked: methods of the Ethereum execution APIs (EIP-1474), as JSON-RPC 2.0 requests.
+
+use metering_core::{Address, TxHash};
+use serde_json::{Value, json};
+
+use crate::encoding::{data, quantity};
+use crate::log::TRANSFER_TOPIC;
+
+/// One request of a batch.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    /// The method's name.
+    pub(crate) method: &'static str,
+    params: Value,
+}
+
+impl Call {
+    const fn new(method: &'static str, params: Value) -> Self {
+        Self { method, params }
+    }
+
+    /// The chain's id.
+    pub(crate) fn chain_id() -> Self {
+        Self::new("eth_chainId", json!([]))
+    }
+
+    /// The number of the newest block.
+    pub(crate) fn block_number() -> Self {
+        Self::new("eth_blockNumber", json!([]))
+    }
+
+    /// What became of a transaction.
+    pub(crate) fn receipt(hash: &TxHash) -> Self {
+        Self::new("eth_getTransactionReceipt", json!([hash]))
+    }
+
+    /// A transaction as it was sent.
+    pub(crate) fn transaction(hash: &TxHash) -> Self {
+        Self::new("eth_getTransactionByHash", json!([hash]))
+    }
+
+    /// The block of a number, with its transactions' hashes or with the transactions themselves.
+    pub(crate) fn block(number: u64, with_transactions: bool) -> Self {
+        Self::new("eth_getBlockByNumber", json!([quantity(number), with_transactions]))
+    }
+
+    /// The block that a tag such as `safe` names.
+    pub(crate) fn tagged_block(tag: &'static str) -> Self {
+        Self::new("eth_getBlockByNumber", json!([tag, false]))
+    }
+
+    /// The `Transfer` logs of these tokens to `recipient`.
+    pub(crate) fn transfers_to(recipient: Address, tokens: &[Address], from_block: u64, to_block: u64) -> Self {
+        let mut padded = [0; 32];
+        padded[12..].copy_from_slice(recipient.as_bytes());
+        let filter = json!({
+            "fromBlock": quantity(from_block),
+            "toBlock": quantity(to_block),
+            "address": tokens,
+            "topics": [data(&TRANSFER_TOPIC), null, data(&padded)],
+        });
+        Self::new("eth_getLogs", json!([filter]))
+    }
+
+    /// The code at an address, at the newest block.
+    pub(crate) fn code(address: Address) -> Self {
+        Self::new("eth_getCode", json!([address, "latest"]))
+    }
+
+    /// What a contract answers at the newest block.
+    pub(crate) fn contract(to: Address, input: &[u8]) -> Self {
+        Self::new("eth_call", json!([{ "to": to, "data": data(input) }, "latest"]))
+    }
+}
+
+/// The body of a batch; the ids are the places of the calls in it.
+pub(crate) fn batch(calls: &[&Call]) -> Vec<u8> {
+    let requests = calls
+        .iter()
+        .enumerate()
+        .map(|(id, call)| json!({ "jsonrpc": "2.0", "id": id, "method": call.method, "params": call.params }));
+    Value::Array(requests.collect()).to_string().into_bytes()
+}

@@ -1,0 +1,125 @@
+//! Questions to contracts: whether there is one, a token's decimals (EIP-20), a wallet's word on a signature
+//! (EIP-1271).
+
+use metering_core::Address;
+
+use crate::answers::Answers;
+use crate::call::Call;
+use crate::encoding::Data;
+use crate::failure::Failure;
+use crate::source::Source;
+
+const METHOD: &str = "eth_call";
+
+/// `decimals()` (EIP-20).
+const DECIMALS: [u8; 4] = [0x31, 0x3c, 0xe5, 0x67];
+
+/// `isValidSignature(bytes32,bytes)` (EIP-1271), which is also what it returns for yes.
+const IS_VALID_SIGNATURE: [u8; 4] = [0x16, 0x26, 0xba, 0x7e];
+
+/// What the code of an address with a delegation begins with; the address delegated to follows (EIP-7702).
+const DELEGATION: [u8; 3] = [0xef, 0x01, 0x00];
+
+/// The decimals of `token`; `None` when no contract answers the question.
+pub(crate) async fn decimals(source: &Source, token: Address) -> Result<Option<u8>, Failure> {
+    let Some(answer) = call(source, token, &DECIMALS).await? else { return Ok(None) };
+    if answer.is_empty() {
+        return Ok(None);
+    }
+    match first_word(&answer) {
+        Some([0, .., decimals]) if answer[..31].iter().all(|byte| *byte == 0) => Ok(Some(decimals)),
+        _ => Err(Failure::malformed(METHOD, "the decimals are not a number of 8 bits")),
+    }
+}
+
+/// Whether there is a contract at `address`.
+///
+/// An address with a delegation (EIP-7702) is still its private key's: it is no contract. No contract can look like
+/// one, since none may begin with that byte (EIP-3541).
+pub(crate) async fn exists(source: &Source, address: Address) -> Result<bool, Failure> {
+    let Data(code) = source.ask(&[Call::code(address)], |answers| answers.next()).await?;
+    Ok(!code.is_empty() && !is_delegation(&code))
+}
+
+fn is_delegation(code: &[u8]) -> bool {
+    code.len() == DELEGATION.len() + 20 && code.starts_with(&DELEGATION)
+}
+
+/// Whether the contract at `wallet` accepts `signature` over `digest`.
+///
+/// The whole word must be right, not its first four bytes only: the identity precompile at address 4 repeats what it
+/// is asked, which begins with the very bytes that mean yes.
+pub(crate) async fn accepts(
+    source: &Source,
+    wallet: Address,
+    digest: [u8; 32],
+    signature: &[u8],
+) -> Result<bool, Failure> {
+    let mut yes = [0; 32];
+    yes[..4].copy_from_slice(&IS_VALID_SIGNATURE);
+    let answer = call(source, wallet, &is_valid_signature(digest, signature)).await?;
+    Ok(answer.as_deref().and_then(first_word) == Some(yes))
+}
+
+/// The answer of a contract, empty where there is none; `None` when it refused.
+async fn call(source: &Source, to: Address, input: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+    let read = |answers: &mut Answers<'_>| match answers.next_or_error::<Data>()? {
+        Ok(Data(answer)) => Ok(Some(answer)),
+        Err(error) if error.is_revert() => Ok(None),
+        Err(error) => Err(Failure::Rpc(error)),
+    };
+    source.ask(&[Call::contract(to, input)], read).await
+}
+
+fn first_word(answer: &[u8]) -> Option<[u8; 32]> {
+    answer.first_chunk().copied()
+}
+
+/// The call in the contract ABI: the digest, where the bytes begin, how many they are, and they, padded to words.
+fn is_valid_signature(digest: [u8; 32], signature: &[u8]) -> Vec<u8> {
+    const WORD: usize = 32;
+    let length = u64::try_from(signature.len()).unwrap_or(u64::MAX);
+    let mut input = IS_VALID_SIGNATURE.to_vec();
+    input.extend_from_slice(&digest);
+    input.extend_from_slice(&word(64));
+    input.extend_from_slice(&word(length));
+    input.extend_from_slice(signature);
+    let padded = signature.len().next_multiple_of(WORD) - signature.len();
+    input.extend(std::iter::repeat_n(0, padded));
+    input
+}
+
+fn word(number: u64) -> [u8; 32] {
+    let mut word = [0; 32];
+    word[24..].copy_from_slice(&number.to_be_bytes());
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use sha3::{Digest, Keccak256};
+
+    use super::*;
+
+    #[test]
+    fn selectors_are_the_hashes_of_the_signatures() {
+        assert_eq!(DECIMALS, Keccak256::digest(b"decimals()")[..4]);
+        assert_eq!(IS_VALID_SIGNATURE, Keccak256::digest(b"isValidSignature(bytes32,bytes)")[..4]);
+    }
+
+    #[test]
+    fn the_call_is_encoded_as_the_abi_says() {
+        let expected = concat!(
+            "1626ba7e",
+            "abababababababababababababababababababababababababababababababab",
+            "0000000000000000000000000000000000000000000000000000000000000040",
+            "0000000000000000000000000000000000000000000000000000000000000003",
+            "0102030000000000000000000000000000000000000000000000000000000000",
+        );
+        assert_eq!(hex::encode(is_valid_signature([0xab; 32], &[1, 2, 3])), expected);
+        // bytes, length of the call
+        for (bytes, length) in [(0, 100), (1, 132), (32, 132), (33, 164), (65, 196)] {
+            assert_eq!(is_valid_signature([0; 32], &vec![7; bytes]).len(), length, "{bytes}");
+        }
+    }
+}

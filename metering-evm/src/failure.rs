@@ -1,0 +1,207 @@
+//! Why a source gave no answer, and which of these pass.
+
+use std::fmt;
+use std::time::Duration;
+
+use reqwest::StatusCode;
+
+/// Why a source gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Failure {
+    /// It is of another chain.
+    #[error("it is of chain {0}")]
+    WrongChain(u64),
+    /// It could not be reached, or hung up.
+    #[error("{0}")]
+    Transport(String),
+    /// It took too long.
+    #[error("timed out")]
+    TimedOut,
+    /// It refused.
+    #[error("HTTP status {status}")]
+    Http {
+        /// With this.
+        status: StatusCode,
+        /// And wants to be left alone so long.
+        retry_after: Option<Duration>,
+    },
+    /// Its answer has more bytes than are read.
+    #[error("the answer is larger than {0} bytes")]
+    TooLarge(usize),
+    /// Its answer is not what the specification says.
+    #[error("malformed answer to {method}: {problem}")]
+    Malformed {
+        /// To which question.
+        method: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
+    /// It answered with an error.
+    #[error(transparent)]
+    Rpc(#[from] RpcError),
+    /// It has not come as far as the block that was asked for.
+    #[error("it is behind: it has not come to block {0}")]
+    Behind(u64),
+    /// The chain names no such block yet.
+    #[error("it knows no {0} block yet")]
+    NotYet(&'static str),
+    /// The receipt is from before EIP-658, and does not say whether the transaction succeeded.
+    #[error("the receipt has no status (EIP-658)")]
+    NoStatus,
+}
+
+/// An error as a source words it (JSON-RPC 2.0, section 5.1; codes: EIP-1474).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RpcError {
+    /// Its code.
+    pub(crate) code: i64,
+    /// Its message.
+    pub(crate) message: String,
+}
+
+impl Failure {
+    pub(crate) fn malformed(method: &'static str, problem: impl fmt::Display) -> Self {
+        Self::Malformed { method, problem: problem.to_string() }
+    }
+
+    /// Whether it may pass when the same is asked again.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            Self::Transport(_) | Self::TimedOut | Self::Malformed { .. } => true,
+            Self::Http { status, .. } => is_transient(*status),
+            // More than the source gives in one answer now will be so again.
+            Self::Rpc(error) => error.is_transient() && !error.is_too_much(),
+            Self::WrongChain(_) | Self::TooLarge(_) | Self::Behind(_) | Self::NotYet(_) | Self::NoStatus => false,
+        }
+    }
+
+    /// Whether less might be asked at one time.
+    pub(crate) fn is_too_much(&self) -> bool {
+        match self {
+            Self::TooLarge(_) => true,
+            Self::Http { status, .. } => *status == StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Rpc(error) => error.is_too_much(),
+            _ => false,
+        }
+    }
+}
+
+/// Whether an HTTP status may pass.
+pub(crate) fn is_transient(status: StatusCode) -> bool {
+    status.is_server_error() || matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT)
+}
+
+impl RpcError {
+    /// Internal error, limit exceeded, and what providers say of a node that is busy or lags behind its neighbours.
+    fn is_transient(&self) -> bool {
+        const CODES: [i64; 3] = [-32_603, -32_005, 429];
+        const WORDS: [&str; 9] = [
+            "header not found",
+            "missing trie node",
+            "rate limit",
+            "too many requests",
+            "limit exceeded",
+            "timeout",
+            "timed out",
+            "try again",
+            "temporarily",
+        ];
+        CODES.contains(&self.code) && !self.is_revert() || self.says(&WORDS)
+    }
+
+    /// Whether a range of blocks or its answer was too large for the source. There is no code for it, and every
+    /// provider has its own words, some of them under the code of a rate limit.
+    pub(crate) fn is_too_much(&self) -> bool {
+        const WORDS: [&str; 10] = [
+            "block range",
+            "blocks range",
+            "range is too",
+            "range too",
+            "more than",
+            "too many results",
+            "too many logs",
+            "max results",
+            "too large",
+            "too big",
+        ];
+        let too_often = self.says(&["per second", "rate limit", "too many requests"]);
+        let exceeds = self.says(&["exceed"]) && self.says(&["result", "response size", "logs", "blocks"]);
+        !too_often && (exceeds || self.says(&WORDS))
+    }
+
+    /// Whether a contract refused the call: an answer of the contract, and not a failure of the source. Contracts
+    /// that do not know a question revert, or fail in one of the ways from before there was `revert` (EIP-140).
+    pub(crate) fn is_revert(&self) -> bool {
+        const EXECUTION_REVERTED: i64 = 3;
+        const WORDS: [&str; 6] =
+            ["revert", "invalid opcode", "invalid jump", "stack underflow", "vm execution error", "out of gas"];
+        self.code == EXECUTION_REVERTED || self.says(&WORDS)
+    }
+
+    fn says(&self, words: &[&str]) -> bool {
+        let message = self.message.to_lowercase();
+        words.iter().any(|word| message.contains(word))
+    }
+}
+
+impl std::error::Error for RpcError {}
+
+impl fmt::Display for RpcError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error {}: {}", self.code, self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_told_apart_as_providers_word_them() {
+        // code, message, transient, too much, revert
+        let table = [
+            (-32_005, "limit exceeded", true, false, false),
+            (-32_005, "query returned more than 10000 results", false, true, false),
+            (-32_603, "Internal error", true, false, false),
+            (-32_603, "execution reverted", false, false, true),
+            (429, "Your app has exceeded its compute units per second capacity", true, false, false),
+            (-32_005, "more than 25 requests per second", true, false, false),
+            (-32_000, "header not found", true, false, false),
+            (-32_000, "execution reverted", false, false, true),
+            (3, "execution reverted: nope", false, false, true),
+            (-32_015, "VM execution error.", false, false, true),
+            (-32_000, "invalid opcode: INVALID", false, false, true),
+            (-32_600, "eth_getLogs is limited to a 10,000 blocks range", false, true, false),
+            (
+                -32_602,
+                "Log response size exceeded. You can make requests with up to a 2K block range",
+                false,
+                true,
+                false,
+            ),
+            (-32_000, "exceed maximum block range: 5000", false, true, false),
+            (-32_000, "query exceeds max results 20000", false, true, false),
+            (-32_000, "query timeout exceeded. Consider reducing your block range.", false, true, false),
+            (-32_008, "Response is too big", false, true, false),
+            (-32_601, "the method does not exist", false, false, false),
+            (-32_602, "invalid params", false, false, false),
+        ];
+        for (code, message, transient, too_much, revert) in table {
+            let error = RpcError { code, message: message.to_owned() };
+            assert_eq!(error.is_revert(), revert, "{error}");
+            let failure = Failure::Rpc(error);
+            assert_eq!((failure.is_transient(), failure.is_too_much()), (transient, too_much), "{failure}");
+        }
+    }
+
+    #[test]
+    fn statuses_of_busy_servers_pass_and_those_of_refusals_stay() {
+        // status, transient
+        let table =
+            [(429, true), (500, true), (502, true), (503, true), (408, true), (400, false), (401, false), (413, false)];
+        for (status, transient) in table {
+            let status = StatusCode::from_u16(status).unwrap();
+            assert_eq!(Failure::Http { status, retry_after: None }.is_transient(), transient, "{status}");
+        }
+    }
+}

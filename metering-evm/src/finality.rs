@@ -1,0 +1,163 @@
+//! When a block counts: so many confirmations, or the chain's own word.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::str::FromStr;
+
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// What `finality` may be.
+const EXPECTED: &str = "a number of confirmations from 1, \"safe\" or \"finalized\"";
+
+/// When a block counts as settled.
+///
+/// ```
+/// use metering_evm::Finality;
+///
+/// assert_eq!("safe".parse(), Ok(Finality::Safe));
+/// assert_eq!("12".parse::<Finality>()?.to_string(), "12");
+/// # Ok::<(), metering_evm::FinalityError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finality {
+    /// At so many confirmations, its own block counted.
+    Confirmations(NonZeroU32),
+    /// Once the chain calls it `safe`: attested, and not undone under honest-majority assumptions.
+    Safe,
+    /// Once the chain calls it `finalized`: not undone without burning a third of the stake.
+    Finalized,
+}
+
+/// The text is no finality.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be {EXPECTED}")]
+pub struct FinalityError;
+
+impl Finality {
+    /// How many confirmations clients are told to expect. For `safe` and `finalized` it is about what Ethereum's
+    /// epochs of 32 blocks make of them; what counts is the chain's word.
+    #[must_use]
+    pub const fn confirmations_hint(self) -> u32 {
+        match self {
+            Self::Confirmations(count) => count.get(),
+            Self::Safe => 32,
+            Self::Finalized => 64,
+        }
+    }
+
+    /// The block tag of the execution APIs that names the newest block that counts, if it is a tag that does.
+    pub(crate) const fn tag(self) -> Option<&'static str> {
+        match self {
+            Self::Confirmations(_) => None,
+            Self::Safe => Some("safe"),
+            Self::Finalized => Some("finalized"),
+        }
+    }
+}
+
+impl Default for Finality {
+    fn default() -> Self {
+        Self::Confirmations(NonZeroU32::new(12).expect("12 is not zero"))
+    }
+}
+
+impl FromStr for Finality {
+    type Err = FinalityError;
+
+    fn from_str(text: &str) -> Result<Self, FinalityError> {
+        match text.trim() {
+            "safe" => Ok(Self::Safe),
+            "finalized" => Ok(Self::Finalized),
+            digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+                digits.parse().map(Self::Confirmations).map_err(|_| FinalityError)
+            }
+            _ => Err(FinalityError),
+        }
+    }
+}
+
+impl fmt::Display for Finality {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Confirmations(count) => fmt::Display::fmt(count, f),
+            Self::Safe => f.write_str("safe"),
+            Self::Finalized => f.write_str("finalized"),
+        }
+    }
+}
+
+impl Serialize for Finality {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Confirmations(count) => serializer.serialize_u32(count.get()),
+            Self::Safe | Self::Finalized => serializer.collect_str(self),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Finality {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FinalityVisitor)
+    }
+}
+
+/// Takes a number from a file, and a text, which is all that an environment variable can be.
+struct FinalityVisitor;
+
+impl Visitor<'_> for FinalityVisitor {
+    type Value = Finality;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(EXPECTED)
+    }
+
+    fn visit_i64<E: Error>(self, count: i64) -> Result<Finality, E> {
+        let wrong = || E::invalid_value(Unexpected::Signed(count), &self);
+        let count = u32::try_from(count).ok().and_then(NonZeroU32::new);
+        count.map(Finality::Confirmations).ok_or_else(wrong)
+    }
+
+    fn visit_u64<E: Error>(self, count: u64) -> Result<Finality, E> {
+        let wrong = || E::invalid_value(Unexpected::Unsigned(count), &self);
+        let count = u32::try_from(count).ok().and_then(NonZeroU32::new);
+        count.map(Finality::Confirmations).ok_or_else(wrong)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Finality, E> {
+        text.parse().map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_digits_and_tags_are_read() {
+        let count = |count| Finality::Confirmations(NonZeroU32::new(count).unwrap());
+        // JSON, finality, hint
+        let table = [
+            ("1", count(1), 1),
+            ("\"12\"", count(12), 12),
+            ("\"safe\"", Finality::Safe, 32),
+            ("\"finalized\"", Finality::Finalized, 64),
+        ];
+        for (json, finality, hint) in table {
+            let read: Finality = serde_json::from_str(json).unwrap();
+            assert_eq!(read, finality);
+            assert_eq!(read.confirmations_hint(), hint);
+            let again = serde_json::to_string(&read).unwrap();
+            assert_eq!(serde_json::from_str::<Finality>(&again).unwrap(), finality);
+        }
+        assert_eq!(Finality::default(), count(12));
+    }
+
+    #[test]
+    fn everything_else_is_refused_with_what_is_expected() {
+        for json in ["0", "-1", "4294967296", "1.5", "\"\"", "\"latest\"", "\"+1\"", "\"0\"", "true", "null", "[]"] {
+            let error = serde_json::from_str::<Finality>(json).unwrap_err().to_string();
+            assert!(error.contains(EXPECTED), "{json}: {error}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Reads payments from EVM chains over JSON-RPC: the [`ChainReader`](metering_core::ChainReader) of the service.
+//!
+//! [`ChainConfig`] is a chain's section of the configuration, and makes the [`EvmReader`]. The reader asks every
+//! configured source at once and believes what `agree` of them say alike. It returns evidence and judges nothing;
+//! what it cannot find out for certain is an error that can be retried, never a guess.
+//!
+//! ```
+//! use metering_evm::ChainConfig;
+//!
+//! let config: ChainConfig = toml::from_str(
+//!     r#"
+//!     chain_id = 8453
+//!     rpc_urls = ["https://one.example.com/v2/key", "https://two.example.com/key"]
+//!     agree = 2
+//!     recipient = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+//!     finality = "safe"
+//!     "#,
+//! )?;
+//! let reader = config.reader()?.expect("the section has URLs");
+//! assert!(!format!("{reader:?}").contains("key"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![deny(missing_docs)]
+
+mod agreement;
+mod answers;
+mod block;
+mod call;
+mod config;
+mod contract;
+mod encoding;
+mod failure;
+mod finality;
+mod log;
+mod look;
+mod poll;
+mod reader;
+mod retry;
+mod rpc_url;
+mod scan;
+mod source;
+
+pub use config::{ChainConfig, ChainConfigError};
+pub use finality::{Finality, FinalityError};
+pub use reader::EvmReader;
+pub use rpc_url::{RpcUrl, RpcUrlError};

@@ -1,0 +1,108 @@
+//! Logs, and the `Transfer` events of EIP-20 among them.
+
+use metering_core::{Address, TokenTransfer, TokenUnits};
+use serde::Deserialize;
+
+use crate::encoding::{AddressData, Data, Height, Word};
+
+/// keccak-256 of `Transfer(address,address,uint256)` (EIP-20).
+pub(crate) const TRANSFER_TOPIC: [u8; 32] = [
+    0xdd, 0xf2, 0x52, 0xad, 0x1b, 0xe2, 0xc8, 0x9b, 0x69, 0xc2, 0xb0, 0x68, 0xfc, 0x37, 0x8d, 0xaa, 0x95, 0x2b, 0xa7,
+    0xf1, 0x63, 0xc4, 0xa1, 0x16, 0x28, 0xf5, 0x5a, 0x4d, 0xf5, 0x23, 0xb3, 0xef,
+];
+
+/// A log, as receipts and `eth_getLogs` hold it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Log {
+    address: AddressData,
+    topics: Vec<Word>,
+    data: Data,
+    pub(crate) transaction_hash: Word,
+    pub(crate) transaction_index: Option<Height>,
+    pub(crate) block_number: Option<Height>,
+    pub(crate) block_hash: Option<Word>,
+    /// Whether it was undone by a re-organisation.
+    removed: Option<bool>,
+}
+
+impl Log {
+    /// The transfer that it reports; `None` when it reports anything else. The `Transfer` of EIP-721 has the same
+    /// topic and a fourth, since its value is indexed; some old tokens index nothing.
+    pub(crate) fn transfer(&self) -> Option<TokenTransfer> {
+        let [Word(TRANSFER_TOPIC), Word(from), Word(to)] = self.topics.as_slice() else { return None };
+        if self.removed == Some(true) {
+            return None;
+        }
+        Some(TokenTransfer {
+            token: self.address.0,
+            from: address(*from)?,
+            to: address(*to)?,
+            value: TokenUnits::from_word(self.data.0.as_slice().try_into().ok()?),
+        })
+    }
+}
+
+/// The address of a word; `None` when the bytes before it are not zero, which no address is encoded as.
+fn address(word: [u8; 32]) -> Option<Address> {
+    let (padding, address) = word.split_at(12);
+    padding.iter().all(|byte| *byte == 0).then(|| address.try_into().ok().map(Address::from_bytes))?
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use sha3::{Digest, Keccak256};
+
+    use super::*;
+    use crate::encoding::data;
+
+    fn word(last: u8) -> String {
+        let mut word = [0; 32];
+        word[31] = last;
+        data(&word)
+    }
+
+    fn transfer_log() -> Value {
+        json!({
+            "address": data(&[7; 20]), "topics": [data(&TRANSFER_TOPIC), word(1), word(2)], "data": word(9),
+            "transactionHash": data(&[3; 32]), "logIndex": "0x0", "removed": false,
+        })
+    }
+
+    #[test]
+    fn the_topic_is_the_hash_of_the_event() {
+        assert_eq!(TRANSFER_TOPIC, <[u8; 32]>::from(Keccak256::digest(b"Transfer(address,address,uint256)")));
+    }
+
+    #[test]
+    fn only_the_transfers_of_eip_20_are_transfers() {
+        let log: Log = serde_json::from_value(transfer_log()).unwrap();
+        let transfer = log.transfer().unwrap();
+        assert_eq!(transfer.token, Address::from_bytes([7; 20]));
+        assert_eq!((transfer.from.as_bytes()[19], transfer.to.as_bytes()[19]), (1, 2));
+        assert_eq!(transfer.value, TokenUnits::new(9));
+
+        let topic = data(&TRANSFER_TOPIC);
+        let dirty = format!("0x01{}", "00".repeat(31));
+        // what, key, value
+        let table = [
+            ("an EIP-721 transfer", "topics", json!([topic, word(1), word(2), word(3)])),
+            ("two topics", "topics", json!([topic, word(1)])),
+            ("no topic", "topics", json!([])),
+            ("another event", "topics", json!([word(5), word(1), word(2)])),
+            ("a dirty sender", "topics", json!([topic, dirty, word(2)])),
+            ("a dirty receiver", "topics", json!([topic, word(1), dirty])),
+            ("a short value", "data", json!("0x09")),
+            ("no value", "data", json!("0x")),
+            ("a long value", "data", json!(format!("{}00", word(9)))),
+            ("a removed log", "removed", json!(true)),
+        ];
+        for (what, key, value) in table {
+            let mut log = transfer_log();
+            log[key] = value;
+            let log: Log = serde_json::from_value(log).unwrap();
+            assert_eq!(log.transfer(), None, "{what}");
+        }
+    }
+}

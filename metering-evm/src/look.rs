@@ -1,0 +1,224 @@
+//! One source's look at a transaction, and what it shows.
+//!
+//! Two batches, since the second needs the first: receipt, transaction and newest block, then the block that the
+//! receipt names. A receipt alone proves little. After a re-organisation a source may serve it for a while, or for
+//! ever, while the chain has another block at that height; only when the block of that number has the hash of the
+//! receipt is the transaction in the chain. Until then it waits for a block, as it did before.
+
+use metering_core::{Depth, Evidence, NativeTransfer, Sighting, TokenUnits, TxHash};
+use serde::Deserialize;
+
+use crate::answers::Answers;
+use crate::block::Head;
+use crate::call::Call;
+use crate::encoding::{AddressData, Amount, Data, Height, Quantity, Word};
+use crate::failure::Failure;
+use crate::finality::Finality;
+use crate::log::Log;
+use crate::source::Source;
+
+/// What became of a transaction (EIP-658 gives it the status).
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Receipt {
+    transaction_hash: Word,
+    block_hash: Word,
+    block_number: Height,
+    status: Option<Quantity>,
+    logs: Vec<Log>,
+}
+
+/// A transaction as it was sent, and the block that holds it, if one does.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Transaction {
+    hash: Word,
+    block_hash: Option<Word>,
+    from: AddressData,
+    to: Option<AddressData>,
+    value: Amount,
+    input: Data,
+}
+
+/// How far the chain has come.
+#[derive(Debug, Clone, Copy)]
+struct Progress {
+    newest: Height,
+    rule: Rule,
+}
+
+/// What makes a block count at the moment.
+#[derive(Debug, Clone, Copy)]
+enum Rule {
+    Confirmations(u64),
+    /// It is this block, or before it.
+    UpTo(Height),
+}
+
+/// What the first batch showed.
+#[derive(Debug)]
+struct Look {
+    receipt: Option<Receipt>,
+    transaction: Option<Transaction>,
+    progress: Progress,
+}
+
+/// What `source` says of a transaction.
+pub(crate) async fn sight(source: &Source, finality: Finality, hash: &TxHash) -> Result<Sighting, Failure> {
+    let mut calls = vec![Call::receipt(hash), Call::transaction(hash)];
+    calls.extend(progress_calls(finality));
+    let look = source.ask(&calls, |answers| Look::read(answers, finality, hash)).await?;
+    let (receipt, transaction) = match (&look.receipt, &look.transaction) {
+        (None, None) => return Ok(Sighting::Unknown),
+        (Some(receipt), Some(transaction)) if transaction.block_hash == Some(receipt.block_hash) => {
+            (receipt, transaction)
+        }
+        // Not in a block, or the source is between two states and says so in one answer and not yet in another.
+        _ => return Ok(look.progress.pending()),
+    };
+    let number = receipt.block_number;
+    let block = |answers: &mut Answers<'_>| {
+        let head: Option<Head> = answers.next()?;
+        head.map(|head| head.block(number)).transpose()
+    };
+    match source.ask(&[Call::block(number.0, false)], block).await? {
+        Some(block) if block.hash == receipt.block_hash.0 => {
+            let depth = look.progress.depth(number);
+            Ok(Sighting::Mined(Evidence {
+                succeeded: receipt.succeeded()?,
+                block,
+                depth,
+                native: transaction.native(),
+                transfers: receipt.logs.iter().filter_map(Log::transfer).collect(),
+            }))
+        }
+        // Re-organised away, or the source has lost sight of the block.
+        _ => Ok(look.progress.pending()),
+    }
+}
+
+/// The newest block that counts, by `source`.
+pub(crate) async fn settled_block(source: &Source, finality: Finality) -> Result<u64, Failure> {
+    let progress = source.ask(&progress_calls(finality), |answers| Progress::read(answers, finality)).await?;
+    Ok(match progress.rule {
+        // A chain of fewer blocks has settled none but its first, which holds no payments.
+        Rule::Confirmations(count) => (progress.newest.0 + 1).saturating_sub(count),
+        Rule::UpTo(block) => block.0,
+    })
+}
+
+fn progress_calls(finality: Finality) -> Vec<Call> {
+    let newest = [Call::block_number()];
+    newest.into_iter().chain(finality.tag().map(Call::tagged_block)).collect()
+}
+
+impl Look {
+    fn read(answers: &mut Answers<'_>, finality: Finality, hash: &TxHash) -> Result<Self, Failure> {
+        let receipt: Option<Receipt> = answers.next()?;
+        let transaction: Option<Transaction> = answers.next()?;
+        let progress = Progress::read(answers, finality)?;
+        if let Some(receipt) = &receipt {
+            receipt.check(hash)?;
+        }
+        if transaction.as_ref().is_some_and(|transaction| transaction.hash.0 != *hash.as_bytes()) {
+            return Err(Failure::malformed("eth_getTransactionByHash", "another transaction than the one asked for"));
+        }
+        Ok(Self { receipt, transaction, progress })
+    }
+}
+
+impl Receipt {
+    fn check(&self, hash: &TxHash) -> Result<(), Failure> {
+        let of_another = |word: Word| word.0 != *hash.as_bytes();
+        let of_other_block = |log: &Log| log.block_hash.is_some_and(|block| block != self.block_hash);
+        if of_another(self.transaction_hash) {
+            return Err(Failure::malformed("eth_getTransactionReceipt", "another transaction than the one asked for"));
+        }
+        if self.logs.iter().any(|log| of_another(log.transaction_hash) || of_other_block(log)) {
+            return Err(Failure::malformed("eth_getTransactionReceipt", "a log of another transaction or block"));
+        }
+        self.succeeded().map(|_| ())
+    }
+
+    fn succeeded(&self) -> Result<bool, Failure> {
+        match self.status {
+            Some(Quantity(1)) => Ok(true),
+            Some(Quantity(0)) => Ok(false),
+            Some(_) => Err(Failure::malformed("eth_getTransactionReceipt", "a status other than 0 and 1")),
+            None => Err(Failure::NoStatus),
+        }
+    }
+}
+
+impl Transaction {
+    fn native(&self) -> NativeTransfer {
+        NativeTransfer {
+            from: self.from.0,
+            to: self.to.map(|to| to.0),
+            value: TokenUnits::from_word(self.value.0),
+            has_input: !self.input.0.is_empty(),
+        }
+    }
+}
+
+impl Progress {
+    fn read(answers: &mut Answers<'_>, finality: Finality) -> Result<Self, Failure> {
+        let newest = answers.next()?;
+        let rule = match (finality, finality.tag()) {
+            (Finality::Confirmations(count), _) => Rule::Confirmations(u64::from(count.get())),
+            (_, tag) => {
+                let head: Option<Head> = answers.next()?;
+                Rule::UpTo(head.ok_or(Failure::NotYet(tag.unwrap_or_default()))?.number)
+            }
+        };
+        Ok(Self { newest, rule })
+    }
+
+    /// How deep `block` is. Behind one address there may be several nodes, so that the newest block of one is older
+    /// than the block that another told of: the chain has come at least as far as any of them says.
+    fn depth(self, block: Height) -> Depth {
+        let newest = match self.rule {
+            Rule::Confirmations(_) => self.newest.max(block),
+            Rule::UpTo(settled) => self.newest.max(block).max(settled),
+        };
+        // Neither underflows, being at most `newest`, nor overflows, having 63 bits.
+        let confirmations_of = |block: Height| newest.0 - block.0 + 1;
+        let required = match self.rule {
+            Rule::Confirmations(count) => count,
+            Rule::UpTo(settled) => confirmations_of(settled),
+        };
+        Depth { confirmations: confirmations_of(block), required }
+    }
+
+    fn pending(self) -> Sighting {
+        Sighting::Pending { required: self.depth(self.newest).required }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_counts_the_blocks_own_and_never_underflows() {
+        // newest, rule, block, confirmations, required
+        let table = [
+            (100, Rule::Confirmations(12), 100, 1, 12),
+            (100, Rule::Confirmations(12), 89, 12, 12),
+            (100, Rule::Confirmations(12), 105, 1, 12),
+            (100, Rule::UpTo(Height(90)), 90, 11, 11),
+            (100, Rule::UpTo(Height(90)), 91, 10, 11),
+            (100, Rule::UpTo(Height(100)), 100, 1, 1),
+            (100, Rule::UpTo(Height(104)), 103, 2, 1),
+            (100, Rule::UpTo(Height(90)), 105, 1, 16),
+            (i64::MAX.unsigned_abs(), Rule::UpTo(Height(0)), 1, i64::MAX.unsigned_abs(), i64::MAX.unsigned_abs() + 1),
+        ];
+        for (newest, rule, block, confirmations, required) in table {
+            let depth = Progress { newest: Height(newest), rule }.depth(Height(block));
+            assert_eq!(depth, Depth { confirmations, required }, "{newest} {rule:?} {block}");
+            if let Rule::UpTo(settled) = rule {
+                assert_eq!(depth.is_enough(), block <= settled.0, "{newest} {rule:?} {block}");
+            }
+        }
+    }
+}

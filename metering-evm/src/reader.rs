@@ -1,0 +1,139 @@
+//! The reader: every question to all sources, and what they agree on.
+
+use std::collections::{BTreeSet, HashSet};
+
+use async_trait::async_trait;
+use metering_core::{Address, ChainError, ChainReader, Sighting, TxHash};
+
+use crate::agreement::{self, Describe};
+use crate::config::{ChainConfig, ChainConfigError};
+use crate::failure::Failure;
+use crate::finality::Finality;
+use crate::poll::{Poll, Said, Standing};
+use crate::scan::{Found, Wanted};
+use crate::source::Source;
+use crate::{contract, look, scan};
+
+/// Reads an EVM chain over the JSON-RPC of its nodes (EIP-1474), from one or several sources.
+///
+/// Every request carries the question for the chain's id (EIP-155). A source of another chain has failed, whatever
+/// else it says.
+///
+/// Texts of its errors name sources by their host, which operators may see and clients need not.
+#[derive(Debug)]
+pub struct EvmReader {
+    chain_id: u64,
+    finality: Finality,
+    agree: usize,
+    sources: Vec<Source>,
+}
+
+impl EvmReader {
+    pub(crate) fn new(config: &ChainConfig) -> Result<Self, ChainConfigError> {
+        // Another part of the process may have chosen a provider already; any will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let sources = config.rpc_urls.iter().map(|url| Source::new(url, config));
+        Ok(Self {
+            chain_id: config.chain_id,
+            finality: config.finality,
+            agree: config.agree(),
+            sources: sources.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The id of the chain that it reads.
+    #[must_use]
+    pub const fn chain_id(&self) -> u64 {
+        self.chain_id
+    }
+
+    /// Asks every source for its chain's id: for the start of a program, and for its health.
+    ///
+    /// # Errors
+    /// [`ChainError::WrongChain`] when any source is of another chain, which only its configuration explains;
+    /// [`ChainError::Unavailable`] when too few answer.
+    pub async fn check(&self) -> Result<(), ChainError> {
+        let ask = |source| Source::ask(source, &[], |_| Ok(()));
+        let poll = Poll::take(&self.sources, ask, |_| Standing::Open).await;
+        match poll.stranger(self.chain_id).or_else(|| poll.shortage(self.agree, self.chain_id)) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// The answer that `agree` sources give alike, as soon as they have.
+    async fn common<'s, T, A, F>(&'s self, ask: A) -> Result<T, ChainError>
+    where
+        T: Copy + PartialEq + Describe,
+        A: Fn(&'s Source) -> F,
+        F: Future<Output = Result<T, Failure>>,
+    {
+        let standing = |said: &[Said<T>]| match agreement::common(self.agree, said) {
+            Some(_) => Standing::Final,
+            None => Standing::Open,
+        };
+        let poll = Poll::take(&self.sources, ask, standing).await;
+        if let Some(error) = poll.shortage(self.agree, self.chain_id) {
+            return Err(error);
+        }
+        agreement::common(self.agree, &poll.said).ok_or_else(|| agreement::disagreement(&poll.said))
+    }
+
+    fn enough_of<T>(&self, said: &[Said<T>], enough: Standing) -> Standing {
+        if said.len() >= self.agree { enough } else { Standing::Open }
+    }
+}
+
+#[async_trait]
+impl ChainReader for EvmReader {
+    async fn transaction(&self, hash: &TxHash) -> Result<Sighting, ChainError> {
+        let ask = |source| look::sight(source, self.finality, hash);
+        let poll = Poll::take(&self.sources, ask, |said| agreement::standing(self.agree, said)).await;
+        let too_few = || ChainError::Unavailable("too few sources answered".to_owned());
+        match agreement::verdict(self.agree, &poll.said) {
+            Some(verdict) => verdict,
+            None => Err(poll.shortage(self.agree, self.chain_id).unwrap_or_else(too_few)),
+        }
+    }
+
+    /// A height that at least `agree` sources have settled.
+    async fn settled_block(&self) -> Result<u64, ChainError> {
+        let ask = |source| look::settled_block(source, self.finality);
+        let poll = Poll::take(&self.sources, ask, |said| self.enough_of(said, Standing::Sufficient)).await;
+        let too_few = || ChainError::Unavailable("too few sources answered".to_owned());
+        agreement::height(self.agree, &poll.said)
+            .ok_or_else(|| poll.shortage(self.agree, self.chain_id).unwrap_or_else(too_few))
+    }
+
+    /// All that any of `agree` sources knows of. One alone may leave out a payment or make one up: what it leaves
+    /// out another may have, and what it makes up [`ChainReader::transaction`] will not find.
+    async fn payments_to(
+        &self,
+        recipient: Address,
+        tokens: &[Address],
+        from_block: u64,
+        to_block: u64,
+    ) -> Result<Vec<TxHash>, ChainError> {
+        let wanted = Wanted { recipient, tokens, from_block, to_block };
+        let ask = |source| scan::payments(source, wanted);
+        let poll = Poll::take(&self.sources, ask, |said| self.enough_of(said, Standing::Final)).await;
+        if let Some(error) = poll.shortage(self.agree, self.chain_id) {
+            return Err(error);
+        }
+        let found: BTreeSet<Found> = poll.said.into_iter().flat_map(|said| said.answer).collect();
+        let mut seen = HashSet::new();
+        Ok(found.into_iter().map(|found| found.hash).filter(|hash| seen.insert(*hash)).collect())
+    }
+
+    async fn token_decimals(&self, token: Address) -> Result<Option<u8>, ChainError> {
+        self.common(|source| contract::decimals(source, token)).await
+    }
+
+    async fn has_code(&self, address: Address) -> Result<bool, ChainError> {
+        self.common(|source| contract::exists(source, address)).await
+    }
+
+    async fn accepts_signature(&self, wallet: Address, digest: [u8; 32], signature: &[u8]) -> Result<bool, ChainError> {
+        self.common(|source| contract::accepts(source, wallet, digest, signature)).await
+    }
+}

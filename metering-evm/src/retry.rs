@@ -1,0 +1,68 @@
+//! How long to wait before a source is asked again.
+
+use std::time::Duration;
+
+use crate::failure::Failure;
+
+/// The first pause; each that follows is twice as long.
+const FIRST: Duration = Duration::from_millis(200);
+/// No pause is longer. A source that asks for a longer one is given up instead: somebody waits for the answer.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// How long to wait after the attempt of this number, from 1, failed; `None` when another would not help.
+pub(crate) fn pause(attempt: u32, failure: &Failure) -> Option<Duration> {
+    if !failure.is_transient() {
+        return None;
+    }
+    let wanted = match failure {
+        Failure::Http { retry_after: Some(wanted), .. } => *wanted,
+        _ => Duration::ZERO,
+    };
+    let backoff = FIRST.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(LONGEST);
+    (wanted <= LONGEST).then(|| jittered(backoff).max(wanted))
+}
+
+/// Between a half and the whole of it, so that those who failed together do not come back together.
+fn jittered(pause: Duration) -> Duration {
+    let half = pause / 2;
+    // Without randomness only the spread is lost.
+    let share = getrandom::u32().unwrap_or(0) % 1024;
+    half + half * share / 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::StatusCode;
+
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        // attempt, least, most (ms)
+        let table = [(1, 100, 200), (2, 200, 400), (3, 400, 800), (6, 2500, 5000), (u32::MAX, 2500, 5000)];
+        for (attempt, least, most) in table {
+            for _ in 0..100 {
+                let pause = pause(attempt, &Failure::TimedOut).unwrap().as_millis();
+                assert!((least..=most).contains(&pause), "{attempt}: {pause}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_sources_wish_is_met_when_it_is_small() {
+        let busy = |seconds| Failure::Http {
+            status: StatusCode::TOO_MANY_REQUESTS,
+            retry_after: Some(Duration::from_secs(seconds)),
+        };
+        assert_eq!(pause(1, &busy(2)), Some(Duration::from_secs(2)));
+        assert!(pause(1, &busy(0)).is_some_and(|pause| pause < Duration::from_secs(1)));
+        assert_eq!(pause(1, &busy(60)), None);
+    }
+
+    #[test]
+    fn what_will_not_change_is_not_tried_again() {
+        for failure in [Failure::WrongChain(5), Failure::NoStatus, Failure::Behind(7), Failure::TooLarge(1)] {
+            assert_eq!(pause(1, &failure), None, "{failure}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The URL of an RPC source, which is a secret: providers put their customers' keys into it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use url::{Host, Url, form_urlencoded};
+
+/// Shorter parts of a path or query are words such as `v2` or `rpc`, not keys.
+const KEY_BYTES_MIN: usize = 8;
+
+/// The URL of an RPC source. Shown as scheme and host only: `https://rpc.example.com/…`.
+///
+/// ```
+/// use metering_evm::RpcUrl;
+///
+/// let url: RpcUrl = "https://rpc.example.com/v2/0123456789abcdef".parse()?;
+/// assert_eq!(url.to_string(), "https://rpc.example.com/…");
+/// # Ok::<(), metering_evm::RpcUrlError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct RpcUrl(Url);
+
+/// The text is not the URL of an RPC source. It is not repeated, since it may hold a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be an http:// or https:// URL")]
+pub struct RpcUrlError;
+
+impl RpcUrl {
+    /// The whole URL, secrets included: to call it, never to show it.
+    #[must_use]
+    pub const fn expose(&self) -> &Url {
+        &self.0
+    }
+
+    /// Its host, and its port where that is not the scheme's own.
+    #[must_use]
+    pub fn host(&self) -> String {
+        let host = self.0.host_str().unwrap_or_default();
+        self.0.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
+
+    /// Whether it is of this machine.
+    pub(crate) fn is_loopback(&self) -> bool {
+        match self.0.host() {
+            Some(Host::Domain(name)) => name == "localhost",
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        }
+    }
+
+    /// `text` without the secrets of this URL, which a source may repeat when it complains.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        let mut secrets = self.secrets();
+        // The longest first: one may be a part of another.
+        secrets.sort_unstable_by_key(|secret| std::cmp::Reverse(secret.len()));
+        secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "…"))
+    }
+
+    fn secrets(&self) -> Vec<String> {
+        let user = [self.0.username(), self.0.password().unwrap_or_default()];
+        let path = self.0.path_segments().into_iter().flatten();
+        let query = self.0.query().unwrap_or_default().split(['&', '=']);
+        let words = path.chain(query).chain(self.0.fragment());
+        let keys = words.filter(|word| word.len() >= KEY_BYTES_MIN);
+        user.into_iter()
+            .filter(|word| !word.is_empty())
+            .chain(keys)
+            .flat_map(|word| {
+                // As it stands, and as the source reads it.
+                let decoded = form_urlencoded::parse(word.as_bytes()).next().map(|(name, _)| name.into_owned());
+                [Some(word.to_owned()), decoded]
+            })
+            .flatten()
+            .filter(|word| !word.is_empty())
+            .collect()
+    }
+}
+
+impl FromStr for RpcUrl {
+    type Err = RpcUrlError;
+
+    fn from_str(text: &str) -> Result<Self, RpcUrlError> {
+        let url = Url::parse(text.trim()).map_err(|_| RpcUrlError)?;
+        if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+            return Err(RpcUrlError);
+        }
+        Ok(Self(url))
+    }
+}
+
+impl fmt::Display for RpcUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hidden = self.0.path() != "/" || self.0.query().is_some() || self.0.fragment().is_some();
+        write!(f, "{}://{}/{}", self.0.scheme(), self.host(), if hidden { "…" } else { "" })
+    }
+}
+
+impl fmt::Debug for RpcUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for RpcUrl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for RpcUrl {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_scheme_and_host_are_shown() {
+        // text, shown
+        let table = [
+            ("https://rpc.example.com/v2/secretkey", "https://rpc.example.com/…"),
+            ("https://rpc.example.com/?apikey=secretkey", "https://rpc.example.com/…"),
+            ("https://user:secretkey@rpc.example.com:8443", "https://rpc.example.com:8443/"),
+            ("http://127.0.0.1:8545", "http://127.0.0.1:8545/"),
+            ("http://[::1]:8545/#secretkey", "http://[::1]:8545/…"),
+        ];
+        for (text, shown) in table {
+            let url: RpcUrl = text.parse().unwrap();
+            assert_eq!(url.to_string(), shown);
+            assert_eq!(format!("{url:?}"), shown);
+            assert_eq!(serde_json::to_value(&url).unwrap(), shown);
+            assert!(url.is_loopback() || shown.contains("example"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_called_is_refused_without_repeating_it() {
+        for text in ["", "secretkey", "wss://rpc.example.com/secretkey", "file:///secretkey", "https://:secretkey@"] {
+            let error = text.parse::<RpcUrl>().unwrap_err();
+            assert!(!error.to_string().contains("secretkey"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_complaint_that_repeats_the_key_is_redacted() {
+        let url: RpcUrl = "https://me:pw@rpc.example.com/v2/path%2Dsecret?apikey=query-secret".parse().unwrap();
+        let complaint = "me:pw may not use path-secret (path%2Dsecret) or query-secret of v2";
+        assert_eq!(url.redact(complaint), "…:… may not use … (…) or … of v2");
+    }
+}

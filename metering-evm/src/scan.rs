@@ -1,0 +1,154 @@
+//! Looking for payments in a range of blocks.
+//!
+//! Tokens are found by their logs, the native coin in the blocks themselves. Both ways may be too much for a source
+//! at one time, and sources differ in how much they take: a request that is too much is halved until it fits.
+
+use std::collections::BTreeSet;
+
+use metering_core::{Address, TxHash};
+
+use crate::answers::Answers;
+use crate::block::{self, FullBlock};
+use crate::call::Call;
+use crate::encoding::{Height, Word};
+use crate::failure::Failure;
+use crate::log::Log;
+use crate::source::Source;
+
+/// Blocks whose logs are asked for at one time at most.
+const LOG_BLOCKS_MAX: u64 = 2000;
+/// Whole blocks that are asked for at one time at most.
+const FULL_BLOCKS_MAX: u64 = 20;
+
+/// A transaction, by its place in the chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Found {
+    /// The block's number, and the transaction's index in it.
+    place: (u64, u64),
+    /// Its hash.
+    pub(crate) hash: TxHash,
+}
+
+/// What is looked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    /// Who was paid.
+    pub(crate) recipient: Address,
+    /// In which tokens; the zero address is the native coin.
+    pub(crate) tokens: &'a [Address],
+    /// The first block.
+    pub(crate) from_block: u64,
+    /// The last.
+    pub(crate) to_block: u64,
+}
+
+/// One of the two ways to look.
+struct Way<C, R> {
+    blocks_max: u64,
+    /// What to ask for the blocks between, both included.
+    calls: C,
+    /// What the answers hold.
+    read: R,
+}
+
+/// All that `source` knows of `wanted`.
+pub(crate) async fn payments(source: &Source, wanted: Wanted<'_>) -> Result<BTreeSet<Found>, Failure> {
+    let contracts: Vec<_> = wanted.tokens.iter().copied().filter(|token| *token != Address::ZERO).collect();
+    let mut found = BTreeSet::new();
+    if !contracts.is_empty() {
+        let way = Way {
+            blocks_max: LOG_BLOCKS_MAX,
+            calls: |from, to| vec![Call::transfers_to(wanted.recipient, &contracts, from, to)],
+            read: |answers: &mut Answers<'_>, from, to| {
+                let logs: Vec<Log> = answers.next()?;
+                let found = logs.iter().map(|log| transfer(log, wanted.recipient, &contracts, (from, to)));
+                found.filter_map(Result::transpose).collect()
+            },
+        };
+        found.extend(scan(source, wanted, way).await?);
+    }
+    if contracts.len() < wanted.tokens.len() {
+        let way = Way {
+            blocks_max: FULL_BLOCKS_MAX,
+            calls: |from, to| (from..=to).map(|number| Call::block(number, true)).collect(),
+            read: |answers: &mut Answers<'_>, from, to| {
+                let mut found = Vec::new();
+                for number in from..=to {
+                    let block: Option<FullBlock> = answers.next()?;
+                    let block = block.ok_or(Failure::Behind(number))?;
+                    found.extend(coins(&block, wanted.recipient, number)?);
+                }
+                Ok(found)
+            },
+        };
+        found.extend(scan(source, wanted, way).await?);
+    }
+    Ok(found)
+}
+
+async fn scan<C, R>(source: &Source, wanted: Wanted<'_>, way: Way<C, R>) -> Result<Vec<Found>, Failure>
+where
+    C: Fn(u64, u64) -> Vec<Call>,
+    R: Fn(&mut Answers<'_>, u64, u64) -> Result<Vec<Found>, Failure>,
+{
+    let mut found = Vec::new();
+    let mut blocks = way.blocks_max;
+    let mut next = Some(wanted.from_block);
+    while let Some(from) = next.filter(|from| *from <= wanted.to_block) {
+        let to = from.saturating_add(blocks - 1).min(wanted.to_block);
+        let mut calls = vec![Call::block_number()];
+        calls.extend((way.calls)(from, to));
+        let answer = source.ask(&calls, |answers| {
+            // A source that lags behind would leave out what it does not know yet, without a word.
+            let Height(newest) = answers.next()?;
+            if newest < to {
+                return Err(Failure::Behind(to));
+            }
+            (way.read)(answers, from, to)
+        });
+        match answer.await {
+            Ok(some) => {
+                found.extend(some);
+                next = to.checked_add(1);
+            }
+            // What it takes is not learned for longer than this: tomorrow's blocks may be smaller.
+            Err(failure) if failure.is_too_much() && to > from => blocks = (to - from).div_ceil(2),
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(found)
+}
+
+/// The transaction of a log that was asked for, if it reports a transfer to `recipient`.
+fn transfer(
+    log: &Log,
+    recipient: Address,
+    contracts: &[Address],
+    (from, to): (u64, u64),
+) -> Result<Option<Found>, Failure> {
+    let malformed = |problem| Failure::malformed("eth_getLogs", problem);
+    let Some(transfer) = log.transfer().filter(|transfer| transfer.to == recipient) else { return Ok(None) };
+    if !contracts.contains(&transfer.token) {
+        return Err(malformed("a log of a contract that was not asked for"));
+    }
+    let (Some(Height(number)), Some(Height(index))) = (log.block_number, log.transaction_index) else {
+        return Err(malformed("a log without its place"));
+    };
+    if !(from..=to).contains(&number) {
+        return Err(malformed("a log of a block that was not asked for"));
+    }
+    Ok(Some(Found { place: (number, index), hash: TxHash::from_bytes(log.transaction_hash.0) }))
+}
+
+/// The transactions of a block that sent the native coin to `recipient`.
+fn coins(block: &FullBlock, recipient: Address, number: u64) -> Result<Vec<Found>, Failure> {
+    if block.number.0 != number {
+        return Err(Failure::malformed(block::METHOD, "another block than the one asked for"));
+    }
+    let paid = block.transactions.iter().filter(|sent| {
+        let something = sent.value.0.iter().any(|byte| *byte != 0);
+        something && sent.to.is_some_and(|to| to.0 == recipient)
+    });
+    let found = |Word(hash): Word, Height(index)| Found { place: (number, index), hash: TxHash::from_bytes(hash) };
+    Ok(paid.map(|sent| found(sent.hash, sent.transaction_index)).collect())
+}

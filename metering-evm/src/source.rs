@@ -1,0 +1,157 @@
+//! One RPC source: batches over HTTP, tried again when that may help.
+
+use std::error::Error;
+use std::fmt;
+use std::iter;
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response};
+
+use crate::answers::{Answers, rejection};
+use crate::call::{self, Call};
+use crate::config::{ChainConfig, ChainConfigError};
+use crate::encoding::Quantity;
+use crate::failure::{self, Failure};
+use crate::retry;
+use crate::rpc_url::RpcUrl;
+
+/// The largest answer that is read. The largest blocks are below it; a source that sends more is not asked for it.
+const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// How much of a source's complaint is repeated.
+const COMPLAINT_CHARS_MAX: usize = 200;
+
+/// One RPC source of a chain.
+pub(crate) struct Source {
+    url: RpcUrl,
+    chain_id: u64,
+    attempts: u32,
+    client: Client,
+}
+
+/// Without the client, whose proxy may have a password.
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+impl Source {
+    pub(crate) fn new(url: &RpcUrl, config: &ChainConfig) -> Result<Self, ChainConfigError> {
+        // A redirected POST would become a GET, and might carry the key to another host.
+        let client = Client::builder()
+            .user_agent(concat!("metering-evm/", env!("CARGO_PKG_VERSION")))
+            .redirect(Policy::none())
+            .connect_timeout(config.request_timeout)
+            .timeout(config.request_timeout);
+        // The environment's proxy is the way out of some networks; nothing reaches this machine by it.
+        let client = if url.is_loopback() { client.no_proxy() } else { client };
+        let client = client.build().map_err(|error| {
+            ChainConfigError::new("rpc_urls", format_args!("cannot set up an HTTP client: {}", cause(error)))
+        })?;
+        Ok(Self { url: url.clone(), chain_id: config.chain_id, attempts: config.attempts, client })
+    }
+
+    /// Asks `calls` in one batch and reads the answers. The chain's id is asked with them, every time: a source
+    /// that is of another chain now is not believed, whatever it was before.
+    pub(crate) async fn ask<T, R>(&self, calls: &[Call], read: R) -> Result<T, Failure>
+    where
+        R: Fn(&mut Answers<'_>) -> Result<T, Failure>,
+    {
+        let id = Call::chain_id();
+        let calls: Vec<_> = iter::once(&id).chain(calls).collect();
+        let body = call::batch(&calls);
+        let mut attempt = 1;
+        loop {
+            let failure = match self.post(body.clone()).await.and_then(|body| self.read(&body, &calls, &read)) {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            match retry::pause(attempt, &failure) {
+                Some(pause) if attempt < self.attempts => {
+                    tracing::debug!(source = self.complaint(&failure), attempt, "an RPC request failed");
+                    tokio::time::sleep(pause).await;
+                    attempt += 1;
+                }
+                _ => return Err(failure),
+            }
+        }
+    }
+
+    /// The failure as operators see it: by the source's host, and without the secrets of its URL.
+    pub(crate) fn complaint(&self, failure: &Failure) -> String {
+        let text = self.url.redact(&failure.to_string());
+        let cut = text.char_indices().nth(COMPLAINT_CHARS_MAX).map(|(end, _)| end);
+        let short: String = text.get(..cut.unwrap_or(text.len())).unwrap_or_default().replace(char::is_control, " ");
+        format!("{}: {short}{}", self.url.host(), if cut.is_some() { "…" } else { "" })
+    }
+
+    /// The source's host.
+    pub(crate) fn host(&self) -> String {
+        self.url.host()
+    }
+
+    fn read<T>(
+        &self,
+        body: &[u8],
+        calls: &[&Call],
+        read: impl Fn(&mut Answers<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let mut answers = Answers::parse(body, calls)?;
+        let Quantity(found) = answers.next()?;
+        if found != self.chain_id {
+            return Err(Failure::WrongChain(found));
+        }
+        read(&mut answers)
+    }
+
+    async fn post(&self, body: Vec<u8>) -> Result<Vec<u8>, Failure> {
+        let request = self.client.post(self.url.expose().clone()).header(CONTENT_TYPE, "application/json").body(body);
+        let mut response = request.send().await.map_err(unreached)?;
+        let status = response.status();
+        let retry_after = retry_after(&response);
+        let body = read_capped(&mut response).await;
+        if status.is_success() {
+            return body;
+        }
+        // Some sources give their errors a status as well. It says less than the error, unless it is to pass.
+        match body.ok().and_then(|body| rejection(&body)) {
+            Some(error) if error.is_too_much() || !failure::is_transient(status) => Err(Failure::Rpc(error)),
+            _ => Err(Failure::Http { status, retry_after }),
+        }
+    }
+}
+
+async fn read_capped(response: &mut Response) -> Result<Vec<u8>, Failure> {
+    let announced = response.content_length().and_then(|length| usize::try_from(length).ok()).unwrap_or_default();
+    if announced > ANSWER_BYTES_MAX {
+        return Err(Failure::TooLarge(ANSWER_BYTES_MAX));
+    }
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(unreached)? {
+        if body.len() + chunk.len() > ANSWER_BYTES_MAX {
+            return Err(Failure::TooLarge(ANSWER_BYTES_MAX));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// In seconds; the other form of RFC 9110, section 10.2.3, a date, is not what RPC sources send.
+fn retry_after(response: &Response) -> Option<Duration> {
+    let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+fn unreached(error: reqwest::Error) -> Failure {
+    if error.is_timeout() { Failure::TimedOut } else { Failure::Transport(cause(error)) }
+}
+
+/// What lies at the bottom of an error, without the URL that it happened at.
+fn cause(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let deepest = iter::successors(error.source(), |cause| (*cause).source()).last();
+    deepest.map_or_else(|| error.to_string(), ToString::to_string)
+}

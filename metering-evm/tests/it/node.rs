@@ -1,0 +1,144 @@
+//! A node that serves a small chain over JSON-RPC, and fails on demand.
+
+mod chain;
+mod fault;
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::response::Response;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+pub(crate) use chain::{Chain, Tx, address, block_hash, transfer_topic, word};
+pub(crate) use fault::Fault;
+
+/// A node on a free port; it ends with its owner.
+pub(crate) struct Node {
+    port: u16,
+    state: Arc<Mutex<State>>,
+    task: JoinHandle<()>,
+}
+
+/// What a node knows, has been asked, and will do wrong.
+#[derive(Default)]
+pub(crate) struct State {
+    /// The chain that it serves.
+    pub(crate) chain: Chain,
+    /// What it does to the requests that come, one each, before it is honest again.
+    pub(crate) faults: Vec<Fault>,
+    /// What it does to all requests after those.
+    pub(crate) always: Option<Fault>,
+    /// The methods of every batch that it was asked.
+    pub(crate) asked: Vec<Vec<String>>,
+    /// The paths and queries that it was asked at.
+    pub(crate) targets: Vec<String>,
+    /// The parameters of the calls of `eth_getLogs` and `eth_call`.
+    pub(crate) parameters: Vec<Value>,
+    /// What becomes of its results.
+    pub(crate) tamper: Option<Tamper>,
+}
+
+/// Changes the result of a method.
+pub(crate) type Tamper = Box<dyn FnMut(&str, Value) -> Value + Send>;
+
+impl Node {
+    /// A node of `chain`.
+    pub(crate) async fn start(chain: Chain) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let state = Arc::new(Mutex::new(State { chain, ..State::default() }));
+        let shared = Arc::clone(&state);
+        let answer = move |request: axum::extract::Request| answer(Arc::clone(&shared), request);
+        let router = Router::new().fallback(answer);
+        let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { port, state, task }
+    }
+
+    /// Where it is reached.
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Where it is reached, as errors name it.
+    pub(crate) fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    /// Does these to the next requests.
+    pub(crate) fn fail(&self, faults: impl IntoIterator<Item = Fault>) {
+        self.state().faults.extend(faults);
+    }
+
+    /// Does this to every request.
+    pub(crate) fn always(&self, fault: Fault) {
+        self.state().always = Some(fault);
+    }
+
+    /// Changes results.
+    pub(crate) fn tamper(&self, tamper: impl FnMut(&str, Value) -> Value + Send + 'static) {
+        self.state().tamper = Some(Box::new(tamper));
+    }
+
+    /// Replaces the result of a method.
+    pub(crate) fn set(&self, method: &'static str, result: Value) {
+        self.tamper(move |called, honest| if called == method { result.clone() } else { honest });
+    }
+
+    /// How many requests came.
+    pub(crate) fn requests(&self) -> usize {
+        self.state().asked.len()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn answer(state: Arc<Mutex<State>>, request: axum::extract::Request) -> Response {
+    let target = request.uri().to_string();
+    let body: Bytes = axum::body::to_bytes(request.into_body(), usize::MAX).await.unwrap();
+    let calls: Vec<Value> = serde_json::from_slice(&body).unwrap();
+    let (fault, replies) = {
+        let mut state = state.lock().unwrap();
+        state.targets.push(target);
+        state.asked.push(calls.iter().map(|call| call["method"].as_str().unwrap().to_owned()).collect());
+        let fault = if state.faults.is_empty() { state.always.clone() } else { Some(state.faults.remove(0)) };
+        let replies: Vec<_> = calls.iter().map(|call| state.reply(call)).collect();
+        (fault, replies)
+    };
+    match fault {
+        None => fault::plain(Value::from(replies).to_string()),
+        Some(fault) => fault.response(replies).await,
+    }
+}
+
+impl State {
+    fn reply(&mut self, call: &Value) -> Value {
+        assert_eq!(call["jsonrpc"], "2.0");
+        let method = call["method"].as_str().unwrap();
+        if matches!(method, "eth_getLogs" | "eth_call") {
+            self.parameters.push(call["params"].clone());
+        }
+        match self.chain.answer(method, &call["params"]) {
+            Ok(result) => {
+                let result = match &mut self.tamper {
+                    Some(tamper) => tamper(method, result),
+                    None => result,
+                };
+                json!({ "jsonrpc": "2.0", "id": call["id"], "result": result })
+            }
+            Err((code, message)) => {
+                json!({ "jsonrpc": "2.0", "id": call["id"], "error": { "code": code, "message": message } })
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What a node can do instead of answering well.
+
+use std::future;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use futures_util::stream::{self, StreamExt};
+use serde_json::{Value, json};
+
+#[derive(Debug, Clone)]
+pub(crate) enum Fault {
+    /// Refuses with a status, and says when to come again.
+    Status(u16, Option<&'static str>),
+    /// Refuses with a status and says why.
+    StatusWith(u16, Value),
+    /// Answers the whole batch with one error.
+    Refuses(i64, &'static str),
+    /// Answers each call with this error.
+    Errs(i64, &'static str),
+    /// Sends this instead.
+    Body(&'static str),
+    /// Answers well, but later.
+    Late(Duration),
+    /// Never answers.
+    Hangs,
+    /// Begins an answer and never ends it.
+    Stalls,
+    /// Answers well, last call first.
+    Backwards,
+    /// Answers under other ids.
+    OtherIds,
+    /// Leaves out the last answer.
+    Short,
+    /// Gives the first answer twice.
+    Twice,
+    /// Answers as requests that were not batched.
+    Unbatched,
+    /// Sends more bytes than anyone can want, with their number or without.
+    Huge { announced: bool },
+}
+
+impl Fault {
+    pub(crate) async fn response(self, mut replies: Vec<Value>) -> Response {
+        let error = |code: i64, message: &str| json!({ "code": code, "message": message });
+        match self {
+            Self::Status(status, retry_after) => {
+                let response = Response::builder().status(status);
+                let response =
+                    retry_after.iter().fold(response, |response, value| response.header("retry-after", *value));
+                return response.body(Body::empty()).unwrap();
+            }
+            Self::StatusWith(status, body) => {
+                return Response::builder().status(status).body(Body::from(body.to_string())).unwrap();
+            }
+            Self::Refuses(code, message) => {
+                return plain(json!({ "jsonrpc": "2.0", "id": null, "error": error(code, message) }).to_string());
+            }
+            Self::Errs(code, message) => {
+                for reply in &mut replies {
+                    *reply = json!({ "jsonrpc": "2.0", "id": reply["id"], "error": error(code, message) });
+                }
+            }
+            Self::Body(text) => return plain(text.to_owned()),
+            Self::Late(delay) => tokio::time::sleep(delay).await,
+            Self::Hangs => future::pending().await,
+            Self::Stalls => {
+                let begun = stream::once(future::ready(Ok::<_, std::io::Error>("[")));
+                return Response::new(Body::from_stream(begun.chain(stream::pending())));
+            }
+            Self::Backwards => replies.reverse(),
+            Self::OtherIds => {
+                for reply in &mut replies {
+                    reply["id"] = json!(reply["id"].as_u64().unwrap() + 1000);
+                }
+            }
+            Self::Short => _ = replies.pop(),
+            Self::Twice => {
+                let last = replies.len() - 1;
+                replies[last] = replies[0].clone();
+            }
+            Self::Unbatched => return plain(replies[0].to_string()),
+            Self::Huge { announced } => {
+                const CHUNK: usize = 1024 * 1024;
+                if announced {
+                    return Response::new(Body::from(vec![b' '; 17 * CHUNK]));
+                }
+                let chunks = stream::iter((0..17).map(|_| Ok::<_, std::io::Error>(vec![b' '; CHUNK])));
+                return Response::new(Body::from_stream(chunks));
+            }
+        }
+        plain(Value::from(replies).to_string())
+    }
+}
+
+pub(crate) fn plain(body: String) -> Response {
+    Response::builder().header("content-type", "application/json").body(Body::from(body)).unwrap()
+}

@@ -1,0 +1,175 @@
+//! Looking for payments.
+
+use std::time::Duration;
+
+use metering_core::{Address, ChainReader, TxHash};
+use serde_json::{Value, json};
+
+use crate::node::{Chain, Fault, Tx, address, word};
+use crate::scene::{alone, among, unavailable};
+
+const RECIPIENT: Address = Address::from_bytes([0x70; 20]);
+const TOKEN: Address = Address::from_bytes([0x20; 20]);
+
+fn tx(byte: u8) -> TxHash {
+    Tx::new(byte).hash
+}
+
+/// A chain with payments of both kinds, and others that are none.
+fn chain() -> Chain {
+    let paying = |byte| Tx::new(byte).moving(TOKEN, RECIPIENT, "0x5");
+    Chain { newest: 9000, ..Chain::default() }
+        .with(8000, paying(6))
+        .with(10, Tx::new(1).sending(RECIPIENT, "0x1"))
+        .with(10, paying(2).moving(TOKEN, RECIPIENT, "0x6"))
+        .with(10, Tx::new(0x91).moving(TOKEN, address(0x71), "0x5"))
+        .with(11, Tx::new(0x92).moving(address(0x21), RECIPIENT, "0x5"))
+        .with(11, Tx::new(0x93).sending(RECIPIENT, "0x0"))
+        .with(11, Tx::new(0x94).sending(address(0x71), "0x5"))
+        .with(11, Tx { to: None, ..Tx::new(0x95).sending(RECIPIENT, "0x5") })
+        .with(50, Tx::new(3).sending(RECIPIENT, "0x7"))
+        .with(3000, paying(4))
+        .with(3000, paying(5))
+}
+
+/// How many blocks each call of `eth_getLogs` was for.
+fn log_spans(parameters: &[Value]) -> Vec<u64> {
+    let number = |value: &Value| u64::from_str_radix(&value.as_str().unwrap()[2..], 16).unwrap();
+    parameters.iter().map(|params| number(&params[0]["toBlock"]) - number(&params[0]["fromBlock"]) + 1).collect()
+}
+
+#[tokio::test]
+async fn tokens_are_found_by_their_logs_in_chunks() {
+    let (node, reader) = alone(chain()).await;
+    let found = reader.payments_to(RECIPIENT, &[TOKEN], 1, 9000).await;
+    assert_eq!(found, Ok(vec![tx(2), tx(4), tx(5), tx(6)]));
+    let state = node.state();
+    assert_eq!(log_spans(&state.parameters), [2000, 2000, 2000, 2000, 1000]);
+    assert_eq!(state.parameters[0][0]["address"], json!([TOKEN]));
+    assert_eq!(state.parameters[0][0]["topics"][2], word(&RECIPIENT.to_string()));
+    assert_eq!(state.asked[0], ["eth_chainId", "eth_blockNumber", "eth_getLogs"]);
+}
+
+#[tokio::test]
+async fn the_native_coin_is_found_in_the_blocks() {
+    let (node, reader) = alone(chain()).await;
+    assert_eq!(reader.payments_to(RECIPIENT, &[Address::ZERO], 1, 50).await, Ok(vec![tx(1), tx(3)]));
+    let sizes: Vec<_> = node.state().asked.iter().map(Vec::len).collect();
+    assert_eq!(sizes, [22, 22, 12]);
+}
+
+#[tokio::test]
+async fn both_are_told_in_the_order_of_the_chain() {
+    let (_node, reader) = alone(chain()).await;
+    let tokens = [Address::ZERO, TOKEN, address(0x21)];
+    assert_eq!(reader.payments_to(RECIPIENT, &tokens, 10, 60).await, Ok(vec![tx(1), tx(2), tx(0x92), tx(3)]));
+}
+
+#[tokio::test]
+async fn both_ends_count_and_nothing_is_asked_for_nothing() {
+    let (node, reader) = alone(chain()).await;
+    assert_eq!(reader.payments_to(RECIPIENT, &[TOKEN, Address::ZERO], 11, 9).await, Ok(vec![]));
+    assert_eq!(reader.payments_to(RECIPIENT, &[], 1, 100).await, Ok(vec![]));
+    assert_eq!(node.requests(), 0);
+    assert_eq!(reader.payments_to(RECIPIENT, &[TOKEN], 10, 10).await, Ok(vec![tx(2)]));
+    assert_eq!(reader.payments_to(RECIPIENT, &[TOKEN], 11, 2999).await, Ok(vec![]));
+}
+
+#[tokio::test]
+async fn what_is_too_much_for_a_source_is_halved() {
+    // code, message
+    let table = [
+        (-32_005, "query returned more than 10000 results"),
+        (-32_602, "block range is too wide"),
+        (-32_600, "eth_getLogs is limited to a 700 blocks range"),
+        (-32_000, "Log response size exceeded"),
+    ];
+    for (code, message) in table {
+        let (node, reader) = alone(Chain { log_blocks_max: Some((700, code, message)), ..chain() }).await;
+        let found = reader.payments_to(RECIPIENT, &[TOKEN], 2001, 4000).await;
+        assert_eq!(found, Ok(vec![tx(4), tx(5)]), "{message}");
+        assert_eq!(log_spans(&node.state().parameters), [2000, 1000, 500, 500, 500, 500], "{message}");
+    }
+}
+
+#[tokio::test]
+async fn answers_that_are_too_large_are_halved_as_well() {
+    let (node, reader) = alone(chain()).await;
+    node.fail([Fault::Huge { announced: true }, Fault::Status(413, None)]);
+    assert_eq!(reader.payments_to(RECIPIENT, &[Address::ZERO], 1, 50).await, Ok(vec![tx(1), tx(3)]));
+    let sizes: Vec<_> = node.state().asked.iter().map(|methods| methods.len() - 2).collect();
+    assert_eq!(sizes[..4], [20, 10, 5, 5]);
+}
+
+#[tokio::test]
+async fn a_block_that_is_too_much_by_itself_is_a_failure() {
+    let (node, reader) = alone(chain()).await;
+    node.always(Fault::Errs(-32_005, "query returned more than 10000 results"));
+    assert!(unavailable(reader.payments_to(RECIPIENT, &[TOKEN], 1, 8).await).contains("more than 10000"));
+    let spans = log_spans(&node.state().parameters);
+    assert_eq!(spans, [8, 4, 2, 1]);
+}
+
+#[tokio::test]
+async fn a_source_that_has_not_come_so_far_is_not_believed() {
+    let (_node, reader) = alone(Chain { newest: 40, ..chain() }).await;
+    for tokens in [[TOKEN], [Address::ZERO]] {
+        let why = unavailable(reader.payments_to(RECIPIENT, &tokens, 1, 50).await);
+        assert!(why.contains("has not come to block"), "{why}");
+    }
+    let (node, reader) = alone(chain()).await;
+    node.set("eth_getBlockByNumber", Value::Null);
+    assert!(unavailable(reader.payments_to(RECIPIENT, &[Address::ZERO], 7, 9).await).contains("block 7"));
+}
+
+#[tokio::test]
+async fn logs_that_were_not_asked_for_are_refused() {
+    // where, value, part of the complaint
+    let table = [
+        ("/0/blockNumber", json!("0x2328"), "a block that was not asked for"),
+        ("/0/address", json!(address(0x21)), "a contract that was not asked for"),
+        ("/0/blockNumber", Value::Null, "without its place"),
+        ("/0/transactionHash", json!("0x12"), "not 32 bytes"),
+    ];
+    for (place, value, complaint) in table {
+        let (node, reader) = alone(chain()).await;
+        node.tamper(move |method, mut result| {
+            if method == "eth_getLogs" {
+                *result.pointer_mut(place).unwrap() = value.clone();
+            }
+            result
+        });
+        let why = unavailable(reader.payments_to(RECIPIENT, &[TOKEN], 1, 100).await);
+        assert!(why.contains(complaint), "{place}: {why}");
+    }
+    // Those that report no transfer to the recipient are passed over.
+    let (node, reader) = alone(chain()).await;
+    node.tamper(|method, mut result| {
+        if method == "eth_getLogs" {
+            result[0]["removed"] = json!(true);
+            result[1]["topics"][2] = json!(word("0x71"));
+        }
+        result
+    });
+    assert_eq!(reader.payments_to(RECIPIENT, &[TOKEN], 1, 100).await, Ok(vec![]));
+}
+
+#[tokio::test]
+async fn a_transaction_that_sources_see_in_different_blocks_is_told_once() {
+    let paying = || Tx::new(1).moving(TOKEN, RECIPIENT, "0x5");
+    let (_nodes, reader) = among(2, [Chain::default().with(10, paying()), Chain::default().with(12, paying())]).await;
+    assert_eq!(reader.payments_to(RECIPIENT, &[TOKEN], 1, 50).await, Ok(vec![tx(1)]));
+}
+
+#[tokio::test]
+async fn what_any_of_the_agreeing_sources_knows_is_a_candidate_once() {
+    let missing = Chain { newest: 9000, ..Chain::default() }.with(10, Tx::new(2).moving(TOKEN, RECIPIENT, "0x5"));
+    let (nodes, reader) = among(2, [missing, chain(), chain()]).await;
+    // The third is too late, and not needed.
+    nodes[2].always(Fault::Late(Duration::from_millis(300)));
+    let found = reader.payments_to(RECIPIENT, &[TOKEN], 1, 9000).await;
+    assert_eq!(found, Ok(vec![tx(2), tx(4), tx(5), tx(6)]));
+    nodes[1].always(Fault::Status(500, None));
+    nodes[2].always(Fault::Status(500, None));
+    assert!(unavailable(reader.payments_to(RECIPIENT, &[TOKEN], 1, 9000).await).starts_with("1 of the 2"));
+}

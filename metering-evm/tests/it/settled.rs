@@ -1,0 +1,73 @@
+//! When a block counts.
+
+use metering_core::{ChainReader, Depth, Sighting};
+use metering_evm::{ChainConfig, EvmReader};
+use serde_json::Value;
+
+use crate::node::{Chain, Node, Tx};
+use crate::scene::{config, evidence, reader, sight, unavailable};
+
+async fn scene(finality: &str, chain: Chain) -> (Node, EvmReader) {
+    let node = Node::start(chain).await;
+    let reader = reader(&ChainConfig { finality: finality.parse().unwrap(), ..config(&[node.url()]) });
+    (node, reader)
+}
+
+#[tokio::test]
+async fn a_block_counts_by_number_or_by_the_chains_word() {
+    // finality, block, confirmations, required, enough
+    let table = [
+        ("1", 100, 1, 1, true),
+        ("12", 90, 11, 12, false),
+        ("12", 89, 12, 12, true),
+        ("safe", 91, 10, 11, false),
+        ("safe", 90, 11, 11, true),
+        ("finalized", 81, 20, 21, false),
+        ("finalized", 80, 21, 21, true),
+        ("finalized", 3, 98, 21, true),
+    ];
+    for (finality, block, confirmations, required, enough) in table {
+        let (node, reader) = scene(finality, Chain::default().with(block, Tx::new(1))).await;
+        let depth = evidence(&reader).await.depth;
+        assert_eq!(depth, Depth { confirmations, required }, "{finality} {block}");
+        assert_eq!(depth.is_enough(), enough);
+        let tags = usize::from(finality.parse::<u32>().is_err());
+        assert_eq!(node.state().asked[0].len(), 4 + tags, "one batch tells it all");
+    }
+}
+
+#[tokio::test]
+async fn the_settled_block_is_the_newest_that_counts() {
+    // finality, newest, settled
+    let table =
+        [("1", 100, 100), ("12", 100, 89), ("12", 11, 0), ("12", 5, 0), ("safe", 100, 90), ("finalized", 100, 80)];
+    for (finality, newest, settled) in table {
+        let (_node, reader) = scene(finality, Chain { newest, ..Chain::default() }).await;
+        assert_eq!(reader.settled_block().await, Ok(settled), "{finality} at {newest}");
+    }
+}
+
+#[tokio::test]
+async fn what_waits_for_a_block_is_told_how_many_it_will_need() {
+    for (finality, expected) in [("7", 7), ("safe", 11), ("finalized", 21)] {
+        let (_node, reader) = scene(finality, Chain::default().with_pending(Tx::new(1))).await;
+        assert_eq!(sight(&reader).await, Ok(Sighting::Pending { required: expected }), "{finality}");
+    }
+}
+
+#[tokio::test]
+async fn a_newest_block_older_than_the_transactions_makes_it_the_newest() {
+    for (finality, required) in [("12", 12), ("safe", 6)] {
+        let (node, reader) = scene(finality, Chain::default().with(95, Tx::new(1))).await;
+        node.tamper(|method, result| if method == "eth_blockNumber" { Value::from("0x50") } else { result });
+        assert_eq!(evidence(&reader).await.depth, Depth { confirmations: 1, required }, "{finality}");
+    }
+}
+
+#[tokio::test]
+async fn a_chain_that_calls_no_block_final_yet_cannot_be_judged() {
+    let chain = Chain { finalized: None, ..Chain::default() }.with(95, Tx::new(1));
+    let (_node, reader) = scene("finalized", chain).await;
+    assert!(unavailable(sight(&reader).await).contains("no finalized block yet"));
+    assert!(unavailable(reader.settled_block().await).contains("no finalized block yet"));
+}

@@ -1,0 +1,130 @@
+//! Several sources: who is believed, and who is waited for.
+
+use std::time::Duration;
+
+use metering_core::{ChainError, ChainReader, Sighting};
+use metering_evm::ChainConfig;
+
+use crate::node::{Chain, Fault, Node, Tx, address};
+use crate::scene::{SHORT, among, config, evidence, reader, sight, timed, unavailable};
+
+/// A chain with the transaction in its block 85: deep enough.
+fn settled() -> Chain {
+    Chain::default().with(85, Tx::new(1))
+}
+
+#[tokio::test]
+async fn equal_answers_are_believed_as_deep_as_enough_sources_have_it() {
+    let (_nodes, reader) = among(2, [settled(), Chain { newest: 97, ..settled() }]).await;
+    let evidence = evidence(&reader).await;
+    assert_eq!((evidence.block.number, evidence.depth.confirmations), (85, 13));
+}
+
+#[tokio::test]
+async fn contradiction_is_disagreement_and_names_the_hosts() {
+    let other = Chain { forks: [(85, 1)].into(), ..settled() };
+    let richer = Chain::default().with(85, Tx::new(1).moving(address(1), address(2), "0x1"));
+    for chain in [other, richer] {
+        let (nodes, reader) = among(2, [settled(), chain]).await;
+        let Err(ChainError::Disagreement(why)) = sight(&reader).await else { panic!("they contradict each other") };
+        assert!(nodes.iter().all(|node| why.contains(&node.host())), "{why}");
+        assert!(why.contains("succeeded in block 85"), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn a_majority_outvotes_a_liar() {
+    let lie = Chain::default().with(85, Tx::new(1).moving(address(1), address(2), "0x1"));
+    let (nodes, reader) = among(2, [lie, settled(), settled()]).await;
+    // The liar is the first to speak.
+    nodes[1].always(Fault::Late(Duration::from_millis(50)));
+    nodes[2].always(Fault::Late(Duration::from_millis(50)));
+    assert_eq!(evidence(&reader).await.transfers, []);
+}
+
+#[tokio::test]
+async fn a_source_that_lags_behind_is_told_apart_from_one_that_contradicts() {
+    // A source that has it in a block, one that waits for one: it waits.
+    let (_nodes, reader) = among(2, [settled(), Chain::default().with_pending(Tx::new(1))]).await;
+    assert_eq!(sight(&reader).await, Ok(Sighting::Pending { required: 12 }));
+    // One that has it, one that knows nothing: who knows.
+    let (_nodes, reader) = among(2, [settled(), Chain::default()]).await;
+    assert!(matches!(sight(&reader).await, Err(ChainError::Disagreement(_))));
+    // One that has it, two that know nothing: unknown.
+    let (_nodes, reader) = among(2, [settled(), Chain::default(), Chain::default()]).await;
+    assert_eq!(sight(&reader).await, Ok(Sighting::Unknown));
+}
+
+#[tokio::test]
+async fn one_source_that_stopped_does_not_speak_for_the_chain() {
+    let stopped = Chain { newest: 50, safe: None, finalized: None, ..Chain::default() };
+    let (nodes, reader) = among(1, [stopped, settled()]).await;
+    nodes[1].always(Fault::Late(Duration::from_millis(100)));
+    assert_eq!(evidence(&reader).await.block.number, 85);
+    assert_eq!(reader.settled_block().await, Ok(89));
+}
+
+#[tokio::test]
+async fn slow_sources_are_not_waited_for_once_enough_agree() {
+    let (nodes, reader) = among(2, [settled(), settled(), settled()]).await;
+    nodes[0].always(Fault::Hangs);
+    let (took, found) = timed(evidence(&reader)).await;
+    assert!(took < Duration::from_secs(10) && found.depth.is_enough(), "{took:?}");
+    let (took, decimals) = timed(reader.token_decimals(address(1))).await;
+    assert!(took < Duration::from_secs(10) && decimals == Ok(None), "{took:?}");
+}
+
+#[tokio::test]
+async fn too_few_answers_are_unavailable_with_every_reason() {
+    let (nodes, reader) = among(2, [settled(), settled(), Chain { id: 5, ..settled() }]).await;
+    nodes[0].always(Fault::Status(503, None));
+    let why = unavailable(sight(&reader).await);
+    assert!(why.starts_with("1 of the 2 sources needed answered"), "{why}");
+    assert!(why.contains(&format!("{}: HTTP status 503", nodes[0].host())), "{why}");
+    assert!(why.contains(&format!("{}: it is of chain 5", nodes[2].host())), "{why}");
+    assert!(unavailable(reader.settled_block().await).contains("HTTP status 503"));
+    assert!(unavailable(reader.has_code(address(1)).await).contains("HTTP status 503"));
+}
+
+#[tokio::test]
+async fn one_source_of_another_chain_is_made_up_for_but_fails_the_check() {
+    let (_nodes, reader) = among(1, [Chain { id: 5, ..settled() }, settled()]).await;
+    assert_eq!(evidence(&reader).await.block.number, 85);
+    assert_eq!(reader.check().await, Err(ChainError::WrongChain { expected: 1, found: 5 }));
+    // Where two are needed, one is missing.
+    let (_nodes, reader) = among(2, [Chain { id: 5, ..settled() }, settled()]).await;
+    assert!(unavailable(sight(&reader).await).contains("it is of chain 5"));
+    // All of them of another chain are not unavailable: they are wrong.
+    let (_nodes, reader) = among(1, [Chain { id: 5, ..settled() }, Chain { id: 5, ..settled() }]).await;
+    assert_eq!(sight(&reader).await, Err(ChainError::WrongChain { expected: 1, found: 5 }));
+}
+
+#[tokio::test]
+async fn a_check_bears_as_many_failures_as_agreement_does() {
+    let (nodes, _) = among(2, [settled(), settled(), settled()]).await;
+    let urls: Vec<_> = nodes.iter().map(Node::url).collect();
+    let reader = reader(&ChainConfig { agree: 2, request_timeout: SHORT, ..config(&urls) });
+    nodes[0].always(Fault::Hangs);
+    assert_eq!(reader.check().await, Ok(()));
+    nodes[1].always(Fault::Status(500, None));
+    assert!(unavailable(reader.check().await).contains("timed out"));
+}
+
+#[tokio::test]
+async fn the_settled_block_is_one_that_enough_sources_have() {
+    let chains = [100, 97, 60].map(|newest| Chain { newest, ..Chain::default() });
+    for (agree, settled) in [(1, 89), (2, 86), (3, 49)] {
+        let (_nodes, reader) = among(agree, chains.clone()).await;
+        assert_eq!(reader.settled_block().await, Ok(settled), "{agree}");
+    }
+}
+
+#[tokio::test]
+async fn contracts_must_answer_alike() {
+    let token = address(0x20);
+    let with = |word: &str| Chain::default().with_contract(token, "0x313ce567", Ok(crate::node::word(word).into()));
+    let (_nodes, reader) = among(2, [with("0x6"), with("0x12"), with("0x6")]).await;
+    assert_eq!(reader.token_decimals(token).await, Ok(Some(6)));
+    let (_nodes, reader) = among(2, [with("0x6"), with("0x12")]).await;
+    assert!(matches!(reader.token_decimals(token).await, Err(ChainError::Disagreement(_))));
+}

@@ -1,0 +1,219 @@
+//! What one source's look at a transaction shows.
+
+use metering_core::{ChainError, ChainReader, Depth, NativeTransfer, Sighting, Timestamp, TokenTransfer, TokenUnits};
+use metering_evm::ChainConfig;
+use serde_json::{Value, json};
+
+use crate::node::{Chain, Fault, Node, Tx, address, block_hash, transfer_topic, word};
+use crate::scene::{alone, config, evidence, reader, sight, unavailable};
+
+const PENDING: Sighting = Sighting::Pending { required: 12 };
+
+#[tokio::test]
+async fn a_token_payment_is_told_in_full_by_two_batches() {
+    let tx = Tx { input: "0xa9059cbb00".to_owned(), ..Tx::new(1).moving(address(0x20), address(0x70), "0x4c5a69") };
+    let (node, reader) = alone(Chain::default().with(97, Tx::new(9)).with(95, tx)).await;
+    let evidence = evidence(&reader).await;
+    assert!(evidence.succeeded);
+    assert_eq!((evidence.block.number, evidence.block.hash), (95, block_hash(95, 0)));
+    assert_eq!(evidence.block.time, Timestamp::from_unix_millis((1_700_000_000 + 12 * 95) * 1000));
+    assert_eq!(evidence.depth, Depth { confirmations: 6, required: 12 });
+    assert_eq!(
+        evidence.native,
+        NativeTransfer { from: address(0xf0), to: Some(address(0x70)), value: TokenUnits::ZERO, has_input: true }
+    );
+    assert_eq!(
+        evidence.transfers,
+        [TokenTransfer {
+            token: address(0x20),
+            from: address(0xf0),
+            to: address(0x70),
+            value: TokenUnits::new(0x4c_5a69)
+        }]
+    );
+    let first = ["eth_chainId", "eth_getTransactionReceipt", "eth_getTransactionByHash", "eth_blockNumber"];
+    let second = ["eth_chainId", "eth_getBlockByNumber"];
+    assert_eq!(node.state().asked, [first.to_vec(), second.to_vec()]);
+}
+
+#[tokio::test]
+async fn a_payment_in_the_native_coin_is_told_with_its_value() {
+    // value, units
+    let table = [
+        ("0x8e1bc9bf04000".to_owned(), TokenUnits::new(2_500_000_000_000_000)),
+        (format!("0x1{}", "0".repeat(32)), TokenUnits::MAX),
+        (format!("0x{}", "f".repeat(64)), TokenUnits::MAX),
+    ];
+    for (value, units) in table {
+        let (_node, reader) = alone(Chain::default().with(95, Tx::new(1).sending(address(0x70), &value))).await;
+        let native = evidence(&reader).await.native;
+        assert_eq!((native.value, native.to, native.has_input), (units, Some(address(0x70)), false));
+    }
+    let (_node, reader) = alone(Chain::default().with(95, Tx { to: None, ..Tx::new(1) })).await;
+    assert_eq!(evidence(&reader).await.native.to, None, "it created a contract");
+}
+
+#[tokio::test]
+async fn a_transaction_that_failed_is_told_so() {
+    let (_node, reader) = alone(Chain::default().with(95, Tx { succeeded: false, ..Tx::new(1) })).await;
+    assert!(!evidence(&reader).await.succeeded);
+}
+
+#[tokio::test]
+async fn only_transfers_of_eip_20_are_told_in_order() {
+    let token = address(0x20);
+    let (from, to) = (word(&address(0xf0).to_string()), word(&address(0x70).to_string()));
+    let nft = json!({ "address": token, "topics": [transfer_topic(), from, to, word("0x7")], "data": "0x" });
+    let removed =
+        json!({ "address": token, "topics": [transfer_topic(), from, to], "data": word("1"), "removed": true });
+    let approval = json!({ "address": token, "topics": [word("0xabcd"), from, to], "data": word("1") });
+    let huge = format!("0x{}", "f".repeat(64));
+    let tx = Tx::new(1).logging(nft).moving(token, address(0x71), "0x1").logging(removed).logging(approval).moving(
+        address(0x21),
+        address(0x70),
+        &huge,
+    );
+    let (_node, reader) = alone(Chain::default().with(95, tx)).await;
+    let transfers: Vec<_> = evidence(&reader).await.transfers.iter().map(|t| (t.token, t.to, t.value)).collect();
+    assert_eq!(
+        transfers,
+        [(token, address(0x71), TokenUnits::new(1)), (address(0x21), address(0x70), TokenUnits::MAX)]
+    );
+}
+
+#[tokio::test]
+async fn what_is_in_no_block_is_unknown_or_waits_for_one() {
+    let (node, reader) = alone(Chain::default()).await;
+    assert_eq!(sight(&reader).await, Ok(Sighting::Unknown));
+    assert_eq!(node.requests(), 1);
+
+    let (node, reader) = alone(Chain::default().with_pending(Tx::new(1))).await;
+    assert_eq!(sight(&reader).await, Ok(PENDING));
+    assert_eq!(node.requests(), 1);
+}
+
+#[tokio::test]
+async fn a_source_between_two_states_has_not_seen_the_transaction_mined() {
+    // what, method, result
+    let table = [
+        ("no receipt yet", "eth_getTransactionReceipt", Value::Null),
+        ("no transaction any more", "eth_getTransactionByHash", Value::Null),
+        ("no block of that number", "eth_getBlockByNumber", Value::Null),
+    ];
+    for (what, method, result) in table {
+        let (node, reader) = alone(Chain::default().with(95, Tx::new(1))).await;
+        node.set(method, result);
+        assert_eq!(sight(&reader).await, Ok(PENDING), "{what}");
+    }
+    let (node, reader) = alone(Chain::default().with(95, Tx::new(1))).await;
+    let other = Value::from(word("0xabc"));
+    node.tamper(move |method, mut result| {
+        if method == "eth_getTransactionByHash" {
+            result["blockHash"] = other.clone();
+        }
+        result
+    });
+    assert_eq!(sight(&reader).await, Ok(PENDING), "the transaction is in another block than the receipt");
+}
+
+#[tokio::test]
+async fn a_receipt_of_a_block_that_was_undone_proves_nothing() {
+    let (node, reader) = alone(Chain::default().with(95, Tx::new(1))).await;
+    let other = format!("0x{}", hex::encode(block_hash(95, 1)));
+    node.tamper(move |method, mut result| {
+        if method == "eth_getBlockByNumber" {
+            result["hash"] = Value::from(other.clone());
+        }
+        result
+    });
+    assert_eq!(sight(&reader).await, Ok(PENDING));
+
+    // The other block holds it as well: then it is there.
+    node.state().tamper = None;
+    node.state().chain.forks.insert(95, 1);
+    assert_eq!(evidence(&reader).await.block.hash, block_hash(95, 1));
+}
+
+#[tokio::test]
+async fn a_source_of_another_chain_is_not_asked_twice_or_believed() {
+    let node = Node::start(Chain { id: 8453, ..Chain::default() }.with(95, Tx::new(1))).await;
+    let reader = reader(&ChainConfig { attempts: 3, ..config(&[node.url()]) });
+    let wrong = ChainError::WrongChain { expected: 1, found: 8453 };
+    assert_eq!(sight(&reader).await, Err(wrong.clone()));
+    assert_eq!(reader.settled_block().await, Err(wrong.clone()));
+    assert_eq!(reader.payments_to(address(0x70), &[address(0x20)], 1, 2).await, Err(wrong.clone()));
+    assert_eq!(reader.token_decimals(address(0x20)).await, Err(wrong.clone()));
+    assert_eq!(reader.has_code(address(0x20)).await, Err(wrong.clone()));
+    assert_eq!(reader.accepts_signature(address(0x20), [0; 32], &[]).await, Err(wrong.clone()));
+    assert_eq!(reader.check().await, Err(wrong));
+    assert_eq!(node.requests(), 7);
+}
+
+#[tokio::test]
+async fn a_source_that_changes_its_chain_between_two_batches_is_not_believed() {
+    let (node, reader) = alone(Chain::default().with(95, Tx::new(1))).await;
+    let mut batches = 0;
+    node.tamper(move |method, result| {
+        batches += u32::from(method == "eth_chainId");
+        if method == "eth_chainId" && batches > 1 { json!("0x5") } else { result }
+    });
+    assert_eq!(sight(&reader).await, Err(ChainError::WrongChain { expected: 1, found: 5 }));
+}
+
+#[tokio::test]
+async fn answers_that_are_not_about_the_question_are_refused() {
+    // method, where in its result, value, part of the complaint
+    let table = [
+        ("eth_getTransactionReceipt", "/transactionHash", word("0x2"), "another transaction"),
+        ("eth_getTransactionReceipt", "/logs/0/transactionHash", word("0x2"), "a log of another transaction"),
+        ("eth_getTransactionReceipt", "/logs/0/blockHash", word("0x2"), "a log of another transaction or block"),
+        ("eth_getTransactionReceipt", "/status", "0x2".to_owned(), "a status other than"),
+        ("eth_getTransactionReceipt", "/blockNumber", "0x0095".to_owned(), "not a quantity"),
+        ("eth_getTransactionReceipt", "/blockNumber", "0xffffffffffffffff".to_owned(), "not a quantity of 63 bits"),
+        ("eth_getTransactionReceipt", "/logs/0/data", "0x1".to_owned(), "not data"),
+        ("eth_getTransactionReceipt", "/logs/0/topics/1", "0x1234".to_owned(), "not 32 bytes"),
+        ("eth_getTransactionByHash", "/hash", word("0x2"), "another transaction"),
+        ("eth_getTransactionByHash", "/from", "0x1234".to_owned(), "not 20 bytes"),
+        ("eth_getTransactionByHash", "/value", format!("0x1{}", "0".repeat(64)), "not a quantity of 256 bits"),
+        ("eth_getBlockByNumber", "/number", "0x60".to_owned(), "another block"),
+        ("eth_getBlockByNumber", "/timestamp", "0xffffffffffffffff".to_owned(), "a timestamp"),
+        ("eth_getBlockByNumber", "/hash", "0x".to_owned(), "not 32 bytes"),
+    ];
+    for (method, place, value, complaint) in table {
+        let (node, reader) = alone(Chain::default().with(95, Tx::new(1).moving(address(1), address(2), "0x1"))).await;
+        node.tamper(move |called, mut result| {
+            if called == method {
+                *result.pointer_mut(place).unwrap() = Value::from(value.clone());
+            }
+            result
+        });
+        let why = unavailable(sight(&reader).await);
+        assert!(why.contains(complaint) && why.contains(method), "{method} {place}: {why}");
+    }
+}
+
+#[tokio::test]
+async fn a_receipt_without_status_is_refused() {
+    let (node, reader) = alone(Chain::default().with(95, Tx::new(1))).await;
+    node.tamper(|method, mut result| {
+        if method == "eth_getTransactionReceipt" {
+            result.as_object_mut().unwrap().remove("status");
+        }
+        result
+    });
+    assert!(unavailable(sight(&reader).await).contains("no status (EIP-658)"));
+}
+
+#[tokio::test]
+async fn an_error_in_any_place_is_the_sources_failure() {
+    let (node, reader) = alone(Chain::default().with(95, Tx::new(1))).await;
+    node.fail([Fault::Errs(-32_000, "transaction indexing is in progress")]);
+    assert!(unavailable(sight(&reader).await).contains("error -32000: transaction indexing is in progress"));
+}
+
+#[tokio::test]
+async fn answers_in_another_order_are_the_same_answers() {
+    let (node, reader) = alone(Chain::default().with(95, Tx::new(1))).await;
+    node.always(Fault::Backwards);
+    assert_eq!(evidence(&reader).await.block.number, 95);
+}

@@ -1,0 +1,106 @@
+//! Sources that fail, for a moment or for good.
+
+use std::time::Duration;
+
+use metering_core::{ChainReader, Sighting};
+use metering_evm::ChainConfig;
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::node::{Chain, Fault, Node, Tx};
+use crate::scene::{SHORT, alone, config, reader, sight, timed, unavailable};
+
+#[tokio::test]
+async fn trouble_that_passes_is_sat_out() {
+    let troubles = [
+        Fault::Status(500, None),
+        Fault::Status(503, None),
+        Fault::Status(429, None),
+        Fault::Status(429, Some("0")),
+        Fault::StatusWith(429, json!({ "error": { "code": -32_000, "message": "slow down" } })),
+        Fault::Refuses(-32_005, "limit exceeded"),
+        Fault::Errs(-32_603, "Internal error"),
+        Fault::Errs(-32_000, "header not found"),
+        Fault::Body("<html>gateway</html>"),
+        Fault::Body(""),
+        Fault::Body("[{\"id\":0"),
+        Fault::Hangs,
+        Fault::Stalls,
+        Fault::Short,
+        Fault::Twice,
+        Fault::OtherIds,
+        Fault::Unbatched,
+    ];
+    let scenes = troubles.map(|trouble| async move {
+        let node = Node::start(Chain::default().with_pending(Tx::new(1))).await;
+        node.fail([trouble.clone(), trouble.clone()]);
+        let reader = reader(&ChainConfig { attempts: 3, request_timeout: SHORT, ..config(&[node.url()]) });
+        assert_eq!(sight(&reader).await, Ok(Sighting::Pending { required: 12 }), "{trouble:?}");
+        assert_eq!(node.requests(), 3, "{trouble:?}");
+    });
+    futures_util::future::join_all(scenes).await;
+}
+
+#[tokio::test]
+async fn trouble_that_stays_is_given_up_after_the_attempts() {
+    // fault, attempts of three that are made, part of the complaint
+    let table = [
+        (Fault::Status(500, None), 3, "HTTP status 500"),
+        (Fault::Hangs, 3, "timed out"),
+        (Fault::Stalls, 3, "timed out"),
+        (Fault::Body("nonsense"), 3, "malformed answer to the batch"),
+        (Fault::Body("[]"), 3, "an answer is missing"),
+        (Fault::Short, 3, "an answer is missing"),
+        (Fault::Twice, 3, "two answers of one id"),
+        (Fault::OtherIds, 3, "an id that was not asked"),
+        (Fault::Refuses(-32_005, "limit exceeded"), 3, "error -32005: limit exceeded"),
+        // What will not pass is not tried again.
+        (Fault::Status(401, None), 1, "HTTP status 401"),
+        (Fault::Status(301, None), 1, "HTTP status 301"),
+        (Fault::Status(429, Some("3600")), 1, "HTTP status 429"),
+        (Fault::StatusWith(400, json!({ "error": { "code": 7, "message": "no" } })), 1, "error 7: no"),
+        (Fault::Errs(-32_601, "no such method"), 1, "error -32601: no such method"),
+        (Fault::Huge { announced: true }, 1, "larger than 16777216 bytes"),
+        (Fault::Huge { announced: false }, 1, "larger than 16777216 bytes"),
+    ];
+    let scenes = table.map(|(fault, attempts, complaint)| async move {
+        let node = Node::start(Chain::default().with_pending(Tx::new(1))).await;
+        node.always(fault.clone());
+        let reader = reader(&ChainConfig { attempts: 3, request_timeout: SHORT, ..config(&[node.url()]) });
+        let why = unavailable(sight(&reader).await);
+        assert!(why.contains(complaint) && why.contains(&node.host()), "{fault:?}: {why}");
+        assert_eq!(node.requests(), attempts, "{fault:?}");
+    });
+    futures_util::future::join_all(scenes).await;
+}
+
+#[tokio::test]
+async fn a_source_is_left_alone_as_long_as_it_asks() {
+    let node = Node::start(Chain::default()).await;
+    node.fail([Fault::Status(429, Some("1"))]);
+    let reader = reader(&ChainConfig { attempts: 2, ..config(&[node.url()]) });
+    let (took, result) = timed(sight(&reader)).await;
+    assert_eq!(result, Ok(Sighting::Unknown));
+    assert!(took >= Duration::from_secs(1), "{took:?}");
+}
+
+#[tokio::test]
+async fn a_source_that_is_not_there_is_unavailable() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let reader = reader(&config(&[url]));
+    let why = unavailable(sight(&reader).await);
+    assert!(why.contains("0 of the 1 sources needed answered") && why.contains("refused"), "{why}");
+    assert_eq!(unavailable(reader.check().await), why);
+}
+
+#[tokio::test]
+async fn a_check_asks_for_the_chain_and_nothing_else() {
+    let (node, reader) = alone(Chain::default()).await;
+    assert_eq!(reader.check().await, Ok(()));
+    assert_eq!(node.state().asked, [["eth_chainId"]]);
+    assert_eq!(reader.chain_id(), 1);
+    node.always(Fault::Status(500, None));
+    assert!(unavailable(reader.settled_block().await).contains("HTTP status 500"));
+}

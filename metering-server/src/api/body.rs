@@ -1,0 +1,74 @@
+//! JSON bodies.
+
+use metering_core::Error;
+use metering_core::wire::ErrorCode;
+use serde::de::DeserializeOwned;
+
+use crate::http::Problem;
+
+/// Reads a body that is a JSON object; fields that its type does not know are ignored.
+///
+/// # Errors
+/// 400, naming the field where there is one.
+pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    let mut json = serde_json::Deserializer::from_slice(body);
+    let request = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let (path, cause) = (error.path().to_string(), error.into_inner());
+        if cause.is_data() {
+            let body_itself = path == "." || path.starts_with('[');
+            return Error::field(if body_itself { "body" } else { &path }, cause).into();
+        }
+        not_json(&cause)
+    })?;
+    json.end().map_err(|error| not_json(&error))?;
+    // serde reads a struct from an array of its values too, which no client means.
+    if body.trim_ascii_start().starts_with(b"[") {
+        return Err(Error::field("body", "must be a JSON object").into());
+    }
+    Ok(request)
+}
+
+fn not_json(error: &serde_json::Error) -> Problem {
+    Problem::new(ErrorCode::InvalidJson, format!("The body is not JSON: {error}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use metering_core::wire::{ClaimRequest, DeductRequest, QuoteRequest};
+
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_body_is_told_apart() {
+        use ErrorCode::{InvalidJson, ValidationFailed};
+        // body, code
+        let table: [(&[u8], ErrorCode); 10] = [
+            (b"", InvalidJson),
+            (b"{", InvalidJson),
+            (b"{\"path\": \"/x\", \"method\": \"GET\"} trailing", InvalidJson),
+            (b"{\"path\": \"\xff\", \"method\": \"GET\"}", InvalidJson),
+            (b"[]", ValidationFailed),
+            (b"[\"/x\", \"GET\", null, 1, null, null, null, null]", ValidationFailed),
+            (b"{}", ValidationFailed),
+            (b"{\"path\": 5, \"method\": \"GET\"}", ValidationFailed),
+            (b"{\"path\": \"/x\", \"method\": \"GET\", \"credit_weight\": -1}", ValidationFailed),
+            (b"{\"path\": \"/x\", \"method\": \"GET\", \"credit_weight\": 1e999}", ValidationFailed),
+        ];
+        for (body, code) in table {
+            let problem = read::<DeductRequest>(body).unwrap_err();
+            assert_eq!(problem.code(), code, "{}", String::from_utf8_lossy(body));
+        }
+        let request: DeductRequest =
+            read(b"{\"path\": \"/x\", \"method\": \"GET\", \"credit_weight\": 2.5, \"unknown\": 1}").unwrap();
+        assert_eq!(request.credit_weight, "2.5".parse().ok());
+    }
+
+    #[test]
+    fn bodies_of_payments_take_what_clients_send() {
+        let request: QuoteRequest = read(b"{\"chain_id\": \"8453\", \"email\": null, \"more\": []}").unwrap();
+        assert_eq!(request.chain_id.map(|id| id.0), Some(8453));
+        assert_eq!(read::<QuoteRequest>(b"{\"chain_id\": -1}").unwrap_err().code(), ErrorCode::ValidationFailed);
+        let request: ClaimRequest = read(b"{\"signup_nonce\": \"sqn_x\"}").unwrap();
+        assert!(request.tx_hash.is_none());
+    }
+}

@@ -1,0 +1,49 @@
+//! Getting an account by paying: quote and claim.
+
+use bytes::Bytes;
+use http::StatusCode;
+use metering_core::wire::{ClaimAnswer, ClaimRequest, ErrorBody, QuoteAnswer, QuoteRequest};
+
+use crate::api::body::read;
+use crate::app::App;
+use crate::http::{ClientAddress, Problem, Reply, json};
+use crate::metrics::counted;
+
+/// Ask for a plan at an exact amount
+///
+/// The amount is the plan's price and a small tag, by which the payment names this quote: pay exactly that, from
+/// `payer_address`, in a plain transfer. A payment that is mined within seven days of `expires_at` is honoured.
+#[utoipa::path(post, path = "/signup/pay/quote", tag = "payments", request_body = QuoteRequest, responses(
+    (status = 201, description = "The quote", body = QuoteAnswer),
+    (status = 400, description = "`invalid_json`, `validation_failed`, `unsupported_chain`, `unknown_plan`, `unsupported_token`", body = ErrorBody),
+    (status = 409, description = "`email_already_registered`, `payer_already_registered`", body = ErrorBody),
+    (status = 429, description = "`rate_limited`", body = ErrorBody),
+    (status = 502, description = "`rpc_error`, `rpc_chain_mismatch`", body = ErrorBody),
+    (status = 503, description = "`payment_not_configured`, `quotes_exhausted`, `storage_unavailable`", body = ErrorBody),
+))]
+pub(crate) async fn quote(app: &App, client: ClientAddress, body: Bytes) -> Result<Reply, Problem> {
+    app.limits.signup(&client)?;
+    let request: QuoteRequest = read(&body)?;
+    app.limit_wallet(request.payer_address.as_deref())?;
+    Ok(json(StatusCode::CREATED, &counted("quote", app.service.quote(&request).await)?))
+}
+
+/// Claim the account that a quote was paid for
+///
+/// Waits for the payment to become deep enough, for as long as the server is configured to. The key is shown this
+/// once. A claim that fails changes nothing, and can be repeated.
+#[utoipa::path(post, path = "/signup/pay/claim", tag = "payments", request_body = ClaimRequest, responses(
+    (status = 200, description = "The account and its key", body = ClaimAnswer),
+    (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_tx_hash`, `tx_reverted`, `payment_mismatch`, `payer_mismatch`, `payment_predates_quote`", body = ErrorBody),
+    (status = 404, description = "`not_found`: no such quote; `tx_not_found`", body = ErrorBody),
+    (status = 409, description = "`already_claimed`, `payment_unconfirmed`, `tx_already_used`, `payer_already_registered`", body = ErrorBody),
+    (status = 410, description = "`quote_expired`", body = ErrorBody),
+    (status = 429, description = "`rate_limited`", body = ErrorBody),
+    (status = 502, description = "`rpc_error`, `rpc_chain_mismatch`", body = ErrorBody),
+    (status = 503, description = "`payment_not_configured`, `overloaded`, `storage_unavailable`", body = ErrorBody),
+))]
+pub(crate) async fn claim(app: &App, client: ClientAddress, body: Bytes) -> Result<Reply, Problem> {
+    app.limits.signup(&client)?;
+    let request: ClaimRequest = read(&body)?;
+    Ok(json(StatusCode::OK, &counted("claim", app.service.claim(&request).await)?))
+}

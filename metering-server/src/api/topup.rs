@@ -1,0 +1,46 @@
+//! Registering a payment for an account that exists.
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use metering_core::wire::{ErrorBody, TopUpAnswer, TopUpRequest};
+
+use crate::api::body::read;
+use crate::app::App;
+use crate::credentials;
+use crate::http::{ClientAddress, Problem, Reply, json};
+use crate::metrics::counted;
+
+/// Register a payment for the account
+///
+/// The payment is at least the plan's price, from a wallet that is known to be the account's; any other wallet signs
+/// the `message` of a `payer_proof_required` answer, and the request is repeated with that `signature`. Registering
+/// the same payment again changes nothing.
+#[utoipa::path(post, path = "/credits/topup", tag = "payments", security(("bearer" = []), ("api_key" = [])),
+    request_body = TopUpRequest, responses(
+    (status = 200, description = "Credited, now or before", body = TopUpAnswer),
+    (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_tx_hash`, `invalid_signature`, `unsupported_chain`, `unknown_plan`, `tx_reverted`, `payment_mismatch`", body = ErrorBody),
+    (status = 401, description = "`unauthorized`", body = ErrorBody),
+    (status = 403, description = "`payer_proof_required`: `message` is the text for the payer to sign", body = ErrorBody),
+    (status = 404, description = "`tx_not_found`", body = ErrorBody),
+    (status = 409, description = "`payment_unconfirmed`, `tx_already_used`, `payment_reserved`", body = ErrorBody),
+    (status = 429, description = "`rate_limited`", body = ErrorBody),
+    (status = 502, description = "`rpc_error`, `rpc_chain_mismatch`", body = ErrorBody),
+    (status = 503, description = "`payment_not_configured`, `overloaded`, `storage_unavailable`", body = ErrorBody),
+))]
+pub(crate) async fn top_up(
+    app: &App,
+    client: ClientAddress,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Reply, Problem> {
+    app.limits.signup(&client)?;
+    let key = credentials::key(&headers);
+    let request: TopUpRequest = match read(&body) {
+        Ok(request) => request,
+        Err(problem) => {
+            app.service.authenticate(key.as_ref()).await?;
+            return Err(problem);
+        }
+    };
+    Ok(json(StatusCode::OK, &counted("topup", app.service.top_up(key.as_ref(), &request).await)?))
+}

@@ -1,0 +1,119 @@
+//! Chains while the server runs: checked against the plans at start, and watched.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use metering_core::{ChainError, ChainReader, PaymentKind, Plan, Service, Store};
+
+use crate::http::Shutdown;
+use crate::metrics;
+
+/// Who reads which chain, by the chain's id.
+pub type Readers = BTreeMap<u64, Arc<dyn ChainReader>>;
+
+/// A chain that is not what the configuration or a plan says: a start that would sell at wrong prices.
+#[derive(Debug, thiserror::Error)]
+pub enum ChainMismatch {
+    /// An RPC URL leads to another chain.
+    #[error("chain {chain_id}: {error}; correct its rpc_urls or its chain_id")]
+    OtherChain {
+        /// The chain that was asked for.
+        chain_id: u64,
+        /// What was found.
+        error: ChainError,
+    },
+    /// A plan has its token wrong.
+    #[error(
+        "plan {plan}: token {token} has {} on that chain, not the {expected} of the plan; correct the plan with \
+         metering admin plan", decimals(*found)
+    )]
+    TokenDecimals {
+        /// The plan.
+        plan: String,
+        /// Its token.
+        token: String,
+        /// Its decimals.
+        expected: u8,
+        /// The contract's; `None` when it is none.
+        found: Option<u8>,
+    },
+}
+
+fn decimals(found: Option<u8>) -> String {
+    found.map_or_else(|| "no contract with decimals()".to_owned(), |found| format!("{found} decimals"))
+}
+
+/// Holds the plans on sale against their chains. A chain that cannot be read now is warned of, and looked at again
+/// when somebody buys.
+///
+/// # Errors
+/// The first plan or chain that is wrong.
+pub(crate) async fn check(store: &dyn Store, readers: &Readers) -> Result<(), ChainMismatch> {
+    let plans = match store.plans().await {
+        Ok(plans) => plans,
+        Err(error) => {
+            tracing::error!(%error, "the plans could not be held against their chains");
+            return Ok(());
+        }
+    };
+    for plan in plans.iter().filter(|plan| plan.active) {
+        let Some(reader) = readers.get(&plan.chain_id) else {
+            tracing::warn!(plan = %plan.key(), "the plan cannot be bought: its chain has no rpc_urls");
+            continue;
+        };
+        check_plan(plan, &**reader).await?;
+    }
+    Ok(())
+}
+
+async fn check_plan(plan: &Plan, reader: &dyn ChainReader) -> Result<(), ChainMismatch> {
+    if plan.payment_kind == PaymentKind::NativeValue {
+        return Ok(());
+    }
+    match reader.token_decimals(plan.token_contract).await {
+        Ok(Some(found)) if found == plan.token_decimals => Ok(()),
+        Ok(found) => Err(ChainMismatch::TokenDecimals {
+            plan: plan.key().to_string(),
+            token: plan.token_contract.to_checksummed(),
+            expected: plan.token_decimals,
+            found,
+        }),
+        Err(error @ ChainError::WrongChain { .. }) => Err(ChainMismatch::OtherChain { chain_id: plan.chain_id, error }),
+        Err(error) => {
+            tracing::warn!(plan = %plan.key(), %error, "the plan's token could not be looked at; it will be when it is bought");
+            Ok(())
+        }
+    }
+}
+
+/// A chain to be watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Watch {
+    pub(crate) chain_id: u64,
+    pub(crate) from_block: Option<u64>,
+}
+
+/// Credits payments that arrive on a chain, until `shutdown`.
+pub(crate) async fn watch(service: Arc<Service>, watch: Watch, interval: Duration, shutdown: Shutdown) {
+    loop {
+        let looked = tokio::select! {
+            looked = service.watch(watch.chain_id, watch.from_block) => looked,
+            () = shutdown.cancelled() => return,
+        };
+        let pause = match looked {
+            Ok(watched) => {
+                metrics::watched(watch.chain_id, &watched);
+                if watched.up_to_date { interval } else { Duration::ZERO }
+            }
+            Err(error) => {
+                tracing::warn!(chain_id = watch.chain_id, %error, "the chain could not be watched; trying again");
+                interval
+            }
+        };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = shutdown.cancelled() => return,
+        }
+    }
+}

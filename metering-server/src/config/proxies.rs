@@ -1,0 +1,115 @@
+//! The proxies whose word on the client's address counts.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use ipnet::{IpNet, Ipv4Net};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::config::List;
+
+/// Addresses and networks, such as `127.0.0.1, 10.0.0.0/8, fd00::/8`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TrustedProxies(List<Network>);
+
+impl TrustedProxies {
+    /// Whether `address` is one of them. It makes no difference whether an IPv4 address is written as one of IPv6.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.0.iter().any(|Network(network)| network.contains(&address))
+    }
+}
+
+/// A network in CIDR notation; a lone address is a network of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Network(IpNet);
+
+/// Why a text is not a network.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not an IP address or a network such as 10.0.0.0/8")]
+struct NetworkError(String);
+
+impl FromStr for Network {
+    type Err = NetworkError;
+
+    fn from_str(text: &str) -> Result<Self, NetworkError> {
+        let network = match text.parse::<IpAddr>() {
+            Ok(address) => IpNet::from(address),
+            Err(_) => text.parse().map_err(|_| NetworkError(text.to_owned()))?,
+        };
+        Ok(Self(unmapped(network).trunc()))
+    }
+}
+
+/// IPv4 networks that are written as ones of IPv6 (`::ffff:10.0.0.0/104`), as what they are.
+fn unmapped(network: IpNet) -> IpNet {
+    let IpNet::V6(mapped) = network else { return network };
+    let length = mapped.prefix_len().checked_sub(96);
+    let ipv4 = mapped.addr().to_ipv4_mapped().zip(length).and_then(|(addr, length)| Ipv4Net::new(addr, length).ok());
+    ipv4.map_or(network, IpNet::V4)
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Serialize for Network {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Network {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+impl TrustedProxies {
+    /// Those of a test.
+    pub(crate) fn of(networks: &[&str]) -> Self {
+        Self(networks.iter().map(|text| text.parse::<Network>().unwrap()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn networks_hold_their_addresses_and_no_others() {
+        // network, its form, an address in it, an address outside
+        let table = [
+            ("127.0.0.1", "127.0.0.1/32", "127.0.0.1", "127.0.0.2"),
+            ("127.0.0.1", "127.0.0.1/32", "::ffff:127.0.0.1", "::1"),
+            ("10.0.0.0/8", "10.0.0.0/8", "10.255.255.255", "11.0.0.0"),
+            ("10.1.2.3/8", "10.0.0.0/8", "10.9.9.9", "9.255.255.255"),
+            ("::ffff:10.0.0.0/104", "10.0.0.0/8", "10.0.0.1", "11.0.0.1"),
+            ("::ffff:10.0.0.1", "10.0.0.1/32", "::ffff:10.0.0.1", "10.0.0.2"),
+            ("fd00::/8", "fd00::/8", "fd12::1", "fe80::1"),
+            ("::1", "::1/128", "::1", "127.0.0.1"),
+            ("0.0.0.0/0", "0.0.0.0/0", "8.8.8.8", "2001:db8::1"),
+            ("::/0", "::/0", "2001:db8::1", "8.8.8.8"),
+        ];
+        for (text, form, inside, outside) in table {
+            assert_eq!(text.parse::<Network>().unwrap().to_string(), form);
+            let proxies = TrustedProxies::of(&[text]);
+            assert!(proxies.contains(inside.parse().unwrap()), "{inside} is in {text}");
+            assert!(!proxies.contains(outside.parse().unwrap()), "{outside} is not in {text}");
+        }
+        assert!(!TrustedProxies::default().contains(IpAddr::from([127, 0, 0, 1])), "nobody is trusted unasked");
+    }
+
+    #[test]
+    fn what_is_no_network_is_refused() {
+        for text in ["", "localhost", "*", "10.0.0.0/33", "::/129", "10.0.0/8", "10.0.0.1:80", "[::1]", "10.0.0.0/"] {
+            assert_eq!(text.parse::<Network>(), Err(NetworkError(text.to_owned())), "{text}");
+        }
+    }
+}

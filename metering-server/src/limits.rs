@@ -1,0 +1,90 @@
+//! How often one client, and one wallet, may ask for what needs no key: signups, quotes, claims, recovery.
+//!
+//! Such requests cost work before anybody has paid: writes, random numbers, signatures, calls to a chain's RPC. These
+//! limits are brakes against floods, kept in memory, of each process by itself, and gone when it ends. The caps of an
+//! account are something else: exact, durable, of all processes together, and the store's business.
+
+mod limiter;
+mod network;
+
+use governor::clock::{Clock, DefaultClock};
+use metering_core::Address;
+use metering_core::wire::ErrorCode;
+
+use crate::config::LimitsConfig;
+use crate::http::{ClientAddress, Problem};
+use limiter::Limiter;
+use network::Network;
+
+/// Counts who asks how often.
+#[derive(Debug)]
+pub(crate) struct Limits<C: Clock = DefaultClock> {
+    signup: Limiter<Network, C>,
+    recovery: Limiter<Network, C>,
+    wallet: Limiter<Address, C>,
+}
+
+impl Limits {
+    /// The limits that are configured, by the process's monotonic clock.
+    #[must_use]
+    pub(crate) fn new(config: &LimitsConfig) -> Self {
+        Self::with_clock(config, DefaultClock::default())
+    }
+}
+
+impl<C: Clock + Clone> Limits<C> {
+    fn with_clock(config: &LimitsConfig, clock: C) -> Self {
+        Self {
+            signup: Limiter::new(config.signup_per_ip, clock.clone()),
+            recovery: Limiter::new(config.recovery_per_ip, clock.clone()),
+            wallet: Limiter::new(config.per_wallet, clock),
+        }
+    }
+
+    /// Counts a client that signs up, asks for a quote, claims one, or tops up.
+    ///
+    /// # Errors
+    /// 429 when it did so too often.
+    pub(crate) fn signup(&self, client: &ClientAddress) -> Result<(), Problem> {
+        let refused = |seconds| refusal("Too many signup requests from your network address", seconds);
+        self.signup.check(&Network::of(client.ip())).map_err(refused)
+    }
+
+    /// Counts a client that asks for a recovery's challenge or answers one.
+    ///
+    /// # Errors
+    /// 429 when it did so too often.
+    pub(crate) fn recovery(&self, client: &ClientAddress) -> Result<(), Problem> {
+        let refused = |seconds| refusal("Too many key recovery requests from your network address", seconds);
+        self.recovery.check(&Network::of(client.ip())).map_err(refused)
+    }
+
+    /// Counts a request that names a wallet, whoever it is from. Anybody may name any wallet: ask for the client's own
+    /// limit first, so that it takes many clients to use up a wallet's, or to fill memory with made-up ones.
+    ///
+    /// # Errors
+    /// 429 when there were too many.
+    pub(crate) fn wallet(&self, wallet: &Address) -> Result<(), Problem> {
+        self.wallet.check(wallet).map_err(|seconds| refusal("Too many requests for this wallet", seconds))
+    }
+
+    /// Forgets everybody who could not be told from a newcomer any more, and gives their memory back.
+    ///
+    /// There is no cap on how many are remembered: to refuse newcomers beyond one would let an attacker with many
+    /// addresses lock everybody out, to admit them uncounted would let it switch the limits off. What is remembered is
+    /// bounded anyhow: who asked once and does not come again is forgotten by the first call that is two of its quota's
+    /// intervals later, so that a flood holds some fifty bytes per request of the last minute or so.
+    pub(crate) fn forget_idle(&self) {
+        self.signup.forget_idle();
+        self.recovery.forget_idle();
+        self.wallet.forget_idle();
+    }
+}
+
+fn refusal(what: &str, seconds: u64) -> Problem {
+    let message = format!("{what}; try again in {seconds} s.");
+    Problem::new(ErrorCode::RateLimited, message).retry_after(seconds)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+//! The part of an address that stands for one client.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+/// How much of an IPv6 address names the network (RFC 4291, section 2.5.4); the rest is the client's own to choose.
+const IPV6_PREFIX_BITS: u32 = 64;
+
+/// An IPv4 address, or the first 64 bits of one of IPv6: whoever has one address of a /64 has all of them, and could
+/// ask from a new one each time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Network(IpAddr);
+
+impl Network {
+    /// The network of an address.
+    #[must_use]
+    pub(super) fn of(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Self(IpAddr::V4(address)),
+            IpAddr::V6(address) => {
+                let prefix = address.to_bits() & (u128::MAX << (u128::BITS - IPV6_PREFIX_BITS));
+                Self(IpAddr::V6(Ipv6Addr::from_bits(prefix)))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_of_one_client_are_one_network() {
+        // one, other, whether they are one network
+        let table = [
+            ("1.2.3.4", "1.2.3.4", true),
+            ("1.2.3.4", "::ffff:1.2.3.4", true),
+            ("1.2.3.4", "1.2.3.5", false),
+            ("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", true),
+            ("2001:db8:1:2::1", "2001:db8:1:3::1", false),
+            ("2001:db8:1:2::1", "2001:db9:1:2::1", false),
+            ("::1", "0.0.0.1", false),
+        ];
+        for (one, other, same) in table {
+            let network = |text: &str| Network::of(text.parse().unwrap());
+            assert_eq!(network(one) == network(other), same, "{one} {other}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Quotas, by a clock that stands still until it is told.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use governor::clock::FakeRelativeClock;
+use http::HeaderMap;
+
+use super::*;
+use crate::config::{Quota, TrustedProxies};
+
+struct Scene {
+    limits: Limits<FakeRelativeClock>,
+    clock: FakeRelativeClock,
+}
+
+fn scene(config: &LimitsConfig) -> Scene {
+    let clock = FakeRelativeClock::default();
+    Scene { limits: Limits::with_clock(config, clock.clone()), clock }
+}
+
+fn small() -> LimitsConfig {
+    let quota = |text: &str| text.parse::<Quota>().unwrap();
+    LimitsConfig { signup_per_ip: quota("3/1m"), recovery_per_ip: quota("2/1m"), per_wallet: quota("4/10m") }
+}
+
+fn client(address: &str) -> ClientAddress {
+    let address: IpAddr = address.parse().unwrap();
+    ClientAddress::find(address, &HeaderMap::new(), &TrustedProxies::default())
+}
+
+fn wallet(byte: u8) -> Address {
+    Address::from_bytes([byte; 20])
+}
+
+/// How many of `tries` are let through, and what the last refusal says to wait.
+fn tries(tries: usize, ask: impl Fn() -> Result<(), Problem>) -> (usize, Option<u64>) {
+    let problems: Vec<_> = (0..tries).filter_map(|_| ask().err()).collect();
+    (tries - problems.len(), problems.last().map(wait))
+}
+
+fn wait(problem: &Problem) -> u64 {
+    let reply = problem.clone().into_reply();
+    let body: serde_json::Value = serde_json::from_slice(reply.body()).unwrap();
+    assert_eq!((reply.status().as_u16(), body["error"].as_str()), (429, Some("rate_limited")));
+    let seconds = body["retry_after_sec"].as_u64().unwrap();
+    assert_eq!(reply.headers()["retry-after"], seconds.to_string());
+    assert!(body["message"].as_str().unwrap().ends_with(&format!("; try again in {seconds} s.")), "{body}");
+    seconds
+}
+
+#[test]
+fn one_more_than_the_quota_is_refused_until_the_time_it_was_told() {
+    let Scene { limits, clock } = scene(&small());
+    let (one, its_wallet) = (client("1.2.3.4"), wallet(1));
+    assert_eq!(tries(5, || limits.signup(&one)), (3, Some(20)));
+    assert_eq!(tries(5, || limits.recovery(&one)), (2, Some(30)));
+    assert_eq!(tries(5, || limits.wallet(&its_wallet)), (4, Some(150)));
+
+    clock.advance(Duration::from_millis(19_999));
+    assert_eq!(tries(1, || limits.signup(&one)), (0, Some(1)), "what is left is rounded up");
+    assert_eq!(tries(1, || limits.recovery(&one)), (0, Some(11)));
+    clock.advance(Duration::from_millis(1));
+    assert_eq!(tries(2, || limits.signup(&one)), (1, Some(20)), "refusals did not count");
+    clock.advance(Duration::from_secs(60));
+    assert_eq!(tries(5, || limits.signup(&one)), (3, Some(20)), "the whole quota is back");
+}
+
+#[test]
+fn one_client_or_wallet_does_not_use_up_anothers_quota() {
+    let limits = scene(&small()).limits;
+    let full = (3, Some(20));
+    assert_eq!(tries(9, || limits.signup(&client("1.2.3.4"))), full);
+    assert_eq!(tries(9, || limits.signup(&client("1.2.3.5"))), full);
+    assert_eq!(tries(9, || limits.signup(&client("2001:db8:1:2::1"))), full);
+    assert_eq!(tries(9, || limits.signup(&client("2001:db8:1:3::1"))), full);
+    assert_eq!(tries(9, || limits.wallet(&wallet(1))), (4, Some(150)));
+    assert_eq!(tries(9, || limits.wallet(&wallet(2))), (4, Some(150)));
+}
+
+#[test]
+fn all_addresses_of_a_client_share_its_quota() {
+    let limits = scene(&small()).limits;
+    let ask = |address: &str| limits.signup(&client(address)).is_ok();
+    let answers = ["2001:db8:1:2::1", "2001:db8:1:2::2", "2001:db8:1:2:ffff::", "2001:db8:1:2::3"].map(ask);
+    assert_eq!(answers, [true, true, true, false]);
+    let answers = ["1.2.3.4", "::ffff:1.2.3.4", "1.2.3.4", "::ffff:1.2.3.4"].map(ask);
+    assert_eq!(answers, [true, true, true, false]);
+}
+
+#[test]
+fn a_limit_that_is_off_refuses_and_remembers_nobody() {
+    let off = LimitsConfig { signup_per_ip: Quota::OFF, recovery_per_ip: Quota::OFF, per_wallet: Quota::OFF };
+    let limits = scene(&off).limits;
+    let one = client("1.2.3.4");
+    let ask = || limits.signup(&one).and_then(|()| limits.recovery(&one)).and_then(|()| limits.wallet(&wallet(1)));
+    assert_eq!(tries(10_000, ask), (10_000, None));
+    limits.forget_idle();
+    assert_eq!((limits.signup.len(), limits.recovery.len(), limits.wallet.len()), (0, 0, 0));
+}
+
+#[test]
+fn a_flood_is_forgotten_and_who_is_refused_is_not() {
+    let Scene { limits, clock } = scene(&small());
+    let busy = client("1.2.3.4");
+    for network in 0..5_000_u16 {
+        assert!(limits.signup(&client(&format!("2001:db8:{network:x}:2::1"))).is_ok());
+    }
+    assert_eq!(tries(3, || limits.signup(&busy)), (3, None));
+    limits.forget_idle();
+    assert_eq!(limits.signup.len(), 5_001, "none has its whole quota back");
+
+    // Two intervals of 20 s: the flood has its quota back, the busy one lacks a request of it.
+    clock.advance(Duration::from_secs(40));
+    assert_eq!(tries(3, || limits.signup(&busy)), (2, Some(20)));
+    limits.forget_idle();
+    assert_eq!(limits.signup.len(), 1);
+    assert_eq!(tries(1, || limits.signup(&busy)), (0, Some(20)), "forgetting the others gave it nothing");
+    assert!(format!("{limits:?}").contains("remembered: 1") && !format!("{limits:?}").contains("1.2.3.4"));
+}
+
+#[test]
+fn the_process_clock_lets_time_pass() {
+    let config = LimitsConfig { signup_per_ip: Quota::new(10, crate::config::Span::seconds(1)).unwrap(), ..small() };
+    let (limits, one) = (Limits::new(&config), client("1.2.3.4"));
+    while limits.signup(&one).is_ok() {}
+    std::thread::sleep(Duration::from_millis(110));
+    assert!(limits.signup(&one).is_ok(), "a tenth of a second gives a tenth of the quota back");
+}

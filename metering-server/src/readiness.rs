@@ -1,0 +1,78 @@
+//! Whether the server can do its work: the store can be written to, and the chains that plans are paid on can be read.
+
+use std::time::Duration;
+
+use metering_core::Store;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use crate::chains::Readers;
+
+/// How long an answer about the store holds: each finding out is a write to disk, and anybody may ask.
+const STORE_FRESH: Duration = Duration::from_secs(1);
+/// How long an answer about the chains holds: each finding out is a request that the operator may pay for.
+const CHAINS_FRESH: Duration = Duration::from_secs(10);
+/// How long a chain may take to answer.
+const CHAIN_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What keeps the server from its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hindrance {
+    /// The store cannot be written to.
+    Store,
+    /// A chain cannot be read.
+    Chain(u64),
+}
+
+/// What was found out a moment ago.
+#[derive(Debug, Default)]
+pub(crate) struct Readiness {
+    store: Mutex<Option<(Instant, bool)>>,
+    chains: Mutex<Option<(Instant, Option<u64>)>>,
+}
+
+impl Readiness {
+    /// Finds out, unless it just did.
+    pub(crate) async fn hindrance(&self, store: &dyn Store, readers: &Readers) -> Option<Hindrance> {
+        if !self.store_works(store).await {
+            return Some(Hindrance::Store);
+        }
+        self.unreachable_chain(readers).await.map(Hindrance::Chain)
+    }
+
+    async fn store_works(&self, store: &dyn Store) -> bool {
+        let mut last = self.store.lock().await;
+        if let Some((at, works)) = *last
+            && at.elapsed() < STORE_FRESH
+        {
+            return works;
+        }
+        let checked = store.check().await;
+        if let Err(error) = &checked {
+            tracing::error!(%error, "the store cannot be written to");
+        }
+        *last = Some((Instant::now(), checked.is_ok()));
+        checked.is_ok()
+    }
+
+    async fn unreachable_chain(&self, readers: &Readers) -> Option<u64> {
+        let mut last = self.chains.lock().await;
+        if let Some((at, unreachable)) = *last
+            && at.elapsed() < CHAINS_FRESH
+        {
+            return unreachable;
+        }
+        let mut unreachable = None;
+        for (chain_id, reader) in readers {
+            match tokio::time::timeout(CHAIN_PATIENCE, reader.settled_block()).await {
+                Ok(Ok(_)) => continue,
+                Ok(Err(error)) => tracing::warn!(chain_id, %error, "the chain cannot be read"),
+                Err(_) => tracing::warn!(chain_id, "the chain does not answer in time"),
+            }
+            unreachable = Some(*chain_id);
+            break;
+        }
+        *last = Some((Instant::now(), unreachable));
+        unreachable
+    }
+}

@@ -1,0 +1,47 @@
+//! Claims: a quote and its payment become an account with its key.
+
+use metering_core::{Claim, Claimed, Created, KeyDelivery, PaymentRecord, PaymentUse, QuoteState};
+use rusqlite::Connection;
+
+use crate::error::{Result, corrupt};
+use crate::writer::Touches;
+use crate::{accounts, payments, quotes};
+
+/// Claims a quote, and says which account that changed: whether one is made or has its key replaced is for the quote
+/// to say, which is read only here.
+pub(crate) fn claim(connection: &Connection, claim: Claim) -> Result<(Touches, Claimed)> {
+    let Some(quote) = quotes::by_nonce(connection, &claim.nonce)? else {
+        return Ok((Touches::Nothing, Claimed::NoSuchQuote));
+    };
+    match quote.state {
+        QuoteState::Open => Ok((Touches::Nothing, claim_open(connection, claim)?)),
+        QuoteState::Paid { account, tx } if claim.delivery == KeyDelivery::Now && tx == claim.payment.tx => {
+            let given = accounts::replace_key(connection, &account, &claim.account.key, claim.now)?;
+            Ok((Touches::Account(account), given.map_or(Claimed::AlreadyClaimed, Claimed::Account)))
+        }
+        QuoteState::Paid { .. } | QuoteState::Claimed { .. } => Ok((Touches::Nothing, Claimed::AlreadyClaimed)),
+    }
+}
+
+fn claim_open(connection: &Connection, claim: Claim) -> Result<Claimed> {
+    let Claim { nonce, payment, account: mut new, delivery, now } = claim;
+    if payments::by_tx(connection, &payment.tx)?.is_some() {
+        return Ok(Claimed::TxUsed);
+    }
+    if accounts::email_is_taken(connection, new.email.as_ref())? {
+        new.email = None;
+    }
+    let made = match accounts::create(connection, &new)? {
+        Created::Account(account) => account,
+        Created::PayerTaken => return Ok(Claimed::PayerTaken),
+        Created::OutOfRange => return Ok(Claimed::OutOfRange),
+        Created::EmailTaken => return Err(corrupt("an account without email has a taken one")),
+    };
+    let (row, _) = accounts::by_id(connection, &made.id)?.ok_or_else(|| corrupt("an account just made is missing"))?;
+    let (tx, account) = (payment.tx, made.id.clone());
+    let plan_id = new.entries.into_iter().find_map(|entry| entry.payment).and_then(|paid| paid.plan_id);
+    let record = PaymentRecord { payment, account, used_as: PaymentUse::PaySignup, plan_id, recorded_at: now };
+    payments::write(connection, row, &record)?;
+    quotes::consume(connection, &nonce, row, tx, delivery == KeyDelivery::Now)?;
+    Ok(Claimed::Account(made))
+}

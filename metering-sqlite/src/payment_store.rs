@@ -1,0 +1,86 @@
+//! The part of the storage contract that is about money that arrives by chain, each method handed to the writer or to
+//! a reader.
+
+use async_trait::async_trait;
+use metering_core::{
+    Account, AccountId, Address, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment, PaymentCredit,
+    PaymentCredited, PaymentRecord, PaymentStore, Quote, QuoteOpened, Timestamp, TxRef,
+};
+
+use crate::error::Result;
+use crate::store::SqliteStore;
+use crate::writer::Touches;
+use crate::{accounts, challenges, claims, payments, quotes, scan_marks, wallets};
+
+#[async_trait]
+impl PaymentStore for SqliteStore {
+    async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened> {
+        self.writer.write(Touches::Nothing, move |connection| quotes::open(connection, &quote)).await
+    }
+
+    async fn quote(&self, nonce: &NonceHash) -> Result<Option<Quote>> {
+        let nonce = *nonce;
+        self.readers.read(move |connection| quotes::by_nonce(connection, &nonce)).await
+    }
+
+    async fn quote_paid_by(&self, payment: &Payment) -> Result<Option<Quote>> {
+        let payment = payment.clone();
+        self.readers.read(move |connection| quotes::paid_by(connection, &payment)).await
+    }
+
+    async fn claim_quote(&self, claim: Claim) -> Result<Claimed> {
+        self.writer.write_and_tell(move |connection| claims::claim(connection, claim)).await
+    }
+
+    async fn credit_payment(&self, credit: PaymentCredit) -> Result<PaymentCredited> {
+        let touches = Touches::Account(credit.account.clone());
+        self.writer.write(touches, move |connection| payments::credit(connection, credit)).await
+    }
+
+    async fn payment(&self, tx: &TxRef) -> Result<Option<PaymentRecord>> {
+        let tx = *tx;
+        self.readers.read(move |connection| payments::by_tx(connection, &tx)).await
+    }
+
+    async fn payments(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>> {
+        let after = after.cloned();
+        self.readers.read(move |connection| payments::list(connection, after.as_ref(), limit)).await
+    }
+
+    async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>> {
+        let payer = *payer;
+        self.readers.read(move |connection| accounts::by_payer(connection, &payer)).await
+    }
+
+    async fn linked_accounts(&self, wallet: &Address) -> Result<Vec<AccountId>> {
+        let wallet = *wallet;
+        self.readers.read(move |connection| wallets::accounts_of(connection, &wallet)).await
+    }
+
+    async fn open_challenge(&self, challenge: Challenge) -> Result<()> {
+        self.writer.write(Touches::Nothing, move |connection| challenges::open(connection, &challenge)).await
+    }
+
+    async fn challenge(&self, nonce: &str) -> Result<Option<Challenge>> {
+        let nonce = nonce.to_owned();
+        self.readers.read(move |connection| challenges::by_nonce(connection, &nonce)).await
+    }
+
+    async fn fail_challenge(&self, nonce: &str) -> Result<()> {
+        let nonce = nonce.to_owned();
+        self.writer.write(Touches::Nothing, move |connection| challenges::fail(connection, &nonce)).await
+    }
+
+    async fn rotate_key(&self, nonce: &str, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
+        let nonce = nonce.to_owned();
+        self.writer.write_and_tell(move |connection| challenges::rotate_key(connection, &nonce, &key, now)).await
+    }
+
+    async fn scan_mark(&self, chain_id: u64) -> Result<Option<u64>> {
+        self.readers.read(move |connection| scan_marks::of_chain(connection, chain_id)).await
+    }
+
+    async fn set_scan_mark(&self, chain_id: u64, block: u64) -> Result<()> {
+        self.writer.write(Touches::Nothing, move |connection| scan_marks::advance(connection, chain_id, block)).await
+    }
+}

@@ -1,0 +1,109 @@
+//! The records of payments, each of which makes a transaction count once, and the payments for accounts that exist.
+
+use metering_core::{
+    Cursor, Page, Payment, PaymentCredit, PaymentCredited, PaymentRecord, PaymentUse, Posted, QuotePrecedence, TxRef,
+};
+use rusqlite::{Connection, Row, params};
+
+use crate::error::{Result, corrupt, store_error};
+use crate::page::{one_more_than, page_of_rows, row_of_cursor};
+use crate::rows::{address, all, first, parse, timestamp, tx, units, units_column};
+use crate::{accounts, ledger, quotes, wallets};
+
+const COLUMNS: &str = "p.id, p.chain_id, p.tx_hash, p.payer, p.recipient, p.token, p.amount, p.block_number, \
+     p.mined_at, a.org_id, p.used_as, p.plan_id, p.recorded_at";
+
+fn select(condition: &str) -> String {
+    format!("SELECT {COLUMNS} FROM payment p JOIN account a ON a.id = p.account WHERE {condition}")
+}
+
+/// The record of a transaction, if it was used.
+pub(crate) fn by_tx(connection: &Connection, tx: &TxRef) -> Result<Option<PaymentRecord>> {
+    let condition = "p.chain_id = ?1 AND p.tx_hash = ?2";
+    let mut statement = connection.prepare_cached(&select(condition)).map_err(store_error)?;
+    let values = params![tx.chain_id.cast_signed(), tx.hash.as_bytes()];
+    Ok(first(&mut statement, values, record)?.map(|(_, record)| record))
+}
+
+/// Records after a row number, at most `limit`.
+pub(crate) fn list(connection: &Connection, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>> {
+    let after = row_of_cursor(after)?;
+    let mut statement = connection.prepare_cached(&select("p.id > ?1 ORDER BY p.id LIMIT ?2")).map_err(store_error)?;
+    let rows = all(&mut statement, [after, one_more_than(limit)], record)?;
+    Ok(page_of_rows(rows, limit))
+}
+
+/// Credits a payment to an account that exists.
+pub(crate) fn credit(connection: &Connection, credit: PaymentCredit) -> Result<PaymentCredited> {
+    let PaymentCredit { account: id, payment, used_as, entry, link_payer, quotes, now } = credit;
+    let (row, account) = match accounts::by_id(connection, &id)? {
+        Some((row, account)) if account.revoked_at.is_none() => (row, account),
+        _ => return Ok(PaymentCredited::NoSuchAccount),
+    };
+    if let Some(record) = by_tx(connection, &payment.tx)? {
+        let repeated = record.account == id && record.used_as != PaymentUse::PaySignup;
+        return Ok(if repeated {
+            PaymentCredited::Repeated(account, Box::new(record))
+        } else {
+            PaymentCredited::TxUsed
+        });
+    }
+    if quotes == QuotePrecedence::Quote && quotes::paid_by(connection, &payment)?.is_some() {
+        return Ok(PaymentCredited::BelongsToQuote);
+    }
+    let after = match ledger::post(connection, &id, &entry, now)? {
+        Posted::Account(after) => after,
+        Posted::NoSuchAccount => return Ok(PaymentCredited::NoSuchAccount),
+        Posted::OutOfRange => return Ok(PaymentCredited::OutOfRange),
+    };
+    if link_payer {
+        wallets::link(connection, &payment.payer, row)?;
+    }
+    let plan_id = entry.payment.and_then(|paid| paid.plan_id);
+    write(connection, row, &PaymentRecord { payment, account: id, used_as, plan_id, recorded_at: now })?;
+    Ok(PaymentCredited::Account(after))
+}
+
+/// Writes a record; `account` is the row number of its account.
+pub(crate) fn write(connection: &Connection, account: i64, record: &PaymentRecord) -> Result<()> {
+    let sql = "INSERT INTO payment (chain_id, tx_hash, payer, recipient, token, amount, block_number, mined_at, \
+               account, used_as, plan_id, recorded_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
+    let Payment { tx, payer, recipient, token, amount, block_number, mined_at } = &record.payment;
+    let values = params![
+        tx.chain_id.cast_signed(),
+        tx.hash.as_bytes(),
+        payer.as_bytes(),
+        recipient.as_bytes(),
+        token.as_bytes(),
+        units_column(*amount),
+        block_number.cast_signed(),
+        mined_at.unix_millis(),
+        account,
+        record.used_as.as_str(),
+        record.plan_id,
+        record.recorded_at.unix_millis(),
+    ];
+    connection.prepare_cached(sql).and_then(|mut s| s.execute(values)).map(drop).map_err(store_error)
+}
+
+/// A record with its row number.
+fn record(row: &Row<'_>) -> rusqlite::Result<Result<(i64, PaymentRecord)>> {
+    let id: i64 = row.get(0)?;
+    let payment = Payment {
+        tx: tx(row, 1)?,
+        payer: address(row, 3)?,
+        recipient: address(row, 4)?,
+        token: address(row, 5)?,
+        amount: units(row, 6)?,
+        block_number: row.get::<_, i64>(7)?.cast_unsigned(),
+        mined_at: timestamp(row, 8)?,
+    };
+    let (org_id, used_as): (String, String) = (row.get(9)?, row.get(10)?);
+    let (plan_id, recorded_at) = (row.get(11)?, timestamp(row, 12)?);
+    let read = || {
+        let unknown = || corrupt(format_args!("use {used_as:?} of a payment is not known"));
+        let (account, used_as) = (parse(&org_id)?, PaymentUse::from_name(&used_as).ok_or_else(unknown)?);
+        Ok((id, PaymentRecord { payment, account, used_as, plan_id, recorded_at }))
+    };
+    Ok(read())
+}

@@ -1,0 +1,144 @@
+//! Quotes.
+
+use metering_core::{Credits, NonceHash, Payment, PaymentTarget, Quote, QuoteOpened, QuoteState, TxRef};
+use rusqlite::{Connection, Row, params};
+
+use crate::accounts;
+use crate::error::{Result, corrupt, store_error};
+use crate::rows::{address, all, first, optional_tx, parse, timestamp, units, units_column};
+
+const COLUMNS: &str = "q.nonce, q.agent_name, q.email, q.payer, q.chain_id, q.token, q.recipient, q.amount, q.plan_id, \
+     q.credits, q.bonus_credits, q.created_at, q.expires_at, q.state, a.org_id, q.tx_chain_id, q.tx_hash";
+
+fn select(condition: &str) -> String {
+    format!("SELECT {COLUMNS} FROM quote q LEFT JOIN account a ON a.id = q.account WHERE {condition}")
+}
+
+/// The quote of that nonce.
+pub(crate) fn by_nonce(connection: &Connection, nonce: &NonceHash) -> Result<Option<Quote>> {
+    let mut statement = connection.prepare_cached(&select("q.nonce = ?1")).map_err(store_error)?;
+    first(&mut statement, [nonce.as_bytes()], quote)
+}
+
+/// The open quote that a payment pays. The quote itself says whether it does; there are few of the same amount.
+pub(crate) fn paid_by(connection: &Connection, payment: &Payment) -> Result<Option<Quote>> {
+    let condition = "q.chain_id = ?1 AND q.token = ?2 AND q.recipient = ?3 AND q.amount = ?4 AND q.payer = ?5 \
+                     AND q.state = 'open' ORDER BY q.nonce";
+    let mut statement = connection.prepare_cached(&select(condition)).map_err(store_error)?;
+    let PaymentTarget { chain_id, token, recipient } = payment.target();
+    let (amount, payer) = (units_column(payment.amount), payment.payer.as_bytes());
+    let values = params![chain_id.cast_signed(), token.as_bytes(), recipient.as_bytes(), amount, payer];
+    Ok(all(&mut statement, values, quote)?.into_iter().find(|quote| quote.is_paid_by(payment)))
+}
+
+/// Keeps a quote, unless its owner has an account or its amount is in use.
+pub(crate) fn open(connection: &Connection, new: &Quote) -> Result<QuoteOpened> {
+    if new.state != QuoteState::Open || by_nonce(connection, &new.nonce)?.is_some() {
+        return Err(corrupt("a new quote is not open, or its nonce is in use"));
+    }
+    if accounts::email_is_taken(connection, new.email.as_ref())? {
+        return Ok(QuoteOpened::EmailTaken);
+    }
+    if accounts::by_payer(connection, &new.payer)?.is_some() {
+        return Ok(QuoteOpened::PayerTaken);
+    }
+    if amount_is_taken(connection, new).map_err(store_error)? {
+        return Ok(QuoteOpened::AmountTaken);
+    }
+    insert(connection, new).map_err(store_error)?;
+    Ok(QuoteOpened::Opened)
+}
+
+fn amount_is_taken(connection: &Connection, new: &Quote) -> rusqlite::Result<bool> {
+    let sql = "SELECT 1 FROM quote WHERE chain_id = ?1 AND token = ?2 AND recipient = ?3 AND amount = ?4 \
+               AND ((state = 'open' AND ?6 < expires_at) OR (payer = ?5 AND ?6 <= honoured_until))";
+    let PaymentTarget { chain_id, token, recipient } = new.target;
+    let (amount, payer, now) = (units_column(new.amount), new.payer.as_bytes(), new.created_at.unix_millis());
+    let values = params![chain_id.cast_signed(), token.as_bytes(), recipient.as_bytes(), amount, payer, now];
+    connection.prepare_cached(sql)?.exists(values)
+}
+
+fn insert(connection: &Connection, new: &Quote) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO quote (nonce, agent_name, email, payer, chain_id, token, recipient, amount, plan_id, \
+               credits, bonus_credits, created_at, expires_at, honoured_until, state) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 'open')";
+    let values = params![
+        new.nonce.as_bytes(),
+        new.agent_name.as_str(),
+        new.email.as_ref().map(metering_core::Email::as_str),
+        new.payer.as_bytes(),
+        new.target.chain_id.cast_signed(),
+        new.target.token.as_bytes(),
+        new.target.recipient.as_bytes(),
+        units_column(new.amount),
+        new.plan_id,
+        new.credits.atoms(),
+        new.bonus_credits.atoms(),
+        new.created_at.unix_millis(),
+        new.expires_at.unix_millis(),
+        new.honoured_until().unix_millis(),
+    ];
+    connection.prepare_cached(sql)?.execute(values).map(drop)
+}
+
+/// Turns an open quote into one whose account is made; `key_given_out` says whether somebody has the key.
+pub(crate) fn consume(
+    connection: &Connection,
+    nonce: &NonceHash,
+    account: i64,
+    tx: TxRef,
+    key_given_out: bool,
+) -> Result<()> {
+    let sql = "UPDATE quote SET state = ?2, account = ?3, tx_chain_id = ?4, tx_hash = ?5 WHERE nonce = ?1";
+    let state = if key_given_out { "claimed" } else { "paid" };
+    let values = params![nonce.as_bytes(), state, account, tx.chain_id.cast_signed(), tx.hash.as_bytes()];
+    connection.execute(sql, values).map(drop).map_err(store_error)
+}
+
+/// The keys of an account's quotes are given out now, one way or the other.
+pub(crate) fn key_given_out(connection: &Connection, account: i64) -> Result<()> {
+    let sql = "UPDATE quote SET state = 'claimed' WHERE account = ?1 AND state = 'paid'";
+    connection.execute(sql, [account]).map(drop).map_err(store_error)
+}
+
+fn quote(row: &Row<'_>) -> rusqlite::Result<Result<Quote>> {
+    let nonce = NonceHash::from_bytes(row.get(0)?);
+    let (agent_name, email): (String, Option<String>) = (row.get(1)?, row.get(2)?);
+    let payer = address(row, 3)?;
+    let chain_id = row.get::<_, i64>(4)?.cast_unsigned();
+    let target = PaymentTarget { chain_id, token: address(row, 5)?, recipient: address(row, 6)? };
+    let (amount, plan_id) = (units(row, 7)?, row.get(8)?);
+    let credits = Credits::from_atoms(row.get(9)?);
+    let bonus_credits = Credits::from_atoms(row.get(10)?);
+    let (created_at, expires_at) = (timestamp(row, 11)?, timestamp(row, 12)?);
+    let (state, account): (String, Option<String>) = (row.get(13)?, row.get(14)?);
+    let tx = optional_tx(row, 15)?;
+    let read = || {
+        let (agent_name, email) = (parse(&agent_name)?, email.as_deref().map(parse).transpose()?);
+        let state = quote_state(&state, account.as_deref(), tx)?;
+        Ok(Quote {
+            nonce,
+            agent_name,
+            email,
+            payer,
+            target,
+            amount,
+            plan_id,
+            credits,
+            bonus_credits,
+            created_at,
+            expires_at,
+            state,
+        })
+    };
+    Ok(read())
+}
+
+fn quote_state(name: &str, account: Option<&str>, tx: Option<TxRef>) -> Result<QuoteState> {
+    match (name, account, tx) {
+        ("open", None, None) => Ok(QuoteState::Open),
+        ("paid", Some(account), Some(tx)) => Ok(QuoteState::Paid { account: parse(account)?, tx }),
+        ("claimed", Some(account), Some(tx)) => Ok(QuoteState::Claimed { account: parse(account)?, tx }),
+        _ => Err(corrupt(format_args!("a quote is {name:?}, which does not fit its account and transaction"))),
+    }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+pragma solidity 0.8.37;
+
+/// Reports transfers that never were. Any contract can: only logs of the pinned token's own address may count.
+contract ForgedTransfers {
+    event Transfer(address indexed from, address indexed to, uint256 value);
+
+    function forge(address from, address to, uint256 value) external {
+        emit Transfer(from, to, value);
+    }
+
+    /// As an NFT reports it (ERC-721): the same first topic, but the number is a fourth topic and the data is empty.
+    function forgeNft(address from, address to, uint256 id) external {
+        bytes32 topic = Transfer.selector;
+        assembly ("memory-safe") {
+            log4(0, 0, topic, from, to, id)
+        }
+    }
+
+    /// As some old tokens report it: the same first topic, and all the rest in the data.
+    function forgeUnindexed(address from, address to, uint256 value) external {
+        bytes32 topic = Transfer.selector;
+        bytes memory data = abi.encode(from, to, value);
+        assembly ("memory-safe") {
+            log1(add(data, 32), mload(data), topic)
+        }
+    }
+}

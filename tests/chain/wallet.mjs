@@ -1,0 +1,142 @@
+// A wallet for the tests: its signatures and transactions are made by viem, not by the code that is tested.
+//
+// One JSON object per line: `{id, method, params}` on standard input, `{id, result}` or `{id, error}` on standard
+// output, one after the other. Amounts are decimal strings both ways. What is sent is not waited for: the answer is the
+// transaction's hash, and when a block takes it is the test's business.
+//
+// Usage: node wallet.mjs RPC_URL NODE_PROCESS_ID
+// When standard input ends without this process having been killed, the test was: the node is then ended from here.
+
+import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import {
+  createPublicClient,
+  createWalletClient,
+  defineChain,
+  encodeDeployData,
+  encodeFunctionData,
+  getContractAddress,
+  http,
+  toHex,
+} from 'viem'
+import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
+
+// The node's own default: these accounts are rich on it, and known to all the world.
+const MNEMONIC = 'test test test test test test test test test test test junk'
+
+const [url, nodeProcess] = process.argv.slice(2)
+const transport = http(url, { retryCount: 0 })
+const reader = createPublicClient({ transport })
+let chain
+
+function artifact(contract) {
+  return JSON.parse(readFileSync(new URL(`contracts/build/${contract}.json`, import.meta.url), 'utf8'))
+}
+
+// JSON has no integers of 256 bits: they come as decimal strings.
+function typed(input, value) {
+  if (/^u?int\d*$/.test(input.type)) {
+    return BigInt(value)
+  }
+  return value
+}
+
+function arguments_(inputs, values) {
+  if (inputs.length !== values.length) {
+    throw new Error(`${inputs.length} arguments are wanted, ${values.length} given`)
+  }
+  return inputs.map((input, index) => typed(input, values[index]))
+}
+
+function functionArguments(abi, name, values) {
+  const found = abi.find((entry) => entry.type === 'function' && entry.name === name)
+  if (!found) {
+    throw new Error(`the contract has no function ${name}`)
+  }
+  return arguments_(found.inputs, values)
+}
+
+// Signed here and sent raw; the node never sees a key. With `gas` nothing is tried out before, so that a
+// transaction that will fail is sent nevertheless.
+async function send(privateKey, { to, data, value, gas }) {
+  const account = privateKeyToAccount(privateKey)
+  chain ??= defineChain({
+    id: await reader.getChainId(),
+    name: 'test',
+    nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
+    rpcUrls: { default: { http: [url] } },
+  })
+  const amount = BigInt(value ?? 0)
+  const limit = gas ?? (await reader.estimateGas({ account, to, data, value: amount, blockTag: 'pending' }))
+  const nonce = await reader.getTransactionCount({ address: account.address, blockTag: 'pending' })
+  const wallet = createWalletClient({ account, chain, transport })
+  const hash = await wallet.sendTransaction({ to, data, value: amount, gas: BigInt(limit), nonce })
+  return { hash, nonce, from: account.address }
+}
+
+const methods = {
+  account({ index }) {
+    const account = mnemonicToAccount(MNEMONIC, { addressIndex: index })
+    return { address: account.address, privateKey: toHex(account.getHdKey().privateKey) }
+  },
+
+  newAccount() {
+    const privateKey = generatePrivateKey()
+    return { address: privateKeyToAccount(privateKey).address, privateKey }
+  },
+
+  async deploy({ privateKey, contract, args }) {
+    const { abi, bytecode } = artifact(contract)
+    const inputs = abi.find((entry) => entry.type === 'constructor')?.inputs ?? []
+    const data = encodeDeployData({ abi, bytecode, args: arguments_(inputs, args) })
+    const { hash, nonce, from } = await send(privateKey, { data })
+    return { hash, address: getContractAddress({ from, nonce: BigInt(nonce) }) }
+  },
+
+  async write({ privateKey, contract, address, function: functionName, args, value, gas }) {
+    const { abi } = artifact(contract)
+    const data = encodeFunctionData({ abi, functionName, args: functionArguments(abi, functionName, args) })
+    return (await send(privateKey, { to: address, data, value, gas })).hash
+  },
+
+  async read({ contract, address, function: functionName, args }) {
+    const { abi } = artifact(contract)
+    return reader.readContract({ abi, address, functionName, args: functionArguments(abi, functionName, args) })
+  },
+
+  encode({ contract, function: functionName, args }) {
+    const { abi } = artifact(contract)
+    return encodeFunctionData({ abi, functionName, args: functionArguments(abi, functionName, args) })
+  },
+
+  async sendNative({ privateKey, to, value, data, gas }) {
+    return (await send(privateKey, { to, value, data, gas })).hash
+  },
+
+  signMessage({ privateKey, message }) {
+    return privateKeyToAccount(privateKey).signMessage({ message })
+  },
+}
+
+async function answer(line) {
+  const { id, method, params } = JSON.parse(line)
+  try {
+    if (!Object.hasOwn(methods, method)) {
+      throw new Error(`there is no method ${method}`)
+    }
+    return { id, result: await methods[method](params) }
+  } catch (error) {
+    return { id, error: String(error?.message ?? error) }
+  }
+}
+
+const plain = (_, value) => (typeof value === 'bigint' ? value.toString() : value)
+
+for await (const line of createInterface({ input: process.stdin })) {
+  process.stdout.write(`${JSON.stringify(await answer(line), plain)}\n`)
+}
+try {
+  process.kill(Number(nodeProcess), 'SIGKILL')
+} catch {
+  // It ended before.
+}

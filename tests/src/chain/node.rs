@@ -1,0 +1,94 @@
+//! The node: anvil, as a process of its own on a port that the operating system chose.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::packages;
+
+/// How long a node may take to say where it listens. Far more than it should ever need.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running node. Dropping it kills it.
+#[derive(Debug)]
+pub(crate) struct Node {
+    child: Child,
+    address: SocketAddr,
+    /// Where it puts old states, which it would leave in the home folder.
+    _states: TempDir,
+    readers: Vec<JoinHandle<()>>,
+}
+
+impl Node {
+    /// Starts it, and returns once it listens.
+    #[track_caller]
+    pub(crate) fn start(chain_id: u64, args: &[String]) -> Self {
+        let states = tempfile::tempdir().expect("the machine has room for a folder");
+        let mut command = Command::new(packages::anvil());
+        command.args(["--host", "127.0.0.1", "--port", "0", "--chain-id", &chain_id.to_string()]).args(args);
+        command.arg("--cache-path").arg(states.path());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("anvil can be run");
+        let (tell, told) = channel();
+        let readers = vec![
+            collect(child.stdout.take().expect("its output is piped"), tell.clone()),
+            collect(child.stderr.take().expect("its errors are piped"), tell),
+        ];
+        let mut log = String::new();
+        if let Some(address) = listening(&told, &mut log) {
+            return Self { child, address, _states: states, readers };
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+        panic!("anvil {args:?} does not say where it listens: {log}");
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    pub(crate) fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        for reader in self.readers.drain(..) {
+            let _ = reader.join();
+        }
+    }
+}
+
+/// Reads to the end: a node whose output nobody takes stands still.
+fn collect(from: impl Read + Send + 'static, tell: Sender<String>) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            let _ = tell.send(line);
+        }
+    })
+}
+
+/// Where the node says that it listens; `log` gets what it said before.
+fn listening(lines: &Receiver<String>, log: &mut String) -> Option<SocketAddr> {
+    let begun = Instant::now();
+    loop {
+        let line = lines.recv_timeout(PATIENCE.checked_sub(begun.elapsed())?).ok()?;
+        if let Some(address) = line.strip_prefix("Listening on ") {
+            return address.trim().parse().ok();
+        }
+        log.push_str(&line);
+        log.push('\n');
+    }
+}

@@ -1,0 +1,211 @@
+//! A proxy between a reader and a node, which passes on what both say until it is told to spoil it.
+//!
+//! It understands single questions and batches (JSON-RPC 2.0, section 6) at any path, so that a secret can be put into
+//! its URL, counts what it is asked, and lets faults be switched while it runs.
+
+pub mod fault;
+mod lag;
+mod spoil;
+
+use std::collections::BTreeMap;
+use std::future::pending;
+use std::net::SocketAddr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
+
+use self::fault::{Fault, Garbage};
+use super::Chain;
+use crate::client::Client;
+
+/// How long something may take to come about.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running proxy. Dropping it ends it.
+#[derive(Debug)]
+pub struct Proxy {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    runtime: Option<Runtime>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    node: Client,
+    desk: Mutex<Desk>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct Desk {
+    fault: Fault,
+    requests: u64,
+    counts: BTreeMap<String, u64>,
+}
+
+impl Proxy {
+    /// Starts one in front of a chain's node. It passes everything on.
+    ///
+    /// # Panics
+    /// When the machine has no port left.
+    #[track_caller]
+    #[must_use]
+    pub fn start(chain: &Chain) -> Self {
+        Self::to(chain.address())
+    }
+
+    /// Starts one in front of any node. It passes everything on.
+    ///
+    /// # Panics
+    /// When the machine has no port left.
+    #[track_caller]
+    #[must_use]
+    pub fn to(node: SocketAddr) -> Self {
+        let desk = Desk { fault: Fault::PassThrough, requests: 0, counts: BTreeMap::new() };
+        let shared = Arc::new(Shared { node: Client::new(node), desk: Mutex::new(desk), changed: Condvar::new() });
+        let routes = Router::new().fallback(serve).with_state(Arc::clone(&shared));
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime starts");
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("a port is free");
+        let address = listener.local_addr().expect("a listener has an address");
+        runtime.spawn(async move { axum::serve(listener, routes).await });
+        Self { address, shared, runtime: Some(runtime) }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its RPC URL; any path may be added.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Does this from the next request on.
+    pub fn set(&self, fault: Fault) {
+        self.shared.desk().fault = fault;
+    }
+
+    /// How many HTTP requests came, a batch counted once.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.shared.desk().requests
+    }
+
+    /// How often this method was asked for, each of a batch counted.
+    #[must_use]
+    pub fn count(&self, method: &str) -> u64 {
+        self.shared.desk().counts.get(method).copied().unwrap_or(0)
+    }
+
+    /// How often each method was asked for.
+    #[must_use]
+    pub fn counts(&self) -> BTreeMap<String, u64> {
+        self.shared.desk().counts.clone()
+    }
+
+    /// Counts from zero again.
+    pub fn reset_counts(&self) {
+        let mut desk = self.shared.desk();
+        desk.requests = 0;
+        desk.counts.clear();
+    }
+
+    /// Waits until this method was asked for so often.
+    ///
+    /// # Panics
+    /// When that takes too long.
+    #[track_caller]
+    pub fn wait_for(&self, method: &str, count: u64) {
+        let too_few = |desk: &mut Desk| desk.counts.get(method).copied().unwrap_or(0) < count;
+        let waited = self.shared.changed.wait_timeout_while(self.shared.desk(), PATIENCE, too_few);
+        let (desk, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        assert!(!timeout.timed_out(), "{method} was not asked {count} times: {:?}", desk.counts);
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // Without waiting for a node that may take its time.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Shared {
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a request, and says what to do with it.
+    fn admit(&self, question: &Value) -> Fault {
+        let mut desk = self.desk();
+        desk.requests += 1;
+        for call in calls(question) {
+            let method = call["method"].as_str().unwrap_or_default().to_owned();
+            *desk.counts.entry(method).or_default() += 1;
+        }
+        let fault = desk.fault.take_turn();
+        drop(desk);
+        self.changed.notify_all();
+        fault
+    }
+}
+
+/// The questions of a batch, or the one there is.
+fn calls(question: &Value) -> &[Value] {
+    question.as_array().map_or(std::slice::from_ref(question), Vec::as_slice)
+}
+
+async fn serve(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
+    let Ok(question) = serde_json::from_slice::<Value>(&body) else {
+        return (StatusCode::BAD_REQUEST, "not JSON").into_response();
+    };
+    match shared.admit(&question) {
+        Fault::TimeOut => pending().await,
+        Fault::HttpError(status) => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            (status, format!("{status}")).into_response()
+        }
+        Fault::Garbage(Garbage::Empty) => Json(Vec::new()).into_response(),
+        Fault::Garbage(Garbage::Text) => Json(b"upstream connect error".to_vec()).into_response(),
+        Fault::Garbage(Garbage::Html) => {
+            let page = "<!DOCTYPE html><html><head><title>Just a moment...</title></head><body></body></html>";
+            ([("content-type", "text/html")], page).into_response()
+        }
+        Fault::Slow(delay) => {
+            tokio::time::sleep(delay).await;
+            pass(shared, question, Fault::PassThrough).await
+        }
+        fault => pass(shared, question, fault).await,
+    }
+}
+
+/// Asks the node, and spoils the answer.
+async fn pass(shared: Arc<Shared>, question: Value, fault: Fault) -> Response {
+    let asked = tokio::task::spawn_blocking(move || spoil::ask(&shared.node, &question, &fault)).await;
+    match asked {
+        Ok(Ok(body)) => Json(body).into_response(),
+        Ok(Err(error)) => (StatusCode::BAD_GATEWAY, error.to_string()).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+/// What claims to be JSON, and may not be.
+struct Json(Vec<u8>);
+
+impl IntoResponse for Json {
+    fn into_response(self) -> Response {
+        ([("content-type", "application/json")], self.0).into_response()
+    }
+}

@@ -1,0 +1,152 @@
+//! A node that is behind: it answers for an older block, and knows nothing of newer ones.
+
+use std::io;
+
+use serde_json::{Value, json};
+
+use crate::chain::rpc::{hex, try_quantity};
+use crate::client::Client;
+
+/// Where a node that lags is at the moment.
+#[derive(Debug)]
+pub(crate) struct Lag {
+    newest: u64,
+    safe: u64,
+    finalized: u64,
+}
+
+impl Lag {
+    /// Asks the node where it really is.
+    pub(crate) fn measure(node: &Client, blocks: u64) -> io::Result<Self> {
+        let questions: Vec<Value> = ["latest", "safe", "finalized"]
+            .iter()
+            .enumerate()
+            .map(|(id, tag)| json!({ "jsonrpc": "2.0", "id": id, "method": "eth_getBlockByNumber", "params": [tag, false] }))
+            .collect();
+        let body = node.try_send("POST", "/", Some(Value::Array(questions).to_string().as_bytes()))?.body;
+        let answers: Vec<Value> = serde_json::from_slice(&body)?;
+        let number = |id: u64| {
+            let answer = answers.iter().find(|answer| answer["id"] == id)?;
+            // The first block is there from the start, and is not behind anything.
+            Some(try_quantity(&answer["result"]["number"])?.saturating_sub(blocks))
+        };
+        let missing = || io::Error::new(io::ErrorKind::InvalidData, "the node does not say where it is");
+        Ok(Self {
+            newest: number(0).ok_or_else(missing)?,
+            safe: number(1).ok_or_else(missing)?,
+            finalized: number(2).ok_or_else(missing)?,
+        })
+    }
+
+    /// The same question of the older blocks that its tags stand for.
+    pub(crate) fn question(&self, call: &Value) -> Value {
+        let mut call = call.clone();
+        let place = match call["method"].as_str().unwrap_or_default() {
+            "eth_getBlockByNumber" | "eth_getBlockReceipts" | "eth_getBlockTransactionCountByNumber" => 0,
+            "eth_call" | "eth_getBalance" | "eth_getCode" | "eth_getTransactionCount" => 1,
+            "eth_getStorageAt" => 2,
+            "eth_getLogs" => {
+                for end in ["fromBlock", "toBlock"] {
+                    if call["params"][0]["blockHash"].is_null() {
+                        let tag = &mut call["params"][0][end];
+                        *tag = self.older(tag);
+                    }
+                }
+                return call;
+            }
+            _ => return call,
+        };
+        if let Some(params) = call["params"].as_array_mut() {
+            if params.len() == place {
+                params.push(Value::Null);
+            }
+            if let Some(tag) = params.get_mut(place) {
+                *tag = self.older(tag);
+            }
+        }
+        call
+    }
+
+    /// The same answer without what is in newer blocks.
+    pub(crate) fn answer(&self, call: &Value, reply: &mut Value) {
+        let result = &mut reply["result"];
+        let number = match call["method"].as_str().unwrap_or_default() {
+            "eth_blockNumber" => {
+                *result = json!(hex(self.newest));
+                return;
+            }
+            "eth_getLogs" => {
+                if let Some(logs) = result.as_array_mut() {
+                    logs.retain(|log| !self.is_newer(&log["blockNumber"]));
+                }
+                return;
+            }
+            "eth_getBlockByNumber" | "eth_getBlockByHash" => "number",
+            "eth_getTransactionReceipt" | "eth_getTransactionByHash" => "blockNumber",
+            _ => return,
+        };
+        if result.get(number).is_some_and(|number| self.is_newer(number)) {
+            *result = Value::Null;
+        }
+    }
+
+    fn older(&self, tag: &Value) -> Value {
+        match tag.as_str() {
+            None | Some("latest" | "pending") => json!(hex(self.newest)),
+            Some("safe") => json!(hex(self.safe)),
+            Some("finalized") => json!(hex(self.finalized)),
+            Some(_) => tag.clone(),
+        }
+    }
+
+    fn is_newer(&self, number: &Value) -> bool {
+        try_quantity(number).is_some_and(|number| number > self.newest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_older_blocks_and_numbers_stay() {
+        let lag = Lag { newest: 10, safe: 7, finalized: 4 };
+        // method, params, params of the node
+        let table = [
+            ("eth_getBlockByNumber", json!(["latest", false]), json!(["0xa", false])),
+            ("eth_getBlockByNumber", json!(["safe", false]), json!(["0x7", false])),
+            ("eth_getBlockByNumber", json!(["finalized", true]), json!(["0x4", true])),
+            ("eth_getBlockByNumber", json!(["0x20", false]), json!(["0x20", false])),
+            ("eth_call", json!([{"to": "0x1"}]), json!([{"to": "0x1"}, "0xa"])),
+            ("eth_getCode", json!(["0x1", "pending"]), json!(["0x1", "0xa"])),
+            ("eth_getLogs", json!([{"fromBlock": "0x1"}]), json!([{"fromBlock": "0x1", "toBlock": "0xa"}])),
+            ("eth_getLogs", json!([{"blockHash": "0x1"}]), json!([{"blockHash": "0x1"}])),
+            ("eth_chainId", json!([]), json!([])),
+        ];
+        for (method, params, expected) in table {
+            let asked = lag.question(&json!({ "id": 1, "method": method, "params": params }));
+            assert_eq!(asked["params"], expected, "{method}");
+        }
+    }
+
+    #[test]
+    fn what_is_in_newer_blocks_is_not_there() {
+        let lag = Lag { newest: 10, safe: 7, finalized: 4 };
+        let old_log = json!({ "blockNumber": "0xa" });
+        // method, result of the node, result
+        let table = [
+            ("eth_blockNumber", json!("0xc"), json!("0xa")),
+            ("eth_getTransactionReceipt", json!({ "blockNumber": "0xb" }), json!(null)),
+            ("eth_getTransactionReceipt", json!({ "blockNumber": "0xa" }), json!({ "blockNumber": "0xa" })),
+            ("eth_getTransactionByHash", json!({ "blockNumber": null }), json!({ "blockNumber": null })),
+            ("eth_getBlockByNumber", json!({ "number": "0xb" }), json!(null)),
+            ("eth_getLogs", json!([old_log, { "blockNumber": "0xb" }]), json!([old_log])),
+            ("eth_chainId", json!("0x1"), json!("0x1")),
+        ];
+        for (method, result, expected) in table {
+            let mut reply = json!({ "id": 1, "result": result });
+            lag.answer(&json!({ "id": 1, "method": method }), &mut reply);
+            assert_eq!(reply["result"], expected, "{method}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Asking the node, and spoiling what it answers.
+
+use std::io;
+
+use serde_json::{Value, json};
+
+use super::calls;
+use super::fault::{Fault, Garbage};
+use super::lag::Lag;
+use crate::chain::rpc::hex;
+use crate::client::Client;
+
+/// The body of the answer to a question or a batch, spoiled.
+pub(crate) fn ask(node: &Client, question: &Value, fault: &Fault) -> io::Result<Vec<u8>> {
+    if let Fault::RpcError(code, message) = fault {
+        return Ok(each(question, |call| refusal(call, *code, message)).to_string().into_bytes());
+    }
+    let lag = match fault {
+        Fault::Lag(blocks) => Some(Lag::measure(node, *blocks)?),
+        _ => None,
+    };
+    let passed_on = match &lag {
+        Some(lag) => each(question, |call| lag.question(call)),
+        None => question.clone(),
+    };
+    let body = node.try_send("POST", "/", Some(passed_on.to_string().as_bytes()))?.body;
+    match fault {
+        Fault::PassThrough => return Ok(body),
+        Fault::Garbage(Garbage::Truncated) => return Ok(body[..body.len() / 2].to_vec()),
+        _ => {}
+    }
+    let mut answer: Value = serde_json::from_slice(&body)?;
+    let replies = match &mut answer {
+        Value::Array(replies) => replies.as_mut_slice(),
+        one => std::slice::from_mut(one),
+    };
+    for reply in replies {
+        let Some(call) = calls(question).iter().find(|call| call["id"] == reply["id"]) else { continue };
+        match &lag {
+            Some(lag) => lag.answer(call, reply),
+            None => spoil(fault, call, reply),
+        }
+    }
+    Ok(answer.to_string().into_bytes())
+}
+
+fn spoil(fault: &Fault, call: &Value, reply: &mut Value) {
+    let method = call["method"].as_str().unwrap_or_default();
+    match (fault, method) {
+        (Fault::Garbage(Garbage::WrongId), _) => reply["id"] = json!(reply["id"].as_u64().map(|id| id + 1_000)),
+        (_, _) if reply["result"].is_null() => {}
+        (Fault::NullReceipts, "eth_getTransactionReceipt" | "eth_getTransactionByHash") => {
+            reply["result"] = Value::Null;
+        }
+        (Fault::WrongChainId(id), "eth_chainId") => reply["result"] = json!(hex(*id)),
+        (Fault::WrongChainId(id), "net_version") => reply["result"] = json!(id.to_string()),
+        (Fault::OtherBlockHash, "eth_getBlockByNumber") => change_last_digit(&mut reply["result"]["hash"]),
+        (Fault::TamperedTransaction, "eth_getTransactionByHash") => change_last_digit(&mut reply["result"]["value"]),
+        (Fault::TamperedReceipt, "eth_getTransactionReceipt") => {
+            for log in reply["result"]["logs"].as_array_mut().into_iter().flatten() {
+                change_last_digit(&mut log["data"]);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Changes a hexadecimal number by one, and any other text of bytes as little as can be.
+fn change_last_digit(value: &mut Value) {
+    let Some(text) = value.as_str() else { return };
+    let changed = text.strip_prefix("0x").and_then(|digits| {
+        let (rest, last) = digits.split_at_checked(digits.len().checked_sub(1)?)?;
+        let last = u8::from_str_radix(last, 16).ok()? ^ 1;
+        Some(format!("0x{rest}{last:x}"))
+    });
+    if let Some(changed) = changed {
+        *value = Value::String(changed);
+    }
+}
+
+fn refusal(call: &Value, code: i64, message: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": call["id"], "error": { "code": code, "message": message } })
+}
+
+/// Does this to each call of a batch, or to the one there is.
+fn each(question: &Value, change: impl Fn(&Value) -> Value) -> Value {
+    match question {
+        Value::Array(calls) => calls.iter().map(change).collect(),
+        one => change(one),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_bytes_change_as_little_as_can_be() {
+        // before, after
+        let table = [
+            (json!("0x0"), json!("0x1")),
+            (json!("0xf"), json!("0xe")),
+            (json!("0x4c4b40"), json!("0x4c4b41")),
+            (json!("0x"), json!("0x")),
+            (json!(null), json!(null)),
+        ];
+        for (mut value, after) in table {
+            change_last_digit(&mut value);
+            assert_eq!(value, after);
+        }
+    }
+}

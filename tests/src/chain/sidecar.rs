@@ -1,0 +1,110 @@
+//! The wallet's process: `tests/chain/wallet.mjs`, spoken to in lines of JSON.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::packages;
+
+/// How long an answer may take, the start of Node.js on a busy machine counted.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running wallet process. Dropping it kills it.
+#[derive(Debug)]
+pub(crate) struct Sidecar {
+    child: Child,
+    dialogue: Mutex<Dialogue>,
+}
+
+#[derive(Debug)]
+struct Dialogue {
+    input: ChildStdin,
+    answers: Receiver<String>,
+    questions: u64,
+}
+
+impl Sidecar {
+    /// Starts it. It comes up while the test goes on.
+    #[track_caller]
+    pub(crate) fn start(node_url: &str, node_process: u32) -> Self {
+        let mut command = Command::new("node");
+        command.arg(packages::folder().join("wallet.mjs")).args([node_url, &node_process.to_string()]);
+        // What it complains of by itself is a fault of the script: to be seen at once.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        let mut child = command.spawn().expect("node (Node.js) can be run");
+        let input = child.stdin.take().expect("its input is piped");
+        let output = child.stdout.take().expect("its output is piped");
+        let (tell, answers) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                let _ = tell.send(line);
+            }
+        });
+        Self { child, dialogue: Mutex::new(Dialogue { input, answers, questions: 0 }) }
+    }
+
+    /// Asks, and returns the result or what the wallet says against it.
+    #[track_caller]
+    pub(crate) fn ask(&self, method: &str, params: &Value) -> Result<Value, String> {
+        let mut dialogue = self.dialogue.lock().unwrap_or_else(PoisonError::into_inner);
+        dialogue.questions += 1;
+        let id = dialogue.questions;
+        let question = json!({ "id": id, "method": method, "params": params });
+        writeln!(dialogue.input, "{question}").expect("the wallet process reads");
+        loop {
+            let line = dialogue.answers.recv_timeout(PATIENCE).expect("the wallet process answers");
+            let mut answer: Value = serde_json::from_str(&line).expect("the wallet process answers in JSON");
+            // An earlier question's answer, when whoever asked it gave up.
+            if answer["id"] != id {
+                continue;
+            }
+            return match answer["error"].as_str() {
+                Some(error) => Err(error.to_owned()),
+                None => Ok(answer["result"].take()),
+            };
+        }
+    }
+
+    pub(crate) fn process_id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Sidecar {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::chain::node::Node;
+
+    #[test]
+    fn a_wallet_whose_test_is_gone_ends_the_node() {
+        if packages::are_skipped() {
+            return;
+        }
+        let node = Node::start(31_337, &[]);
+        let mut sidecar = Sidecar::start(&node.url(), node.process_id());
+        // Putting another in its place closes the input, as the operating system does when a process is killed.
+        let mut other = Command::new("true").stdin(Stdio::piped()).spawn().unwrap();
+        sidecar.dialogue.get_mut().unwrap().input = other.stdin.take().unwrap();
+        assert!(other.wait().unwrap().success());
+        assert!(sidecar.child.wait().unwrap().success());
+        let begun = Instant::now();
+        while TcpStream::connect(node.address()).is_ok() {
+            assert!(begun.elapsed() < PATIENCE, "the node goes on");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}

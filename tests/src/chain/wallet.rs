@@ -1,0 +1,146 @@
+//! What people do with their wallets. Keys, signatures and transactions are viem's, in a process of its own.
+//!
+//! What sets a scene (deploying, minting, approving) returns once a block has it, and makes that block where none comes
+//! by itself. What pays returns the transaction's hash at once: when a block takes it is the test's business.
+//! Amounts are in the smallest unit and may be any decimal number: `5_000_000`, `"5003817"`. Addresses and hashes are
+//! lower-case hex with `0x`.
+
+mod contracts;
+mod payments;
+
+use serde_json::{Value, json};
+
+use super::account::Account;
+use super::rpc::Rpc;
+use super::sidecar::Sidecar;
+use super::write::Write;
+
+/// The wallets of a chain.
+#[derive(Debug)]
+pub struct Wallet {
+    sidecar: Sidecar,
+    rpc: Rpc,
+}
+
+impl Wallet {
+    pub(crate) fn new(sidecar: Sidecar, rpc: Rpc) -> Self {
+        Self { sidecar, rpc }
+    }
+
+    pub(crate) fn process_id(&self) -> u32 {
+        self.sidecar.process_id()
+    }
+
+    /// One of the accounts that are rich from the start; 0 to 9 by default. Account 0 deploys and mints.
+    ///
+    /// # Panics
+    /// When the wallet does not answer.
+    #[track_caller]
+    #[must_use]
+    pub fn account(&self, index: u32) -> Account {
+        account_of(&self.ask("account", &json!({ "index": index })))
+    }
+
+    /// A new account that owns nothing, and so cannot send anything.
+    ///
+    /// # Panics
+    /// When the wallet does not answer.
+    #[track_caller]
+    #[must_use]
+    pub fn poor_account(&self) -> Account {
+        account_of(&self.ask("newAccount", &json!({})))
+    }
+
+    /// A new account with 1,000 native coins.
+    ///
+    /// # Panics
+    /// When the chain does not give it any.
+    #[track_caller]
+    #[must_use]
+    pub fn new_account(&self) -> Account {
+        let account = self.poor_account();
+        let balance = format!("{:#x}", 1_000 * 10_u128.pow(18));
+        let _ = self.rpc.call("anvil_setBalance", json!([account.address(), balance]));
+        account
+    }
+
+    /// Signs a text as wallets do (EIP-191, `personal_sign`): 65 bytes as `0x` and hex.
+    ///
+    /// # Panics
+    /// When the wallet does not answer.
+    #[track_caller]
+    #[must_use]
+    pub fn sign_message(&self, by: &Account, message: &str) -> String {
+        text(&self.ask("signMessage", &json!({ "privateKey": by.private_key(), "message": message })))
+    }
+
+    /// Deploys a contract, the name of a file of `tests/chain/contracts`; returns its address.
+    ///
+    /// # Panics
+    /// When the wallet or the chain refuses.
+    #[track_caller]
+    pub fn deploy(&self, contract: &str, args: Value) -> String {
+        let deployer = self.account(0);
+        let params = json!({ "privateKey": deployer.private_key(), "contract": contract, "args": args });
+        let deployed = self.ask("deploy", &params);
+        self.settle(&text(&deployed["hash"]));
+        text(&deployed["address"]).to_ascii_lowercase()
+    }
+
+    /// Sends a call of a contract; returns the transaction's hash.
+    ///
+    /// # Panics
+    /// When the wallet refuses, as it does for a transaction that would fail unless it is [`Write::untried`].
+    #[track_caller]
+    pub fn write(&self, by: &Account, write: &Write) -> String {
+        let mut params = write.params();
+        params["privateKey"] = json!(by.private_key());
+        text(&self.ask("write", &params))
+    }
+
+    /// Reads from a contract; numbers come as decimal strings.
+    ///
+    /// # Panics
+    /// When the wallet or the contract refuses.
+    #[track_caller]
+    pub fn read(&self, contract: &str, address: &str, function: &str, args: Value) -> Value {
+        let params = json!({ "contract": contract, "address": address, "function": function, "args": args });
+        self.ask("read", &params)
+    }
+
+    /// The call data of a contract's function, as hex.
+    ///
+    /// # Panics
+    /// When the wallet refuses.
+    #[track_caller]
+    #[must_use]
+    pub fn encode(&self, contract: &str, function: &str, args: Value) -> String {
+        text(&self.ask("encode", &json!({ "contract": contract, "function": function, "args": args })))
+    }
+
+    #[track_caller]
+    fn ask(&self, method: &str, params: &Value) -> Value {
+        self.sidecar.ask(method, params).unwrap_or_else(|error| panic!("the wallet refuses {method}: {error}"))
+    }
+
+    /// Waits until a block has the transaction, and makes one where none comes by itself.
+    #[track_caller]
+    fn settle(&self, hash: &str) {
+        let automatic = self.rpc.call("anvil_getAutomine", json!([])) == true;
+        if !automatic && self.rpc.call("anvil_getIntervalMining", json!([])).is_null() {
+            let _ = self.rpc.call("anvil_mine", json!(["0x1"]));
+        }
+        let receipt = self.rpc.mined(hash);
+        assert_eq!(receipt["status"], "0x1", "{hash} succeeds: {receipt}");
+    }
+}
+
+#[track_caller]
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("not a text: {value}")).to_owned()
+}
+
+#[track_caller]
+fn account_of(value: &Value) -> Account {
+    Account::new(text(&value["address"]), text(&value["privateKey"]))
+}

@@ -1,0 +1,114 @@
+//! Payments, and what looks like them. Each returns the transaction's hash at once, and panics when the wallet refuses:
+//! it tries every transaction out before, except where a name ends in `untried`.
+
+use serde_json::{Value, json};
+
+use super::{Wallet, text};
+use crate::chain::account::Account;
+use crate::chain::write::Write;
+
+/// Gas for native coins that are sent untried.
+const ENOUGH_GAS: u64 = 100_000;
+
+impl Wallet {
+    /// Pays tokens.
+    #[track_caller]
+    pub fn transfer(&self, from: &Account, token: &str, to: &str, amount: impl ToString) -> String {
+        self.write(from, &transfer(token, to, &amount.to_string()))
+    }
+
+    /// Pays tokens that `from` may not have; a block then takes it as reverted.
+    #[track_caller]
+    pub fn transfer_untried(&self, from: &Account, token: &str, to: &str, amount: impl ToString) -> String {
+        self.write(from, &transfer(token, to, &amount.to_string()).untried())
+    }
+
+    /// Pays somebody else's tokens, as relayers do. `from` must have approved `by` before.
+    #[track_caller]
+    pub fn transfer_from(&self, by: &Account, token: &str, from: &str, to: &str, amount: impl ToString) -> String {
+        self.write(by, &Write::new("Token", token, "transferFrom", json!([from, to, amount.to_string()])))
+    }
+
+    /// Pays the same recipient twice in one transaction. `from` must have approved the batcher before.
+    #[track_caller]
+    pub fn transfer_twice(
+        &self,
+        from: &Account,
+        batcher: &str,
+        token: &str,
+        to: &str,
+        first: impl ToString,
+        second: impl ToString,
+    ) -> String {
+        let args = json!([token, from.address(), to, first.to_string(), second.to_string()]);
+        self.write(from, &Write::new("Batcher", batcher, "transferTwice", args))
+    }
+
+    /// Pays two recipients in one transaction. `from` must have approved the batcher before.
+    #[track_caller]
+    pub fn transfer_to_both(
+        &self,
+        from: &Account,
+        batcher: &str,
+        token: &str,
+        one: (&str, impl ToString),
+        other: (&str, impl ToString),
+    ) -> String {
+        let args = json!([token, from.address(), one.0, one.1.to_string(), other.0, other.1.to_string()]);
+        self.write(from, &Write::new("Batcher", batcher, "transferToBoth", args))
+    }
+
+    /// Reports a transfer of the forger's own tokens, of which there are none.
+    #[track_caller]
+    pub fn forge(&self, by: &Account, forger: &str, from: &str, to: &str, amount: impl ToString) -> String {
+        self.write(by, &Write::new("ForgedTransfers", forger, "forge", json!([from, to, amount.to_string()])))
+    }
+
+    /// Pays tokens that a contract wallet has, by its owner.
+    #[track_caller]
+    pub fn transfer_by_contract(
+        &self,
+        owner: &Account,
+        contract_wallet: &str,
+        token: &str,
+        to: &str,
+        amount: impl ToString,
+    ) -> String {
+        let call = self.encode("Token", "transfer", json!([to, amount.to_string()]));
+        self.write(owner, &Write::new("ContractWallet", contract_wallet, "execute", json!([token, "0", call])))
+    }
+
+    /// Pays the native coin.
+    #[track_caller]
+    pub fn send_native(&self, from: &Account, to: &str, amount: impl ToString) -> String {
+        self.send(from, json!({ "to": to, "value": amount.to_string() }))
+    }
+
+    /// Pays the native coin with call data, as hex.
+    #[track_caller]
+    pub fn send_native_with_data(&self, from: &Account, to: &str, amount: impl ToString, data: &str) -> String {
+        self.send(from, json!({ "to": to, "value": amount.to_string(), "data": data }))
+    }
+
+    /// Pays the native coin to whom may refuse it, as a reverter does; a block then takes it as reverted.
+    #[track_caller]
+    pub fn send_native_untried(&self, from: &Account, to: &str, amount: impl ToString) -> String {
+        self.send(from, json!({ "to": to, "value": amount.to_string(), "gas": ENOUGH_GAS }))
+    }
+
+    /// Pays the native coin through a batcher: `to` gets it from the contract, not from the transaction itself.
+    #[track_caller]
+    pub fn forward_native(&self, from: &Account, batcher: &str, to: &str, amount: impl ToString) -> String {
+        self.write(from, &Write::new("Batcher", batcher, "forward", json!([to])).value(amount))
+    }
+
+    #[track_caller]
+    fn send(&self, from: &Account, mut params: Value) -> String {
+        params["privateKey"] = json!(from.private_key());
+        text(&self.ask("sendNative", &params))
+    }
+}
+
+fn transfer(token: &str, to: &str, amount: &str) -> Write {
+    Write::new("Token", token, "transfer", json!([to, amount]))
+}
