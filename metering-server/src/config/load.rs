@@ -48,7 +48,7 @@ pub struct Arguments {
 pub enum ConfigError {
     /// A file or variable cannot be read.
     #[error("cannot read the configuration: {0}")]
-    Source(#[from] config::ConfigError),
+    Source(String),
     /// A key is unknown or its value does not fit.
     #[error("configuration key {key}: {problem}")]
     Key {
@@ -62,6 +62,19 @@ pub enum ConfigError {
 impl ConfigError {
     fn key(key: impl Into<String>, problem: impl ToString) -> Self {
         Self::Key { key: key.into(), problem: problem.to_string() }
+    }
+}
+
+impl From<config::ConfigError> for ConfigError {
+    /// Without the line that a parser shows of the file: it may hold a secret, or an RPC URL with a key.
+    fn from(error: config::ConfigError) -> Self {
+        let message = error.to_string();
+        let shown = message.lines().filter(|line| {
+            let (number, rest) = line.split_once('|').unwrap_or((line, ""));
+            let excerpt = line.contains('|') && number.trim().bytes().all(|byte| byte.is_ascii_digit());
+            !excerpt && !(line.trim().is_empty() && rest.is_empty())
+        });
+        Self::Source(shown.collect::<Vec<_>>().join(": "))
     }
 }
 

@@ -113,3 +113,10 @@ fn the_printed_defaults_are_a_configuration() {
     let read_back = from(&printed, &[], &[]).unwrap();
     assert_eq!(toml::to_string(&read_back).unwrap(), printed);
 }
+
+#[test]
+fn a_file_that_is_not_toml_is_not_shown() {
+    let toml = "[chains.base]\nrpc_urls = [\"https://rpc.example/SECRET\" \"https://other.example/SECRET\"]\n";
+    let message = from(toml, &[], &[]).unwrap_err().to_string();
+    assert!(message.contains("line 2") && !message.contains("SECRET"), "{message}");
+}
