@@ -23,7 +23,8 @@ impl Default for LimitsConfig {
         Self {
             signup_per_ip: quota(30, minute),
             recovery_per_ip: quota(20, minute),
-            per_wallet: quota(30, ten_minutes),
+            // More than one address can ask for: whoever names a wallet that is not theirs must not lock its owner out.
+            per_wallet: quota(600, ten_minutes),
         }
     }
 }

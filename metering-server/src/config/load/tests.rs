@@ -61,7 +61,7 @@ fn limits_have_defaults_and_can_be_switched_off() {
     assert_eq!(texts, ["30/1m", "off", "5/1h"]);
     let limits = Config::default().limits;
     let texts = [limits.signup_per_ip, limits.recovery_per_ip, limits.per_wallet].map(|quota| quota.to_string());
-    assert_eq!(texts, ["30/1m", "20/1m", "30/10m"]);
+    assert_eq!(texts, ["30/1m", "20/1m", "600/10m"]);
 }
 
 #[test]
