@@ -1,13 +1,15 @@
 //! The proof that every balance is what ledger and usage add up to, and that every payment counted once.
 
+mod payments;
+
 use std::collections::HashMap;
 
-use metering_core::{Credits, Discrepancy, LedgerKind, Totals, Verification};
+use metering_core::{Credits, Discrepancy, Totals, Verification};
 use rusqlite::Connection;
 
 use crate::activity::ledger_kind;
 use crate::error::{Result, corrupt, store_error};
-use crate::rows::{all, parse, tx};
+use crate::rows::{all, parse};
 use crate::sum::{SUM, credits, wide_sum};
 
 /// One pass over each table.
@@ -22,42 +24,12 @@ const ORPHANS: &str = "
          + (SELECT count(*) FROM meter WHERE account NOT IN (SELECT id FROM account))
          + (SELECT count(*) FROM payment WHERE account NOT IN (SELECT id FROM account))";
 
-/// Payments that bought a plan, without the entry that gave their account its credits.
-const NOT_IN_LEDGER: &str = "
-    SELECT chain_id, tx_hash FROM payment p WHERE plan_id IS NOT NULL AND NOT EXISTS (
-      SELECT 1 FROM ledger l WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id AND l.account = p.account)
-    ORDER BY id";
-
-/// Payments that entries were bought with, without the record that keeps them from counting again.
-fn not_recorded() -> String {
-    let purchases = purchases();
-    format!(
-        "SELECT tx_chain_id, tx_hash FROM ledger l WHERE tx_hash IS NOT NULL AND kind IN ({purchases}) AND NOT EXISTS (
-           SELECT 1 FROM payment p WHERE p.chain_id = l.tx_chain_id AND p.tx_hash = l.tx_hash) ORDER BY id"
-    )
-}
-
-/// Payments that more than one entry was bought with.
-fn counted_again() -> String {
-    let purchases = purchases();
-    format!(
-        "SELECT tx_chain_id, tx_hash FROM ledger WHERE tx_hash IS NOT NULL AND kind IN ({purchases})
-         GROUP BY tx_chain_id, tx_hash HAVING count(*) > 1 ORDER BY min(id)"
-    )
-}
-
-/// The names of the kinds that are purchases, as SQL.
-fn purchases() -> String {
-    let kinds = LedgerKind::ALL.into_iter().filter(|kind| kind.is_purchase());
-    kinds.map(|kind| format!("'{}'", kind.as_str())).collect::<Vec<_>>().join(", ")
-}
-
 pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
     let orphans: i64 = connection.query_row(ORPHANS, [], |row| row.get(0)).map_err(store_error)?;
     if orphans > 0 {
         return Err(corrupt(format_args!("{orphans} rows of usage, ledger or payments belong to no account")));
     }
-    verify_payments(connection)?;
+    payments::verify(connection)?;
     let sums = sums(connection)?;
     let mut statement = connection.prepare_cached(RECORDED).map_err(store_error)?;
     let mut rows = statement.query([]).map_err(store_error)?;
@@ -72,23 +44,6 @@ pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
         verification.discrepancies.extend(discrepancies(&org_id, recorded, computed)?);
     }
     Ok(verification)
-}
-
-/// Unlike an amount that does not add up, a payment that is missing or counted again has no numbers to be shown.
-fn verify_payments(connection: &Connection) -> Result<()> {
-    let rules = [
-        (NOT_IN_LEDGER.to_owned(), "recorded as having bought a plan, but the account's ledger has no entry of them"),
-        (not_recorded(), "named by a purchase in the ledger, but not recorded"),
-        (counted_again(), "named by more than one purchase in the ledger"),
-    ];
-    for (sql, problem) in rules {
-        let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
-        let found = all(&mut statement, [], |row| tx(row, 0).map(Ok))?;
-        if let Some(first) = found.first() {
-            return Err(corrupt(format_args!("{} payments are {problem}, the first of them {first}", found.len())));
-        }
-    }
-    Ok(())
 }
 
 /// What ledger and usage add up to, in atoms.

@@ -92,18 +92,21 @@ impl State {
         self.active(|account| account.payer.is_some_and(|known| known.address == *payer))
     }
 
-    fn open_quote(&mut self, quote: Quote) -> QuoteOpened {
+    fn open_quote(&mut self, quote: Quote) -> Result<QuoteOpened, StoreError> {
+        if quote.state != QuoteState::Open || self.payments.quotes.contains_key(&quote.nonce) {
+            return Err(StoreError::Corrupt("a new quote is not open, or its nonce is in use".to_owned()));
+        }
         if quote.email.is_some() && self.active(|account| account.email == quote.email).is_some() {
-            return QuoteOpened::EmailTaken;
+            return Ok(QuoteOpened::EmailTaken);
         }
         if self.account_of_payer(&quote.payer).is_some() {
-            return QuoteOpened::PayerTaken;
+            return Ok(QuoteOpened::PayerTaken);
         }
         if self.payments.amount_is_taken(&quote) {
-            return QuoteOpened::AmountTaken;
+            return Ok(QuoteOpened::AmountTaken);
         }
         self.payments.quotes.insert(quote.nonce, quote);
-        QuoteOpened::Opened
+        Ok(QuoteOpened::Opened)
     }
 
     fn claim_quote(&mut self, claim: Claim) -> Result<Claimed, StoreError> {
@@ -220,7 +223,7 @@ impl State {
 #[async_trait]
 impl PaymentStore for MemoryStore {
     async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened, StoreError> {
-        Ok(self.state()?.open_quote(quote))
+        self.state()?.open_quote(quote)
     }
 
     async fn quote(&self, nonce: &NonceHash) -> Result<Option<Quote>, StoreError> {

@@ -26,7 +26,7 @@ pub trait PaymentStore: Send + Sync + fmt::Debug {
     /// Refused, in this order: when an account that is not revoked has its email address, or its payer's address; or
     /// when its amount is in use. An amount is in use at a target while another open quote of that amount has not
     /// expired at the new one's `created_at`, whoever is to pay it, and by the same payer, claimed or not, until
-    /// [`Quote::honoured_until`].
+    /// [`Quote::honoured_until`]. A quote that is not open, or whose nonce is in use, is an error.
     async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened, StoreError>;
 
     /// The quote of that nonce.

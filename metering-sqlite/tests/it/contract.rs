@@ -10,9 +10,13 @@ use tempfile::TempDir;
 
 /// In memory where there is such a folder: the contract is about what is kept, not about the disk, and thousands of
 /// commits that wait for one would make it slow. What the disk may do is tested by killing real servers.
-async fn fresh() -> (Arc<dyn Store>, TempDir) {
+pub(crate) fn fast_folder() -> TempDir {
     let memory = Path::new("/dev/shm");
-    let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
+}
+
+async fn fresh() -> (Arc<dyn Store>, TempDir) {
+    let folder = fast_folder();
     let store = SqliteStore::open(&folder.path().join("metering.db")).unwrap();
     (Arc::new(store), folder)
 }

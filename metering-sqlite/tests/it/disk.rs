@@ -2,49 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use metering_core::{
-    AccountId, ApiKey, Charge, ClientSource, Credits, Decision, KeyHash, LedgerKind, NewAccount, NewLedgerEntry,
-    Outcome, Posted, Posting, RateLimits, Refusal, Store, StoreError, Timestamp, UsageLine,
-};
+use metering_core::{Charge, ClientSource, Credits, Posted, Posting, Refusal, Store, StoreError, UsageLine};
 use metering_sqlite::SqliteStore;
-use tempfile::TempDir;
 
-const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
-
-fn place() -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("data").join("metering.db");
-    (folder, file)
-}
-
-async fn account(store: &SqliteStore, base_calls: i64) -> (AccountId, KeyHash) {
-    let (id, key) = (AccountId::generate(&metering_core::SystemRandomness), new_key());
-    let mut new = NewAccount::new(id.clone(), "agent".parse().unwrap(), key, NOON);
-    new.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
-    new.entries = vec![grant(base_calls)];
-    store.create_account(new).await.unwrap();
-    (id, key)
-}
-
-fn new_key() -> KeyHash {
-    ApiKey::generate(&metering_core::SystemRandomness).hash()
-}
-
-fn grant(base_calls: i64) -> NewLedgerEntry {
-    let amount = Credits::from_atoms(base_calls * Credits::BASE_CALL.atoms());
-    NewLedgerEntry::new(LedgerKind::Adjustment, amount, "Granted")
-}
-
-/// The base calls left after one more, or why it was refused.
-async fn charge(store: &SqliteStore, key: KeyHash) -> Result<i64, Refusal> {
-    let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
-    let charge = Charge { key, price: Credits::BASE_CALL, line, request_path: "/x".into(), request_id: None };
-    match store.commit(vec![Posting::Charge(charge)], NOON).await.unwrap().remove(0) {
-        Outcome::Decided(Decision::Accepted(receipt)) => Ok(receipt.balance.atoms() / Credits::BASE_CALL.atoms()),
-        Outcome::Decided(Decision::Refused(refusal)) => Err(refusal),
-        Outcome::Refunded(_) => panic!("a charge is not a refund"),
-    }
-}
+use crate::scene::{NOON, account, charge, execute, grant, new_key, place};
 
 #[cfg(unix)]
 fn mode(path: &Path) -> u32 {
@@ -136,7 +97,6 @@ async fn a_backup_is_a_whole_store_of_its_own() {
 #[test]
 fn files_that_are_not_ours_to_write_are_left_alone() {
     let (folder, file) = place();
-    let execute = |file: &Path, sql: &str| rusqlite::Connection::open(file).unwrap().execute_batch(sql).unwrap();
     drop(SqliteStore::create(&file).unwrap());
     execute(&file, "PRAGMA user_version = 99");
     match SqliteStore::open(&file) {

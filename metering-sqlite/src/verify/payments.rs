@@ -1,0 +1,41 @@
+//! The proof that every payment counted once: its record and its purchase in the ledger are one and one.
+
+use metering_core::LedgerKind;
+use rusqlite::Connection;
+
+use crate::error::{Result, corrupt, store_error};
+use crate::rows::{all, tx};
+
+/// Payments that bought a plan, without the entry that gave their account its credits.
+const NOT_IN_LEDGER: &str = "
+    SELECT chain_id, tx_hash FROM payment p WHERE plan_id IS NOT NULL AND NOT EXISTS (
+      SELECT 1 FROM ledger l WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id AND l.account = p.account)
+    ORDER BY id";
+
+/// Payments behind purchases, without the record that keeps them from counting again.
+const NOT_RECORDED: &str = "
+    SELECT tx_chain_id, tx_hash FROM ledger l WHERE tx_hash IS NOT NULL AND kind IN (?1, ?2) AND NOT EXISTS (
+      SELECT 1 FROM payment p WHERE p.chain_id = l.tx_chain_id AND p.tx_hash = l.tx_hash)
+    ORDER BY id";
+
+/// Payments behind more than one purchase.
+const COUNTED_AGAIN: &str = "
+    SELECT tx_chain_id, tx_hash FROM ledger WHERE tx_hash IS NOT NULL AND kind IN (?1, ?2)
+    GROUP BY tx_chain_id, tx_hash HAVING count(*) > 1 ORDER BY min(id)";
+
+/// An error where something is wrong: unlike an amount that does not add up, it has no two numbers to be shown.
+pub(super) fn verify(connection: &Connection) -> Result<()> {
+    let purchases = [LedgerKind::PurchasePaySignup.as_str(), LedgerKind::PurchaseTopup.as_str()];
+    refuse(connection, NOT_IN_LEDGER, &[], "recorded for a plan, but not in the ledger of their account")?;
+    refuse(connection, NOT_RECORDED, &purchases, "behind a purchase in the ledger, but not recorded")?;
+    refuse(connection, COUNTED_AGAIN, &purchases, "behind more than one purchase in the ledger")
+}
+
+fn refuse(connection: &Connection, sql: &str, values: &[&str], problem: &str) -> Result<()> {
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let found = all(&mut statement, rusqlite::params_from_iter(values), |row| tx(row, 0).map(Ok))?;
+    match found.first() {
+        Some(first) => Err(corrupt(format_args!("payments are {problem}: {} in all, first {first}", found.len()))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,43 @@
+//! Damage that only somebody who writes into the file can do: the verification notices it.
+
+use metering_core::{KeyDelivery, PaymentStore, Store, StoreError};
+use metering_sqlite::SqliteStore;
+
+use crate::scene::{account, claim, credit, execute, place, quote, tx};
+
+#[tokio::test]
+async fn payments_that_do_not_fit_the_ledger_are_noticed() {
+    // what somebody did, what is said of it
+    let table = [
+        ("DELETE FROM payment WHERE used_as = 'topup'", "not recorded"),
+        ("DELETE FROM payment WHERE used_as = 'pay_signup'", "not recorded"),
+        ("UPDATE payment SET chain_id = 1 WHERE used_as = 'topup'", "not in the ledger of their account"),
+        ("DELETE FROM ledger WHERE kind = 'purchase_topup'", "not in the ledger of their account"),
+        ("UPDATE ledger SET tx_chain_id = NULL, tx_hash = NULL", "not in the ledger of their account"),
+        (
+            "UPDATE payment SET account = (SELECT max(id) FROM account) WHERE used_as = 'topup'",
+            "not in the ledger of their account",
+        ),
+        ("UPDATE payment SET account = 99", "belong to no account"),
+        (
+            "INSERT INTO ledger (id, account, kind, amount, description, created_at, tx_chain_id, tx_hash, plan_id)
+             SELECT 99, account, kind, amount, description, created_at, tx_chain_id, tx_hash, plan_id
+             FROM ledger WHERE kind = 'purchase_topup'",
+            "more than one purchase",
+        ),
+    ];
+    for (damage, said) in table {
+        let (_folder, file) = place();
+        let store = SqliteStore::create(&file).unwrap();
+        let (id, _) = account(&store, 1).await;
+        store.credit_payment(credit(&id, 1, tx(1))).await.unwrap();
+        store.open_quote(quote(2)).await.unwrap();
+        store.claim_quote(claim(&quote(2), tx(2), KeyDelivery::Now).0).await.unwrap();
+        assert_eq!(store.verify().await.unwrap().discrepancies, [], "before: {damage}");
+        execute(&file, &format!("PRAGMA foreign_keys = off; {damage}"));
+        match store.verify().await {
+            Err(StoreError::Corrupt(problem)) => assert!(problem.contains(said), "{damage}: {problem}"),
+            other => panic!("{damage}: {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Databases of earlier versions.
+
+use std::path::Path;
+use std::time::Duration;
+
+use metering_core::{
+    AccountId, Credits, KeyHash, LedgerKind, PaymentCredited, PaymentStore, QuoteOpened, Refusal, Store, Totals,
+};
+use metering_sqlite::SqliteStore;
+
+use crate::scene::{NOON, charge, credit, place, quote, tx};
+
+const VERSION_1: &str = include_str!("../../src/migrations/0001_initial.sql");
+
+/// An account that used 3 of 10 base calls and another, revoked, which its payer's address was written for.
+const ROWS: &str = "
+    INSERT INTO account (id, org_id, agent_name, email, email_folded, payer_address, created_at, revoked_at) VALUES
+      (1, 'org_aaaaaaaaaaaaaaaaaaaa', 'first', 'A@example.com', 'a@example.com', NULL, 1795262000000, NULL),
+      (2, 'org_bbbbbbbbbbbbbbbbbbbb', 'second', NULL, NULL, x'0101010101010101010101010101010101010101', 1795262100000,
+       1795262200000);
+    INSERT INTO api_key (hash, account, created_at, revoked_at) VALUES
+      (x'1111111111111111111111111111111111111111111111111111111111111111', 1, 1795262000000, NULL),
+      (x'2222222222222222222222222222222222222222222222222222222222222222', 2, 1795262100000, 1795262200000);
+    INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minute, requests_per_day, activity_head)
+      VALUES (1, 7 * BASE, 4 * BASE, 6 * BASE, 3 * BASE, 0, 0, 3), (2, 0, 0, 0, 0, 240, 1500, NULL);
+    INSERT INTO ledger (id, account, kind, amount, description, created_at) VALUES
+      (1, 1, 'adjustment', 6 * BASE, 'Granted', 1795262000000),
+      (2, 1, 'purchase_topup', 4 * BASE, 'Paid by invoice', 1795262000001);
+    INSERT INTO usage_line (id, route_template, http_method, source) VALUES (1, '/y', 'GET', 'direct');
+    INSERT INTO usage_daily (day, account, line, calls, amount) VALUES (20778, 1, 1, 3, 3 * BASE);
+    INSERT INTO activity (id, account, previous, line, amount, refund, calls, request_path, created_at)
+      VALUES (3, 1, NULL, 1, -3 * BASE, 0, 3, '/y', 1795262000002);
+    INSERT INTO request_id (account, request_id, charged, balance, expires_at) VALUES (1, 'once', 1, 1, 1795262400001);
+    PRAGMA application_id = 0x4d747231;
+    PRAGMA user_version = 1;";
+
+fn write_version_1(file: &Path) {
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let connection = rusqlite::Connection::open(file).unwrap();
+    connection.pragma_update(None, "journal_mode", "WAL").unwrap();
+    connection.execute_batch(VERSION_1).unwrap();
+    connection.execute_batch(&ROWS.replace("BASE", &Credits::BASE_CALL.atoms().to_string())).unwrap();
+}
+
+#[tokio::test]
+async fn a_database_of_version_1_is_brought_up_to_date_with_all_that_is_in_it() {
+    let (_folder, file) = place();
+    write_version_1(&file);
+    let store = SqliteStore::open(&file).unwrap();
+    let first: AccountId = "org_aaaaaaaaaaaaaaaaaaaa".parse().unwrap();
+    let (key, revoked) = (KeyHash::from_bytes([0x11; 32]), KeyHash::from_bytes([0x22; 32]));
+    let calls = |count: i64| Credits::from_atoms(count * Credits::BASE_CALL.atoms());
+
+    let accounts = store.accounts(None, 10).await.unwrap().items;
+    let names: Vec<_> = accounts.iter().map(|account| (account.agent_name.as_str(), account.payer)).collect();
+    assert_eq!(names, [("first", None), ("second", None)], "half a payer is none");
+    let expected = Totals { balance: calls(7), purchased: calls(4), granted: calls(6), used: calls(3) };
+    assert_eq!(accounts[0].totals, expected);
+    assert!(accounts[0].email.is_some() && accounts[1].revoked_at.is_some());
+    let ledger = store.ledger(None, 10).await.unwrap().items;
+    let entries: Vec<_> = ledger.iter().map(|entry| (entry.kind, entry.amount, &entry.payment)).collect();
+    assert_eq!(entries, [(LedgerKind::Adjustment, calls(6), &None), (LedgerKind::PurchaseTopup, calls(4), &None)]);
+    assert_eq!(store.activity(&first, 10).await.unwrap().len(), 3);
+    assert_eq!(store.daily_totals(None, 10).await.unwrap().items[0].credits_used, calls(3));
+    let verification = store.verify().await.unwrap();
+    assert_eq!((verification.accounts, verification.discrepancies), (2, Vec::new()));
+    assert_eq!(store.forget_expired(NOON.saturating_add(Duration::from_secs(1))).await.unwrap(), 1);
+
+    assert_eq!(charge(&store, key).await, Ok(6));
+    assert_eq!(charge(&store, revoked).await, Err(Refusal::UnknownKey));
+    assert_eq!(store.open_quote(quote(1)).await.unwrap(), QuoteOpened::Opened);
+    let credited = store.credit_payment(credit(&first, 2, tx(1))).await.unwrap();
+    assert!(matches!(credited, PaymentCredited::Account(_)), "{credited:?}");
+    assert_eq!(charge(&store, key).await, Ok(15));
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
+
+#[test]
+fn an_up_to_date_database_is_opened_as_it_is() {
+    let (_folder, file) = place();
+    write_version_1(&file);
+    let schema = || {
+        let connection = rusqlite::Connection::open(&file).unwrap();
+        let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+        let sql = "SELECT group_concat(sql, ';' ORDER BY name) FROM sqlite_schema";
+        (version, connection.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap())
+    };
+    drop(SqliteStore::open(&file).unwrap());
+    let migrated = schema();
+    assert_eq!(migrated.0, 2);
+    drop(SqliteStore::open(&file).unwrap());
+    assert_eq!(schema(), migrated);
+}

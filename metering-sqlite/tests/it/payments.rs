@@ -1,0 +1,257 @@
+//! Payments on disk: what is kept, what counts at once for every opener of the file, and what counts once.
+
+use std::sync::Arc;
+
+use metering_core::{
+    AccountId, Claimed, KeyDelivery, KeyHash, LedgerKind, Payer, PaymentCredited, PaymentStore, PaymentUse, Quote,
+    QuoteOpened, QuoteState, Refusal, Store, TxRef,
+};
+use metering_sqlite::SqliteStore;
+
+use crate::scene::{
+    NOON, account, challenge, charge, claim, count, credit, new_key, newcomer, place, quote, tx, wallet,
+};
+
+async fn open(store: &SqliteStore, number: u8) -> Quote {
+    let quote = quote(number);
+    assert_eq!(store.open_quote(quote.clone()).await.unwrap(), QuoteOpened::Opened);
+    quote
+}
+
+async fn claimed(store: &SqliteStore, quote: &Quote, delivery: KeyDelivery) -> (AccountId, KeyHash) {
+    let (claim, key) = claim(quote, tx(1), delivery);
+    match store.claim_quote(claim).await.unwrap() {
+        Claimed::Account(account) => (account.id, key),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_was_claimed_and_credited_is_there_after_it_was_opened_anew() {
+    let (_folder, file) = place();
+    let store = SqliteStore::create(&file).unwrap();
+    let quote = open(&store, 1).await;
+    let (id, key) = claimed(&store, &quote, KeyDelivery::Now).await;
+    let credited = store.credit_payment(credit(&id, 2, tx(2))).await.unwrap();
+    assert!(matches!(credited, PaymentCredited::Account(_)), "{credited:?}");
+    store.open_challenge(challenge(&id, quote.payer, "asked")).await.unwrap();
+    store.fail_challenge("asked").await.unwrap();
+    store.set_scan_mark(8453, 17).await.unwrap();
+    drop(store);
+
+    let store = SqliteStore::open(&file).unwrap();
+    let found = store.quote(&quote.nonce).await.unwrap().unwrap();
+    assert_eq!(found.state, QuoteState::Claimed { account: id.clone(), tx: tx(1) });
+    assert_eq!(Quote { state: QuoteState::Open, ..found }, quote);
+    let (again, _) = claim(&quote, tx(1), KeyDelivery::Now);
+    assert_eq!(store.claim_quote(again).await.unwrap(), Claimed::AlreadyClaimed);
+
+    let records = store.payments(None, 10).await.unwrap().items;
+    assert_eq!(
+        records.iter().map(|record| record.used_as).collect::<Vec<_>>(),
+        [PaymentUse::PaySignup, PaymentUse::Topup]
+    );
+    assert_eq!(records[0].payment, claim(&quote, tx(1), KeyDelivery::Now).0.payment);
+    assert_eq!(store.payment(&tx(2)).await.unwrap().as_ref(), Some(&records[1]));
+    assert_eq!(store.linked_accounts(&wallet(2)).await.unwrap(), std::slice::from_ref(&id));
+    let owner = store.account_by_payer(&quote.payer).await.unwrap().unwrap();
+    assert_eq!((&owner.id, owner.payer), (&id, Some(Payer { address: quote.payer, chain_id: 8453 })));
+    let repeated = store.credit_payment(credit(&id, 2, tx(2))).await.unwrap();
+    assert!(matches!(repeated, PaymentCredited::Repeated(..)), "{repeated:?}");
+    assert_eq!(store.challenge("asked").await.unwrap().map(|challenge| challenge.failures), Some(1));
+    assert_eq!(store.scan_mark(8453).await.unwrap(), Some(17));
+
+    assert_eq!(charge(&store, key).await, Ok(19));
+    let ledger = store.ledger(None, 10).await.unwrap().items;
+    let paid = ledger.iter().map(|entry| (entry.kind, entry.payment.as_ref().map(|payment| payment.tx)));
+    assert_eq!(
+        paid.collect::<Vec<_>>(),
+        [(LedgerKind::PurchasePaySignup, Some(tx(1))), (LedgerKind::PurchaseTopup, Some(tx(2)))]
+    );
+    let activity = store.activity(&id, 2).await.unwrap();
+    assert_eq!(activity[0].payment, None, "a request");
+    assert_eq!(activity[1].payment, ledger[1].payment);
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
+
+/// Runs `act` 50 times at once, by turns through two openers of one file.
+async fn race<A, F, T>(openers: &[Arc<SqliteStore>; 2], act: A) -> Vec<T>
+where
+    A: Fn(Arc<SqliteStore>) -> F,
+    F: Future<Output = T> + Send + 'static,
+    T: Send + 'static,
+{
+    let tasks: Vec<_> = (0..50).map(|n| tokio::spawn(act(Arc::clone(&openers[n % 2])))).collect();
+    let mut answers = Vec::new();
+    for task in tasks {
+        answers.push(task.await.unwrap());
+    }
+    answers
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_quote_that_two_openers_race_for_makes_one_account() {
+    let (_folder, file) = place();
+    let openers = [SqliteStore::create(&file).unwrap(), SqliteStore::open(&file).unwrap()].map(Arc::new);
+    let quote = open(&openers[0], 1).await;
+    let answers = race(&openers, |store| {
+        let (claim, _) = claim(&quote, tx(1), KeyDelivery::Now);
+        async move { store.claim_quote(claim).await.unwrap() }
+    });
+    let answers = answers.await;
+    let made = answers.iter().filter(|answer| matches!(answer, Claimed::Account(_))).count();
+    let late = answers.iter().filter(|answer| **answer == Claimed::AlreadyClaimed).count();
+    assert_eq!((made, late), (1, 49));
+    assert_eq!(["account", "api_key", "ledger", "payment"].map(|table| count(&file, table)), [1, 1, 1, 1]);
+    assert_eq!(openers[1].verify().await.unwrap().discrepancies, []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_payment_that_two_openers_race_for_is_credited_once() {
+    let (_folder, file) = place();
+    let openers = [SqliteStore::create(&file).unwrap(), SqliteStore::open(&file).unwrap()].map(Arc::new);
+    let (id, key) = account(&openers[0], 0).await;
+    let answers = race(&openers, |store| {
+        let credit = credit(&id, 1, tx(1));
+        async move { store.credit_payment(credit).await.unwrap() }
+    });
+    let answers = answers.await;
+    let credited = answers.iter().filter(|answer| matches!(answer, PaymentCredited::Account(_))).count();
+    let repeated = answers.iter().filter(|answer| matches!(answer, PaymentCredited::Repeated(..))).count();
+    assert_eq!((credited, repeated), (1, 49));
+    assert_eq!(["payment", "wallet_link"].map(|table| count(&file, table)), [1, 1]);
+    assert_eq!(charge(&openers[1], key).await, Ok(9));
+    assert_eq!(openers[0].verify().await.unwrap().discrepancies, []);
+}
+
+#[tokio::test]
+async fn a_credit_counts_at_once_for_every_opener() {
+    let (_folder, file) = place();
+    let here = SqliteStore::create(&file).unwrap();
+    let there = SqliteStore::open(&file).unwrap();
+    let (id, key) = account(&here, 2).await;
+    assert_eq!(charge(&there, key).await, Ok(1));
+    assert_eq!(charge(&here, key).await, Ok(0));
+    assert!(matches!(here.credit_payment(credit(&id, 1, tx(1))).await.unwrap(), PaymentCredited::Account(_)));
+    assert_eq!(charge(&here, key).await, Ok(9));
+    assert_eq!(charge(&there, key).await, Ok(8));
+}
+
+/// The key is charged with before, so that every opener has it in its cache, and last the one that replaces it.
+async fn charge_with_both(here: &SqliteStore, there: &SqliteStore, key: KeyHash) {
+    charge(there, key).await.unwrap();
+    charge(here, key).await.unwrap();
+}
+
+async fn assert_replaced(here: &SqliteStore, there: &SqliteStore, old: KeyHash, new: KeyHash) {
+    for (opener, store) in [("the one that replaced it", here), ("the other", there)] {
+        assert_eq!(charge(store, old).await, Err(Refusal::UnknownKey), "{opener}");
+        assert!(charge(store, new).await.is_ok(), "{opener}");
+    }
+    assert_eq!(here.live_keys(&[old, new]).await.unwrap(), [false, true]);
+    assert_eq!(there.verify().await.unwrap().discrepancies, []);
+}
+
+#[tokio::test]
+async fn a_rotated_key_is_refused_at_once_by_every_opener() {
+    let (_folder, file) = place();
+    let here = SqliteStore::create(&file).unwrap();
+    let there = SqliteStore::open(&file).unwrap();
+    let quote = open(&here, 1).await;
+    let (id, old) = claimed(&here, &quote, KeyDelivery::Now).await;
+    here.open_challenge(challenge(&id, quote.payer, "asked")).await.unwrap();
+    charge_with_both(&here, &there, old).await;
+    let new = new_key();
+    let rotated = here.rotate_key("asked", new, NOON).await.unwrap();
+    assert_eq!(rotated.map(|account| account.id), Some(id));
+    assert_replaced(&here, &there, old, new).await;
+    assert_eq!(there.rotate_key("asked", new_key(), NOON).await.unwrap(), None, "it is used up");
+}
+
+#[tokio::test]
+async fn a_rotation_that_fails_leaves_key_and_challenge_as_they_were() {
+    let (_folder, file) = place();
+    let store = SqliteStore::create(&file).unwrap();
+    let quote = open(&store, 1).await;
+    let (id, key) = claimed(&store, &quote, KeyDelivery::Now).await;
+    let (_, taken) = account(&store, 1).await;
+    store.open_challenge(challenge(&id, quote.payer, "asked")).await.unwrap();
+    assert_eq!(charge(&store, key).await, Ok(9));
+    assert!(store.rotate_key("asked", taken, NOON).await.is_err());
+    assert_eq!(charge(&store, key).await, Ok(8));
+    assert_eq!(charge(&store, taken).await, Ok(0));
+    let new = new_key();
+    assert!(store.rotate_key("asked", new, NOON).await.unwrap().is_some());
+    assert_eq!(charge(&store, key).await, Err(Refusal::UnknownKey));
+    assert_eq!(charge(&store, new).await, Ok(7));
+}
+
+/// Nobody should have the key of a quote that the watcher claimed; the store does not rely on that.
+#[tokio::test]
+async fn a_key_that_a_late_claim_replaces_is_refused_at_once_by_every_opener() {
+    let (_folder, file) = place();
+    let here = SqliteStore::create(&file).unwrap();
+    let there = SqliteStore::open(&file).unwrap();
+    let quote = open(&here, 1).await;
+    let (id, old) = claimed(&there, &quote, KeyDelivery::Later).await;
+    charge_with_both(&here, &there, old).await;
+    let (late, new) = claim(&quote, tx(1), KeyDelivery::Now);
+    assert!(matches!(here.claim_quote(late).await.unwrap(), Claimed::Account(account) if account.id == id));
+    assert_replaced(&here, &there, old, new).await;
+    let (again, _) = claim(&quote, tx(1), KeyDelivery::Now);
+    assert_eq!(there.claim_quote(again).await.unwrap(), Claimed::AlreadyClaimed);
+}
+
+#[tokio::test]
+async fn a_key_that_was_replaced_by_hand_counts_as_given_out() {
+    let (_folder, file) = place();
+    let store = SqliteStore::create(&file).unwrap();
+    let quote = open(&store, 1).await;
+    let (id, _) = claimed(&store, &quote, KeyDelivery::Later).await;
+    let by_hand = new_key();
+    store.replace_key(&id, by_hand, NOON).await.unwrap().unwrap();
+    let state = store.quote(&quote.nonce).await.unwrap().map(|quote| quote.state);
+    assert_eq!(state, Some(QuoteState::Claimed { account: id, tx: tx(1) }));
+    let (late, _) = claim(&quote, tx(1), KeyDelivery::Now);
+    assert_eq!(store.claim_quote(late).await.unwrap(), Claimed::AlreadyClaimed);
+    assert_eq!(charge(&store, by_hand).await, Ok(9));
+}
+
+#[tokio::test]
+async fn a_claim_that_fails_leaves_nothing_behind() {
+    let (_folder, file) = place();
+    let store = SqliteStore::create(&file).unwrap();
+    let (_, taken) = account(&store, 1).await;
+    let quote = open(&store, 1).await;
+    let (mut claim, key) = claim(&quote, tx(1), KeyDelivery::Now);
+    claim.account.key = taken;
+    assert!(store.claim_quote(claim.clone()).await.is_err());
+    assert_eq!(store.quote(&quote.nonce).await.unwrap(), Some(quote));
+    assert_eq!(["account", "ledger", "payment"].map(|table| count(&file, table)), [1, 1, 0]);
+    claim.account.key = key;
+    assert!(matches!(store.claim_quote(claim).await.unwrap(), Claimed::Account(_)));
+}
+
+/// SQLite's integers have a sign; the numbers of chains and blocks do not.
+#[tokio::test]
+async fn numbers_of_64_bits_are_kept() {
+    let (_folder, file) = place();
+    let store = SqliteStore::create(&file).unwrap();
+    for (block, mark) in [(i64::MAX.cast_unsigned(), i64::MAX.cast_unsigned()), (u64::MAX, u64::MAX), (3, u64::MAX)] {
+        store.set_scan_mark(u64::MAX, block).await.unwrap();
+        assert_eq!(store.scan_mark(u64::MAX).await.unwrap(), Some(mark));
+    }
+    let mut new = newcomer();
+    let payer = Payer { address: wallet(1), chain_id: u64::MAX };
+    (new.payer, new.entries) = (Some(payer), Vec::new());
+    let id = new.id.clone();
+    store.create_account(new).await.unwrap();
+    assert_eq!(store.account(&id).await.unwrap().and_then(|account| account.payer), Some(payer));
+    let tx = TxRef { chain_id: u64::MAX, ..tx(1) };
+    let mut credit = credit(&id, 1, tx);
+    credit.payment.block_number = u64::MAX;
+    let payment = credit.payment.clone();
+    store.credit_payment(credit).await.unwrap();
+    assert_eq!(store.payment(&tx).await.unwrap().map(|record| record.payment), Some(payment));
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}

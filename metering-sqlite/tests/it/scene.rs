@@ -1,0 +1,141 @@
+//! What the tests on disk have in common: a place for a file, accounts, charges, and payments that arrive.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use metering_core::{
+    AccountId, Address, ApiKey, Challenge, Charge, Claim, ClientSource, Credits, Decision, KeyDelivery, KeyHash,
+    LedgerKind, NewAccount, NewLedgerEntry, NonceHash, Outcome, Payer, Payment, PaymentCredit, PaymentRef,
+    PaymentTarget, PaymentUse, Posting, Quote, QuotePrecedence, QuoteState, RateLimits, Refusal, Store,
+    SystemRandomness, Timestamp, TokenUnits, TxHash, TxRef, UsageLine,
+};
+use metering_sqlite::SqliteStore;
+use tempfile::TempDir;
+
+pub(crate) const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
+const CHAIN: u64 = 8453;
+
+pub(crate) fn place() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("data").join("metering.db");
+    (folder, file)
+}
+
+/// Changes or reads the file behind the store's back.
+pub(crate) fn execute(file: &Path, sql: &str) {
+    rusqlite::Connection::open(file).unwrap().execute_batch(sql).unwrap();
+}
+
+pub(crate) fn count(file: &Path, table: &str) -> i64 {
+    let connection = rusqlite::Connection::open(file).unwrap();
+    connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+}
+
+pub(crate) async fn account(store: &SqliteStore, base_calls: i64) -> (AccountId, KeyHash) {
+    let mut new = newcomer();
+    new.entries = vec![grant(base_calls)];
+    let made = (new.id.clone(), new.key);
+    store.create_account(new).await.unwrap();
+    made
+}
+
+pub(crate) fn newcomer() -> NewAccount {
+    let id = AccountId::generate(&SystemRandomness);
+    let mut new = NewAccount::new(id, "agent".parse().unwrap(), new_key(), NOON);
+    new.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
+    new
+}
+
+pub(crate) fn new_key() -> KeyHash {
+    ApiKey::generate(&SystemRandomness).hash()
+}
+
+fn base_calls(count: i64) -> Credits {
+    Credits::from_atoms(count * Credits::BASE_CALL.atoms())
+}
+
+pub(crate) fn grant(count: i64) -> NewLedgerEntry {
+    NewLedgerEntry::new(LedgerKind::Adjustment, base_calls(count), "Granted")
+}
+
+pub(crate) fn charge_of(key: KeyHash) -> Posting {
+    let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
+    Posting::Charge(Charge { key, price: Credits::BASE_CALL, line, request_path: "/x".into(), request_id: None })
+}
+
+/// The base calls left after one more, or why it was refused.
+pub(crate) async fn charge(store: &SqliteStore, key: KeyHash) -> Result<i64, Refusal> {
+    match store.commit(vec![charge_of(key)], NOON).await.unwrap().remove(0) {
+        Outcome::Decided(Decision::Accepted(receipt)) => Ok(receipt.balance.atoms() / Credits::BASE_CALL.atoms()),
+        Outcome::Decided(Decision::Refused(refusal)) => Err(refusal),
+        Outcome::Refunded(_) => panic!("a charge is not a refund"),
+    }
+}
+
+pub(crate) fn wallet(number: u8) -> Address {
+    Address::from_bytes([number; 20])
+}
+
+pub(crate) fn tx(number: u8) -> TxRef {
+    TxRef { chain_id: CHAIN, hash: TxHash::from_bytes([number; 32]) }
+}
+
+/// An open quote, its payer the wallet of that number.
+pub(crate) fn quote(number: u8) -> Quote {
+    Quote {
+        nonce: NonceHash::from_bytes([number; 32]),
+        agent_name: "agent".parse().unwrap(),
+        email: None,
+        payer: wallet(number),
+        target: PaymentTarget { chain_id: CHAIN, token: wallet(0xee), recipient: wallet(0xdd) },
+        // Beyond 64 bits, as the smallest units of a coin may be.
+        amount: TokenUnits::new(u128::from(u64::MAX) + u128::from(number)),
+        plan_id: "starter".to_owned(),
+        credits: base_calls(10),
+        bonus_credits: Credits::ZERO,
+        created_at: NOON,
+        expires_at: NOON.saturating_add(Duration::from_secs(1_800)),
+        state: QuoteState::Open,
+    }
+}
+
+pub(crate) fn payment_of(quote: &Quote, tx: TxRef) -> Payment {
+    let PaymentTarget { token, recipient, .. } = quote.target;
+    let (payer, amount) = (quote.payer, quote.amount);
+    Payment { tx, payer, recipient, token, amount, block_number: 17, mined_at: NOON }
+}
+
+/// The purchase of ten base calls with a payment.
+pub(crate) fn purchase(kind: LedgerKind, tx: TxRef) -> NewLedgerEntry {
+    let payment = Some(PaymentRef { tx, plan_id: Some("starter".to_owned()) });
+    NewLedgerEntry { payment, ..NewLedgerEntry::new(kind, base_calls(10), "Plan starter") }
+}
+
+/// A claim of a quote by its payer, for an account of its own and the key that comes with it.
+pub(crate) fn claim(quote: &Quote, tx: TxRef, delivery: KeyDelivery) -> (Claim, KeyHash) {
+    let mut account = newcomer();
+    account.payer = Some(Payer { address: quote.payer, chain_id: tx.chain_id });
+    account.email = quote.email.clone();
+    account.entries = vec![purchase(LedgerKind::PurchasePaySignup, tx)];
+    let key = account.key;
+    (Claim { nonce: quote.nonce, payment: payment_of(quote, tx), account, delivery, now: NOON }, key)
+}
+
+/// A payment by the wallet of that number, which is linked by it.
+pub(crate) fn credit(account: &AccountId, number: u8, tx: TxRef) -> PaymentCredit {
+    PaymentCredit {
+        account: account.clone(),
+        payment: payment_of(&quote(number), tx),
+        used_as: PaymentUse::Topup,
+        entry: purchase(LedgerKind::PurchaseTopup, tx),
+        link_payer: true,
+        quotes: QuotePrecedence::Quote,
+        now: NOON,
+    }
+}
+
+pub(crate) fn challenge(account: &AccountId, address: Address, nonce: &str) -> Challenge {
+    let expires_at = NOON.saturating_add(Duration::from_secs(300));
+    let message = Challenge::message("test", address, nonce, expires_at, "http://localhost/terms");
+    Challenge { nonce: nonce.to_owned(), address, account: account.clone(), message, expires_at, failures: 0 }
+}
