@@ -1,0 +1,219 @@
+//! A place where plans are sold: a real chain with a token, the real server, and customers whose wallets are not ours.
+
+use metering_tests::answer::Answer;
+use metering_tests::chain::account::Account;
+use metering_tests::chain::{Chain, ChainSetup};
+use metering_tests::client::Client;
+use metering_tests::server::Server;
+use metering_tests::site::Site;
+use serde_json::{Value, json};
+
+/// The price of the plan `starter` in units of a token with six decimals.
+pub(crate) const STARTER: u128 = 5_000_000;
+/// The price of the plan `coin` in wei.
+pub(crate) const COIN: u128 = 2_500_000_000_000_000;
+
+/// How a plan is paid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Token,
+    Native,
+}
+
+impl Kind {
+    pub(crate) const BOTH: [Self; 2] = [Self::Token, Self::Native];
+
+    pub(crate) const fn plan(self) -> &'static str {
+        match self {
+            Self::Token => "starter",
+            Self::Native => "coin",
+        }
+    }
+
+    pub(crate) const fn symbol(self) -> &'static str {
+        match self {
+            Self::Token => "usdc",
+            Self::Native => "ETH",
+        }
+    }
+
+    pub(crate) const fn price(self) -> u128 {
+        match self {
+            Self::Token => STARTER,
+            Self::Native => COIN,
+        }
+    }
+
+    /// Credits and bonus of the plan.
+    pub(crate) const fn credits(self) -> &'static str {
+        match self {
+            Self::Token => "10.5",
+            Self::Native => "4",
+        }
+    }
+}
+
+/// A quote, as far as tests need it.
+#[derive(Debug, Clone)]
+pub(crate) struct Quote {
+    pub(crate) nonce: String,
+    pub(crate) units: u128,
+}
+
+/// The place.
+#[derive(Debug)]
+pub(crate) struct Market {
+    pub(crate) chain: Chain,
+    pub(crate) site: Site,
+    pub(crate) server: Server,
+    pub(crate) token: String,
+    pub(crate) recipient: Account,
+    settings: String,
+}
+
+impl Market {
+    /// On a chain that makes a block for each transaction, where one confirmation is enough.
+    pub(crate) fn open() -> Option<Self> {
+        Self::with(Chain::setup(), "1", "")
+    }
+
+    /// On a chain of this kind, with this finality and more configuration.
+    pub(crate) fn with(setup: ChainSetup, finality: &str, more: &str) -> Option<Self> {
+        let chain = setup.start()?;
+        let urls = format!("'{}'", chain.url());
+        Some(Self::on(chain, &urls, finality, more))
+    }
+
+    /// On this chain, read at these URLs, each in quotes.
+    pub(crate) fn on(chain: Chain, urls: &str, finality: &str, more: &str) -> Self {
+        let wallet = chain.wallet();
+        let (recipient, token) = (wallet.account(9), wallet.deploy_token("USDC", 6));
+        let settings = format!(
+            "[payments]\nclaim_wait = '1s'\nclaim_poll = '100ms'\nwatch_interval = '200ms'\n[limits]\nsignup_per_ip = 'off'\n\
+             recovery_per_ip = 'off'\nper_wallet = 'off'\n[chains.devnet]\nchain_id = {}\nrecipient = '{}'\nrpc_urls = [{urls}]\n\
+             finality = {finality}\n{more}\n",
+            chain.chain_id(),
+            recipient.checksummed(),
+        );
+        let site = Site::new();
+        let plans = site.write("plans.json", &plans(chain.chain_id(), &token).to_string());
+        let imported = site.admin(&["plan", "import", plans.to_str().unwrap()]);
+        assert_eq!(imported.code, Some(0), "{imported:?}");
+        let server = start(&site, &settings);
+        Self { chain, site, server, token, recipient, settings }
+    }
+
+    /// Ends the server and starts it anew on the same data.
+    pub(crate) fn restart(self) -> Self {
+        let Self { chain, site, server, token, recipient, settings } = self;
+        drop(server);
+        let server = start(&site, &settings);
+        Self { chain, site, server, token, recipient, settings }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        self.server.client()
+    }
+
+    /// Somebody with a wallet, coins and a thousand tokens.
+    pub(crate) fn customer(&self) -> Account {
+        let customer = self.chain.wallet().new_account();
+        self.chain.wallet().mint(&self.token, &customer.address(), 1_000 * STARTER);
+        customer
+    }
+
+    pub(crate) fn ask(&self, kind: Kind, payer: &str) -> Answer {
+        let body = json!({
+            "agent_name": "agent", "plan_id": kind.plan(), "chain_id": self.chain.chain_id().to_string(),
+            "token_symbol": kind.symbol(), "payer_address": payer,
+        });
+        self.client().post("/signup/pay/quote", &body)
+    }
+
+    pub(crate) fn quote(&self, kind: Kind, payer: &str) -> Quote {
+        let answer = self.ask(kind, payer).expect(201).json();
+        let text = |name: &str| answer[name].as_str().unwrap().to_owned();
+        assert_eq!(text("recipient"), self.recipient.checksummed());
+        Quote { nonce: text("signup_nonce"), units: text("amount_atomic").parse().unwrap() }
+    }
+
+    /// Sends so many units to the recipient.
+    pub(crate) fn pay(&self, kind: Kind, from: &Account, units: u128) -> String {
+        self.pay_to(kind, from, &self.recipient.address(), units)
+    }
+
+    pub(crate) fn pay_to(&self, kind: Kind, from: &Account, to: &str, units: u128) -> String {
+        let wallet = self.chain.wallet();
+        match kind {
+            Kind::Token => wallet.transfer(from, &self.token, to, units),
+            Kind::Native => wallet.send_native(from, to, units),
+        }
+    }
+
+    pub(crate) fn claim(&self, quote: &Quote, hash: &str) -> Answer {
+        claim(&self.client(), &quote.nonce, hash)
+    }
+
+    /// An account that this customer bought, and its key.
+    pub(crate) fn signed_up(&self, kind: Kind, customer: &Account) -> String {
+        let quote = self.quote(kind, &customer.address());
+        let hash = self.pay(kind, customer, quote.units);
+        key_of(&self.claim(&quote, &hash).expect(200))
+    }
+
+    pub(crate) fn top_up(&self, key: &str, kind: Kind, hash: &str, signature: Option<&str>) -> Answer {
+        top_up(&self.server.client_with(key), self.chain.chain_id(), kind, hash, signature)
+    }
+
+    /// A rotation challenge for a wallet: its nonce and its message.
+    pub(crate) fn challenge(&self, address: &str) -> (String, String) {
+        let answer = self.client().post("/api-key/recover/challenge", &json!({"address": address})).expect(201).json();
+        (answer["nonce"].as_str().unwrap().to_owned(), answer["message"].as_str().unwrap().to_owned())
+    }
+
+    pub(crate) fn verify(&self, address: &str, nonce: &str, signature: &str) -> Answer {
+        let body = json!({"address": address, "nonce": nonce, "signature": signature});
+        self.client().post("/api-key/recover/verify", &body)
+    }
+
+    pub(crate) fn balance(&self, key: &str) -> String {
+        self.server.client_with(key).get("/credits/balance").expect(200).member("credit_balance")
+    }
+
+    /// How many accounts there are, as the operator sees them.
+    pub(crate) fn accounts(&self) -> usize {
+        let listed = self.site.admin_json(&["account", "list"]);
+        listed["accounts"].as_array().or(listed.as_array()).expect("a list of accounts").len()
+    }
+}
+
+fn start(site: &Site, settings: &str) -> Server {
+    let file = site.write("metering.toml", settings);
+    site.server().args(["--config", file.to_str().unwrap()]).start()
+}
+
+pub(crate) fn claim(client: &Client, nonce: &str, hash: &str) -> Answer {
+    client.post("/signup/pay/claim", &json!({"signup_nonce": nonce, "tx_hash": hash}))
+}
+
+pub(crate) fn top_up(client: &Client, chain_id: u64, kind: Kind, hash: &str, signature: Option<&str>) -> Answer {
+    let mut body = json!({"plan_id": kind.plan(), "chain_id": chain_id, "tx_hash": hash});
+    if let Some(signature) = signature {
+        body["signature"] = signature.into();
+    }
+    client.post("/credits/topup", &body)
+}
+
+pub(crate) fn key_of(answer: &Answer) -> String {
+    answer.json()["api_key"].as_str().unwrap_or_else(|| panic!("no key in {}", answer.text())).to_owned()
+}
+
+/// `starter`: 10 credits and half a one for 5 tokens. `coin`: 4 credits for 0.0025 of the native coin.
+fn plans(chain_id: u64, token: &str) -> Value {
+    json!([
+        {"id": "starter", "chain_id": chain_id, "token_symbol": "USDC", "payment_kind": "erc20", "credits": 10,
+         "bonus_credits": 0.5, "token_amount": "5", "token_contract": token, "token_decimals": 6, "label": "Starter"},
+        {"id": "coin", "chain_id": chain_id, "token_symbol": "ETH", "payment_kind": "native_value", "credits": 4,
+         "token_amount": "0.0025", "token_decimals": 18, "label": "Coin"},
+    ])
+}

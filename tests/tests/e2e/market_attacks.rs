@@ -1,0 +1,225 @@
+//! Claims that are not what they say: each with its stated answer, and none of them changes anything.
+
+use metering_tests::chain::account::Account;
+use metering_tests::chain::{Chain, ChainSetup};
+
+use crate::market::{Kind, Market, Quote, STARTER, claim};
+
+/// A payment that is not the quote's: how it is made, and what a claim with it is answered with.
+type Attack = (&'static str, fn(&Market, &Account, &Quote) -> String, u16, &'static str);
+
+fn attacks_with_tokens() -> Vec<Attack> {
+    vec![
+        ("a unit too little", |m, c, q| m.pay(Kind::Token, c, q.units - 1), 400, "payment_mismatch"),
+        ("a unit too much", |m, c, q| m.pay(Kind::Token, c, q.units + 1), 400, "payment_mismatch"),
+        ("the price without the tag", |m, c, _| m.pay(Kind::Token, c, STARTER), 400, "payment_mismatch"),
+        ("native coin", |m, c, q| m.pay(Kind::Native, c, q.units), 400, "payment_mismatch"),
+        ("another wallet", |m, _, q| m.pay(Kind::Token, &m.customer(), q.units), 400, "payer_mismatch"),
+        (
+            "somebody else paid",
+            |m, c, q| m.pay_to(Kind::Token, c, &m.customer().address(), q.units),
+            400,
+            "payment_mismatch",
+        ),
+        ("another token", another_token, 400, "payment_mismatch"),
+        ("a forged transfer", forged, 400, "payment_mismatch"),
+        ("two transfers", two_transfers, 400, "payment_mismatch"),
+        ("reverted", reverted, 400, "tx_reverted"),
+        ("an unknown hash", |_, _, _| format!("0x{}", "ab".repeat(32)), 404, "tx_not_found"),
+    ]
+}
+
+fn attacks_with_coins() -> Vec<Attack> {
+    vec![
+        ("a unit too little", |m, c, q| m.pay(Kind::Native, c, q.units - 1), 400, "payment_mismatch"),
+        ("a unit too much", |m, c, q| m.pay(Kind::Native, c, q.units + 1), 400, "payment_mismatch"),
+        ("a token", |m, c, _| m.pay(Kind::Token, c, STARTER), 400, "payment_mismatch"),
+        ("another wallet", |m, _, q| m.pay(Kind::Native, &m.customer(), q.units), 400, "payer_mismatch"),
+        (
+            "somebody else paid",
+            |m, c, q| m.pay_to(Kind::Native, c, &m.customer().address(), q.units),
+            400,
+            "payment_mismatch",
+        ),
+        ("with call data", with_data, 400, "payment_mismatch"),
+        ("through a contract", through_a_contract, 400, "payment_mismatch"),
+        ("reverted", reverted_coin, 400, "tx_reverted"),
+    ]
+}
+
+fn another_token(market: &Market, customer: &Account, quote: &Quote) -> String {
+    let token = market.chain.wallet().deploy_token("USDC", 6);
+    market.chain.wallet().mint(&token, &customer.address(), quote.units);
+    market.chain.wallet().transfer(customer, &token, &market.recipient.address(), quote.units)
+}
+
+/// A contract that reports a transfer from the customer, of the right amount, and moves nothing.
+fn forged(market: &Market, customer: &Account, quote: &Quote) -> String {
+    let forger = market.chain.wallet().deploy_forger();
+    market.chain.wallet().forge(customer, &forger, &customer.address(), &market.recipient.address(), quote.units)
+}
+
+fn two_transfers(market: &Market, customer: &Account, quote: &Quote) -> String {
+    let wallet = market.chain.wallet();
+    let batcher = wallet.deploy_batcher();
+    wallet.approve(customer, &market.token, &batcher, 2 * quote.units);
+    let to = market.recipient.address();
+    wallet.transfer_twice(customer, &batcher, &market.token, &to, quote.units, quote.units)
+}
+
+fn reverted(market: &Market, _: &Account, quote: &Quote) -> String {
+    let poor = market.chain.wallet().new_account();
+    market.chain.wallet().transfer_untried(&poor, &market.token, &market.recipient.address(), quote.units)
+}
+
+fn with_data(market: &Market, customer: &Account, quote: &Quote) -> String {
+    market.chain.wallet().send_native_with_data(customer, &market.recipient.address(), quote.units, "0x01")
+}
+
+fn through_a_contract(market: &Market, customer: &Account, quote: &Quote) -> String {
+    let batcher = market.chain.wallet().deploy_batcher();
+    market.chain.wallet().forward_native(customer, &batcher, &market.recipient.address(), quote.units)
+}
+
+fn reverted_coin(market: &Market, customer: &Account, quote: &Quote) -> String {
+    let reverter = market.chain.wallet().deploy_reverter();
+    market.chain.wallet().send_native_untried(customer, &reverter, quote.units)
+}
+
+#[test]
+fn what_is_not_the_payment_gets_nothing_and_the_honest_claim_still_works() {
+    let Some(market) = Market::open() else { return };
+    for (kind, attacks) in [(Kind::Token, attacks_with_tokens()), (Kind::Native, attacks_with_coins())] {
+        let customer = market.customer();
+        let quote = market.quote(kind, &customer.address());
+        let before = market.accounts();
+        for (what, attack, status, code) in attacks {
+            let hash = attack(&market, &customer, &quote);
+            let answer = market.claim(&quote, &hash);
+            assert_eq!((answer.status, answer.error().as_str()), (status, code), "{kind:?}, {what}: {}", answer.text());
+            if code == "payment_mismatch" || code == "payer_mismatch" {
+                assert!(
+                    answer.json()["expected"].is_string() && answer.json()["found"].is_string(),
+                    "{}",
+                    answer.text()
+                );
+            }
+        }
+        assert_eq!(market.accounts(), before);
+        let hash = market.pay(kind, &customer, quote.units);
+        let _ = market.claim(&quote, &hash).expect(200);
+    }
+    market.site.verify();
+}
+
+#[test]
+fn a_thief_who_sees_everything_gets_nothing() {
+    let Some(market) = Market::open() else { return };
+    for kind in Kind::BOTH {
+        let (victim, thief) = (market.customer(), market.customer());
+        // A quote with the victim's address, made by the thief, is another amount than the victim's own.
+        let thiefs_quote_of_the_victim = market.quote(kind, &victim.address());
+        let thiefs_quote = market.quote(kind, &thief.address());
+        let quote = market.quote(kind, &victim.address());
+        assert_ne!(quote.units, thiefs_quote_of_the_victim.units);
+        let hash = market.pay(kind, &victim, quote.units);
+        assert_eq!(market.claim(&thiefs_quote_of_the_victim, &hash).expect(400).error(), "payment_mismatch");
+        assert_eq!(market.claim(&thiefs_quote, &hash).expect(400).error(), "payer_mismatch");
+        let guessed = format!("sqn_{}", "a".repeat(43));
+        assert_eq!(claim(&market.client(), &guessed, &hash).expect(404).error(), "not_found");
+
+        let thiefs_key = market.signed_up(kind, &thief);
+        let refused = market.top_up(&thiefs_key, kind, &hash, None).expect(403);
+        assert_eq!(refused.error(), "payer_proof_required");
+        let message = refused.json()["message"].as_str().unwrap().to_owned();
+        let forged = market.chain.wallet().sign_message(&thief, &message);
+        assert_eq!(market.top_up(&thiefs_key, kind, &hash, Some(&forged)).expect(403).error(), "payer_proof_required");
+
+        let _ = market.claim(&quote, &hash).expect(200);
+        assert_eq!(market.claim(&quote, &hash).expect(409).error(), "already_claimed");
+        assert_eq!(market.claim(&thiefs_quote_of_the_victim, &hash).expect(409).error(), "tx_already_used");
+        assert_eq!(market.top_up(&thiefs_key, kind, &hash, None).expect(409).error(), "tx_already_used");
+        assert_eq!(market.ask(kind, &victim.address()).expect(409).error(), "payer_already_registered");
+    }
+    market.site.verify();
+}
+
+#[test]
+fn tokens_count_for_their_owner_whoever_sends_them() {
+    let Some(market) = Market::open() else { return };
+    let wallet = market.chain.wallet();
+    let (owner, relayer) = (market.customer(), market.customer());
+    let (quote, relayers) =
+        (market.quote(Kind::Token, &owner.address()), market.quote(Kind::Token, &relayer.address()));
+    wallet.approve(&owner, &market.token, &relayer.address(), 10 * STARTER);
+    let to = market.recipient.address();
+    let hash = wallet.transfer_from(&relayer, &market.token, &owner.address(), &to, relayers.units);
+    assert_eq!(market.claim(&relayers, &hash).expect(400).error(), "payer_mismatch");
+    let hash = wallet.transfer_from(&relayer, &market.token, &owner.address(), &to, quote.units);
+    let claimed = market.claim(&quote, &hash).expect(200);
+    let balance =
+        market.server.client_with(&crate::market::key_of(&claimed)).get("/credits/balance").expect(200).json();
+    assert_eq!(balance["payer_address"], owner.address());
+
+    // A contract's wallet pays as any other.
+    let contract = wallet.deploy_contract_wallet(&relayer);
+    wallet.mint(&market.token, &contract, 10 * STARTER);
+    let quote = market.quote(Kind::Token, &contract);
+    let hash = wallet.transfer_by_contract(&relayer, &contract, &market.token, &to, quote.units);
+    let _ = market.claim(&quote, &hash).expect(200);
+}
+
+#[test]
+fn a_token_that_takes_a_fee_does_not_pay_the_quote() {
+    let Some(market) = Market::open() else { return };
+    let wallet = market.chain.wallet();
+    let token = wallet.deploy_fee_token("FEE", 6);
+    let plan = serde_json::json!([{"id": "fee", "chain_id": market.chain.chain_id(), "token_symbol": "FEE",
+        "payment_kind": "erc20", "credits": 1, "token_amount": "1", "token_contract": token, "token_decimals": 6,
+        "label": "Fee"}]);
+    let file = market.site.write("fee.json", &plan.to_string());
+    assert_eq!(market.site.admin(&["plan", "import", file.to_str().unwrap()]).code, Some(0));
+    let customer = market.customer();
+    wallet.mint(&token, &customer.address(), 100_000_000);
+    let body = serde_json::json!({"agent_name": "a", "plan_id": "fee", "chain_id": market.chain.chain_id(),
+        "token_symbol": "FEE", "payer_address": customer.address()});
+    let quote = market.client().post("/signup/pay/quote", &body).expect(201).json();
+    let (nonce, units) = (quote["signup_nonce"].as_str().unwrap(), quote["amount_atomic"].as_str().unwrap());
+    let hash = wallet.transfer(&customer, &token, &market.recipient.address(), units);
+    assert_eq!(claim(&market.client(), nonce, &hash).expect(400).error(), "payment_mismatch");
+}
+
+#[test]
+fn a_transaction_of_another_chain_is_nobodys() {
+    let Some(market) = Market::open() else { return };
+    let Some(elsewhere) = Chain::setup().chain_id(8453).start() else { return };
+    let customer = market.customer();
+    let quote = market.quote(Kind::Native, &customer.address());
+    let rich = elsewhere.wallet().account(0);
+    let hash = elsewhere.wallet().send_native(&rich, &market.recipient.address(), quote.units);
+    let _ = elsewhere.mined(&hash);
+    assert_eq!(market.claim(&quote, &hash).expect(404).error(), "tx_not_found");
+}
+
+/// The time of mining decides, by the block's own clock.
+#[test]
+fn payments_out_of_their_time_are_told_so() {
+    const DAY: u64 = 24 * 60 * 60;
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    // the clock of the chain against the server's, in seconds; answer
+    let table: [(i64, u16, &str); 4] = [
+        (-600, 400, "payment_predates_quote"),
+        (i64::try_from(DAY).unwrap(), 200, ""),
+        (i64::try_from(7 * DAY).unwrap(), 200, ""),
+        (i64::try_from(8 * DAY).unwrap(), 410, "quote_expired"),
+    ];
+    for (offset, status, code) in table {
+        let setup: ChainSetup = Chain::setup().genesis_time(now.checked_add_signed(offset).unwrap());
+        let Some(market) = Market::with(setup, "1", "") else { return };
+        let customer = market.customer();
+        let quote = market.quote(Kind::Token, &customer.address());
+        let hash = market.pay(Kind::Token, &customer, quote.units);
+        let answer = market.claim(&quote, &hash);
+        assert_eq!((answer.status, answer.error().as_str()), (status, code), "{offset}: {}", answer.text());
+    }
+}

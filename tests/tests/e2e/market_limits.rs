@@ -1,0 +1,66 @@
+//! Limits per address and per wallet, and whose word on the address counts.
+
+use metering_tests::client::Client;
+use metering_tests::server::Server;
+use metering_tests::site::Site;
+use serde_json::json;
+
+fn server(site: &Site, settings: &[(&str, &str)]) -> Server {
+    settings.iter().fold(site.server(), |setup, (name, value)| setup.set(name, value)).start()
+}
+
+/// A quote that is refused for its plan, unless it is refused for its frequency.
+fn ask(client: &Client, wallet: u8) -> (u16, Option<u64>) {
+    let body = json!({"agent_name": "a", "plan_id": "p", "chain_id": 1, "token_symbol": "T",
+        "payer_address": format!("0x{}", format!("{wallet:02x}").repeat(20))});
+    let answer = client.post("/signup/pay/quote", &body);
+    (answer.status, answer.header("retry-after").map(|seconds| seconds.parse().unwrap()))
+}
+
+#[test]
+fn one_address_may_ask_so_often_whatever_it_says_of_itself() {
+    let site = Site::new();
+    let server = server(&site, &[("METERING_LIMITS__SIGNUP_PER_IP", "2/1h")]);
+    let client = server.client();
+    assert_eq!((ask(&client, 1).0, ask(&client, 2).0), (503, 503));
+    let (status, seconds) = ask(&client.clone().with_header("X-Forwarded-For", "6.6.6.6"), 3);
+    assert_eq!(status, 429);
+    assert!(seconds.is_some_and(|seconds| (1_790..=1_800).contains(&seconds)), "{seconds:?}");
+    // Claims and top-ups are of the same kind, recovery is not.
+    let claim = client.post("/signup/pay/claim", &json!({}));
+    assert_eq!((claim.status, claim.error().as_str()), (429, "rate_limited"));
+    assert_eq!(client.post("/credits/topup", &json!({})).status, 429);
+    assert_eq!(client.post("/api-key/recover/verify", &json!({})).status, 400);
+}
+
+#[test]
+fn clients_behind_a_trusted_proxy_are_told_apart() {
+    let site = Site::new();
+    let settings = [("METERING_LIMITS__SIGNUP_PER_IP", "1/1h"), ("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1")];
+    let server = server(&site, &settings);
+    let from = |address: &str| server.client().with_header("X-Forwarded-For", address);
+    assert_eq!(ask(&from("1.1.1.1"), 1).0, 503);
+    assert_eq!(ask(&from("1.1.1.1"), 1).0, 429);
+    assert_eq!(ask(&from("2.2.2.2"), 1).0, 503);
+    // What a client wrote to the left of its own address changes nothing.
+    assert_eq!(ask(&from("9.9.9.9, 1.1.1.1"), 1).0, 429);
+    assert_eq!(ask(&from("2001:db8::1"), 1).0, 503);
+    assert_eq!(ask(&from("2001:db8::ffff"), 1).0, 429, "one network of IPv6 is one client");
+}
+
+#[test]
+fn a_wallet_is_counted_whoever_names_it() {
+    let site = Site::new();
+    let settings = [("METERING_LIMITS__PER_WALLET", "2/1h"), ("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1")];
+    let server = server(&site, &settings);
+    let from = |address: &str| server.client().with_header("X-Forwarded-For", address);
+    assert_eq!((ask(&from("1.1.1.1"), 7).0, ask(&from("2.2.2.2"), 7).0), (503, 503));
+    assert_eq!(ask(&from("3.3.3.3"), 7).0, 429);
+    assert_eq!(ask(&from("3.3.3.3"), 8).0, 503);
+    let wallet = format!("0x{}", "07".repeat(20));
+    let challenge = |address: &str| from(address).post("/api-key/recover/challenge", &json!({"address": wallet}));
+    assert_eq!(challenge("4.4.4.4").error(), "rate_limited");
+    // Answering is not counted: the owner's signature must get through.
+    let answer = json!({"address": wallet, "nonce": "n", "signature": "0xab"});
+    assert_eq!(from("4.4.4.4").post("/api-key/recover/verify", &answer).expect(404).error(), "not_found");
+}
