@@ -70,9 +70,9 @@ impl From<config::ConfigError> for ConfigError {
     fn from(error: config::ConfigError) -> Self {
         let message = error.to_string();
         let shown = message.lines().filter(|line| {
-            let (number, rest) = line.split_once('|').unwrap_or((line, ""));
-            let excerpt = line.contains('|') && number.trim().bytes().all(|byte| byte.is_ascii_digit());
-            !excerpt && !(line.trim().is_empty() && rest.is_empty())
+            let is_number = |text: &str| text.trim().bytes().all(|byte| byte.is_ascii_digit());
+            let excerpt = line.split_once('|').is_some_and(|(number, _)| is_number(number));
+            !excerpt && !line.trim().is_empty()
         });
         Self::Source(shown.collect::<Vec<_>>().join(": "))
     }

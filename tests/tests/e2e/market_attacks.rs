@@ -1,5 +1,6 @@
 //! Claims that are not what they say: each with its stated answer, and none of them changes anything.
 
+use metering_core::{Clock, SystemClock};
 use metering_tests::chain::account::Account;
 use metering_tests::chain::{Chain, ChainSetup};
 
@@ -205,7 +206,7 @@ fn a_transaction_of_another_chain_is_nobodys() {
 #[test]
 fn payments_out_of_their_time_are_told_so() {
     const DAY: u64 = 24 * 60 * 60;
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let now = u64::try_from(SystemClock.now().unix_seconds()).unwrap();
     // the clock of the chain against the server's, in seconds; answer
     let table: [(i64, u16, &str); 4] = [
         (-600, 400, "payment_predates_quote"),
