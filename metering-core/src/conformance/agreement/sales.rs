@@ -41,9 +41,8 @@ impl Pair {
                 let (_, quote) = self.kept_quote(quote).unwrap_or_else(|| (0, self.quote(price)));
                 let payment = self.payment(&quote, hash);
                 let number = account.and_then(|account| self.number(account));
-                let account = number.map_or(account_id(0), |number| self.model.id(number));
                 let credit = PaymentCredit {
-                    account,
+                    account: number.map_or(account_id(0), |number| self.model.id(number)),
                     used_as: if assigned { PaymentUse::Assigned } else { PaymentUse::Topup },
                     entry: match names_plan {
                         None => super::entry(entry.0, entry.1),
@@ -54,9 +53,7 @@ impl Pair {
                     quotes: if yields { QuotePrecedence::Quote } else { QuotePrecedence::Account },
                     now: self.now,
                 };
-                let expected = self.model.credit(&credit);
-                let answer = self.store.credit_payment(credit).await.unwrap();
-                assert_eq!(answer, expected, "the payment was credited, or not");
+                self.credit_payment(credit).await;
             }
             Sale::Challenge { account, wallet, nonce } => self.open_challenge(account, wallet, nonce).await,
             Sale::Fail { nonce: number, times } => {
@@ -161,6 +158,12 @@ impl Pair {
         }
         assert_agree(self.store.claim_quote(claim).await, expected, "the quote was claimed, or not");
         assert_eq!(self.store.quote(&nonce).await.unwrap(), self.model.quote(&nonce), "what became of the quote");
+    }
+
+    async fn credit_payment(&mut self, credit: PaymentCredit) {
+        let expected = self.model.credit(&credit);
+        let answer = self.store.credit_payment(credit).await.unwrap();
+        assert_eq!(answer, expected, "the payment was credited, or not");
     }
 
     async fn open_challenge(&mut self, account: usize, address: Option<u8>, number: u8) {
