@@ -31,26 +31,40 @@ pub mod accounts;
 pub mod activity;
 mod agreement;
 pub mod caps;
+pub mod challenges;
 pub mod charging;
+pub mod claim_refusals;
+pub mod claims;
 pub mod emails;
+pub mod expiry;
 pub mod keys;
+pub mod late_claims;
 pub mod ledger;
 mod model;
 mod operation;
 pub mod paging;
+pub mod payment_races;
+pub mod payment_records;
 pub mod plans;
+pub mod quote_amounts;
+pub mod quotes;
 pub mod races;
 mod reading;
 pub mod refunds;
 pub mod request_ids;
 pub mod revocation;
+pub mod rotation;
+mod sale;
+pub mod scan_marks;
 mod scene;
 pub mod signups;
+pub mod topups;
 pub mod usage;
 pub mod verification;
+pub mod wallets;
 
 pub use agreement::agrees_with_model;
-pub use operation::{Item, Operation, operations};
+pub use operation::{Item, Operation, Price, Sale, operations};
 
 /// Runs one contract on a fresh store; what [`store_conformance!`](crate::store_conformance) stamps.
 ///
@@ -131,6 +145,13 @@ macro_rules! store_conformance {
             caps::the_largest_cap_is_held,
             caps::caps_are_each_accounts_own,
             caps::a_refund_gives_no_allowance_back,
+            challenges::challenges_are_kept_as_given,
+            challenges::an_unknown_nonce_finds_no_challenge,
+            challenges::a_challenge_with_a_nonce_in_use_is_an_error,
+            challenges::five_failures_use_a_challenge_up,
+            challenges::failures_are_counted_from_what_is_kept,
+            challenges::failing_an_unknown_challenge_does_nothing,
+            challenges::an_expired_challenge_is_still_found,
             charging::a_credit_is_7200_base_calls,
             charging::a_receipt_says_what_was_charged,
             charging::an_empty_batch_is_answered_with_nothing,
@@ -142,15 +163,38 @@ macro_rules! store_conformance {
             charging::a_top_up_counts_at_once,
             charging::usage_is_booked_on_the_day_of_the_commit,
             charging::prices_at_the_end_of_the_range_are_exact,
+            claim_refusals::a_used_transaction_claims_nothing,
+            claim_refusals::a_payer_with_an_account_claims_nothing,
+            claim_refusals::entries_beyond_range_claim_nothing,
+            claim_refusals::refusals_of_claims_come_in_their_order,
+            claim_refusals::a_claim_with_an_id_or_key_in_use_changes_nothing,
+            claims::a_claim_makes_the_account,
+            claims::a_claims_entries_name_its_payment,
+            claims::a_quote_is_claimed_once,
+            claims::a_claim_without_a_quote_makes_nothing,
+            claims::a_claim_counts_however_late_it_comes,
+            claims::a_hash_counts_once_on_each_chain,
+            claims::an_email_taken_meanwhile_is_left_out,
             emails::an_email_is_taken_in_any_case,
             emails::a_taken_email_spends_neither_id_nor_key,
             emails::an_email_is_free_again_after_revocation,
             emails::accounts_without_email_do_not_collide,
+            expiry::quotes_are_forgotten_when_their_time_is_over,
+            expiry::awaited_quotes_are_not_forgotten,
+            expiry::challenges_are_forgotten_when_their_time_is_over,
+            expiry::everything_forgotten_is_counted,
             keys::a_replaced_key_is_refused_and_the_new_one_works,
             keys::old_and_new_key_in_one_batch_are_told_apart,
             keys::a_replaced_key_keeps_balance_and_windows,
             keys::a_key_in_use_is_not_put_in_place,
             keys::live_keys_are_answered_in_order,
+            late_claims::a_watchers_claim_waits_for_the_owner,
+            late_claims::the_owner_gets_the_key_later,
+            late_claims::only_its_own_payment_gets_the_key,
+            late_claims::a_key_given_out_otherwise_claims_the_quote,
+            late_claims::other_awaited_quotes_stay_awaited,
+            late_claims::a_revoked_account_is_claimed_by_nobody,
+            late_claims::a_late_claim_with_a_key_in_use_changes_nothing,
             ledger::entries_change_the_balance_and_their_total,
             ledger::entries_are_listed_as_written,
             ledger::an_entry_beyond_range_changes_nothing,
@@ -160,13 +204,46 @@ macro_rules! store_conformance {
             paging::accounts_are_paged_in_the_order_of_their_making,
             paging::the_ledger_is_paged_in_the_order_of_its_writing,
             paging::daily_totals_are_paged_by_rising_day,
+            paging::payments_are_paged_in_the_order_of_their_writing,
             paging::items_made_between_pages_move_nothing,
             paging::a_made_up_cursor_is_an_error,
+            payment_races::a_quote_makes_one_account,
+            payment_races::an_awaited_key_is_given_out_once,
+            payment_races::watcher_and_owner_make_one_account,
+            payment_races::a_transaction_claims_one_quote,
+            payment_races::a_wallet_gets_one_account,
+            payment_races::an_email_goes_to_one_claim,
+            payment_races::a_payment_is_credited_once,
+            payment_races::a_payment_goes_to_one_account,
+            payment_races::a_claim_and_a_credit_share_no_transaction,
+            payment_races::payments_and_charges_add_up,
+            payment_races::a_challenge_rotates_once,
+            payment_races::every_failure_is_counted,
+            payment_races::an_amount_is_promised_once,
+            payment_races::the_furthest_scan_is_the_mark,
+            payment_records::an_unused_transaction_has_no_record,
+            payment_records::payments_are_kept_as_given,
+            payment_records::a_claims_payment_is_kept_as_judged,
+            payment_records::records_are_listed_as_written,
+            payment_records::a_record_stays_for_ever,
             plans::plans_are_kept_as_given,
             plans::plans_are_listed_in_order,
             plans::a_plan_of_the_same_key_is_replaced,
             plans::a_plan_is_removed_once,
             plans::a_plan_is_put_on_sale_and_taken_off,
+            quote_amounts::a_promised_amount_is_free_for_others_after_its_expiry,
+            quote_amounts::an_amount_is_kept_for_its_payer_through_the_grace,
+            quote_amounts::amounts_at_other_targets_do_not_collide,
+            quote_amounts::amounts_that_differ_by_a_unit_do_not_collide,
+            quote_amounts::a_paid_amount_is_free_for_others_only,
+            quotes::quotes_are_kept_as_given,
+            quotes::an_unknown_nonce_finds_no_quote,
+            quotes::a_quote_that_cannot_be_new_is_an_error,
+            quotes::refusals_of_quotes_come_in_their_order,
+            quotes::only_live_accounts_stand_against_a_quote,
+            quotes::a_payment_finds_its_quote,
+            quotes::each_payment_finds_its_own_quote,
+            quotes::a_paid_quote_waits_for_no_payment,
             races::a_balance_is_spent_once,
             races::a_cap_is_filled_once,
             races::a_request_id_is_charged_once,
@@ -204,6 +281,27 @@ macro_rules! store_conformance {
             revocation::a_revoked_account_gets_no_new_key,
             revocation::a_revoked_account_takes_limits,
             revocation::a_revoked_account_is_paid_back,
+            rotation::a_challenge_replaces_the_key_once,
+            rotation::a_rotated_key_keeps_balance_and_windows,
+            rotation::each_of_several_challenges_can_be_answered,
+            rotation::a_challenge_is_answered_in_time_or_not_at_all,
+            rotation::a_revoked_account_is_not_rotated,
+            rotation::another_wallet_rotates_nothing,
+            rotation::a_key_in_use_is_not_rotated_in,
+            scan_marks::a_chain_starts_without_a_mark,
+            scan_marks::marks_are_kept_for_each_chain,
+            scan_marks::a_mark_never_goes_back,
+            topups::a_payment_is_credited,
+            topups::a_payment_counts_at_once,
+            topups::a_credit_is_what_its_entry_says,
+            topups::a_repeated_credit_changes_nothing,
+            topups::a_used_transaction_credits_nothing,
+            topups::a_payment_that_a_quote_waits_for_is_the_quotes,
+            topups::an_account_may_go_before_a_quote,
+            topups::no_account_is_credited_that_is_not_live,
+            topups::a_credit_beyond_range_changes_nothing,
+            topups::refusals_of_credits_come_in_their_order,
+            topups::a_credit_gives_no_key_out,
             signups::a_session_is_found_as_it_was_opened,
             signups::a_session_needs_a_free_email_and_code,
             signups::a_session_is_approved_once_in_time,
@@ -225,6 +323,14 @@ macro_rules! store_conformance {
             verification::an_empty_store_is_verified,
             verification::every_account_is_recomputed,
             verification::a_working_store_passes_its_check,
+            wallets::a_payer_is_taken_on_every_chain,
+            wallets::a_taken_payer_comes_between_email_and_range,
+            wallets::a_payer_is_free_again_after_revocation,
+            wallets::accounts_without_payer_do_not_collide,
+            wallets::an_account_is_found_by_its_payer,
+            wallets::a_wallet_is_linked_when_it_is_said,
+            wallets::links_are_listed_in_the_order_of_linking,
+            wallets::links_of_revoked_accounts_are_left_out,
         }
     };
     (@stamp $fresh:expr; $($noun:ident::$contract:ident,)+) => {

@@ -12,6 +12,12 @@ use crate::ledger::LedgerKind;
 
 use super::scene::BASE;
 
+mod sale;
+
+use sale::sale;
+pub(super) use sale::{CHAINS, HASHES, NONCES, TARGETS, WALLETS, chain, nonce, target};
+pub use sale::{Price, Sale};
+
 /// Something done to a store, or time passing.
 #[derive(Debug, Clone)]
 pub enum Operation {
@@ -21,6 +27,8 @@ pub enum Operation {
         email: Option<u8>,
         /// Whether its email address is written in capitals.
         capitals: bool,
+        /// The number of its payer's wallet, out of a few.
+        wallet: Option<u8>,
         /// Its caps.
         limits: RateLimits,
         /// Kind and atoms of its first entries.
@@ -54,6 +62,8 @@ pub enum Operation {
         /// The number of the account.
         account: usize,
     },
+    /// Something about quotes, payments and challenges.
+    Sell(Sale),
     /// What has expired is forgotten.
     Forget,
     /// The clock moves, a little backwards at times.
@@ -88,9 +98,10 @@ pub enum Item {
 
 /// Sequences of operations.
 pub fn operations() -> impl Strategy<Value = Vec<Operation>> {
-    (vec(create(), 1..3), vec(operation(), 1..40)).prop_map(|(mut made, then)| {
-        made.extend(then);
-        made
+    let quotes = vec(sale::quote().prop_map(Operation::Sell), 1..5);
+    (vec(create(), 1..3), quotes, vec(operation(), 1..80)).prop_map(|(made, quotes, then)| {
+        let operations = made.into_iter().chain(quotes).chain(then);
+        operations.collect()
     })
 }
 
@@ -103,6 +114,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => (number(), limits()).prop_map(|(account, limits)| Operation::SetLimits { account, limits }),
         1 => number().prop_map(|account| Operation::Revoke { account }),
         1 => number().prop_map(|account| Operation::ReplaceKey { account }),
+        24 => sale().prop_map(Operation::Sell),
         1 => Just(Operation::Forget),
         5 => millis().prop_map(|millis| Operation::Pass { millis }),
     ]
@@ -110,8 +122,9 @@ fn operation() -> impl Strategy<Value = Operation> {
 
 fn create() -> impl Strategy<Value = Operation> {
     let entries = vec((kind(), amount()), 0..3);
-    (option::of(0..3_u8), any::<bool>(), limits(), entries)
-        .prop_map(|(email, capitals, limits, entries)| Operation::Create { email, capitals, limits, entries })
+    (option::of(0..3_u8), any::<bool>(), option::of(0..WALLETS), limits(), entries).prop_map(
+        |(email, capitals, wallet, limits, entries)| Operation::Create { email, capitals, wallet, limits, entries },
+    )
 }
 
 fn item() -> impl Strategy<Value = Item> {
@@ -168,5 +181,7 @@ fn millis() -> impl Strategy<Value = i64> {
         1 => DAY - 1..=DAY + 1,
         1 => 0..3 * DAY,
         1 => -DAY..0,
+        // Past a quote's grace, and past its memory.
+        1 => prop_oneof![6 * DAY..9 * DAY, 96 * DAY..99 * DAY],
     ]
 }

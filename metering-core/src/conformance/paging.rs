@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::store::{Cursor, NewAccount, Page, Store};
 
+use super::sale::{claim, claimed, credit, credited, open, payment_by, quote, tx};
 use super::scene::{BASE, DAY, NOON, adjustment, charge_on, commit, create, customer, line, newcomer, post};
 
 /// Reads a whole list by pages of `$limit` items at most, doing what is to be done between them.
@@ -40,6 +41,7 @@ pub async fn an_empty_list_is_one_empty_page(store: Arc<dyn Store>) {
     assert_eq!(store.accounts(None, 5).await.unwrap(), Page { items: Vec::new(), next: None });
     assert_eq!(store.ledger(None, 5).await.unwrap(), Page { items: Vec::new(), next: None });
     assert_eq!(store.daily_totals(None, 5).await.unwrap(), Page { items: Vec::new(), next: None });
+    assert_eq!(store.payments(None, 5).await.unwrap(), Page { items: Vec::new(), next: None });
 }
 
 /// Accounts come in the order of their making, not of their times or ids.
@@ -88,6 +90,38 @@ pub async fn daily_totals_are_paged_by_rising_day(store: Arc<dyn Store>) {
     for size in SIZES {
         assert_same(&pages!(store, daily_totals, size), &whole.items, size);
     }
+}
+
+/// Records of claims and top-ups come in the order of their writing, and what is written between pages comes last.
+pub async fn payments_are_paged_in_the_order_of_their_writing(store: Arc<dyn Store>) {
+    let customer = customer(&*store, BASE).await;
+    let top_up = |number: u8| credit(&customer.id, payment_by(number, tx(number)));
+    for number in (1..=12_u8).rev() {
+        if number % 3 == 0 {
+            let quote = open(&*store, quote(number)).await;
+            claimed(&*store, claim(&quote, tx(number))).await;
+        } else {
+            credited(&*store, top_up(number)).await;
+        }
+    }
+    let whole = store.payments(None, 1_000).await.unwrap();
+    assert_eq!(whole.next, None);
+    assert!(whole.items.iter().map(|record| record.payment.tx).eq((1..=12).rev().map(tx)));
+    for size in SIZES {
+        assert_same(&pages!(store, payments, size), &whole.items, size);
+    }
+    let mut written = 100;
+    let paged = pages!(
+        store,
+        payments,
+        2,
+        if written < 104 {
+            credited(&*store, top_up(written)).await;
+            written += 1;
+        }
+    );
+    assert_eq!(paged[..12], whole.items);
+    assert!(paged[12..].iter().map(|record| record.payment.tx).eq((100..104).map(tx)));
 }
 
 /// What is made while someone pages moves nothing: all that was there comes once, in its order.
@@ -160,5 +194,6 @@ pub async fn a_made_up_cursor_is_an_error(store: Arc<dyn Store>) {
         assert!(store.accounts(Some(&cursor), 5).await.is_err(), "{text:?}");
         assert!(store.ledger(Some(&cursor), 5).await.is_err(), "{text:?}");
         assert!(store.daily_totals(Some(&cursor), 5).await.is_err(), "{text:?}");
+        assert!(store.payments(Some(&cursor), 5).await.is_err(), "{text:?}");
     }
 }

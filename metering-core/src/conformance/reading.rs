@@ -7,11 +7,16 @@ use std::sync::Arc;
 use crate::account::Account;
 use crate::clock::{Day, Timestamp};
 use crate::key::KeyHash;
+use crate::ledger::LedgerEntry;
 use crate::store::Store;
 use crate::usage::{ActivityKind, DayRange, DayUsage, EndpointUsage, UsageLine, UsageReport};
 
 use super::model::{Entry, Event, Model, Owner, credits};
 use super::scene::{ALWAYS, all_daily_totals};
+
+mod payments;
+
+pub(super) use payments::payments_agree;
 
 /// Compares every account with the model, its email to the letter, and expects that all money adds up.
 pub(super) async fn accounts_agree(store: &dyn Store, model: &Model) {
@@ -51,8 +56,8 @@ async fn ledger_agrees(store: &dyn Store, model: &Model) {
     let written = store.ledger(None, u32::MAX).await.unwrap().items;
     assert!(written.windows(2).all(|pair| pair[0].id < pair[1].id), "ledger numbers rise");
     let found = written.into_iter().map(|entry| {
-        let atoms = i128::from(entry.amount.atoms());
-        (entry.account, Entry { kind: entry.kind, atoms, description: entry.description, at: entry.created_at })
+        let LedgerEntry { id: _, account, kind, amount, description, payment, created_at } = entry;
+        (account, Entry { kind, atoms: i128::from(amount.atoms()), description, payment, at: created_at })
     });
     let expected = model.ledger.iter().map(|(owner, entry)| (model.id(*owner), entry.clone()));
     assert_eq!(found.collect::<Vec<_>>(), expected.collect::<Vec<_>>(), "the ledger");
@@ -147,6 +152,8 @@ async fn activity_agrees(store: &dyn Store, owner: &Owner) {
         share.1 += entry.atoms;
     }
     assert_eq!(found, expected, "the activity");
-    let ledger = entries.iter().filter(|entry| entry.line.is_none());
-    assert_eq!(ledger.count(), owner.entries.len(), "each ledger entry is an entry of its own");
+    let ledger = entries.iter().rev().filter(|entry| entry.line.is_none());
+    let payments: Vec<_> = ledger.map(|entry| entry.payment.as_ref()).collect();
+    let expected: Vec<_> = owner.entries.iter().map(|entry| entry.payment.as_ref()).collect();
+    assert_eq!(payments, expected, "each ledger entry is an entry of its own, with its payment");
 }

@@ -12,5 +12,5 @@ metering_core::store_conformance!(fresh);
 
 #[test]
 fn it_agrees_with_the_model() {
-    conformance::agrees_on_random_operations(128, fresh);
+    conformance::agrees_on_random_operations(256, fresh);
 }

@@ -1,0 +1,109 @@
+//! Challenges: kept as given, several at a time, and used up by wrong answers.
+
+use std::sync::Arc;
+
+use crate::clock::Timestamp;
+use crate::recovery::Challenge;
+use crate::store::Store;
+
+use super::sale::{MOMENT, buyer, challenge, wallet};
+use super::scene::{DAY, NOON, new_id, new_key};
+
+async fn failures(store: &dyn Store, nonce: &str) -> Option<u32> {
+    store.challenge(nonce).await.unwrap().map(|challenge| challenge.failures)
+}
+
+/// All of a challenge is kept as it was given; whether its account is there is asked only when it is answered.
+pub async fn challenges_are_kept_as_given(store: Arc<dyn Store>) {
+    let owner = buyer(&*store, 1).await.id;
+    let at = Timestamp::from_unix_millis;
+    let long = "x".repeat(10_000);
+    let table = [
+        challenge(&owner, wallet(1), "plain"),
+        challenge(&new_id(), wallet(0xFF), "for nobody"),
+        Challenge {
+            message: "“größer”\r\n\n\t'%_ \\ \u{1F511}\n".to_owned(), ..challenge(&owner, wallet(2), "Plain")
+        },
+        Challenge { message: long, expires_at: at(253_402_300_799_999), ..challenge(&owner, wallet(3), "long") },
+        Challenge { expires_at: at(1), failures: Challenge::MAX_FAILURES - 1, ..challenge(&owner, wallet(4), "'; --") },
+        Challenge { message: String::new(), ..challenge(&owner, wallet(0), "größer") },
+    ];
+    for challenge in &table {
+        store.open_challenge(challenge.clone()).await.unwrap();
+    }
+    for challenge in table {
+        assert_eq!(store.challenge(&challenge.nonce).await.unwrap(), Some(challenge));
+    }
+}
+
+/// A nonce that no challenge has finds none: it is compared exactly.
+pub async fn an_unknown_nonce_finds_no_challenge(store: Arc<dyn Store>) {
+    let owner = buyer(&*store, 1).await.id;
+    store.open_challenge(challenge(&owner, wallet(1), "asked")).await.unwrap();
+    for nonce in ["", "Asked", "aske", "asked ", "asked%"] {
+        assert_eq!(store.challenge(nonce).await.unwrap(), None, "{nonce:?}");
+    }
+}
+
+/// A nonce in use is an error, and the challenge that has it stays what it was.
+pub async fn a_challenge_with_a_nonce_in_use_is_an_error(store: Arc<dyn Store>) {
+    let (first, second) = (buyer(&*store, 1).await.id, buyer(&*store, 2).await.id);
+    let kept = challenge(&first, wallet(1), "asked");
+    store.open_challenge(kept.clone()).await.unwrap();
+    for new in [kept.clone(), challenge(&second, wallet(2), "asked")] {
+        assert!(store.open_challenge(new).await.is_err());
+        assert_eq!(store.challenge("asked").await.unwrap(), Some(kept.clone()));
+    }
+}
+
+/// Wrong answers are counted, and the fifth uses the challenge up; others of the same account are not concerned.
+pub async fn five_failures_use_a_challenge_up(store: Arc<dyn Store>) {
+    let owner = buyer(&*store, 1).await.id;
+    for nonce in ["first", "second"] {
+        store.open_challenge(challenge(&owner, wallet(1), nonce)).await.unwrap();
+    }
+    for count in 1..Challenge::MAX_FAILURES {
+        store.fail_challenge("first").await.unwrap();
+        assert_eq!((failures(&*store, "first").await, failures(&*store, "second").await), (Some(count), Some(0)));
+    }
+    store.fail_challenge("first").await.unwrap();
+    assert_eq!((failures(&*store, "first").await, failures(&*store, "second").await), (None, Some(0)));
+    assert_eq!(store.rotate_key("first", new_key(), NOON).await.unwrap(), None, "it is used up");
+    assert!(store.rotate_key("second", new_key(), NOON).await.unwrap().is_some(), "the other one is not");
+}
+
+/// A challenge that starts with failures has so many fewer left.
+pub async fn failures_are_counted_from_what_is_kept(store: Arc<dyn Store>) {
+    let owner = buyer(&*store, 1).await.id;
+    let failures_so_far = Challenge::MAX_FAILURES - 2;
+    let asked = Challenge { failures: failures_so_far, ..challenge(&owner, wallet(1), "asked") };
+    store.open_challenge(asked).await.unwrap();
+    store.fail_challenge("asked").await.unwrap();
+    assert_eq!(failures(&*store, "asked").await, Some(failures_so_far + 1));
+    store.fail_challenge("asked").await.unwrap();
+    assert_eq!(failures(&*store, "asked").await, None);
+}
+
+/// A wrong answer to what is not there, or not there any more, does nothing.
+pub async fn failing_an_unknown_challenge_does_nothing(store: Arc<dyn Store>) {
+    let owner = buyer(&*store, 1).await.id;
+    store.fail_challenge("asked").await.unwrap();
+    let asked = challenge(&owner, wallet(1), "asked");
+    store.open_challenge(asked.clone()).await.unwrap();
+    store.fail_challenge("other").await.unwrap();
+    assert_eq!(store.challenge("asked").await.unwrap(), Some(asked), "failures before it do not count");
+    assert_eq!(store.challenge("other").await.unwrap(), None);
+    for _ in 0..Challenge::MAX_FAILURES + 3 {
+        store.fail_challenge("asked").await.unwrap();
+    }
+    assert_eq!(store.challenge("asked").await.unwrap(), None);
+}
+
+/// One that expired is still there, so that a late answer is told what happened.
+pub async fn an_expired_challenge_is_still_found(store: Arc<dyn Store>) {
+    let owner = buyer(&*store, 1).await.id;
+    let expired = Challenge { expires_at: NOON.saturating_sub(DAY), ..challenge(&owner, wallet(1), "asked") };
+    store.open_challenge(expired.clone()).await.unwrap();
+    assert_eq!(store.rotate_key("asked", new_key(), NOON.saturating_sub(MOMENT)).await.unwrap(), None);
+    assert_eq!(store.challenge("asked").await.unwrap(), Some(expired));
+}

@@ -1,0 +1,133 @@
+//! Claims that are refused: in their order, with nothing changed, and with a quote that can still be claimed.
+
+use std::sync::Arc;
+
+use crate::account::Payer;
+use crate::ledger::LedgerKind;
+use crate::payment::PaymentUse;
+use crate::quote::Quote;
+use crate::store::{Claim, Claimed, KeyDelivery, NewAccount, PaymentCredit, Store};
+
+use super::sale::{
+    BONUS, Books, SOLD, buyer, claim, claimed, credit, credited, late_claim, open, payment_by, purchase, quote, tx,
+    wallet,
+};
+use super::scene::{BASE, NOON, assert_verified, atoms, create, customer, entry, new_key, newcomer};
+
+/// Claims a quote both ways, expects `refusal`, and that nothing changed.
+async fn assert_refused(store: &dyn Store, claim: &Claim, refusal: Claimed) {
+    let before = Books::read(store).await;
+    let quote = store.quote(&claim.nonce).await.unwrap();
+    for delivery in [KeyDelivery::Now, KeyDelivery::Later] {
+        let claim = Claim { delivery, ..claim.clone() };
+        assert_eq!(store.claim_quote(claim.clone()).await.unwrap(), refusal, "{claim:?}");
+        assert_eq!(Books::read(store).await, before, "{claim:?}");
+        assert_eq!(store.quote(&claim.nonce).await.unwrap(), quote, "{claim:?}");
+        assert_eq!(store.account(&claim.account.id).await.unwrap(), None, "{claim:?}");
+        assert_eq!(store.live_keys(&[claim.account.key]).await.unwrap(), [false], "{claim:?}");
+    }
+}
+
+/// A transaction counts once: whatever it was used for, it makes no account, and the quote stays open for another.
+pub async fn a_used_transaction_claims_nothing(store: Arc<dyn Store>) {
+    let customer = customer(&*store, BASE).await;
+    buyer(&*store, 1).await;
+    credited(&*store, credit(&customer.id, payment_by(2, tx(2)))).await;
+    let assigned = credit(&customer.id, payment_by(3, tx(3)));
+    credited(&*store, PaymentCredit { used_as: PaymentUse::Assigned, ..assigned }).await;
+    let awaited = open(&*store, quote(5)).await;
+    claimed(&*store, late_claim(&awaited, tx(5))).await;
+    let quote = open(&*store, quote(4)).await;
+    for used in [1, 2, 3, 5] {
+        assert_refused(&*store, &claim(&quote, tx(used)), Claimed::TxUsed).await;
+    }
+    store.revoke_account(&customer.id, NOON).await.unwrap();
+    assert_refused(&*store, &claim(&quote, tx(2)), Claimed::TxUsed).await;
+    claimed(&*store, claim(&quote, tx(4))).await;
+}
+
+/// A wallet that got an account since does not get a second one, until the first is revoked.
+pub async fn a_payer_with_an_account_claims_nothing(store: Arc<dyn Store>) {
+    let (first, second) = (quote(1), Quote { payer: wallet(1), ..quote(2) });
+    let (first, second) = (open(&*store, first).await, open(&*store, second).await);
+    let made = claimed(&*store, claim(&first, tx(1))).await;
+    assert_refused(&*store, &claim(&second, tx(2)), Claimed::PayerTaken).await;
+    let on_another_chain = |mut claim: Claim| {
+        claim.account.payer = Some(Payer { address: wallet(1), chain_id: 1 });
+        claim
+    };
+    assert_refused(&*store, &on_another_chain(claim(&second, tx(2))), Claimed::PayerTaken).await;
+    assert_eq!(store.payment(&tx(2)).await.unwrap(), None);
+    store.revoke_account(&made.id, NOON).await.unwrap();
+    let again = claimed(&*store, claim(&second, tx(2))).await;
+    assert_eq!(store.account_by_payer(&wallet(1)).await.unwrap(), Some(again));
+}
+
+/// Entries that no account can hold leave quote and transaction as they were, and both can be claimed with others.
+pub async fn entries_beyond_range_claim_nothing(store: Arc<dyn Store>) {
+    let sold = |amount| purchase(LedgerKind::PurchasePaySignup, amount, tx(1));
+    let table = [
+        vec![sold(i64::MAX), entry(LedgerKind::SignupBonus, 1)],
+        vec![sold(SOLD), entry(LedgerKind::Adjustment, i64::MAX)],
+        vec![sold(i64::MIN), entry(LedgerKind::Adjustment, -1)],
+    ];
+    let quote = open(&*store, Quote { email: Some("a@example.com".parse().unwrap()), ..quote(1) }).await;
+    for entries in table {
+        let mut claim = claim(&quote, tx(1));
+        claim.account.entries = entries;
+        assert_refused(&*store, &claim, Claimed::OutOfRange).await;
+        assert_eq!(store.payment(&tx(1)).await.unwrap(), None);
+        assert_eq!(store.account_by_payer(&wallet(1)).await.unwrap(), None);
+    }
+    let made = claimed(&*store, claim(&quote, tx(1))).await;
+    assert_eq!((made.email, made.totals.balance), (quote.email, atoms(SOLD + BONUS)));
+    assert_verified(&*store).await;
+}
+
+/// Of several reasons, a used transaction is told first, then a payer's account, then the range.
+pub async fn refusals_of_claims_come_in_their_order(store: Arc<dyn Store>) {
+    buyer(&*store, 1).await;
+    let quote = open(&*store, quote(2)).await;
+    let beyond = [entry(LedgerKind::Adjustment, i64::MAX), entry(LedgerKind::Adjustment, 1)];
+    let with = |number, payer| {
+        let mut claim = claim(&quote, tx(number));
+        claim.account.payer = Some(Payer { address: wallet(payer), chain_id: 8453 });
+        claim.account.entries.extend(beyond.clone());
+        claim
+    };
+    // transaction, payer, answer
+    let table =
+        [(1, 1, Claimed::TxUsed), (1, 2, Claimed::TxUsed), (2, 1, Claimed::PayerTaken), (2, 2, Claimed::OutOfRange)];
+    for (number, payer, refusal) in table {
+        assert_refused(&*store, &with(number, payer), refusal).await;
+    }
+    claimed(&*store, claim(&quote, tx(2))).await;
+}
+
+/// An id or key that an account has or had is an error, and the quote is as open as before.
+pub async fn a_claim_with_an_id_or_key_in_use_changes_nothing(store: Arc<dyn Store>) {
+    let first = customer(&*store, BASE).await;
+    let key = new_key();
+    store.replace_key(&first.id, key, NOON).await.unwrap().expect("the account is live");
+    let revoked = create(&*store, newcomer()).await;
+    store.revoke_account(&revoked.id, NOON).await.unwrap();
+    let quote = open(&*store, quote(1)).await;
+    let fresh = || claim(&quote, tx(1)).account;
+    let table = [
+        ("id", NewAccount { id: first.id.clone(), ..fresh() }),
+        ("id of a revoked account", NewAccount { id: revoked.id, ..fresh() }),
+        ("live key", NewAccount { key, ..fresh() }),
+        ("replaced key", NewAccount { key: first.key, ..fresh() }),
+    ];
+    let before = Books::read(&*store).await;
+    for (what, account) in table {
+        for delivery in [KeyDelivery::Now, KeyDelivery::Later] {
+            let claim = Claim { account: account.clone(), delivery, ..claim(&quote, tx(1)) };
+            assert!(store.claim_quote(claim).await.is_err(), "{what}");
+            assert_eq!(Books::read(&*store).await, before, "{what}");
+            assert_eq!(store.quote(&quote.nonce).await.unwrap(), Some(quote.clone()), "{what}");
+        }
+    }
+    assert_eq!(store.live_keys(&[key, first.key]).await.unwrap(), [true, false]);
+    claimed(&*store, claim(&quote, tx(1))).await;
+}

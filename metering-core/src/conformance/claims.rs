@@ -1,0 +1,153 @@
+//! Claims: a quote and its payment become an account with its key, once and as a whole.
+
+use std::sync::Arc;
+
+use crate::account::{Account, Payer, RateLimits, Totals};
+use crate::credits::Credits;
+use crate::ledger::{LedgerKind, PaymentRef};
+use crate::payment::{PaymentRecord, PaymentTarget, PaymentUse};
+use crate::quote::{Quote, QuoteState};
+use crate::store::{Claim, Claimed, NewAccount, Store};
+use crate::usage::ActivityKind;
+
+use super::sale::{
+    BONUS, Books, PLAN, SOLD, TARGET, after, buyer, claim, claimed, credit, credited, late_claim, open, payment_by,
+    quote, state_of, tx, tx_on, wallet,
+};
+use super::scene::{
+    BASE, DAY, MINUTE, NOON, accepted, account, assert_verified, atoms, charge, create, customer, newcomer,
+};
+
+/// A claim makes all at once: the account as asked for, its live key, its credits, and the payment's record.
+pub async fn a_claim_makes_the_account(store: Arc<dyn Store>) {
+    let quote = open(&*store, Quote { email: Some("Jörg@Example.com".parse().unwrap()), ..quote(1) }).await;
+    let mut claim = Claim { now: after(MINUTE * 2), ..claim(&quote, tx(1)) };
+    claim.account.created_at = after(MINUTE);
+    claim.account.limits = RateLimits { requests_per_minute: 7, requests_per_day: 70 };
+    let new = claim.account.clone();
+    let made = claimed(&*store, claim.clone()).await;
+    let expected = Account {
+        id: new.id.clone(),
+        agent_name: new.agent_name,
+        email: quote.email.clone(),
+        payer: Some(Payer { address: wallet(1), chain_id: TARGET.chain_id }),
+        limits: new.limits,
+        totals: Totals {
+            balance: atoms(SOLD + BONUS),
+            purchased: atoms(SOLD),
+            granted: atoms(BONUS),
+            used: Credits::ZERO,
+        },
+        created_at: after(MINUTE),
+        revoked_at: None,
+    };
+    assert_eq!(made, expected);
+    assert_eq!(account(&*store, &made.id).await, expected);
+    assert_eq!(made.email.map(|email| email.to_string()).as_deref(), Some("Jörg@Example.com"));
+    assert_eq!(store.account_by_key(&new.key).await.unwrap(), Some(expected.clone()));
+    assert_eq!(store.account_by_payer(&wallet(1)).await.unwrap(), Some(expected));
+    let record = PaymentRecord {
+        payment: claim.payment,
+        account: new.id.clone(),
+        used_as: PaymentUse::PaySignup,
+        plan_id: Some(PLAN.to_owned()),
+        recorded_at: after(MINUTE * 2),
+    };
+    assert_eq!(store.payment(&tx(1)).await.unwrap(), Some(record));
+    assert_eq!(state_of(&*store, &quote).await, QuoteState::Claimed { account: new.id.clone(), tx: tx(1) });
+    assert_eq!(accepted(&*store, charge(new.key, BASE), NOON).await.account, new.id);
+    assert_verified(&*store).await;
+}
+
+/// The first entries of a claim name the payment that they came from, in the ledger and to the account's owner.
+pub async fn a_claims_entries_name_its_payment(store: Arc<dyn Store>) {
+    let quote = open(&*store, quote(1)).await;
+    let made = claimed(&*store, claim(&quote, tx(1))).await;
+    let paid = PaymentRef { tx: tx(1), plan_id: Some(PLAN.to_owned()) };
+    let expected = [
+        (LedgerKind::PurchasePaySignup, atoms(SOLD), Some(paid.clone())),
+        (LedgerKind::SignupBonus, atoms(BONUS), None),
+    ];
+    let ledger = store.ledger(None, 10).await.unwrap().items;
+    assert!(ledger.iter().all(|entry| entry.account == made.id));
+    assert!(ledger.into_iter().map(|entry| (entry.kind, entry.amount, entry.payment)).eq(expected.clone()));
+    let mut activity = store.activity(&made.id, 10).await.unwrap();
+    activity.reverse();
+    let expected = expected.map(|(kind, amount, payment)| (ActivityKind::Ledger(kind), amount, payment));
+    assert!(activity.into_iter().map(|entry| (entry.kind, entry.amount, entry.payment)).eq(expected));
+}
+
+/// The second claim of a quote changes nothing, whichever transaction it comes with and whoever makes it.
+pub async fn a_quote_is_claimed_once(store: Arc<dyn Store>) {
+    let quote = open(&*store, quote(1)).await;
+    let first = claim(&quote, tx(1));
+    claimed(&*store, first.clone()).await;
+    let before = Books::read(&*store).await;
+    let free_payer = |mut claim: Claim| {
+        claim.account.payer = Some(Payer { address: wallet(2), chain_id: 1 });
+        claim
+    };
+    let again = [
+        first.clone(),
+        claim(&quote, tx(1)),
+        claim(&quote, tx(2)),
+        late_claim(&quote, tx(1)),
+        late_claim(&quote, tx(2)),
+        free_payer(claim(&quote, tx(1))),
+        free_payer(claim(&quote, tx(2))),
+    ];
+    for claim in again {
+        assert_eq!(store.claim_quote(claim.clone()).await.unwrap(), Claimed::AlreadyClaimed, "{claim:?}");
+        assert_eq!(Books::read(&*store).await, before, "{claim:?}");
+    }
+    assert_eq!(store.live_keys(&[first.account.key]).await.unwrap(), [true]);
+    assert_eq!(store.payment(&tx(2)).await.unwrap(), None);
+}
+
+/// What was never quoted cannot be claimed, however well it was paid.
+pub async fn a_claim_without_a_quote_makes_nothing(store: Arc<dyn Store>) {
+    open(&*store, quote(1)).await;
+    for unknown in [claim(&quote(2), tx(1)), late_claim(&quote(2), tx(1))] {
+        assert_eq!(store.claim_quote(unknown).await.unwrap(), Claimed::NoSuchQuote);
+        assert_eq!(Books::read(&*store).await.counts(), (0, 0, 0));
+    }
+    buyer(&*store, 2).await;
+}
+
+/// The store does not judge: a claim counts however late it comes, as long as its quote is there.
+pub async fn a_claim_counts_however_late_it_comes(store: Arc<dyn Store>) {
+    let quote = open(&*store, quote(1)).await;
+    let now = quote.honoured_until().saturating_add(DAY);
+    let made = claimed(&*store, Claim { now, ..claim(&quote, tx(1)) }).await;
+    assert_eq!(store.payment(&tx(1)).await.unwrap().map(|record| record.recorded_at), Some(now));
+    assert_eq!(state_of(&*store, &quote).await, QuoteState::Claimed { account: made.id, tx: tx(1) });
+}
+
+/// A hash names a transaction of one chain; on another chain it names another.
+pub async fn a_hash_counts_once_on_each_chain(store: Arc<dyn Store>) {
+    let customer = customer(&*store, BASE).await;
+    for (chain_id, number) in [(1, 1), (8453, 2), (u64::MAX, 3)] {
+        let target = PaymentTarget { chain_id, ..TARGET };
+        let quote = open(&*store, Quote { target, ..quote(number) }).await;
+        let made = claimed(&*store, claim(&quote, tx_on(chain_id, 7))).await;
+        assert_eq!(made.payer, Some(Payer { address: wallet(number), chain_id }));
+    }
+    credited(&*store, credit(&customer.id, payment_by(9, tx_on(10, 7)))).await;
+    assert_eq!(Books::read(&*store).await.payments.len(), 4);
+    assert_verified(&*store).await;
+}
+
+/// An address may be in use by now; the account that was paid for is made without it, and is what the quote becomes.
+pub async fn an_email_taken_meanwhile_is_left_out(store: Arc<dyn Store>) {
+    let email = |text: &str| Some(text.parse().unwrap());
+    let first = open(&*store, Quote { email: email("jörg@example.com"), ..quote(1) }).await;
+    let second = open(&*store, Quote { email: email("jörg@example.com"), ..quote(2) }).await;
+    let owner = create(&*store, NewAccount { email: email("JÖRG@Example.com"), ..newcomer() }).await;
+    let made = claimed(&*store, claim(&first, tx(1))).await;
+    assert_eq!(made.email, None);
+    assert_eq!(account(&*store, &made.id).await, made);
+    assert_eq!(made.totals.balance, atoms(SOLD + BONUS));
+    assert_eq!(store.quote(&first.nonce).await.unwrap().and_then(|quote| quote.email), first.email, "as asked for");
+    store.revoke_account(&owner.id, NOON).await.unwrap();
+    assert_eq!(claimed(&*store, late_claim(&second, tx(2))).await.email, second.email, "it is free again");
+}

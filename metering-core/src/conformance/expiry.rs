@@ -1,0 +1,104 @@
+//! Forgetting: quotes and challenges go when their time is over, and not a moment earlier.
+
+use std::sync::Arc;
+
+use crate::clock::Timestamp;
+use crate::quote::{Quote, QuoteState};
+use crate::recovery::Challenge;
+use crate::store::{Claimed, Store};
+
+use super::sale::{
+    Books, MOMENT, buyer, challenge, claim, claimed, late_claim, open, payment_of, quote, state_of, tx, wallet,
+};
+use super::scene::{BASE, DAY, NOON, accepted, charge_named, customer, new_key};
+
+/// From when a quote may be forgotten.
+fn over(quote: &Quote) -> Timestamp {
+    quote.honoured_until().saturating_add(Quote::REMEMBERED)
+}
+
+/// Open and claimed quotes are forgotten when their time is over; what was made of them stays.
+pub async fn quotes_are_forgotten_when_their_time_is_over(store: Arc<dyn Store>) {
+    let (first, second) = (open(&*store, quote(1)).await, open(&*store, quote(2)).await);
+    let later = Quote { created_at: NOON.saturating_add(DAY), expires_at: NOON.saturating_add(DAY * 2), ..quote(3) };
+    let later = open(&*store, later).await;
+    let made = claimed(&*store, claim(&second, tx(2))).await;
+    let before = Books::read(&*store).await;
+    for early in [NOON, first.expires_at, first.honoured_until(), over(&first).saturating_sub(MOMENT)] {
+        assert_eq!(store.forget_expired(early).await.unwrap(), 0, "at {early}");
+        assert_eq!(store.quote(&first.nonce).await.unwrap().as_ref(), Some(&first), "at {early}");
+        let state = QuoteState::Claimed { account: made.id.clone(), tx: tx(2) };
+        assert_eq!(state_of(&*store, &second).await, state, "at {early}");
+    }
+    assert_eq!(store.forget_expired(over(&first)).await.unwrap(), 2);
+    for forgotten in [&first, &second] {
+        assert_eq!(store.quote(&forgotten.nonce).await.unwrap(), None);
+        assert_eq!(store.claim_quote(claim(forgotten, tx(9))).await.unwrap(), Claimed::NoSuchQuote);
+        assert_eq!(store.quote_paid_by(&payment_of(forgotten, tx(9))).await.unwrap(), None);
+    }
+    assert_eq!(store.quote(&later.nonce).await.unwrap().as_ref(), Some(&later));
+    assert_eq!(store.forget_expired(NOON).await.unwrap(), 0, "a clock that lags brings nothing back");
+    assert_eq!(store.quote(&first.nonce).await.unwrap(), None);
+    assert_eq!(Books::read(&*store).await, before);
+    assert_eq!(store.forget_expired(over(&later)).await.unwrap(), 1);
+}
+
+/// A quote whose key nobody has yet is kept however late it is, and forgotten once somebody has it.
+pub async fn awaited_quotes_are_not_forgotten(store: Arc<dyn Store>) {
+    let quote = open(&*store, quote(1)).await;
+    let made = claimed(&*store, late_claim(&quote, tx(1))).await;
+    let state = QuoteState::Paid { account: made.id.clone(), tx: tx(1) };
+    for late in [over(&quote), over(&quote).saturating_add(DAY * 10_000)] {
+        assert_eq!(store.forget_expired(late).await.unwrap(), 0, "at {late}");
+        assert_eq!(state_of(&*store, &quote).await, state, "at {late}");
+    }
+    assert_eq!(claimed(&*store, claim(&quote, tx(1))).await.id, made.id);
+    assert_eq!(store.forget_expired(over(&quote).saturating_sub(MOMENT)).await.unwrap(), 0);
+    assert_eq!(store.forget_expired(over(&quote)).await.unwrap(), 1);
+    assert_eq!(store.quote(&quote.nonce).await.unwrap(), None);
+}
+
+/// A challenge is forgotten when its time is over, answered or not.
+pub async fn challenges_are_forgotten_when_their_time_is_over(store: Arc<dyn Store>) {
+    let owner = buyer(&*store, 1).await.id;
+    for nonce in ["asked", "answered", "failed"] {
+        store.open_challenge(challenge(&owner, wallet(1), nonce)).await.unwrap();
+    }
+    let asked = challenge(&owner, wallet(1), "asked");
+    let later =
+        Challenge { expires_at: asked.expires_at.saturating_add(MOMENT), ..challenge(&owner, wallet(1), "later") };
+    store.open_challenge(later.clone()).await.unwrap();
+    store.rotate_key("answered", new_key(), NOON).await.unwrap().expect("the payer asks");
+    for _ in 0..Challenge::MAX_FAILURES {
+        store.fail_challenge("failed").await.unwrap();
+    }
+    let over = asked.expires_at.saturating_add(Challenge::REMEMBERED);
+    for early in [NOON, asked.expires_at, over.saturating_sub(MOMENT)] {
+        assert_eq!(store.forget_expired(early).await.unwrap(), 0, "at {early}");
+        assert_eq!(store.challenge("asked").await.unwrap().as_ref(), Some(&asked), "at {early}");
+    }
+    assert_eq!(store.forget_expired(over).await.unwrap(), 1);
+    assert_eq!(store.challenge("asked").await.unwrap(), None);
+    assert_eq!(store.challenge("later").await.unwrap(), Some(later));
+    assert_eq!(store.forget_expired(over.saturating_add(MOMENT)).await.unwrap(), 1);
+    // The nonce is free again.
+    store.open_challenge(asked).await.unwrap();
+}
+
+/// All that is forgotten is counted together.
+pub async fn everything_forgotten_is_counted(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 10 * BASE).await;
+    for request_id in ["r1", "r2", "r3"] {
+        accepted(&*store, charge_named(customer.key, BASE, request_id), NOON).await;
+    }
+    let quotes = [quote(1), quote(2), quote(3)];
+    for quote in &quotes {
+        open(&*store, quote.clone()).await;
+    }
+    claimed(&*store, late_claim(&quotes[2], tx(3))).await;
+    for nonce in ["first", "second"] {
+        store.open_challenge(challenge(&customer.id, wallet(1), nonce)).await.unwrap();
+    }
+    assert_eq!(store.forget_expired(over(&quotes[0])).await.unwrap(), 3 + 2 + 2);
+    assert_eq!(store.forget_expired(over(&quotes[0])).await.unwrap(), 0);
+}

@@ -1,0 +1,201 @@
+//! An account in the model: every entry and every request of its life.
+
+use std::collections::BTreeMap;
+
+use crate::account::{Account, RateLimits, Totals};
+use crate::charge::{Charge, Decision, LimitWindow, RateStatus, Receipt, Refusal, RequestId, Window};
+use crate::clock::{Day, Timestamp};
+use crate::credits::Credits;
+use crate::key::KeyHash;
+use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
+use crate::store::NewAccount;
+use crate::usage::UsageLine;
+
+/// An account and all that ever happened to it.
+#[derive(Debug)]
+pub(in crate::conformance) struct Owner {
+    pub(in crate::conformance) made: NewAccount,
+    pub(in crate::conformance) limits: RateLimits,
+    /// Every key that it ever had; the last one is its key.
+    pub(in crate::conformance) keys: Vec<KeyHash>,
+    pub(in crate::conformance) revoked_at: Option<Timestamp>,
+    pub(in crate::conformance) entries: Vec<Entry>,
+    pub(in crate::conformance) usage: Vec<Event>,
+    /// How many requests were accepted in which minute, and on which day.
+    minutes: BTreeMap<i64, u32>,
+    days: BTreeMap<i64, u32>,
+    /// When an answer was given, what was charged, and what was left.
+    answers: BTreeMap<RequestId, (Timestamp, Credits, Credits)>,
+}
+
+/// A ledger entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::conformance) struct Entry {
+    pub(in crate::conformance) kind: LedgerKind,
+    pub(in crate::conformance) atoms: i128,
+    pub(in crate::conformance) description: String,
+    pub(in crate::conformance) payment: Option<PaymentRef>,
+    pub(in crate::conformance) at: Timestamp,
+}
+
+/// One request, or one refund.
+#[derive(Debug)]
+pub(in crate::conformance) struct Event {
+    pub(in crate::conformance) is_refund: bool,
+    pub(in crate::conformance) line: UsageLine,
+    /// Atoms used: below zero for a refund.
+    pub(in crate::conformance) used: i128,
+    pub(in crate::conformance) booked_on: Day,
+    pub(in crate::conformance) at: Timestamp,
+}
+
+fn fits(atoms: i128) -> bool {
+    i64::try_from(atoms).is_ok()
+}
+
+/// The amount of atoms that are known to fit.
+pub(in crate::conformance) fn credits(atoms: i128) -> Credits {
+    Credits::from_atoms(i64::try_from(atoms).expect("the model lets nothing in that does not fit"))
+}
+
+impl Owner {
+    /// One with its first entries; `None` when they do not fit.
+    pub(super) fn new(made: NewAccount) -> Option<Self> {
+        let mut owner = Self {
+            limits: made.limits,
+            keys: vec![made.key],
+            revoked_at: None,
+            entries: Vec::new(),
+            usage: Vec::new(),
+            minutes: BTreeMap::new(),
+            days: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            made,
+        };
+        let (entries, at) = (owner.made.entries.clone(), owner.made.created_at);
+        owner.add(&entries, at).then_some(owner)
+    }
+
+    pub(in crate::conformance) fn key(&self) -> KeyHash {
+        *self.keys.last().expect("an account is made with a key")
+    }
+
+    pub(in crate::conformance) fn is_live(&self) -> bool {
+        self.revoked_at.is_none()
+    }
+
+    fn purchased(&self) -> i128 {
+        self.entries.iter().filter(|entry| entry.kind.is_purchase()).map(|entry| entry.atoms).sum()
+    }
+
+    fn granted(&self) -> i128 {
+        self.entries.iter().filter(|entry| !entry.kind.is_purchase()).map(|entry| entry.atoms).sum()
+    }
+
+    fn used(&self) -> i128 {
+        self.usage.iter().map(|event| event.used).sum()
+    }
+
+    pub(super) fn balance(&self) -> i128 {
+        self.purchased() + self.granted() - self.used()
+    }
+
+    pub(super) fn all_fit(&self) -> bool {
+        [self.purchased(), self.granted(), self.used(), self.balance()].into_iter().all(fits)
+    }
+
+    pub(in crate::conformance) fn account(&self) -> Account {
+        let made = self.made.clone();
+        Account {
+            id: made.id,
+            agent_name: made.agent_name,
+            email: made.email,
+            payer: made.payer,
+            limits: self.limits,
+            totals: Totals {
+                balance: credits(self.balance()),
+                purchased: credits(self.purchased()),
+                granted: credits(self.granted()),
+                used: credits(self.used()),
+            },
+            created_at: made.created_at,
+            revoked_at: self.revoked_at,
+        }
+    }
+
+    /// Adds entries if they fit, one after the other; says whether they did.
+    pub(super) fn add(&mut self, entries: &[NewLedgerEntry], at: Timestamp) -> bool {
+        let count = self.entries.len();
+        for entry in entries {
+            let NewLedgerEntry { kind, amount, description, payment } = entry.clone();
+            self.entries.push(Entry { kind, atoms: i128::from(amount.atoms()), description, payment, at });
+            if !self.all_fit() {
+                self.entries.truncate(count);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The windows that a request at `now` falls into, with their counts: never older than the newest with any.
+    fn rate(&self, now: Timestamp) -> RateStatus {
+        let window = |counts: &BTreeMap<i64, u32>, index: i64| {
+            let newest = counts.keys().next_back().copied().unwrap_or(0);
+            let index = index.max(newest);
+            Window { index, count: counts.get(&index).copied().unwrap_or(0) }
+        };
+        let (minute, day) = (window(&self.minutes, now.minute()), window(&self.days, now.day().unix_days()));
+        RateStatus { limits: self.limits, minute, day, at: now }
+    }
+
+    pub(super) fn charge(&mut self, charge: Charge, now: Timestamp) -> Decision {
+        let rate = self.rate(now);
+        let receipt = |rate, charged, balance, repeated| Receipt {
+            account: self.made.id.clone(),
+            charged,
+            balance,
+            line: charge.line.clone(),
+            day: now.day(),
+            request_path: charge.request_path.clone(),
+            rate,
+            repeated,
+        };
+        let answered = charge.request_id.as_ref().and_then(|id| self.answers.get(id));
+        if let Some((first, charged, balance)) = answered
+            && now < first.saturating_add(RequestId::REMEMBERED)
+        {
+            return Decision::Accepted(receipt(rate, *charged, *balance, true));
+        }
+        let RateLimits { requests_per_minute, requests_per_day } = self.limits;
+        for (cap, window, name) in
+            [(requests_per_day, rate.day, LimitWindow::Day), (requests_per_minute, rate.minute, LimitWindow::Minute)]
+        {
+            if cap > 0 && window.count >= cap {
+                return Decision::Refused(Refusal::RateLimited { window: name, rate });
+            }
+        }
+        let (before, used, price) = (self.balance(), self.used(), i128::from(charge.price.atoms()));
+        if before <= 0 || !fits(before - price) || !fits(used + price) {
+            let (balance, required) = (credits(before), charge.price);
+            return Decision::Refused(Refusal::InsufficientCredits { balance, required, rate });
+        }
+        let count = |window: Window| Window { index: window.index, count: window.count + 1 };
+        let rate = RateStatus { minute: count(rate.minute), day: count(rate.day), ..rate };
+        let accepted = receipt(rate, charge.price, credits(before - price), false);
+        self.minutes.insert(rate.minute.index, rate.minute.count);
+        self.days.insert(rate.day.index, rate.day.count);
+        if let Some(id) = charge.request_id {
+            self.answers.insert(id, (now, charge.price, accepted.balance));
+        }
+        let event = Event { is_refund: false, line: charge.line, used: price, booked_on: now.day(), at: now };
+        self.usage.push(event);
+        Decision::Accepted(accepted)
+    }
+
+    /// Forgets the answers whose time is over, and says how many.
+    pub(super) fn forget(&mut self, now: Timestamp) -> usize {
+        let before = self.answers.len();
+        self.answers.retain(|_, (first, ..)| now < first.saturating_add(RequestId::REMEMBERED));
+        before - self.answers.len()
+    }
+}

@@ -1,0 +1,154 @@
+//! Quotes and claims in the model.
+
+use crate::clock::Timestamp;
+use crate::key::KeyHash;
+use crate::payment::{Payment, PaymentUse};
+use crate::quote::{NonceHash, Quote, QuoteState};
+use crate::store::{Claim, Claimed, Created, KeyDelivery, QuoteOpened};
+use crate::transaction::TxRef;
+
+use super::payments::Used;
+use super::{InUse, Model};
+
+const MINUTE: i64 = 60_000;
+const DAY: i64 = 24 * 60 * MINUTE;
+
+/// A quote, and what became of it.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// As it was opened.
+    quote: Quote,
+    sold: Option<Sold>,
+}
+
+/// An account that was made of a quote.
+#[derive(Debug)]
+struct Sold {
+    owner: usize,
+    tx: TxRef,
+    /// The key that it was made with, when nobody was given it.
+    placeholder: Option<KeyHash>,
+}
+
+impl Asked {
+    /// Until when a payment is honoured, in milliseconds.
+    fn grace_ends(&self) -> i64 {
+        self.quote.expires_at.unix_millis() + 7 * DAY
+    }
+
+    fn waits_for(&self, payment: &Payment) -> bool {
+        let Quote { payer, target, amount, created_at, .. } = &self.quote;
+        let mined = payment.mined_at.unix_millis();
+        self.sold.is_none()
+            && (payment.tx.chain_id, payment.token, payment.recipient)
+                == (target.chain_id, target.token, target.recipient)
+            && (payment.payer, payment.amount) == (*payer, *amount)
+            && (created_at.unix_millis() - 2 * MINUTE..=self.grace_ends()).contains(&mined)
+    }
+
+    fn occupies_amount_of(&self, new: &Quote) -> bool {
+        let same_amount = self.quote.target == new.target && self.quote.amount == new.amount;
+        let is_promised = self.sold.is_none() && new.created_at < self.quote.expires_at;
+        let is_kept = self.quote.payer == new.payer && new.created_at.unix_millis() <= self.grace_ends();
+        same_amount && (is_promised || is_kept)
+    }
+}
+
+impl Model {
+    fn state_of(&self, asked: &Asked) -> QuoteState {
+        let Some(sold) = &asked.sold else { return QuoteState::Open };
+        let (account, tx) = (self.id(sold.owner), sold.tx);
+        // Nobody has a key as long as there was no other.
+        if sold.placeholder == Some(self.owners[sold.owner].key()) {
+            QuoteState::Paid { account, tx }
+        } else {
+            QuoteState::Claimed { account, tx }
+        }
+    }
+
+    pub(in crate::conformance) fn quote(&self, nonce: &NonceHash) -> Option<Quote> {
+        let asked = self.quotes.iter().find(|asked| asked.quote.nonce == *nonce)?;
+        Some(Quote { state: self.state_of(asked), ..asked.quote.clone() })
+    }
+
+    /// All open quotes that a payment pays. There may be two when the payer asked again just after a grace ended, and
+    /// the payment was mined just before that.
+    pub(in crate::conformance) fn quotes_paid_by(&self, payment: &Payment) -> Vec<Quote> {
+        let waiting = self.quotes.iter().filter(|asked| asked.waits_for(payment));
+        waiting.map(|asked| asked.quote.clone()).collect()
+    }
+
+    pub(in crate::conformance) fn open_quote(&mut self, new: &Quote) -> Result<QuoteOpened, InUse> {
+        if self.quote(&new.nonce).is_some() {
+            return Err(InUse);
+        }
+        if self.has_email(new.email.as_ref()) {
+            return Ok(QuoteOpened::EmailTaken);
+        }
+        if self.payer(new.payer).is_some() {
+            return Ok(QuoteOpened::PayerTaken);
+        }
+        if self.quotes.iter().any(|asked| asked.occupies_amount_of(new)) {
+            return Ok(QuoteOpened::AmountTaken);
+        }
+        self.quotes.push(Asked { quote: new.clone(), sold: None });
+        Ok(QuoteOpened::Opened)
+    }
+
+    pub(in crate::conformance) fn claim(&mut self, claim: &Claim) -> Result<Claimed, InUse> {
+        let Some(number) = self.quotes.iter().position(|asked| asked.quote.nonce == claim.nonce) else {
+            return Ok(Claimed::NoSuchQuote);
+        };
+        let asked = &self.quotes[number];
+        let Some(sold) = &asked.sold else { return self.sell(number, claim) };
+        let awaits_key = matches!(self.state_of(asked), QuoteState::Paid { .. });
+        if !awaits_key || claim.delivery == KeyDelivery::Later || sold.tx != claim.payment.tx {
+            return Ok(Claimed::AlreadyClaimed);
+        }
+        let given = self.replace_key(sold.owner, claim.account.key)?;
+        Ok(given.map_or(Claimed::AlreadyClaimed, Claimed::Account))
+    }
+
+    /// Makes the account of a quote that is open.
+    fn sell(&mut self, number: usize, claim: &Claim) -> Result<Claimed, InUse> {
+        if self.is_used(claim.payment.tx) {
+            return Ok(Claimed::TxUsed);
+        }
+        let mut new = claim.account.clone();
+        if self.has_email(new.email.as_ref()) {
+            new.email = None;
+        }
+        let account = match self.create(&new)? {
+            Created::Account(account) => account,
+            Created::PayerTaken => return Ok(Claimed::PayerTaken),
+            Created::OutOfRange => return Ok(Claimed::OutOfRange),
+            Created::EmailTaken => panic!("an account without an email has one that is taken"),
+        };
+        let owner = self.owners.len() - 1;
+        let placeholder = (claim.delivery == KeyDelivery::Later).then_some(new.key);
+        self.quotes[number].sold = Some(Sold { owner, tx: claim.payment.tx, placeholder });
+        let paid = new.entries.into_iter().find_map(|entry| entry.payment);
+        self.used.push(Used {
+            payment: claim.payment.clone(),
+            owner,
+            used_as: PaymentUse::PaySignup,
+            plan_id: paid.and_then(|paid| paid.plan_id),
+            at: claim.now,
+            links: false,
+        });
+        Ok(Claimed::Account(account))
+    }
+
+    /// Forgets quotes ninety days after their grace, unless somebody is still to come for a key; says how many.
+    pub(super) fn forget_quotes(&mut self, now: Timestamp) -> usize {
+        let (before, mut kept) = (self.quotes.len(), Vec::new());
+        for asked in std::mem::take(&mut self.quotes) {
+            let is_over = asked.grace_ends() + 90 * DAY <= now.unix_millis();
+            if !is_over || matches!(self.state_of(&asked), QuoteState::Paid { .. }) {
+                kept.push(asked);
+            }
+        }
+        self.quotes = kept;
+        before - self.quotes.len()
+    }
+}

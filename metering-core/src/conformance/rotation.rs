@@ -1,0 +1,142 @@
+//! Rotation: the wallet that paid replaces its account's key, once for each challenge.
+
+use std::sync::Arc;
+
+use crate::account::{AccountId, Payer, RateLimits};
+use crate::charge::{LimitWindow, Refusal};
+use crate::key::KeyHash;
+use crate::recovery::Challenge;
+use crate::store::{NewAccount, Store};
+
+use super::sale::{MOMENT, buyer, challenge, wallet};
+use super::scene::{
+    BASE, Customer, MINUTE, NOON, accepted, account, adjustment, atoms, charge, create, customer, new_id, new_key,
+    newcomer, refused,
+};
+
+/// A customer with ten base calls, whose payer is the wallet of that number.
+async fn payer(store: &dyn Store, number: u8, limits: RateLimits) -> Customer {
+    let payer = Some(Payer { address: wallet(number), chain_id: 8453 });
+    let new = NewAccount { payer, limits, entries: vec![adjustment(10 * BASE)], ..newcomer() };
+    let customer = Customer { id: new.id.clone(), key: new.key };
+    create(store, new).await;
+    customer
+}
+
+/// Opens a challenge of an account and a wallet.
+async fn ask(store: &dyn Store, account: &AccountId, number: u8, nonce: &str) -> Challenge {
+    let asked = challenge(account, wallet(number), nonce);
+    store.open_challenge(asked.clone()).await.unwrap();
+    asked
+}
+
+/// Rotates, and expects that nothing happens: neither to keys nor to the challenge.
+async fn assert_nothing_rotates(store: &dyn Store, nonce: &str, customer: &Customer) {
+    let (before, live) = (store.challenge(nonce).await.unwrap(), store.live_keys(&[customer.key]).await.unwrap());
+    let key = new_key();
+    assert_eq!(store.rotate_key(nonce, key, NOON).await.unwrap(), None, "{nonce}");
+    assert_eq!(store.challenge(nonce).await.unwrap(), before, "{nonce}");
+    assert_eq!(store.live_keys(&[customer.key, key]).await.unwrap(), [live[0], false], "{nonce}");
+}
+
+/// The old key stops at once, the new one works at once, and the challenge is used up.
+pub async fn a_challenge_replaces_the_key_once(store: Arc<dyn Store>) {
+    let owner = payer(&*store, 1, RateLimits::default()).await;
+    ask(&*store, &owner.id, 1, "asked").await;
+    let key = new_key();
+    let answer = store.rotate_key("asked", key, NOON).await.unwrap().expect("the payer asks");
+    assert_eq!(answer, account(&*store, &owner.id).await);
+    assert_eq!(store.account_by_key(&key).await.unwrap(), Some(answer));
+    assert_eq!(refused(&*store, charge(owner.key, BASE), NOON).await, Refusal::UnknownKey);
+    assert_eq!(accepted(&*store, charge(key, BASE), NOON).await.account, owner.id);
+    assert_eq!(store.challenge("asked").await.unwrap(), None);
+    let rotated = Customer { id: owner.id, key };
+    assert_nothing_rotates(&*store, "asked", &rotated).await;
+}
+
+/// Balance and running windows belong to the account, so a rotated key is no new allowance.
+pub async fn a_rotated_key_keeps_balance_and_windows(store: Arc<dyn Store>) {
+    let owner = payer(&*store, 1, RateLimits { requests_per_minute: 2, requests_per_day: 0 }).await;
+    accepted(&*store, charge(owner.key, BASE), NOON).await;
+    ask(&*store, &owner.id, 1, "asked").await;
+    let key = new_key();
+    store.rotate_key("asked", key, NOON).await.unwrap().expect("the payer asks");
+    assert_eq!(accepted(&*store, charge(key, BASE), NOON).await.balance, atoms(8 * BASE));
+    let refusal = refused(&*store, charge(key, BASE), NOON).await;
+    assert!(matches!(refusal, Refusal::RateLimited { window: LimitWindow::Minute, .. }), "{refusal:?}");
+}
+
+/// Several challenges of an account can be open; each can be answered, one after the other.
+pub async fn each_of_several_challenges_can_be_answered(store: Arc<dyn Store>) {
+    let owner = payer(&*store, 1, RateLimits::default()).await;
+    let other = payer(&*store, 2, RateLimits::default()).await;
+    for nonce in ["first", "second", "third"] {
+        ask(&*store, &owner.id, 1, nonce).await;
+    }
+    ask(&*store, &other.id, 2, "another's").await;
+    let mut keys = vec![owner.key];
+    for nonce in ["second", "third", "first"] {
+        let key = new_key();
+        let rotated = store.rotate_key(nonce, key, NOON).await.unwrap().expect("it is open");
+        assert_eq!(rotated.id, owner.id);
+        keys.push(key);
+        let live = store.live_keys(&keys).await.unwrap();
+        assert!(live.iter().rev().copied().eq((0..keys.len()).map(|age| age == 0)), "{live:?}");
+    }
+    assert_eq!(store.live_keys(&[other.key]).await.unwrap(), [true]);
+    assert!(store.challenge("another's").await.unwrap().is_some());
+}
+
+/// At its last moment a challenge can still be answered; a moment later it cannot.
+pub async fn a_challenge_is_answered_in_time_or_not_at_all(store: Arc<dyn Store>) {
+    let owner = payer(&*store, 1, RateLimits::default()).await;
+    let until = ask(&*store, &owner.id, 1, "asked").await.expires_at;
+    for late in [until.saturating_add(MOMENT), until.saturating_add(MINUTE)] {
+        assert_eq!(store.rotate_key("asked", new_key(), late).await.unwrap(), None);
+        assert!(store.challenge("asked").await.unwrap().is_some(), "a late answer is told what happened");
+        assert_eq!(store.live_keys(&[owner.key]).await.unwrap(), [true]);
+    }
+    assert!(store.rotate_key("asked", new_key(), until).await.unwrap().is_some());
+    assert_eq!(store.live_keys(&[owner.key]).await.unwrap(), [false]);
+}
+
+/// A revoked account gets no key by its wallet either.
+pub async fn a_revoked_account_is_not_rotated(store: Arc<dyn Store>) {
+    let owner = payer(&*store, 1, RateLimits::default()).await;
+    ask(&*store, &owner.id, 1, "asked").await;
+    store.revoke_account(&owner.id, NOON).await.unwrap();
+    assert_nothing_rotates(&*store, "asked", &owner).await;
+    // Nor does the wallet's next account, which the challenge is not of.
+    let next = payer(&*store, 1, RateLimits::default()).await;
+    assert_nothing_rotates(&*store, "asked", &next).await;
+}
+
+/// Only the wallet that paid for the account replaces its key.
+pub async fn another_wallet_rotates_nothing(store: Arc<dyn Store>) {
+    let owner = payer(&*store, 1, RateLimits::default()).await;
+    let without = customer(&*store, BASE).await;
+    buyer(&*store, 2).await;
+    ask(&*store, &owner.id, 2, "another's wallet").await;
+    ask(&*store, &owner.id, 3, "nobody's wallet").await;
+    ask(&*store, &without.id, 1, "an account without a payer").await;
+    ask(&*store, &new_id(), 1, "no account").await;
+    for nonce in ["another's wallet", "nobody's wallet", "an account without a payer", "no account", "no challenge"] {
+        assert_nothing_rotates(&*store, nonce, &owner).await;
+        assert_eq!(store.live_keys(&[without.key]).await.unwrap(), [true], "{nonce}");
+    }
+}
+
+/// A key that an account has or had is an error: the old key and the challenge stay, and another key is put in place.
+pub async fn a_key_in_use_is_not_rotated_in(store: Arc<dyn Store>) {
+    let owner = payer(&*store, 1, RateLimits::default()).await;
+    let other = customer(&*store, BASE).await;
+    let others: KeyHash = new_key();
+    store.replace_key(&other.id, others, NOON).await.unwrap().expect("the account is live");
+    let asked = ask(&*store, &owner.id, 1, "asked").await;
+    for (what, key) in [("its own", owner.key), ("another's", others), ("another's old one", other.key)] {
+        assert!(store.rotate_key("asked", key, NOON).await.is_err(), "{what}");
+        assert_eq!(store.challenge("asked").await.unwrap().as_ref(), Some(&asked), "{what}");
+        assert_eq!(store.live_keys(&[owner.key, others, other.key]).await.unwrap(), [true, true, false], "{what}");
+    }
+    assert!(store.rotate_key("asked", new_key(), NOON).await.unwrap().is_some());
+}

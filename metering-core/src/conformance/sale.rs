@@ -1,0 +1,175 @@
+//! What contracts about payments start from: wallets, quotes, the payments and claims that fit them, and challenges.
+
+use std::time::Duration;
+
+use crate::account::{Account, AccountId, Payer};
+use crate::address::Address;
+use crate::clock::Timestamp;
+use crate::ledger::{LedgerEntry, LedgerKind, NewLedgerEntry, PaymentRef};
+use crate::payment::{Payment, PaymentRecord, PaymentTarget, PaymentUse};
+use crate::quote::{NonceHash, Quote, QuoteState};
+use crate::recovery::Challenge;
+use crate::store::{
+    Claim, Claimed, KeyDelivery, NewAccount, PaymentCredit, PaymentCredited, QuoteOpened, QuotePrecedence, Store,
+};
+use crate::transaction::{TxHash, TxRef};
+use crate::units::TokenUnits;
+
+use super::scene::{BASE, MINUTE, NOON, atoms, entry, newcomer};
+
+pub(super) const TARGET: PaymentTarget = PaymentTarget {
+    chain_id: 8453,
+    token: Address::from_bytes([0xC0; 20]),
+    recipient: Address::from_bytes([0xD0; 20]),
+};
+pub(super) const PLAN: &str = "starter";
+/// What the plan sells, and what a new account gets on top, in atoms.
+pub(super) const SOLD: i64 = 100 * BASE;
+pub(super) const BONUS: i64 = 2 * BASE;
+/// The smallest step of time.
+pub(super) const MOMENT: Duration = Duration::from_millis(1);
+
+pub(super) const fn wallet(number: u8) -> Address {
+    Address::from_bytes([number; 20])
+}
+
+/// A transaction on the chain of [`TARGET`].
+pub(super) const fn tx(number: u8) -> TxRef {
+    tx_on(TARGET.chain_id, number)
+}
+
+pub(super) const fn tx_on(chain_id: u64, number: u8) -> TxRef {
+    TxRef { chain_id, hash: TxHash::from_bytes([number; 32]) }
+}
+
+pub(super) fn after(duration: Duration) -> Timestamp {
+    NOON.saturating_add(duration)
+}
+
+/// An open quote, with a nonce, a payer and an amount of its own.
+pub(super) fn quote(number: u8) -> Quote {
+    Quote {
+        nonce: NonceHash::from_bytes([number; 32]),
+        agent_name: "agent".parse().unwrap(),
+        email: None,
+        payer: wallet(number),
+        target: TARGET,
+        amount: TokenUnits::new(5_000_000 + u128::from(number)),
+        plan_id: PLAN.to_owned(),
+        credits: atoms(SOLD),
+        bonus_credits: atoms(0),
+        created_at: NOON,
+        expires_at: after(MINUTE * 30),
+        state: QuoteState::Open,
+    }
+}
+
+/// The payment that pays a quote, mined when the quote was made.
+pub(super) fn payment_of(quote: &Quote, tx: TxRef) -> Payment {
+    let PaymentTarget { token, recipient, .. } = quote.target;
+    let (payer, amount) = (quote.payer, quote.amount);
+    Payment { tx, payer, recipient, token, amount, block_number: 17, mined_at: quote.created_at }
+}
+
+/// A payment by a wallet, of the amount that the quote of that number asks for.
+pub(super) fn payment_by(number: u8, tx: TxRef) -> Payment {
+    payment_of(&quote(number), tx)
+}
+
+/// An entry for the plan that a transaction bought.
+pub(super) fn purchase(kind: LedgerKind, amount: i64, tx: TxRef) -> NewLedgerEntry {
+    let payment = Some(PaymentRef { tx, plan_id: Some(PLAN.to_owned()) });
+    NewLedgerEntry { payment, ..entry(kind, amount) }
+}
+
+/// A quote's claim by its owner, who gets the key.
+pub(super) fn claim(quote: &Quote, tx: TxRef) -> Claim {
+    let account = NewAccount {
+        email: quote.email.clone(),
+        payer: Some(Payer { address: quote.payer, chain_id: tx.chain_id }),
+        entries: vec![purchase(LedgerKind::PurchasePaySignup, SOLD, tx), entry(LedgerKind::SignupBonus, BONUS)],
+        ..newcomer()
+    };
+    Claim { nonce: quote.nonce, payment: payment_of(quote, tx), account, delivery: KeyDelivery::Now, now: NOON }
+}
+
+/// A quote's claim by the watcher; nobody gets the key.
+pub(super) fn late_claim(quote: &Quote, tx: TxRef) -> Claim {
+    Claim { delivery: KeyDelivery::Later, ..claim(quote, tx) }
+}
+
+/// A top-up that yields to quotes and links no wallet.
+pub(super) fn credit(account: &AccountId, payment: Payment) -> PaymentCredit {
+    PaymentCredit {
+        account: account.clone(),
+        used_as: PaymentUse::Topup,
+        entry: purchase(LedgerKind::PurchaseTopup, SOLD, payment.tx),
+        payment,
+        link_payer: false,
+        quotes: QuotePrecedence::Quote,
+        now: NOON,
+    }
+}
+
+/// A challenge of a wallet, for ten minutes.
+pub(super) fn challenge(account: &AccountId, address: Address, nonce: &str) -> Challenge {
+    let expires_at = after(MINUTE * 10);
+    let message = Challenge::message("Metering", address, nonce, expires_at, "http://localhost/terms");
+    Challenge { nonce: nonce.to_owned(), address, account: account.clone(), message, expires_at, failures: 0 }
+}
+
+/// Opens a quote and expects it to be kept.
+pub(super) async fn open(store: &dyn Store, quote: Quote) -> Quote {
+    assert_eq!(store.open_quote(quote.clone()).await.unwrap(), QuoteOpened::Opened, "{quote:?}");
+    quote
+}
+
+/// Claims a quote and expects the account.
+pub(super) async fn claimed(store: &dyn Store, claim: Claim) -> Account {
+    match store.claim_quote(claim).await.unwrap() {
+        Claimed::Account(account) => account,
+        refusal => panic!("the quote was not claimed: {refusal:?}"),
+    }
+}
+
+/// An account that was made by paying, from the quote and the transaction of that number.
+pub(super) async fn buyer(store: &dyn Store, number: u8) -> Account {
+    let quote = open(store, quote(number)).await;
+    claimed(store, claim(&quote, tx(number))).await
+}
+
+/// Credits a payment and expects it to count.
+pub(super) async fn credited(store: &dyn Store, credit: PaymentCredit) -> Account {
+    match store.credit_payment(credit).await.unwrap() {
+        PaymentCredited::Account(account) => account,
+        refusal => panic!("the payment was not credited: {refusal:?}"),
+    }
+}
+
+/// The state of a quote that is expected to be there.
+pub(super) async fn state_of(store: &dyn Store, quote: &Quote) -> QuoteState {
+    store.quote(&quote.nonce).await.unwrap().expect("the quote is kept").state
+}
+
+/// All accounts, entries and records: what a refusal must leave as it is.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Books {
+    pub(super) accounts: Vec<Account>,
+    pub(super) ledger: Vec<LedgerEntry>,
+    pub(super) payments: Vec<PaymentRecord>,
+}
+
+impl Books {
+    pub(super) async fn read(store: &dyn Store) -> Self {
+        Self {
+            accounts: store.accounts(None, u32::MAX).await.unwrap().items,
+            ledger: store.ledger(None, u32::MAX).await.unwrap().items,
+            payments: store.payments(None, u32::MAX).await.unwrap().items,
+        }
+    }
+
+    /// How many accounts, entries and records there are.
+    pub(super) fn counts(&self) -> (usize, usize, usize) {
+        (self.accounts.len(), self.ledger.len(), self.payments.len())
+    }
+}
