@@ -57,6 +57,7 @@ pub mod rotation;
 mod sale;
 pub mod scan_marks;
 mod scene;
+pub mod signups;
 pub mod topups;
 pub mod usage;
 pub mod verification;
@@ -301,6 +302,16 @@ macro_rules! store_conformance {
             topups::a_credit_beyond_range_changes_nothing,
             topups::refusals_of_credits_come_in_their_order,
             topups::a_credit_gives_no_key_out,
+            signups::a_session_is_found_as_it_was_opened,
+            signups::a_session_needs_a_free_email_and_code,
+            signups::a_session_is_approved_once_in_time,
+            signups::an_email_given_away_is_refused_later_too,
+            signups::a_session_is_redeemed_once,
+            signups::what_is_not_approved_is_not_redeemed,
+            signups::a_redemption_beyond_range_changes_nothing,
+            signups::one_of_many_redemptions_wins,
+            signups::a_solution_is_used_once,
+            signups::old_sessions_are_forgotten,
             usage::a_report_adds_up_with_its_account,
             usage::a_report_covers_its_days_only,
             usage::a_days_first_and_last_milliseconds_belong_to_it,

@@ -13,6 +13,7 @@ use crate::credits::Credits;
 use crate::meter::MeterError;
 use crate::path::TargetError;
 use crate::payment::{PaymentError, RecoveryError};
+use crate::signup::SignupError;
 use crate::store::StoreError;
 use crate::wire::{ErrorBody, ErrorCode, PlansDocument, Required, rate_headers};
 
@@ -57,6 +58,9 @@ pub enum Error {
     /// A key was not rotated.
     #[error(transparent)]
     Recovery(RecoveryError),
+    /// A signup did not go on.
+    #[error(transparent)]
+    Signup(SignupError),
     /// The store failed.
     #[error("The service cannot record requests at the moment; nothing was charged, try again.")]
     StorageUnavailable,
@@ -118,6 +122,7 @@ impl Error {
             Self::InsufficientCredits(_) => ErrorCode::InsufficientCredits,
             Self::Payment(error) => error.code(),
             Self::Recovery(error) => error.code(),
+            Self::Signup(error) => error.code(),
             Self::StorageUnavailable => ErrorCode::StorageUnavailable,
             Self::Overloaded => ErrorCode::Overloaded,
             Self::ShuttingDown => ErrorCode::ShuttingDown,
@@ -132,6 +137,7 @@ impl Error {
             Self::RateLimited { window, rate } => Some(rate.reset_seconds(*window)),
             Self::Payment(error) => error.retry_after_seconds(),
             Self::Recovery(error) => error.retry_after_seconds(),
+            Self::Signup(error) => error.retry_after_seconds(),
             Self::StorageUnavailable | Self::Overloaded | Self::ShuttingDown => Some(RETRY_SOON_SECONDS),
             _ => None,
         }
@@ -194,6 +200,15 @@ impl From<RecoveryError> for Error {
             tracing::warn!(%cause, "a wallet's signature could not be looked at");
         }
         Self::Recovery(error)
+    }
+}
+
+impl From<SignupError> for Error {
+    fn from(error: SignupError) -> Self {
+        if let SignupError::ChallengeUnavailable(cause) = &error {
+            tracing::warn!(%cause, "a signup could not be checked");
+        }
+        Self::Signup(error)
     }
 }
 

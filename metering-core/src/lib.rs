@@ -8,6 +8,7 @@
 
 mod account;
 mod address;
+mod bot;
 mod catalogue;
 mod chain;
 mod charge;
@@ -36,6 +37,7 @@ mod request;
 mod route;
 mod service;
 mod signature;
+mod signup;
 mod store;
 mod tally;
 mod transaction;
@@ -48,6 +50,7 @@ pub use account::{
     Account, AccountId, AccountIdError, AgentName, AgentNameError, Email, EmailError, Payer, RateLimits, Totals,
 };
 pub use address::{Address, AddressError};
+pub use bot::{BotCheck, BotCheckError, BotVerdict, SolutionId};
 pub use catalogue::{Catalogue, CatalogueError, Resolved, RouteRefusal};
 pub use chain::{Block, Chain, ChainError, ChainReader, Depth, Evidence, NativeTransfer, Sighting, TokenTransfer};
 pub use charge::{
@@ -74,12 +77,15 @@ pub use random::{Randomness, SystemRandomness};
 pub use recovery::Challenge;
 pub use route::{Param, ParamPlace, ParamType, Route};
 pub use service::{
-    Admission, Arrival, PaidBack, Passage, PaymentSettings, RequestHead, Service, ServiceConfig, Watched, arrivals,
+    Admission, Arrival, PaidBack, Passage, PaymentSettings, RequestHead, Service, ServiceConfig, SignupSettings,
+    Watched, arrivals,
 };
 pub use signature::{WalletSignature, WalletSignatureError, signer, signing_digest};
+pub use signup::{MalformedCode, MalformedToken, SessionHash, SessionToken, SignupError, SignupSession, UserCode};
 pub use store::{
     Claim, Claimed, Created, Cursor, Discrepancy, KeyDelivery, NewAccount, Page, PaymentCredit, PaymentCredited,
-    PaymentStore, Posted, QuoteOpened, QuotePrecedence, Store, StoreError, Verification,
+    PaymentStore, Posted, QuoteOpened, QuotePrecedence, SignupApproved, SignupOpened, SignupRedeemed, SignupStore,
+    Store, StoreError, Verification,
 };
 pub use tally::{Answer, Changes, DailyChange, Outcome, Posting, Tally, UsageChange, UsageKind};
 pub use transaction::{TxHash, TxHashError, TxRef};

@@ -21,6 +21,7 @@ mod commit;
 mod page;
 mod payments;
 mod report;
+mod signups;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@ mod quotes;
 mod recovery;
 mod refund;
 mod reports;
+mod signups;
 mod topups;
 mod watch;
 
@@ -22,6 +23,7 @@ pub use arrivals::{Arrival, arrivals};
 pub use desk::PaymentSettings;
 pub use gate::{Admission, Passage, RequestHead};
 pub use refund::PaidBack;
+pub use signups::SignupSettings;
 pub use watch::Watched;
 
 use crate::account::Account;
@@ -97,6 +99,7 @@ pub struct Service {
     config: ServiceConfig,
     plans: Mutex<Option<(Timestamp, Arc<PlansDocument>)>>,
     desk: desk::Desk,
+    signup: SignupSettings,
 }
 
 impl fmt::Debug for Service {
@@ -127,7 +130,17 @@ impl Service {
         clock: Arc<dyn Clock>,
         config: ServiceConfig,
     ) -> Self {
-        Self { store, meter, catalogue, clock, config, plans: Mutex::new(None), desk: desk::Desk::default() }
+        let desk = desk::Desk::default();
+        Self {
+            store,
+            meter,
+            catalogue,
+            clock,
+            config,
+            plans: Mutex::new(None),
+            desk,
+            signup: SignupSettings::default(),
+        }
     }
 
     /// The same service, which sells plans on the chains that it can read; those of [`ServiceConfig::chains`] that
@@ -135,6 +148,13 @@ impl Service {
     #[must_use]
     pub fn with_payments(mut self, readers: BTreeMap<u64, Arc<dyn ChainReader>>, settings: PaymentSettings) -> Self {
         self.desk = desk::Desk::new(readers, settings);
+        self
+    }
+
+    /// The same service, with these rules of signing up.
+    #[must_use]
+    pub fn with_signup(mut self, settings: SignupSettings) -> Self {
+        self.signup = settings;
         self
     }
 

@@ -1,9 +1,10 @@
 //! The storage contract. A backend is a type that implements [`Store`] and passes the conformance suite.
 //!
-//! The contract has two parts: [`Store`] is about accounts, charges and usage, [`PaymentStore`] about the money that
-//! arrives by chain.
+//! The contract has three parts: [`Store`] is about accounts, charges and usage, [`PaymentStore`] about the money that
+//! arrives by chain, [`SignupStore`] about signing up without paying.
 
 mod payments;
+mod signups;
 
 use async_trait::async_trait;
 
@@ -15,6 +16,8 @@ use crate::ledger::{LedgerEntry, NewLedgerEntry};
 use crate::plan::{Plan, PlanKey};
 use crate::tally::{Outcome, Posting};
 use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
+
+pub use signups::{SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
 
 pub use payments::{
     Claim, Claimed, KeyDelivery, PaymentCredit, PaymentCredited, PaymentStore, QuoteOpened, QuotePrecedence,
@@ -32,7 +35,7 @@ pub use payments::{
 /// Methods may be called from any number of tasks, and by several processes where the backend allows several to open
 /// the same data; all of them together behave as if the calls ran one after the other.
 #[async_trait]
-pub trait Store: PaymentStore {
+pub trait Store: PaymentStore + SignupStore {
     /// Decides and records a batch of charges and refunds in one durable transaction, in their order.
     ///
     /// The answers are in the order of `postings`, and each holds when it is returned, whatever happens to the

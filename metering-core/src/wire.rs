@@ -9,6 +9,7 @@ mod payment;
 mod plans;
 mod recovery;
 mod secret;
+mod signup;
 mod usage;
 
 pub use account::BalanceDocument;
@@ -20,6 +21,7 @@ pub use payment::{ClaimAnswer, ClaimRequest, QuoteAnswer, QuoteRequest, TopUpAns
 pub use plans::{ChainDocument, EpochUnit, PlanDocument, PlansDocument};
 pub use recovery::{ChallengeAnswer, ChallengeRequest, VerifyAnswer, VerifyRequest};
 pub use secret::IssuedKey;
+pub use signup::{ApproveAnswer, ApproveRequest, InitiateAnswer, InitiateRequest, PendingAnswer, StatusAnswer};
 pub use usage::{
     ActivityDocument, ActivityEntry, ByEndpointDocument, DayEntry, EndpointEntry, UsageSummary, UsageTotals,
 };

@@ -3,6 +3,7 @@
 mod account;
 mod billing;
 mod body;
+mod device_signup;
 mod operations;
 mod plans;
 mod query;
@@ -13,6 +14,7 @@ mod topup;
 
 pub(crate) use account::*;
 pub(crate) use billing::*;
+pub(crate) use device_signup::*;
 pub(crate) use operations::*;
 pub(crate) use plans::*;
 pub(crate) use recovery::*;

@@ -8,6 +8,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use sha3::{Digest, Sha3_256};
 use subtle::ConstantTimeEq;
 
+use crate::bot::BotChallenge;
 use crate::chains::Readers;
 use crate::config::Secret;
 use crate::gateway::Gateway;
@@ -30,9 +31,18 @@ pub(crate) struct App {
     pub(crate) openapi: Bytes,
     pub(crate) readiness: Readiness,
     pub(crate) readers: Readers,
+    pub(crate) bot_challenge: BotChallenge,
 }
 
 impl App {
+    /// Counts a signup that names an email address; one that is none is for validation to refuse.
+    ///
+    /// # Errors
+    /// 429 when there were too many.
+    pub(crate) fn limit_email(&self, email: Option<&str>) -> Result<(), Problem> {
+        email.and_then(|text| text.parse().ok()).map_or(Ok(()), |email| self.limits.email(&email))
+    }
+
     /// Counts a request that names a wallet; one that is no address is for validation to refuse.
     ///
     /// # Errors

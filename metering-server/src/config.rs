@@ -7,6 +7,7 @@ mod payments;
 mod proxies;
 mod quota;
 mod secret;
+mod signup;
 mod span;
 
 use std::collections::BTreeMap;
@@ -19,10 +20,11 @@ use serde::{Deserialize, Serialize};
 pub use limits::LimitsConfig;
 pub use list::List;
 pub use load::{Arguments, ConfigError, load};
-pub use payments::{CreditAmount, PaymentsConfig, RecoveryConfig, SignupConfig, TopupConfig};
+pub use payments::{CreditAmount, PaymentsConfig, RecoveryConfig, TopupConfig};
 pub use proxies::TrustedProxies;
 pub use quota::{Quota, QuotaError};
 pub use secret::Secret;
+pub use signup::{BotCheckKind, SignupConfig, TurnstileConfig};
 pub use span::{Span, SpanError};
 
 /// The effective configuration. Every key has a default, and an unknown key is an error.
@@ -59,7 +61,7 @@ pub struct Config {
     pub billing: BillingConfig,
     /// How payments are waited for.
     pub payments: PaymentsConfig,
-    /// What a new account starts with.
+    /// How people sign up.
     pub signup: SignupConfig,
     /// Registering payments for accounts that exist.
     pub topup: TopupConfig,

@@ -5,6 +5,7 @@
 
 mod api;
 mod app;
+mod bot;
 mod chains;
 pub mod config;
 mod credentials;

@@ -8,10 +8,10 @@ mod limiter;
 mod network;
 
 use governor::clock::{Clock, DefaultClock};
-use metering_core::Address;
 use metering_core::wire::ErrorCode;
+use metering_core::{Address, Email, SessionHash, SessionToken};
 
-use crate::config::LimitsConfig;
+use crate::config::{LimitsConfig, Quota, Span};
 use crate::http::{ClientAddress, Problem};
 use limiter::Limiter;
 use network::Network;
@@ -20,6 +20,11 @@ use network::Network;
 #[derive(Debug)]
 pub(crate) struct Limits<C: Clock = DefaultClock> {
     signup: Limiter<Network, C>,
+    signup_network: Limiter<Network, C>,
+    email: Limiter<String, C>,
+    verification: Limiter<Network, C>,
+    polls: Limiter<Network, C>,
+    sessions: Limiter<SessionHash, C>,
     recovery: Limiter<Network, C>,
     wallet: Limiter<Address, C>,
 }
@@ -27,15 +32,21 @@ pub(crate) struct Limits<C: Clock = DefaultClock> {
 impl Limits {
     /// The limits that are configured, by the process's monotonic clock.
     #[must_use]
-    pub(crate) fn new(config: &LimitsConfig) -> Self {
-        Self::with_clock(config, DefaultClock::default())
+    pub(crate) fn new(config: &LimitsConfig, poll_interval: Span) -> Self {
+        Self::with_clock(config, poll_interval, DefaultClock::default())
     }
 }
 
 impl<C: Clock + Clone> Limits<C> {
-    fn with_clock(config: &LimitsConfig, clock: C) -> Self {
+    fn with_clock(config: &LimitsConfig, poll_interval: Span, clock: C) -> Self {
+        let each_session = Quota::new(1, poll_interval).unwrap_or(Quota::OFF);
         Self {
             signup: Limiter::new(config.signup_per_ip, clock.clone()),
+            signup_network: Limiter::new(config.signup_per_network, clock.clone()),
+            email: Limiter::new(config.signup_per_email, clock.clone()),
+            verification: Limiter::new(config.verification_per_ip, clock.clone()),
+            polls: Limiter::new(config.polls_per_ip, clock.clone()),
+            sessions: Limiter::new(each_session, clock.clone()),
             recovery: Limiter::new(config.recovery_per_ip, clock.clone()),
             wallet: Limiter::new(config.per_wallet, clock),
         }
@@ -47,7 +58,39 @@ impl<C: Clock + Clone> Limits<C> {
     /// 429 when it did so too often.
     pub(crate) fn signup(&self, client: &ClientAddress) -> Result<(), Problem> {
         let refused = |seconds| refusal("Too many signup requests from your network address", seconds);
-        self.signup.check(&Network::of(client.ip())).map_err(refused)
+        self.signup.check(&Network::of(client.ip())).map_err(refused)?;
+        let refused = |seconds| refusal("Too many signup requests from your network", seconds);
+        self.signup_network.check(&Network::around(client.ip())).map_err(refused)
+    }
+
+    /// Counts a signup for an email address, whoever it is from.
+    ///
+    /// # Errors
+    /// 429 when there were too many.
+    pub(crate) fn email(&self, email: &Email) -> Result<(), Problem> {
+        let refused = |seconds| refusal("Too many signups for this email address", seconds);
+        self.email.check(&email.folded()).map_err(refused)
+    }
+
+    /// Counts a client that asks for a bot challenge, looks at a user code, or approves a signup.
+    ///
+    /// # Errors
+    /// 429 when it did so too often.
+    pub(crate) fn verification(&self, client: &ClientAddress) -> Result<(), Problem> {
+        let refused = |seconds| refusal("Too many attempts from your network address", seconds);
+        self.verification.check(&Network::of(client.ip())).map_err(refused)
+    }
+
+    /// Counts a question how a signup stands.
+    ///
+    /// # Errors
+    /// 429 when it came sooner than the interval allows, or there were too many from one client.
+    pub(crate) fn poll(&self, client: &ClientAddress, token: &str) -> Result<(), Problem> {
+        let refused = |seconds| refusal("Too many questions from your network address", seconds);
+        self.polls.check(&Network::of(client.ip())).map_err(refused)?;
+        // What is no token is nobody's session, and is not remembered.
+        let Ok(token) = SessionToken::parse(token) else { return Ok(()) };
+        self.sessions.check(&token.hash()).map_err(|seconds| refusal("Asked sooner than the interval allows", seconds))
     }
 
     /// Counts a client that asks for a recovery's challenge or answers one.
@@ -76,6 +119,11 @@ impl<C: Clock + Clone> Limits<C> {
     /// intervals later, so that a flood holds some fifty bytes per request of the last minute or so.
     pub(crate) fn forget_idle(&self) {
         self.signup.forget_idle();
+        self.signup_network.forget_idle();
+        self.email.forget_idle();
+        self.verification.forget_idle();
+        self.polls.forget_idle();
+        self.sessions.forget_idle();
         self.recovery.forget_idle();
         self.wallet.forget_idle();
     }

@@ -9,7 +9,8 @@ use http::Request;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use metering_core::{
-    Catalogue, Clock, Meter, MeterConfig, MeterEnd, PaymentSettings, Service, ServiceConfig, Store, SystemClock,
+    Catalogue, Clock, Meter, MeterConfig, MeterEnd, PaymentSettings, Service, ServiceConfig, SignupSettings, Store,
+    SystemClock,
 };
 use metering_evm::ChainConfig;
 use tokio::task::JoinHandle;
@@ -17,6 +18,7 @@ use tower_service::Service as _;
 use url::Url;
 
 use crate::app::{App, BillingSecret};
+use crate::bot::BotChallenge;
 use crate::chains::{self, ChainMismatch, Readers, Watch};
 use crate::config::{Config, ConfigError};
 use crate::gateway::{Gateway, HttpUpstream, Upstream};
@@ -153,7 +155,9 @@ fn assemble(
     let meter = Arc::new(Meter::start(Arc::clone(&store), Arc::clone(&clock), limits));
     let about = about(config, address);
     let service = Service::new(Arc::clone(&store), Arc::clone(&meter), catalogue, Arc::clone(&clock), about);
-    let service = Arc::new(service.with_payments(readers.clone(), payment_settings(config)));
+    let bot_challenge = BotChallenge::new(&config.signup).map_err(RunError::Setup)?;
+    let service = service.with_payments(readers.clone(), payment_settings(config));
+    let service = Arc::new(service.with_signup(signup_settings(config, &bot_challenge)));
     let upstream = upstream(config, clock)?;
     let gateway = Gateway::new(Arc::clone(&service), upstream, &config.gateway, config.http.clone());
     Ok(App {
@@ -161,13 +165,14 @@ fn assemble(
         gateway: Arc::new(gateway),
         meter,
         store,
-        limits: Arc::new(Limits::new(&config.limits)),
+        limits: Arc::new(Limits::new(&config.limits, config.signup.poll_interval)),
         billing_secret: config.billing.internal_secret.as_ref().map(BillingSecret::new),
         metrics: metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?,
         metrics_here: config.admin_listen.is_none(),
         openapi: Bytes::from(openapi),
         readiness: Readiness::default(),
         readers,
+        bot_challenge,
     })
 }
 
@@ -209,6 +214,14 @@ fn payment_settings(config: &Config) -> PaymentSettings {
         signup_bonus: config.signup.free_credits.credits(),
         require_payer_proof: config.topup.require_payer_proof,
         challenge_lifetime: config.recovery.challenge_lifetime.duration(),
+    }
+}
+
+fn signup_settings(config: &Config, bot_challenge: &BotChallenge) -> SignupSettings {
+    SignupSettings {
+        session_lifetime: config.signup.session_lifetime.duration(),
+        poll_interval: config.signup.poll_interval.duration(),
+        bot_check: bot_challenge.check(),
     }
 }
 

@@ -1,6 +1,6 @@
-//! What is forgotten after a while: answers to requests, quotes, challenges.
+//! What is forgotten after a while: answers to requests, quotes, challenges, signup sessions.
 
-use metering_core::{Challenge, Quote, Timestamp};
+use metering_core::{Challenge, Quote, SignupSession, Timestamp};
 use rusqlite::Connection;
 
 use crate::error::{Result, store_error};
@@ -14,6 +14,8 @@ pub(crate) fn forget(connection: &Connection, now: Timestamp) -> Result<u64> {
         ("DELETE FROM request_id WHERE expires_at <= ?1", now),
         (QUOTES, now.saturating_sub(Quote::REMEMBERED)),
         ("DELETE FROM challenge WHERE expires_at <= ?1", now.saturating_sub(Challenge::REMEMBERED)),
+        ("DELETE FROM signup WHERE expires_at <= ?1", now.saturating_sub(SignupSession::REMEMBERED)),
+        ("DELETE FROM used_solution WHERE expires_at <= ?1", now),
     ];
     let mut forgotten: u64 = 0;
     for (sql, until) in expired {

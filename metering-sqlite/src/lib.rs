@@ -26,6 +26,8 @@ mod quotes;
 mod readers;
 mod rows;
 mod scan_marks;
+mod signup_store;
+mod signups;
 mod store;
 mod sum;
 mod usage;

@@ -8,7 +8,11 @@ use crate::error::{Result, store_error};
 /// Marks the file as ours ("Mtr1"), so that another program's database is never migrated.
 const APPLICATION_ID: i32 = 0x4d74_7231;
 
-const SCRIPTS: &[&str] = &[include_str!("migrations/0001_initial.sql"), include_str!("migrations/0002_payments.sql")];
+const SCRIPTS: &[&str] = &[
+    include_str!("migrations/0001_initial.sql"),
+    include_str!("migrations/0002_payments.sql"),
+    include_str!("migrations/0003_signups.sql"),
+];
 
 /// Brings the schema up to date, in one transaction, so that several processes may start at once.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use async_trait::async_trait;
 
-use crate::account::{Account, AccountId};
+use crate::account::{Account, AccountId, Email};
 use crate::address::Address;
 use crate::clock::Timestamp;
 use crate::key::KeyHash;
@@ -85,7 +85,11 @@ impl State {
     }
 
     pub(super) fn email_is_taken(&self, new: &NewAccount) -> bool {
-        new.email.is_some() && self.active(|account| account.email == new.email).is_some()
+        new.email.as_ref().is_some_and(|email| self.email_of_account(email))
+    }
+
+    pub(super) fn email_of_account(&self, email: &Email) -> bool {
+        self.active(|account| account.email.as_ref() == Some(email)).is_some()
     }
 
     pub(super) fn account_of_payer(&self, payer: &Address) -> Option<&Account> {
@@ -96,7 +100,7 @@ impl State {
         if quote.state != QuoteState::Open || self.payments.quotes.contains_key(&quote.nonce) {
             return Err(StoreError::Corrupt("a new quote is not open, or its nonce is in use".to_owned()));
         }
-        if quote.email.is_some() && self.active(|account| account.email == quote.email).is_some() {
+        if quote.email.as_ref().is_some_and(|email| self.email_of_account(email)) {
             return Ok(QuoteOpened::EmailTaken);
         }
         if self.account_of_payer(&quote.payer).is_some() {

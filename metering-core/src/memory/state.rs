@@ -13,6 +13,7 @@ use crate::tally::Answer;
 use crate::usage::{Activity, UsageLine};
 
 use super::payments::PaymentState;
+use super::signups::SignupState;
 
 /// All of a store.
 #[derive(Debug, Default)]
@@ -27,6 +28,7 @@ pub(super) struct State {
     pub(super) ledger: Vec<LedgerEntry>,
     pub(super) plans: BTreeMap<PlanKey, Plan>,
     pub(super) payments: PaymentState,
+    pub(super) signups: SignupState,
     /// The last number given out. Ledger entries and usage entries share one count, which tells the later of two.
     pub(super) last_number: i64,
 }
@@ -159,7 +161,7 @@ impl State {
     }
 
     pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {
-        let mut forgotten = self.payments.forget_expired(now);
+        let mut forgotten = self.payments.forget_expired(now) + self.signups.forget_expired(now);
         for record in &mut self.accounts {
             record.answers.retain(|_, (_, expires_at)| {
                 let keep = now < *expires_at;

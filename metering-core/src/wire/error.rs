@@ -41,6 +41,12 @@ pub enum ErrorCode {
     AddressMismatch,
     /// The signature is not the wallet's.
     InvalidSignature,
+    /// The user code is wrong or expired.
+    InvalidCode,
+    /// The terms were not accepted.
+    TermsNotAccepted,
+    /// The bot challenge was not passed.
+    ChallengeFailed,
     /// No live key came with the request.
     Unauthorized,
     /// The balance is not above zero.
@@ -105,13 +111,15 @@ pub enum ErrorCode {
     QuotesExhausted,
     /// A chain that plans are paid on cannot be read.
     ChainUnreachable,
+    /// The bot challenge cannot be checked at the moment.
+    ChallengeUnavailable,
     /// The upstream took too long.
     UpstreamTimeout,
 }
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 47] = [
+    pub const ALL: [Self; 51] = [
         Self::InvalidJson,
         Self::ValidationFailed,
         Self::InvalidParameter,
@@ -126,6 +134,9 @@ impl ErrorCode {
         Self::PaymentPredatesQuote,
         Self::AddressMismatch,
         Self::InvalidSignature,
+        Self::InvalidCode,
+        Self::TermsNotAccepted,
+        Self::ChallengeFailed,
         Self::Unauthorized,
         Self::InsufficientCredits,
         Self::Forbidden,
@@ -158,6 +169,7 @@ impl ErrorCode {
         Self::PaymentNotConfigured,
         Self::QuotesExhausted,
         Self::ChainUnreachable,
+        Self::ChallengeUnavailable,
         Self::UpstreamTimeout,
     ];
 
@@ -178,6 +190,9 @@ impl ErrorCode {
             Self::PaymentPredatesQuote => ("payment_predates_quote", 400),
             Self::AddressMismatch => ("address_mismatch", 400),
             Self::InvalidSignature => ("invalid_signature", 400),
+            Self::InvalidCode => ("invalid_code", 400),
+            Self::TermsNotAccepted => ("terms_not_accepted", 400),
+            Self::ChallengeFailed => ("challenge_failed", 400),
             Self::Unauthorized => ("unauthorized", 401),
             Self::InsufficientCredits => ("insufficient_credits", 402),
             Self::Forbidden => ("forbidden", 403),
@@ -210,6 +225,7 @@ impl ErrorCode {
             Self::PaymentNotConfigured => ("payment_not_configured", 503),
             Self::QuotesExhausted => ("quotes_exhausted", 503),
             Self::ChainUnreachable => ("chain_unreachable", 503),
+            Self::ChallengeUnavailable => ("challenge_unavailable", 503),
             Self::UpstreamTimeout => ("upstream_timeout", 504),
         }
     }

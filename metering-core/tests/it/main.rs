@@ -9,3 +9,4 @@ mod layer;
 mod memory_store;
 mod meter;
 mod payments;
+mod signups;

@@ -2,6 +2,7 @@
 
 mod gated;
 mod gated_payments;
+mod gated_signups;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

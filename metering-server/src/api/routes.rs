@@ -15,13 +15,18 @@ use crate::app::App;
 use crate::http::{ClientAddress, Problem, Reply};
 
 /// The paths of the API and their methods: for the answer 405, and for the test that holds the OpenAPI document to it.
-pub(crate) const PATHS: [(&str, &str); 16] = [
+pub(crate) const PATHS: [(&str, &str); 21] = [
     ("/credits/plans", "GET"),
     ("/credits/balance", "GET"),
     ("/credits/usage", "GET"),
     ("/credits/usage/summary", "GET"),
     ("/credits/usage/by-endpoint", "GET"),
     ("/credits/topup", "POST"),
+    ("/signup/initiate", "POST"),
+    ("/signup/challenge", "GET"),
+    ("/signup/pending", "GET"),
+    ("/signup/status", "GET"),
+    ("/verify", "POST"),
     ("/signup/pay/quote", "POST"),
     ("/signup/pay/claim", "POST"),
     ("/api-key/recover/challenge", "POST"),
@@ -37,6 +42,7 @@ pub(crate) const PATHS: [(&str, &str); 16] = [
 /// Answers every path of the API, and all that nothing answers for.
 pub(crate) fn routes(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
     let payments = payments(Arc::clone(&app));
+    let signup = signup(Arc::clone(&app));
     let app = warp::any().map(move || Arc::clone(&app));
     let headers = warp::header::headers_cloned();
     let query = warp::query::raw().or(warp::any().map(String::new)).unify();
@@ -99,9 +105,52 @@ pub(crate) fn routes(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
     let account = balance.or(usage).unify().or(usage_summary).unify().or(usage_by_endpoint).unify();
     let internal = deduct.or(lookup).unify();
     let operations = health.or(ready).unify().or(metrics).unify().or(openapi).unify();
-    let all = plans.or(account).unify().or(payments).unify().or(internal).unify().or(operations).unify();
+    let all =
+        plans.or(account).unify().or(payments).unify().or(signup).unify().or(internal).unify().or(operations).unify();
     let unmatched = warp::path::full().map(|path: FullPath| Err(unmatched(path.as_str())));
     all.or(unmatched).unify().boxed()
+}
+
+/// Signing up without paying.
+fn signup(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
+    let app = warp::any().map(move || Arc::clone(&app));
+    let client = warp::ext::get::<ClientAddress>();
+    let query = warp::query::raw().or(warp::any().map(String::new)).unify();
+    let body = warp::body::bytes();
+
+    let initiate = warp::path!("signup" / "initiate")
+        .and(warp::post())
+        .and(app.clone())
+        .and(client)
+        .and(body)
+        .then(|app: Arc<App>, client, body: Bytes| async move { api::initiate(&app, client, body).await });
+    let challenge = warp::path!("signup" / "challenge")
+        .and(warp::get())
+        .and(app.clone())
+        .and(client)
+        .then(|app: Arc<App>, client| async move { api::bot_challenge(&app, client).await });
+    let pending = warp::path!("signup" / "pending")
+        .and(warp::get())
+        .and(app.clone())
+        .and(client)
+        .and(query)
+        .then(|app: Arc<App>, client, query| async move { api::pending(&app, client, query).await });
+    let status = warp::path!("signup" / "status")
+        .and(warp::get())
+        .and(app.clone())
+        .and(client)
+        .and(query)
+        .then(|app: Arc<App>, client, query| async move { api::status(&app, client, query).await });
+    let approve = warp::path!("verify")
+        .and(warp::post())
+        .and(app)
+        .and(client)
+        .and(warp::header::headers_cloned())
+        .and(body)
+        .then(|app: Arc<App>, client, headers: HeaderMap, body: Bytes| async move {
+            api::approve(&app, client, headers, body).await
+        });
+    initiate.or(challenge).unify().or(pending).unify().or(status).unify().or(approve).unify().boxed()
 }
 
 /// Buying, and rotating a key by wallet.

@@ -8,7 +8,7 @@ use config::{Environment, File, FileFormat};
 use metering_evm::ChainConfigError;
 use url::Url;
 
-use crate::config::Config;
+use crate::config::{BotCheckKind, Config, Secret, SignupConfig};
 
 /// Variables with this prefix belong to the command-line client.
 const CLIENT_PREFIX: &str = "METERING_CLIENT_";
@@ -127,6 +127,7 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     if secret.is_some_and(|secret| secret.expose().len() < 16) {
         return Err(ConfigError::key("billing.internal_secret", "must have at least 16 characters"));
     }
+    check_signup(&config.signup)?;
     if let Some(primary) = &config.primary_chain
         && !config.chains.contains_key(primary)
     {
@@ -143,6 +144,34 @@ fn check(config: &Config) -> Result<(), ConfigError> {
         Some(pair) => Err(ConfigError::key("chains", format_args!("two have chain_id {}", pair[0]))),
         None => Ok(()),
     }
+}
+
+fn check_signup(signup: &SignupConfig) -> Result<(), ConfigError> {
+    let long_enough = |secret: &Secret| secret.expose().len() >= 16;
+    if !signup.challenge_secret.as_ref().is_none_or(long_enough) {
+        return Err(ConfigError::key("signup.challenge_secret", "must have at least 16 characters"));
+    }
+    if !(1..=1_000_000).contains(&signup.altcha_cost) {
+        return Err(ConfigError::key("signup.altcha_cost", "must be 1 to 1000000"));
+    }
+    if !(1..=60).contains(&signup.poll_interval.duration().as_secs()) {
+        return Err(ConfigError::key("signup.poll_interval", "must be 1s to 60s"));
+    }
+    if signup.bot_check != BotCheckKind::Turnstile {
+        return Ok(());
+    }
+    if signup.turnstile.site_key.is_empty() {
+        return Err(ConfigError::key("signup.turnstile.site_key", "is needed for Turnstile"));
+    }
+    if signup.turnstile.secret.is_none() {
+        return Err(ConfigError::key("signup.turnstile.secret", "is needed for Turnstile"));
+    }
+    let url = Url::parse(&signup.turnstile.verify_url);
+    let url = url.map_err(|error| ConfigError::key("signup.turnstile.verify_url", error))?;
+    if matches!(url.scheme(), "http" | "https") && url.has_host() {
+        return Ok(());
+    }
+    Err(ConfigError::key("signup.turnstile.verify_url", "must be an http(s) URL"))
 }
 
 #[cfg(test)]

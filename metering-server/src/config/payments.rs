@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use metering_core::{Credits, PaymentSettings};
+use metering_core::Credits;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -20,14 +20,6 @@ pub struct PaymentsConfig {
     pub claim_poll: Span,
     /// How often watched chains are looked at.
     pub watch_interval: Span,
-}
-
-/// What a new account starts with.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SignupConfig {
-    /// Free credits, beside those bought.
-    pub free_credits: CreditAmount,
 }
 
 /// Registering payments for accounts that exist.
@@ -59,12 +51,6 @@ impl Default for PaymentsConfig {
     }
 }
 
-impl Default for SignupConfig {
-    fn default() -> Self {
-        Self { free_credits: CreditAmount(PaymentSettings::default().signup_bonus) }
-    }
-}
-
 impl Default for TopupConfig {
     fn default() -> Self {
         Self { require_payer_proof: true }
@@ -83,6 +69,12 @@ impl Default for RecoveryConfig {
 pub struct CreditAmount(Credits);
 
 impl CreditAmount {
+    /// An amount that is zero or above.
+    #[must_use]
+    pub(crate) const fn of(credits: Credits) -> Self {
+        Self(credits)
+    }
+
     /// The amount.
     #[must_use]
     pub const fn credits(self) -> Credits {

@@ -1,9 +1,12 @@
 //! The part of an address that stands for one client.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// How much of an IPv6 address names the network (RFC 4291, section 2.5.4); the rest is the client's own to choose.
 const IPV6_PREFIX_BITS: u32 = 64;
+/// What a provider gives to one customer at most (RFC 6177), and what is commonly one network of IPv4.
+const IPV6_NETWORK_BITS: u32 = 48;
+const IPV4_NETWORK_BITS: u32 = 24;
 
 /// An IPv4 address, or the first 64 bits of one of IPv6: whoever has one address of a /64 has all of them, and could
 /// ask from a new one each time.
@@ -14,10 +17,23 @@ impl Network {
     /// The network of an address.
     #[must_use]
     pub(super) fn of(address: IpAddr) -> Self {
+        Self::prefix(address, u32::BITS, IPV6_PREFIX_BITS)
+    }
+
+    /// The network around an address: its neighbours, who may well be one attacker.
+    #[must_use]
+    pub(super) fn around(address: IpAddr) -> Self {
+        Self::prefix(address, IPV4_NETWORK_BITS, IPV6_NETWORK_BITS)
+    }
+
+    fn prefix(address: IpAddr, ipv4_bits: u32, ipv6_bits: u32) -> Self {
         match address.to_canonical() {
-            IpAddr::V4(address) => Self(IpAddr::V4(address)),
+            IpAddr::V4(address) => {
+                let prefix = address.to_bits() & (u32::MAX << (u32::BITS - ipv4_bits));
+                Self(IpAddr::V4(Ipv4Addr::from_bits(prefix)))
+            }
             IpAddr::V6(address) => {
-                let prefix = address.to_bits() & (u128::MAX << (u128::BITS - IPV6_PREFIX_BITS));
+                let prefix = address.to_bits() & (u128::MAX << (u128::BITS - ipv6_bits));
                 Self(IpAddr::V6(Ipv6Addr::from_bits(prefix)))
             }
         }

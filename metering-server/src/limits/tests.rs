@@ -16,12 +16,17 @@ struct Scene {
 
 fn scene(config: &LimitsConfig) -> Scene {
     let clock = FakeRelativeClock::default();
-    Scene { limits: Limits::with_clock(config, clock.clone()), clock }
+    Scene { limits: Limits::with_clock(config, Span::seconds(2), clock.clone()), clock }
 }
 
 fn small() -> LimitsConfig {
     let quota = |text: &str| text.parse::<Quota>().unwrap();
-    LimitsConfig { signup_per_ip: quota("3/1m"), recovery_per_ip: quota("2/1m"), per_wallet: quota("4/10m") }
+    LimitsConfig {
+        signup_per_ip: quota("3/1m"),
+        recovery_per_ip: quota("2/1m"),
+        per_wallet: quota("4/10m"),
+        ..LimitsConfig::default()
+    }
 }
 
 fn client(address: &str) -> ClientAddress {
@@ -90,7 +95,13 @@ fn all_addresses_of_a_client_share_its_quota() {
 
 #[test]
 fn a_limit_that_is_off_refuses_and_remembers_nobody() {
-    let off = LimitsConfig { signup_per_ip: Quota::OFF, recovery_per_ip: Quota::OFF, per_wallet: Quota::OFF };
+    let off = LimitsConfig {
+        signup_per_ip: Quota::OFF,
+        signup_per_network: Quota::OFF,
+        recovery_per_ip: Quota::OFF,
+        per_wallet: Quota::OFF,
+        ..LimitsConfig::default()
+    };
     let limits = scene(&off).limits;
     let one = client("1.2.3.4");
     let ask = || limits.signup(&one).and_then(|()| limits.recovery(&one)).and_then(|()| limits.wallet(&wallet(1)));
@@ -122,7 +133,7 @@ fn a_flood_is_forgotten_and_who_is_refused_is_not() {
 #[test]
 fn the_process_clock_lets_time_pass() {
     let config = LimitsConfig { signup_per_ip: Quota::new(10, crate::config::Span::seconds(1)).unwrap(), ..small() };
-    let (limits, one) = (Limits::new(&config), client("1.2.3.4"));
+    let (limits, one) = (Limits::new(&config, Span::seconds(2)), client("1.2.3.4"));
     while limits.signup(&one).is_ok() {}
     std::thread::sleep(Duration::from_millis(110));
     assert!(limits.signup(&one).is_ok(), "a tenth of a second gives a tenth of the quota back");

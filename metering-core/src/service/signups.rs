@@ -1,0 +1,190 @@
+//! Signing up without paying: begin, approve, and come for the key (in the manner of RFC 8628).
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::account::{AccountId, RateLimits};
+use crate::bot::{BotCheck, BotVerdict};
+use crate::clock::Timestamp;
+use crate::error::Error;
+use crate::key::ApiKey;
+use crate::ledger::{LedgerKind, NewLedgerEntry};
+use crate::service::Service;
+use crate::service::fields::Fields;
+use crate::signup::{SessionToken, SignupError, SignupSession, UserCode};
+use crate::store::{NewAccount, SignupApproved, SignupOpened, SignupRedeemed};
+use crate::wire::{ApproveAnswer, ApproveRequest, InitiateAnswer, InitiateRequest, PendingAnswer, StatusAnswer};
+
+/// Codes that are tried before something must be wrong: there are 25 billion of them.
+const MAX_DRAWS: usize = 16;
+
+/// The rules of signing up. The default is that of the standalone server.
+#[derive(Debug, Clone)]
+pub struct SignupSettings {
+    /// For how long a session can be approved.
+    pub session_lifetime: Duration,
+    /// How long clients are told to wait between two questions for the status.
+    pub poll_interval: Duration,
+    /// What must be passed before a signup is approved; `None` lets programs in as well.
+    pub bot_check: Option<Arc<dyn BotCheck>>,
+}
+
+impl Default for SignupSettings {
+    fn default() -> Self {
+        Self { session_lifetime: Duration::from_secs(15 * 60), poll_interval: Duration::from_secs(2), bot_check: None }
+    }
+}
+
+impl Service {
+    /// Begins a signup. Each is a session of its own: beginning another for the same email address changes nothing of
+    /// the first.
+    ///
+    /// # Errors
+    /// [`Error::ValidationFailed`], [`SignupError::EmailTaken`], or when the store fails.
+    pub async fn initiate_signup(&self, request: &InitiateRequest) -> Result<InitiateAnswer, Error> {
+        let mut fields = Fields::default();
+        let email = fields.parsed("email", request.email.as_deref());
+        let agent_name = fields.parsed("agent_name", request.agent_name.as_deref());
+        let (Some(email), Some(agent_name)) = (email, agent_name) else { return Err(fields.into_error()) };
+        let token = SessionToken::generate(&*self.desk.randomness);
+        let created_at = self.clock.now();
+        let mut session = SignupSession {
+            token: token.hash(),
+            user_code: UserCode::generate(&*self.desk.randomness),
+            email,
+            agent_name,
+            created_at,
+            expires_at: created_at.saturating_add(self.signup.session_lifetime),
+            approved_at: None,
+        };
+        for _ in 0..MAX_DRAWS {
+            match self.store.open_signup(session.clone()).await? {
+                SignupOpened::Opened => return Ok(self.initiate_answer(&session, &token)),
+                SignupOpened::EmailTaken => return Err(SignupError::EmailTaken.into()),
+                SignupOpened::CodeTaken => session.user_code = UserCode::generate(&*self.desk.randomness),
+            }
+        }
+        tracing::error!("no user code is free; the randomness must be broken");
+        Err(Error::Internal)
+    }
+
+    /// What a user code would approve.
+    ///
+    /// # Errors
+    /// [`SignupError::InvalidCode`] where there is nothing to approve, or when the store fails.
+    pub async fn pending_signup(&self, code: &str) -> Result<PendingAnswer, Error> {
+        let code: UserCode = code.parse().map_err(|_| SignupError::InvalidCode)?;
+        let now = self.clock.now();
+        let found = self.store.signup_of_code(&code).await?.filter(|session| session.is_pending(now));
+        let session = found.ok_or(SignupError::InvalidCode)?;
+        Ok(PendingAnswer {
+            user_code: session.user_code.to_string(),
+            agent_name: session.agent_name.to_string(),
+            email: session.email.to_string(),
+            expires_in: seconds_until(session.expires_at, now),
+        })
+    }
+
+    /// Approves a signup, for a person who accepts the terms and passes the bot challenge. Whatever is wrong, the
+    /// session stays as it is.
+    ///
+    /// # Errors
+    /// [`Error::ValidationFailed`], [`Error::Signup`], or when the store fails.
+    pub async fn approve_signup(
+        &self,
+        request: &ApproveRequest,
+        client: Option<IpAddr>,
+    ) -> Result<ApproveAnswer, Error> {
+        let mut fields = Fields::default();
+        let code = fields.required("user_code", request.user_code.as_deref());
+        let Some(code) = code else { return Err(fields.into_error()) };
+        if !request.tos_accepted {
+            return Err(SignupError::TermsNotAccepted.into());
+        }
+        // Before the code is looked at: who guesses codes works for each guess.
+        self.pass_bot_check(request.captcha_token.as_deref(), client).await?;
+        let code: UserCode = code.parse().map_err(|_| SignupError::InvalidCode)?;
+        match self.store.approve_signup(&code, self.clock.now()).await? {
+            SignupApproved::Approved => Ok(ApproveAnswer { status: "approved" }),
+            SignupApproved::NotPending => Err(SignupError::InvalidCode.into()),
+            SignupApproved::EmailTaken => Err(SignupError::EmailTaken.into()),
+        }
+    }
+
+    /// How a signup stands; when it was approved, the account is made and its key handed out, once.
+    ///
+    /// # Errors
+    /// [`SignupError::UnknownSession`], [`SignupError::EmailTaken`] when the address was given away since, or when the
+    /// store fails.
+    pub async fn signup_status(&self, token: &str) -> Result<StatusAnswer, Error> {
+        let token = SessionToken::parse(token).map_err(|_| SignupError::UnknownSession)?.hash();
+        let session = self.store.signup(&token).await?.ok_or(SignupError::UnknownSession)?;
+        let now = self.clock.now();
+        if session.is_pending(now) {
+            return Ok(StatusAnswer::Pending { expires_in: seconds_until(session.expires_at, now) });
+        }
+        if !session.is_redeemable(now) {
+            return Ok(StatusAnswer::Expired);
+        }
+        let key = ApiKey::generate(&*self.desk.randomness);
+        let account = self.new_account_of(session, &key, now);
+        match self.store.redeem_signup(&token, account, now).await? {
+            SignupRedeemed::Account(account) => Ok(StatusAnswer::Approved {
+                api_key: key.into(),
+                org_id: account.id.to_string(),
+                credit_balance: account.totals.balance,
+                rate_limits: account.limits,
+            }),
+            SignupRedeemed::NotApproved => Err(SignupError::UnknownSession.into()),
+            SignupRedeemed::EmailTaken => Err(SignupError::EmailTaken.into()),
+            SignupRedeemed::OutOfRange => Err(Error::Internal),
+        }
+    }
+
+    async fn pass_bot_check(&self, token: Option<&str>, client: Option<IpAddr>) -> Result<(), Error> {
+        let Some(check) = &self.signup.bot_check else { return Ok(()) };
+        let token = token.filter(|token| !token.is_empty()).ok_or(SignupError::ChallengeFailed)?;
+        let verdict = check.judge(token, client, self.clock.now()).await.map_err(SignupError::ChallengeUnavailable)?;
+        let fresh = match verdict {
+            BotVerdict::Passed { once: Some((solution, expires_at)) } => {
+                self.store.use_solution(solution, expires_at).await?
+            }
+            BotVerdict::Passed { once: None } => true,
+            BotVerdict::Failed => false,
+        };
+        if fresh { Ok(()) } else { Err(SignupError::ChallengeFailed.into()) }
+    }
+
+    fn initiate_answer(&self, session: &SignupSession, token: &SessionToken) -> InitiateAnswer {
+        let verification_url = format!("{}/verify", self.config.public_url);
+        InitiateAnswer {
+            session_token: token.expose().to_owned(),
+            verification_url_complete: format!("{verification_url}?code={}", session.user_code),
+            verification_url,
+            user_code: session.user_code.to_string(),
+            expires_in: self.signup.session_lifetime.as_secs(),
+            interval: self.signup.poll_interval.as_secs().max(1),
+        }
+    }
+
+    fn new_account_of(&self, session: SignupSession, key: &ApiKey, now: Timestamp) -> NewAccount {
+        let free = self.desk.settings.signup_bonus;
+        let bonus = NewLedgerEntry::new(LedgerKind::SignupBonus, free, "Free credits of a new account");
+        NewAccount {
+            id: AccountId::generate(&*self.desk.randomness),
+            agent_name: session.agent_name,
+            email: Some(session.email),
+            payer: None,
+            limits: RateLimits::default(),
+            key: key.hash(),
+            entries: if free.is_positive() { vec![bonus] } else { Vec::new() },
+            created_at: now,
+        }
+    }
+}
+
+fn seconds_until(expires_at: Timestamp, now: Timestamp) -> u64 {
+    let millis = expires_at.unix_millis().saturating_sub(now.unix_millis());
+    u64::try_from(millis / 1_000).unwrap_or(0)
+}

@@ -1,0 +1,237 @@
+//! Signup without paying: a session that a person approves in a browser, in the manner of RFC 8628.
+//!
+//! Whoever begins a session holds its token, a secret; whoever approves it types or follows its user code, which is
+//! short enough to type and is worth nothing by itself: approving gives the key to the holder of the token.
+
+mod error;
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use sha3::{Digest, Sha3_256};
+use zeroize::Zeroizing;
+
+pub use error::SignupError;
+
+use crate::account::{AgentName, Email};
+use crate::clock::Timestamp;
+use crate::random::{Randomness, push_base62};
+
+/// A session of somebody who signs up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignupSession {
+    /// The hash of the token that redeems it.
+    pub token: SessionHash,
+    /// What a person types to approve it.
+    pub user_code: UserCode,
+    /// The owner's email address.
+    pub email: Email,
+    /// What the account will be called.
+    pub agent_name: AgentName,
+    /// When it was begun.
+    pub created_at: Timestamp,
+    /// Until when it can be approved.
+    pub expires_at: Timestamp,
+    /// When it was approved, if it was.
+    pub approved_at: Option<Timestamp>,
+}
+
+impl SignupSession {
+    /// How long after its expiry a session is remembered: an approved one can be redeemed that long, any other is told
+    /// that it expired.
+    pub const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
+
+    /// Whether it can be approved.
+    #[must_use]
+    pub fn is_pending(&self, now: Timestamp) -> bool {
+        self.approved_at.is_none() && now < self.expires_at
+    }
+
+    /// Whether it can be redeemed.
+    #[must_use]
+    pub fn is_redeemable(&self, now: Timestamp) -> bool {
+        self.approved_at.is_some() && now < self.expires_at.saturating_add(Self::REMEMBERED)
+    }
+}
+
+const TOKEN_PREFIX: &str = "sst_";
+/// 43 base-62 digits are 256 bits.
+const TOKEN_DIGITS: usize = 43;
+
+/// The secret of a session: `sst_` and 43 random base-62 digits.
+#[derive(Clone)]
+pub struct SessionToken(Zeroizing<String>);
+
+/// The text is not a session's token, and so is nobody's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a session token; one starts with sst_ and has 43 letters and digits after that")]
+pub struct MalformedToken;
+
+impl SessionToken {
+    /// A new token.
+    #[must_use]
+    pub fn generate(randomness: &dyn Randomness) -> Self {
+        let mut text = Zeroizing::new(String::with_capacity(TOKEN_PREFIX.len() + TOKEN_DIGITS));
+        text.push_str(TOKEN_PREFIX);
+        push_base62(randomness, TOKEN_DIGITS, &mut text);
+        Self(text)
+    }
+
+    /// Reads a token; whether it is any session's is for a store to say.
+    ///
+    /// # Errors
+    /// When the text is not a token.
+    pub fn parse(text: &str) -> Result<Self, MalformedToken> {
+        match text.strip_prefix(TOKEN_PREFIX) {
+            Some(rest) if rest.len() == TOKEN_DIGITS && rest.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+                Ok(Self(Zeroizing::new(text.to_owned())))
+            }
+            _ => Err(MalformedToken),
+        }
+    }
+
+    /// The token itself, to be given to whoever began the session.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// What a store keeps of it: its SHA3-256 (FIPS 202).
+    #[must_use]
+    pub fn hash(&self) -> SessionHash {
+        SessionHash(Sha3_256::digest(self.0.as_bytes()).into())
+    }
+}
+
+impl fmt::Debug for SessionToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SessionToken(sst_…)")
+    }
+}
+
+/// The SHA3-256 of a session's token: what identifies the session to a store.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionHash([u8; 32]);
+
+impl SessionHash {
+    /// A hash read back from a store.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 32 bytes of the hash.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SessionHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SessionHash({}…)", hex::encode(&self.0[..4]))
+    }
+}
+
+/// Letters of user codes: no vowels, so that they spell nothing, and none that are easily taken for one another
+/// (RFC 8628, section 6.1).
+const CODE_LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
+const CODE_LENGTH: usize = 8;
+
+/// What a person types: `BCDF-GHJK`, 34 bits. Read in any case, with or without the hyphen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UserCode([u8; CODE_LENGTH]);
+
+/// The text is not a user code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be a code such as BCDF-GHJK")]
+pub struct MalformedCode;
+
+impl UserCode {
+    /// A new code, each equally likely.
+    #[must_use]
+    pub fn generate(randomness: &dyn Randomness) -> Self {
+        // The largest multiple of 20 in a byte: what lies above would favour the first letters.
+        const FAIR_BELOW: u8 = 240;
+        let mut letters = [0; CODE_LENGTH];
+        let mut filled = 0;
+        while filled < CODE_LENGTH {
+            let mut pool = [0_u8; 16];
+            randomness.fill(&mut pool);
+            for byte in pool.into_iter().filter(|byte| *byte < FAIR_BELOW).take(CODE_LENGTH - filled) {
+                letters[filled] = CODE_LETTERS[usize::from(byte % 20)];
+                filled += 1;
+            }
+        }
+        Self(letters)
+    }
+}
+
+impl FromStr for UserCode {
+    type Err = MalformedCode;
+
+    fn from_str(text: &str) -> Result<Self, MalformedCode> {
+        let mut letters =
+            text.bytes().filter(|byte| !matches!(byte, b'-' | b' ')).map(|byte| byte.to_ascii_uppercase());
+        let mut code = [0; CODE_LENGTH];
+        for place in &mut code {
+            *place = letters.next().filter(|letter| CODE_LETTERS.contains(letter)).ok_or(MalformedCode)?;
+        }
+        if letters.next().is_some() { Err(MalformedCode) } else { Ok(Self(code)) }
+    }
+}
+
+impl fmt::Display for UserCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, letter) in self.0.iter().enumerate() {
+            if place == CODE_LENGTH / 2 {
+                f.write_str("-")?;
+            }
+            write!(f, "{}", char::from(*letter))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::random::SystemRandomness;
+
+    #[test]
+    fn codes_are_read_as_people_type_them() {
+        let code: UserCode = "BCDF-GHJK".parse().unwrap();
+        for text in ["bcdf-ghjk", "BCDFGHJK", " bcdf ghjk ", "b-c-d-f-g-h-j-k"] {
+            assert_eq!(text.parse(), Ok(code), "{text:?}");
+        }
+        assert_eq!(code.to_string(), "BCDF-GHJK");
+        for text in ["", "BCDF", "BCDF-GHJ", "BCDF-GHJKL", "ABCD-EFGH", "BCDF-GHJ1", "BCDF_GHJK", "ßCDF-GHJK"] {
+            assert_eq!(text.parse::<UserCode>(), Err(MalformedCode), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn generated_codes_parse_and_use_every_letter() {
+        let mut letters = HashSet::new();
+        for _ in 0..500 {
+            let code = UserCode::generate(&SystemRandomness);
+            assert_eq!(code.to_string().parse(), Ok(code));
+            letters.extend(code.0);
+        }
+        assert_eq!(letters.len(), CODE_LETTERS.len());
+    }
+
+    #[test]
+    fn tokens_parse_differ_and_are_not_printed() {
+        let (a, b) = (SessionToken::generate(&SystemRandomness), SessionToken::generate(&SystemRandomness));
+        assert_ne!(a.hash(), b.hash());
+        assert_eq!(SessionToken::parse(a.expose()).unwrap().hash(), a.hash());
+        assert!(!format!("{a:?} {:?}", a.hash()).contains(&a.expose()[4..12]));
+        for text in ["", "sst_", "sqn_0123456789012345678901234567890123456789012", &format!("{}!", a.expose())] {
+            assert!(SessionToken::parse(text).is_err(), "{text}");
+        }
+    }
+}

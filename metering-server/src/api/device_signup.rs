@@ -1,0 +1,148 @@
+//! Getting an account without paying: the flow behind the signup page and terminals (in the manner of RFC 8628).
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode, header};
+use metering_core::wire::{
+    ApproveAnswer, ApproveRequest, ErrorBody, InitiateAnswer, InitiateRequest, PendingAnswer, StatusAnswer,
+};
+use metering_core::{Clock, Error, SystemClock};
+
+use crate::api::body::read;
+use crate::app::App;
+use crate::bot::BotChallenge;
+use crate::http::{ClientAddress, Problem, Reply, json};
+use crate::metrics::counted;
+
+/// Begin a signup
+///
+/// Whoever gets the answer holds the session: show `user_code` and `verification_url` to the person, and ask for the
+/// status with `session_token`.
+#[utoipa::path(post, path = "/signup/initiate", tag = "signup", request_body = InitiateRequest, responses(
+    (status = 201, description = "The session", body = InitiateAnswer),
+    (status = 400, description = "`invalid_json`, `validation_failed`", body = ErrorBody),
+    (status = 409, description = "`email_already_registered`", body = ErrorBody),
+    (status = 429, description = "`rate_limited`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`", body = ErrorBody),
+))]
+pub(crate) async fn initiate(app: &App, client: ClientAddress, body: Bytes) -> Result<Reply, Problem> {
+    app.limits.signup(&client)?;
+    let request: InitiateRequest = read(&body)?;
+    app.limit_email(request.email.as_deref())?;
+    Ok(json(StatusCode::CREATED, &counted("signup", app.service.initiate_signup(&request).await)?))
+}
+
+/// A proof of work to solve
+///
+/// In the form that the ALTCHA widget reads. Exists only where ALTCHA is the configured bot challenge.
+#[utoipa::path(get, path = "/signup/challenge", tag = "signup", responses(
+    (status = 200, description = "The challenge", content_type = "application/json"),
+    (status = 404, description = "`not_found`: another challenge is configured, or none", body = ErrorBody),
+    (status = 429, description = "`rate_limited`", body = ErrorBody),
+))]
+pub(crate) async fn bot_challenge(app: &App, client: ClientAddress) -> Result<Reply, Problem> {
+    let BotChallenge::Altcha(work) = &app.bot_challenge else { return Err(Problem::not_found()) };
+    app.limits.verification(&client)?;
+    let challenge = work.challenge(SystemClock.now()).map_err(|error| {
+        tracing::error!(%error, "a bot challenge could not be made");
+        Problem::internal()
+    })?;
+    Ok(json(StatusCode::OK, &challenge))
+}
+
+/// What a code would approve
+///
+/// For the page that asks a person to approve it.
+#[utoipa::path(get, path = "/signup/pending", tag = "signup", params(
+    ("code" = String, Query, description = "The user code", example = "BCDF-GHJK"),
+), responses(
+    (status = 200, description = "What is about to be approved", body = PendingAnswer),
+    (status = 400, description = "`invalid_code`", body = ErrorBody),
+    (status = 429, description = "`rate_limited`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`", body = ErrorBody),
+))]
+pub(crate) async fn pending(app: &App, client: ClientAddress, query: String) -> Result<Reply, Problem> {
+    app.limits.verification(&client)?;
+    let code = parameter(&query, "code").unwrap_or_default();
+    Ok(json(StatusCode::OK, &app.service.pending_signup(&code).await?))
+}
+
+/// Approve a signup
+///
+/// As JSON or as a form, whose fields may be named as the widgets name them.
+#[utoipa::path(post, path = "/verify", tag = "signup", request_body = ApproveRequest, responses(
+    (status = 200, description = "Approved", body = ApproveAnswer),
+    (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_code`, `terms_not_accepted`, `challenge_failed`", body = ErrorBody),
+    (status = 409, description = "`email_already_registered`", body = ErrorBody),
+    (status = 429, description = "`rate_limited`", body = ErrorBody),
+    (status = 503, description = "`challenge_unavailable`, `storage_unavailable`", body = ErrorBody),
+))]
+pub(crate) async fn approve(
+    app: &App,
+    client: ClientAddress,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Reply, Problem> {
+    app.limits.verification(&client)?;
+    let form = headers
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().to_ascii_lowercase().starts_with(b"application/x-www-form-urlencoded"));
+    let request = if form { read_form(&body) } else { read(&body)? };
+    let answer: ApproveAnswer = counted("approval", app.service.approve_signup(&request, Some(client.ip())).await)?;
+    Ok(json(StatusCode::OK, &answer))
+}
+
+/// How a signup stands
+///
+/// The first question after the approval gets the key, once. Asking more often than `interval` is refused.
+#[utoipa::path(get, path = "/signup/status", tag = "signup", params(
+    ("session_token" = String, Query, description = "The session's token"),
+), responses(
+    (status = 200, description = "How it stands", body = StatusAnswer),
+    (status = 404, description = "`not_found`: no such session, or its key was given out", body = ErrorBody),
+    (status = 409, description = "`email_already_registered`", body = ErrorBody),
+    (status = 429, description = "`rate_limited`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`", body = ErrorBody),
+))]
+pub(crate) async fn status(app: &App, client: ClientAddress, query: String) -> Result<Reply, Problem> {
+    let Some(token) = parameter(&query, "session_token") else {
+        return Err(Error::field("session_token", "is required").into());
+    };
+    app.limits.poll(&client, &token)?;
+    Ok(json(StatusCode::OK, &app.service.signup_status(&token).await?))
+}
+
+fn parameter(query: &str, name: &str) -> Option<String> {
+    let mut values = form_urlencoded::parse(query.as_bytes());
+    values.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+}
+
+/// The fields of a form; the answer to the challenge under any of its widgets' names.
+fn read_form(body: &[u8]) -> ApproveRequest {
+    let mut request = ApproveRequest::default();
+    for (name, value) in form_urlencoded::parse(body) {
+        match &*name {
+            "user_code" => request.user_code = Some(value.into_owned()),
+            "tos_accepted" => request.tos_accepted = matches!(&*value, "true" | "on" | "1"),
+            "captcha_token" | "cf-turnstile-response" | "altcha" if !value.is_empty() => {
+                request.captcha_token = Some(value.into_owned());
+            }
+            _ => {}
+        }
+    }
+    request
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_are_read_under_the_widgets_names() {
+        for name in ["captcha_token", "cf-turnstile-response", "altcha"] {
+            let request = read_form(format!("user_code=BCDF-GHJK&tos_accepted=on&{name}=abc%3D&other=1").as_bytes());
+            assert_eq!(request.user_code.as_deref(), Some("BCDF-GHJK"));
+            assert_eq!((request.tos_accepted, request.captcha_token.as_deref()), (true, Some("abc=")), "{name}");
+        }
+        assert!(!read_form(b"tos_accepted=false").tos_accepted);
+    }
+}

@@ -1,0 +1,206 @@
+//! ALTCHA: proof of work, protocol version 2. The browser finds a counter by trying; the server checks one hash.
+//!
+//! Challenges are signed and carry their expiry, so the server keeps none. It remembers the solutions that were used.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use altcha::{Challenge, CreateChallengeOptions, Payload, VerifySolutionOptions, create_challenge, verify_solution};
+use async_trait::async_trait;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use metering_core::{BotCheck, BotCheckError, BotVerdict, Randomness, SystemRandomness, Timestamp};
+use sha3::{Digest, Sha3_256};
+use zeroize::Zeroizing;
+
+use crate::config::SignupConfig;
+
+/// How long a challenge can be answered.
+const LIFETIME: Duration = Duration::from_secs(10 * 60);
+/// How many counters a browser tries: at least the first, and at most so many more. With 5,000 iterations each, a
+/// phone takes a second or two.
+const FEWEST_TRIES: u32 = 300;
+const MORE_TRIES: u32 = 512;
+/// The longest answer that is read, in bytes.
+const MAX_ANSWER_BYTES: usize = 8_192;
+
+/// Hands out challenges and judges solutions.
+pub(crate) struct ProofOfWork {
+    cost: u32,
+    challenge_secret: Zeroizing<String>,
+    key_secret: Zeroizing<String>,
+}
+
+impl std::fmt::Debug for ProofOfWork {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProofOfWork").field("cost", &self.cost).finish_non_exhaustive()
+    }
+}
+
+impl ProofOfWork {
+    /// With the configured secret, or one of its own: then a challenge of one process is not another's.
+    pub(crate) fn new(config: &SignupConfig) -> Self {
+        let secret = match &config.challenge_secret {
+            Some(secret) => Zeroizing::new(secret.expose().to_owned()),
+            None => {
+                let mut bytes = Zeroizing::new([0; 32]);
+                SystemRandomness.fill(bytes.as_mut_slice());
+                Zeroizing::new(hex::encode(bytes.as_slice()))
+            }
+        };
+        let derived = |purpose: &str| {
+            let mut hasher = Sha3_256::new();
+            hasher.update(purpose.as_bytes());
+            hasher.update(secret.as_bytes());
+            Zeroizing::new(hex::encode(hasher.finalize()))
+        };
+        Self {
+            cost: config.altcha_cost,
+            challenge_secret: derived("altcha challenge"),
+            key_secret: derived("altcha key"),
+        }
+    }
+
+    /// A challenge, as the widget reads it.
+    ///
+    /// # Errors
+    /// When it cannot be made, which does not happen with settings that were checked at start.
+    pub(crate) fn challenge(&self, now: Timestamp) -> Result<Challenge, altcha::Error> {
+        let mut drawn = [0; 2];
+        SystemRandomness.fill(&mut drawn);
+        let tries = FEWEST_TRIES + u32::from(u16::from_le_bytes(drawn)) % MORE_TRIES;
+        create_challenge(CreateChallengeOptions {
+            algorithm: "PBKDF2/SHA-256".to_owned(),
+            cost: self.cost,
+            counter: Some(tries),
+            expires_at: Some(now.saturating_add(LIFETIME).unix_seconds()),
+            hmac_signature_secret: Some(self.challenge_secret.to_string()),
+            hmac_key_signature_secret: Some(self.key_secret.to_string()),
+            ..CreateChallengeOptions::default()
+        })
+    }
+
+    fn is_solved(&self, payload: &Payload) -> bool {
+        // One without a signature of its key would be verified by deriving it, at a cost that the sender names.
+        if payload.challenge.parameters.key_signature.as_ref().is_none_or(String::is_empty) {
+            return false;
+        }
+        let options = VerifySolutionOptions {
+            hmac_key_signature_secret: Some(self.key_secret.to_string()),
+            ..VerifySolutionOptions::new(&payload.challenge, &payload.solution, self.challenge_secret.as_str())
+        };
+        verify_solution(options).is_ok_and(|result| result.verified)
+    }
+}
+
+#[async_trait]
+impl BotCheck for ProofOfWork {
+    async fn judge(&self, token: &str, _: Option<IpAddr>, now: Timestamp) -> Result<BotVerdict, BotCheckError> {
+        let payload = read(token);
+        let Some(payload) = payload.filter(|payload| self.is_solved(payload)) else { return Ok(BotVerdict::Failed) };
+        let expires_at = payload.challenge.parameters.expires_at.unwrap_or(0);
+        let expires_at = Timestamp::from_unix_millis(expires_at.saturating_mul(1_000));
+        if expires_at <= now {
+            return Ok(BotVerdict::Failed);
+        }
+        // By its challenge, which is signed: a solution has parts that can be written in more than one way.
+        let parameters = &payload.challenge.parameters;
+        let solution =
+            Sha3_256::digest(format!("{}.{}", parameters.nonce.to_lowercase(), parameters.salt.to_lowercase()));
+        Ok(BotVerdict::Passed { once: Some((solution.into(), expires_at)) })
+    }
+}
+
+/// What the widget sends: the challenge and its solution, as JSON in base64.
+fn read(token: &str) -> Option<Payload> {
+    if token.len() > MAX_ANSWER_BYTES {
+        return None;
+    }
+    serde_json::from_slice(&STANDARD.decode(token.trim()).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use altcha::{SolveChallengeOptions, solve_challenge};
+
+    use super::*;
+
+    fn now() -> Timestamp {
+        use metering_core::{Clock, SystemClock};
+        SystemClock.now()
+    }
+
+    fn check() -> ProofOfWork {
+        ProofOfWork::new(&SignupConfig { altcha_cost: 10, ..SignupConfig::default() })
+    }
+
+    fn solve(challenge: &Challenge) -> Payload {
+        let solution = solve_challenge(SolveChallengeOptions::new(challenge)).unwrap().unwrap();
+        Payload { challenge: challenge.clone(), solution }
+    }
+
+    fn encode(payload: &Payload) -> String {
+        STANDARD.encode(serde_json::to_vec(payload).unwrap())
+    }
+
+    async fn verdict(check: &ProofOfWork, payload: &Payload) -> BotVerdict {
+        check.judge(&encode(payload), None, now()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_solved_challenge_passes_and_is_named() {
+        let check = check();
+        let payload = solve(&check.challenge(now()).unwrap());
+        let BotVerdict::Passed { once: Some(first) } = verdict(&check, &payload).await else { panic!("refused") };
+        let BotVerdict::Passed { once: Some(again) } = verdict(&check, &payload).await else { panic!("refused") };
+        assert_eq!(first.0, again.0, "the same solution has the same name");
+        let other = solve(&check.challenge(now()).unwrap());
+        let BotVerdict::Passed { once: Some(other) } = verdict(&check, &other).await else { panic!("refused") };
+        assert_ne!(first.0, other.0);
+    }
+
+    #[tokio::test]
+    async fn what_was_not_worked_for_fails() {
+        let check = check();
+        let challenge = check.challenge(now()).unwrap();
+        let good = solve(&challenge);
+        type Change = fn(&mut Payload);
+        let table: [(&str, Change); 8] = [
+            ("another counter's key", |p| p.solution.derived_key = "00".repeat(32)),
+            ("a forged signature", |p| p.challenge.signature = Some("00".repeat(32))),
+            ("no signature", |p| p.challenge.signature = None),
+            ("no signature of the key", |p| p.challenge.parameters.key_signature = None),
+            ("a lower cost", |p| p.challenge.parameters.cost = 1),
+            ("another expiry", |p| p.challenge.parameters.expires_at = Some(i64::MAX)),
+            ("no expiry", |p| p.challenge.parameters.expires_at = None),
+            ("another challenge's nonce", |p| p.challenge.parameters.nonce = "00".repeat(16)),
+        ];
+        for (what, change) in table {
+            let mut payload = good.clone();
+            change(&mut payload);
+            assert_eq!(verdict(&check, &payload).await, BotVerdict::Failed, "{what}");
+        }
+        for garbage in ["", "x", "e30=", "bnVsbA==", &"A".repeat(9_000)] {
+            assert_eq!(check.judge(garbage, None, now()).await, Ok(BotVerdict::Failed), "{garbage:.20}");
+        }
+        let other = ProofOfWork::new(&SignupConfig { altcha_cost: 10, ..SignupConfig::default() });
+        assert_eq!(verdict(&other, &good).await, BotVerdict::Failed, "another server's");
+    }
+
+    #[tokio::test]
+    async fn an_expired_challenge_fails() {
+        let check = check();
+        let earlier = now().saturating_sub(LIFETIME + Duration::from_secs(2));
+        let payload = solve(&check.challenge(earlier).unwrap());
+        assert_eq!(verdict(&check, &payload).await, BotVerdict::Failed);
+    }
+
+    #[tokio::test]
+    async fn servers_with_one_secret_take_each_others_challenges() {
+        let config: SignupConfig =
+            toml::from_str("altcha_cost = 10\nchallenge_secret = 'a secret of sixteen or more'").unwrap();
+        let (one, other) = (ProofOfWork::new(&config), ProofOfWork::new(&config));
+        let payload = solve(&one.challenge(now()).unwrap());
+        assert!(matches!(verdict(&other, &payload).await, BotVerdict::Passed { .. }));
+    }
+}

@@ -1,0 +1,47 @@
+//! The part of the storage contract that is about signing up without paying, each method handed to the writer or to a
+//! reader.
+
+use async_trait::async_trait;
+use metering_core::{
+    NewAccount, SessionHash, SignupApproved, SignupOpened, SignupRedeemed, SignupSession, SignupStore, Timestamp,
+    UserCode,
+};
+
+use crate::error::Result;
+use crate::signups;
+use crate::store::SqliteStore;
+use crate::writer::Touches;
+
+#[async_trait]
+impl SignupStore for SqliteStore {
+    async fn open_signup(&self, session: SignupSession) -> Result<SignupOpened> {
+        self.writer.write(Touches::Nothing, move |connection| signups::open(connection, &session)).await
+    }
+
+    async fn signup(&self, token: &SessionHash) -> Result<Option<SignupSession>> {
+        let token = *token;
+        self.readers.read(move |connection| signups::by_token(connection, &token)).await
+    }
+
+    async fn signup_of_code(&self, code: &UserCode) -> Result<Option<SignupSession>> {
+        let code = *code;
+        self.readers.read(move |connection| signups::by_code(connection, &code)).await
+    }
+
+    async fn approve_signup(&self, code: &UserCode, now: Timestamp) -> Result<SignupApproved> {
+        let code = *code;
+        self.writer.write(Touches::Nothing, move |connection| signups::approve(connection, &code, now)).await
+    }
+
+    async fn redeem_signup(&self, token: &SessionHash, account: NewAccount, now: Timestamp) -> Result<SignupRedeemed> {
+        let token = *token;
+        let redeem = move |connection: &rusqlite::Transaction<'_>| signups::redeem(connection, &token, &account, now);
+        self.writer.write(Touches::Nothing, redeem).await
+    }
+
+    async fn use_solution(&self, solution: [u8; 32], expires_at: Timestamp) -> Result<bool> {
+        let using =
+            move |connection: &rusqlite::Transaction<'_>| signups::use_solution(connection, &solution, expires_at);
+        self.writer.write(Touches::Nothing, using).await
+    }
+}

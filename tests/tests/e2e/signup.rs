@@ -1,0 +1,134 @@
+//! Signing up without paying: the flow behind the page and terminals, and the proof of work that it takes.
+
+use std::thread;
+use std::time::Duration;
+
+use altcha::{Challenge, Payload, SolveChallengeOptions, solve_challenge};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use metering_tests::answer::Answer;
+use metering_tests::client::Client;
+use metering_tests::server::Server;
+use metering_tests::site::Site;
+use serde_json::{Value, json};
+
+/// A server whose proof of work takes no time, and whose limits leave the tests alone.
+pub(crate) fn server(site: &Site, settings: &[(&str, &str)]) -> Server {
+    let usual = [
+        ("METERING_SIGNUP__ALTCHA_COST", "2"),
+        ("METERING_SIGNUP__POLL_INTERVAL", "1s"),
+        ("METERING_LIMITS__SIGNUP_PER_IP", "off"),
+        ("METERING_LIMITS__SIGNUP_PER_EMAIL", "off"),
+        ("METERING_LIMITS__VERIFICATION_PER_IP", "off"),
+        ("METERING_LIMITS__POLLS_PER_IP", "off"),
+    ];
+    let setup = usual.iter().chain(settings).fold(site.server(), |setup, (name, value)| setup.set(name, value));
+    setup.start()
+}
+
+pub(crate) fn initiate(client: &Client, email: &str) -> Value {
+    client.post("/signup/initiate", &json!({"email": email, "agent_name": "agent"})).expect(201).json()
+}
+
+/// A solved challenge, as the widget sends it.
+pub(crate) fn solution(client: &Client) -> String {
+    let challenge = client.get("/signup/challenge").expect(200);
+    encode(&solve(&serde_json::from_slice(&challenge.body).unwrap()))
+}
+
+pub(crate) fn solve(challenge: &Challenge) -> Payload {
+    let solution = solve_challenge(SolveChallengeOptions::new(challenge)).unwrap().unwrap();
+    Payload { challenge: challenge.clone(), solution }
+}
+
+pub(crate) fn encode(payload: &Payload) -> String {
+    STANDARD.encode(serde_json::to_vec(payload).unwrap())
+}
+
+pub(crate) fn approve(client: &Client, code: &str, token: &str) -> Answer {
+    client.post("/verify", &json!({"user_code": code, "tos_accepted": true, "captcha_token": token}))
+}
+
+/// How a session stands, asked no sooner than allowed.
+pub(crate) fn status(client: &Client, session: &Value) -> Answer {
+    thread::sleep(Duration::from_millis(1_050));
+    client.get(&format!("/signup/status?session_token={}", session["session_token"].as_str().unwrap()))
+}
+
+#[test]
+fn a_terminal_begins_a_person_approves_and_the_terminal_gets_the_key_once() {
+    let site = Site::new();
+    let server = server(&site, &[]);
+    let client = server.client();
+    let session = initiate(&client, "name@example.com");
+    let code = session["user_code"].as_str().unwrap();
+    assert!(
+        session["verification_url_complete"].as_str().unwrap().ends_with(&format!("/verify?code={code}")),
+        "{session}"
+    );
+    assert_eq!((&session["expires_in"], &session["interval"]), (&900.into(), &1.into()));
+    assert_eq!(status(&client, &session).expect(200).json()["status"], "pending");
+    let shown = client.get(&format!("/signup/pending?code={}", code.to_lowercase())).expect(200).json();
+    assert_eq!((&shown["email"], &shown["agent_name"]), (&"name@example.com".into(), &"agent".into()));
+
+    let token = solution(&client);
+    assert_eq!(approve(&client, code, &token).expect(200).json()["status"], "approved");
+    let approved = status(&client, &session).expect(200);
+    assert_eq!(approved.json()["status"], "approved");
+    assert_eq!(approved.member("credit_balance"), "2");
+    let key = approved.json()["api_key"].as_str().unwrap().to_owned();
+    let _ = server.client_with(&key).get("/mpp/ethPrice").expect(200);
+    assert_eq!(status(&client, &session).expect(404).error(), "not_found");
+    let again = client.post("/signup/initiate", &json!({"email": "NAME@Example.com", "agent_name": "agent"}));
+    assert_eq!(again.expect(409).error(), "email_already_registered");
+    assert!(!server.log().contains(&key) && !server.log().contains(session["session_token"].as_str().unwrap()));
+    site.verify();
+}
+
+#[test]
+fn a_form_approves_under_the_widgets_own_name() {
+    let site = Site::new();
+    let server = server(&site, &[]);
+    let client = server.client();
+    for field in ["altcha", "captcha_token"] {
+        let session = initiate(&client, &format!("{field}@example.com"));
+        let mut form = form_urlencoded::Serializer::new(String::new());
+        form.append_pair("user_code", session["user_code"].as_str().unwrap());
+        form.append_pair("tos_accepted", "on").append_pair(field, &solution(&client));
+        let body = form.finish();
+        let head = format!(
+            "POST /verify HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: \
+             application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let answer = metering_tests::client::exchange(server.address(), head.as_bytes()).unwrap();
+        let _ = Answer::parse(&answer).unwrap().expect(200);
+        assert_eq!(status(&client, &session).expect(200).json()["status"], "approved");
+    }
+}
+
+#[test]
+fn a_signup_that_was_begun_survives_a_restart() {
+    let site = Site::new();
+    let secret = [("METERING_SIGNUP__CHALLENGE_SECRET", "a secret that servers share")];
+    let first = server(&site, &secret);
+    let session = initiate(&first.client(), "name@example.com");
+    let token = solution(&first.client());
+    first.kill();
+    let second = server(&site, &secret);
+    let _ = approve(&second.client(), session["user_code"].as_str().unwrap(), &token).expect(200);
+    assert_eq!(status(&second.client(), &session).expect(200).json()["status"], "approved");
+}
+
+#[test]
+fn the_check_can_be_switched_off_and_says_so() {
+    let site = Site::new();
+    let server = server(&site, &[("METERING_SIGNUP__BOT_CHECK", "off"), ("METERING_SIGNUP__FREE_CREDITS", "0.5")]);
+    let client = server.client();
+    assert!(server.log().contains("bot_check is off"), "{}", server.log());
+    assert_eq!(client.get("/signup/challenge").expect(404).error(), "not_found");
+    let session = initiate(&client, "name@example.com");
+    let body = json!({"user_code": session["user_code"], "tos_accepted": true});
+    let _ = client.post("/verify", &body).expect(200);
+    assert_eq!(status(&client, &session).expect(200).member("credit_balance"), "0.5");
+}
