@@ -85,6 +85,7 @@ fn trouble_in_the_middle_of_a_wait_is_waited_for() {
     let quote = market.quote(Kind::Token, &customer.address());
     let hash = market.pay(Kind::Token, &customer, quote.units);
     market.chain.mine(1);
+    let _ = market.chain.mined(&hash);
     proxy.reset_counts();
     let (client, nonce, tx) = (market.client(), quote.nonce.clone(), hash.clone());
     let waiting = thread::spawn(move || claim(&client, &nonce, &tx));

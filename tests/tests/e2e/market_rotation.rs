@@ -78,7 +78,8 @@ fn twenty_answers_make_one_key_and_the_old_one_is_refused_from_then_on() {
                 loop {
                     let known = rotated.load(Ordering::SeqCst);
                     let status = client.get("/mpp/ethPrice").status;
-                    assert!(status == 401 || status == 200 && !known, "{status} after the rotation was answered");
+                    // A cap may be reached before the rotation; after it, the key is nobody's.
+                    assert!(status == 401 || matches!(status, 200 | 429) && !known, "{status} after the rotation was answered");
                     if known {
                         return;
                     }
