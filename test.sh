@@ -78,10 +78,27 @@ have_node() {
   command -v npm >/dev/null 2>&1 && node -e 'process.exit(parseInt(process.versions.node, 10) >= 20 ? 0 : 1)' 2>/dev/null
 }
 
+# packages_missing FOLDER: whether its npm packages are not installed, or older than its lock. npm writes this file last.
+packages_missing() {
+  local installed=$1/node_modules/.package-lock.json
+  [ ! -f "$installed" ] || [ "$1/package-lock.json" -nt "$installed" ]
+}
+
+# Tests of the pages drive a real browser, Debian's.
+browser_packages() {
+  (cd tests/browser && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error)
+}
+
+have_chromium() {
+  command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1
+}
+
+install_chromium() {
+  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-inter
+}
+
 if have_node; then
-  # npm writes this file last.
-  installed=tests/chain/node_modules/.package-lock.json
-  if [ ! -f "$installed" ] || [ tests/chain/package-lock.json -nt "$installed" ]; then
+  if packages_missing tests/chain; then
     run chain-packages chain_packages
   fi
 elif [ "${CI:-}" = true ]; then
@@ -92,6 +109,22 @@ else
   skipped+=(chain)
   echo
   echo "== chain: the tests against a real chain are skipped, because Node.js 20 or newer with npm is not installed"
+fi
+
+if ! have_chromium && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+  run install-chromium install_chromium
+fi
+if have_node && have_chromium; then
+  if packages_missing tests/browser; then
+    run browser-packages browser_packages
+  fi
+elif [ "${CI:-}" = true ]; then
+  fail "Chromium is not installed, and cannot be with apt-get; the tests of the pages need it"
+else
+  export METERING_TESTS_SKIP_BROWSER=1
+  skipped+=(browser)
+  echo
+  echo "== browser: the tests of the pages are skipped, because Chromium, or Node.js 20 or newer, is not installed"
 fi
 
 run format cargo fmt --all --check

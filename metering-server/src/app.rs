@@ -14,6 +14,7 @@ use crate::config::Secret;
 use crate::gateway::Gateway;
 use crate::http::Problem;
 use crate::limits::Limits;
+use crate::pages::Pages;
 use crate::readiness::Readiness;
 
 /// The parts of a running server.
@@ -32,6 +33,7 @@ pub(crate) struct App {
     pub(crate) readiness: Readiness,
     pub(crate) readers: Readers,
     pub(crate) bot_challenge: BotChallenge,
+    pub(crate) pages: Pages,
 }
 
 impl App {

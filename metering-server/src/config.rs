@@ -1,5 +1,6 @@
 //! The configuration: one TOML file, `METERING_...` variables over it, flags over those.
 
+mod brand;
 mod limits;
 mod list;
 mod load;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 use metering_evm::ChainConfig;
 use serde::{Deserialize, Serialize};
 
+pub use brand::{BrandConfig, BrandText, Colour, ColourError};
 pub use limits::LimitsConfig;
 pub use list::List;
 pub use load::{Arguments, ConfigError, load};
@@ -69,6 +71,8 @@ pub struct Config {
     pub recovery: RecoveryConfig,
     /// The terms that users accept.
     pub terms: TermsConfig,
+    /// What the browser pages call the service, and in which colour.
+    pub brand: BrandConfig,
     /// The built-in sample feed.
     pub sample: SampleConfig,
     /// The chains that plans are paid on, by a short name.
@@ -156,6 +160,8 @@ pub struct TermsConfig {
     pub url: Option<String>,
     /// Their version.
     pub version: String,
+    /// Their text for that page, Markdown (`.md`) or plain; by default a short text of our own.
+    pub file: Option<PathBuf>,
 }
 
 /// The built-in sample feed.
@@ -188,6 +194,7 @@ impl Default for Config {
             topup: TopupConfig::default(),
             recovery: RecoveryConfig::default(),
             terms: TermsConfig::default(),
+            brand: BrandConfig::default(),
             sample: SampleConfig::default(),
             chains: BTreeMap::new(),
         }
@@ -234,7 +241,7 @@ impl Default for MeterLimits {
 
 impl Default for TermsConfig {
     fn default() -> Self {
-        Self { url: None, version: "1".to_owned() }
+        Self { url: None, version: "1".to_owned(), file: None }
     }
 }
 

@@ -16,6 +16,7 @@ mod logging;
 mod maintenance;
 mod metrics;
 mod openapi;
+mod pages;
 mod readiness;
 mod run;
 mod sample;

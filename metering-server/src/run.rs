@@ -24,6 +24,7 @@ use crate::config::{Config, ConfigError};
 use crate::gateway::{Gateway, HttpUpstream, Upstream};
 use crate::http::{Listener, Problem, Response, Shutdown, read_capped, whole};
 use crate::limits::Limits;
+use crate::pages::Pages;
 use crate::readiness::Readiness;
 use crate::sample::SampleFeed;
 use crate::{api, maintenance, metrics, openapi};
@@ -150,6 +151,7 @@ fn assemble(
     address: SocketAddr,
 ) -> Result<App, RunError> {
     let catalogue = Arc::new(catalogue(config)?);
+    let pages = Pages::new(config, &catalogue).map_err(|error| RunError::Setup(Box::new(error)))?;
     let openapi = openapi::document(&catalogue).to_json().map_err(|error| RunError::Setup(Box::new(error)))?;
     let limits = MeterConfig { queue: config.meter.queue, batch: config.meter.batch };
     let meter = Arc::new(Meter::start(Arc::clone(&store), Arc::clone(&clock), limits));
@@ -173,6 +175,7 @@ fn assemble(
         readiness: Readiness::default(),
         readers,
         bot_challenge,
+        pages,
     })
 }
 
@@ -258,6 +261,8 @@ fn handler(app: &Arc<App>, config: Config) -> impl Fn(Request<Incoming>) -> Repl
             let gateway = app.gateway.answers_for(request.uri().path());
             let response = if gateway {
                 app.gateway.answer(request).await
+            } else if let Some(reply) = app.pages.answer(request.method(), request.uri().path(), request.headers()) {
+                whole(reply)
             } else if !request.uri().path().starts_with('/') {
                 // `CONNECT host:port` and `OPTIONS *` name no path, and warp's filters panic on the former.
                 whole(Problem::not_found().into_reply())

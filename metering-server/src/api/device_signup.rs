@@ -98,6 +98,7 @@ pub(crate) async fn approve(
     ("session_token" = String, Query, description = "The session's token"),
 ), responses(
     (status = 200, description = "How it stands", body = StatusAnswer),
+    (status = 400, description = "`validation_failed`", body = ErrorBody),
     (status = 404, description = "`not_found`: no such session, or its key was given out", body = ErrorBody),
     (status = 409, description = "`email_already_registered`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),

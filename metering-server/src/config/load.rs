@@ -128,6 +128,12 @@ fn check(config: &Config) -> Result<(), ConfigError> {
         return Err(ConfigError::key("billing.internal_secret", "must have at least 16 characters"));
     }
     check_signup(&config.signup)?;
+    let version = &config.terms.version;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    if version.is_empty() || version.len() > 32 || !version.bytes().all(plain) {
+        // It stands in a path.
+        return Err(ConfigError::key("terms.version", "must be 1 to 32 of A-Z a-z 0-9 . _ -"));
+    }
     if let Some(primary) = &config.primary_chain
         && !config.chains.contains_key(primary)
     {

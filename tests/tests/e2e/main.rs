@@ -31,6 +31,7 @@ mod market_topups;
 mod market_watcher;
 mod operations;
 mod overload;
+mod pages;
 mod paths;
 mod power_cut;
 mod refunds;

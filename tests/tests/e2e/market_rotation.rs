@@ -79,7 +79,10 @@ fn twenty_answers_make_one_key_and_the_old_one_is_refused_from_then_on() {
                     let known = rotated.load(Ordering::SeqCst);
                     let status = client.get("/mpp/ethPrice").status;
                     // A cap may be reached before the rotation; after it, the key is nobody's.
-                    assert!(status == 401 || matches!(status, 200 | 429) && !known, "{status} after the rotation was answered");
+                    assert!(
+                        status == 401 || matches!(status, 200 | 429) && !known,
+                        "{status} after the rotation was answered"
+                    );
                     if known {
                         return;
                     }

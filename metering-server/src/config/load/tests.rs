@@ -68,7 +68,7 @@ fn limits_have_defaults_and_can_be_switched_off() {
 fn what_is_wrong_is_named() {
     // file, variables, what the message must name
     type Variables = &'static [(&'static str, &'static str)];
-    let table: [(&str, Variables, &str); 22] = [
+    let table: [(&str, Variables, &str); 24] = [
         ("listne = 'x'", &[], "listne"),
         ("[http]\nheadr_timeout = '1s'", &[], "headr_timeout"),
         ("[http]\nheader_timeout = 'soon'", &[], "http.header_timeout"),
@@ -81,6 +81,8 @@ fn what_is_wrong_is_named() {
         ("upstream = 'http://user:pass@host'", &[], "user or password"),
         ("[billing]\ninternal_secret = 'short'", &[], "billing.internal_secret"),
         ("primary_chain = 'base'", &[], "primary_chain"),
+        ("[terms]\nversion = '1/2'", &[], "terms.version"),
+        ("[brand]\naccent = 'green'", &[], "brand.accent"),
         ("[chains.a]\nchain_id = 1\nrecipient = '0x12'", &[], "chains.a.recipient"),
         ("[http]\ntrusted_proxies = ['::1', '10.0.0.0/33']", &[], "http.trusted_proxies[1]"),
         ("[http]\ntrusted_proxies = 'localhost'", &[], "http.trusted_proxies"),

@@ -1,0 +1,170 @@
+// The account page: signing in with a key, the tabs, refreshing, signing out.
+
+import { ask, sentence } from "/assets/api.js";
+import { toUnits } from "/assets/decimal.js";
+import { busy, byId, complain, h } from "/assets/dom.js";
+import { showRotate } from "/assets/rotate.js";
+import { forgetEverything, forgetKey, rememberKey, rememberedKey, rememberedPayment } from "/assets/session.js";
+import { startTabs } from "/assets/tabs.js";
+import { TopUp } from "/assets/topup.js";
+import { DAYS, showUsage } from "/assets/usage.js";
+
+const KEY = /^sk_live_[A-Za-z0-9]+$/;
+const ACTIVITY = 50;
+
+let topUp = null;
+let tabs = null;
+
+async function load(key) {
+  const [balance, summary, activity] = await Promise.all([
+    ask("/credits/balance", { key }),
+    ask(`/credits/usage/summary?days=${DAYS}`, { key }),
+    ask(`/credits/usage?limit=${ACTIVITY}`, { key }),
+  ]);
+  return { balance, summary, activity, now: summary.date };
+}
+
+/** Shows the data; `key` opens the account if none is open. */
+function show(key, data) {
+  const { balance } = data;
+  byId("account-name").textContent = balance.agent_name;
+  byId("account-facts").replaceChildren(h("code", {}, balance.org_id), balance.email ? ` · ${balance.email}` : "", balance.payer_address ? " · paid by " : "", balance.payer_address ? h("code", {}, balance.payer_address) : "");
+  byId("dashboard-notice").replaceChildren(...outOfCredits(balance));
+  showUsage(byId("panel-usage"), data);
+  byId("sign-in").hidden = true;
+  byId("dashboard").hidden = false;
+  byId("tabs").hidden = false;
+  if (topUp) return;
+  topUp = new TopUp(byId("panel-top-up"), { key, account: balance, credited: () => refresh() });
+  topUp.start();
+  showRotate(byId("rotate"), balance, (newKey) => {
+    rememberKey(newKey);
+    topUp.useKey(newKey);
+  });
+  tabs ??= startTabs(byId("tabs"));
+  tabs.openNamed();
+}
+
+function outOfCredits({ credit_balance: left }) {
+  if (toUnits(left) > 0n) return [];
+  const buy = h("button", { class: "button", type: "button", on: { click: () => tabs.open("tab-top-up") } }, "Top up");
+  return [
+    h(
+      "div",
+      { class: "notice notice-warn", id: "out-of-credits", role: "status" },
+      h("h2", {}, "Out of credits"),
+      h("p", {}, "Calls are refused with 402 until the balance is above zero. Nothing else has changed: the key stays yours."),
+      h("div", { class: "actions" }, buy),
+    ),
+  ];
+}
+
+async function refresh() {
+  const key = rememberedKey();
+  if (!key) {
+    askForKey();
+    return;
+  }
+  const status = byId("dashboard-status");
+  status.textContent = "Loading …";
+  try {
+    show(key, await load(key));
+    status.textContent = "";
+  } catch (error) {
+    status.textContent = "";
+    if (error.code === "unauthorized") {
+      close();
+      askForKey("This key is not accepted any more. It may have been replaced or revoked.");
+    } else {
+      const again = h("button", { class: "button button-quiet button-small", type: "button", on: { click: refresh } }, "Try again");
+      byId("dashboard").hidden = false;
+      byId("dashboard-notice").replaceChildren(h("div", { class: "notice notice-bad", role: "alert", id: "load-error" }, h("p", {}, sentence(error)), h("div", { class: "actions" }, again)));
+    }
+  }
+}
+
+function askForKey(problem = "") {
+  byId("dashboard").hidden = true;
+  byId("sign-in").hidden = false;
+  byId("key").value = "";
+  complain(byId("key"), problem);
+  showRotate(byId("lost-key-rotate"), null, (key) => {
+    rememberKey(key);
+    const open = h("button", { class: "button", type: "button", on: { click: refresh } }, "Open account");
+    byId("lost-key-rotate").after(h("div", { class: "actions", id: "after-rotation" }, open));
+  });
+  byId("key").focus({ preventScroll: true });
+}
+
+/** Forgets the key, and shows nothing of the account any more. A payment under way is kept for its account. */
+function close() {
+  topUp?.end();
+  topUp = null;
+  forgetKey();
+  for (const id of ["panel-usage", "panel-top-up", "rotate", "account-facts", "dashboard-notice", "lost-key-rotate"]) byId(id).replaceChildren();
+  byId("account-name").textContent = "Account";
+  byId("tabs").hidden = true;
+  byId("after-rotation")?.remove();
+}
+
+function signOut() {
+  close();
+  forgetEverything();
+  history.replaceState(null, "", location.pathname);
+  askForKey();
+}
+
+async function signIn() {
+  const input = byId("key");
+  const key = input.value.trim();
+  if (!KEY.test(key)) {
+    complain(input, "A key begins with sk_live_, followed by letters and digits. Copy all of it.");
+    input.focus();
+    return;
+  }
+  complain(input, "");
+  await busy(byId("key-button"), async () => {
+    try {
+      const data = await load(key);
+      rememberKey(key);
+      input.value = "";
+      show(key, data);
+      byId("main").focus();
+    } catch (error) {
+      complain(input, error.code === "unauthorized" ? "This key is not accepted. Check that it is complete and has not been replaced." : sentence(error));
+      input.focus();
+    }
+  });
+}
+
+/** Signing out forgets a payment that is under way: that is asked first. */
+function confirmSignOut() {
+  const sent = rememberedPayment();
+  if (!sent) {
+    signOut();
+    return;
+  }
+  const dialog = h(
+    "dialog",
+    { "aria-labelledby": "leave-title" },
+    h("h2", { id: "leave-title" }, "A payment is not registered yet"),
+    h("p", {}, "Signing out forgets it here. Note its transaction, with which it can be registered later:"),
+    h("p", { class: "mono" }, sent.tx_hash ?? "not known: look at your wallet's activity"),
+    h("form", { method: "dialog", class: "actions" }, h("button", { class: "button", value: "leave" }, "Sign out"), h("button", { class: "button button-quiet", value: "" }, "Stay")),
+  );
+  dialog.addEventListener("close", () => {
+    if (dialog.returnValue === "leave") signOut();
+    dialog.remove();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+byId("key-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  signIn();
+});
+byId("key").addEventListener("input", () => complain(byId("key"), ""));
+byId("refresh").addEventListener("click", () => busy(byId("refresh"), refresh));
+byId("sign-out").addEventListener("click", confirmSignOut);
+refresh();

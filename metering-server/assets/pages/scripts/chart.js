@@ -1,0 +1,120 @@
+// Usage by day, as bars. The same numbers stand in a table below: the chart is for the eye, and is one image to others.
+
+import { PLACES, fromUnits, group, toUnits } from "/assets/decimal.js";
+import { h, s } from "/assets/dom.js";
+
+const HEIGHT = 240;
+const ABOVE = 12;
+const BELOW = 26;
+const TEN = 10n;
+
+/** A frame with the chart of `days`, oldest first: `{day, calls, credits}`, all as text. */
+export function chart(days) {
+  const reading = h("p", { class: "chart-reading soft" });
+  const svg = s("svg", { class: "chart", role: "img", "aria-label": inWords(days) });
+  const frame = h("div", { class: "chart-frame" }, reading, svg);
+  const draw = () => plot(svg, days, (day) => reading.replaceChildren(...read(day, days)));
+  reading.replaceChildren(...read(null, days));
+  new ResizeObserver(draw).observe(frame);
+  return frame;
+}
+
+function read(day, days) {
+  const [shown, name] = day ? [day, longDay(day.day)] : [sum(days), `Last ${days.length} days`];
+  return [h("strong", {}, name), ` · ${group(shown.credits)} credits · ${group(shown.calls)} calls`];
+}
+
+function sum(days) {
+  const credits = days.reduce((total, day) => total + toUnits(day.credits), 0n);
+  return { credits: fromUnits(credits), calls: String(days.reduce((total, day) => total + BigInt(day.calls), 0n)) };
+}
+
+function inWords(days) {
+  const total = sum(days);
+  const busiest = days.reduce((most, day) => (toUnits(day.credits) > toUnits(most.credits) ? day : most));
+  const most = toUnits(busiest.credits) > 0n ? ` Most on ${longDay(busiest.day)}: ${group(busiest.credits)}.` : "";
+  return `Bar chart of credits used by day, last ${days.length} days. In all ${group(total.credits)} credits.${most} The table below has every day.`;
+}
+
+function plot(svg, days, show) {
+  const width = Math.max(svg.clientWidth, 200);
+  svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
+  const values = days.map((day) => toUnits(day.credits));
+  const ticks = ticksFor(values.reduce((most, value) => (value > most ? value : most), 0n));
+  const top = ticks[ticks.length - 1];
+  const labels = ticks.map((tick) => group(fromUnits(tick)));
+  const left = Math.max(...labels.map((label) => label.length)) * 7 + 12;
+  const floor = HEIGHT - BELOW;
+  // Parts of a thousand are plenty for a bar, and fit a plain number.
+  const height = (value) => (Number((value * 10_000n) / top) / 10_000) * (floor - ABOVE);
+  const step = (width - left) / days.length;
+  const bar = Math.max(Math.min(step * 0.7, 28), 2);
+
+  const grid = ticks.map((tick, place) => {
+    const y = floor - height(tick);
+    return [
+      s("line", { class: place === 0 ? "base" : "grid", x1: left, x2: width, y1: y, y2: y }),
+      s("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, labels[place]),
+    ];
+  });
+  const zones = [];
+  const columns = days.map((day, place) => {
+    const x = left + place * step;
+    const zone = s("rect", { class: "zone", x, y: 0, width: step, height: floor });
+    zones.push(zone);
+    const parts = [zone];
+    if (values[place] > 0n) {
+      const tall = Math.max(height(values[place]), 2);
+      parts.push(s("rect", { class: "bar", x: x + (step - bar) / 2, y: floor - tall, width: bar, height: tall, rx: Math.min(3, bar / 4) }));
+    }
+    return parts;
+  });
+  const every = Math.ceil(72 / step);
+  const dates = days.map((day, place) => {
+    const back = days.length - 1 - place;
+    if (back % every !== 0) return null;
+    const x = left + (place + 0.5) * step;
+    const end = x > width - 24;
+    return s("text", { x: end ? width : x, y: HEIGHT - 6, "text-anchor": end ? "end" : "middle" }, shortDay(day.day));
+  });
+  svg.replaceChildren(...grid.flat(), ...columns.flat(), ...dates.filter(Boolean));
+  follow(svg, zones, (place) => show(place === null ? null : days[place]), { left, step });
+}
+
+/** Says which day the pointer is on, and when it has left. */
+function follow(svg, zones, show, { left, step }) {
+  const leave = () => {
+    for (const zone of zones) zone.classList.remove("here");
+    show(null);
+  };
+  const move = (event) => {
+    const scale = svg.viewBox.baseVal.width / svg.getBoundingClientRect().width;
+    const place = Math.floor(((event.clientX - svg.getBoundingClientRect().left) * scale - left) / step);
+    leave();
+    if (!zones[place]) return;
+    zones[place].classList.add("here");
+    show(place);
+  };
+  svg.onpointermove = move;
+  svg.onpointerdown = move;
+  svg.onpointerleave = leave;
+}
+
+/** Zero and up to five round steps that reach over `most`. */
+function ticksFor(most) {
+  const goal = most > 0n ? most : TEN ** BigInt(PLACES);
+  let step = 1n;
+  for (let size = 1n; ; size *= TEN) {
+    step = [1n, 2n, 5n].map((factor) => factor * size).find((candidate) => candidate * 4n >= goal) ?? 0n;
+    if (step > 0n) break;
+  }
+  const count = Number((goal + step - 1n) / step);
+  return Array.from({ length: count + 1 }, (_, place) => BigInt(place) * step);
+}
+
+const dayFormat = (options) => {
+  const format = new Intl.DateTimeFormat("en", { timeZone: "UTC", ...options });
+  return (day) => format.format(new Date(`${day}T00:00:00Z`));
+};
+const shortDay = dayFormat({ month: "short", day: "numeric" });
+const longDay = dayFormat({ weekday: "short", month: "short", day: "numeric" });

@@ -1,0 +1,11 @@
+// The first page: the meter in its hero, signing up, and the plans.
+
+import { drums } from "/assets/decimal.js";
+import { byId } from "/assets/dom.js";
+import { showPlans } from "/assets/plans.js";
+import { startSignup } from "/assets/signup.js";
+
+const meter = byId("hero-meter");
+if (meter) drums(meter, document.body.dataset.freeCredits, 4);
+showPlans(byId("plans"));
+startSignup();

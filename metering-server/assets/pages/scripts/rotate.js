@@ -1,0 +1,78 @@
+// The ROTATE tab: a new key for the old one, by a signature of the wallet that paid for the account.
+
+import { ask, sentence } from "/assets/api.js";
+import { busy, h } from "/assets/dom.js";
+import { firstCall, secret } from "/assets/secret.js";
+import { connect, provider, sign } from "/assets/wallet.js";
+
+/** Fills `place`. `account` is the balance document when one is signed in; `rotated` is told the new key. */
+export function showRotate(place, account, rotated) {
+  place.replaceChildren(...content(place, account, rotated));
+}
+
+function content(place, account, rotated) {
+  const about = h("p", { class: "soft" }, "A new key replaces the old one, which stops at once. Balance, usage and limits stay as they are.");
+  if (account && !account.payer_address) {
+    return [
+      about,
+      h("div", { class: "notice" }, h("p", {}, "This account was opened by email, so no wallet can ask for its key. Ask the operator to replace it."), h("p", { class: "soft" }, "Accounts that were opened by paying from a wallet can rotate their key here.")),
+    ];
+  }
+  if (!provider()) {
+    return [
+      about,
+      h(
+        "div",
+        { class: "notice", "data-needs": "wallet" },
+        h("p", {}, h("strong", {}, "This needs a browser wallet. ")),
+        h("p", {}, account ? `Install or enable one that holds ${account.payer_address}, the wallet that paid for this account, and reload the page.` : "Install or enable the one that paid for the account, and reload the page. It works for accounts that were opened by paying from a wallet."),
+        h("p", { class: "soft" }, "A program can do it too: ", h("a", { href: "/docs#tag-recovery" }, "POST /api-key/recover/challenge"), "."),
+      ),
+    ];
+  }
+  const status = h("p", { class: "status", role: "status" });
+  const failure = h("div", { class: "notice notice-bad", role: "alert", hidden: true });
+  const button = h("button", { class: "button", type: "button", "data-action": "rotate" }, "Rotate the key");
+  button.addEventListener("click", () => {
+    failure.hidden = true;
+    busy(button, async () => {
+      try {
+        const answer = await rotate(account, (text) => {
+          status.textContent = text;
+        });
+        rotated(answer.api_key);
+        place.replaceChildren(...shown(answer));
+        place.querySelector("h2").focus();
+      } catch (error) {
+        failure.textContent = error.code === "no_linked_wallet" ? "This wallet has not paid for an account here. Choose the account in your wallet that did." : sentence(error);
+        failure.hidden = false;
+      } finally {
+        status.textContent = "";
+      }
+    });
+  });
+  const wallet = account && h("p", {}, "Your wallet must hold ", h("code", {}, account.payer_address), ".");
+  return [about, wallet, failure, h("div", { class: "actions" }, button), status].filter(Boolean);
+}
+
+async function rotate(account, say) {
+  say("Waiting for your wallet …");
+  const address = await connect();
+  if (account && address !== account.payer_address.toLowerCase()) {
+    throw new Error(`Your wallet offers ${address}, but this account was paid for by ${account.payer_address}. Choose that one in your wallet.`);
+  }
+  const challenge = await ask("/api-key/recover/challenge", { method: "POST", body: { address } });
+  say("Sign the message in your wallet. It moves no money.");
+  const signature = await sign(challenge.message, address);
+  say("Replacing the key …");
+  return ask("/api-key/recover/verify", { method: "POST", body: { address, nonce: challenge.nonce, signature } });
+}
+
+function shown({ api_key: key }) {
+  return [
+    h("h2", { tabindex: "-1" }, "Your new key"),
+    h("p", {}, h("strong", {}, "Keep it now: it is shown only this once. "), "The old one has stopped working."),
+    secret(key),
+    firstCall(key),
+  ];
+}

@@ -1,0 +1,39 @@
+// Showing a key: once, with what is needed to use it at once.
+
+import { h } from "/assets/dom.js";
+
+/** A button that copies a text and says so. */
+export function copyButton(text, label = "Copy", kind = "button") {
+  const button = h("button", { class: kind, type: "button" }, label);
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Select and copy it yourself";
+    }
+    setTimeout(() => {
+      button.textContent = label;
+    }, 2_500);
+  });
+  return button;
+}
+
+/** The key with its copy button. */
+export function secret(key) {
+  return h("div", { class: "secret" }, h("code", { id: "api-key" }, key), copyButton(key));
+}
+
+/** Lines to paste into a shell. */
+export function snippet(lines) {
+  const text = lines.join("\n");
+  const pre = h("pre", { tabindex: "0", role: "region", "aria-label": "Example" }, h("code", {}, text));
+  const head = h("div", { class: "snippet-head" }, "Shell", copyButton(text, "Copy", "button button-quiet button-small"));
+  return h("div", { class: "snippet" }, head, pre);
+}
+
+/** A first request with a key. */
+export function firstCall(key) {
+  const url = location.origin + document.body.dataset.samplePath;
+  return snippet([`export API_KEY=${key}`, `curl -H "Authorization: Bearer $API_KEY" ${url}`]);
+}

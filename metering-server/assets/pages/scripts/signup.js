@@ -1,0 +1,134 @@
+// Signing up: the same flow as a terminal's, begun and approved on one page.
+
+import { ApiError, ask, sentence } from "/assets/api.js";
+import { mountChallenge } from "/assets/challenge.js";
+import { amount, group } from "/assets/decimal.js";
+import { busy, byId, complain, h, say, wait } from "/assets/dom.js";
+import { firstCall, secret } from "/assets/secret.js";
+import { rememberKey } from "/assets/session.js";
+
+const AGENT_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+/** How often a status is asked for in vain before giving up. */
+const MOST_POLLS = 30;
+
+/** Makes the form on the page work. */
+export async function startSignup() {
+  const [form, email, agentName, terms] = [byId("signup"), byId("email"), byId("agent-name"), byId("terms")];
+  let session = null;
+  for (const input of [email, agentName, terms]) {
+    input.addEventListener("input", () => {
+      complain(input, "");
+      if (input !== terms) session = null;
+    });
+  }
+  const challenge = mountChallenge(byId("challenge"));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    say(byId("signup-error"), "");
+    if (!looksRight(email, agentName, terms)) return;
+    busy(byId("signup-button"), async () => {
+      const status = byId("signup-status");
+      try {
+        status.textContent = "Signing up …";
+        session ??= await begin(email.value.trim(), agentName.value.trim());
+        status.textContent = "Checking that you are no robot …";
+        const token = await (await challenge).token();
+        status.textContent = "Opening your account …";
+        await approve(session, token, await challenge);
+        const account = await collect(session);
+        session = null;
+        show(account);
+      } catch (error) {
+        if (["invalid_code", "expired", "not_found"].includes(error.code)) session = null;
+        report(error, email, agentName);
+      } finally {
+        status.textContent = "";
+      }
+    });
+  });
+}
+
+function looksRight(email, agentName, terms) {
+  const wrong = [
+    [email, email.value.trim() === "" ? "Enter your email address." : email.validity.valid ? "" : "This is not an email address."],
+    [agentName, AGENT_NAME.test(agentName.value.trim()) ? "" : "1 to 64 letters, digits, _ and -."],
+    [terms, terms.checked ? "" : "The terms must be accepted."],
+  ];
+  for (const [input, text] of wrong) complain(input, text);
+  wrong.find(([, text]) => text)?.[0].focus();
+  return wrong.every(([, text]) => !text);
+}
+
+const begin = (email, agent_name) => ask("/signup/initiate", { method: "POST", body: { email, agent_name } });
+
+async function approve(session, token, challenge) {
+  if (session.approved) return;
+  const body = { user_code: session.user_code, tos_accepted: true, captcha_token: token };
+  try {
+    await ask("/verify", { method: "POST", body });
+    session.approved = true;
+  } catch (error) {
+    // A solution counts once, whatever came of it.
+    challenge.renew();
+    throw error;
+  }
+}
+
+/** Asks for the key until it is there. */
+async function collect(session) {
+  const interval = Number(session.interval) * 1_000;
+  const path = `/signup/status?session_token=${encodeURIComponent(session.session_token)}`;
+  for (let poll = 0; poll < MOST_POLLS; poll += 1) {
+    try {
+      const answer = await ask(path);
+      if (answer.status === "approved") return answer;
+      if (answer.status === "expired") throw new ApiError("expired", "That took too long. Sign up again.");
+      await wait(interval);
+    } catch (error) {
+      const passing = error.retryAfter !== undefined || error.code === "network" || error.code === "timeout";
+      if (!passing) throw error;
+      await wait(Math.max(interval, (error.retryAfter ?? 0) * 1_000));
+    }
+  }
+  throw new ApiError("expired", "Your key did not come. Sign up again in a few minutes.");
+}
+
+function report(error, email, agentName) {
+  const { email: wrongEmail, agent_name: wrongName } = error.fields ?? {};
+  if (wrongEmail) complain(email, `The email address ${wrongEmail}.`);
+  if (wrongName) complain(agentName, `The agent name ${wrongName}.`);
+  if (error.code === "email_already_registered") {
+    complain(email, "This email address has an account already. Open it with its key, or use another address.");
+    email.focus();
+    return;
+  }
+  if (wrongEmail || wrongName) (wrongEmail ? email : agentName).focus();
+  else say(byId("signup-error"), sentence(error));
+}
+
+/** Shows the key, this once: it is kept nowhere on this page. */
+function show({ api_key: key, credit_balance: balance, rate_limits: limits, org_id: id }) {
+  const title = h("h2", { tabindex: "-1" }, "Your key");
+  const open = h("a", { class: "button", href: "/metering/account", on: { click: () => rememberKey(key) } }, "Open your account");
+  const perMinute = limits.requests_per_minute === "0" ? "no limit" : `${group(limits.requests_per_minute)} a minute`;
+  byId("signup-done").replaceChildren(
+    title,
+    h("p", {}, h("strong", {}, "Keep it now: it is shown only this once. "), "We store a hash of it and cannot show it again."),
+    secret(key),
+    h(
+      "dl",
+      { class: "facts" },
+      h("div", {}, h("dt", {}, "Credits"), h("dd", {}, amount(balance))),
+      h("div", {}, h("dt", {}, "Requests"), h("dd", {}, perMinute)),
+      h("div", {}, h("dt", {}, "Account"), h("dd", { class: "mono" }, id)),
+    ),
+    h("h3", {}, "Your first call"),
+    firstCall(key),
+    h("div", { class: "actions" }, open),
+  );
+  byId("signup").reset();
+  byId("signup-form-step").hidden = true;
+  byId("signup-done").hidden = false;
+  byId("signup-done").parentElement.setAttribute("aria-labelledby", (title.id = "key-title"));
+  title.focus();
+}

@@ -1,0 +1,48 @@
+// Tables that become lists on narrow screens. The roles are written out, since such a layout takes them away otherwise.
+
+import { h } from "/assets/dom.js";
+
+/**
+ * `columns` have a name, and may be `number`, `route` or the row's `head`; `rows` are cells in their order. With `stacks`
+ * it becomes a list on narrow screens, with `scrolls` it is no higher than a screen allows.
+ */
+export function table(caption, columns, rows, { stacks = true, scrolls = false } = {}) {
+  const head = h("tr", { role: "row" }, ...columns.map((column) => heading(column)));
+  const body = rows.map((cells) => h("tr", { role: "row" }, ...cells.map((content, place) => cell(columns[place], content))));
+  const frame = scrolls ? { class: "table-frame scrolls", tabindex: "0", role: "region", "aria-label": caption } : { class: "table-frame" };
+  return h(
+    "div",
+    frame,
+    h(
+      "table",
+      { class: stacks ? "data stacks" : "data", role: "table" },
+      h("caption", { class: "quietly-there" }, caption),
+      h("thead", { role: "rowgroup" }, head),
+      h("tbody", { role: "rowgroup" }, ...body),
+    ),
+  );
+}
+
+const heading = (column) => h("th", { scope: "col", role: "columnheader", class: column.number ? "number" : null }, column.name);
+
+function cell(column, content) {
+  const classes = [column.number && "number", column.route && "route"].filter(Boolean).join(" ");
+  const attributes = { class: classes || null, "data-label": column.name };
+  const children = [content].flat(2).filter((child) => child !== "");
+  if (column.head) return h("th", { scope: "row", role: "rowheader", ...attributes }, h("span", {}, ...children));
+  return h("td", { role: "cell", ...attributes }, ...children);
+}
+
+/** The same, with only the first rows until more are asked for. */
+export function longTable(caption, columns, rows, first) {
+  if (rows.length <= first) return table(caption, columns, rows);
+  const place = h("div", {}, table(caption, columns, rows.slice(0, first)));
+  const more = h("button", { class: "button button-quiet button-small table-more", type: "button" }, `Show all ${rows.length}`);
+  more.addEventListener("click", () => {
+    place.replaceChildren(table(caption, columns, rows));
+    place.querySelector("table").tabIndex = -1;
+    place.querySelector("table").focus();
+  });
+  place.append(more);
+  return place;
+}

@@ -1,0 +1,34 @@
+// Tabs as the ARIA practices describe them: arrows move, and the address remembers which one is open.
+
+/** Makes a tab list work. */
+export function startTabs(list) {
+  const tabs = [...list.querySelectorAll('[role="tab"]')];
+  const panelOf = (tab) => document.getElementById(tab.getAttribute("aria-controls"));
+  const open = (tab, { focus = false, remember = true } = {}) => {
+    for (const other of tabs) {
+      const selected = other === tab;
+      other.setAttribute("aria-selected", String(selected));
+      other.tabIndex = selected ? 0 : -1;
+      panelOf(other).hidden = !selected;
+    }
+    if (focus) tab.focus();
+    if (remember) history.replaceState(null, "", `#${tab.id.replace("tab-", "")}`);
+  };
+  const named = () => tabs.find((tab) => `#${tab.id.replace("tab-", "")}` === location.hash);
+  list.addEventListener("click", ({ target }) => {
+    const tab = target.closest('[role="tab"]');
+    if (tab) open(tab);
+  });
+  list.addEventListener("keydown", (event) => {
+    const place = tabs.indexOf(document.activeElement);
+    const moves = { ArrowRight: place + 1, ArrowLeft: place - 1 + tabs.length, Home: 0, End: tabs.length - 1 };
+    if (place < 0 || !(event.key in moves)) return;
+    event.preventDefault();
+    open(tabs[moves[event.key] % tabs.length], { focus: true });
+  });
+  addEventListener("hashchange", () => named() && open(named(), { remember: false }));
+  return {
+    openNamed: () => open(named() ?? tabs[0], { remember: false }),
+    open: (id) => open(tabs.find((tab) => tab.id === id)),
+  };
+}

@@ -1,0 +1,124 @@
+// Approving a sign-up that began elsewhere, by the code that was shown there.
+
+import { ask, inSeconds, sentence } from "/assets/api.js";
+import { mountChallenge } from "/assets/challenge.js";
+import { busy, byId, complain, say } from "/assets/dom.js";
+
+const code = byId("code");
+let pending = null;
+let challenge = null;
+let clock = null;
+
+/** The code as it is printed: capitals, and a dash in the middle. */
+function tidy(text) {
+  const letters = text.toUpperCase().replace(/[^A-Z0-9]/g, "");
+  return letters.length === 8 ? `${letters.slice(0, 4)}-${letters.slice(4)}` : letters;
+}
+
+function showStep(name) {
+  for (const step of ["code-step", "approve-step", "approved-step"]) byId(step).hidden = step !== name;
+}
+
+async function lookUp() {
+  complain(code, "");
+  const wanted = tidy(code.value);
+  if (wanted.length !== 9) {
+    complain(code, "A code has eight letters or digits, such as ABCD-EFGH.");
+    code.focus();
+    return;
+  }
+  code.value = wanted;
+  await busy(byId("code-button"), async () => {
+    try {
+      pending = await ask(`/signup/pending?code=${encodeURIComponent(wanted)}`);
+    } catch (error) {
+      const unknown = error.code === "invalid_code" || error.code === "not_found";
+      complain(code, unknown ? "This code is wrong, has expired, or was used. Check it, or begin again where it came from." : sentence(error));
+      code.focus();
+      return;
+    }
+    present(wanted);
+  });
+}
+
+function present(wanted) {
+  byId("pending-code").textContent = wanted;
+  byId("pending-agent").textContent = pending.agent_name;
+  byId("pending-email").textContent = pending.email;
+  const end = Date.now() + Number(pending.expires_in) * 1_000;
+  const tick = () => {
+    const left = Math.ceil((end - Date.now()) / 1_000);
+    byId("pending-expiry").textContent = left > 0 ? inSeconds(left) : "has expired";
+    if (left <= 0) clearInterval(clock);
+  };
+  clearInterval(clock);
+  clock = setInterval(tick, 1_000);
+  tick();
+  challenge ??= mountChallenge(byId("challenge"));
+  byId("terms").checked = false;
+  complain(byId("terms"), "");
+  say(byId("approve-error"), "");
+  showStep("approve-step");
+  // Not the button: what is about to be approved is to be read first.
+  byId("approve-step").focus();
+}
+
+async function approve() {
+  const terms = byId("terms");
+  complain(terms, terms.checked ? "" : "The terms must be accepted.");
+  say(byId("approve-error"), "");
+  if (!terms.checked) {
+    terms.focus();
+    return;
+  }
+  await busy(byId("approve-button"), async () => {
+    const status = byId("approve-status");
+    try {
+      status.textContent = "Checking that you are no robot …";
+      const token = await (await challenge).token();
+      status.textContent = "Approving …";
+      const body = { user_code: byId("pending-code").textContent, tos_accepted: true, captcha_token: token };
+      await ask("/verify", { method: "POST", body });
+      clearInterval(clock);
+      byId("approved-agent").textContent = pending.agent_name;
+      byId("verify-title").textContent = "Approved";
+      showStep("approved-step");
+      byId("approved-step").focus();
+    } catch (error) {
+      (await challenge).renew();
+      if (error.code === "invalid_code") {
+        showStep("code-step");
+        complain(code, "This code has expired, or was used. Begin again where it came from.");
+        code.focus();
+      } else {
+        say(byId("approve-error"), sentence(error));
+      }
+    } finally {
+      status.textContent = "";
+    }
+  });
+}
+
+byId("code-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  lookUp();
+});
+byId("approve-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  approve();
+});
+byId("another-code").addEventListener("click", () => {
+  clearInterval(clock);
+  code.value = "";
+  complain(code, "");
+  showStep("code-step");
+  code.focus();
+});
+code.addEventListener("input", () => complain(code, ""));
+byId("terms").addEventListener("change", () => complain(byId("terms"), ""));
+
+const given = new URLSearchParams(location.search).get("code");
+if (given) {
+  code.value = tidy(given);
+  lookUp();
+}

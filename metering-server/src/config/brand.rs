@@ -1,0 +1,151 @@
+//! What the browser pages call the service, and in which colour.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// What the browser pages call the service, and in which colour.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BrandConfig {
+    /// The service's name.
+    pub name: BrandText<40>,
+    /// What stands beside the mark, where that is not the name.
+    pub logo: Option<BrandText<24>>,
+    /// The first page's large line.
+    pub headline: BrandText<80>,
+    /// The sentence below it.
+    pub tagline: BrandText<240>,
+    /// The colour of buttons, links and charts; texts are kept readable whatever it is.
+    pub accent: Colour,
+}
+
+impl BrandConfig {
+    /// What stands beside the mark.
+    #[must_use]
+    pub fn logo(&self) -> &str {
+        self.logo.as_ref().map_or(self.name.as_str(), BrandText::as_str)
+    }
+}
+
+impl Default for BrandConfig {
+    fn default() -> Self {
+        Self {
+            name: BrandText("Metering".to_owned()),
+            logo: None,
+            headline: BrandText("Pay for the calls you make.".to_owned()),
+            tagline: BrandText(
+                "Prepaid credits, counted exactly to the last call. No subscription, no card, no surprises.".to_owned(),
+            ),
+            accent: Colour { red: 0x0b, green: 0x6e, blue: 0x4f },
+        }
+    }
+}
+
+/// A line of at most so many characters that can be shown anywhere: not empty, and without control characters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct BrandText<const MOST: usize>(String);
+
+impl<const MOST: usize> BrandText<MOST> {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de, const MOST: usize> Deserialize<'de> for BrandText<MOST> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?.trim().to_owned();
+        if text.is_empty() || text.chars().count() > MOST || text.chars().any(char::is_control) {
+            return Err(Error::custom(format_args!("must be one line of 1 to {MOST} characters")));
+        }
+        Ok(Self(text))
+    }
+}
+
+/// A colour, written as `#0b6e4f`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Colour {
+    /// How red it is.
+    pub red: u8,
+    /// How green.
+    pub green: u8,
+    /// How blue.
+    pub blue: u8,
+}
+
+/// The text is not a colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be a colour such as #0b6e4f")]
+pub struct ColourError;
+
+impl FromStr for Colour {
+    type Err = ColourError;
+
+    fn from_str(text: &str) -> Result<Self, ColourError> {
+        let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6).ok_or(ColourError)?;
+        let mut channels = [0; 3];
+        hex::decode_to_slice(digits, &mut channels).map_err(|_| ColourError)?;
+        let [red, green, blue] = channels;
+        Ok(Self { red, green, blue })
+    }
+}
+
+impl fmt::Display for Colour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{:02x}{:02x}{:02x}", self.red, self.green, self.blue)
+    }
+}
+
+impl Serialize for Colour {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Colour {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<BrandConfig, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    #[test]
+    fn what_is_configured_is_read() {
+        let brand = read("name = ' Acme Data '\nlogo = 'acme'\naccent = '#C026d3'").unwrap();
+        assert_eq!((brand.name.as_str(), brand.logo()), ("Acme Data", "acme"));
+        assert_eq!(brand.accent.to_string(), "#c026d3");
+        assert_eq!(read("name = 'Acme'").unwrap().logo(), "Acme", "the name is the logo where none is given");
+    }
+
+    #[test]
+    fn what_cannot_be_shown_is_refused() {
+        let long = format!("name = '{}'", "x".repeat(41));
+        let refused = [
+            "name = ''",
+            "name = '  '",
+            "name = \"two\\nlines\"",
+            &long,
+            "accent = 'green'",
+            "accent = '#0b6e4'",
+            "accent = '#0b6e4f00'",
+            "accent = '#0b6eéf'",
+            "accent = '0b6e4f'",
+            "colour = '#0b6e4f'",
+        ];
+        for text in refused {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}

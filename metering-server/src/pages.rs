@@ -1,0 +1,159 @@
+//! The browser pages: what people see of the service. HTML, styles and scripts are embedded in the program; everything
+//! is rendered at start, so that a request only looks up bytes.
+//!
+//! Scripts learn the configuration from attributes of `<body>`: the pages' policy allows no script within a page.
+
+mod assets;
+mod headers;
+mod palette;
+mod render;
+mod terms;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use metering_core::Catalogue;
+
+use crate::config::Config;
+use crate::http::{Reply, bytes, with_headers};
+pub(crate) use assets::AssetError;
+use assets::Assets;
+
+/// Paths that are answered by pages and by nothing else, with all below them.
+const OURS: [&str; 4] = ["/metering", "/assets", "/agents-tos", "/docs"];
+/// The page and its form's target: other methods than these are not for it.
+const SHARED: &str = "/verify";
+const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
+const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+const FOR_AN_HOUR: HeaderValue = HeaderValue::from_static("public, max-age=3600");
+
+/// All pages of a service, ready to be sent.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    by_path: HashMap<String, Page>,
+    not_found: Page,
+    assets: Assets,
+    icon: Bytes,
+    icon_tag: HeaderValue,
+}
+
+/// A rendered page and the policy that it needs.
+#[derive(Debug, Clone)]
+struct Page {
+    html: Bytes,
+    policy: String,
+}
+
+/// Why the pages cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PagesError {
+    /// The embedded files do not fit together.
+    #[error(transparent)]
+    Assets(#[from] AssetError),
+    /// A template is wrong.
+    #[error("a page cannot be rendered: {0}")]
+    Template(#[from] minijinja::Error),
+    /// The terms cannot be read.
+    #[error("configuration key terms.file: {}: {cause}", file.display())]
+    Terms {
+        /// Their file.
+        file: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
+}
+
+impl Pages {
+    /// The pages of a service with this configuration.
+    ///
+    /// # Errors
+    /// When the operator's terms cannot be read, or the embedded files do not fit together.
+    pub(crate) fn new(config: &Config, catalogue: &Catalogue) -> Result<Self, PagesError> {
+        render::pages(config, catalogue)
+    }
+
+    /// The answer to a request for a page or asset; `None` when the path is not the pages'.
+    pub(crate) fn answer(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<Reply> {
+        let below =
+            |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let ours = matches!(path, "/" | "/favicon.ico") || OURS.into_iter().any(below);
+        if !(ours || path == SHARED) || (path == SHARED && method == Method::POST) {
+            return None;
+        }
+        if !matches!(*method, Method::GET | Method::HEAD) {
+            let allowed: &[&str] = if path == SHARED { &["GET", "HEAD", "POST"] } else { &["GET", "HEAD"] };
+            return Some(crate::http::Problem::method_not_allowed(allowed).into_reply());
+        }
+        let reply = self.get(path, headers.get(header::IF_NONE_MATCH));
+        Some(if method == Method::HEAD { without_body(reply) } else { reply })
+    }
+
+    fn get(&self, path: &str, known: Option<&HeaderValue>) -> Reply {
+        if let Some(page) = self.by_path.get(path) {
+            return page.reply(StatusCode::OK);
+        }
+        if let Some(asset) = self.assets.get(path) {
+            let kind = HeaderValue::from_static(asset.content_type);
+            return kept(bytes(StatusCode::OK, kind, asset.content.clone()), FOR_EVER);
+        }
+        match path {
+            "/" => redirect("/metering"),
+            "/favicon.ico" => self.favicon(known),
+            // A slash too many is a slip of the pen.
+            _ => match path.strip_suffix('/') {
+                Some(page) if self.by_path.contains_key(page) => redirect(page),
+                _ => self.not_found.reply(StatusCode::NOT_FOUND),
+            },
+        }
+    }
+
+    fn favicon(&self, known: Option<&HeaderValue>) -> Reply {
+        let svg = HeaderValue::from_static("image/svg+xml");
+        let mut reply = if known == Some(&self.icon_tag) {
+            bytes(StatusCode::NOT_MODIFIED, svg, Bytes::new())
+        } else {
+            bytes(StatusCode::OK, svg, self.icon.clone())
+        };
+        reply.headers_mut().insert(header::ETAG, self.icon_tag.clone());
+        kept(reply, FOR_AN_HOUR)
+    }
+}
+
+impl Page {
+    /// Nobody keeps a page: the next one may show a key, and refers to other assets.
+    fn reply(&self, status: StatusCode) -> Reply {
+        let reply = with_headers(secured(bytes(status, HTML, self.html.clone())), Vec::new());
+        with_headers(reply, vec![("content-security-policy", self.policy.clone())])
+    }
+}
+
+fn secured(reply: Reply) -> Reply {
+    let headers = headers::EVERYWHERE.into_iter().map(|(name, value)| (name, value.to_owned()));
+    with_headers(reply, headers.collect())
+}
+
+fn kept(reply: Reply, how_long: HeaderValue) -> Reply {
+    let mut reply = secured(reply);
+    reply.headers_mut().insert(header::CACHE_CONTROL, how_long);
+    reply
+}
+
+fn redirect(to: &str) -> Reply {
+    let reply = bytes(StatusCode::FOUND, HTML, Bytes::new());
+    with_headers(secured(reply), vec![("location", to.to_owned())])
+}
+
+/// The head of a reply, which says how long the body would be.
+fn without_body(reply: Reply) -> Reply {
+    let length = reply.body().len();
+    let mut reply = reply.map(|_| Bytes::new());
+    if reply.status() != StatusCode::NOT_MODIFIED {
+        reply.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    reply
+}
+
+#[cfg(test)]
+mod tests;

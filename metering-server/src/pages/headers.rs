@@ -1,0 +1,30 @@
+//! What browsers are told about every page: run nothing that is not ours, tell nobody where the visitor came from, keep
+//! nothing.
+
+use url::Url;
+
+/// Headers of pages and assets alike.
+pub(super) const EVERYWHERE: [(&str, &str); 7] = [
+    ("referrer-policy", "no-referrer"),
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("permissions-policy", PERMISSIONS),
+    ("x-robots-tag", "noarchive"),
+];
+
+/// Nothing that a page could ask for is needed, but for writing to the clipboard, which the copy buttons do.
+const PERMISSIONS: &str = "accelerometer=(), autoplay=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), \
+     magnetometer=(), microphone=(), midi=(), payment=(), usb=(), clipboard-read=(), clipboard-write=(self)";
+
+/// What a page may load and where it may send. `guest` is a foreign script that the page needs, with its frame.
+pub(super) fn content_security_policy(guest: Option<&Url>) -> String {
+    let guest = guest.map(|url| format!(" {}", url.origin().ascii_serialization())).unwrap_or_default();
+    let frames = if guest.is_empty() { " 'none'" } else { guest.as_str() };
+    format!(
+        "default-src 'none'; script-src 'self'{guest}; style-src 'self'; img-src 'self' data:; \
+         connect-src 'self'{guest}; worker-src 'self'; font-src 'self'; frame-src{frames}; form-action 'self'; \
+         base-uri 'none'; frame-ancestors 'none'"
+    )
+}

@@ -1,0 +1,178 @@
+//! Rendering all pages, once, at start.
+//!
+//! The templates are minijinja's: it escapes what is inserted by itself, lets pages share one frame, fails on a name that
+//! is not there, and brings no other crate along.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::HeaderValue;
+use metering_core::{Catalogue, ParamPlace};
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
+use rust_embed::RustEmbed;
+use serde::Serialize;
+use sha3::{Digest, Sha3_256};
+use url::Url;
+
+use crate::config::{BotCheckKind, Config};
+use crate::pages::assets::Assets;
+use crate::pages::headers::content_security_policy;
+use crate::pages::palette::Palette;
+use crate::pages::{Page, Pages, PagesError, terms};
+
+/// Everything that pages are made of.
+#[derive(RustEmbed)]
+#[folder = "assets/pages"]
+struct Files;
+
+/// The templates' folder; the files of all others are assets, under their names without the folder.
+const TEMPLATES: &str = "templates/";
+/// Templates that become assets: they hold the accent.
+const DRAWN: [&str; 2] = ["theme.css", "icon.svg"];
+/// Where Turnstile's script comes from: Cloudflare asks that it be loaded from there.
+const TURNSTILE: &str = "https://challenges.cloudflare.com/turnstile/v0/api.js?render=explicit";
+
+/// What templates say about the service.
+#[derive(Debug, Serialize)]
+struct Site {
+    name: String,
+    logo: String,
+    headline: String,
+    tagline: String,
+    free_credits: String,
+    /// `altcha`, `turnstile` or `off`.
+    challenge: BotCheckKind,
+    site_key: String,
+    terms_url: String,
+    terms_version: String,
+    /// A path that can be called as it is, for examples.
+    sample_path: String,
+}
+
+impl Site {
+    fn new(config: &Config, catalogue: &Catalogue) -> Self {
+        let terms_version = config.terms.version.clone();
+        let own_terms = own_terms_path(config);
+        Self {
+            name: config.brand.name.as_str().to_owned(),
+            logo: config.brand.logo().to_owned(),
+            headline: config.brand.headline.as_str().to_owned(),
+            tagline: config.brand.tagline.as_str().to_owned(),
+            free_credits: config.signup.free_credits.credits().to_string(),
+            challenge: config.signup.bot_check,
+            site_key: config.signup.turnstile.site_key.clone(),
+            terms_url: config.terms.url.clone().unwrap_or(own_terms),
+            terms_version,
+            sample_path: sample_path(catalogue),
+        }
+    }
+}
+
+fn own_terms_path(config: &Config) -> String {
+    format!("/agents-tos/{}", config.terms.version)
+}
+
+/// The first metered route that can be called without knowing anything, else the balance.
+fn sample_path(catalogue: &Catalogue) -> String {
+    let callable = catalogue.routes().iter().find(|route| {
+        let plain = route.params.iter().all(|param| !param.required && param.place != ParamPlace::Path);
+        route.metered && !route.sse && &*route.method == "GET" && plain
+    });
+    callable.map_or_else(|| "/credits/balance".to_owned(), |route| route.template.to_string())
+}
+
+/// All pages.
+pub(super) fn pages(config: &Config, catalogue: &Catalogue) -> Result<Pages, PagesError> {
+    let site = Site::new(config, catalogue);
+    let drawn = drawn(config)?;
+    let icon = Bytes::from(drawn["icon.svg"].clone());
+    let assets = Arc::new(Assets::new(files(drawn))?);
+    let environment = environment(&assets)?;
+    let guest = match config.signup.bot_check {
+        BotCheckKind::Turnstile => Url::parse(TURNSTILE).ok(),
+        BotCheckKind::Altcha | BotCheckKind::Off => None,
+    };
+    let page = |template: &str, guest: Option<&Url>, terms: &str| -> Result<Page, PagesError> {
+        let guest_url = guest.map(|url| Value::from_safe_string(url.to_string()));
+        let (here, site) = (template.trim_end_matches(".html"), Value::from(Serde(&site)));
+        let context = context! { site, here, guest => guest_url, terms };
+        let html = environment.get_template(template)?.render(context)?;
+        Ok(Page { html: html.into(), policy: content_security_policy(guest) })
+    };
+    let mut by_path = HashMap::from([
+        ("/metering".to_owned(), page("metering.html", guest.as_ref(), "")?),
+        ("/verify".to_owned(), page("verify.html", guest.as_ref(), "")?),
+        ("/metering/account".to_owned(), page("account.html", None, "")?),
+        ("/docs".to_owned(), page("docs.html", None, "")?),
+    ]);
+    if let Some(text) = terms_text(config)? {
+        by_path.insert(own_terms_path(config), page("terms.html", None, &text)?);
+    }
+    let not_found = page("not_found.html", None, "")?;
+    let tag = format!("\"{}\"", &hex::encode(Sha3_256::digest(&icon))[..16]);
+    let icon_tag = HeaderValue::try_from(tag).expect("hexadecimal digits in quotes");
+    drop(environment);
+    let assets = Arc::into_inner(assets).expect("only the templates shared it");
+    Ok(Pages { by_path, not_found, assets, icon, icon_tag })
+}
+
+/// The terms that this service shows itself, as HTML: none when they stand elsewhere.
+fn terms_text(config: &Config) -> Result<Option<String>, PagesError> {
+    match &config.terms.file {
+        Some(file) => {
+            let text = terms::read(file).map_err(|cause| PagesError::Terms { file: file.clone(), cause })?;
+            Ok(Some(text))
+        }
+        None if config.terms.url.is_some() => Ok(None),
+        None => Ok(Some(terms::default(config.brand.name.as_str()))),
+    }
+}
+
+/// The assets that are drawn in the accent.
+fn drawn(config: &Config) -> Result<BTreeMap<String, Vec<u8>>, PagesError> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    let palette = Value::from(Serde(Palette::new(config.brand.accent)));
+    let draw = |name: &str| -> Result<(String, Vec<u8>), PagesError> {
+        let template = text(&format!("{TEMPLATES}{name}"));
+        Ok((name.to_owned(), environment.render_str(&template, context! { palette => palette.clone() })?.into_bytes()))
+    };
+    DRAWN.into_iter().map(draw).collect()
+}
+
+/// The embedded assets, beside those that were drawn.
+fn files(drawn: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
+    let mut files = drawn;
+    for path in Files::iter().filter(|path| path.contains('/') && !path.starts_with(TEMPLATES)) {
+        let name = path.rsplit('/').next().unwrap_or(&path).to_owned();
+        let content = Files::get(&path).map(|file| file.data.into_owned()).unwrap_or_default();
+        if [".css", ".js", ".svg", ".txt"].iter().any(|extension| name.ends_with(extension)) {
+            files.insert(name, content);
+        }
+    }
+    files
+}
+
+fn text(path: &str) -> String {
+    let content = Files::get(path).map(|file| file.data.into_owned()).unwrap_or_default();
+    String::from_utf8_lossy(&content).into_owned()
+}
+
+fn environment(assets: &Arc<Assets>) -> Result<Environment<'static>, PagesError> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    for path in Files::iter().filter(|path| path.starts_with(TEMPLATES) && path.ends_with(".html")) {
+        let name = path.trim_start_matches(TEMPLATES).to_owned();
+        // Before anything is inserted: a name that an operator chose is no reference.
+        let source = assets.resolve(&text(&path), &name)?;
+        environment.add_template_owned(name, source)?;
+    }
+    let shared = Arc::clone(assets);
+    environment.add_function("imports", move |name: String| -> Vec<Value> {
+        shared.imports(&name).into_iter().map(|path| Value::from_safe_string(path.to_owned())).collect()
+    });
+    Ok(environment)
+}

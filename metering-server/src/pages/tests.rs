@@ -1,0 +1,313 @@
+//! What every page promises, checked on all of them.
+
+use super::*;
+
+const SCRIPT: &str = "<script>alert(1)</script>";
+
+fn catalogue() -> Catalogue {
+    Catalogue::from_json(include_str!("../../assets/routes.json")).unwrap()
+}
+
+fn pages_of(toml: &str) -> Pages {
+    Pages::new(&toml::from_str(toml).unwrap(), &catalogue()).unwrap()
+}
+
+fn get(pages: &Pages, path: &str) -> Reply {
+    pages.answer(&Method::GET, path, &HeaderMap::new()).unwrap()
+}
+
+fn body(reply: &Reply) -> &str {
+    std::str::from_utf8(reply.body()).unwrap()
+}
+
+fn header<'r>(reply: &'r Reply, name: &str) -> &'r str {
+    reply.headers().get(name).map_or("", |value| value.to_str().unwrap())
+}
+
+/// Every page, the one for paths that are not there included.
+fn all(pages: &Pages) -> Vec<(String, Reply)> {
+    let mut all: Vec<_> = pages.by_path.keys().map(|path| (path.clone(), get(pages, path))).collect();
+    all.push(("/metering/nothing".to_owned(), get(pages, "/metering/nothing")));
+    all
+}
+
+/// The values of an attribute, wherever it stands, as a browser reads them.
+fn attributes(html: &str, name: &str) -> Vec<String> {
+    let start = format!(" {name}=\"");
+    html.split(&start).skip(1).map(|rest| rest.split('"').next().unwrap().replace("&#x2f;", "/")).collect()
+}
+
+#[test]
+fn the_pages_are_where_the_protocol_says() {
+    let pages = pages_of("");
+    for path in ["/metering", "/metering/account", "/verify", "/agents-tos/1", "/docs"] {
+        let reply = get(&pages, path);
+        assert_eq!(reply.status(), StatusCode::OK, "{path}");
+        assert!(body(&reply).starts_with("<!doctype html>"), "{path}");
+    }
+    for path in ["/metering/x", "/agents-tos/2", "/agents-tos", "/docs/x", "/assets/x.js"] {
+        assert_eq!(get(&pages, path).status(), StatusCode::NOT_FOUND, "{path}");
+    }
+    for path in ["/credits/plans", "/metering-other", "/signup/challenge", "/openapi.json", "/verify/x"] {
+        assert!(pages.answer(&Method::GET, path, &HeaderMap::new()).is_none(), "{path} is not the pages'");
+    }
+}
+
+#[test]
+fn the_root_and_slips_of_the_pen_lead_to_pages() {
+    let pages = pages_of("");
+    for (path, to) in [("/", "/metering"), ("/metering/", "/metering"), ("/metering/account/", "/metering/account")] {
+        let reply = get(&pages, path);
+        assert_eq!((reply.status(), header(&reply, "location")), (StatusCode::FOUND, to), "{path}");
+    }
+}
+
+#[test]
+fn every_page_carries_the_headers_that_protect_it() {
+    for (path, reply) in all(&pages_of("")) {
+        let expected = [
+            ("content-type", "text/html; charset=utf-8"),
+            ("cache-control", "no-store"),
+            ("referrer-policy", "no-referrer"),
+            ("x-content-type-options", "nosniff"),
+            ("x-frame-options", "DENY"),
+            ("cross-origin-opener-policy", "same-origin"),
+            (
+                "content-security-policy",
+                "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+                 worker-src 'self'; font-src 'self'; frame-src 'none'; form-action 'self'; base-uri 'none'; \
+                 frame-ancestors 'none'",
+            ),
+        ];
+        for (name, value) in expected {
+            assert_eq!(header(&reply, name), value, "{name} of {path}");
+        }
+        assert!(header(&reply, "permissions-policy").contains("camera=()"), "{path}");
+    }
+}
+
+#[test]
+fn turnstile_is_let_in_where_there_is_a_challenge_and_nowhere_else() {
+    let pages = pages_of("[signup]\nbot_check = 'turnstile'\n[signup.turnstile]\nsite_key = 'site\"key'");
+    for (path, reply) in all(&pages) {
+        let challenged = matches!(path.as_str(), "/metering" | "/verify");
+        let policy = header(&reply, "content-security-policy");
+        for directive in ["script-src 'self'", "connect-src 'self'", "frame-src"] {
+            let opened = policy.contains(&format!("{directive} https://challenges.cloudflare.com;"));
+            assert_eq!(opened, challenged, "{directive} of {path}");
+        }
+        assert_eq!(body(&reply).contains("src=\"https://challenges.cloudflare.com"), challenged, "{path}");
+        assert!(body(&reply).contains("data-challenge=\"turnstile\" data-site-key=\"site&quot;key\""), "{path}");
+        assert!(!body(&reply).contains("altcha"), "{path}");
+    }
+    let off = pages_of("[signup]\nbot_check = 'off'");
+    assert!(all(&off).iter().all(|(_, reply)| !body(reply).contains("altcha") && !body(reply).contains("cloudflare")));
+}
+
+#[test]
+fn no_page_runs_or_styles_anything_within_itself_or_names_another_site() {
+    for (path, reply) in all(&pages_of("")) {
+        let html = body(&reply);
+        assert!(!html.contains("<style") && attributes(html, "style").is_empty(), "{path} has a style");
+        for script in html.split("<script").skip(1) {
+            let (tag, rest) = script.split_once('>').unwrap();
+            assert!(
+                tag.contains(" src=\"/assets/") && rest.starts_with("</script>"),
+                "{path} has a script: {script:.80}"
+            );
+        }
+        let handlers = html
+            .split('<')
+            .filter(|tag| tag.split_whitespace().any(|word| word.starts_with("on") && word.contains('=')));
+        assert_eq!(handlers.count(), 0, "{path} has an event handler");
+        for name in ["href", "src", "action"] {
+            for target in attributes(html, name) {
+                let inside = target.starts_with('#') || (target.starts_with('/') && !target.starts_with("//"));
+                assert!(inside, "{path} leads to {target}");
+            }
+        }
+    }
+}
+
+#[test]
+fn our_scripts_and_styles_name_no_other_site_and_run_no_text() {
+    for (path, asset) in pages_of("").assets.iter().filter(|(path, _)| !path.contains("/altcha")) {
+        let text = std::str::from_utf8(&asset.content).unwrap();
+        let sites = text.matches("://").count() - text.matches("http://www.w3.org/2000/svg").count();
+        assert_eq!(sites, 0, "{path} names another site");
+        for danger in [
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacent",
+            "document.write",
+            "eval(",
+            "new Function",
+            "console.",
+            "localStorage",
+            "document.cookie",
+            "@import",
+        ] {
+            assert!(!text.contains(danger), "{path} has {danger}");
+        }
+    }
+}
+
+#[test]
+fn whatever_pages_load_is_there_and_may_be_kept_for_good() {
+    let pages = pages_of("");
+    for (path, reply) in all(&pages) {
+        let html = body(&reply);
+        let loaded = [attributes(html, "href"), attributes(html, "src")].concat();
+        let assets: Vec<_> = loaded.into_iter().filter(|target| target.starts_with("/assets/")).collect();
+        assert!(assets.len() >= 4, "{path} has its styles");
+        for asset in &assets {
+            let reply = get(&pages, asset);
+            assert_eq!(reply.status(), StatusCode::OK, "{asset} of {path}");
+            assert_eq!(header(&reply, "cache-control"), "public, max-age=31536000, immutable", "{asset}");
+            assert_eq!(header(&reply, "x-content-type-options"), "nosniff", "{asset}");
+            let kind = match asset.rsplit('.').next().unwrap() {
+                "js" => "text/javascript; charset=utf-8",
+                "css" => "text/css; charset=utf-8",
+                "svg" => "image/svg+xml",
+                other => panic!("{asset} is a {other}"),
+            };
+            assert_eq!(header(&reply, "content-type"), kind, "{asset}");
+        }
+    }
+    for (path, asset) in pages.assets.iter().filter(|(path, _)| path.ends_with(".js")) {
+        let text = std::str::from_utf8(&asset.content).unwrap();
+        for reference in text.split("/assets/").skip(1) {
+            let name = reference.split('"').next().unwrap();
+            assert_eq!(get(&pages, &format!("/assets/{name}")).status(), StatusCode::OK, "{name} in {path}");
+        }
+    }
+}
+
+#[test]
+fn assets_have_no_other_names() {
+    let pages = pages_of("");
+    let real = pages.assets.path("base.css").unwrap();
+    let other_hash = real.replace("base.", "base.0");
+    let paths = [
+        "/assets",
+        "/assets/",
+        "/assets/base.css",
+        &other_hash,
+        "/assets/../Cargo.toml",
+        "/assets/%2e%2e/Cargo.toml",
+        "/assets/..%2fCargo.toml",
+        "/assets//etc/passwd",
+        "/assets/templates/layout.html",
+        "/assets/layout.html",
+        "/assets/terms.md",
+        "/assets/routes.json",
+    ];
+    for path in paths {
+        let reply = get(&pages, path);
+        assert_eq!(reply.status(), StatusCode::NOT_FOUND, "{path}");
+        assert_eq!(header(&reply, "cache-control"), "no-store", "{path}");
+    }
+}
+
+#[test]
+fn what_operators_write_is_escaped() {
+    let toml = format!(
+        "[brand]\nname = '{SCRIPT}'\nlogo = '<b onclick=\"x\">'\nheadline = '{SCRIPT}'\ntagline = '\" onload=\"x'\n\
+         [terms]\nversion = '1\"><i>'\nurl = 'javascript:alert(\"1\")'"
+    );
+    for (path, reply) in all(&pages_of(&toml)) {
+        let html = body(&reply);
+        for raw in [SCRIPT, "<b onclick", "\" onload=", "<i>", "alert(\"1\")"] {
+            assert!(!html.contains(raw), "{raw} on {path}");
+        }
+        assert!(html.contains("&lt;script&gt;alert(1)"), "{path} shows the name");
+    }
+}
+
+#[test]
+fn the_accent_reaches_styles_and_icon_under_new_names() {
+    let (plain, pink) = (pages_of(""), pages_of("[brand]\naccent = '#c026d3'"));
+    for name in ["theme.css", "icon.svg"] {
+        let path = pink.assets.path(name).unwrap();
+        assert_ne!(plain.assets.path(name), Some(path), "{name}");
+        assert!(body(&get(&pink, path)).contains("#c026d3"), "{name}");
+    }
+    assert_eq!(plain.assets.path("base.css"), pink.assets.path("base.css"));
+    assert!(body(&get(&pink, "/favicon.ico")).contains("#c026d3"));
+}
+
+#[test]
+fn terms_come_from_the_operator_where_they_give_any() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("terms.md");
+    std::fs::write(&file, format!("# Ours\n\n{SCRIPT}\n\nBe **kind**.")).unwrap();
+    let toml = format!("[terms]\nversion = '2026-11'\nfile = '{}'", file.display());
+    let pages = pages_of(&toml);
+    let html = get(&pages, "/agents-tos/2026-11");
+    assert!(body(&html).contains("<h2>Ours</h2>") && body(&html).contains("<strong>kind</strong>"));
+    assert!(!body(&html).contains(SCRIPT));
+    assert_eq!(get(&pages, "/agents-tos/1").status(), StatusCode::NOT_FOUND);
+    assert!(attributes(body(&get(&pages, "/metering")), "href").contains(&"/agents-tos/2026-11".to_owned()));
+
+    let elsewhere = pages_of("[terms]\nurl = 'https://example.com/terms'");
+    assert_eq!(get(&elsewhere, "/agents-tos/1").status(), StatusCode::NOT_FOUND);
+    assert!(attributes(body(&get(&elsewhere, "/metering")), "href").contains(&"https://example.com/terms".to_owned()));
+
+    let missing = toml::from_str("[terms]\nfile = '/nonexistent/terms.md'").unwrap();
+    let error = Pages::new(&missing, &catalogue()).unwrap_err().to_string();
+    assert!(error.starts_with("configuration key terms.file: /nonexistent/terms.md: "), "{error}");
+}
+
+#[test]
+fn a_head_is_the_answer_without_its_body() {
+    let pages = pages_of("");
+    for path in ["/metering", "/favicon.ico", pages.assets.path("base.css").unwrap(), "/metering/nothing"] {
+        let full = get(&pages, path);
+        let head = pages.answer(&Method::HEAD, path, &HeaderMap::new()).unwrap();
+        assert!(head.body().is_empty(), "{path}");
+        assert_eq!(head.status(), full.status(), "{path}");
+        assert_eq!(header(&head, "content-length"), full.body().len().to_string(), "{path}");
+        assert_eq!(header(&head, "cache-control"), header(&full, "cache-control"), "{path}");
+    }
+}
+
+#[test]
+fn other_methods_are_told_which_ones_there_are() {
+    let pages = pages_of("");
+    for (method, path, allow) in [
+        (Method::POST, "/metering", "GET, HEAD"),
+        (Method::DELETE, "/assets/x", "GET, HEAD"),
+        (Method::PUT, "/verify", "GET, HEAD, POST"),
+    ] {
+        let reply = pages.answer(&method, path, &HeaderMap::new()).unwrap();
+        assert_eq!(
+            (reply.status(), header(&reply, "allow")),
+            (StatusCode::METHOD_NOT_ALLOWED, allow),
+            "{method} {path}"
+        );
+    }
+    assert!(pages.answer(&Method::POST, "/verify", &HeaderMap::new()).is_none(), "that is the API's");
+}
+
+#[test]
+fn a_known_icon_is_not_sent_again() {
+    let pages = pages_of("");
+    let icon = get(&pages, "/favicon.ico");
+    assert_eq!((icon.status(), header(&icon, "content-type")), (StatusCode::OK, "image/svg+xml"));
+    let mut headers = HeaderMap::new();
+    headers.insert(header::IF_NONE_MATCH, icon.headers()[header::ETAG].clone());
+    let again = pages.answer(&Method::GET, "/favicon.ico", &headers).unwrap();
+    assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
+    assert!(again.body().is_empty());
+    headers.insert(header::IF_NONE_MATCH, HeaderValue::from_static("\"another\""));
+    assert_eq!(pages.answer(&Method::GET, "/favicon.ico", &headers).unwrap().status(), StatusCode::OK);
+}
+
+#[test]
+fn examples_call_a_route_of_the_catalogue() {
+    let path = |pages: &Pages| attributes(body(&get(pages, "/metering")), "data-sample-path").remove(0);
+    assert!(path(&pages_of("")).starts_with("/mpp/"));
+    let none = Catalogue::from_json(r#"{"market": "X", "version": 1, "endpoints": []}"#).unwrap();
+    let pages = Pages::new(&Config::default(), &none).unwrap();
+    assert_eq!(path(&pages), "/credits/balance");
+}

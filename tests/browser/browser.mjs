@@ -1,0 +1,107 @@
+// A real browser, and what every page must hold to: nothing leaves the origin, the policy is never broken, nothing is
+// logged as an error, and axe finds nothing.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/** Runs `scene` with a browser on the pages of `base`, and holds the pages to their promises. */
+export async function withBrowser({ base, chromium: executablePath, shots }, scene) {
+  const browser = await chromium.launch({ executablePath, args: FLAGS });
+  try {
+    await scene(new Visitor(browser, base, shots));
+  } finally {
+    await browser.close();
+  }
+}
+
+/** Somebody with a browser. */
+class Visitor {
+  constructor(browser, base, shots) {
+    Object.assign(this, { browser, base, shots });
+  }
+
+  /** A fresh window, with nothing remembered. `expected` are statuses of answers that this visit provokes. */
+  async window({ expected = [], wallet, ...options } = {}) {
+    const context = await this.browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
+    const page = await context.newPage();
+    const faults = [];
+    page.on("request", (request) => {
+      const url = request.url();
+      if (!url.startsWith(this.base) && !/^(blob|data):/.test(url)) faults.push(`a request left the origin: ${url}`);
+      if (/sk_live_/.test(url)) faults.push(`a key in a URL: ${url}`);
+    });
+    page.on("pageerror", (error) => faults.push(`an error was thrown: ${error.message}`));
+    page.on("console", (message) => {
+      const text = message.text();
+      const provoked = expected.some((status) => text.includes(`status of ${status}`));
+      if (/sk_live_/.test(text)) faults.push(`a key in the console: ${text}`);
+      if (message.type() === "error" && !provoked) faults.push(`the console says: ${text}`);
+    });
+    await page.addInitScript(() => {
+      globalThis.__violations = [];
+      addEventListener("securitypolicyviolation", (event) => globalThis.__violations.push(`${event.violatedDirective} ${event.blockedURI}`));
+    });
+    if (wallet) await injectWallet(page, wallet);
+    return Object.assign(page, { faults, base: this.base, shots: this.shots });
+  }
+}
+
+/** A wallet in the browser (EIP-1193) in front of a node whose accounts are unlocked; the page itself asks nobody. */
+async function injectWallet(page, { node, account, refuse }) {
+  const calls = [];
+  await page.exposeFunction("__wallet", async (method, params) => {
+    calls.push(method);
+    if (refuse?.(method)) return { error: { code: 4001, message: "declined" } };
+    if (method === "eth_requestAccounts" || method === "eth_accounts") return { result: [account] };
+    if (method === "wallet_switchEthereumChain") return { result: null };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+    const answer = await fetch(node, { method: "POST", headers: { "content-type": "application/json" }, body });
+    return answer.json();
+  });
+  await page.addInitScript(() => {
+    globalThis.ethereum = {
+      on() {},
+      removeListener() {},
+      async request({ method, params }) {
+        const { result, error } = await globalThis.__wallet(method, params ?? []);
+        if (error) throw Object.assign(new Error(error.message), { code: error.code });
+        return result;
+      },
+    };
+  });
+  page.walletCalls = calls;
+}
+
+/** Holds a page, as it stands now, to what every page promises; keeps a picture of it when pictures are asked for. */
+export async function wellBehaved(page, name) {
+  // The picture first: axe scrolls.
+  if (page.shots && name) await page.screenshot({ path: `${page.shots}/${name}.png`, fullPage: true });
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run());
+  const told = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ").slice(0, 300)}`);
+  assert.deepEqual(told, [], `axe on ${name}`);
+  assert.deepEqual(await page.evaluate(() => globalThis.__violations), [], `the content security policy on ${name}`);
+  assert.deepEqual(page.faults, [], name);
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  assert.ok(overflow <= 0, `${name} is ${overflow} pixels too wide`);
+}
+
+/** All that the page keeps: what is in its storages. */
+export const kept = (page) => page.evaluate(() => JSON.stringify({ session: { ...sessionStorage }, local: { ...localStorage }, cookie: document.cookie }));
+
+/** Whether the key can be seen or read anywhere on the page. */
+export const shows = (page, text) =>
+  page.evaluate((wanted) => document.documentElement.outerHTML.includes(wanted) || [...document.querySelectorAll("input, textarea")].some((field) => field.value.includes(wanted)), text);

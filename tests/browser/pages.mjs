@@ -1,0 +1,167 @@
+// What people do on the pages, one scene each: node pages.mjs SCENE '{"base": ..., "chromium": ..., ...}'.
+
+import assert from "node:assert/strict";
+import { kept, shows, wellBehaved, withBrowser } from "./browser.mjs";
+
+const KEY = /sk_live_[0-9A-Za-z]{38}/;
+
+/** Fills the signup form and sends it. */
+async function signUp(page, email) {
+  await page.fill("#email", email);
+  await page.fill("#agent-name", "my-agent");
+  await page.check("#terms");
+  await page.click("#signup-button");
+}
+
+async function signIn(page, key) {
+  await page.goto(`${page.base}/metering/account`);
+  await page.fill("#key", key);
+  await page.click("#key-button");
+  await page.waitForSelector("#balance");
+}
+
+const call = (page, path, key) => fetch(page.base + path, { headers: { authorization: `Bearer ${key}` } });
+
+const scenes = {
+  /** From the front page to a key and a first call, as a newcomer does it. */
+  async signup(visitor) {
+    const page = await visitor.window({ expected: [409] });
+    const begun = Date.now();
+    await page.goto(`${page.base}/`);
+    await page.waitForSelector("#plans .card, #plans [class]");
+    await wellBehaved(page, "signup");
+    await page.click("#signup-button");
+    await page.waitForSelector("#email-error:not([hidden])");
+    await wellBehaved(page, "signup-errors");
+    await signUp(page, "name@example.com");
+    await page.waitForFunction((pattern) => new RegExp(pattern).test(document.querySelector("main").innerText), KEY.source);
+    const key = (await page.locator("main").innerText()).match(KEY)?.[0];
+    assert.ok(key, "the key is shown");
+    const called = await call(page, "/mpp/ethPrice", key);
+    assert.equal(called.status, 200);
+    const seconds = (Date.now() - begun) / 1000;
+    await wellBehaved(page, "signup-key");
+    assert.ok(!page.url().includes(key));
+    await page.reload();
+    await page.waitForSelector("#signup-button");
+    assert.ok(!(await shows(page, key)), "the key is gone after a reload");
+    assert.ok(!(await kept(page)).includes(key), "and kept nowhere");
+    await signUp(page, "NAME@example.com");
+    await page.waitForSelector("text=already");
+    await wellBehaved(page, "signup-taken");
+    console.log(`a key and a first call after ${seconds.toFixed(1)} s`);
+  },
+
+  /** The dashboard, with usage that was made through the gateway. */
+  async account(visitor, { key, empty }) {
+    const page = await visitor.window({ expected: [401] });
+    await page.goto(`${page.base}/metering/account`);
+    await wellBehaved(page, "account-sign-in");
+    await page.fill("#key", "sk_live_wrong");
+    await page.click("#key-button");
+    await page.waitForSelector("#key-error:not([hidden])");
+    await wellBehaved(page, "account-wrong-key");
+    for (const path of ["/mpp/ethPrice", "/mpp/snapshot/allTrades", "/mpp/ethPrice"]) {
+      assert.equal((await call(page, path, key)).status, 200);
+    }
+    await signIn(page, key);
+    const text = await page.locator("#panel-usage").innerText();
+    for (const part of ["/mpp/ethPrice", "/mpp/snapshot/allTrades", "0.0013888889", "0.0001388889", "240 a minute"]) {
+      assert.ok(text.includes(part), `${part} in ${text}`);
+    }
+    const exact = JSON.parse(await (await call(page, "/credits/balance", key)).text(), (name, value, context) => context?.source ?? value);
+    assert.ok(text.includes(exact.credit_balance), `the balance ${exact.credit_balance} to its last digit`);
+    await wellBehaved(page, "account");
+    assert.ok(await page.evaluate((wanted) => Object.values(sessionStorage).some((value) => value.includes(wanted)), key));
+    assert.ok(!(await page.evaluate((wanted) => JSON.stringify({ ...localStorage }).includes(wanted), key)));
+    assert.equal((await call(page, "/mpp/ethPrice", key)).status, 200);
+    await page.click("#refresh");
+    await page.waitForFunction(() => document.querySelector("#lifetime-used")?.textContent.includes("0.0022222222"));
+    await page.click("#sign-out");
+    await page.waitForSelector("#key-form");
+    assert.ok(!(await kept(page)).includes(key), "signing out forgets the key");
+    assert.ok(!(await shows(page, key)));
+    await page.reload();
+    assert.ok(await page.isVisible("#key-form"));
+
+    for (const [name, options] of [["account-dark", { colorScheme: "dark" }], ["account-phone", { viewport: { width: 320, height: 700 } }]]) {
+      const other = await visitor.window(options);
+      await signIn(other, key);
+      await wellBehaved(other, name);
+    }
+    const without = await visitor.window();
+    await signIn(without, empty);
+    await without.waitForSelector("#out-of-credits");
+    await wellBehaved(without, "account-out-of-credits");
+  },
+
+  /** A terminal begins, and a person approves on the page. */
+  async device(visitor) {
+    const page = await visitor.window({ expected: [400] });
+    const post = (path, body) => fetch(page.base + path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+    const session = await (await post("/signup/initiate", { email: "terminal@example.com", agent_name: "terminal-agent" })).json();
+    const status = async () => (await fetch(`${page.base}/signup/status?session_token=${session.session_token}`)).json();
+    assert.equal((await status()).status, "pending");
+    await page.goto(`${page.base}/verify`);
+    await page.fill("#code", "BCDF-GHJK");
+    await page.click("#code-button");
+    await page.waitForSelector("#code-error:not([hidden])");
+    await wellBehaved(page, "verify-wrong-code");
+    await page.goto(`${page.base}/verify?code=${session.user_code}`);
+    await page.waitForFunction(() => document.querySelector("#pending-agent")?.textContent === "terminal-agent");
+    assert.equal(await page.textContent("#pending-email"), "terminal@example.com");
+    await wellBehaved(page, "verify");
+    await page.check("#terms");
+    await page.click("#approve-button");
+    await page.waitForSelector("#approved-step:not([hidden])");
+    await wellBehaved(page, "verify-approved");
+    await new Promise((done) => setTimeout(done, 1100));
+    const approved = await status();
+    assert.equal(approved.status, "approved");
+    assert.equal((await call(page, "/mpp/ethPrice", approved.api_key)).status, 200);
+    assert.ok(!(await shows(page, approved.api_key)), "the key goes to the terminal, not to the page");
+    await page.goto(`${page.base}/agents-tos/1`);
+    await wellBehaved(page, "terms");
+    await page.goto(`${page.base}/docs`);
+    await page.waitForFunction(() => document.body.innerText.includes("/credits/balance"));
+    await wellBehaved(page, "docs");
+    assert.equal((await page.goto(`${page.base}/metering/nowhere`)).status(), 404);
+  },
+
+  /** Topping up and rotating with a wallet in the browser. */
+  async wallet(visitor, { key, node, account }) {
+    const without = await visitor.window();
+    await signIn(without, key);
+    await without.click("#tab-top-up");
+    await without.waitForSelector("#panel-top-up [data-needs=wallet]");
+    await wellBehaved(without, "top-up-without-wallet");
+
+    const page = await visitor.window({ wallet: { node, account }, expected: [403, 409, 404] });
+    await signIn(page, key);
+    await page.click("#tab-top-up");
+    await page.waitForSelector("[data-action=pay]");
+    await wellBehaved(page, "top-up");
+    await page.click("[data-action=pay]");
+    const credited = async () => (await (await call(page, "/credits/balance", key)).json()).total_credits_purchased;
+    const before = await credited();
+    for (let tries = 0; tries < 100 && (await credited()) === before; tries += 1) await new Promise((done) => setTimeout(done, 200));
+    assert.ok((await credited()) > before, await page.locator("main").innerText());
+    assert.equal(page.walletCalls.filter((method) => method === "eth_sendTransaction").length, 1, "paid once");
+    await page.waitForFunction(() => /credit/i.test(document.querySelector("#panel-top-up").innerText));
+    await wellBehaved(page, "top-up-done");
+
+    await page.click("#tab-rotate");
+    await page.click("#rotate [data-action=rotate]");
+    await page.waitForFunction((pattern) => new RegExp(pattern).test(document.querySelector("#rotate").innerText), KEY.source);
+    const fresh = (await page.locator("#rotate").innerText()).match(KEY)[0];
+    assert.notEqual(fresh, key);
+    await wellBehaved(page, "rotated");
+    assert.equal((await call(page, "/credits/balance", key)).status, 401);
+    assert.equal((await call(page, "/credits/balance", fresh)).status, 200);
+  },
+};
+
+const [name, settings] = process.argv.slice(2);
+const given = JSON.parse(settings);
+await withBrowser(given, (visitor) => scenes[name](visitor, given));
+console.log(`${name}: as it should be`);

@@ -1,0 +1,84 @@
+//! The pages in a real browser: what people do on them is played by `tests/browser/pages.mjs`, a scene each.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use metering_tests::chain::Chain;
+use metering_tests::server::Server;
+use metering_tests::site::Site;
+use serde_json::{Value, json};
+
+use crate::market::{Kind, Market};
+use crate::signup::server;
+
+/// Chromium, or `None` where the tests were told that there is none.
+fn chromium() -> Option<PathBuf> {
+    let skipped = std::env::var_os("METERING_TESTS_SKIP_BROWSER").is_some();
+    let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
+        .flat_map(|folder| [folder.join("chromium"), folder.join("chromium-browser")])
+        .find(|file| file.is_file());
+    if skipped {
+        eprintln!("skipped: METERING_TESTS_SKIP_BROWSER is set");
+        return None;
+    }
+    Some(found.expect("Chromium is installed; ./test.sh sees to it"))
+}
+
+/// Plays a scene, and fails with all that it says when it does.
+fn play(scene: &str, server: &Server, more: Value) {
+    let Some(chromium) = chromium() else { return };
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("browser");
+    let mut settings = json!({"base": format!("http://{}", server.address()), "chromium": chromium});
+    if let Some(shots) = std::env::var_os("BROWSER_SHOTS") {
+        settings["shots"] = shots.to_string_lossy().into_owned().into();
+    }
+    settings.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let played = Command::new("node")
+        .arg(folder.join("pages.mjs"))
+        .args([scene, &settings.to_string()])
+        .stdin(Stdio::null())
+        .output()
+        .expect("Node.js is installed; ./test.sh sees to it");
+    let said = String::from_utf8_lossy(&played.stdout);
+    assert!(played.status.success(), "{said}\n{}", String::from_utf8_lossy(&played.stderr));
+    println!("{said}");
+}
+
+#[test]
+fn a_newcomer_has_a_key_and_a_first_call_in_no_time() {
+    let site = Site::new();
+    // The work that is really asked for, not the tests' own.
+    let server = server(&site, &[("METERING_SIGNUP__ALTCHA_COST", "5000")]);
+    play("signup", &server, json!({}));
+    assert!(!server.log().contains("sk_live_"));
+    site.verify();
+}
+
+#[test]
+fn an_account_holder_sees_what_the_key_was_spent_on() {
+    let site = Site::new();
+    let server = server(&site, &[]);
+    let create = |credits| {
+        site.admin_json(&["account", "create", "--agent-name", "holder", "--credits", credits])["api_key"].clone()
+    };
+    play("account", &server, json!({"key": create("2"), "empty": create("0")}));
+    site.verify();
+}
+
+#[test]
+fn a_person_approves_what_a_terminal_began() {
+    let site = Site::new();
+    play("device", &server(&site, &[]), json!({}));
+    site.verify();
+}
+
+#[test]
+fn a_wallet_in_the_browser_pays_and_rotates() {
+    let Some(market) = Market::with(Chain::setup(), "1", "") else { return };
+    let customer = market.chain.wallet().account(3);
+    market.chain.wallet().mint(&market.token, &customer.address(), 100_000_000);
+    let key = market.signed_up(Kind::Token, &customer);
+    let more = json!({"key": key, "node": market.chain.url(), "account": customer.checksummed()});
+    play("wallet", &market.server, more);
+    market.site.verify();
+}
