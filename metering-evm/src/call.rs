@@ -15,7 +15,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    const fn new(method: &'static str, params: Value) -> Self {
+    pub(crate) const fn new(method: &'static str, params: Value) -> Self {
         Self { method, params }
     }
 

@@ -138,7 +138,7 @@ impl RpcError {
         self.code == EXECUTION_REVERTED || self.says(&WORDS)
     }
 
-    fn says(&self, words: &[&str]) -> bool {
+    pub(crate) fn says(&self, words: &[&str]) -> bool {
         let message = self.message.to_lowercase();
         words.iter().any(|word| message.contains(word))
     }

@@ -4,6 +4,8 @@
 //! configured source at once and believes what `agree` of them say alike. It returns evidence and judges nothing;
 //! what it cannot find out for certain is an error that can be retried, never a guess.
 //!
+//! With the feature `wallet` it also pays: `Wallet` is a private key, and `Payer` prepares and sends what it signs.
+//!
 //! ```
 //! use metering_evm::ChainConfig;
 //!
@@ -39,8 +41,12 @@ mod retry;
 mod rpc_url;
 mod scan;
 mod source;
+#[cfg(feature = "wallet")]
+mod wallet;
 
 pub use config::{ChainConfig, ChainConfigError};
 pub use finality::{Finality, FinalityError};
 pub use reader::EvmReader;
 pub use rpc_url::{RpcUrl, RpcUrlError};
+#[cfg(feature = "wallet")]
+pub use wallet::{PayError, Payer, PaymentOrder, SignedPayment, Standing, Wallet, WalletError};

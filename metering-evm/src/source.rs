@@ -40,18 +40,27 @@ impl fmt::Debug for Source {
 
 impl Source {
     pub(crate) fn new(url: &RpcUrl, config: &ChainConfig) -> Result<Self, ChainConfigError> {
+        Self::of_chain(url, config.chain_id, config.attempts, config.request_timeout)
+            .map_err(|cause| ChainConfigError::new("rpc_urls", format_args!("cannot set up an HTTP client: {cause}")))
+    }
+
+    /// A source of a chain that nothing is configured for; the error is why the machine cannot call it.
+    pub(crate) fn of_chain(
+        url: &RpcUrl,
+        chain_id: u64,
+        attempts: u32,
+        request_timeout: Duration,
+    ) -> Result<Self, String> {
         // A redirected POST would become a GET, and might carry the key to another host.
         let client = Client::builder()
             .user_agent(concat!("metering-evm/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::none())
-            .connect_timeout(config.request_timeout)
-            .timeout(config.request_timeout);
+            .connect_timeout(request_timeout)
+            .timeout(request_timeout);
         // The environment's proxy is the way out of some networks; nothing reaches this machine by it.
         let client = if url.is_loopback() { client.no_proxy() } else { client };
-        let client = client.build().map_err(|error| {
-            ChainConfigError::new("rpc_urls", format_args!("cannot set up an HTTP client: {}", cause(error)))
-        })?;
-        Ok(Self { url: url.clone(), chain_id: config.chain_id, attempts: config.attempts, client })
+        let client = client.build().map_err(cause)?;
+        Ok(Self { url: url.clone(), chain_id, attempts, client })
     }
 
     /// Asks `calls` in one batch and reads the answers. The chain's id is asked with them, every time: a source

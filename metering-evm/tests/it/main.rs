@@ -4,6 +4,8 @@
 mod contracts;
 mod garbage;
 mod node;
+#[cfg(feature = "wallet")]
+mod payer;
 mod payments;
 mod scene;
 mod secrets;

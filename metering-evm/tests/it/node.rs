@@ -2,6 +2,7 @@
 
 mod chain;
 mod fault;
+mod purse;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 

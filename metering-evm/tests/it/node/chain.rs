@@ -6,6 +6,8 @@ use metering_core::{Address, TxHash};
 use serde_json::{Value, json};
 use sha3::{Digest, Keccak256};
 
+use super::purse::Purse;
+
 /// An answer, or the code and message of an error.
 pub(crate) type Answer = Result<Value, (i64, &'static str)>;
 
@@ -25,6 +27,8 @@ pub(crate) struct Chain {
     pub(crate) code: HashMap<Address, String>,
     /// Blocks in one call of `eth_getLogs` at most, and the error otherwise.
     pub(crate) log_blocks_max: Option<(u64, i64, &'static str)>,
+    /// What payers find.
+    pub(crate) purse: Purse,
 }
 
 /// A transaction.
@@ -127,6 +131,7 @@ impl Default for Chain {
             contracts: HashMap::new(),
             code: HashMap::new(),
             log_blocks_max: None,
+            purse: Purse::default(),
         }
     }
 }
@@ -154,7 +159,7 @@ impl Chain {
         format!("0x{}", hex::encode(block_hash(number, self.forks.get(&number).copied().unwrap_or_default())))
     }
 
-    pub(crate) fn answer(&self, method: &str, params: &Value) -> Answer {
+    pub(crate) fn answer(&mut self, method: &str, params: &Value) -> Answer {
         match method {
             "eth_chainId" => Ok(json!(format!("{:#x}", self.id))),
             "eth_blockNumber" => Ok(json!(format!("{:#x}", self.newest))),
@@ -178,7 +183,15 @@ impl Chain {
                 let known = self.contracts.iter().find(|((to, begin), _)| *to == at && input.starts_with(begin));
                 known.map_or(Ok(json!("0x")), |(_, answer)| answer.clone())
             }
-            _ => Err((-32_601, "the method does not exist")),
+            "eth_sendRawTransaction" => {
+                let hash = self.purse.take(params)?;
+                if self.transactions.iter().any(|(_, tx)| tx.hash == hash) {
+                    return Err((-32_000, "already known"));
+                }
+                self.transactions.push((None, Tx { hash, ..Tx::new(0) }));
+                Ok(json!(hash))
+            }
+            _ => self.purse.answer(method, params, self.newest),
         }
     }
 
@@ -208,6 +221,7 @@ impl Chain {
         let number = match params[0].as_str().unwrap() {
             "safe" => self.safe,
             "finalized" => self.finalized,
+            "latest" => Some(self.newest),
             number => Some(u64::from_str_radix(&number[2..], 16).unwrap()).filter(|number| *number <= self.newest),
         };
         let Some(number) = number else { return Value::Null };
@@ -221,7 +235,7 @@ impl Chain {
         let time = 1_700_000_000 + 12 * number;
         json!({
             "number": format!("{number:#x}"), "hash": hash, "timestamp": format!("{time:#x}"),
-            "transactions": transactions,
+            "transactions": transactions, "baseFeePerGas": self.purse.base_fee,
         })
     }
 

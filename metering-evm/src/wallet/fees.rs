@@ -1,0 +1,69 @@
+//! What a transaction will cost.
+
+use super::questions::{FeeBlock, units};
+use super::transaction::GasPrice;
+use crate::answers::Answers;
+use crate::call::Call;
+use crate::encoding::Amount;
+use crate::failure::Failure;
+
+/// What the price of gas is made of.
+pub(crate) fn questions() -> [Call; 3] {
+    [Call::newest_block(), Call::gas_price(), Call::tip()]
+}
+
+/// Reads the answers to [`questions`].
+pub(crate) fn read(answers: &mut Answers<'_>) -> Result<GasPrice, Failure> {
+    let block: FeeBlock = answers.next()?;
+    let usual = units(answers.next()?).get();
+    // Not every node that has a base fee knows this question; then it is in the usual price.
+    let tip = answers.next_or_error::<Amount>()?.ok().map(|tip| units(tip).get());
+    Ok(price(block.base_fee_per_gas.map(|fee| units(fee).get()), usual, tip))
+}
+
+/// Room for six full blocks in a row, each of which raises the base fee by an eighth at most (EIP-1559).
+fn price(base_fee: Option<u128>, usual: u128, tip: Option<u128>) -> GasPrice {
+    match base_fee {
+        None => GasPrice::Legacy(usual),
+        Some(base_fee) => {
+            let tip = tip.unwrap_or_else(|| usual.saturating_sub(base_fee));
+            GasPrice::Dynamic { tip, most: base_fee.saturating_mul(2).saturating_add(tip) }
+        }
+    }
+}
+
+/// What is allowed for a transaction that would use `estimate` now: a quarter more, for what others do before it.
+pub(crate) const fn gas_limit(estimate: u64) -> u64 {
+    estimate.saturating_add(estimate / 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cap_is_twice_the_base_fee_and_the_tip() {
+        let dynamic = |tip, most| GasPrice::Dynamic { tip, most };
+        let most = u128::MAX;
+        // base fee, usual price, tip, price
+        let table = [
+            (None, 20, Some(3), GasPrice::Legacy(20)),
+            (None, 20, None, GasPrice::Legacy(20)),
+            (Some(10), 12, Some(3), dynamic(3, 23)),
+            (Some(10), 12, None, dynamic(2, 22)),
+            (Some(10), 7, None, dynamic(0, 20)),
+            (Some(0), 5, Some(0), dynamic(0, 0)),
+            (Some(most), most, Some(most), dynamic(most, most)),
+        ];
+        for (base_fee, usual, tip, expected) in table {
+            assert_eq!(price(base_fee, usual, tip), expected, "{base_fee:?} {usual} {tip:?}");
+        }
+    }
+
+    #[test]
+    fn gas_has_a_quarter_of_headroom() {
+        for (estimate, limit) in [(21_000, 26_250), (3, 3), (u64::MAX, u64::MAX)] {
+            assert_eq!(gas_limit(estimate), limit);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! A private key, and what it signs.
+
+use std::fmt;
+
+use k256::ecdsa::{SigningKey, VerifyingKey};
+use metering_core::{Address, signing_digest};
+use sha3::{Digest, Keccak256};
+use zeroize::Zeroizing;
+
+use super::error::WalletError;
+use super::keystore;
+
+/// A private key. It is shown as its address, and erased from memory when it is dropped.
+///
+/// ```
+/// use metering_core::{WalletSignature, signer};
+/// use metering_evm::Wallet;
+///
+/// let wallet = Wallet::from_hex("0x4646464646464646464646464646464646464646464646464646464646464646")?;
+/// assert_eq!(format!("{wallet:?}"), "Wallet(0x9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f)");
+/// let signature = WalletSignature::parse(&wallet.sign_message("hello"))?;
+/// assert_eq!(signer("hello", &signature), Some(wallet.address()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Wallet {
+    key: SigningKey,
+    address: Address,
+}
+
+/// A signature of 32-byte digests: two numbers, and which of the two points the first may stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Signature {
+    pub(crate) r: [u8; 32],
+    pub(crate) s: [u8; 32],
+    pub(crate) y_is_odd: bool,
+}
+
+impl Wallet {
+    /// The wallet of a private key: 64 hexadecimal digits, with or without `0x`.
+    ///
+    /// # Errors
+    /// When it is not that, or the number is none that the curve allows. The text is never repeated.
+    pub fn from_hex(text: &str) -> Result<Self, WalletError> {
+        let text = text.trim();
+        let digits = text.strip_prefix("0x").unwrap_or(text);
+        let mut bytes = Zeroizing::new([0; 32]);
+        hex::decode_to_slice(digits, bytes.as_mut_slice()).map_err(|_| WalletError::Malformed)?;
+        Self::from_bytes(&bytes)
+    }
+
+    /// The wallet of an encrypted key file (Web3 Secret Storage, version 3), as geth and other wallets write them.
+    ///
+    /// It takes as long as the file's author wanted it to take, up to some seconds.
+    ///
+    /// # Errors
+    /// [`WalletError::WrongPassword`], or what is wrong with the file. Neither password nor file is repeated.
+    pub fn from_keystore(json: &[u8], password: &str) -> Result<Self, WalletError> {
+        let (bytes, address) = keystore::decrypt(json, password)?;
+        let wallet = Self::from_bytes(&bytes)?;
+        match address {
+            Some(address) if address != wallet.address => Err(WalletError::OtherAddress),
+            _ => Ok(wallet),
+        }
+    }
+
+    /// Its address.
+    #[must_use]
+    pub const fn address(&self) -> Address {
+        self.address
+    }
+
+    /// Signs a text as wallets do (EIP-191, `personal_sign`): 65 bytes as `0x` and hex.
+    #[must_use]
+    pub fn sign_message(&self, text: &str) -> String {
+        let signature = self.sign_digest(signing_digest(text));
+        let v = 27 + u8::from(signature.y_is_odd);
+        format!("0x{}{}{v:02x}", hex::encode(signature.r), hex::encode(signature.s))
+    }
+
+    /// Signs a digest, with the lower of both possible `s` (EIP-2). The same digest gives the same signature (RFC 6979).
+    pub(crate) fn sign_digest(&self, digest: [u8; 32]) -> Signature {
+        let (signature, recovery) = self.key.sign_prehash_recoverable(&digest);
+        let (r, s) = signature.split_bytes();
+        Signature { r: r.into(), s: s.into(), y_is_odd: recovery.is_y_odd() }
+    }
+
+    fn from_bytes(bytes: &[u8; 32]) -> Result<Self, WalletError> {
+        let key = SigningKey::from_slice(bytes).map_err(|_| WalletError::OutOfRange)?;
+        let address = address_of(key.verifying_key());
+        Ok(Self { key, address })
+    }
+}
+
+impl fmt::Debug for Wallet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Wallet").field(&self.address).finish()
+    }
+}
+
+/// The last twenty bytes of the hash of the point.
+fn address_of(key: &VerifyingKey) -> Address {
+    let point = key.to_sec1_point(false);
+    let hash: [u8; 32] = Keccak256::digest(&point.as_bytes()[1..]).into();
+    let mut address = [0; 20];
+    address.copy_from_slice(&hash[12..]);
+    Address::from_bytes(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use metering_core::{WalletSignature, signer};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const KEY: &str = "4646464646464646464646464646464646464646464646464646464646464646";
+
+    #[test]
+    fn known_keys_have_their_addresses() {
+        // key, address: of EIP-155, of the Web3 Secret Storage definition, of anvil's first account
+        let table = [
+            (KEY, "0x9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f"),
+            (
+                "7a28b5ba57c53603b0b07b56bba752f7784bf506fa95edc395f5cf6c7514fe9d",
+                "0x008aeeda4d805471df9b2a5b0f38a0c3bcba786b",
+            ),
+            (
+                "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
+                "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266",
+            ),
+        ];
+        for (key, address) in table {
+            for text in [key.to_owned(), key.to_uppercase().replace("0X", "0x"), format!(" {key}\n")] {
+                assert_eq!(Wallet::from_hex(&text).unwrap().address().to_string(), address, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused_without_repeating_it() {
+        let order = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
+        // text, error
+        let table = [
+            (String::new(), WalletError::Malformed),
+            ("0x".to_owned(), WalletError::Malformed),
+            (KEY[2..].to_owned(), WalletError::Malformed),
+            (format!("{KEY}46"), WalletError::Malformed),
+            (format!("0x0x{}", &KEY[4..]), WalletError::Malformed),
+            (KEY.replacen("46", "4g", 1), WalletError::Malformed),
+            (KEY.replacen("46", "€", 1), WalletError::Malformed),
+            ("0".repeat(64), WalletError::OutOfRange),
+            (order.to_owned(), WalletError::OutOfRange),
+            ("f".repeat(64), WalletError::OutOfRange),
+        ];
+        for (text, expected) in table {
+            let error = Wallet::from_hex(&text).unwrap_err();
+            assert_eq!(error, expected, "{text:?}");
+            assert!(text.len() < 10 || !format!("{error} {error:?}").contains(&text[..10]), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_wallet_is_shown_as_its_address() {
+        let wallet = Wallet::from_hex(KEY).unwrap();
+        assert_eq!(format!("{wallet:?}"), "Wallet(0x9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f)");
+    }
+
+    #[test]
+    fn a_text_is_signed_as_other_wallets_sign_it() {
+        // The example of web3.js, for `web3.eth.accounts.sign`; eth-account has it as well.
+        let wallet = Wallet::from_hex("0x4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f362318").unwrap();
+        let expected = concat!(
+            "0xb91467e570a6466aa9e9876cbcd013baba02900b8979d43fe208a4a4f339f5fd",
+            "6007e74cd82e037b800186422fc2da167c747ef045e5d18a5f5d4300f8e1a029",
+            "1c",
+        );
+        assert_eq!(wallet.sign_message("Some data"), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn the_signer_is_recovered_by_the_service(seed in 1_u8..=254, text in "\\PC{0,80}") {
+            let wallet = Wallet::from_hex(&hex::encode([seed; 32])).unwrap();
+            // Refuses the higher `s`.
+            let signature = WalletSignature::parse(&wallet.sign_message(&text)).unwrap();
+            prop_assert_eq!(signature.as_bytes().len(), 65);
+            prop_assert!(matches!(signature.as_bytes()[64], 27 | 28));
+            prop_assert_eq!(signer(&text, &signature), Some(wallet.address()));
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! A payment as it is ordered, and as it is signed.
+
+use std::fmt;
+
+use metering_core::{Address, TokenUnits, TxHash};
+use serde::{Deserialize, Serialize};
+use sha3::{Digest, Keccak256};
+
+use crate::encoding::{self, Data};
+
+/// What is to be paid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PaymentOrder {
+    /// On which chain.
+    pub chain_id: u64,
+    /// To whom.
+    pub recipient: Address,
+    /// Which token; `None` for the chain's own coin.
+    pub token: Option<Address>,
+    /// How much of it, in its smallest unit.
+    pub amount: TokenUnits,
+}
+
+/// A payment that is signed: written down before it is sent, so that it can be sent again byte for byte.
+///
+/// Read from JSON, it is whole: the bytes are those of the hash. Whoever has it can make the payment, and no other.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
+pub struct SignedPayment {
+    /// The transaction's hash.
+    pub hash: TxHash,
+    /// On which chain.
+    pub chain_id: u64,
+    /// The wallet that pays.
+    pub from: Address,
+    /// The transaction's place among the wallet's transactions.
+    pub nonce: u64,
+    /// What the fee can be at most, in the smallest unit of the chain's coin.
+    pub fee_max: TokenUnits,
+    /// The transaction's bytes.
+    #[serde(serialize_with = "as_data")]
+    pub raw: Vec<u8>,
+}
+
+#[derive(Deserialize)]
+struct Written {
+    hash: TxHash,
+    chain_id: u64,
+    from: Address,
+    nonce: u64,
+    fee_max: TokenUnits,
+    raw: Data,
+}
+
+impl SignedPayment {
+    /// Whether the bytes are those of the hash.
+    pub(crate) fn is_whole(&self) -> bool {
+        hash_of(&self.raw) == self.hash
+    }
+}
+
+impl TryFrom<Written> for SignedPayment {
+    type Error = &'static str;
+
+    fn try_from(written: Written) -> Result<Self, Self::Error> {
+        let Written { hash, chain_id, from, nonce, fee_max, raw: Data(raw) } = written;
+        let payment = Self { hash, chain_id, from, nonce, fee_max, raw };
+        if payment.is_whole() { Ok(payment) } else { Err("the transaction is not the one that the hash names") }
+    }
+}
+
+impl fmt::Debug for SignedPayment {
+    /// Without the bytes, with which anybody could make the payment.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SignedPayment")
+            .field("hash", &self.hash)
+            .field("chain_id", &self.chain_id)
+            .field("from", &self.from)
+            .field("nonce", &self.nonce)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The hash of a transaction's bytes.
+pub(crate) fn hash_of(raw: &[u8]) -> TxHash {
+    TxHash::from_bytes(Keccak256::digest(raw).into())
+}
+
+fn as_data<S: serde::Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&encoding::data(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn payment() -> SignedPayment {
+        let raw = vec![2, 0xc0, 7];
+        let (from, fee_max) = (Address::from_bytes([1; 20]), TokenUnits::new(5));
+        SignedPayment { hash: hash_of(&raw), chain_id: 1, from, nonce: 3, fee_max, raw }
+    }
+
+    #[test]
+    fn a_payment_is_read_as_it_was_written() {
+        let json = serde_json::to_value(payment()).unwrap();
+        assert_eq!(json["raw"], "0x02c007");
+        assert_eq!(serde_json::from_value::<SignedPayment>(json).unwrap(), payment());
+    }
+
+    #[test]
+    fn a_payment_whose_bytes_changed_is_not_read() {
+        for raw in ["0x02c008", "0x", "02c007", "0x02c0070"] {
+            let mut json = serde_json::to_value(payment()).unwrap();
+            json["raw"] = raw.into();
+            assert!(serde_json::from_value::<SignedPayment>(json).is_err(), "{raw}");
+        }
+    }
+
+    #[test]
+    fn nobody_can_pay_with_what_is_shown() {
+        assert!(!format!("{:?}", payment()).contains("raw"));
+    }
+}

@@ -1,0 +1,214 @@
+//! What is sent, how often, and what became of it.
+
+use metering_core::TxHash;
+use metering_evm::{PayError, Payer, SignedPayment, Standing};
+use serde_json::json;
+
+use super::{chain, payer_at, scene, tokens, wallet};
+use crate::node::{Chain, Fault, Node, Tx};
+use crate::scene::SHORT;
+
+/// A signed payment of nonce 7, and a payer whose node has not seen it.
+async fn signed() -> (Node, Payer, SignedPayment) {
+    let (node, payer) = scene(chain()).await;
+    let payment = payer.prepare(&wallet(), &tokens()).await.unwrap();
+    (node, payer, payment)
+}
+
+/// Puts the payment into a block.
+fn mine(node: &Node, payment: &SignedPayment, block: u64, succeeded: bool) {
+    let chain = &mut node.state().chain;
+    chain.transactions.retain(|(_, tx)| tx.hash != payment.hash);
+    chain.transactions.push((Some(block), Tx { hash: payment.hash, succeeded, ..Tx::new(0) }));
+    chain.purse.mined.push((block, 8));
+}
+
+#[tokio::test]
+async fn a_payment_is_sent_byte_for_byte_as_often_as_asked() {
+    let (node, payer, payment) = signed().await;
+    assert_eq!(payer.standing(&payment).await, Ok(Standing::Unknown));
+    for _ in 0..3 {
+        assert_eq!(payer.broadcast(&payment).await, Ok(()));
+        assert_eq!(payer.standing(&payment).await, Ok(Standing::Pending));
+    }
+    let raw = format!("0x{}", hex::encode(&payment.raw));
+    assert_eq!(node.state().chain.purse.taken, [raw.clone(), raw.clone(), raw]);
+    mine(&node, &payment, 99, true);
+    assert_eq!(payer.standing(&payment).await, Ok(Standing::Mined { succeeded: true, confirmations: 2 }));
+    assert_eq!(payer.broadcast(&payment).await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_payment_read_back_from_disk_is_the_same() {
+    let (node, payer, payment) = signed().await;
+    let written = serde_json::to_vec(&payment).unwrap();
+    drop(payment);
+    let payment: SignedPayment = serde_json::from_slice(&written).unwrap();
+    assert_eq!(payer.broadcast(&payment).await, Ok(()));
+    assert_eq!(node.state().chain.purse.taken, [format!("0x{}", hex::encode(&payment.raw))]);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_lost_after_the_node_took_the_payment_is_no_loss() {
+    let faults = [Fault::Hangs, Fault::Stalls, Fault::Status(502, None), Fault::Body("<html>"), Fault::Short];
+    let scenes = faults.map(|fault| async move {
+        let (node, _, payment) = signed().await;
+        let payer = payer_at(&node.url(), SHORT);
+        node.fail([fault.clone()]);
+        assert_eq!(payer.broadcast(&payment).await, Ok(()), "{fault:?}");
+        assert_eq!(node.state().chain.purse.taken.len(), 2, "{fault:?}");
+        assert_eq!(node.state().chain.transactions.len(), 1, "{fault:?}");
+    });
+    futures_util::future::join_all(scenes).await;
+}
+
+#[tokio::test]
+async fn a_node_that_stays_away_is_an_error_after_which_the_payment_is_sent_again() {
+    let faults = [Fault::Hangs, Fault::Status(502, None), Fault::Body("<html>"), Fault::OtherIds];
+    let scenes = faults.map(|fault| async move {
+        let (node, _, payment) = signed().await;
+        let payer = payer_at(&node.url(), SHORT);
+        node.always(fault.clone());
+        let error = payer.broadcast(&payment).await.unwrap_err();
+        assert!(matches!(error, PayError::Rpc(_)), "{fault:?}: {error}");
+        assert!(matches!(payer.standing(&payment).await, Err(PayError::Rpc(_))), "{fault:?}");
+        node.state().always = None;
+        assert_eq!(payer.broadcast(&payment).await, Ok(()), "{fault:?}");
+        assert_eq!(payer.standing(&payment).await, Ok(Standing::Pending), "{fault:?}");
+    });
+    futures_util::future::join_all(scenes).await;
+}
+
+#[tokio::test]
+async fn a_refusal_is_judged_by_what_the_chain_shows() {
+    let low = (-32_000, "nonce too low");
+    let odd = (-32_010, "OldNonce");
+    let busy = (-32_000, "replacement transaction underpriced");
+    let poor = (-32_000, "insufficient funds for gas * price + value");
+    // refusal, in which block the payment is, since which block its place is taken, outcome
+    let table = [
+        (low, Some(95), Some(95), "sent"),
+        (odd, Some(95), Some(95), "sent"),
+        (poor, Some(95), Some(95), "sent"),
+        ((-32_603, "Internal error"), Some(95), Some(95), "sent"),
+        ((-32_000, "already known"), None, None, "sent"),
+        (low, None, Some(89), "replaced"),
+        (odd, None, Some(89), "replaced"),
+        // Its place may become free again.
+        (low, None, Some(90), "sent"),
+        // The node that refuses has come further than the one that is asked.
+        (low, None, None, "refused"),
+        (busy, None, None, "place taken"),
+        (poor, None, None, "refused"),
+        ((-32_603, "Internal error"), None, None, "failed"),
+    ];
+    for (refusal, block, taken_since, outcome) in table {
+        let (node, payer, payment) = signed().await;
+        if let Some(block) = block {
+            mine(&node, &payment, block, true);
+        }
+        node.state().chain.purse.mined.extend(taken_since.map(|since| (since, 8)));
+        node.state().chain.purse.refusal = Some(refusal);
+        let found = match payer.broadcast(&payment).await {
+            Ok(()) => "sent",
+            Err(PayError::Replaced) => "replaced",
+            Err(PayError::PlaceTaken) => "place taken",
+            Err(PayError::Refused(why)) if why.contains(refusal.1) => "refused",
+            Err(PayError::Rpc(why)) if why.contains(refusal.1) => "failed",
+            Err(error) => panic!("{refusal:?}: {error}"),
+        };
+        assert_eq!(found, outcome, "{refusal:?} {block:?} {taken_since:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_payment_stands_as_the_chain_shows() {
+    let mined = |succeeded, confirmations| Standing::Mined { succeeded, confirmations };
+    // where the payment is, whether it succeeded, since which block its place is taken, standing
+    let table = [
+        (None, true, None, Standing::Unknown),
+        (Some(None), true, None, Standing::Pending),
+        (Some(Some(100)), true, Some(100), mined(true, 1)),
+        (Some(Some(80)), false, Some(80), mined(false, 21)),
+        (None, true, Some(100), Standing::Pending),
+        (None, true, Some(90), Standing::Pending),
+        (None, true, Some(89), Standing::Replaced),
+        (Some(None), true, Some(89), Standing::Pending),
+    ];
+    for (place, succeeded, taken_since, standing) in table {
+        let (node, payer, payment) = signed().await;
+        {
+            let chain = &mut node.state().chain;
+            let tx = Tx { hash: payment.hash, succeeded, ..Tx::new(0) };
+            chain.transactions.extend(place.map(|block| (block, tx)));
+            chain.purse.mined.extend(taken_since.map(|since| (since, 8)));
+        }
+        assert_eq!(payer.standing(&payment).await, Ok(standing), "{place:?} {taken_since:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_payment_that_is_mined_between_two_questions_is_not_replaced() {
+    let (node, payer, payment) = signed().await;
+    let mut looks = 0;
+    mine(&node, &payment, 80, true);
+    // The first look at it comes too early; its place is taken, by itself, when that is looked at.
+    node.tamper(move |method, honest| match method {
+        "eth_getTransactionReceipt" | "eth_getTransactionByHash" if looks < 2 => {
+            looks += 1;
+            json!(null)
+        }
+        _ => honest,
+    });
+    assert_eq!(payer.standing(&payment).await, Ok(Standing::Mined { succeeded: true, confirmations: 21 }));
+}
+
+#[tokio::test]
+async fn a_receipt_of_a_block_that_was_undone_is_not_believed() {
+    let (node, payer, payment) = signed().await;
+    mine(&node, &payment, 95, true);
+    node.tamper(|method, mut honest| {
+        if method == "eth_getBlockByNumber" {
+            honest["hash"] = json!(format!("0x{}", "ab".repeat(32)));
+        }
+        honest
+    });
+    assert_eq!(payer.standing(&payment).await, Ok(Standing::Pending));
+}
+
+#[tokio::test]
+async fn a_node_that_takes_another_transaction_is_not_believed() {
+    let (node, payer, payment) = signed().await;
+    node.set("eth_sendRawTransaction", json!(TxHash::from_bytes([1; 32])));
+    // The second time the node says that it knows the payment, which is believed.
+    assert_eq!(payer.broadcast(&payment).await, Ok(()));
+    assert_eq!(payer.standing(&payment).await, Ok(Standing::Pending));
+}
+
+#[tokio::test]
+async fn a_payment_of_another_chain_or_with_other_bytes_is_not_sent() {
+    let (node, payer, payment) = signed().await;
+    let other = SignedPayment { chain_id: 5, ..payment.clone() };
+    let damaged = SignedPayment { raw: vec![2, 0xc0], ..payment.clone() };
+    let wrong_chain = PayError::WrongChain { expected: 5, found: 1 };
+    for (payment, error) in [(&other, wrong_chain), (&damaged, PayError::Damaged)] {
+        assert_eq!(payer.broadcast(payment).await, Err(error.clone()));
+        assert_eq!(payer.standing(payment).await, Err(error));
+    }
+    node.state().chain.id = 10;
+    let wrong_node = PayError::WrongChain { expected: 1, found: 10 };
+    assert_eq!(payer.broadcast(&payment).await, Err(wrong_node.clone()));
+    assert_eq!(payer.standing(&payment).await, Err(wrong_node));
+    assert!(serde_json::from_value::<SignedPayment>(serde_json::to_value(&damaged).unwrap()).is_err());
+}
+
+#[tokio::test]
+async fn the_next_payment_waits_behind_the_one_before() {
+    let mut chain = Chain { newest: 3, ..chain() };
+    chain.purse.sent = 9;
+    let (_node, payer) = scene(chain).await;
+    let payment = payer.prepare(&wallet(), &tokens()).await.unwrap();
+    assert_eq!(payment.nonce, 9);
+    // A chain of few blocks.
+    assert_eq!(payer.standing(&payment).await, Ok(Standing::Unknown));
+}
