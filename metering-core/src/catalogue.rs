@@ -1,6 +1,7 @@
 //! The catalogue: which routes there are, which one a request means, and what it costs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Deserialize;
 
@@ -17,6 +18,7 @@ pub struct Catalogue {
     version: u64,
     routes: Vec<Route>,
     trie: Trie,
+    json: Arc<str>,
 }
 
 /// What is wrong with a catalogue file.
@@ -80,7 +82,13 @@ impl Catalogue {
             }
             routes.push(route);
         }
-        Ok(Self { market: file.market, version: file.version, routes, trie })
+        Ok(Self { market: file.market, version: file.version, routes, trie, json: text.into() })
+    }
+
+    /// The text that it was read from.
+    #[must_use]
+    pub fn json(&self) -> &str {
+        &self.json
     }
 
     /// The market the catalogue is for.

@@ -136,6 +136,11 @@ impl LookbackTiers {
         self.tiers.get(index).map_or(self.overflow, |(_, multiplier)| *multiplier)
     }
 
+    /// The rising seconds up to which each tier holds, that many included.
+    pub fn bounds(&self) -> impl Iterator<Item = u64> + '_ {
+        self.tiers.iter().map(|(most, _)| *most)
+    }
+
     /// Every multiplier that can apply.
     pub(crate) fn multipliers(&self) -> impl Iterator<Item = Multiplier> + '_ {
         self.tiers.iter().map(|(_, multiplier)| *multiplier).chain([self.overflow])

@@ -89,6 +89,8 @@ pub enum ErrorCode {
     RateLimited,
     /// The key has as many streams open as it may.
     TooManyStreams,
+    /// The key has as many MCP sessions open as it may, or the server has.
+    TooManySessions,
     /// The service failed.
     InternalError,
     /// The upstream could not be reached or answered with nonsense.
@@ -119,7 +121,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 51] = [
+    pub const ALL: [Self; 52] = [
         Self::InvalidJson,
         Self::ValidationFailed,
         Self::InvalidParameter,
@@ -158,6 +160,7 @@ impl ErrorCode {
         Self::PayloadTooLarge,
         Self::RateLimited,
         Self::TooManyStreams,
+        Self::TooManySessions,
         Self::InternalError,
         Self::UpstreamUnreachable,
         Self::RpcError,
@@ -214,6 +217,7 @@ impl ErrorCode {
             Self::PayloadTooLarge => ("payload_too_large", 413),
             Self::RateLimited => ("rate_limited", 429),
             Self::TooManyStreams => ("too_many_streams", 429),
+            Self::TooManySessions => ("too_many_sessions", 429),
             Self::InternalError => ("internal_error", 500),
             Self::UpstreamUnreachable => ("upstream_unreachable", 502),
             Self::RpcError => ("rpc_error", 502),
