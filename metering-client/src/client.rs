@@ -1,0 +1,127 @@
+//! Requests with a key, and their answers with the errors taken out.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, header};
+use metering_core::wire::SOURCE_HEADER;
+use metering_core::{ApiKey, ClientSource};
+use serde::Serialize;
+
+use crate::answer::{Answer, OpenAnswer, accepted};
+use crate::error::ClientError;
+use crate::events::Events;
+use crate::transport::Transport;
+
+/// Calls a service, as one kind of client, with a key or without.
+#[derive(Clone)]
+pub struct Client {
+    transport: Arc<dyn Transport>,
+    source: ClientSource,
+    key: Option<ApiKey>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { transport, source, key } = self;
+        f.debug_struct("Client")
+            .field("transport", transport)
+            .field("source", source)
+            .field("key", &key.as_ref().map(ApiKey::hash))
+            .finish()
+    }
+}
+
+impl Client {
+    /// A client without a key, which usage records will name `source`.
+    #[must_use]
+    pub fn new(transport: Arc<dyn Transport>, source: ClientSource) -> Self {
+        Self { transport, source, key: None }
+    }
+
+    /// The same client with a key.
+    #[must_use]
+    pub fn with_key(&self, key: ApiKey) -> Self {
+        Self { key: Some(key), ..self.clone() }
+    }
+
+    /// The same client under another name in usage records.
+    pub(crate) fn with_source(&self, source: ClientSource) -> Self {
+        Self { source, ..self.clone() }
+    }
+
+    /// Whether it has a key.
+    #[must_use]
+    pub fn has_key(&self) -> bool {
+        self.key.is_some()
+    }
+
+    /// `GET` of a target (`/path?query`).
+    ///
+    /// # Errors
+    /// When the service refuses, or does not answer.
+    pub async fn get(&self, target: &str) -> Result<Answer, ClientError> {
+        self.open(Method::GET, target, None).await?.whole().await
+    }
+
+    /// `POST` of a JSON document.
+    ///
+    /// # Errors
+    /// When the service refuses, or does not answer.
+    pub async fn post(&self, target: &str, document: &impl Serialize) -> Result<Answer, ClientError> {
+        let body = serde_json::to_vec(document);
+        let body = body.map_err(|error| ClientError::Garbled(format!("the request cannot be written: {error}")))?;
+        self.open(Method::POST, target, Some(body.into())).await?.whole().await
+    }
+
+    /// Subscribes to a stream of events, from the one after `last_event_id` where the stream knows such.
+    ///
+    /// # Errors
+    /// When the service refuses, does not answer, or answers with something that is no stream of events.
+    pub async fn events(&self, target: &str, last_event_id: Option<&str>) -> Result<Events, ClientError> {
+        Events::read(self.open_stream(Method::GET, target, last_event_id).await?)
+    }
+
+    /// A request for events, whose answer may be something else.
+    pub(crate) async fn open_stream(
+        &self,
+        method: Method,
+        target: &str,
+        last_event_id: Option<&str>,
+    ) -> Result<OpenAnswer, ClientError> {
+        let mut request = self.request(method, target, None)?;
+        let headers = request.headers_mut();
+        headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
+        if let Some(id) = last_event_id {
+            let id = HeaderValue::try_from(id);
+            let id = id.map_err(|_| ClientError::Garbled("an event's id is no header value".to_owned()))?;
+            headers.insert("last-event-id", id);
+        }
+        accepted(self.transport.send(request).await?).await
+    }
+
+    /// Any request, answered as soon as its status is known. `body` is JSON.
+    ///
+    /// # Errors
+    /// When the service refuses, or does not answer.
+    pub async fn open(&self, method: Method, target: &str, body: Option<Bytes>) -> Result<OpenAnswer, ClientError> {
+        let request = self.request(method, target, body)?;
+        accepted(self.transport.send(request).await?).await
+    }
+
+    fn request(&self, method: Method, target: &str, body: Option<Bytes>) -> Result<Request<Bytes>, ClientError> {
+        let mut request = Request::builder().method(method).uri(target).header(SOURCE_HEADER, self.source.as_str());
+        if let Some(key) = &self.key {
+            let value = HeaderValue::try_from(format!("Bearer {}", key.expose()));
+            let mut value = value.map_err(|_| ClientError::Garbled("the key is no header value".to_owned()))?;
+            value.set_sensitive(true);
+            request = request.header(header::AUTHORIZATION, value);
+        }
+        if body.is_some() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        let request = request.body(body.unwrap_or_default());
+        request.map_err(|_| ClientError::Garbled(format!("{target:?} is not a path with a query")))
+    }
+}

@@ -1,0 +1,134 @@
+//! Why a request to a service came to nothing.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::StatusCode;
+use serde::Deserialize;
+
+use crate::transport::Unreachable;
+
+/// Why a request came to nothing.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ClientError {
+    /// The service answered with an error.
+    #[error(transparent)]
+    Refused(Box<Refusal>),
+    /// The service did not answer, or not to the end.
+    #[error("the service cannot be reached: {0}")]
+    Unreachable(#[from] Unreachable),
+    /// The answer is not what the protocol says; what is wrong with it.
+    #[error("the service's answer cannot be read: {0}")]
+    Garbled(String),
+}
+
+/// An error that the service answered with.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message} ({code})")]
+pub struct Refusal {
+    /// The HTTP status.
+    pub status: StatusCode,
+    /// The stable code, such as `insufficient_credits`; `http_NNN` when the body has none.
+    pub code: String,
+    /// One sentence that a person can act on.
+    pub message: String,
+    /// After how long trying again may help, when the service says so.
+    pub retry_after: Option<Duration>,
+    /// The answer's headers, which say what it was charged, if anything.
+    pub headers: http::HeaderMap,
+    /// The whole body, JSON unless something between here and the service made it.
+    pub body: Bytes,
+}
+
+/// What is read of an error's body.
+#[derive(Deserialize)]
+struct Body {
+    error: String,
+    message: String,
+    retry_after_sec: Option<u64>,
+}
+
+impl Refusal {
+    /// Reads the answer.
+    #[must_use]
+    pub fn read(status: StatusCode, headers: &http::HeaderMap, body: Bytes) -> Self {
+        // RFC 9110, section 10.2.3, in its form as seconds, which is the protocol's.
+        let header = headers.get(http::header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let header = header.and_then(|text| text.trim().parse().ok());
+        let read: Option<Body> = serde_json::from_slice(&body).ok();
+        let (code, message, seconds) = match read {
+            Some(Body { error, message, retry_after_sec }) => (error, message, header.or(retry_after_sec)),
+            None => {
+                let reason = status.canonical_reason().unwrap_or("an error");
+                (format!("http_{}", status.as_u16()), format!("The service answered {status}: {reason}."), header)
+            }
+        };
+        Self { status, code, message, retry_after: seconds.map(Duration::from_secs), headers: headers.clone(), body }
+    }
+
+    /// A field of the body, as text: a string without its quotes, anything else as it stands there.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<String> {
+        let fields: std::collections::BTreeMap<&str, &serde_json::value::RawValue> =
+            serde_json::from_slice(&self.body).ok()?;
+        let raw = fields.get(name)?.get();
+        Some(serde_json::from_str::<String>(raw).unwrap_or_else(|_| raw.to_owned()))
+    }
+}
+
+impl From<Refusal> for ClientError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(Box::new(refusal))
+    }
+}
+
+impl ClientError {
+    /// The code of the service's error, if it is one.
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            Self::Refused(refusal) => Some(&refusal.code),
+            Self::Unreachable(_) | Self::Garbled(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(body: &'static str, retry_after: Option<&'static str>) -> Refusal {
+        let mut headers = http::HeaderMap::new();
+        if let Some(value) = retry_after {
+            headers.insert("retry-after", value.parse().unwrap());
+        }
+        Refusal::read(StatusCode::TOO_MANY_REQUESTS, &headers, Bytes::from_static(body.as_bytes()))
+    }
+
+    #[test]
+    fn an_error_of_the_protocol_is_read_and_another_is_told_by_its_status() {
+        // body, header, code, seconds
+        let table = [
+            (r#"{"error":"rate_limited","message":"Wait.","retry_after_sec":7}"#, None, "rate_limited", Some(7)),
+            (r#"{"error":"rate_limited","message":"Wait.","retry_after_sec":7}"#, Some("9"), "rate_limited", Some(9)),
+            (r#"{"error":"rate_limited","message":"Wait."}"#, None, "rate_limited", None),
+            ("<html>busy</html>", Some("3"), "http_429", Some(3)),
+            ("", Some("Wed, 21 Oct 2026 07:28:00 GMT"), "http_429", None),
+        ];
+        for (body, header, code, seconds) in table {
+            let refusal = read(body, header);
+            assert_eq!(refusal.code, code, "{body}");
+            assert_eq!(refusal.retry_after, seconds.map(Duration::from_secs), "{body}");
+        }
+    }
+
+    #[test]
+    fn fields_are_the_text_that_was_sent() {
+        let refusal =
+            read(r#"{"error":"x","message":"y","credit_balance":-0.0000694444,"plans_url":"/credits"}"#, None);
+        assert_eq!(refusal.field("credit_balance").as_deref(), Some("-0.0000694444"));
+        assert_eq!(refusal.field("plans_url").as_deref(), Some("/credits"));
+        assert_eq!(refusal.field("absent"), None);
+        assert_eq!(read("no JSON", None).field("error"), None);
+    }
+}

@@ -1,0 +1,93 @@
+//! Server-sent events, as the WHATWG HTML standard has them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use http::{HeaderMap, header};
+
+use crate::answer::{OpenAnswer, header as text};
+use crate::error::ClientError;
+use crate::transport::Unreachable;
+
+/// The largest event that is read, in bytes: a stream without an end must not become one event without an end.
+const EVENT_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// An event of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its type; `message` when the stream names none.
+    pub kind: String,
+    /// Its data.
+    pub data: String,
+    /// What to go on from, when the stream says so.
+    pub id: Option<String>,
+}
+
+/// A stream of events. It is closed by dropping it.
+pub struct Events {
+    /// The headers of the answer, which say what the stream was charged.
+    pub headers: HeaderMap,
+    events: BoxStream<'static, Result<sse_stream::Sse, sse_stream::Error>>,
+    /// How many bytes have come since the last event.
+    pending_bytes: Arc<AtomicUsize>,
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Events")
+    }
+}
+
+impl Events {
+    /// The events of an answer.
+    ///
+    /// # Errors
+    /// When the answer is no stream of events.
+    pub(crate) fn read(answer: OpenAnswer) -> Result<Self, ClientError> {
+        if !is_event_stream(&answer.headers) {
+            let media = text(&answer.headers, header::CONTENT_TYPE.as_str()).unwrap_or_default();
+            return Err(ClientError::Garbled(format!("it is {media:?}, not a stream of events")));
+        }
+        let pending_bytes = Arc::new(AtomicUsize::new(0));
+        let pending = Arc::clone(&pending_bytes);
+        let body = answer.body.map(move |chunk| {
+            let chunk = chunk.map_err(std::io::Error::other)?;
+            if pending.fetch_add(chunk.len(), Ordering::Relaxed) + chunk.len() > EVENT_BYTES_MAX {
+                return Err(std::io::Error::other(format!("an event is longer than {EVENT_BYTES_MAX} bytes")));
+            }
+            Ok(chunk)
+        });
+        let events = sse_stream::SseStream::from_bytes_stream(body).boxed();
+        Ok(Self { headers: answer.headers, events, pending_bytes })
+    }
+
+    /// The next event that has data; `None` when the stream has ended.
+    ///
+    /// # Errors
+    /// When the stream breaks off, or is not one of events.
+    pub async fn next(&mut self) -> Result<Option<Event>, ClientError> {
+        while let Some(event) = self.events.next().await {
+            let event = event.map_err(|error| match error {
+                sse_stream::Error::Body(cause) => {
+                    ClientError::from(Unreachable(format!("the stream broke off: {cause}")))
+                }
+                other => ClientError::Garbled(format!("not a stream of events: {other}")),
+            })?;
+            self.pending_bytes.store(0, Ordering::Relaxed);
+            let kind = event.event.filter(|kind| !kind.is_empty()).unwrap_or_else(|| "message".to_owned());
+            if let Some(data) = event.data {
+                return Ok(Some(Event { kind, data, id: event.id }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Whether an answer with these headers is a stream of events.
+pub(crate) fn is_event_stream(headers: &HeaderMap) -> bool {
+    let media = text(headers, header::CONTENT_TYPE.as_str()).unwrap_or_default();
+    media.split(';').next().is_some_and(|media| media.trim().eq_ignore_ascii_case("text/event-stream"))
+}

@@ -1,0 +1,153 @@
+//! The way to a service over the network.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt};
+use reqwest::redirect::Policy;
+use url::{Host, Url};
+
+use crate::transport::{BodyStream, Transport, Unreachable};
+
+/// Where a service is: an `http` or `https` URL, without user, query or fragment.
+///
+/// ```
+/// use metering_client::ServiceUrl;
+///
+/// let url: ServiceUrl = "https://api.example.com/".parse()?;
+/// assert_eq!(url.to_string(), "https://api.example.com");
+/// assert!(!url.is_exposed());
+/// assert!("http://api.example.com".parse::<ServiceUrl>()?.is_exposed());
+/// # Ok::<(), metering_client::ServiceUrlError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceUrl(Url);
+
+/// The text is not where a service can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be an http:// or https:// URL without user, query or fragment, such as https://api.example.com")]
+pub struct ServiceUrlError;
+
+impl ServiceUrl {
+    /// Whether keys sent there could be read on the way: without TLS, and not within this machine.
+    #[must_use]
+    pub fn is_exposed(&self) -> bool {
+        self.0.scheme() == "http" && !self.is_loopback()
+    }
+
+    fn is_loopback(&self) -> bool {
+        match self.0.host() {
+            Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        }
+    }
+
+    /// The URL of a target (`/path?query`) there.
+    fn join(&self, target: &str) -> Result<Url, url::ParseError> {
+        Url::parse(&format!("{self}{target}"))
+    }
+}
+
+impl FromStr for ServiceUrl {
+    type Err = ServiceUrlError;
+
+    fn from_str(text: &str) -> Result<Self, ServiceUrlError> {
+        let url = Url::parse(text.trim()).map_err(|_| ServiceUrlError)?;
+        let plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
+        let good = matches!(url.scheme(), "http" | "https") && url.has_host() && plain && url.fragment().is_none();
+        if good { Ok(Self(url)) } else { Err(ServiceUrlError) }
+    }
+}
+
+/// Without the slash at its end, so that paths can follow.
+impl fmt::Display for ServiceUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str().trim_end_matches('/'))
+    }
+}
+
+/// A service over HTTP.
+pub struct HttpTransport {
+    url: ServiceUrl,
+    client: reqwest::Client,
+}
+
+/// Without the client, whose proxy may have a password.
+impl fmt::Debug for HttpTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpTransport").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+impl HttpTransport {
+    /// A service at `url`. `patience` is how long connecting may take, and how long an answer may make no progress.
+    ///
+    /// # Errors
+    /// When the machine's certificates or proxies cannot be used.
+    pub fn new(url: ServiceUrl, patience: Duration) -> Result<Self, Unreachable> {
+        // Another part of the process may have chosen a provider already; any will do.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // The key goes to the service and nowhere else, wherever the service may point.
+        let client = reqwest::Client::builder()
+            .user_agent(concat!("metering-client/", env!("CARGO_PKG_VERSION")))
+            .redirect(Policy::none())
+            .connect_timeout(patience)
+            .read_timeout(patience);
+        // The environment's proxy is the way out of some networks; nothing reaches this machine by it.
+        let client = if url.is_loopback() { client.no_proxy() } else { client };
+        let client =
+            client.build().map_err(|error| Unreachable(format!("no HTTP client can be set up: {}", cause(&error))))?;
+        Ok(Self { url, client })
+    }
+}
+
+#[async_trait]
+impl Transport for HttpTransport {
+    async fn send(&self, request: http::Request<Bytes>) -> Result<http::Response<BodyStream>, Unreachable> {
+        let (head, body) = request.into_parts();
+        let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
+        let url = self.url.join(target).map_err(|error| Unreachable(format!("{}{target}: {error}", self.url)))?;
+        let request = self.client.request(head.method, url).headers(head.headers).body(body);
+        let answer = request.send().await.map_err(|error| Unreachable(format!("{}: {}", self.url, cause(&error))))?;
+        let answer: http::Response<reqwest::Body> = answer.into();
+        let (head, body) = answer.into_parts();
+        let body = http_body_util::BodyExt::into_data_stream(body);
+        Ok(http::Response::from_parts(head, body.map_err(|error| Unreachable(cause(&error))).boxed()))
+    }
+}
+
+/// The innermost reason, which says most, such as `Connection refused`.
+fn cause(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_where_a_service_can_be_is_taken() {
+        for good in ["http://127.0.0.1:8787", "https://api.example.com/v1/", " https://[::1]:1 "] {
+            assert!(good.parse::<ServiceUrl>().is_ok(), "{good}");
+        }
+        for bad in ["", "api.example.com", "ftp://a", "https://me:pw@a", "https://a/?q=1", "https://a/#b", "file:///x"]
+        {
+            assert!(bad.parse::<ServiceUrl>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn targets_follow_the_path_of_the_service() {
+        let url: ServiceUrl = "https://api.example.com/v1/".parse().unwrap();
+        assert_eq!(url.join("/credits/plans?a=b").unwrap().as_str(), "https://api.example.com/v1/credits/plans?a=b");
+    }
+}

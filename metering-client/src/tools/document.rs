@@ -1,0 +1,207 @@
+//! JSON documents that keep their numbers: the text is byte for byte what the service wrote.
+//!
+//! A structured result is a tree of values, where a number beyond a double's precision is rounded. The text beside it
+//! is put together from pieces of text, so that what an agent reads is exact.
+
+use metering_core::wire::ErrorBody;
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
+use serde_json::Value;
+
+/// How deep a value may be nested. Clients read it within a message, and some give up at 128 levels in all.
+const DEPTH_MAX: usize = 100;
+
+/// A JSON value and its text.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Json {
+    text: String,
+    value: Value,
+}
+
+/// A JSON object that grows at its end.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Document {
+    /// Without its closing brace.
+    open_text: String,
+    members: JsonObject,
+}
+
+impl Json {
+    /// What `bytes` say, as they say it, if they are JSON.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let value = serde_json::from_slice(bytes).ok().filter(|value| is_shallow(value, DEPTH_MAX))?;
+        let text = std::str::from_utf8(bytes).ok()?.trim().to_owned();
+        Some(Self { text, value })
+    }
+
+    /// What `bytes` say: JSON, or else a text. None at all are `null`.
+    pub(super) fn or_text(bytes: &[u8]) -> Self {
+        if bytes.is_empty() {
+            return Self::from(Value::Null);
+        }
+        Self::parse(bytes).unwrap_or_else(|| Self::from(Value::from(String::from_utf8_lossy(bytes))))
+    }
+
+    /// A list of documents.
+    pub(super) fn list(items: Vec<Self>) -> Self {
+        let mut text = "[".to_owned();
+        let mut values = Vec::with_capacity(items.len());
+        for item in items {
+            text.push_str(if values.is_empty() { "" } else { "," });
+            text.push_str(&item.text);
+            values.push(item.value);
+        }
+        text.push(']');
+        Self { text, value: values.into() }
+    }
+}
+
+fn is_shallow(value: &Value, levels: usize) -> bool {
+    let Some(below) = levels.checked_sub(1) else { return false };
+    match value {
+        Value::Array(items) => items.iter().all(|item| is_shallow(item, below)),
+        Value::Object(members) => members.values().all(|member| is_shallow(member, below)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
+impl From<Value> for Json {
+    fn from(value: Value) -> Self {
+        Self { text: value.to_string(), value }
+    }
+}
+
+impl From<Document> for Json {
+    fn from(document: Document) -> Self {
+        Self { text: document.open_text + "}", value: document.members.into() }
+    }
+}
+
+impl Document {
+    pub(super) fn new() -> Self {
+        Self { open_text: "{".to_owned(), members: JsonObject::new() }
+    }
+
+    /// The object that `bytes` say, if they say one.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let Json { text, value: Value::Object(members) } = Json::parse(bytes)? else { return None };
+        let open_text = text.strip_suffix('}')?.trim_end().to_owned();
+        Some(Self { open_text, members })
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.members.contains_key(name)
+    }
+
+    pub(super) fn has_text(&self, name: &str) -> bool {
+        self.members.get(name).is_some_and(Value::is_string)
+    }
+
+    /// Adds a member. Does nothing when there is one of that name: what the service says counts.
+    #[must_use]
+    pub(super) fn with(mut self, name: &str, json: impl Into<Json>) -> Self {
+        if self.has(name) {
+            return self;
+        }
+        let Json { text, value } = json.into();
+        let separator = if self.members.is_empty() { "" } else { "," };
+        self.open_text.push_str(&format!("{separator}{}:", Value::from(name)));
+        self.open_text.push_str(&text);
+        self.members.insert(name.to_owned(), value);
+        self
+    }
+
+    /// Adds a number as it is written, if it is given and is one.
+    #[must_use]
+    pub(super) fn with_number(self, name: &str, text: Option<&str>) -> Self {
+        match text.and_then(|text| Json::parse(text.as_bytes())).filter(|json| json.value.is_number()) {
+            Some(number) => self.with(name, number),
+            None => self,
+        }
+    }
+
+    /// The result of a call that went well.
+    pub(super) fn into_result(self) -> CallToolResult {
+        let Json { text, value } = self.into();
+        let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+        result.structured_content = Some(value);
+        result
+    }
+
+    /// The result of a call that did not.
+    pub(super) fn into_error(self) -> CallToolResult {
+        let mut result = self.into_result();
+        result.is_error = Some(true);
+        result
+    }
+}
+
+/// An error, as the service would write it.
+impl From<&ErrorBody> for Document {
+    fn from(body: &ErrorBody) -> Self {
+        let text = serde_json::to_vec(body).expect("an error's body has no maps with other keys than texts");
+        Self::parse(&text).expect("an error's body is an object")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(json: impl Into<Json>) -> String {
+        json.into().text
+    }
+
+    #[test]
+    fn texts_are_kept_to_the_byte() {
+        // bytes, text
+        let table: [(&[u8], &str); 7] = [
+            (
+                b" {\"a\" : 1.10,\n\"b\":123456789012345678901234567890} ",
+                "{\"a\" : 1.10,\n\"b\":123456789012345678901234567890}",
+            ),
+            (b"0.1000000000000000055511151231257827", "0.1000000000000000055511151231257827"),
+            (b"[1e5]", "[1e5]"),
+            (b"", "null"),
+            (b"plain \"words\"", r#""plain \"words\"""#),
+            (b"\xff", "\"\u{fffd}\""),
+            (b"{\"cut\":", r#""{\"cut\":""#),
+        ];
+        for (bytes, expected) in table {
+            assert_eq!(text(Json::or_text(bytes)), expected);
+        }
+    }
+
+    #[test]
+    fn members_are_added_at_the_end_and_never_twice() {
+        let seven = || Json::from(Value::from(7));
+        // start, text with "n" added
+        let table: [(&str, &str); 4] = [
+            ("{}", r#"{"n":7}"#),
+            ("{ }", r#"{"n":7}"#),
+            (r#"{"a":1.0 }"#, r#"{"a":1.0,"n":7}"#),
+            (r#"{"n":1.0}"#, r#"{"n":1.0}"#),
+        ];
+        for (start, expected) in table {
+            let document = Document::parse(start.as_bytes()).unwrap().with("n", seven());
+            assert_eq!(serde_json::from_str::<JsonObject>(expected).unwrap(), document.members, "{start}");
+            assert_eq!(text(document), expected, "{start}");
+        }
+        for no_object in ["", "[]", "1", "{", "{}{}"] {
+            assert_eq!(Document::parse(no_object.as_bytes()), None, "{no_object}");
+        }
+    }
+
+    #[test]
+    fn only_numbers_are_added_as_numbers() {
+        for (given, expected) in [
+            (Some("1.9998611111"), r#"{"n":1.9998611111}"#),
+            (Some("-0.0001388889"), r#"{"n":-0.0001388889}"#),
+            (Some("\"7\""), "{}"),
+            (Some("1,\"x\":2"), "{}"),
+            (Some("NaN"), "{}"),
+            (None, "{}"),
+        ] {
+            assert_eq!(text(Document::new().with_number("n", given)), expected);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Calls that came to nothing, as results that an agent can act on.
+//!
+//! An error of the gateway is passed on with its JSON as it is. Everything else that can go wrong gets the same form:
+//! a code, a sentence, and what was charged where that is known.
+
+use http::HeaderMap;
+use metering_core::wire::{BALANCE_HEADER, CHARGED_HEADER};
+use rmcp::model::CallToolResult;
+use serde_json::Value;
+
+use super::document::{Document, Json};
+use crate::answer::header;
+use crate::error::{ClientError, Refusal};
+
+/// The largest answer that is passed on, in bytes. A result holds it twice, and its reader is a model.
+pub(super) const RESULT_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Why a call came to nothing.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Before there was an answer, or with an error of the service.
+    Client(ClientError),
+    /// While the answer was read, whose head says what the call was charged.
+    Body(ClientError, HeaderMap),
+    /// The answer is larger than [`RESULT_BYTES_MAX`].
+    TooLarge(HeaderMap),
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        Self::Client(error)
+    }
+}
+
+impl Failure {
+    /// What the service or the way to it did wrong, which an operator should know.
+    pub(super) const fn fault(&self) -> Option<&ClientError> {
+        match self {
+            Self::Client(ClientError::Refused(_)) | Self::TooLarge(_) => None,
+            Self::Client(error) | Self::Body(error, _) => Some(error),
+        }
+    }
+
+    /// The result. Causes are shown to local callers only: they may name addresses of the operator's network.
+    pub(super) fn into_result(self, is_local: bool) -> CallToolResult {
+        let document = match self {
+            Self::Client(ClientError::Refused(refusal)) => refused(&refusal),
+            Self::Client(error) => unanswered(&error, is_local),
+            Self::Body(error, headers) => with_money(unanswered(&error, is_local), &headers),
+            Self::TooLarge(headers) => with_money(too_large(), &headers),
+        };
+        document.into_error()
+    }
+}
+
+/// Adds what the answer's head says about money.
+pub(super) fn with_money(document: Document, headers: &HeaderMap) -> Document {
+    document
+        .with_number("credit_balance", header(headers, BALANCE_HEADER))
+        .with_number("credits_charged", header(headers, CHARGED_HEADER))
+}
+
+fn refused(refusal: &Refusal) -> Document {
+    let own = Document::parse(&refusal.body).filter(|body| body.has_text("error") && body.has_text("message"));
+    // Not the gateway's: the upstream's, or a proxy's.
+    let document = own.unwrap_or_else(|| {
+        let document = error(&refusal.code, &refusal.message);
+        if refusal.body.is_empty() { document } else { document.with("body", foreign(&refusal.body)) }
+    });
+    let document = match refusal.retry_after {
+        Some(wait) => document.with("retry_after_sec", Json::from(Value::from(wait.as_secs()))),
+        None => document,
+    };
+    with_money(document, &refusal.headers)
+}
+
+/// A body that may be anything, such as a proxy's page.
+fn foreign(body: &[u8]) -> Json {
+    const TEXT_BYTES_MAX: usize = 4096;
+    let cut = &body[..body.len().min(TEXT_BYTES_MAX)];
+    Json::parse(body).filter(|_| body.len() <= RESULT_BYTES_MAX).unwrap_or_else(|| Json::or_text(cut))
+}
+
+fn unanswered(fault: &ClientError, is_local: bool) -> Document {
+    let (code, message) = match fault {
+        ClientError::Unreachable(_) => ("service_unreachable", "The service cannot be reached at the moment"),
+        ClientError::Garbled(_) | ClientError::Refused(_) => {
+            ("unreadable_answer", "The service's answer cannot be read")
+        }
+    };
+    let cause = if is_local { format!(" ({fault})") } else { String::new() };
+    error(
+        code,
+        &format!("{message}{cause}. Try again later. A metered call may have been charged: get_credit_balance tells."),
+    )
+}
+
+fn too_large() -> Document {
+    let mebibytes = RESULT_BYTES_MAX / (1024 * 1024);
+    let message = format!(
+        "The answer is larger than {mebibytes} MiB, too large for a tool's result. Ask for less, or get it over HTTP \
+         with the same key."
+    );
+    error("answer_too_large", &message)
+}
+
+fn error(code: &str, message: &str) -> Document {
+    Document::new().with("error", Json::from(Value::from(code))).with("message", Json::from(Value::from(message)))
+}

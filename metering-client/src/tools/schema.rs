@@ -1,0 +1,156 @@
+//! What agents are told of a tool: description, arguments, results and what a call does.
+
+use std::sync::Arc;
+
+use metering_core::{Param, ParamPlace, ParamType, Pricing, Route};
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use serde_json::{Value, json};
+
+use super::price::price_sentence;
+
+/// The argument that bounds a stream.
+pub(super) const MAX_EVENTS: &str = "max_events";
+/// How many events a stream tool returns unless it is told otherwise.
+pub(super) const EVENTS_DEFAULT: usize = 5;
+/// How many events a stream tool returns at most.
+pub(super) const EVENTS_MOST: usize = 50;
+
+/// Whether the tool has its argument for the number of events. A route's own parameter of that name is the route's.
+pub(super) fn takes_max_events(route: &Route) -> bool {
+    route.sse && route.params.iter().all(|param| param.name != MAX_EVENTS)
+}
+
+/// The tool of a route.
+pub(super) fn route_tool(name: String, route: &Route) -> Tool {
+    // A priced call changes something: the balance of the account, each time anew. Agents ask their people by these
+    // hints, so they say so, however harmless the route.
+    let priced =
+        !matches!(&route.pricing, Pricing::PerRequest(price) | Pricing::PerConnection(price) if !price.is_positive());
+    let annotations = if &*route.method == "GET" && !priced {
+        ToolAnnotations::new().read_only(true).open_world(true)
+    } else {
+        let harmless = &*route.method == "GET";
+        ToolAnnotations::new().read_only(false).destructive(!harmless).idempotent(false).open_world(true)
+    };
+    Tool::new(name, description(route), Arc::new(input(route)))
+        .with_raw_output_schema(Arc::new(output(route)))
+        .with_annotations(annotations)
+}
+
+/// A tool without arguments that costs nothing. `member` is what its document always has.
+pub(super) fn free_tool(name: &'static str, description: &'static str, member: (&'static str, Value)) -> Tool {
+    let (required, schema) = member;
+    let properties = JsonObject::from_iter([(required.to_owned(), schema)]);
+    Tool::new(name, description, Arc::new(arguments(JsonObject::new(), Vec::new())))
+        .with_raw_output_schema(Arc::new(or_error(required, properties)))
+        .with_annotations(ToolAnnotations::new().read_only(true).open_world(false))
+}
+
+fn description(route: &Route) -> String {
+    let about = route.description.trim().trim_end_matches('.');
+    let about = if about.is_empty() { "A metered route" } else { about };
+    let mut text = format!("{about}. {}\nRoute: {} {}", price_sentence(route), route.method, route.template);
+    if route.sse {
+        text.push_str(
+            "\nA stream: the call waits for events and returns when it has `max_events` of them, when its time is up \
+             or when the stream ends; `ended_by` says which.",
+        );
+    }
+    text
+}
+
+fn input(route: &Route) -> JsonObject {
+    let mut properties = JsonObject::new();
+    for param in &route.params {
+        properties
+            .insert(param.name.clone(), json!({"type": json_type(param.kind), "description": about(route, param)}));
+    }
+    if takes_max_events(route) {
+        let about = format!("After how many events to return, 1 to {EVENTS_MOST}.");
+        let schema = json!({"type": "integer", "minimum": 1, "maximum": EVENTS_MOST, "default": EVENTS_DEFAULT,
+            "description": about});
+        properties.insert(MAX_EVENTS.to_owned(), schema);
+    }
+    let required = route.params.iter().filter(|param| is_required(param)).map(|param| param.name.clone().into());
+    arguments(properties, required.collect())
+}
+
+fn arguments(properties: JsonObject, required: Vec<Value>) -> JsonObject {
+    let mut schema = JsonObject::new();
+    schema.insert("type".to_owned(), "object".into());
+    schema.insert("properties".to_owned(), properties.into());
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), required.into());
+    }
+    schema.insert("additionalProperties".to_owned(), false.into());
+    schema
+}
+
+/// Whether a call without the parameter is refused.
+pub(super) fn is_required(param: &Param) -> bool {
+    param.required || param.place == ParamPlace::Path
+}
+
+const fn json_type(kind: ParamType) -> &'static str {
+    match kind {
+        ParamType::String => "string",
+        ParamType::Integer => "integer",
+        ParamType::Number => "number",
+        ParamType::Boolean => "boolean",
+    }
+}
+
+fn about(route: &Route, param: &Param) -> String {
+    let place = match param.place {
+        ParamPlace::Path => "path",
+        ParamPlace::Query => "query",
+    };
+    let words = param.name.replace('_', " ");
+    let need = if is_required(param) { "Required" } else { "Optional" };
+    let mut text = format!("The {words}. {need}; stands in the request's {place}.");
+    if let Pricing::PerLookback { param: lookback, .. } = &route.pricing
+        && *lookback == param.name
+    {
+        text.push_str(" In seconds, zero or more; decides the price of the call.");
+    }
+    text
+}
+
+/// The result of a route's tool.
+fn output(route: &Route) -> JsonObject {
+    let data =
+        if route.sse { stream_data() } else { json!({"description": "What the route answered: JSON, or text."}) };
+    let balance = json!({"type": "number", "description": "The account's balance after the call, in credits."});
+    let charged = json!({"type": "number", "description": "What the call cost, in credits."});
+    let properties = [("data", data), ("credit_balance", balance), ("credits_charged", charged)];
+    or_error("data", properties.map(|(name, schema)| (name.to_owned(), schema)).into_iter().collect())
+}
+
+fn stream_data() -> Value {
+    let event = json!({"type": "object", "required": ["event", "data"], "properties": {
+        "event": {"type": "string", "description": "The event's type."},
+        "id": {"type": "string", "description": "What to go on after, when the stream says so."},
+        "data": {"description": "The event's data: JSON, or text."},
+    }});
+    let ended_by = json!({"enum": ["count", "time", "end", "size", "break"], "description":
+        "Why no more came: as many as asked for; the time was up; the stream ended; the result would become too large; \
+         the stream broke off."});
+    // No type: a route that is said to stream may answer with a document, which is passed on as it is.
+    json!({"properties": {
+        "events": {"type": "array", "items": event},
+        "count": {"type": "integer", "description": "How many events came."},
+        "ended_by": ended_by,
+    }})
+}
+
+/// A schema that takes errors as well: some clients hold the structured content of errors against it, too.
+fn or_error(required: &str, mut properties: JsonObject) -> JsonObject {
+    properties.insert("error".to_owned(), json!({"type": "string", "description": "With an error: its stable code."}));
+    let message = json!({"type": "string", "description": "With an error: what to do about it."});
+    properties.insert("message".to_owned(), message);
+    let mut schema = JsonObject::new();
+    schema.insert("type".to_owned(), "object".into());
+    schema.insert("properties".to_owned(), properties.into());
+    schema.insert("anyOf".to_owned(), json!([{"required": [required]}, {"required": ["error", "message"]}]));
+    schema
+}

@@ -1,0 +1,70 @@
+//! What a stream tool returns: the events that came within its bounds.
+
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+
+use super::document::{Document, Json};
+use super::failure::RESULT_BYTES_MAX;
+use crate::error::ClientError;
+use crate::events::{Event, Events};
+
+/// Why no more events came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EndedBy {
+    Count,
+    Time,
+    End,
+    Size,
+    Break,
+}
+
+impl EndedBy {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::Time => "time",
+            Self::End => "end",
+            Self::Size => "size",
+            Self::Break => "break",
+        }
+    }
+}
+
+/// Gathers up to `most` events until `deadline`, and closes the stream.
+///
+/// # Errors
+/// When the stream breaks before its first event. Later, what came is worth more than the error.
+pub(super) async fn gather(mut events: Events, most: usize, deadline: Instant) -> Result<Document, ClientError> {
+    let mut gathered = Vec::new();
+    let mut bytes = 0;
+    let ended_by = loop {
+        if gathered.len() >= most {
+            break EndedBy::Count;
+        }
+        match timeout_at(deadline, events.next()).await {
+            Err(_) => break EndedBy::Time,
+            Ok(Ok(None)) => break EndedBy::End,
+            Ok(Err(error)) if gathered.is_empty() => return Err(error),
+            Ok(Err(_)) => break EndedBy::Break,
+            Ok(Ok(Some(event))) => {
+                bytes += event.data.len();
+                if bytes > RESULT_BYTES_MAX {
+                    break EndedBy::Size;
+                }
+                gathered.push(document(event));
+            }
+        }
+    };
+    let count = Json::from(Value::from(gathered.len()));
+    let ended_by = Json::from(Value::from(ended_by.as_str()));
+    Ok(Document::new().with("events", Json::list(gathered)).with("count", count).with("ended_by", ended_by))
+}
+
+fn document(event: Event) -> Json {
+    let document = Document::new().with("event", Json::from(Value::from(event.kind)));
+    let document = match event.id {
+        Some(id) => document.with("id", Json::from(Value::from(id))),
+        None => document,
+    };
+    document.with("data", Json::or_text(event.data.as_bytes())).into()
+}

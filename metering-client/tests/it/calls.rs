@@ -1,0 +1,185 @@
+//! Calls that go well: what the service is asked, and what the agent gets.
+
+use std::sync::Arc;
+
+use metering_client::Client;
+use metering_client::tools::{Callers, McpServer, ToolSettings};
+use metering_core::{ApiKey, ClientSource, SystemRandomness};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, ErrorCode, ServerConfig};
+use rmcp::service::{RequestContext, ServiceError};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::json;
+
+use crate::script::{Script, answer, charged};
+use crate::session::{Session, call, connect, error, request, success, text, toolbox};
+
+fn header<'r>(request: &'r http::Request<bytes::Bytes>, name: &str) -> Option<&'r str> {
+    request.headers().get(name).map(|value| value.to_str().unwrap())
+}
+
+#[tokio::test]
+async fn a_call_is_a_request_with_key_and_source() {
+    let script = Script::default().then(charged(r#"{"price":1}"#));
+    let session = Session::start(&script).await;
+    session.call("bds_mpp_ethPrice_block_number", json!({"block_number": 19_000_000})).await;
+    let requests = script.requests();
+    let [request] = requests.as_slice() else { panic!("{requests:?}") };
+    assert_eq!((request.method().as_str(), request.uri().to_string().as_str()), ("GET", "/mpp/ethPrice/19000000"));
+    assert_eq!(header(request, "authorization"), Some(format!("Bearer {}", session.key.expose()).as_str()));
+    assert_eq!(header(request, "x-bds-client-source"), Some("mcp"));
+    assert!(request.headers()["authorization"].is_sensitive());
+    assert!(request.body().is_empty());
+    script.all_closed().await;
+}
+
+#[tokio::test]
+async fn results_hold_the_answer_and_the_money_to_the_byte() {
+    const MONEY: &str = r#""credit_balance":1.9998611111,"credits_charged":0.0001388889"#;
+    // body, the text's data
+    let table = [
+        (
+            r#"{"price":1.10,"volume":123456789012345678901234567890}"#,
+            r#"{"price":1.10,"volume":123456789012345678901234567890}"#,
+        ),
+        ("[0.1000000000000000055511151231257827]", "[0.1000000000000000055511151231257827]"),
+        ("{\n  \"a\": [1, 2]\n}\n", "{\n  \"a\": [1, 2]\n}"),
+        ("null", "null"),
+        ("", "null"),
+        ("19000000", "19000000"),
+        ("no \"JSON\"", r#""no \"JSON\"""#),
+        ("{\"cut\":", r#""{\"cut\":""#),
+    ];
+    for (body, data) in table {
+        let session = Session::start(&Script::default().then(charged(body))).await;
+        let result = session.call("bds_mpp_ethPrice", json!({})).await;
+        assert_eq!(text(&result), format!("{{\"data\":{data},{MONEY}}}"));
+        let object = success(&result);
+        assert_eq!(object.keys().collect::<Vec<_>>().len(), 3, "{object:?}");
+        assert_eq!(object["credit_balance"], json!(1.9998611111));
+        assert_eq!(object["credits_charged"], json!(0.0001388889));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_too_deep_for_some_clients_is_passed_on_as_text() {
+    for (depth, is_text) in [(100, false), (101, true), (127, true), (5000, true)] {
+        let deep = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let session = Session::start(&Script::default().then(charged(deep.clone()))).await;
+        let result = session.call("bds_mpp_ethPrice", json!({})).await;
+        assert_eq!(success(&result)["data"].is_string(), is_text, "{depth}");
+        assert_eq!(success(&result)["data"].as_str(), is_text.then_some(deep.as_str()));
+    }
+}
+
+#[tokio::test]
+async fn money_that_the_service_does_not_state_is_left_out() {
+    let script = Script::default().then(answer(200, &[("x-bds-credit-balance", "lots")], "{}"));
+    let result = Session::start(&script).await.call("bds_mpp_ethPrice", json!({})).await;
+    assert_eq!(text(&result), r#"{"data":{}}"#);
+}
+
+#[tokio::test]
+async fn balance_and_plans_are_the_services_documents() {
+    let balance = r#"{"org_id":"org_1","credit_balance":123456789.12345678,"email":null}"#;
+    let plans = r#"{"plans":[{"id":"p","credits":10.00}],"chains":[]}"#;
+    let script = Script::default().then(answer(200, &[], balance)).then(answer(200, &[], plans));
+    let session = Session::start(&script).await;
+    for (tool, document, target) in
+        [("get_credit_balance", balance, "/credits/balance"), ("list_plans", plans, "/credits/plans")]
+    {
+        let result = session.call(tool, json!({})).await;
+        success(&result);
+        assert_eq!(text(&result), document);
+        let requests = script.requests();
+        assert_eq!(requests[0].uri(), target);
+        assert_eq!(header(&requests[0], "x-bds-client-source"), Some("mcp"));
+    }
+    let refused = session.call("list_plans", json!({"chain_id": 1})).await;
+    assert_eq!(error(&refused)["fields"]["chain_id"], "this tool takes no arguments");
+    assert!(script.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_tool_that_does_not_exist_is_an_error_of_the_protocol() {
+    let script = Script::default();
+    let session = Session::start(&script).await;
+    for name in ["bds_mpp_nothing", "", "rotate_key", "/mpp/ethPrice"] {
+        let error = session.mcp.call_tool(CallToolRequestParams::new(name)).await.unwrap_err();
+        let ServiceError::McpError(error) = error else { panic!("{error:?}") };
+        assert_eq!(error.code, ErrorCode::INVALID_PARAMS, "{name}");
+    }
+    assert!(script.requests().is_empty());
+}
+
+#[tokio::test]
+async fn calls_of_one_session_do_not_wait_for_each_other() {
+    use crate::script::{Chunk, chunks};
+    let script = Script::default().then(chunks(200, &[], vec![Chunk::Hang])).then(charged("2"));
+    let session = Session::start(&script).await;
+    let slow = session.mcp.call_tool(request("bds_mpp_ethPrice", json!({})));
+    let quick = async {
+        script.asked().await;
+        session.call("bds_mpp_ethPrice", json!({})).await
+    };
+    tokio::select! {
+        slow = slow => panic!("{slow:?}"),
+        quick = quick => assert_eq!(success(&quick)["data"], 2),
+    }
+}
+
+/// As a transport over HTTP has it: the head of each request is with its message.
+struct OverHttp {
+    server: McpServer,
+    headers: Vec<(&'static str, String)>,
+}
+
+impl ServerHandler for OverHttp {
+    fn get_info(&self) -> ServerConfig {
+        self.server.get_info()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        mut context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let mut head = http::Request::builder().uri("/mcp");
+        for (name, value) in &self.headers {
+            head = head.header(*name, value);
+        }
+        context.extensions.insert(head.body(()).unwrap().into_parts().0);
+        self.server.call_tool(request, context).await
+    }
+}
+
+#[tokio::test]
+async fn over_http_each_call_has_the_key_of_its_own_request() {
+    let key = ApiKey::generate(&SystemRandomness);
+    let bearer = format!("Bearer {}", key.expose());
+    // the request's headers, whether a call is made
+    let table = [
+        (vec![("authorization", bearer.clone())], true),
+        (vec![("x-api-key", key.expose().to_owned())], true),
+        (vec![("authorization", bearer.clone()), ("x-bds-client-source", "cli".to_owned())], true),
+        (vec![], false),
+        (vec![("authorization", "Bearer sk_live_nonsense".to_owned())], false),
+        (vec![("authorization", bearer.clone()), ("authorization", bearer.clone())], false),
+    ];
+    for (headers, called) in table {
+        let script = Script::default().then(charged("1")).then(answer(200, &[], r#"{"plans":[]}"#));
+        let client = Client::new(Arc::new(script.clone()), ClientSource::Direct);
+        let server = McpServer::new(toolbox(), Callers::PerRequest(client), ToolSettings::default());
+        let mcp = connect(OverHttp { server, headers: headers.clone() }).await;
+        let result = call(&mcp, "bds_mpp_ethPrice", json!({})).await;
+        let requests = script.requests();
+        if called {
+            success(&result);
+            assert_eq!(header(&requests[0], "authorization"), Some(bearer.as_str()));
+            assert_eq!(header(&requests[0], "x-bds-client-source"), Some("mcp"));
+        } else {
+            assert_eq!(error(&result)["error"], "unauthorized", "{headers:?}");
+            assert_eq!(error(&call(&mcp, "get_credit_balance", json!({})).await)["error"], "unauthorized");
+            assert!(requests.is_empty() && script.requests().is_empty());
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The integration tests of the crate, in one binary.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+
+mod calls;
+mod failures;
+mod http;
+mod listing;
+mod script;
+mod session;
+mod streams;

@@ -1,0 +1,93 @@
+//! A session of a real MCP client with the tools, over a pipe.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use metering_client::Client;
+use metering_client::tools::{Callers, McpServer, ToolSettings, Toolbox};
+use metering_core::{ApiKey, Catalogue, ClientSource, SystemRandomness};
+use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock, JsonObject};
+use rmcp::service::RunningService;
+use rmcp::{RoleClient, ServerHandler, ServiceExt};
+use serde_json::Value;
+
+use crate::script::Script;
+
+/// The catalogue that a server has unless it is configured otherwise.
+const DEFAULT_CATALOGUE: &str = include_str!("../../../metering-server/assets/routes.json");
+
+/// How long stream tools wait in these tests, where time is paused.
+pub(crate) const STREAM_WAIT: Duration = Duration::from_secs(45);
+
+/// A client of the tools. The server ends with it.
+pub(crate) struct Session {
+    pub(crate) mcp: RunningService<RoleClient, ()>,
+    pub(crate) key: ApiKey,
+}
+
+pub(crate) fn default_catalogue() -> Catalogue {
+    Catalogue::from_json(DEFAULT_CATALOGUE).unwrap()
+}
+
+pub(crate) fn toolbox() -> Arc<Toolbox> {
+    Arc::new(Toolbox::new(&default_catalogue()).unwrap())
+}
+
+/// Connects a client to `server`, each in its task.
+pub(crate) async fn connect(server: impl ServerHandler) -> RunningService<RoleClient, ()> {
+    let (ours, theirs) = tokio::io::duplex(64 * 1024);
+    tokio::spawn(async move { server.serve(theirs).await.unwrap().waiting().await });
+    ().serve(ours).await.unwrap()
+}
+
+impl Session {
+    /// A local session with a key, with the tools of the default catalogue, of a service that follows the script.
+    pub(crate) async fn start(script: &Script) -> Self {
+        let key = ApiKey::generate(&SystemRandomness);
+        let client = Client::new(Arc::new(script.clone()), ClientSource::Cli).with_key(key.clone());
+        let settings = ToolSettings { stream_wait: STREAM_WAIT };
+        let mcp = connect(McpServer::new(toolbox(), Callers::One(client), settings)).await;
+        Self { mcp, key }
+    }
+
+    /// Calls a tool.
+    pub(crate) async fn call(&self, tool: &'static str, arguments: Value) -> CallToolResult {
+        call(&self.mcp, tool, arguments).await
+    }
+}
+
+pub(crate) fn request(tool: &'static str, arguments: Value) -> CallToolRequestParams {
+    let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
+    let mut request = CallToolRequestParams::new(tool);
+    request.arguments = Some(arguments);
+    request
+}
+
+pub(crate) async fn call(mcp: &RunningService<RoleClient, ()>, tool: &'static str, arguments: Value) -> CallToolResult {
+    mcp.call_tool(request(tool, arguments)).await.unwrap()
+}
+
+/// The only text of a result.
+pub(crate) fn text(result: &CallToolResult) -> &str {
+    let [ContentBlock::Text(text)] = result.content.as_slice() else { panic!("{result:?}") };
+    &text.text
+}
+
+/// The structured content of a result, which must say what its text says.
+pub(crate) fn structured(result: &CallToolResult) -> &JsonObject {
+    let Some(Value::Object(object)) = &result.structured_content else { panic!("{result:?}") };
+    assert_eq!(serde_json::from_str::<JsonObject>(text(result)).unwrap(), *object);
+    object
+}
+
+/// An error's structured content.
+pub(crate) fn error(result: &CallToolResult) -> &JsonObject {
+    assert_eq!(result.is_error, Some(true), "{result:?}");
+    structured(result)
+}
+
+/// A success's structured content.
+pub(crate) fn success(result: &CallToolResult) -> &JsonObject {
+    assert_eq!(result.is_error, Some(false), "{result:?}");
+    structured(result)
+}
