@@ -18,8 +18,6 @@ pub(crate) use device_signup::*;
 pub(crate) use operations::*;
 pub(crate) use plans::*;
 pub(crate) use recovery::*;
-#[cfg(test)]
-pub(crate) use routes::PATHS;
-pub(crate) use routes::routes;
+pub(crate) use routes::{PATHS, routes};
 pub(crate) use signup::*;
 pub(crate) use topup::*;

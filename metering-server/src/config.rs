@@ -4,6 +4,7 @@ mod brand;
 mod limits;
 mod list;
 mod load;
+mod mcp;
 mod payments;
 mod proxies;
 mod quota;
@@ -21,7 +22,9 @@ use serde::{Deserialize, Serialize};
 pub use brand::{BrandConfig, BrandText, Colour, ColourError};
 pub use limits::LimitsConfig;
 pub use list::List;
+pub(crate) use load::needs_gateway;
 pub use load::{Arguments, ConfigError, load};
+pub use mcp::{HostName, HostNameError, McpConfig, Surface, WebOrigin, WebOriginError};
 pub use payments::{CreditAmount, PaymentsConfig, RecoveryConfig, TopupConfig};
 pub use proxies::TrustedProxies;
 pub use quota::{Quota, QuotaError};
@@ -37,6 +40,8 @@ pub struct Config {
     pub listen: String,
     /// Where to serve `/metrics` instead of on `listen`, when given.
     pub admin_listen: Option<String>,
+    /// What this process serves.
+    pub surfaces: List<Surface>,
     /// The folder of the default database.
     pub data: PathBuf,
     /// Which database, as a URL; by default `sqlite:DATA/metering.db`.
@@ -57,6 +62,8 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// How requests are forwarded.
     pub gateway: GatewayConfig,
+    /// The routes as tools for agents.
+    pub mcp: McpConfig,
     /// How charges are committed.
     pub meter: MeterLimits,
     /// Charging over HTTP for other services.
@@ -177,6 +184,7 @@ impl Default for Config {
         Self {
             listen: "127.0.0.1:8787".to_owned(),
             admin_listen: None,
+            surfaces: Surface::ALL.into_iter().collect(),
             data: PathBuf::from("./metering-data"),
             database: None,
             upstream: None,
@@ -187,6 +195,7 @@ impl Default for Config {
             http: HttpConfig::default(),
             limits: LimitsConfig::default(),
             gateway: GatewayConfig::default(),
+            mcp: McpConfig::default(),
             meter: MeterLimits::default(),
             billing: BillingConfig::default(),
             payments: PaymentsConfig::default(),
@@ -252,6 +261,18 @@ impl Default for SampleConfig {
 }
 
 impl Config {
+    /// Whether this process serves a surface.
+    #[must_use]
+    pub fn serves(&self, surface: Surface) -> bool {
+        self.surfaces.contains(&surface)
+    }
+
+    /// Whether this process is the MCP server and nothing else: it needs no database.
+    #[must_use]
+    pub fn is_mcp_alone(&self) -> bool {
+        !self.serves(Surface::Metering) && !self.serves(Surface::Gateway)
+    }
+
     /// The database's URL.
     #[must_use]
     pub fn database_url(&self) -> String {

@@ -8,8 +8,9 @@ mod upstream;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::Request;
-use hyper::body::Incoming;
+use http_body::Body;
 use metering_core::wire::metered_headers;
 use metering_core::{Admission, Credentials, Passage, Receipt, RequestHead, Service};
 
@@ -52,14 +53,22 @@ impl Gateway {
     }
 
     /// Answers a request.
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response {
+    pub(crate) async fn answer<B>(&self, request: Request<B>) -> Response
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
         match self.serve(request).await {
             Ok(response) => response,
             Err(problem) => whole(problem.into_reply()),
         }
     }
 
-    async fn serve(&self, request: Request<Incoming>) -> Result<Response, Problem> {
+    async fn serve<B>(&self, request: Request<B>) -> Result<Response, Problem>
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
         let (head, body) = request.into_parts();
         // Before the charge: a request whose body never arrives is not one that was accepted.
         let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;

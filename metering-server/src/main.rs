@@ -7,8 +7,8 @@ use std::sync::Arc;
 use clap::Parser;
 use metering_core::{ChainError, Store};
 use metering_evm::EvmReader;
-use metering_server::config::{Arguments, Config, load};
-use metering_server::{ChainMismatch, Ending, Readers, run, start_logging};
+use metering_server::config::{Arguments, Config, Surface, load};
+use metering_server::{ChainMismatch, Ending, Readers, run, run_mcp_alone, start_logging};
 use metering_sqlite::{SqliteStore, path_of_url};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -34,6 +34,12 @@ fn start(arguments: &Arguments) -> Result<Ending, Failure> {
         return Ok(Ending::Orderly);
     }
     start_logging(&config.log)?;
+    if config.is_mcp_alone() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let told = config.clone();
+        let announce = |address| announce_mcp(&told, address);
+        return Ok(runtime.block_on(run_mcp_alone(config, announce, stop_signal()))?);
+    }
     let database = config.database_url();
     let store = open(&database)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -92,7 +98,18 @@ fn announce(config: &Config, database: &str, address: SocketAddr) {
             println!("  upstream   built-in sample feed: SAMPLE DATA, not a market; give --upstream URL for your own")
         }
     }
+    if config.serves(Surface::Mcp) {
+        println!("  tools      http://{address}/mcp, http://{address}/sse (MCP)");
+    }
     println!("  new key    metering admin --database {database} account create --agent-name NAME --credits 2");
+}
+
+/// What a process says that serves MCP tools alone.
+fn announce_mcp(config: &Config, address: SocketAddr) {
+    println!("metering-server {}", env!("CARGO_PKG_VERSION"));
+    println!("  listening  http://{address}");
+    println!("  gateway    {}", config.mcp.gateway.as_deref().unwrap_or_default());
+    println!("  tools      http://{address}/mcp, http://{address}/sse");
 }
 
 /// Resolves when the process is told to stop: SIGTERM, or ctrl-c.

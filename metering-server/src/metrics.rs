@@ -32,6 +32,7 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     describe_gauge!("metering_watched_block", "The last block of a chain that the watcher looked at");
     describe_gauge!("metering_queue_length", "Charges that wait for their commit");
     describe_gauge!("metering_streams_open", "Streams that are open on this node");
+    describe_gauge!("metering_mcp_sessions", "MCP sessions (HTTP+SSE) that are open on this node");
     Ok(handle)
 }
 

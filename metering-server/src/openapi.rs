@@ -10,13 +10,15 @@ use utoipa::openapi::{self, ContentBuilder, PathItem, Ref, RefOr, Required};
 use utoipa::{Modify, OpenApi};
 
 use crate::api;
+use crate::config::{Config, Surface};
+use crate::front::OPERATIONS;
 
 #[derive(OpenApi)]
 #[openapi(
     info(title = "Metering", description = "API keys, prepaid credits and metered routes.", license(name = "MIT OR Apache-2.0")),
     paths(
         api::plans, api::balance, api::usage, api::usage_summary, api::usage_by_endpoint, api::deduct, api::lookup,
-        api::initiate, api::bot_challenge, api::pending, api::approve, api::status, api::top_up, api::quote, api::claim, api::challenge, api::verify, api::health, api::ready, api::metrics, api::openapi,
+        api::initiate, api::bot_challenge, api::pending, api::approve, api::status, api::top_up, api::quote, api::claim, api::challenge, api::verify, api::health, api::ready, api::metrics, api::openapi, api::catalogue,
     ),
     components(schemas(ErrorBody)),
     modifiers(&Security),
@@ -59,6 +61,18 @@ pub fn document(catalogue: &Catalogue) -> openapi::OpenApi {
             None => drop(document.paths.paths.insert(route.template.to_string(), item)),
         }
     }
+    document
+}
+
+/// The document of a process, without the paths of surfaces that it does not serve.
+pub(crate) fn served(catalogue: &Catalogue, config: &Config) -> openapi::OpenApi {
+    let mut document = document(catalogue);
+    document.paths.paths.retain(|path, _| {
+        let path = path.as_str();
+        let of_metering = api::PATHS.iter().any(|(known, _)| *known == path);
+        let surface = if of_metering { Surface::Metering } else { Surface::Gateway };
+        OPERATIONS.contains(&path) || config.serves(surface)
+    });
     document
 }
 
@@ -190,6 +204,25 @@ mod tests {
         let metered = catalogue.routes().iter().map(|route| (route.template.to_string(), route.method.to_string()));
         let own = api::PATHS.iter().map(|(path, method)| ((*path).to_owned(), (*method).to_owned()));
         assert_eq!(described, metered.chain(own).collect());
+    }
+
+    #[test]
+    fn surfaces_that_are_not_served_are_not_described() {
+        let catalogue = Catalogue::from_json(include_str!("../assets/routes.json")).unwrap();
+        // surfaces, whether an account's path is described, whether a metered route is
+        let table: [(&[Surface], bool, bool); 4] = [
+            (&Surface::ALL, true, true),
+            (&[Surface::Metering], true, false),
+            (&[Surface::Gateway, Surface::Mcp], false, true),
+            (&[Surface::Mcp], false, false),
+        ];
+        for (surfaces, account, metered) in table {
+            let config = Config { surfaces: surfaces.iter().copied().collect(), ..Config::default() };
+            let paths = served(&catalogue, &config).paths.paths;
+            let described = |path: &str| paths.contains_key(path);
+            assert_eq!((described("/credits/balance"), described("/mpp/ethPrice")), (account, metered), "{surfaces:?}");
+            assert!(OPERATIONS.iter().all(|path| described(path)), "{surfaces:?}");
+        }
     }
 
     #[test]

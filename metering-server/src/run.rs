@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http::Request;
-use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use metering_core::{
     Catalogue, Clock, Meter, MeterConfig, MeterEnd, PaymentSettings, Service, ServiceConfig, SignupSettings, Store,
@@ -14,16 +13,17 @@ use metering_core::{
 };
 use metering_evm::ChainConfig;
 use tokio::task::JoinHandle;
-use tower_service::Service as _;
 use url::Url;
 
 use crate::app::{App, BillingSecret};
 use crate::bot::BotChallenge;
 use crate::chains::{self, ChainMismatch, Readers, Watch};
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, Surface};
+use crate::front::Front;
 use crate::gateway::{Gateway, HttpUpstream, Upstream};
-use crate::http::{Listener, Problem, Response, Shutdown, read_capped, whole};
+use crate::http::{Listener, Problem, Response, Shutdown, whole};
 use crate::limits::Limits;
+use crate::mcp::{self, Mcp};
 use crate::pages::Pages;
 use crate::readiness::Readiness;
 use crate::sample::SampleFeed;
@@ -32,12 +32,13 @@ use crate::{api, maintenance, metrics, openapi};
 const DEFAULT_CATALOGUE: &str = include_str!("../assets/routes.json");
 
 /// First segments of paths that are the service's own, now or reserved for its pages and tools.
-const RESERVED: [&str; 17] = [
+const RESERVED: [&str; 18] = [
     "api-key",
     "assets",
     "agents-tos",
     "credits",
     "docs",
+    "endpoints.json",
     "health",
     "internal",
     "mcp",
@@ -115,7 +116,10 @@ pub async fn run(
     let (limits, figures) = (Arc::clone(&app.limits), app.metrics.clone());
     let upkeep = tokio::spawn(maintenance::maintain(store, clock, limits, figures, shutdown.clone()));
     let watching = watch_chains(&app, &config, &shutdown);
-    let serving = tokio::spawn(listener.serve(handler(&app, config.clone()), shutdown.clone()));
+    let front = Arc::new(Front::new(Arc::clone(&app), &config));
+    let mcp = mcp(&config, &app, &front, address, &shutdown)?;
+    let sessions = mcp.as_ref().map(|mcp| watch_sessions(mcp, &config));
+    let serving = tokio::spawn(listener.serve(handler(&front, mcp.as_ref()), shutdown.clone()));
     let administering = admin.map(|admin| tokio::spawn(admin.serve(admin_handler(&app), shutdown.clone())));
     announce(address);
 
@@ -127,7 +131,8 @@ pub async fn run(
     tracing::info!("shutting down: finishing what was accepted");
     shutdown.cancel();
     // In this order: requests that were accepted still charge, refund and answer; then the last batch is committed.
-    let tasks = [Some(serving), administering, Some(watch), Some(upkeep)].into_iter().flatten().chain(watching);
+    let tasks =
+        [Some(serving), administering, sessions, Some(watch), Some(upkeep)].into_iter().flatten().chain(watching);
     for task in tasks {
         if let Err(error) = task.await {
             tracing::error!(%error, "a part of the server failed");
@@ -137,7 +142,40 @@ pub async fn run(
     Ok(ending)
 }
 
-async fn bind(key: &str, address: &str, config: &Config) -> Result<Listener, RunError> {
+/// Serves MCP tools alone, in front of a service elsewhere, until `stop` resolves; for a configuration that
+/// [`Config::is_mcp_alone`].
+///
+/// # Errors
+/// When it cannot start.
+pub async fn run_mcp_alone(
+    config: Config,
+    announce: impl FnOnce(SocketAddr),
+    stop: impl Future<Output = ()>,
+) -> Result<Ending, RunError> {
+    mcp::run_alone(config, announce, stop).await
+}
+
+/// The MCP surface, if this process serves it.
+fn mcp(
+    config: &Config,
+    app: &App,
+    front: &Arc<Front>,
+    address: SocketAddr,
+    shutdown: &Shutdown,
+) -> Result<Option<Arc<Mcp>>, RunError> {
+    if !config.serves(Surface::Mcp) {
+        return Ok(None);
+    }
+    let mcp = Mcp::new(config, app.service.catalogue(), Some(front), address, shutdown)?;
+    Ok(Some(Arc::new(mcp)))
+}
+
+fn watch_sessions(mcp: &Arc<Mcp>, config: &Config) -> JoinHandle<()> {
+    let (mcp, interval) = (Arc::clone(mcp), config.mcp.key_check.duration());
+    tokio::spawn(async move { mcp.watch(interval).await })
+}
+
+pub(crate) async fn bind(key: &str, address: &str, config: &Config) -> Result<Listener, RunError> {
     Listener::bind(address, &config.http)
         .await
         .map_err(|cause| RunError::Listen { address: format!("{address} ({key})"), cause })
@@ -152,7 +190,7 @@ fn assemble(
 ) -> Result<App, RunError> {
     let catalogue = Arc::new(catalogue(config)?);
     let pages = Pages::new(config, &catalogue).map_err(|error| RunError::Setup(Box::new(error)))?;
-    let openapi = openapi::document(&catalogue).to_json().map_err(|error| RunError::Setup(Box::new(error)))?;
+    let openapi = openapi::served(&catalogue, config).to_json().map_err(|error| RunError::Setup(Box::new(error)))?;
     let limits = MeterConfig { queue: config.meter.queue, batch: config.meter.batch };
     let meter = Arc::new(Meter::start(Arc::clone(&store), Arc::clone(&clock), limits));
     let about = about(config, address);
@@ -179,7 +217,7 @@ fn assemble(
     })
 }
 
-fn catalogue(config: &Config) -> Result<Catalogue, ConfigError> {
+pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, ConfigError> {
     let wrong = |problem: String| ConfigError::Key { key: "catalogue".to_owned(), problem };
     let catalogue = match &config.catalogue {
         None => Catalogue::from_json(DEFAULT_CATALOGUE),
@@ -248,35 +286,21 @@ fn upstream(config: &Config, clock: Arc<dyn Clock>) -> Result<Upstream, RunError
     Ok(Upstream::Http(upstream))
 }
 
-type Reply = std::pin::Pin<Box<dyn Future<Output = Response> + Send>>;
+pub(crate) type Reply = std::pin::Pin<Box<dyn Future<Output = Response> + Send>>;
 
-/// Metered routes go straight to the gateway, all else through warp's filters.
-fn handler(app: &Arc<App>, config: Config) -> impl Fn(Request<Incoming>) -> Reply + Clone + Send + 'static {
-    let api = warp::service(api::routes(Arc::clone(app)));
-    let (app, limits) = (Arc::clone(app), Arc::new(config.http));
+/// MCP goes to its own part, all else to the front.
+fn handler(front: &Arc<Front>, mcp: Option<&Arc<Mcp>>) -> impl Fn(Request<Incoming>) -> Reply + Clone + Send + 'static {
+    let (front, mcp) = (Arc::clone(front), mcp.cloned());
     move |request| {
-        let (app, limits, mut api) = (Arc::clone(&app), Arc::clone(&limits), api.clone());
+        let (front, mcp) = (Arc::clone(&front), mcp.clone());
         Box::pin(async move {
             let begun = Instant::now();
-            let gateway = app.gateway.answers_for(request.uri().path());
-            let response = if gateway {
-                app.gateway.answer(request).await
-            } else if let Some(reply) = app.pages.answer(request.method(), request.uri().path(), request.headers()) {
-                whole(reply)
-            } else if !request.uri().path().starts_with('/') {
-                // `CONNECT host:port` and `OPTIONS *` name no path, and warp's filters panic on the former.
-                whole(Problem::not_found().into_reply())
-            } else {
-                let (head, body) = request.into_parts();
-                match read_capped(body, limits.max_body_bytes, limits.body_timeout.duration()).await {
-                    Ok(body) => match api.call(Request::from_parts(head, Full::new(body))).await {
-                        Ok(response) => response.map(|body| body.map_err(Into::into).boxed_unsync()),
-                        Err(never) => match never {},
-                    },
-                    Err(problem) => whole(problem.into_reply()),
-                }
+            let path = request.uri().path();
+            let (surface, response) = match mcp.filter(|_| Mcp::answers_for(path)) {
+                Some(mcp) => ("mcp", mcp.answer(request).await),
+                None => (front.surface(path), front.answer(request).await),
             };
-            metrics::request(if gateway { "gateway" } else { "metering" }, response.status(), begun.elapsed());
+            metrics::request(surface, response.status(), begun.elapsed());
             response
         })
     }

@@ -1,12 +1,14 @@
 //! What operators and their machines ask.
 
+use bytes::Bytes;
 use http::{HeaderValue, StatusCode};
+use metering_core::Catalogue;
 use metering_core::wire::{ErrorBody, ErrorCode};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::{Problem, Reply, bytes, json};
+use crate::http::{Problem, Reply, bytes, json, with_headers};
 use crate::metrics;
 use crate::readiness::Hindrance;
 
@@ -20,7 +22,7 @@ pub(crate) struct HealthDocument {
 }
 
 impl HealthDocument {
-    const OK: Self = Self { status: "ok", version: env!("CARGO_PKG_VERSION") };
+    pub(crate) const OK: Self = Self { status: "ok", version: env!("CARGO_PKG_VERSION") };
 }
 
 /// Whether the process is alive
@@ -59,6 +61,24 @@ pub(crate) async fn metrics(app: &App) -> Result<Reply, Problem> {
         return Err(Problem::not_found());
     }
     Ok(metrics_reply(app))
+}
+
+/// The catalogue of metered routes
+///
+/// In the form it was read in: which routes there are, their parameters and what they cost.
+#[utoipa::path(get, path = "/endpoints.json", tag = "operations", responses(
+    (status = 200, description = "The catalogue", content_type = "application/json"),
+))]
+pub(crate) async fn catalogue(app: &App) -> Result<Reply, Problem> {
+    Ok(catalogue_reply(app.service.catalogue()))
+}
+
+/// The catalogue, wherever it is served.
+pub(crate) fn catalogue_reply(catalogue: &Catalogue) -> Reply {
+    let json = Bytes::copy_from_slice(catalogue.json().as_bytes());
+    let reply = bytes(StatusCode::OK, HeaderValue::from_static("application/json"), json);
+    // It changes with the operator's file, and then with a restart.
+    with_headers(reply, vec![("cache-control", "public, max-age=60".to_owned())])
 }
 
 /// The figures, wherever they are served.

@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::http::{ClientAddress, Problem, Reply};
 
 /// The paths of the API and their methods: for the answer 405, and for the test that holds the OpenAPI document to it.
-pub(crate) const PATHS: [(&str, &str); 21] = [
+pub(crate) const PATHS: [(&str, &str); 22] = [
     ("/credits/plans", "GET"),
     ("/credits/balance", "GET"),
     ("/credits/usage", "GET"),
@@ -37,6 +37,7 @@ pub(crate) const PATHS: [(&str, &str); 21] = [
     ("/ready", "GET"),
     ("/metrics", "GET"),
     ("/openapi.json", "GET"),
+    ("/endpoints.json", "GET"),
 ];
 
 /// Answers every path of the API, and all that nothing answers for.
@@ -97,6 +98,10 @@ pub(crate) fn routes(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
         .and(warp::get())
         .and(app.clone())
         .then(|app: Arc<App>| async move { api::metrics(&app).await });
+    let catalogue = warp::path!("endpoints.json")
+        .and(warp::get())
+        .and(app.clone())
+        .then(|app: Arc<App>| async move { api::catalogue(&app).await });
     let openapi = warp::path!("openapi.json")
         .and(warp::get())
         .and(app)
@@ -104,7 +109,7 @@ pub(crate) fn routes(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
 
     let account = balance.or(usage).unify().or(usage_summary).unify().or(usage_by_endpoint).unify();
     let internal = deduct.or(lookup).unify();
-    let operations = health.or(ready).unify().or(metrics).unify().or(openapi).unify();
+    let operations = health.or(ready).unify().or(metrics).unify().or(openapi).unify().or(catalogue).unify();
     let all =
         plans.or(account).unify().or(payments).unify().or(signup).unify().or(internal).unify().or(operations).unify();
     let unmatched = warp::path::full().map(|path: FullPath| Err(unmatched(path.as_str())));

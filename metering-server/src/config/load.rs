@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use config::{Environment, File, FileFormat};
+use metering_client::ServiceUrl;
 use metering_evm::ChainConfigError;
 use url::Url;
 
-use crate::config::{BotCheckKind, Config, Secret, SignupConfig};
+use crate::config::{BotCheckKind, Config, Secret, SignupConfig, Surface};
 
 /// Variables with this prefix belong to the command-line client.
 const CLIENT_PREFIX: &str = "METERING_CLIENT_";
@@ -38,6 +39,9 @@ pub struct Arguments {
     /// The catalogue of metered routes (JSON) [default: the built-in one]
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,
+    /// What this process serves, some of metering,gateway,mcp [default: all of them]
+    #[arg(long, value_name = "LIST")]
+    pub surfaces: Option<String>,
     /// Print the effective configuration, secrets masked, and exit
     #[arg(long)]
     pub print_config: bool,
@@ -95,6 +99,7 @@ pub fn load(arguments: &Arguments, environment: HashMap<String, String>) -> Resu
         .set_override_option("data", arguments.data.as_ref().map(path_text))?
         .set_override_option("database", arguments.database.clone())?
         .set_override_option("listen", arguments.listen.clone())?
+        .set_override_option("surfaces", arguments.surfaces.clone())?
         .set_override_option("upstream", arguments.upstream.clone())?
         .set_override_option("catalogue", arguments.catalogue.as_ref().map(path_text))?
         .build()?;
@@ -127,6 +132,7 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     if secret.is_some_and(|secret| secret.expose().len() < 16) {
         return Err(ConfigError::key("billing.internal_secret", "must have at least 16 characters"));
     }
+    check_mcp(config)?;
     check_signup(&config.signup)?;
     let version = &config.terms.version;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
@@ -150,6 +156,32 @@ fn check(config: &Config) -> Result<(), ConfigError> {
         Some(pair) => Err(ConfigError::key("chains", format_args!("two have chain_id {}", pair[0]))),
         None => Ok(()),
     }
+}
+
+fn check_mcp(config: &Config) -> Result<(), ConfigError> {
+    if config.surfaces.is_empty() {
+        return Err(ConfigError::key("surfaces", "must name one at least: metering, gateway, mcp"));
+    }
+    for (key, url) in [("mcp.gateway", &config.mcp.gateway), ("mcp.metering", &config.mcp.metering)] {
+        if let Some(text) = url {
+            text.parse::<ServiceUrl>().map_err(|error| ConfigError::key(key, error))?;
+        }
+    }
+    if config.mcp.metering.is_some() && config.mcp.gateway.is_none() {
+        return Err(ConfigError::key("mcp.metering", "is of use only together with mcp.gateway"));
+    }
+    let apart = config.serves(Surface::Metering) != config.serves(Surface::Gateway);
+    if config.serves(Surface::Mcp) && config.mcp.gateway.is_none() && (config.is_mcp_alone() || apart) {
+        return Err(needs_gateway());
+    }
+    Ok(())
+}
+
+/// What a process is told that serves tools, but not all that they call.
+pub(crate) fn needs_gateway() -> ConfigError {
+    let problem = "is needed: this process serves MCP tools, but not the surfaces metering and gateway that they call; \
+                   name the URL of the service that does";
+    ConfigError::key("mcp.gateway", problem)
 }
 
 fn check_signup(signup: &SignupConfig) -> Result<(), ConfigError> {

@@ -54,6 +54,30 @@ fn lists_come_from_arrays_and_from_variables_alike() {
 }
 
 #[test]
+fn surfaces_come_from_arrays_variables_and_flags() {
+    use Surface::{Gateway, Mcp, Metering};
+    let surfaces = |toml, variables, flags| from(toml, variables, flags).unwrap().surfaces.to_vec();
+    let toml = "surfaces = ['metering', 'gateway']\n";
+    let variable = [("METERING_SURFACES", "gateway, metering, mcp")];
+    assert_eq!(surfaces("", &[], &[]), [Metering, Gateway, Mcp]);
+    assert_eq!(surfaces(toml, &[], &[]), [Metering, Gateway]);
+    assert_eq!(surfaces(toml, &variable, &[]), [Gateway, Metering, Mcp]);
+    assert_eq!(surfaces(toml, &variable, &["--surfaces", "gateway"]), [Gateway]);
+}
+
+#[test]
+fn tools_alone_need_no_database_and_a_gateway() {
+    let alone = |surfaces: &[Surface]| {
+        Config { surfaces: surfaces.iter().copied().collect(), ..Config::default() }.is_mcp_alone()
+    };
+    assert!(alone(&[Surface::Mcp]));
+    assert!(!alone(&Surface::ALL) && !alone(&[Surface::Gateway]));
+    let message = from("", &[], &["--surfaces", "mcp"]).unwrap_err().to_string();
+    assert!(message.starts_with("configuration key mcp.gateway: is needed"), "{message}");
+    assert!(from("[mcp]\ngateway = 'https://api.example'\n", &[], &["--surfaces", "mcp"]).is_ok());
+}
+
+#[test]
 fn limits_have_defaults_and_can_be_switched_off() {
     let toml = "[limits]\nper_wallet = '5/1h'\n";
     let limits = from(toml, &[("METERING_LIMITS__RECOVERY_PER_IP", "off")], &[]).unwrap().limits;
@@ -68,7 +92,7 @@ fn limits_have_defaults_and_can_be_switched_off() {
 fn what_is_wrong_is_named() {
     // file, variables, what the message must name
     type Variables = &'static [(&'static str, &'static str)];
-    let table: [(&str, Variables, &str); 24] = [
+    let table: [(&str, Variables, &str); 35] = [
         ("listne = 'x'", &[], "listne"),
         ("[http]\nheadr_timeout = '1s'", &[], "headr_timeout"),
         ("[http]\nheader_timeout = 'soon'", &[], "http.header_timeout"),
@@ -93,6 +117,17 @@ fn what_is_wrong_is_named() {
         ("", &[("METERING_UNKNOWN", "1")], "unknown"),
         ("", &[("METERING_METER__QUEUE", "many")], "meter.queue"),
         ("listen = ", &[], "configuration"),
+        ("surfaces = []", &[], "surfaces"),
+        ("surfaces = ['gateway', 'pages']", &[], "surfaces[1]"),
+        ("", &[("METERING_SURFACES", "mcp")], "mcp.gateway"),
+        ("surfaces = ['gateway', 'mcp']", &[], "mcp.gateway"),
+        ("[mcp]\ngateway = 'api.example'", &[], "mcp.gateway"),
+        ("[mcp]\ngateway = 'https://me:pw@api.example'", &[], "mcp.gateway"),
+        ("[mcp]\nmetering = 'https://api.example'", &[], "mcp.metering"),
+        ("[mcp]\nallowed_hosts = ['a.example', '*']", &[], "mcp.allowed_hosts[1]"),
+        ("", &[("METERING_MCP__ALLOWED_ORIGINS", "app.example")], "app.example"),
+        ("[mcp]\nmax_sessions = 0", &[], "mcp.max_sessions"),
+        ("[mcp]\nkey_check = '0s'", &[], "mcp.key_check"),
     ];
     for (toml, variables, named) in table {
         let message = from(toml, variables, &[]).expect_err(toml).to_string();

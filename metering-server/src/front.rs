@@ -1,0 +1,95 @@
+//! Which part of the process answers a request: the gateway, a page, or the metering API.
+//!
+//! Over the network and in process alike: MCP tools ask here what clients ask over HTTP.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::Request;
+use http_body::Body;
+use http_body_util::{BodyExt, Full};
+use tower_service::Service as _;
+
+use crate::api;
+use crate::app::App;
+use crate::config::{Config, HttpConfig, Surface};
+use crate::http::{Problem, Response, read_capped, whole};
+
+/// Paths that every process answers, whichever surfaces it serves.
+pub(crate) const OPERATIONS: [&str; 5] = ["/endpoints.json", "/health", "/metrics", "/openapi.json", "/ready"];
+
+type Api = dyn Fn(Request<Full<Bytes>>) -> BoxFuture<'static, Response> + Send + Sync;
+
+/// The gateway, the pages and the metering API, as far as this process serves them.
+pub(crate) struct Front {
+    app: Arc<App>,
+    api: Box<Api>,
+    limits: HttpConfig,
+    gateway: bool,
+    metering: bool,
+}
+
+impl fmt::Debug for Front {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Front").field("app", &self.app).finish_non_exhaustive()
+    }
+}
+
+impl Front {
+    pub(crate) fn new(app: Arc<App>, config: &Config) -> Self {
+        let routes = warp::service(api::routes(Arc::clone(&app)));
+        let api = move |request| -> BoxFuture<'static, Response> {
+            let mut routes = routes.clone();
+            Box::pin(async move {
+                match routes.call(request).await {
+                    Ok(response) => response.map(|body| body.map_err(Into::into).boxed_unsync()),
+                    Err(never) => match never {},
+                }
+            })
+        };
+        Self {
+            app,
+            api: Box::new(api),
+            limits: config.http.clone(),
+            gateway: config.serves(Surface::Gateway),
+            metering: config.serves(Surface::Metering),
+        }
+    }
+
+    /// What a path belongs to, as figures name it.
+    pub(crate) fn surface(&self, path: &str) -> &'static str {
+        if self.app.gateway.answers_for(path) { "gateway" } else { "metering" }
+    }
+
+    /// Answers a request.
+    pub(crate) async fn answer<B>(&self, request: Request<B>) -> Response
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let path = request.uri().path();
+        if self.app.gateway.answers_for(path) {
+            if !self.gateway {
+                return whole(Problem::not_found().into_reply());
+            }
+            return self.app.gateway.answer(request).await;
+        }
+        // `CONNECT host:port` and `OPTIONS *` name no path, and warp's filters panic on the former.
+        let served = path.starts_with('/') && (self.metering || OPERATIONS.contains(&path));
+        if self.metering
+            && let Some(reply) = self.app.pages.answer(request.method(), path, request.headers())
+        {
+            return whole(reply);
+        }
+        if !served {
+            return whole(Problem::not_found().into_reply());
+        }
+        let (head, body) = request.into_parts();
+        match read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await {
+            Ok(body) => (self.api)(Request::from_parts(head, Full::new(body))).await,
+            Err(problem) => whole(problem.into_reply()),
+        }
+    }
+}

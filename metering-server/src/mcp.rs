@@ -1,0 +1,183 @@
+//! The hosted MCP server: the metered routes as tools, over the transports that clients use.
+//!
+//! `/mcp` is Streamable HTTP, without sessions: each request is a call by itself, so that any node of several can
+//! answer it. `GET /sse` and `POST /messages/` are the older HTTP+SSE transport, whose sessions live on one node. Each
+//! request comes with its key; a tool's call is a request with that key to the [service](service), which charges it.
+
+mod alone;
+mod backlog;
+mod caller;
+mod channel;
+mod guard;
+mod service;
+mod sessions;
+mod sse;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, header};
+use http_body::{Body, Frame};
+use http_body_util::{BodyExt, Full, StreamBody};
+use metering_client::tools::{Callers, McpServer, ToolSettings, Toolbox};
+use metering_client::{Client, HttpTransport, ServiceUrl, Transport};
+use metering_core::{Catalogue, ClientSource};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use url::Url;
+
+use crate::config::{Config, HttpConfig};
+use crate::front::Front;
+use crate::http::{Problem, Response, Shutdown, read_capped, whole};
+use crate::run::RunError;
+
+pub(crate) use alone::run_alone;
+use guard::Guard;
+use service::{OtherProcesses, ThisProcess};
+use sessions::{Place, Sessions};
+use sse::Sse;
+
+/// How long a service on the network may make no progress with an answer. Streams say something more often.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The MCP surface.
+pub(crate) struct Mcp {
+    guard: Guard,
+    service: Client,
+    sessions: Arc<Sessions>,
+    sse: Sse,
+    streamable: StreamableHttpService<McpServer, LocalSessionManager>,
+    limits: HttpConfig,
+}
+
+impl std::fmt::Debug for Mcp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mcp").field("service", &self.service).finish_non_exhaustive()
+    }
+}
+
+impl Mcp {
+    /// The tools of a catalogue, called where the configuration says: in this process, or in another.
+    ///
+    /// # Errors
+    /// When two routes have one tool's name, or the other process's URL cannot be used.
+    pub(crate) fn new(
+        config: &Config,
+        catalogue: &Catalogue,
+        front: Option<&Arc<Front>>,
+        listen: SocketAddr,
+        shutdown: &Shutdown,
+    ) -> Result<Self, RunError> {
+        let service = Client::new(transport(config, front)?, ClientSource::Mcp);
+        let toolbox = Toolbox::new(catalogue).map_err(|error| RunError::Setup(Box::new(error)))?;
+        let settings = ToolSettings { stream_wait: config.mcp.stream_wait.duration() };
+        let server = McpServer::new(Arc::new(toolbox), Callers::PerRequest(service.clone()), settings);
+        let sessions = Arc::new(Sessions::new(&config.mcp, shutdown));
+        let sse = Sse::new(Arc::clone(&sessions), server.clone(), prefix(config));
+        // Host and Origin are looked at here, for both transports alike.
+        let streamable_config = StreamableHttpServerConfig::default()
+            .disable_allowed_hosts()
+            .with_legacy_session_mode(false)
+            .with_json_response(true)
+            .with_max_request_body_bytes(config.http.max_body_bytes)
+            .with_cancellation_token(shutdown.child_token());
+        let streamable = StreamableHttpService::new(
+            move || Ok(server.clone()),
+            Arc::new(LocalSessionManager::default()),
+            streamable_config,
+        );
+        let guard = Guard::new(config, listen);
+        Ok(Self { guard, service, sessions, sse, streamable, limits: config.http.clone() })
+    }
+
+    /// Whether a path is of this surface.
+    pub(crate) fn answers_for(path: &str) -> bool {
+        matches!(path, "/mcp" | "/sse" | "/messages" | "/messages/")
+    }
+
+    /// Ends sessions that are over, until the shutdown ends all.
+    pub(crate) async fn watch(&self, interval: Duration) {
+        self.sessions.watch(&self.service, interval).await;
+    }
+
+    /// Answers a request.
+    pub(crate) async fn answer<B>(&self, request: Request<B>) -> Response
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        match self.serve(request).await {
+            Ok(response) => response,
+            Err(problem) => whole(problem.into_reply()),
+        }
+    }
+
+    async fn serve<B>(&self, request: Request<B>) -> Result<Response, Problem>
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        self.guard.admit(request.headers())?;
+        let key = caller::authenticate(&self.service, request.headers()).await?;
+        let (head, body) = request.into_parts();
+        match (head.uri.path(), &head.method) {
+            ("/sse", &Method::GET) => self.sse.open(key),
+            ("/sse", _) => Err(Problem::method_not_allowed(&["GET"])),
+            ("/mcp", &Method::POST) => {
+                let place = self.sessions.reserve(&key)?;
+                let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
+                Ok(self.call(Request::from_parts(head, Full::new(body)), place).await)
+            }
+            // No stream but those of answers, and no session to delete: clients are told so by 405.
+            ("/mcp", _) => Err(Problem::method_not_allowed(&["POST"])),
+            (_, &Method::POST) => {
+                let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
+                self.sse.take(&key, head, &body).map(whole)
+            }
+            _ => Err(Problem::method_not_allowed(&["POST"])),
+        }
+    }
+
+    /// A call over Streamable HTTP, whose place is kept until its answer is read.
+    async fn call(&self, request: Request<Full<Bytes>>, place: Place) -> Response {
+        let mut response = self.streamable.handle(request).await.map(|body| {
+            let mut frames = Box::pin(body.into_data_stream());
+            let stream = futures_util::stream::poll_fn(move |context| {
+                let _place = &place;
+                futures_util::Stream::poll_next(frames.as_mut(), context)
+            });
+            let frames = futures_util::StreamExt::map(stream, |data| match data {
+                Ok(data) => Ok(Frame::data(data)),
+                Err(never) => match never {},
+            });
+            StreamBody::new(frames).boxed_unsync()
+        });
+        // Answers hold what an account paid for.
+        response.headers_mut().insert(header::CACHE_CONTROL, http::HeaderValue::from_static("no-store"));
+        response
+    }
+}
+
+fn transport(config: &Config, front: Option<&Arc<Front>>) -> Result<Arc<dyn Transport>, RunError> {
+    let Some(gateway) = &config.mcp.gateway else {
+        let front = front.ok_or_else(|| RunError::Config(crate::config::needs_gateway()))?;
+        return Ok(Arc::new(ThisProcess(Arc::clone(front))));
+    };
+    let metering = config.mcp.metering.as_ref().unwrap_or(gateway);
+    Ok(Arc::new(OtherProcesses { gateway: remote(gateway)?, metering: remote(metering)? }))
+}
+
+/// The way to another process.
+fn remote(url: &str) -> Result<HttpTransport, RunError> {
+    let url: ServiceUrl =
+        url.parse().map_err(|error| RunError::Setup(Box::<metering_client::ServiceUrlError>::new(error)))?;
+    HttpTransport::new(url, PATIENCE).map_err(|error| RunError::Setup(Box::new(error)))
+}
+
+/// The path of the service's public URL, which clients must find `/messages/` under.
+fn prefix(config: &Config) -> String {
+    let url = config.public_url.as_deref().and_then(|url| Url::parse(url).ok());
+    url.map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default()
+}

@@ -1,0 +1,164 @@
+//! The MCP server as a process of its own, in front of a service elsewhere. It has no store.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, StatusCode};
+use hyper::body::Incoming;
+use metering_client::{Client, ServiceUrl};
+use metering_core::wire::ErrorCode;
+use metering_core::{Catalogue, ClientSource};
+use metrics_exporter_prometheus::PrometheusHandle;
+
+use super::{Mcp, remote};
+use crate::config::{Config, needs_gateway};
+use crate::front::OPERATIONS;
+use crate::http::{Problem, Reply, Response, Shutdown, bytes, json, whole};
+use crate::run::{self, Ending, RunError};
+use crate::{api, metrics, openapi};
+
+/// How often the figures are tidied.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+/// What such a process needs to answer.
+struct Alone {
+    mcp: Mcp,
+    service: Client,
+    catalogue: Catalogue,
+    openapi: Bytes,
+    metrics: PrometheusHandle,
+    metrics_here: bool,
+}
+
+/// Serves until `stop` resolves, like [`run`](crate::run()).
+///
+/// # Errors
+/// When it cannot start.
+pub(crate) async fn run_alone(
+    config: Config,
+    announce: impl FnOnce(SocketAddr),
+    stop: impl Future<Output = ()>,
+) -> Result<Ending, RunError> {
+    let gateway = config.mcp.gateway.clone().ok_or_else(|| RunError::Config(needs_gateway()))?;
+    let listener = run::bind("listen", &config.listen, &config).await?;
+    let address = listener.local_address().map_err(|error| RunError::Setup(Box::new(error)))?;
+    let admin = match &config.admin_listen {
+        Some(address) => Some(run::bind("admin_listen", address, &config).await?),
+        None => None,
+    };
+    let service = Client::new(Arc::new(remote(&gateway)?), ClientSource::Mcp);
+    let catalogue = match &config.catalogue {
+        Some(_) => run::catalogue(&config)?,
+        None => fetch_catalogue(&service, &gateway).await?,
+    };
+    let openapi = openapi::served(&catalogue, &config).to_json().map_err(|error| RunError::Setup(Box::new(error)))?;
+    let shutdown = Shutdown::new();
+    let mcp = Mcp::new(&config, &catalogue, None, address, &shutdown)?;
+    let metrics = metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?;
+    let (openapi, metrics_here) = (Bytes::from(openapi), admin.is_none());
+    let alone = Arc::new(Alone { mcp, service, catalogue, openapi, metrics, metrics_here });
+    let (watched, interval) = (Arc::clone(&alone), config.mcp.key_check.duration());
+    let watching = tokio::spawn(async move { watched.mcp.watch(interval).await });
+    let upkeep = tokio::spawn(tidy(alone.metrics.clone(), shutdown.clone()));
+    let serving = tokio::spawn(listener.serve(handler(&alone), shutdown.clone()));
+    let administering = admin.map(|admin| tokio::spawn(admin.serve(admin_handler(&alone), shutdown.clone())));
+    announce(address);
+    stop.await;
+    tracing::info!("shutting down: finishing what was accepted");
+    shutdown.cancel();
+    for task in [Some(serving), administering, Some(watching), Some(upkeep)].into_iter().flatten() {
+        if let Err(error) = task.await {
+            tracing::error!(%error, "a part of the server failed");
+        }
+    }
+    Ok(Ending::Orderly)
+}
+
+async fn fetch_catalogue(service: &Client, gateway: &str) -> Result<Catalogue, RunError> {
+    let shown = gateway.parse::<ServiceUrl>().map(|url| url.to_string()).unwrap_or_default();
+    let wrong = |problem: String| {
+        let problem = format!("the catalogue of {shown} cannot be had: {problem}; start it first, or set catalogue");
+        RunError::Config(crate::config::ConfigError::Key { key: "mcp.gateway".to_owned(), problem })
+    };
+    let answer = service.get("/endpoints.json").await.map_err(|error| wrong(error.to_string()))?;
+    let text = std::str::from_utf8(&answer.body).map_err(|error| wrong(error.to_string()))?;
+    Catalogue::from_json(text).map_err(|error| wrong(error.to_string()))
+}
+
+async fn tidy(metrics: PrometheusHandle, shutdown: Shutdown) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(UPKEEP) => metrics.run_upkeep(),
+            () = shutdown.cancelled() => return,
+        }
+    }
+}
+
+fn handler(alone: &Arc<Alone>) -> impl Fn(Request<Incoming>) -> run::Reply + Clone + Send + 'static {
+    let alone = Arc::clone(alone);
+    move |request| {
+        let alone = Arc::clone(&alone);
+        Box::pin(async move {
+            let begun = Instant::now();
+            let response = alone.answer(request).await;
+            metrics::request("mcp", response.status(), begun.elapsed());
+            response
+        })
+    }
+}
+
+fn admin_handler(alone: &Arc<Alone>) -> impl Fn(Request<Incoming>) -> run::Reply + Clone + Send + 'static {
+    let alone = Arc::clone(alone);
+    move |request| {
+        let alone = Arc::clone(&alone);
+        Box::pin(async move {
+            whole(match request.uri().path() {
+                "/metrics" => alone.figures(),
+                _ => Problem::not_found().into_reply(),
+            })
+        })
+    }
+}
+
+impl Alone {
+    async fn answer(&self, request: Request<Incoming>) -> Response {
+        let path = request.uri().path();
+        if Mcp::answers_for(path) {
+            return self.mcp.answer(request).await;
+        }
+        let reply = match path {
+            _ if OPERATIONS.contains(&path) && request.method() != Method::GET => {
+                Problem::method_not_allowed(&["GET"]).into_reply()
+            }
+            "/health" => json(StatusCode::OK, &api::HealthDocument::OK),
+            "/ready" => self.readiness().await,
+            "/metrics" if self.metrics_here => self.figures(),
+            "/openapi.json" => {
+                bytes(StatusCode::OK, HeaderValue::from_static("application/json"), self.openapi.clone())
+            }
+            "/endpoints.json" => api::catalogue_reply(&self.catalogue),
+            _ => Problem::not_found().into_reply(),
+        };
+        whole(reply)
+    }
+
+    /// Ready when the service behind is alive.
+    async fn readiness(&self) -> Reply {
+        match self.service.get("/health").await {
+            Ok(_) => json(StatusCode::OK, &api::HealthDocument::OK),
+            Err(error) => {
+                tracing::error!(%error, "the service behind the tools cannot be reached");
+                let message = "The service behind the tools cannot be reached; the operator's log says why.";
+                Problem::new(ErrorCode::UpstreamUnavailable, message).retry_after(1).into_reply()
+            }
+        }
+    }
+
+    fn figures(&self) -> Reply {
+        self.metrics.run_upkeep();
+        let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+        bytes(StatusCode::OK, text, self.metrics.render().into())
+    }
+}

@@ -1,0 +1,116 @@
+//! The two directions of a session's messages, as rmcp takes them.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::backlog::Backlog;
+
+/// A client that reads nothing for so long while something waits for it has lost its session: what waits takes memory.
+const STALL: Duration = Duration::from_secs(60);
+
+/// Messages of a client come in, those of the server go out.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    pub(crate) received: mpsc::Receiver<ClientJsonRpcMessage>,
+    pub(crate) outbox: mpsc::Sender<ServerJsonRpcMessage>,
+    pub(crate) backlog: Arc<Backlog>,
+    /// Ends the session.
+    pub(crate) end: CancellationToken,
+}
+
+impl Transport<RoleServer> for Channel {
+    type Error = Infallible;
+
+    fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
+        // Now, not when the future is polled: rmcp has many such under way, and all of them count.
+        self.backlog.waits(&message);
+        let (outbox, backlog, end) = (self.outbox.clone(), Arc::clone(&self.backlog), self.end.clone());
+        async move {
+            deliver(&outbox, message, &backlog, &end).await;
+            // That a client has gone is no error, and rmcp would log it as one.
+            Ok(())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        self.received.recv().await
+    }
+
+    async fn close(&mut self) -> Result<(), Infallible> {
+        self.received.close();
+        Ok(())
+    }
+}
+
+/// Waits until the client has room for a message, or is lost.
+async fn deliver(
+    outbox: &mpsc::Sender<ServerJsonRpcMessage>,
+    message: ServerJsonRpcMessage,
+    backlog: &Backlog,
+    end: &CancellationToken,
+) {
+    loop {
+        tokio::select! {
+            turn = outbox.reserve() => {
+                if let Ok(turn) = turn {
+                    turn.send(message);
+                }
+                return;
+            }
+            () = end.cancelled() => return,
+            () = tokio::time::sleep(STALL) => {
+                if backlog.unread_for() >= STALL {
+                    tracing::info!("an MCP session was ended whose client reads nothing");
+                    end.cancel();
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn channel(end: &CancellationToken) -> (Channel, mpsc::Receiver<ServerJsonRpcMessage>) {
+        let (_, received) = mpsc::channel(1);
+        let (outbox, messages) = mpsc::channel(1);
+        (Channel { received, outbox, backlog: Arc::new(Backlog::new()), end: end.clone() }, messages)
+    }
+
+    fn answer(id: i64) -> ServerJsonRpcMessage {
+        serde_json::from_value(serde_json::json!({"jsonrpc": "2.0", "id": id, "result": {}})).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_nothing_loses_its_session_and_one_that_reads_slowly_does_not() {
+        let end = CancellationToken::new();
+        let (mut channel, mut messages) = channel(&end);
+        let sends: Vec<_> = (1..=4).map(|id| tokio::spawn(channel.send(answer(id)))).collect();
+        for _ in 0..2 {
+            tokio::time::sleep(STALL - Duration::from_secs(1)).await;
+            assert!(messages.recv().await.is_some());
+            channel.backlog.read();
+        }
+        assert!(!end.is_cancelled(), "it reads");
+        tokio::time::sleep(2 * STALL).await;
+        assert!(end.is_cancelled(), "it reads no more");
+        for send in sends {
+            assert!(send.await.is_ok(), "nothing waits any longer");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_that_has_gone_is_no_error() {
+        let (mut channel, messages) = channel(&CancellationToken::new());
+        drop(messages);
+        assert_eq!(channel.send(answer(1)).await, Ok(()));
+    }
+}

@@ -1,0 +1,47 @@
+//! The service that tools call: this process itself, without a network between, or another one.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt};
+use http::Request;
+use http_body_util::{BodyExt, Full};
+use metering_client::{BodyStream, HttpTransport, Transport, Unreachable};
+
+use crate::front::Front;
+
+/// This process, as clients see it: the same routes, answered by the same code.
+pub(crate) struct ThisProcess(pub(crate) Arc<Front>);
+
+impl fmt::Debug for ThisProcess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ThisProcess")
+    }
+}
+
+#[async_trait]
+impl Transport for ThisProcess {
+    async fn send(&self, request: Request<Bytes>) -> Result<http::Response<BodyStream>, Unreachable> {
+        let (head, body) = self.0.answer(request.map(Full::new)).await.into_parts();
+        let body = body.into_data_stream().map_err(|error| Unreachable(error.to_string()));
+        Ok(http::Response::from_parts(head, body.boxed()))
+    }
+}
+
+/// Other processes: one for the metered routes, one for accounts, which may be the same.
+#[derive(Debug)]
+pub(crate) struct OtherProcesses {
+    pub(crate) gateway: HttpTransport,
+    pub(crate) metering: HttpTransport,
+}
+
+#[async_trait]
+impl Transport for OtherProcesses {
+    async fn send(&self, request: Request<Bytes>) -> Result<http::Response<BodyStream>, Unreachable> {
+        // What tools ask of accounts; all else that they ask is a route of the catalogue.
+        let of_account = request.uri().path().starts_with("/credits/");
+        if of_account { self.metering.send(request).await } else { self.gateway.send(request).await }
+    }
+}

@@ -1,0 +1,169 @@
+//! The HTTP+SSE transport of MCP 2024-11-05: `GET /sse` opens a session and carries the server's messages,
+//! `POST /messages/` the client's.
+//!
+//! rmcp has no server for it any more, but serves any pair of directions; here is the HTTP around them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, stream};
+use http::request::Parts;
+use http::{HeaderValue, StatusCode, header};
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
+use metering_client::tools::McpServer;
+use metering_core::ApiKey;
+use metering_core::wire::ErrorCode;
+use rmcp::model::{ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, ServerJsonRpcMessage};
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio_util::sync::DropGuard;
+
+use super::backlog::{Backlog, busy};
+use super::channel::Channel;
+use super::sessions::{Inbox, SessionId, Sessions};
+use crate::http::{Problem, Reply, Response, bytes};
+
+/// Messages of a client that its session has not taken up.
+const INBOX: usize = 32;
+
+/// Messages to a client that are on their way to its connection; the others are the [`Backlog`]'s.
+const OUTBOX: usize = 1;
+
+/// How often something is sent, so that proxies keep the connection and a client that has gone is noticed.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// Sessions by this transport.
+#[derive(Debug)]
+pub(crate) struct Sse {
+    sessions: Arc<Sessions>,
+    server: McpServer,
+    /// The path that clients find this service under, before `/messages/`.
+    prefix: String,
+}
+
+impl Sse {
+    pub(crate) fn new(sessions: Arc<Sessions>, server: McpServer, prefix: String) -> Self {
+        Self { sessions, server, prefix }
+    }
+
+    /// Opens a session of a live key. It lasts as long as the reply's body is read.
+    pub(crate) fn open(&self, key: ApiKey) -> Result<Response, Problem> {
+        let (inbox, received) = mpsc::channel(INBOX);
+        let (outbox, messages) = mpsc::channel(OUTBOX);
+        let backlog = Arc::new(Backlog::new());
+        let (id, place) = self.sessions.open(key, Inbox { messages: inbox, backlog: Arc::clone(&backlog) })?;
+        let end = place.end().clone();
+        let channel = Channel { received, outbox, backlog: Arc::clone(&backlog), end: end.clone() };
+        let (server, serving) = (self.server.clone(), end.clone());
+        tokio::spawn(async move {
+            // Here and not in the body, which a client that stops reading keeps for as long as it likes.
+            let _place = place;
+            match rmcp::service::serve_server_with_ct(server, channel, serving).await {
+                Ok(running) => drop(running.waiting().await),
+                Err(error) => tracing::debug!(%error, "an MCP session did not begin"),
+            }
+        });
+        let first = format!("event: endpoint\ndata: {}/messages/?session_id={}\n\n", self.prefix, id.as_str());
+        let ended = end.clone().cancelled_owned();
+        let events = stream::once(std::future::ready(Bytes::from(first)));
+        let events = events.chain(events_of(messages, backlog)).take_until(ended);
+        Ok(reply(events, end.drop_guard()))
+    }
+
+    /// Takes a client's message into its session.
+    pub(crate) fn take(&self, key: &ApiKey, mut head: Parts, body: &[u8]) -> Result<Reply, Problem> {
+        let id = session_id(head.uri.query().unwrap_or_default());
+        let inbox = id.and_then(|id| self.sessions.inbox(&id, key)).ok_or_else(no_session)?;
+        let mut message: ClientJsonRpcMessage = serde_json::from_slice(body).map_err(|error| {
+            let message = format!("The body is no JSON-RPC message of MCP: {error}.");
+            Problem::new(ErrorCode::InvalidJson, message)
+        })?;
+        inbox.backlog.note(&message)?;
+        // The tools find the caller's key there.
+        head.extensions = http::Extensions::new();
+        let mut call = None;
+        match &mut message {
+            JsonRpcMessage::Request(request) => {
+                call = Some(request.id.clone());
+                drop(request.request.extensions_mut().insert(head));
+            }
+            JsonRpcMessage::Notification(notification) => {
+                drop(notification.notification.extensions_mut().insert(head));
+            }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+        }
+        inbox.messages.try_send(message).map_err(|error| {
+            if let Some(call) = &call {
+                inbox.backlog.forget(call);
+            }
+            match error {
+                TrySendError::Full(_) => busy("The session has not taken up your last messages yet; wait.".to_owned()),
+                TrySendError::Closed(_) => no_session(),
+            }
+        })?;
+        let text = HeaderValue::from_static("text/plain; charset=utf-8");
+        Ok(bytes(StatusCode::ACCEPTED, text, Bytes::from_static(b"Accepted")))
+    }
+}
+
+/// A stream of events, which ends the session when nobody reads it any more.
+fn reply(events: impl Stream<Item = Bytes> + Send + 'static, end: DropGuard) -> Response {
+    let mut events = Box::pin(events);
+    let body = stream::poll_fn(move |context| {
+        // Moved in: the session lasts as long as the body does.
+        let _end = &end;
+        events.as_mut().poll_next(context)
+    });
+    let body = StreamBody::new(body.map(|event| Ok(Frame::data(event))));
+    let mut response = http::Response::new(body.boxed_unsync());
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // Tells nginx and its kin to pass events on as they come.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+/// The server's messages as events, and comments between them when there are none.
+fn events_of(
+    messages: mpsc::Receiver<ServerJsonRpcMessage>,
+    backlog: Arc<Backlog>,
+) -> impl Stream<Item = Bytes> + Send {
+    stream::unfold((messages, backlog), |(mut messages, backlog)| async move {
+        let event = match tokio::time::timeout(KEEP_ALIVE, messages.recv()).await {
+            Ok(Some(message)) => {
+                backlog.read();
+                event(&message)
+            }
+            Ok(None) => return None,
+            Err(_) => Bytes::from_static(b": still here\n\n"),
+        };
+        Some((event, (messages, backlog)))
+    })
+}
+
+fn event(message: &ServerJsonRpcMessage) -> Bytes {
+    match serde_json::to_string(message) {
+        // JSON has no line breaks outside of texts, where they are escaped.
+        Ok(json) => Bytes::from(format!("event: message\ndata: {json}\n\n")),
+        Err(error) => {
+            tracing::error!(%error, "an MCP message could not be written as JSON");
+            Bytes::from_static(b": a message could not be written\n\n")
+        }
+    }
+}
+
+fn session_id(query: &str) -> Option<SessionId> {
+    let mut ids = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "session_id");
+    ids.next().map(|(_, id)| SessionId::read(&id))
+}
+
+/// The same for a session that never was, one that has ended, and one of another key.
+fn no_session() -> Problem {
+    Problem::new(ErrorCode::NotFound, "You have no such session, or it has ended; open one with GET /sse.")
+}
+
+#[cfg(test)]
+mod tests;
