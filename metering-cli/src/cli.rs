@@ -1,10 +1,25 @@
 //! The command line as a whole: what stands beside `admin`.
 
+use std::io::Write;
+
 use clap::{Parser, Subcommand};
 
 use crate::admin::Admin;
+use crate::client::balance::BalanceArgs;
+use crate::client::call::CallArgs;
+use crate::client::catch_up::CatchUpArgs;
+use crate::client::config::ConfigArgs;
+use crate::client::mcp::McpArgs;
+use crate::client::plans::PlansArgs;
+use crate::client::rotate::RotateArgs;
+use crate::client::routes::RoutesArgs;
+use crate::client::signup::SignupArgs;
+use crate::client::signup_pay::SignupPayArgs;
+use crate::client::stream::StreamArgs;
+use crate::client::topup::TopupArgs;
+use crate::client::usage::UsageArgs;
 use crate::completions::Completions;
-use crate::failure::EXIT_CODES;
+use crate::failure::{EXIT_CODES, Failure};
 
 /// API keys, exact prepaid credits and metered usage, from the command line.
 #[derive(Debug, Parser)]
@@ -16,12 +31,50 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Plans(PlansArgs),
+    Signup(SignupArgs),
+    SignupPay(SignupPayArgs),
+    Topup(TopupArgs),
+    Balance(BalanceArgs),
+    Usage(UsageArgs),
+    Rotate(RotateArgs),
+    Routes(RoutesArgs),
+    Call(CallArgs),
+    Stream(StreamArgs),
+    CatchUp(CatchUpArgs),
+    Mcp(McpArgs),
+    Config(ConfigArgs),
     Admin(Admin),
     Completions(Completions),
 }
 
+impl Command {
+    pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        match self {
+            Self::Plans(args) => args.run(out).await,
+            Self::Signup(args) => args.run(out).await,
+            Self::SignupPay(args) => args.run(out).await,
+            Self::Topup(args) => args.run(out).await,
+            Self::Balance(args) => args.run(out).await,
+            Self::Usage(args) => args.run(out).await,
+            Self::Rotate(args) => args.run(out).await,
+            Self::Routes(args) => args.run(out).await,
+            Self::Call(args) => args.run(out).await,
+            Self::Stream(args) => args.run(out).await,
+            Self::CatchUp(args) => args.run(out).await,
+            Self::Mcp(args) => args.run(out).await,
+            Self::Config(args) => args.run(out).await,
+            Self::Admin(admin) => admin.run(out).await,
+            Self::Completions(completions) => completions.run(out),
+        }
+    }
+}
+
 fn after_help() -> String {
-    format!("Example:\n  metering admin account create --agent-name my-agent --credits 10\n\n{EXIT_CODES}")
+    format!(
+        "Examples:\n  metering signup --email me@example.com --agent-name my-agent\n  metering call /mpp/ethPrice\n  \
+         metering admin account create --agent-name my-agent --credits 10\n\n{EXIT_CODES}"
+    )
 }
 
 #[cfg(test)]

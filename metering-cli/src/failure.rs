@@ -2,6 +2,7 @@
 
 use std::io;
 
+use metering_client::{ClientError, Refusal};
 use metering_core::StoreError;
 
 /// Why a command did not do what it was asked to.
@@ -22,6 +23,18 @@ pub(crate) enum Failure {
     /// Something that exists is in the way.
     #[error("{0}")]
     Conflict(String),
+    /// There is no key, or the service does not take it.
+    #[error("{0}")]
+    Unauthorized(String),
+    /// The account has no credits left.
+    #[error("{0}")]
+    NoCredits(String),
+    /// What may succeed later: the service is busy or away, a cap is reached, a payment is not deep enough.
+    #[error("{0}")]
+    TryLater(String),
+    /// The person stopped it; what was begun can be continued.
+    #[error("{0}")]
+    Interrupted(String),
     /// The backend is in trouble.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -39,6 +52,10 @@ Exit codes:
   3  discrepancies: the books do not add up
   4  not found: no such account, plan, chain or transaction
   5  conflict: the email address is taken, the account is revoked, the payment is used, the file exists
+  6  not authorized: there is no API key, or the service does not take it
+  7  no credits left: top up, then run the command again
+  8  try again later: a cap is reached, the service is busy or away, a payment is not confirmed yet
+  130  interrupted: run the command again to go on
 
 Errors are one line on stderr, with --json as well: the exit code is what programs read.";
 
@@ -51,6 +68,10 @@ impl Failure {
             Self::Discrepancies(_) => 3,
             Self::NotFound(_) => 4,
             Self::Conflict(_) => 5,
+            Self::Unauthorized(_) => 6,
+            Self::NoCredits(_) => 7,
+            Self::TryLater(_) => 8,
+            Self::Interrupted(_) => 130,
         }
     }
 
@@ -60,6 +81,36 @@ impl Failure {
         let words = text.split(|c: char| c.is_control() || c == ' ').filter(|word| !word.is_empty());
         words.collect::<Vec<_>>().join(" ")
     }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Refused(refusal) => refused(&refusal),
+            ClientError::Unreachable(_) => Self::TryLater(error.to_string()),
+            ClientError::Garbled(_) => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+/// The service's sentence, with the code that says what a script can do about it.
+fn refused(refusal: &Refusal) -> Failure {
+    let text = refusal.to_string();
+    match refusal.status.as_u16() {
+        401 => Failure::Unauthorized(text),
+        402 => Failure::NoCredits(format!("{text} `metering plans` shows what is for sale, `metering topup` pays.")),
+        429 | 502..=504 => later(text, refusal),
+        404 | 409 if refusal.retry_after.is_some() => later(text, refusal),
+        404 => Failure::NotFound(text),
+        409 => Failure::Conflict(text),
+        400 => Failure::Usage(text),
+        _ => Failure::Failed(text),
+    }
+}
+
+fn later(text: String, refusal: &Refusal) -> Failure {
+    let seconds = refusal.retry_after.map(|pause| pause.as_secs());
+    Failure::TryLater(seconds.map_or(text.clone(), |seconds| format!("{text} Try again in {seconds} s.")))
 }
 
 #[cfg(test)]
@@ -73,6 +124,33 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_of_the_service_has_the_exit_code_of_what_to_do_about_it() {
+        // status, retry_after_sec, exit code
+        let table = [
+            (400, None, 2),
+            (401, None, 6),
+            (402, None, 7),
+            (404, None, 4),
+            (404, Some(5), 8),
+            (409, None, 5),
+            (409, Some(5), 8),
+            (410, None, 1),
+            (429, Some(30), 8),
+            (500, None, 1),
+            (503, Some(1), 8),
+        ];
+        for (status, seconds, expected) in table {
+            let retry = seconds.map(|seconds: u64| format!(r#","retry_after_sec":{seconds}"#)).unwrap_or_default();
+            let body = format!(r#"{{"error":"code","message":"Sentence."{retry}}}"#);
+            let status = http::StatusCode::from_u16(status).unwrap();
+            let refusal = Refusal::read(status, &http::HeaderMap::new(), body.into());
+            let failure = Failure::from(ClientError::from(refusal));
+            assert_eq!(failure.exit_code(), expected, "{failure}");
+            assert!(failure.to_string().contains("Sentence. (code)"), "{failure}");
+        }
+    }
+
+    #[test]
     fn every_exit_code_is_documented() {
         let failures = [
             Failure::Failed(String::new()),
@@ -80,6 +158,10 @@ mod tests {
             Failure::Discrepancies(String::new()),
             Failure::NotFound(String::new()),
             Failure::Conflict(String::new()),
+            Failure::Unauthorized(String::new()),
+            Failure::NoCredits(String::new()),
+            Failure::TryLater(String::new()),
+            Failure::Interrupted(String::new()),
             Failure::Store(StoreError::Broken(String::new())),
             Failure::Output(io::Error::other("")),
         ];

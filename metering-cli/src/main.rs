@@ -1,10 +1,12 @@
-//! `metering`: the command-line side of a metering store.
+//! `metering`: the client of a metering service, and the administration of its store.
 //!
-//! `metering admin` works on the store itself, with or without a server beside it. Every command returns a
+//! `metering admin` works on the store itself, with or without a server beside it; all other commands ask a service
+//! over HTTP. Every command returns a
 //! [`failure::Failure`] or nothing; this file turns that into one line on stderr and an exit code.
 
 mod admin;
 mod cli;
+mod client;
 mod completions;
 mod confirm;
 mod database;
@@ -18,12 +20,13 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::cli::{Cli, Command};
+use crate::cli::Cli;
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let mut out = BufWriter::new(io::stdout().lock());
+    // Not locked: `mcp` writes to standard output from another thread.
+    let mut out = BufWriter::new(io::stdout());
     let result = run(cli, &mut out).and_then(|()| Ok(out.flush()?));
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -38,13 +41,10 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: Cli, out: &mut dyn Write) -> Result<(), Failure> {
-    match cli.command {
-        Command::Admin(admin) => tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .map_err(|error| Failure::Failed(format!("cannot start the asynchronous runtime: {error}")))?
-            .block_on(admin.run(out)),
-        Command::Completions(completions) => completions.run(out),
-    }
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Failed(format!("cannot start the asynchronous runtime: {error}")))?
+        .block_on(cli.command.run(out))
 }

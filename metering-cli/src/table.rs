@@ -67,7 +67,7 @@ pub(crate) fn write_pairs(out: &mut dyn Write, pairs: &[(&str, &dyn Display)]) -
 }
 
 /// A text without control characters: what a stored text says to a terminal is not up to who wrote it.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 

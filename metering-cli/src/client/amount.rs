@@ -1,0 +1,69 @@
+//! Credits as the service wrote them: shown, never computed with, so that no digit is lost on the way.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// A decimal number of a JSON document, by its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Amount(String);
+
+impl Amount {
+    /// Whether it is zero or below.
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.0.starts_with('-') || !self.0.bytes().any(|byte| matches!(byte, b'1'..=b'9'))
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        let text = raw.get();
+        if !text.starts_with(|first: char| first == '-' || first.is_ascii_digit()) || text.contains(['e', 'E']) {
+            return Err(serde::de::Error::custom("an amount of credits is a decimal number"));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl Serialize for Amount {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw = RawValue::from_string(self.0.clone()).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_digit_survives() {
+        for text in ["0", "-0.0000694444", "123456789012345678.1234567891", "2"] {
+            let amount: Amount = serde_json::from_str(text).unwrap();
+            assert_eq!((amount.to_string().as_str(), serde_json::to_string(&amount).unwrap().as_str()), (text, text));
+        }
+    }
+
+    #[test]
+    fn what_is_no_decimal_number_is_refused() {
+        for text in ["\"1\"", "null", "[1]", "1e5", "true"] {
+            assert!(serde_json::from_str::<Amount>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn zero_and_below_are_used_up() {
+        let table = [("0", true), ("0.0", true), ("-0.1", true), ("0.0000000001", false), ("10", false)];
+        for (text, used_up) in table {
+            assert_eq!(serde_json::from_str::<Amount>(text).unwrap().is_used_up(), used_up, "{text}");
+        }
+    }
+}

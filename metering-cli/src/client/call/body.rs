@@ -1,0 +1,145 @@
+//! Where an answer's body goes: on to standard output as it comes, or into a file that appears when it is whole.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use futures_util::StreamExt;
+use metering_client::{BodyStream, ClientError, Unreachable};
+
+use crate::failure::Failure;
+use crate::new_file::NewFile;
+
+/// A place for a body.
+pub(super) enum Destination<'o> {
+    /// A file in the making.
+    File(NewFile, File),
+    /// Programs read it: every byte as it is.
+    Pipe(&'o mut dyn Write),
+    /// A person reads it.
+    Terminal(Screen<'o>),
+}
+
+impl<'o> Destination<'o> {
+    /// Opens the file, if one is named.
+    pub(super) fn open(file: Option<&Path>, replace: bool, out: &'o mut dyn Write) -> Result<Self, Failure> {
+        if let Some(path) = file {
+            let file = NewFile::beside(path, replace)?;
+            let opened = file.create()?;
+            return Ok(Self::File(file, opened));
+        }
+        let terminal = io::stdout().is_terminal();
+        Ok(if terminal { Self::Terminal(Screen { out, last: b'\n' }) } else { Self::Pipe(out) })
+    }
+
+    /// Passes the body on, chunk by chunk. Ctrl-C takes a file that is not whole away.
+    pub(super) async fn receive(&mut self, body: BodyStream) -> Result<(), Failure> {
+        if !matches!(self, Self::File(..)) {
+            return self.pass_on(body).await;
+        }
+        tokio::select! {
+            received = self.pass_on(body) => received,
+            Ok(()) = tokio::signal::ctrl_c() => {
+                let problem = "stopped: the file was not written, and what was received of the answer is charged";
+                Err(Failure::Interrupted(problem.to_owned()))
+            }
+        }
+    }
+
+    async fn pass_on(&mut self, mut body: BodyStream) -> Result<(), Failure> {
+        let mut bytes = 0;
+        while let Some(chunk) = body.next().await {
+            let chunk = chunk.map_err(|Unreachable(why)| {
+                let what = format!("its answer was cut off after {bytes} bytes: {why}");
+                Failure::from(ClientError::from(Unreachable(what)))
+            })?;
+            bytes += chunk.len();
+            self.write(&chunk)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, chunk: &[u8]) -> Result<(), Failure> {
+        match self {
+            Self::File(file, opened) => opened.write_all(chunk).map_err(|error| file.cannot_write(&error)),
+            // Flushed, as whoever reads it may wait for just this.
+            Self::Pipe(out) => Ok(out.write_all(chunk).and_then(|()| out.flush())?),
+            Self::Terminal(screen) => Ok(screen.write(chunk)?),
+        }
+    }
+
+    /// Gives the file its name.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        match self {
+            Self::File(file, opened) => {
+                drop(opened);
+                file.finish()
+            }
+            Self::Pipe(_) => Ok(()),
+            Self::Terminal(screen) => Ok(screen.end_line()?),
+        }
+    }
+}
+
+/// A terminal, which control characters of the answer must not reach.
+pub(super) struct Screen<'o> {
+    out: &'o mut dyn Write,
+    last: u8,
+}
+
+impl Screen<'_> {
+    fn write(&mut self, chunk: &[u8]) -> io::Result<()> {
+        let shown: Vec<u8> = chunk
+            .iter()
+            .map(|&byte| {
+                let shown = shown(self.last, byte);
+                self.last = byte;
+                shown
+            })
+            .collect();
+        self.out.write_all(&shown)?;
+        self.out.flush()
+    }
+
+    fn end_line(self) -> io::Result<()> {
+        if self.last == b'\n' { Ok(()) } else { writeln!(self.out) }
+    }
+}
+
+/// What is shown for a byte after another: itself, or something harmless in the place of a control character.
+fn shown(previous: u8, byte: u8) -> u8 {
+    match byte {
+        b'\n' | b'\t' => byte,
+        0..=0x1f | 0x7f => b'?',
+        // U+0080 to U+009F, which are control characters too, become U+00BF.
+        0x80..=0x9f if previous == 0xc2 => 0xbf,
+        _ => byte,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_is_not_told_what_to_do_wherever_chunks_end() {
+        let text = "{\"a\":\"\u{1b}[2J\u{9b}31m\u{7f}é\t\"}\r\n".as_bytes();
+        for cut in 0..text.len() {
+            let mut out = Vec::new();
+            let mut screen = Screen { out: &mut out, last: b'\n' };
+            screen.write(&text[..cut]).unwrap();
+            screen.write(&text[cut..]).unwrap();
+            screen.end_line().unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), "{\"a\":\"?[2J¿31m?é\t\"}?\n");
+        }
+    }
+
+    #[test]
+    fn the_line_is_ended_for_the_prompt() {
+        let mut out = Vec::new();
+        let mut screen = Screen { out: &mut out, last: b'\n' };
+        screen.write(b"{}").unwrap();
+        screen.end_line().unwrap();
+        assert_eq!(out, b"{}\n");
+    }
+}

@@ -1,0 +1,137 @@
+//! What to do when the service does not answer with a block: the rule, without a service or a clock.
+
+use std::time::Duration;
+
+use metering_client::ClientError;
+
+/// The first pause when the service names none; each further one is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// A service that says 0 is not asked without a pause.
+const PAUSE_MIN: Duration = Duration::from_millis(200);
+/// How often a block is asked for, the first time counted.
+const TRIES: u32 = 5;
+
+/// What is left of the patience with one block.
+#[derive(Debug)]
+pub(super) struct Patience {
+    pause_max: Duration,
+    next: Duration,
+    tries_left: u32,
+}
+
+/// What a failed request means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Ask again after a while.
+    Pause(Duration),
+    /// There is no such block, now or later.
+    Missing,
+    /// Asking again does not help, or not soon enough.
+    Stop,
+}
+
+impl Patience {
+    /// No pause that the service names may be longer than `pause_max`.
+    pub(super) const fn new(pause_max: Duration) -> Self {
+        Self { pause_max, next: FIRST_PAUSE, tries_left: TRIES }
+    }
+
+    /// Judges a failed request for a block.
+    pub(super) fn judge(&mut self, error: &ClientError) -> Verdict {
+        let named = match error {
+            ClientError::Garbled(_) => return Verdict::Stop,
+            ClientError::Unreachable(_) => None,
+            ClientError::Refused(refusal) => match (refusal.status.as_u16(), refusal.code.as_str()) {
+                // The gateway's own 404, of which nothing can be said about a block, and a block that is yet to come.
+                (404, "unknown_route" | "block_not_final") => return Verdict::Stop,
+                (404 | 410, _) => return Verdict::Missing,
+                // Refused without a charge, or refunded.
+                (429 | 502..=504, _) => refusal.retry_after,
+                _ => return Verdict::Stop,
+            },
+        };
+        self.tries_left = self.tries_left.saturating_sub(1);
+        let pause = named.unwrap_or(self.next).max(PAUSE_MIN);
+        if self.tries_left == 0 || named.is_some_and(|named| named > self.pause_max) {
+            return Verdict::Stop;
+        }
+        if named.is_none() {
+            self.next *= 2;
+        }
+        Verdict::Pause(pause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metering_client::{Refusal, Unreachable};
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn refused(status: u16, code: &str, retry_after: Option<u64>) -> ClientError {
+        let mut headers = http::HeaderMap::new();
+        if let Some(seconds) = retry_after {
+            headers.insert("retry-after", seconds.into());
+        }
+        let body = format!(r#"{{"error":"{code}","message":"Sentence."}}"#);
+        Refusal::read(http::StatusCode::from_u16(status).unwrap(), &headers, body.into()).into()
+    }
+
+    #[test]
+    fn only_what_may_succeed_soon_and_was_not_charged_is_asked_again() {
+        let pause = |seconds| Verdict::Pause(Duration::from_secs(seconds));
+        let first = Verdict::Pause(FIRST_PAUSE);
+        // status, code, retry after, verdict
+        let table = [
+            (429, "rate_limited", Some(30), pause(30)),
+            (429, "rate_limited", Some(60), pause(60)),
+            (429, "rate_limited", Some(61), Verdict::Stop),
+            (429, "rate_limited", Some(0), Verdict::Pause(PAUSE_MIN)),
+            (429, "rate_limited", None, first),
+            (503, "overloaded", Some(1), pause(1)),
+            (503, "overloaded", Some(3_600), Verdict::Stop),
+            (502, "upstream_unreachable", None, first),
+            (504, "upstream_timeout", None, first),
+            (500, "internal", Some(1), Verdict::Stop),
+            (400, "invalid_parameter", None, Verdict::Stop),
+            (401, "unauthorized", None, Verdict::Stop),
+            (402, "insufficient_credits", None, Verdict::Stop),
+            (404, "unknown_block", None, Verdict::Missing),
+            (404, "http_404", None, Verdict::Missing),
+            (410, "pruned", None, Verdict::Missing),
+            (404, "unknown_route", None, Verdict::Stop),
+            (404, "block_not_final", None, Verdict::Stop),
+        ];
+        for (status, code, retry_after, verdict) in table {
+            assert_eq!(Patience::new(MINUTE).judge(&refused(status, code, retry_after)), verdict, "{status} {code}");
+        }
+        assert_eq!(Patience::new(MINUTE).judge(&ClientError::Garbled("x".to_owned())), Verdict::Stop);
+        assert_eq!(Patience::new(MINUTE).judge(&Unreachable("x".to_owned()).into()), first);
+    }
+
+    #[test]
+    fn pauses_double_and_end() {
+        let mut patience = Patience::new(MINUTE);
+        let away = ClientError::from(Unreachable("away".to_owned()));
+        let pauses: Vec<_> = std::iter::from_fn(|| match patience.judge(&away) {
+            Verdict::Pause(pause) => Some(pause.as_millis()),
+            _ => None,
+        })
+        .collect();
+        assert_eq!(pauses, [500, 1_000, 2_000, 4_000]);
+    }
+
+    #[test]
+    fn a_cap_that_stays_is_not_waited_for_for_ever() {
+        let mut patience = Patience::new(MINUTE);
+        let capped = refused(429, "rate_limited", Some(60));
+        let verdicts: Vec<_> = (0..5).map(|_| patience.judge(&capped)).collect();
+        assert_eq!(verdicts[3..], [Verdict::Pause(MINUTE), Verdict::Stop]);
+    }
+
+    #[test]
+    fn who_does_not_want_to_wait_for_a_cap_does_not() {
+        assert_eq!(Patience::new(Duration::ZERO).judge(&refused(429, "rate_limited", Some(1))), Verdict::Stop);
+    }
+}

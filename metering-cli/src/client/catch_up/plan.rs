@@ -1,0 +1,109 @@
+//! Which blocks a run fetches: the rule, without a service or a file.
+
+use crate::client::catch_up::block::BlockNumber;
+use crate::failure::Failure;
+
+/// The most blocks of a run; a rule of the protocol, section 6.
+pub(super) const BLOCKS_MAX: u64 = 100;
+
+/// Where a run begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    /// With the latest block, as nothing is known of earlier ones.
+    Latest,
+    /// With this block.
+    At(BlockNumber),
+    /// After this block, which is there already.
+    After(BlockNumber),
+}
+
+/// The blocks of a run: consecutive, and none above the latest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Plan {
+    first: BlockNumber,
+    count: u64,
+}
+
+impl Plan {
+    /// Plans a run of at most `blocks_max` blocks.
+    ///
+    /// # Errors
+    /// When the service does not have what is there already, or not yet what was asked for.
+    pub(super) fn make(start: Start, latest: BlockNumber, blocks_max: u64) -> Result<Self, Failure> {
+        let first = match start {
+            Start::Latest => return Ok(Self { first: latest, count: 1 }),
+            Start::At(first) if first > latest => {
+                return Err(Failure::TryLater(format!(
+                    "block {first} is not final yet: the service's latest finalized block is {latest}; try again later"
+                )));
+            }
+            Start::At(first) => first,
+            Start::After(last) if last > latest => {
+                return Err(Failure::Conflict(format!(
+                    "the service's latest finalized block is {latest}, but block {last} is written already: the \
+                     service was restored, lags behind or is another one; nothing was written. Try again later, or \
+                     begin anew with --reset"
+                )));
+            }
+            Start::After(last) if last == latest => return Ok(Self { first: latest, count: 0 }),
+            Start::After(last) => last.next(),
+        };
+        let behind = (latest.get() - first.get()).saturating_add(1);
+        Ok(Self { first, count: behind.min(blocks_max) })
+    }
+
+    /// How many blocks there are.
+    pub(super) const fn count(self) -> u64 {
+        self.count
+    }
+
+    /// Their numbers, in order.
+    pub(super) fn blocks(self) -> impl Iterator<Item = BlockNumber> {
+        (0..self.count).map(move |offset| BlockNumber::new(self.first.get() + offset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const N: fn(u64) -> BlockNumber = BlockNumber::new;
+
+    #[test]
+    fn a_run_begins_after_the_cursor_and_ends_at_the_latest_block_or_after_so_many() {
+        // start, latest, most, first, count
+        let table = [
+            (Start::Latest, 500, 100, 500, 1),
+            (Start::Latest, 0, 1, 0, 1),
+            (Start::At(N(500)), 500, 100, 500, 1),
+            (Start::At(N(0)), 500, 100, 0, 100),
+            (Start::At(N(491)), 500, 100, 491, 10),
+            (Start::After(N(500)), 500, 100, 500, 0),
+            (Start::After(N(499)), 500, 100, 500, 1),
+            (Start::After(N(400)), 500, 100, 401, 100),
+            (Start::After(N(399)), 500, 100, 400, 100),
+            (Start::After(N(10)), 500, 7, 11, 7),
+            (Start::At(N(0)), u64::MAX, 100, 0, 100),
+            (Start::After(N(u64::MAX)), u64::MAX, 100, u64::MAX, 0),
+            (Start::After(N(u64::MAX - 1)), u64::MAX, 100, u64::MAX, 1),
+        ];
+        for (start, latest, most, first, count) in table {
+            let plan = Plan::make(start, N(latest), most).unwrap();
+            assert_eq!((plan.first, plan.count()), (N(first), count), "{start:?} {latest} {most}");
+            let blocks: Vec<_> = plan.blocks().collect();
+            assert_eq!(u64::try_from(blocks.len()).unwrap(), count);
+            assert!(blocks.iter().all(|block| *block <= N(latest)) && blocks.is_sorted());
+        }
+    }
+
+    #[test]
+    fn a_service_that_has_less_than_is_written_already_is_not_followed() {
+        let failure = Plan::make(Start::After(N(501)), N(500), 100).unwrap_err();
+        assert!(matches!(&failure, Failure::Conflict(text) if text.contains("500") && text.contains("501")));
+    }
+
+    #[test]
+    fn a_block_to_come_is_for_later() {
+        assert!(matches!(Plan::make(Start::At(N(501)), N(500), 100), Err(Failure::TryLater(_))));
+    }
+}

@@ -1,0 +1,144 @@
+//! Blocks from the service, with as much patience as is allowed.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use metering_client::{Answer, Client, ClientError};
+use tokio::time::{sleep, timeout};
+
+use crate::client::amount::Amount;
+use crate::client::catch_up::block::{Block, BlockNumber};
+use crate::client::catch_up::patience::{Patience, Verdict};
+use crate::client::catch_up::progress::Progress;
+use crate::client::catch_up::walk::{Feed, Found};
+use crate::client::interruption::Interruption;
+use crate::failure::Failure;
+use crate::table::printable;
+
+/// The latest finalized block; with a number behind it, that block.
+const ROUTE: &str = "/mpp/snapshot/allTrades";
+
+/// How long a block that is asked and charged for already may still come after an interruption.
+const LAST_BLOCK_WAIT: Duration = Duration::from_secs(5);
+
+/// The service.
+pub(super) struct Service {
+    client: Client,
+    interruption: Interruption,
+    pause_max: Duration,
+    progress: Progress,
+    balance: Option<Amount>,
+    /// The person wants it to end: nothing more is asked for.
+    ending: bool,
+}
+
+impl Service {
+    pub(super) fn new(client: Client, interruption: Interruption, pause_max: Duration, progress: Progress) -> Self {
+        Self { client, interruption, pause_max, progress, balance: None, ending: false }
+    }
+
+    /// The balance, as the last answer said.
+    pub(super) fn balance(&self) -> Option<Amount> {
+        self.balance.clone()
+    }
+
+    /// Asks for as long as it makes sense; `Err` within is the service's last word.
+    async fn ask(&mut self, target: &str) -> Result<Result<Answer, (ClientError, Verdict)>, Failure> {
+        let mut patience = Patience::new(self.pause_max);
+        loop {
+            let error = match self.ask_once(target).await? {
+                Ok(answer) => {
+                    self.note_balance(answer.credit_balance());
+                    return Ok(Ok(answer));
+                }
+                Err(error) => error,
+            };
+            if let ClientError::Refused(refusal) = &error {
+                self.note_balance(refusal.field("credit_balance").as_deref());
+            }
+            match patience.judge(&error) {
+                Verdict::Pause(pause) => {
+                    let wait = format!("{error} Trying again in {} s.", pause.as_secs_f32());
+                    self.progress.say(&printable(&wait));
+                    self.pause(pause).await?;
+                }
+                verdict => return Ok(Err((error, verdict))),
+            }
+        }
+    }
+
+    /// One request. What is under way when the person stops it is paid for: it gets a moment more.
+    async fn ask_once(&mut self, target: &str) -> Result<Result<Answer, ClientError>, Failure> {
+        if self.ending || self.interruption.has_come().await {
+            return Err(interrupted());
+        }
+        let mut request = pin!(self.client.get(target));
+        tokio::select! {
+            answer = &mut request => return Ok(answer),
+            () = self.interruption.next() => {}
+        }
+        self.ending = true;
+        tokio::select! {
+            answer = &mut request => Ok(Ok(answer.map_err(|_| interrupted())?)),
+            () = self.interruption.next() => Err(interrupted()),
+            () = sleep(LAST_BLOCK_WAIT) => Err(interrupted()),
+        }
+    }
+
+    async fn pause(&mut self, pause: Duration) -> Result<(), Failure> {
+        match timeout(pause, self.interruption.next()).await {
+            Ok(()) => Err(interrupted()),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn note_balance(&mut self, balance: Option<&str>) {
+        if let Some(balance) = balance.and_then(|text| serde_json::from_str(text).ok()) {
+            self.balance = Some(balance);
+        }
+    }
+}
+
+impl Feed for Service {
+    async fn latest(&mut self) -> Result<Block, Failure> {
+        match self.ask(ROUTE).await? {
+            Ok(answer) => read("the latest block", &answer),
+            Err((error, _)) => Err(error.into()),
+        }
+    }
+
+    async fn block(&mut self, number: BlockNumber) -> Result<Found, Failure> {
+        match self.ask(&format!("{ROUTE}/{number}")).await? {
+            Ok(answer) => {
+                let block = read(&format!("block {number}"), &answer)?;
+                if block.number == number {
+                    return Ok(Found::Block(block));
+                }
+                let problem = format!("is block {}", block.number);
+                Err(unusable(&format!("block {number}"), &problem, &answer))
+            }
+            Err((error, Verdict::Missing)) => Ok(Found::Missing(error.to_string())),
+            Err((error, _)) if error.code() == Some("block_not_final") => Err(Failure::TryLater(format!(
+                "block {number} is not final although a later one is; the service may have been restored: {error}"
+            ))),
+            Err((error, _)) => Err(error.into()),
+        }
+    }
+}
+
+fn read(what: &str, answer: &Answer) -> Result<Block, Failure> {
+    Block::read(&answer.body).map_err(|problem| unusable(what, &problem.to_string(), answer))
+}
+
+/// An answer that is not what was asked for.
+fn unusable(what: &str, problem: &str, answer: &Answer) -> Failure {
+    let charged = answer.credits_charged().map(|charged| format!(", though it was charged ({charged} credits)"));
+    Failure::Failed(format!(
+        "the service's answer for {what} {problem}; it is not written{}, and the cursor did not move",
+        charged.unwrap_or_default()
+    ))
+}
+
+fn interrupted() -> Failure {
+    Failure::Interrupted("interrupted; run the command again to go on".to_owned())
+}

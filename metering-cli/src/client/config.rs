@@ -1,0 +1,77 @@
+//! `metering config`: profiles, shown and changed. Keys are shown by their ends only, and never taken as arguments.
+
+mod list;
+mod path;
+mod remove;
+mod set;
+mod show;
+mod unset;
+
+use std::io::Write;
+
+use clap::{Args, Subcommand, ValueEnum};
+use metering_core::ApiKey;
+
+use crate::failure::Failure;
+
+/// Show and change profiles.
+#[derive(Debug, Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  metering config show
+  metering config set url https://api.example.com --profile work
+  metering config set api-key < key.txt
+
+Environment variables win over the profile:
+  METERING_CLIENT_PROFILE     the profile's name
+  METERING_CLIENT_URL         the service's URL
+  METERING_CLIENT_API_KEY     the API key
+  METERING_CLIENT_HOME        where profiles are kept
+  METERING_CLIENT_ALLOW_HTTP  1 allows plain HTTP to other machines"
+)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    Show(show::ShowArgs),
+    List(list::ListArgs),
+    Set(set::SetArgs),
+    Unset(unset::UnsetArgs),
+    Path(path::PathArgs),
+    Remove(remove::RemoveArgs),
+}
+
+/// What a profile has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Setting {
+    /// Where the service is.
+    Url,
+    /// The account's key there.
+    ApiKey,
+}
+
+impl ConfigArgs {
+    pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        match self.command {
+            ConfigCommand::Show(args) => args.run(out),
+            ConfigCommand::List(args) => args.run(out),
+            ConfigCommand::Set(args) => args.run(),
+            ConfigCommand::Unset(args) => args.run(),
+            ConfigCommand::Path(args) => args.run(out),
+            ConfigCommand::Remove(args) => args.run(),
+        }
+    }
+}
+
+/// A key's ends: the prefix that all have, and four characters of its checksum, which tell keys apart and nobody's
+/// secret.
+pub(crate) fn redacted(key: &ApiKey) -> String {
+    let text = key.expose();
+    let end = text.get(text.len().saturating_sub(4)..).unwrap_or_default();
+    format!("sk_live_...{end}")
+}

@@ -1,0 +1,41 @@
+//! `metering config remove`.
+
+use std::fs;
+
+use clap::Args;
+
+use crate::client::session::ProfileArgs;
+use crate::confirm::confirm;
+use crate::failure::Failure;
+
+/// Remove the profile and all that is kept beside it: key, cursors, and what signups and payments go on from.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  metering config remove --profile old
+  metering config remove --profile old --yes")]
+pub(super) struct RemoveArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    /// Do not ask.
+    #[arg(long)]
+    yes: bool,
+}
+
+impl RemoveArgs {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let profile = self.profile.profile()?;
+        let directory = profile.file("");
+        if !directory.is_dir() {
+            return Err(Failure::NotFound(format!("there is no profile {}", profile.name())));
+        }
+        if !self.yes {
+            let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
+            let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+            names.sort();
+            let names = names.join(", ");
+            confirm(&format!("Remove the profile {} for good ({names})?", profile.name()))?;
+        }
+        profile.remove()
+    }
+}

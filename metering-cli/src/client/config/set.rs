@@ -1,0 +1,133 @@
+//! `metering config set`.
+
+use std::io::{self, IsTerminal};
+
+use clap::{Args, Subcommand};
+use metering_client::ServiceUrl;
+use metering_core::ApiKey;
+use zeroize::Zeroizing;
+
+use crate::client::config::redacted;
+use crate::client::session::ProfileArgs;
+use crate::failure::Failure;
+use crate::output::notice;
+
+/// Longer lines are no key.
+const KEY_LINE_BYTES_MAX: u64 = 1024;
+
+/// Change a setting of the profile.
+#[derive(Debug, Args)]
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  metering config set url https://api.example.com
+  metering config set api-key < key.txt"
+)]
+pub(super) struct SetArgs {
+    #[command(subcommand)]
+    setting: SetCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum SetCommand {
+    Url(SetUrlArgs),
+    ApiKey(SetKeyArgs),
+}
+
+/// Store where the service is.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  metering config set url https://api.example.com --profile work")]
+struct SetUrlArgs {
+    /// An http or https URL.
+    #[arg(value_name = "SERVICE_URL")]
+    service: ServiceUrl,
+    #[command(flatten)]
+    profile: ProfileArgs,
+    /// The service has moved: the profile's key is good there, too.
+    #[arg(long)]
+    keep_key: bool,
+}
+
+/// Store an API key, which is read from standard input or asked for, and never an argument.
+///
+/// It is stored as a key of the profile's service, or of that of --url.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  metering config set api-key
+  metering config set api-key --profile work --url https://api.example.com < key.txt")]
+struct SetKeyArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    /// Replace the key that the profile has.
+    #[arg(long)]
+    replace: bool,
+}
+
+impl SetArgs {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        match self.setting {
+            SetCommand::Url(args) => args.run(),
+            SetCommand::ApiKey(args) => args.run(),
+        }
+    }
+}
+
+impl SetUrlArgs {
+    fn run(self) -> Result<(), Failure> {
+        let mut profile = self.profile.profile()?;
+        let moved = profile.settings.url.as_ref() != Some(&self.service);
+        if profile.settings.api_key.is_some() && moved && !self.keep_key {
+            return Err(Failure::Conflict(format!(
+                "the profile {} has a key of another service, which {} would get to see; use another --profile, or \
+                 --keep-key if it is the same service",
+                profile.name(),
+                self.service
+            )));
+        }
+        profile.settings.url = Some(self.service);
+        profile.save()
+    }
+}
+
+impl SetKeyArgs {
+    fn run(self) -> Result<(), Failure> {
+        let mut session = self.profile.open()?;
+        let earlier = session.profile.settings.api_key.clone();
+        let key = read_key()?;
+        let same = |earlier: &&ApiKey| earlier.hash() == key.hash();
+        if let Some(earlier) = earlier.as_ref().filter(|earlier| !same(earlier)) {
+            if !self.replace {
+                return Err(Failure::Conflict(format!(
+                    "the profile {} has the key {} already; use another --profile, or forget that key with --replace",
+                    session.profile.name(),
+                    redacted(earlier)
+                )));
+            }
+            // The account may be another one.
+            session.profile.settings.org_id = None;
+        }
+        session.keep(key.clone(), None)?;
+        let place = session.profile.path();
+        notice(&format!("The key {} for {} is stored in {}.", redacted(&key), session.url(), place.display()));
+        Ok(())
+    }
+}
+
+/// The key, from the prompt of a terminal or the first line of standard input.
+fn read_key() -> Result<ApiKey, Failure> {
+    let failed = |error: io::Error| Failure::Failed(format!("cannot read the key: {error}"));
+    let text = if io::stdin().is_terminal() {
+        Zeroizing::new(rpassword::prompt_password("API key (not shown): ").map_err(failed)?)
+    } else {
+        let mut line = Zeroizing::new(String::new());
+        let mut input = io::Read::take(io::stdin().lock(), KEY_LINE_BYTES_MAX);
+        io::BufRead::read_line(&mut input, &mut line).map_err(failed)?;
+        line
+    };
+    ApiKey::parse(text.trim())
+        .map_err(|error| Failure::Usage(format!("what was read is {error}, without typing errors")))
+}

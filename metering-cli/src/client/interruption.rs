@@ -1,0 +1,54 @@
+//! The wish to stop: Ctrl-C, and SIGTERM where there is such.
+
+use std::future::ready;
+
+use crate::failure::Failure;
+
+/// Notices that the person, or the system, wants the program to stop, from the moment it is made: what comes while
+/// nobody waits is not lost.
+#[derive(Debug)]
+pub(crate) struct Interruption {
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Interruption {
+    /// Begins to watch.
+    pub(crate) fn watch() -> Result<Self, Failure> {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            let failed = |error| Failure::Failed(format!("cannot watch for Ctrl-C: {error}"));
+            Ok(Self {
+                interrupt: signal(SignalKind::interrupt()).map_err(failed)?,
+                terminate: signal(SignalKind::terminate()).map_err(failed)?,
+            })
+        }
+        #[cfg(not(unix))]
+        Ok(Self {})
+    }
+
+    /// Waits for the next one.
+    pub(crate) async fn next(&mut self) {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+        #[cfg(not(unix))]
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Whether one has come that nobody waited for.
+    pub(crate) async fn has_come(&mut self) -> bool {
+        tokio::select! {
+            biased;
+            () = self.next() => true,
+            () = ready(()) => false,
+        }
+    }
+}

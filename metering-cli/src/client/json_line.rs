@@ -1,0 +1,42 @@
+//! A JSON document on one line, without a change to what it says.
+
+use serde_json::value::RawValue;
+
+/// The text is no JSON document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NotJson;
+
+/// The document without line breaks. All else is as it was, the digits of its numbers above all: they do not pass
+/// through a float.
+pub(crate) fn one_line(document: &[u8]) -> Result<Vec<u8>, NotJson> {
+    let raw: &RawValue = serde_json::from_slice(document).map_err(|_| NotJson)?;
+    // JSON has line breaks between its tokens only, never within a text (RFC 8259, section 7), and no two tokens
+    // that need something between them ever follow each other.
+    Ok(raw.get().bytes().filter(|byte| !matches!(byte, b'\n' | b'\r')).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_line_breaks_between_tokens_go() {
+        // document, line
+        let table = [
+            ("{\"a\":1}", "{\"a\":1}"),
+            (" \r\n{\r\n  \"a\": 1.00,\n\n  \"b\": [\n1\n,\r2 ]\n}\n", "{  \"a\": 1.00,  \"b\": [1,2 ]}"),
+            (r#""a\nb""#, r#""a\nb""#),
+            ("[1e400, -0, 0.30000000000000000000000000004]", "[1e400, -0, 0.30000000000000000000000000004]"),
+        ];
+        for (document, line) in table {
+            assert_eq!(one_line(document.as_bytes()), Ok(line.as_bytes().to_vec()), "{document}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_document_is_refused() {
+        for document in [&b""[..], b"{", b"\"a\nb\"", b"1\n2", b"\"\xff\"", b"nul"] {
+            assert_eq!(one_line(document), Err(NotJson), "{document:?}");
+        }
+    }
+}

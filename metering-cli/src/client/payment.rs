@@ -1,0 +1,23 @@
+//! Paying: what `signup-pay` and `topup` have in common.
+//!
+//! A payment goes through steps, and each is written to the [`journal`] before the next one begins: what is to be paid
+//! ([`bill`]), the signed transaction, that it was sent. Whoever is interrupted goes on from there: a transaction that
+//! may have been sent is only ever sent again as it is, never replaced by another.
+
+pub(crate) mod abandon;
+pub(crate) mod arguments;
+pub(crate) mod bill;
+pub(crate) mod claiming;
+pub(crate) mod consent;
+pub(crate) mod crediting;
+pub(crate) mod entry;
+pub(crate) mod journal;
+pub(crate) mod market;
+pub(crate) mod offered;
+pub(crate) mod paid;
+pub(crate) mod pause;
+pub(crate) mod proof;
+pub(crate) mod quote;
+pub(crate) mod registration;
+pub(crate) mod sending;
+pub(crate) mod till;

@@ -1,0 +1,87 @@
+//! Forgetting a payment that is pending: freely where it is certain that nothing was paid, else only by a typed word.
+
+use std::io::{self, BufRead, Write};
+
+use serde::Serialize;
+
+use crate::client::payment::arguments::PaymentArgs;
+use crate::client::payment::entry::Entry;
+use crate::client::payment::journal::Journal;
+use crate::client::payment::till::{Fate, Till};
+use crate::failure::Failure;
+use crate::output::{json_line, notice};
+
+const WORD: &str = "abandon";
+
+#[derive(Serialize)]
+struct Abandoned {
+    status: &'static str,
+    plan_id: String,
+    chain_id: u64,
+    tx_hash: Option<String>,
+    kept_in: Option<String>,
+}
+
+/// Forgets the payment that is pending.
+pub(crate) async fn abandon(
+    journal: Journal,
+    entry: Option<Entry>,
+    args: &PaymentArgs,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let Some(entry) = entry else {
+        return Err(Failure::NotFound("no payment is pending, so there is none to forget".to_owned()));
+    };
+    let free = entry.is_certainly_unpaid();
+    if !free && !is_dead(&entry, args).await {
+        typed(&entry, &mut io::stdin().lock())?;
+    }
+    let said = entry.to_string();
+    let mut abandoned = Abandoned {
+        status: "abandoned",
+        plan_id: entry.bill.plan_id.clone(),
+        chain_id: entry.bill.chain_id,
+        tx_hash: entry.payment.hash().map(|hash| hash.to_string()),
+        kept_in: None,
+    };
+    let pending = journal.resume(entry);
+    if free {
+        pending.finish()?;
+    } else {
+        let (_journal, file) = pending.set_aside("abandoned")?;
+        abandoned.kept_in = Some(file.display().to_string());
+    }
+    if json {
+        return json_line(out, &abandoned);
+    }
+    writeln!(out, "Forgot {said}.")?;
+    if let Some(file) = abandoned.kept_in {
+        writeln!(out, "A record is kept in {file}.")?;
+    }
+    Ok(())
+}
+
+/// Whether the chain says that the payment came to nothing. What cannot be found out counts as alive.
+async fn is_dead(entry: &Entry, args: &PaymentArgs) -> bool {
+    let Some(signed) = entry.payment.signed() else { return false };
+    let Ok(Some(till)) = args.rpc_url().and_then(|url| Till::open(&entry.bill, url)) else { return false };
+    matches!(till.fate(signed).await, Ok(Fate::Dead(_)))
+}
+
+fn typed(entry: &Entry, answers: &mut dyn BufRead) -> Result<(), Failure> {
+    notice(&format!(
+        "This may have been paid, or be paid yet: {entry}.\nIf you forget it and pay again, you may pay twice. \
+         Type {WORD} to go ahead:"
+    ));
+    let mut line = String::new();
+    let read = answers.read_line(&mut line);
+    if read.is_ok() && line.trim() == WORD {
+        return Ok(());
+    }
+    Err(Failure::Conflict(format!(
+        "the payment may have been made, so it is kept: go on with it by `{}`, or give the word {WORD} on standard \
+         input to forget it",
+        entry.command()
+    )))
+}

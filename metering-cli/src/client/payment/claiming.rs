@@ -1,0 +1,130 @@
+//! From a payment to an account and its key.
+
+use std::io::Write;
+
+use metering_client::Refusal;
+use metering_core::TxHash;
+use metering_evm::Wallet;
+use serde::Serialize;
+
+use crate::client::payment::arguments::PaymentArgs;
+use crate::client::payment::entry::{Entry, Payment};
+use crate::client::payment::journal::Pending;
+use crate::client::payment::paid::Issued;
+use crate::client::payment::pause::Patience;
+use crate::client::payment::registration::{Registered, Watched, is_final, refused, register};
+use crate::client::payment::till::Till;
+use crate::client::rotate::rotated;
+use crate::client::session::Session;
+use crate::failure::Failure;
+use crate::output::notice;
+
+/// Who gets the key.
+pub(crate) struct Claimed<'a> {
+    pub(crate) session: &'a mut Session,
+    pub(crate) args: &'a PaymentArgs,
+    /// The wallet, if it was opened.
+    pub(crate) wallet: Option<Wallet>,
+    pub(crate) json: bool,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    signup_nonce: &'a str,
+    tx_hash: TxHash,
+}
+
+/// Claims the account of a payment that was sent.
+pub(crate) async fn claim(
+    pending: Pending,
+    till: Option<&Till>,
+    claimed: Claimed<'_>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let entry = pending.entry();
+    let (Some(signup), Some(tx_hash)) = (entry.signup(), entry.payment.hash()) else { return Err(entry.in_the_way()) };
+    let body = Body { signup_nonce: signup.signup_nonce.expose(), tx_hash };
+    let patience = Patience::of(claimed.args.wait());
+    let client = claimed.session.anonymous();
+    match register(&client, "/signup/pay/claim", &body, patience, Some(Watched { entry, till })).await? {
+        Registered::Taken(answer) => {
+            let issued: Issued = answer.json()?;
+            claimed.end(pending, &issued, tx_hash, out)
+        }
+        Registered::Refused(refusal) if refusal.code == "already_claimed" => {
+            claimed.by_rotation(pending, &refusal, tx_hash, out).await
+        }
+        Registered::Refused(refusal) => Err(refuse(pending, &refusal)?),
+    }
+}
+
+impl Claimed<'_> {
+    /// Stores the key, then forgets the payment, then prints what came of it.
+    fn end(self, pending: Pending, issued: &Issued, tx_hash: TxHash, out: &mut dyn Write) -> Result<(), Failure> {
+        let kept = issued.keep(self.session, out);
+        let bill = pending.entry().bill.clone();
+        pending.finish()?;
+        kept?;
+        let mut account = issued.account(self.session, "approved");
+        account.plan_id = Some(&bill.plan_id);
+        account.tx_hash = Some(tx_hash.to_string());
+        account.chain_id = Some(bill.chain_id);
+        let done = format!("Paid {bill} in transaction {tx_hash}.");
+        account.write(out, self.json, &done)
+    }
+
+    /// The account was made, and its key was lost on the way here: the wallet that paid gets another.
+    async fn by_rotation(
+        mut self,
+        pending: Pending,
+        refusal: &Refusal,
+        tx_hash: TxHash,
+        out: &mut dyn Write,
+    ) -> Result<(), Failure> {
+        let payer = pending.entry().payer;
+        if self.wallet.is_none() && pending.entry().payment.signed().is_some() {
+            self.wallet = Some(self.args.wallet.open()?);
+        }
+        let Some(wallet) = self.wallet.take().filter(|wallet| wallet.address() == payer) else {
+            let (_journal, file) = pending.set_aside(&refusal.code)?;
+            return Err(Failure::Conflict(format!(
+                "the account was made, and its key was given out before: get a new one by `metering rotate`, with the \
+                 wallet {} at hand or --address {0} --challenge-only. A record of the payment is kept in {}",
+                payer.to_checksummed(),
+                file.display()
+            )));
+        };
+        notice("The account was made, but its key was lost on the way here: replacing it.");
+        self.args.consent().ask("The account's present key, if anybody has it, stops at once. Replace it?")?;
+        let issued = rotated(self.session, &wallet, self.args.consent()).await?;
+        self.end(pending, &issued, tx_hash, out)
+    }
+}
+
+/// What to do about a payment that the service does not take.
+fn refuse(mut pending: Pending, refusal: &Refusal) -> Result<Failure, Failure> {
+    if matches!(pending.entry().payment, Payment::Elsewhere(_)) && may_be_another(refusal, pending.entry()) {
+        // The quote can still be paid; the wrong transaction was named, or the wrong payment made.
+        pending.advance(Payment::Unpaid)?;
+        let kept = "The quote is kept: `metering signup-pay --tx HASH` claims it with another payment.";
+        return Ok(refused(refusal, kept));
+    }
+    if !is_final(refusal) && refusal.code != "not_found" {
+        return Ok(refused(refusal, "The payment is kept: mend this, then run `metering signup-pay` again."));
+    }
+    let (_journal, file) = pending.set_aside(&refusal.code)?;
+    Ok(refused(refusal, &format!("A record of the payment is kept in {}.", file.display())))
+}
+
+fn may_be_another(refusal: &Refusal, entry: &Entry) -> bool {
+    let of_transaction = [
+        "payment_mismatch",
+        "payer_mismatch",
+        "payment_predates_quote",
+        "tx_already_used",
+        "tx_reverted",
+        "invalid_tx_hash",
+    ];
+    let quote_is_open = entry.signup().is_some_and(|signup| signup.paid_elsewhere && !signup.expires_at.is_long_over());
+    quote_is_open && of_transaction.contains(&refusal.code.as_str())
+}

@@ -1,0 +1,86 @@
+//! A key that was issued for money: it is in the profile before anything else can go wrong, and never lost.
+
+use std::io::Write;
+
+use metering_core::ApiKey;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use zeroize::Zeroizing;
+
+use crate::client::amount::Amount;
+use crate::client::session::Session;
+use crate::failure::Failure;
+use crate::output::json_line;
+use crate::table::write_pairs;
+
+/// The answer that brings a key, of a claim and of a rotation.
+#[derive(Deserialize)]
+pub(crate) struct Issued {
+    api_key: Zeroizing<String>,
+    pub(crate) org_id: String,
+    pub(crate) credit_balance: Amount,
+    pub(crate) rate_limits: Box<RawValue>,
+}
+
+/// What is printed of it: not the key.
+#[derive(Debug, Serialize)]
+pub(crate) struct Account<'a> {
+    pub(crate) status: &'static str,
+    pub(crate) profile: String,
+    pub(crate) org_id: &'a str,
+    pub(crate) credit_balance: &'a Amount,
+    pub(crate) rate_limits: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) plan_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tx_hash: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) chain_id: Option<u64>,
+}
+
+impl Issued {
+    /// Stores the key in the profile; where that fails, the key goes to standard output, since it is given only once.
+    pub(crate) fn keep(&self, session: &mut Session, out: &mut dyn Write) -> Result<(), Failure> {
+        let key =
+            ApiKey::parse(&self.api_key).map_err(|_| Failure::Failed("it is not a key as they are here".to_owned()));
+        let Err(failure) = key.and_then(|key| session.keep(key, Some(self.org_id.clone()))) else { return Ok(()) };
+        writeln!(out, "{}", self.api_key.as_str())?;
+        out.flush()?;
+        Err(Failure::Failed(format!(
+            "the new key could not be stored ({failure}), so it is on standard output, this once: keep it safe, and \
+             store it by `metering config set api-key`"
+        )))
+    }
+
+    /// What to print of it.
+    pub(crate) fn account(&self, session: &Session, status: &'static str) -> Account<'_> {
+        Account {
+            status,
+            profile: session.profile.name().to_string(),
+            org_id: &self.org_id,
+            credit_balance: &self.credit_balance,
+            rate_limits: &self.rate_limits,
+            plan_id: None,
+            tx_hash: None,
+            chain_id: None,
+        }
+    }
+}
+
+impl Account<'_> {
+    /// Prints it, under a sentence that says what was done.
+    pub(crate) fn write(&self, out: &mut dyn Write, json: bool, done: &str) -> Result<(), Failure> {
+        if json {
+            return json_line(out, self);
+        }
+        writeln!(out, "{done}")?;
+        write_pairs(
+            out,
+            &[
+                ("Account", &self.org_id),
+                ("Balance", &self.credit_balance),
+                ("Key", &format!("in profile {}", self.profile)),
+            ],
+        )
+    }
+}

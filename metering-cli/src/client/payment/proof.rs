@@ -1,0 +1,100 @@
+//! What a wallet is asked to sign, held to what it should be: nobody gets a signature for something else.
+
+use metering_client::ServiceUrl;
+use metering_core::Address;
+
+use crate::client::payment::consent::Consent;
+use crate::failure::Failure;
+use crate::output::notice;
+
+/// A text to sign, and what it must be about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Request<'a> {
+    /// The service that asks.
+    pub(crate) service: &'a ServiceUrl,
+    /// The very text.
+    pub(crate) message: &'a str,
+    /// What signing it does, in words.
+    pub(crate) effect: &'a str,
+}
+
+impl Request<'_> {
+    /// Refuses a text that does not name all of these, as the protocol says it does.
+    pub(crate) fn names(&self, parts: &[&str]) -> Result<(), Failure> {
+        let text = self.message.to_ascii_lowercase();
+        match parts.iter().find(|part| !text.contains(&part.to_ascii_lowercase())) {
+            None => Ok(()),
+            Some(part) => Err(Failure::Failed(format!(
+                "the service asks for a signature under a text that does not name {part}: it was not signed; tell the \
+                 service's operator"
+            ))),
+        }
+    }
+
+    /// Shows the text and asks, where it is another service's by its own word. Whoever stands between the client and a
+    /// service could have its texts signed.
+    pub(crate) fn is_agreed(&self, consent: Consent) -> Result<(), Failure> {
+        if self.message.contains(&host(self.service)) {
+            return Ok(());
+        }
+        notice(&format!("{} asks for a signature under a text that does not name it:\n", self.service));
+        notice(&printable(self.message));
+        notice("");
+        consent.ask(&format!("{} Sign it?", self.effect))
+    }
+}
+
+/// The wallet that a text is for, among what is known; texts have addresses in either case.
+pub(crate) fn is_for(message: &str, wallet: Address) -> bool {
+    message.to_ascii_lowercase().contains(&wallet.to_string())
+}
+
+/// Where to pass a text on for signing elsewhere, line by line as it is.
+pub(crate) fn printable(message: &str) -> String {
+    let shown = |c: char| if c.is_control() && c != '\n' { '\u{fffd}' } else { c };
+    message.chars().map(shown).collect()
+}
+
+fn host(service: &ServiceUrl) -> String {
+    let text = service.to_string();
+    let rest = text.split_once("://").map_or(text.as_str(), |(_, rest)| rest);
+    rest.split('/').next().unwrap_or(rest).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WALLET: &str = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+
+    fn request<'a>(service: &'a ServiceUrl, message: &'a str) -> Request<'a> {
+        Request { service, message, effect: "It credits a payment." }
+    }
+
+    #[test]
+    fn a_text_that_does_not_name_what_it_is_for_is_not_signed() {
+        let service = "https://api.example".parse().unwrap();
+        let message = format!("The metering service at https://api.example asks.\nPayer: {WALLET}\nChain: 8453");
+        let request = request(&service, &message);
+        assert!(request.names(&[&WALLET.to_lowercase(), "8453"]).is_ok());
+        let refused = request.names(&["8453", "org_mine"]).unwrap_err();
+        assert!(refused.to_string().contains("org_mine"), "{refused}");
+        assert!(is_for(&message, WALLET.parse().unwrap()) && !is_for(&message, Address::ZERO));
+    }
+
+    #[test]
+    fn the_text_of_another_service_is_not_signed_without_consent() {
+        let (ours, theirs) = ("http://127.0.0.1:8787".parse().unwrap(), "https://api.example/v1".parse().unwrap());
+        let message = "The metering service at https://api.example/v1 asks you to replace the API key.";
+        // Tests have no terminal, so that nobody can be asked.
+        let (no, yes) = (Consent { yes: false }, Consent { yes: true });
+        assert!(request(&theirs, message).is_agreed(no).is_ok());
+        assert!(request(&ours, message).is_agreed(yes).is_ok());
+        assert_eq!(host(&theirs), "api.example");
+    }
+
+    #[test]
+    fn a_text_is_shown_with_its_lines_and_without_what_moves_the_cursor() {
+        assert_eq!(printable("one\n\u{1b}[2Jtwo"), "one\n\u{fffd}[2Jtwo");
+    }
+}

@@ -1,0 +1,208 @@
+//! Telling the service of a payment, again and again until it has seen it confirmed.
+
+use std::time::Duration;
+
+use metering_client::{Answer, Client, ClientError, Refusal};
+use serde::Serialize;
+
+use crate::client::payment::entry::Entry;
+use crate::client::payment::pause::{Patience, interrupted, uninterrupted};
+use crate::client::payment::sending::{dead, sentence};
+use crate::client::payment::till::{Fate, Till};
+use crate::failure::Failure;
+use crate::output::notice;
+
+/// Codes after which the service will never take this payment for this purpose.
+const FINAL: [&str; 11] = [
+    "payment_mismatch",
+    "payer_mismatch",
+    "payment_predates_quote",
+    "payment_reserved",
+    "payer_already_registered",
+    "tx_already_used",
+    "invalid_tx_hash",
+    "quote_expired",
+    "unknown_plan",
+    "unsupported_chain",
+    "unsupported_token",
+];
+
+/// What the service said in the end.
+#[derive(Debug)]
+pub(crate) enum Registered {
+    /// It took the payment.
+    Taken(Answer),
+    /// It did not, and asking again would not help.
+    Refused(Box<Refusal>),
+}
+
+/// A payment whose fate is watched while the service makes up its mind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Watched<'a> {
+    pub(crate) entry: &'a Entry,
+    pub(crate) till: Option<&'a Till>,
+}
+
+/// Asks until the service has taken the payment or refuses it.
+pub(crate) async fn register(
+    client: &Client,
+    target: &str,
+    body: &impl Serialize,
+    patience: Patience,
+    watched: Option<Watched<'_>>,
+) -> Result<Registered, Failure> {
+    let mut told = String::new();
+    loop {
+        let (answer, stop) = uninterrupted(client.post(target, body)).await?;
+        let error = match answer {
+            Ok(answer) => return Ok(Registered::Taken(answer)),
+            Err(ClientError::Refused(refusal)) if !is_passing(&refusal, watched) => {
+                return Ok(Registered::Refused(refusal));
+            }
+            // An answer that was cut off may have been the right one; the service knows, when asked again.
+            Err(error) => error,
+        };
+        if stop {
+            return Err(interrupted());
+        }
+        let progress = progress(&error);
+        if told != progress {
+            notice(&progress);
+            told = progress;
+        }
+        if let Some(watched) = watched.filter(|_| is_of_the_chain(error.code().unwrap_or_default())) {
+            let (looked, stop) = uninterrupted(watched.look_after()).await?;
+            looked?;
+            if stop {
+                return Err(interrupted());
+            }
+        }
+        if !patience.pause(retry_after(&error)).await? {
+            let again = watched.map_or("the same command", |watched| watched.entry.command());
+            return Err(Failure::TryLater(format!(
+                "{} Nothing is lost: run {again} again to go on.",
+                sentence(&error.to_string())
+            )));
+        }
+    }
+}
+
+impl Watched<'_> {
+    /// Finds out that the payment will never be confirmed, and sends it again when its chain has forgotten it.
+    async fn look_after(&self) -> Result<(), Failure> {
+        let (Some(till), Some(signed)) = (self.till, self.entry.payment.signed()) else { return Ok(()) };
+        match till.fate(signed).await {
+            Ok(Fate::Dead(death)) => Err(dead(self.entry, death)),
+            Ok(Fate::Unknown) => {
+                // It is asked again, and says so again, when this fails.
+                let _ = till.send(signed).await;
+                Ok(())
+            }
+            // The service is who decides; this is only to know earlier.
+            Ok(Fate::Alive) | Err(_) => Ok(()),
+        }
+    }
+}
+
+/// Whether the service will never take this payment for this purpose.
+pub(crate) fn is_final(refusal: &Refusal) -> bool {
+    FINAL.contains(&refusal.code.as_str())
+}
+
+/// What to say of a refusal. `kept` says what became of the payment.
+pub(crate) fn refused(refusal: &Refusal, kept: &str) -> Failure {
+    let advice = match refusal.code.as_str() {
+        "tx_already_used" => "Each payment counts once.",
+        "payment_reserved" => "It pays a quote: claim it by `metering signup-pay --tx HASH`.",
+        "payer_already_registered" => {
+            "Get the key of the wallet's account by `metering rotate`, then register the payment there by \
+             `metering topup --tx HASH`."
+        }
+        "tx_reverted" => "Nothing was paid but its fee.",
+        "unauthorized" => "`metering rotate` gets a new key.",
+        _ if is_final(refusal) => "If it was paid, the service's operator can assign it to an account.",
+        _ => "",
+    };
+    let parts = [refusal.message.as_str(), advice, kept].map(str::trim);
+    let message = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+    let explained = Refusal { message, ..refusal.clone() };
+    let spent = is_final(refusal) || refusal.code == "tx_reverted";
+    if spent { Failure::Conflict(explained.to_string()) } else { ClientError::from(explained).into() }
+}
+
+/// Whether the same request may be answered otherwise later. A transaction that failed may yet succeed in another block,
+/// until it is deep enough: who made it finds that out.
+fn is_passing(refusal: &Refusal, watched: Option<Watched<'_>>) -> bool {
+    let made_here = watched.is_some_and(|watched| watched.till.is_some() && watched.entry.payment.signed().is_some());
+    match refusal.code.as_str() {
+        "payment_unconfirmed" | "tx_not_found" => true,
+        "tx_reverted" => made_here,
+        _ => matches!(refusal.status.as_u16(), 408 | 429 | 500..=599),
+    }
+}
+
+/// Whether the chain knows more than the service said.
+fn is_of_the_chain(code: &str) -> bool {
+    matches!(code, "payment_unconfirmed" | "tx_not_found" | "tx_reverted")
+}
+
+fn retry_after(error: &ClientError) -> Option<Duration> {
+    match error {
+        ClientError::Refused(refusal) => refusal.retry_after,
+        ClientError::Unreachable(_) | ClientError::Garbled(_) => None,
+    }
+}
+
+fn progress(error: &ClientError) -> String {
+    match error {
+        ClientError::Refused(refusal) if refusal.code == "payment_unconfirmed" => {
+            let field = |name: &str| refusal.field(name).unwrap_or_else(|| "?".to_owned());
+            format!("Waiting: {} of {} confirmations.", field("confirmations"), field("required"))
+        }
+        ClientError::Refused(refusal) if refusal.code == "tx_not_found" => {
+            "Waiting: the service does not see the transaction yet.".to_owned()
+        }
+        error => format!("Waiting: {error}").replace(char::is_control, " "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(status: u16, code: &str) -> Refusal {
+        let body = format!(r#"{{"error":"{code}","message":"Sentence.","confirmations":1,"required":12}}"#);
+        Refusal::read(http::StatusCode::from_u16(status).unwrap(), &http::HeaderMap::new(), body.into())
+    }
+
+    #[test]
+    fn what_may_pass_is_waited_for_and_nothing_else() {
+        // status, code, passes
+        let table = [
+            (404, "tx_not_found", true),
+            (404, "not_found", false),
+            (409, "payment_unconfirmed", true),
+            (409, "tx_already_used", false),
+            (409, "already_claimed", false),
+            (400, "payment_mismatch", false),
+            (400, "tx_reverted", false),
+            (401, "unauthorized", false),
+            (403, "payer_proof_required", false),
+            (410, "quote_expired", false),
+            (408, "request_timeout", true),
+            (429, "rate_limited", true),
+            (500, "internal_error", true),
+            (502, "rpc_error", true),
+            (503, "overloaded", true),
+        ];
+        for (status, code, passes) in table {
+            assert_eq!(is_passing(&refusal(status, code), None), passes, "{status} {code}");
+        }
+    }
+
+    #[test]
+    fn progress_counts_confirmations() {
+        let error = ClientError::from(refusal(409, "payment_unconfirmed"));
+        assert_eq!(progress(&error), "Waiting: 1 of 12 confirmations.");
+    }
+}

@@ -1,0 +1,139 @@
+//! Files for their owner alone, which are whole at every moment: whoever reads one sees the last write or the one
+//! before, also after a power cut.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use zeroize::Zeroizing;
+
+use crate::failure::Failure;
+
+/// The content, or `None` when there is no such file.
+pub(crate) fn read(path: &Path) -> Result<Option<Zeroizing<String>>, Failure> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(Zeroizing::new(text))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Failure::Failed(format!("cannot read {}: {error}", path.display()))),
+    }
+}
+
+/// Writes the whole content, mode 0600, and returns once it is on disk. Missing directories are made, mode 0700.
+pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::Failed(format!("cannot write {}: {error}", path.display()));
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    make_directory(directory)?;
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.partial", std::process::id()));
+    let partial = directory.join(name);
+    // What an earlier process of the same id left may be open to others.
+    let _ = fs::remove_file(&partial);
+    let written = create(&partial).and_then(|mut file| {
+        file.write_all(content)?;
+        file.sync_all()?;
+        fs::rename(&partial, path)
+    });
+    if let Err(error) = written {
+        let _ = fs::remove_file(&partial);
+        return Err(failed(error));
+    }
+    sync_directory(directory).map_err(failed)
+}
+
+/// Removes the file, if there is one, and returns once that is on disk.
+pub(crate) fn remove(path: &Path) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::Failed(format!("cannot remove {}: {error}", path.display()));
+    match fs::remove_file(path) {
+        Ok(()) => path.parent().map_or(Ok(()), sync_directory).map_err(failed),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Makes a directory for its owner alone, with those above it.
+pub(crate) fn make_directory(directory: &Path) -> Result<(), Failure> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let failed = |error| Failure::Failed(format!("cannot make the directory {}: {error}", directory.display()));
+    builder.create(directory).map_err(failed)
+}
+
+/// One process's turn at something; given back when dropped, or when the process ends in whatever way.
+#[derive(Debug)]
+pub(crate) struct Turn(#[expect(dead_code, reason = "held, not read: the lock is that of the open file")] File);
+
+impl Turn {
+    /// Takes the turn.
+    ///
+    /// # Errors
+    /// [`Failure::Conflict`] when another process has it; `doing` says what that is doing.
+    pub(crate) fn take(path: PathBuf, doing: &str) -> Result<Self, Failure> {
+        if let Some(directory) = path.parent() {
+            make_directory(directory)?;
+        }
+        let failed = |error: std::io::Error| Failure::Failed(format!("cannot lock {}: {error}", path.display()));
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self(file)),
+            Err(TryLockError::WouldBlock) => {
+                Err(Failure::Conflict(format!("another process is {doing} with this profile; wait for it to end")))
+            }
+            Err(TryLockError::Error(error)) => Err(failed(error)),
+        }
+    }
+}
+
+fn create(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn sync_directory(directory: &Path) -> std::io::Result<()> {
+    // Elsewhere, directories cannot be opened.
+    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_is_its_owners_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a/b/profile.toml");
+        assert!(read(&path).unwrap().is_none());
+        write(&path, b"first").unwrap();
+        write(&path, b"second").unwrap();
+        assert_eq!(read(&path).unwrap().unwrap().as_str(), "second");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+        }
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no partial file stays");
+        remove(&path).unwrap();
+        remove(&path).unwrap();
+        assert!(read(&path).unwrap().is_none());
+    }
+
+    #[test]
+    fn one_process_at_a_time_has_the_turn() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("profile/lock");
+        let turn = Turn::take(path.clone(), "paying").unwrap();
+        let refused = Turn::take(path.clone(), "paying").unwrap_err();
+        assert!(refused.to_string().contains("is paying"), "{refused}");
+        drop(turn);
+        Turn::take(path, "paying").unwrap();
+    }
+}

@@ -1,0 +1,210 @@
+//! Profiles: a service, an account there and its key, several side by side.
+
+use std::fmt;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use metering_client::ServiceUrl;
+use metering_core::ApiKey;
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use crate::client::home::Home;
+use crate::client::private_file;
+use crate::failure::Failure;
+
+const FILE: &str = "profile.toml";
+
+/// Longer names are refused, as are all that are not file names everywhere.
+const NAME_BYTES_MAX: usize = 64;
+
+/// A profile's name: 1 to 64 of `A-Za-z0-9_-`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ProfileName(String);
+
+impl FromStr for ProfileName {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        if text.is_empty() || text.len() > NAME_BYTES_MAX || !text.bytes().all(fits) {
+            return Err("a profile's name is 1 to 64 letters, digits, - and _");
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for ProfileName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A profile as it is on disk, and its directory.
+#[derive(Debug)]
+pub(crate) struct Profile {
+    name: ProfileName,
+    directory: PathBuf,
+    pub(crate) settings: Settings,
+}
+
+/// What a profile says.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    /// Where the service is.
+    pub(crate) url: Option<ServiceUrl>,
+    /// The account's key there.
+    pub(crate) api_key: Option<ApiKey>,
+    /// The account's id.
+    pub(crate) org_id: Option<String>,
+}
+
+/// The form of the file. Its text holds the key: it is zeroized, and its errors are not repeated.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    org_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_key: Option<Zeroizing<String>>,
+}
+
+impl Profile {
+    /// Reads a profile; one that does not exist yet is empty.
+    pub(crate) fn load(home: &Home, name: ProfileName) -> Result<Self, Failure> {
+        let directory = home.profiles().join(name.to_string());
+        let path = directory.join(FILE);
+        let settings = match private_file::read(&path)? {
+            None => Settings::default(),
+            Some(text) => Settings::read(&text).map_err(|wrong| {
+                Failure::Failed(format!("{} is not a profile: {wrong}; mend it or remove it", path.display()))
+            })?,
+        };
+        Ok(Self { name, directory, settings })
+    }
+
+    /// The names of those that exist.
+    pub(crate) fn names(home: &Home) -> Result<Vec<ProfileName>, Failure> {
+        let directory = home.profiles();
+        let failed = |error: std::io::Error| Failure::Failed(format!("cannot read {}: {error}", directory.display()));
+        let entries = match fs::read_dir(&directory) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(failed)?,
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name().to_str().and_then(|name| name.parse().ok());
+            names.extend(name.filter(|_| entry.path().join(FILE).is_file()));
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// Writes what it says now, for its owner alone.
+    pub(crate) fn save(&self) -> Result<(), Failure> {
+        let written = Written {
+            url: self.settings.url.as_ref().map(ToString::to_string),
+            org_id: self.settings.org_id.clone(),
+            api_key: self.settings.api_key.as_ref().map(|key| Zeroizing::new(key.expose().to_owned())),
+        };
+        let text = toml::to_string(&written).map(Zeroizing::new);
+        let text = text.map_err(|_| Failure::Failed("the profile cannot be written as TOML".to_owned()))?;
+        private_file::write(&self.directory.join(FILE), text.as_bytes())
+    }
+
+    /// Forgets all of it: settings, cursors and what is beside them.
+    pub(crate) fn remove(self) -> Result<(), Failure> {
+        let failed = |error| Failure::Failed(format!("cannot remove {}: {error}", self.directory.display()));
+        fs::remove_dir_all(&self.directory).map_err(failed)
+    }
+
+    pub(crate) const fn name(&self) -> &ProfileName {
+        &self.name
+    }
+
+    /// Whether it is on disk.
+    pub(crate) fn exists(&self) -> bool {
+        self.path().is_file()
+    }
+
+    /// Its settings' file.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.directory.join(FILE)
+    }
+
+    /// A file beside its settings, such as a cursor's.
+    pub(crate) fn file(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.directory.join(name)
+    }
+}
+
+impl Settings {
+    fn read(text: &str) -> Result<Self, &'static str> {
+        let written: Written = toml::from_str(text).map_err(|_| "its keys are url, org_id and api_key, all texts")?;
+        let url = written.url.map(|url| url.parse()).transpose();
+        let api_key = written.api_key.map(|key| ApiKey::parse(&key)).transpose();
+        Ok(Self {
+            url: url.map_err(|_| "url is not where a service can be")?,
+            api_key: api_key.map_err(|_| "api_key is no key, or has a typing error")?,
+            org_id: written.org_id,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metering_core::SystemRandomness;
+
+    fn home(directory: &Path) -> Home {
+        Home::find(|_| Some(directory.into())).unwrap()
+    }
+
+    fn name(text: &str) -> ProfileName {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn profiles_stand_side_by_side_and_are_read_as_they_were_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = home(directory.path());
+        assert_eq!(Profile::names(&home).unwrap(), []);
+        let key = ApiKey::generate(&SystemRandomness);
+        let mut work = Profile::load(&home, name("work")).unwrap();
+        assert!(!work.exists());
+        work.settings.api_key = Some(key.clone());
+        work.settings.url = Some("https://api.example.com".parse().unwrap());
+        work.save().unwrap();
+        Profile::load(&home, name("home")).unwrap().save().unwrap();
+        assert_eq!(Profile::names(&home).unwrap(), [name("home"), name("work")]);
+        let again = Profile::load(&home, name("work")).unwrap();
+        assert_eq!(again.settings.api_key.as_ref().map(ApiKey::hash), Some(key.hash()));
+        assert_eq!(again.settings.url, work.settings.url);
+        assert!(!format!("{again:?}").contains(key.expose()));
+        again.remove().unwrap();
+        assert_eq!(Profile::names(&home).unwrap(), [name("home")]);
+    }
+
+    #[test]
+    fn a_damaged_profile_is_an_error_that_does_not_repeat_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let home = home(directory.path());
+        for text in ["api_key = \"sk_live_secret\"", "api_key = sk_live_secret", "sk_live_secret = 1", "url = \"x\""] {
+            private_file::write(&home.profiles().join("default").join(FILE), text.as_bytes()).unwrap();
+            let error = Profile::load(&home, name("default")).unwrap_err().to_string();
+            assert!(error.contains("profile.toml") && !error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn names_cannot_lead_out_of_the_directory() {
+        for bad in ["", ".", "..", "a/b", "a\\b", "ä", &"a".repeat(65)] {
+            assert!(bad.parse::<ProfileName>().is_err(), "{bad}");
+        }
+    }
+}

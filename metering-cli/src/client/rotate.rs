@@ -1,0 +1,177 @@
+//! `metering rotate`: a new key for an account, by the wallet that paid for it.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_client::ClientError;
+use metering_core::Address;
+use metering_evm::Wallet;
+use serde::{Deserialize, Serialize};
+
+use crate::client::payment::consent::Consent;
+use crate::client::payment::paid::Issued;
+use crate::client::payment::proof::{Request, printable};
+use crate::client::session::{ProfileArgs, Session};
+use crate::client::wallet::WalletArgs;
+use crate::failure::Failure;
+use crate::output::{Format, json_line, notice};
+
+/// Replace a lost key by proving the wallet that paid.
+///
+/// The new key is stored in the profile; the old one stops at once.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  metering rotate
+  metering rotate --keystore wallet.json --yes
+
+With a wallet that is elsewhere, such as a contract's:
+  metering rotate --address 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed --challenge-only
+  metering rotate --address 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed --nonce BvLyLhI2 --signature 0x60554693")]
+pub(crate) struct RotateArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    /// The wallet's address; needed where its key is elsewhere.
+    #[arg(long, value_name = "ADDRESS")]
+    address: Option<Address>,
+    /// Print the text to sign, and do nothing else.
+    #[arg(long, requires = "address", conflicts_with_all = ["nonce", "signature"])]
+    challenge_only: bool,
+    /// The nonce of the text that was signed elsewhere.
+    #[arg(long, value_name = "NONCE", requires_all = ["address", "signature"])]
+    nonce: Option<String>,
+    /// The signature that was made elsewhere.
+    #[arg(long, value_name = "HEX", requires_all = ["address", "nonce"])]
+    signature: Option<String>,
+    /// Replace the profile's key even if it is another account's.
+    #[arg(long)]
+    replace_key: bool,
+    /// Sign without asking, even a text that names another service than the one that was asked.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    wallet: WalletArgs,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// The answer to `POST /api-key/recover/challenge`.
+#[derive(Debug, Deserialize, Serialize)]
+struct Challenge {
+    nonce: String,
+    message: String,
+    expires_at: String,
+}
+
+impl RotateArgs {
+    pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let mut session = self.profile.open()?;
+        if let Some(address) = self.address.filter(|_| self.challenge_only) {
+            return self.write_challenge(&Challenge::ask(&session, address).await?, address, out);
+        }
+        let issued = match (self.address, &self.nonce, &self.signature) {
+            (Some(address), Some(nonce), Some(signature)) => {
+                self.spare_other_accounts(&session, address).await?;
+                verify(&session, address, nonce, signature).await?
+            }
+            _ => {
+                let wallet = self.wallet.open()?;
+                if self.address.is_some_and(|address| address != wallet.address()) {
+                    let found = wallet.address().to_checksummed();
+                    return Err(Failure::Usage(format!("--address is not that of the wallet, which is {found}")));
+                }
+                self.spare_other_accounts(&session, wallet.address()).await?;
+                rotated(&session, &wallet, Consent { yes: self.yes }).await?
+            }
+        };
+        issued.keep(&mut session, out)?;
+        let done = "The account has a new key; the old one is refused from now on.";
+        issued.account(&session, "rotated").write(out, self.format.json, done)
+    }
+
+    fn write_challenge(&self, challenge: &Challenge, address: Address, out: &mut dyn Write) -> Result<(), Failure> {
+        if self.format.json {
+            return json_line(out, challenge);
+        }
+        notice(&format!(
+            "Sign the text below as it is (EIP-191, personal_sign) before {}, without a line break at its end, then:\n  \
+             metering rotate --address {} --nonce {} --signature 0x...\n",
+            challenge.expires_at,
+            address.to_checksummed(),
+            challenge.nonce
+        ));
+        Ok(writeln!(out, "{}", printable(&challenge.message))?)
+    }
+
+    /// Refuses to put the new key in the place of one that works and is another account's.
+    async fn spare_other_accounts(&self, session: &Session, address: Address) -> Result<(), Failure> {
+        if self.replace_key || owns_key(session, address).await? != Some(false) {
+            return Ok(());
+        }
+        Err(Failure::Conflict(format!(
+            "profile {} has the key of another account, which would be lost: choose another with --profile, or add \
+             --replace-key",
+            session.profile.name()
+        )))
+    }
+}
+
+/// Whether the profile's key is of the account that the wallet paid for; `None` when there is no key that works.
+pub(crate) async fn owns_key(session: &Session, wallet: Address) -> Result<Option<bool>, Failure> {
+    #[derive(Deserialize)]
+    struct Balance {
+        payer_address: Option<Address>,
+    }
+    let settings = &session.profile.settings;
+    let Some(key) = settings.api_key.clone() else { return Ok(None) };
+    if settings.url.as_ref().is_some_and(|url| url != session.url()) {
+        // Of another service, which shall not see this wallet, nor this service that key.
+        return Ok(Some(false));
+    }
+    match session.anonymous().with_key(key).get("/credits/balance").await {
+        Ok(answer) => Ok(Some(answer.json::<Balance>()?.payer_address == Some(wallet))),
+        Err(ClientError::Refused(refusal)) if refusal.status == 401 => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Rotates by a wallet at hand.
+pub(crate) async fn rotated(session: &Session, wallet: &Wallet, consent: Consent) -> Result<Issued, Failure> {
+    let challenge = Challenge::ask(session, wallet.address()).await?;
+    let effect = "Signing it replaces the account's API key.";
+    let request = Request { service: session.url(), message: &challenge.message, effect };
+    request.is_agreed(consent)?;
+    verify(session, wallet.address(), &challenge.nonce, &wallet.sign_message(&challenge.message)).await
+}
+
+async fn verify(session: &Session, address: Address, nonce: &str, signature: &str) -> Result<Issued, Failure> {
+    #[derive(Serialize)]
+    struct Answer<'a> {
+        address: Address,
+        nonce: &'a str,
+        signature: &'a str,
+    }
+    let answer = session.anonymous().post("/api-key/recover/verify", &Answer { address, nonce, signature }).await;
+    match answer {
+        Ok(answer) => Ok(answer.json()?),
+        Err(ClientError::Unreachable(why)) => Err(Failure::TryLater(format!(
+            "the service did not answer ({why}): the old key may have been replaced; run `metering rotate` again for \
+             another"
+        ))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Challenge {
+    async fn ask(session: &Session, address: Address) -> Result<Self, Failure> {
+        #[derive(Serialize)]
+        struct Question {
+            address: Address,
+        }
+        let answer = session.anonymous().post("/api-key/recover/challenge", &Question { address }).await?;
+        let challenge: Self = answer.json()?;
+        let request = Request { service: session.url(), message: &challenge.message, effect: "" };
+        request.names(&[&address.to_string(), &challenge.nonce])?;
+        Ok(challenge)
+    }
+}

@@ -1,0 +1,193 @@
+//! What every client command starts from: the profile, the service it is of, and the key.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use metering_client::{Client, HttpTransport, ServiceUrl};
+use metering_core::{ApiKey, ClientSource};
+
+use crate::client::home::Home;
+use crate::client::profile::{Profile, ProfileName};
+use crate::failure::Failure;
+
+/// Where the server listens unless it is told otherwise.
+const DEFAULT_URL: &str = "http://127.0.0.1:8787";
+
+const KEY_VARIABLE: &str = "METERING_CLIENT_API_KEY";
+const ALLOW_HTTP_VARIABLE: &str = "METERING_CLIENT_ALLOW_HTTP";
+
+/// How long the service may make no progress. Claims wait for confirmations, up to 45 seconds by default.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Which profile, and where its service is.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ProfileArgs {
+    /// The profile.
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "METERING_CLIENT_PROFILE",
+        default_value = "default",
+        help_heading = "Client"
+    )]
+    profile: ProfileName,
+    /// The service's URL, for this once; a profile's key is sent to its own service only.
+    #[arg(long, value_name = "URL", env = "METERING_CLIENT_URL", help_heading = "Client")]
+    url: Option<ServiceUrl>,
+}
+
+/// One run of a client command.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) profile: Profile,
+    url: ServiceUrl,
+    key: Option<ApiKey>,
+    transport: Arc<HttpTransport>,
+}
+
+impl ProfileArgs {
+    /// Reads the profile and the environment; nothing is sent yet.
+    pub(crate) fn open(&self) -> Result<Session, Failure> {
+        self.open_with(|name| std::env::var_os(name))
+    }
+
+    /// The profile alone, as it is on disk.
+    pub(crate) fn profile(&self) -> Result<Profile, Failure> {
+        Profile::load(&Home::find(|name| std::env::var_os(name))?, self.profile.clone())
+    }
+
+    fn open_with(&self, variable: impl Fn(&str) -> Option<OsString>) -> Result<Session, Failure> {
+        let profile = Profile::load(&Home::find(&variable)?, self.profile.clone())?;
+        let default = || DEFAULT_URL.parse().expect("a constant");
+        let home_url = profile.settings.url.clone().unwrap_or_else(default);
+        let url = self.url.clone().unwrap_or_else(|| home_url.clone());
+        let given = variable(KEY_VARIABLE).filter(|value| !value.is_empty());
+        let key = match given {
+            Some(text) => Some(read_key(&text)?),
+            // A key belongs to the service that issued it: no other gets to see it.
+            None => profile.settings.api_key.clone().filter(|_| url == home_url),
+        };
+        let allowed = variable(ALLOW_HTTP_VARIABLE).is_some_and(|value| value == "1");
+        if url.is_exposed() && !allowed {
+            return Err(Failure::Usage(format!(
+                "{url} is plain HTTP to another machine, where keys can be read on the way; use https://, \
+                 or set {ALLOW_HTTP_VARIABLE}=1 on a network that you trust"
+            )));
+        }
+        let transport =
+            HttpTransport::new(url.clone(), PATIENCE).map_err(|error| Failure::Failed(error.to_string()))?;
+        Ok(Session { profile, url, key, transport: Arc::new(transport) })
+    }
+}
+
+impl Session {
+    /// Where the service is.
+    pub(crate) const fn url(&self) -> &ServiceUrl {
+        &self.url
+    }
+
+    /// A client without a key, for what needs none.
+    pub(crate) fn anonymous(&self) -> Client {
+        let transport: Arc<HttpTransport> = Arc::clone(&self.transport);
+        Client::new(transport, ClientSource::Cli)
+    }
+
+    /// A client with the account's key.
+    pub(crate) fn client(&self) -> Result<Client, Failure> {
+        Ok(self.anonymous().with_key(self.key()?.clone()))
+    }
+
+    /// The account's key.
+    pub(crate) fn key(&self) -> Result<&ApiKey, Failure> {
+        self.key.as_ref().ok_or_else(|| {
+            let elsewhere = self.profile.settings.api_key.is_some();
+            let why = if elsewhere { "the profile's key is of another service" } else { "the profile has no key" };
+            Failure::Unauthorized(format!(
+                "there is no API key for {}: {why}; get one with `metering signup` or `metering signup-pay`, \
+                 store one with `metering config set api-key`, or set {KEY_VARIABLE}",
+                self.url
+            ))
+        })
+    }
+
+    /// Stores a new key of the service in the profile, before anything else can go wrong.
+    pub(crate) fn keep(&mut self, key: ApiKey, org_id: Option<String>) -> Result<(), Failure> {
+        self.profile.settings.url = Some(self.url.clone());
+        self.profile.settings.api_key = Some(key.clone());
+        if org_id.is_some() {
+            self.profile.settings.org_id = org_id;
+        }
+        self.key = Some(key);
+        self.profile.save()
+    }
+}
+
+fn read_key(text: &OsString) -> Result<ApiKey, Failure> {
+    let key = text.to_str().and_then(|text| ApiKey::parse(text.trim()).ok());
+    key.ok_or_else(|| Failure::Usage(format!("{KEY_VARIABLE} is not a key (sk_live_...), or has a typing error")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metering_core::SystemRandomness;
+
+    struct Scene {
+        home: tempfile::TempDir,
+        key: ApiKey,
+    }
+
+    impl Scene {
+        /// A profile `default` of https://home.example with a key.
+        fn new() -> Self {
+            let scene = Self { home: tempfile::tempdir().unwrap(), key: ApiKey::generate(&SystemRandomness) };
+            let home = Home::find(|_| Some(scene.home.path().into())).unwrap();
+            let mut profile = Profile::load(&home, "default".parse().unwrap()).unwrap();
+            profile.settings.url = Some("https://home.example".parse().unwrap());
+            profile.settings.api_key = Some(scene.key.clone());
+            profile.save().unwrap();
+            scene
+        }
+
+        fn open(&self, url: Option<&str>, variables: &[(&str, &str)]) -> Result<Session, Failure> {
+            let args = ProfileArgs { profile: "default".parse().unwrap(), url: url.map(|url| url.parse().unwrap()) };
+            args.open_with(|name| {
+                let home = ("METERING_CLIENT_HOME", self.home.path().to_str().unwrap());
+                let found = variables.iter().copied().chain([home]).find(|variable| variable.0 == name);
+                found.map(|variable| variable.1.into())
+            })
+        }
+    }
+
+    #[test]
+    fn a_profiles_key_goes_to_its_own_service_only() {
+        let scene = Scene::new();
+        assert_eq!(scene.open(None, &[]).unwrap().key().unwrap().hash(), scene.key.hash());
+        let same = scene.open(Some("https://home.example/"), &[]).unwrap();
+        assert!(same.key().is_ok());
+        let elsewhere = scene.open(Some("https://other.example"), &[]).unwrap();
+        let error = elsewhere.key().unwrap_err();
+        assert!(matches!(&error, Failure::Unauthorized(text) if text.contains("another service")), "{error}");
+    }
+
+    #[test]
+    fn the_environments_key_wins_and_is_never_repeated() {
+        let scene = Scene::new();
+        let other = ApiKey::generate(&SystemRandomness);
+        let session = scene.open(Some("https://other.example"), &[(KEY_VARIABLE, other.expose())]).unwrap();
+        assert_eq!(session.key().unwrap().hash(), other.hash());
+        let error = scene.open(None, &[(KEY_VARIABLE, "sk_live_mistyped")]).unwrap_err();
+        assert!(!error.to_string().contains("mistyped"), "{error}");
+    }
+
+    #[test]
+    fn keys_are_not_sent_in_the_clear_unless_told_to() {
+        let scene = Scene::new();
+        let url = Some("http://far.example");
+        assert!(matches!(scene.open(url, &[]), Err(Failure::Usage(_))));
+        assert!(scene.open(url, &[(ALLOW_HTTP_VARIABLE, "1")]).is_ok());
+        assert!(scene.open(Some("http://127.0.0.1:1"), &[]).is_ok());
+    }
+}

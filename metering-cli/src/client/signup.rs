@@ -1,0 +1,234 @@
+//! `metering signup`: an account without paying, approved by a person in the browser (in the manner of RFC 8628).
+//!
+//! The key is handed out once, to the first question after the approval. So the session is written down before
+//! anything is asked with it, one process at a time asks, and the key is in the profile before anything is printed.
+
+mod browser;
+mod issued;
+mod pending;
+mod wait;
+
+use std::io::Write;
+use std::time::Duration;
+
+use clap::Args;
+use metering_core::{ApiKey, Clock, SystemClock};
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use crate::client::config::redacted;
+use crate::client::private_file::Turn;
+use crate::client::session::{ProfileArgs, Session};
+use crate::client::signup::issued::Issued;
+use crate::client::signup::pending::Pending;
+use crate::client::signup::wait::Waited;
+use crate::failure::Failure;
+use crate::output::{Format, notice};
+use crate::table::printable;
+
+/// Sessions are no longer than this, whatever the service says.
+const SESSION_LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Get an account with free credits, approved in the browser.
+///
+/// Shows a URL and a code, waits until they were used, and stores the account's key in the profile. When it is
+/// interrupted, `metering signup` goes on with the same code.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  metering signup --email me@example.com --agent-name my-agent
+  metering signup --profile work --url https://api.example.com --email me@example.com --agent-name ci --open
+  metering signup")]
+pub(crate) struct SignupArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    /// Your email address; not needed to go on with a signup that waits for its approval.
+    #[arg(long, value_name = "EMAIL")]
+    email: Option<String>,
+    /// What the account will be called: 1 to 64 letters, digits, - and _.
+    #[arg(long, value_name = "NAME")]
+    agent_name: Option<String>,
+    /// Open the page in the browser as well.
+    #[arg(long)]
+    open: bool,
+    /// Replace the key that the profile has. It stays valid, but is forgotten here.
+    #[arg(long)]
+    replace_key: bool,
+    /// Give up a signup that waits for its approval, and begin anew.
+    #[arg(long)]
+    restart: bool,
+    /// Print the key, too.
+    #[arg(long)]
+    show_key: bool,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// The body of `POST /signup/initiate`.
+#[derive(Serialize)]
+struct Initiate<'a> {
+    email: &'a str,
+    agent_name: &'a str,
+}
+
+/// The answer to it.
+#[derive(Deserialize)]
+struct Initiated {
+    session_token: Zeroizing<String>,
+    verification_url: String,
+    verification_url_complete: Option<String>,
+    user_code: String,
+    expires_in: u64,
+    interval: u64,
+}
+
+impl SignupArgs {
+    pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let before = self.profile.open()?;
+        let _turn = Turn::take(before.profile.file("signup.lock"), "signing up")?;
+        // Read again: what another run did before this one's turn counts.
+        let mut session = self.profile.open()?;
+        self.check_no_key(&session)?;
+        let resumed = self.resume(&session)?;
+        let was_resumed = resumed.is_some();
+        let mut pending = match resumed {
+            Some(pending) => pending,
+            None => self.initiate(&session, self.email.as_deref(), self.agent_name.as_deref()).await?,
+        };
+        let mut waited = self.wait(&session, &pending).await?;
+        if was_resumed && matches!(waited, Waited::Expired) {
+            notice("The signup that was waiting has expired; a new one begins.");
+            pending = self.initiate(&session, Some(&pending.email), Some(&pending.agent_name)).await?;
+            waited = self.wait(&session, &pending).await?;
+        }
+        match waited {
+            Waited::Approved(approved) => {
+                let issued = self.store(&mut session, approved, out)?;
+                issued.write(self.show_key, &self.format, out)
+            }
+            Waited::Expired => {
+                Pending::remove(&session.profile)?;
+                Err(Failure::TryLater(format!(
+                    "nobody approved the code {} in time; run `metering signup` again for a new one",
+                    pending.user_code
+                )))
+            }
+        }
+    }
+
+    fn check_no_key(&self, session: &Session) -> Result<(), Failure> {
+        let Some(key) = session.profile.settings.api_key.as_ref().filter(|_| !self.replace_key) else { return Ok(()) };
+        let name = session.profile.name();
+        Err(Failure::Conflict(format!(
+            "the profile {name} has a key already ({}); sign up with another --profile, or forget that key with \
+             --replace-key",
+            redacted(key)
+        )))
+    }
+
+    /// The signup that waits for its approval, if there is one.
+    fn resume(&self, session: &Session) -> Result<Option<Pending>, Failure> {
+        let Some(pending) = Pending::load(&session.profile)? else { return Ok(None) };
+        if self.restart {
+            Pending::remove(&session.profile)?;
+            return Ok(None);
+        }
+        let other = |given: &Option<String>, written: &str| {
+            given.as_ref().is_some_and(|given| !given.trim().eq_ignore_ascii_case(written))
+        };
+        if pending.url != session.url().to_string()
+            || other(&self.email, &pending.email)
+            || other(&self.agent_name, &pending.agent_name)
+        {
+            return Err(Failure::Conflict(format!(
+                "a signup of {} as {} at {} waits for its approval with this profile; go on with it, or give it up \
+                 with --restart",
+                pending.email, pending.agent_name, pending.url
+            )));
+        }
+        // Once more, so that a disk that is full or read-only is found before the key is handed out.
+        pending.save(&session.profile)?;
+        Ok(Some(pending))
+    }
+
+    async fn initiate(
+        &self,
+        session: &Session,
+        email: Option<&str>,
+        agent_name: Option<&str>,
+    ) -> Result<Pending, Failure> {
+        let (Some(email), Some(agent_name)) = (email, agent_name) else {
+            let problem = "say who signs up: --email EMAIL --agent-name NAME";
+            return Err(Failure::Usage(problem.to_owned()));
+        };
+        let body = Initiate { email, agent_name };
+        let answer: Initiated = session.anonymous().post("/signup/initiate", &body).await?.json()?;
+        let lifetime = Duration::from_secs(answer.expires_in).min(SESSION_LONGEST);
+        let pending = Pending {
+            url: session.url().to_string(),
+            email: email.to_owned(),
+            agent_name: agent_name.to_owned(),
+            session_token: answer.session_token,
+            verification_url: answer.verification_url,
+            verification_url_complete: answer.verification_url_complete,
+            user_code: answer.user_code,
+            interval_seconds: answer.interval,
+            expires_at_seconds: SystemClock.now().saturating_add(lifetime).unix_seconds(),
+        };
+        pending.save(&session.profile)?;
+        Ok(pending)
+    }
+
+    async fn wait(&self, session: &Session, pending: &Pending) -> Result<Waited, Failure> {
+        let url = pending.verification_url_complete.as_ref().unwrap_or(&pending.verification_url);
+        notice(&format!(
+            "To approve the account, open\n  {}\nand enter the code\n  {}\nor open\n  {}\nWaiting; Ctrl-C stops, and \
+             `metering signup` goes on.",
+            printable(&pending.verification_url),
+            printable(&pending.user_code),
+            printable(url)
+        ));
+        if self.open {
+            browser::open(url);
+        }
+        wait::wait(&session.anonymous(), &session.profile, pending).await
+    }
+
+    /// Puts the key into the profile, before anything else can go wrong.
+    fn store(&self, session: &mut Session, approved: wait::Approved, out: &mut dyn Write) -> Result<Issued, Failure> {
+        let earlier = session.profile.settings.api_key.clone();
+        let key = match keep(session, &approved) {
+            Ok(key) => key,
+            Err(why) => {
+                // Better shown than lost, where it was to be shown anyway.
+                if self.show_key {
+                    writeln!(out, "{}", printable(&approved.api_key))?;
+                    out.flush()?;
+                }
+                return Err(Failure::Failed(format!(
+                    "the account {} was made, but its key, which is handed out once, could not be stored: {why}; \
+                     without it, ask the operator of the service for a new one",
+                    approved.org_id
+                )));
+            }
+        };
+        Pending::remove(&session.profile)?;
+        if let Some(earlier) = earlier {
+            notice(&format!("The key {} was replaced in the profile; it is still valid.", redacted(&earlier)));
+        }
+        Ok(Issued {
+            org_id: approved.org_id,
+            credit_balance: approved.credit_balance,
+            rate_limits: approved.rate_limits,
+            profile: session.profile.name().to_string(),
+            stored_in: session.profile.path(),
+            key,
+        })
+    }
+}
+
+fn keep(session: &mut Session, approved: &wait::Approved) -> Result<ApiKey, String> {
+    let key = ApiKey::parse(&approved.api_key).map_err(|error| error.to_string())?;
+    session.keep(key.clone(), Some(approved.org_id.clone())).map_err(|failure| failure.to_string())?;
+    Ok(key)
+}

@@ -1,0 +1,150 @@
+//! Waiting for the approval: asks at the service's pace, and goes on asking through short outages.
+
+use std::time::Duration;
+
+use metering_client::{Client, ClientError, Refusal};
+use serde::Deserialize;
+use tokio::task::JoinHandle;
+use zeroize::Zeroizing;
+
+use crate::client::amount::Amount;
+use crate::client::documents::Caps;
+use crate::client::percent::push_encoded;
+use crate::client::profile::Profile;
+use crate::client::signup::pending::Pending;
+use crate::failure::Failure;
+use crate::output::notice;
+use crate::table::printable;
+
+/// How long Ctrl-C leaves to a question that is under way: its answer may hold the key.
+const LAST_ANSWER_WAIT: Duration = Duration::from_secs(5);
+
+/// How the waiting ended.
+pub(super) enum Waited {
+    Approved(Approved),
+    Expired,
+}
+
+/// The account, and its key, which is not handed out again.
+pub(super) struct Approved {
+    pub(super) api_key: Zeroizing<String>,
+    pub(super) org_id: String,
+    pub(super) credit_balance: Amount,
+    pub(super) rate_limits: Caps,
+}
+
+/// The answer to `GET /signup/status`. As one struct: serde buffers tagged enums, and amounts do not survive that.
+#[derive(Deserialize)]
+struct Status {
+    status: String,
+    api_key: Option<Zeroizing<String>>,
+    org_id: Option<String>,
+    credit_balance: Option<Amount>,
+    rate_limits: Option<Caps>,
+}
+
+/// What one question came to.
+enum Asked {
+    Done(Waited),
+    /// Not yet; ask again after this long at the earliest.
+    Pending(Option<Duration>),
+    /// Nobody could say.
+    Away(Failure, Option<Duration>),
+}
+
+/// Asks until the session is approved or has expired.
+pub(super) async fn wait(client: &Client, profile: &Profile, pending: &Pending) -> Result<Waited, Failure> {
+    let mut target = "/signup/status?session_token=".to_owned();
+    push_encoded(&pending.session_token, &mut target);
+    let target = Zeroizing::new(target);
+    let mut interrupt = tokio::spawn(async {
+        // When signals cannot be watched, they end the process as ever.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    });
+    let mut was_away = false;
+    loop {
+        let asked = ask(client, profile, &target, &mut interrupt).await?;
+        let left = pending.time_left();
+        let at_least = match asked {
+            Asked::Done(waited) => return Ok(waited),
+            Asked::Pending(_) if left.is_zero() => return Ok(Waited::Expired),
+            Asked::Away(failure, _) if left.is_zero() => return Err(failure),
+            Asked::Pending(pause) => {
+                was_away = false;
+                pause
+            }
+            Asked::Away(failure, pause) => {
+                if !was_away {
+                    notice(&printable(&format!("{failure} Still trying.")));
+                }
+                was_away = true;
+                pause
+            }
+        };
+        // The last question is asked when the time is over, however long the pause should have been.
+        let pause = pending.interval().max(at_least.unwrap_or_default()).min(left);
+        tokio::select! {
+            () = tokio::time::sleep(pause.max(Duration::from_millis(100))) => {}
+            _ = &mut interrupt => return Err(interrupted()),
+        }
+    }
+}
+
+async fn ask(
+    client: &Client,
+    profile: &Profile,
+    target: &str,
+    interrupt: &mut JoinHandle<()>,
+) -> Result<Asked, Failure> {
+    let answer = tokio::select! {
+        answer = client.get(target) => answer,
+        () = async { let _ = interrupt.await; tokio::time::sleep(LAST_ANSWER_WAIT).await } => return Err(interrupted()),
+    };
+    match answer {
+        Ok(answer) => read(answer.json()?),
+        Err(ClientError::Refused(refusal)) => refused(*refusal, profile),
+        Err(error @ ClientError::Unreachable(_)) => Ok(Asked::Away(error.into(), None)),
+        Err(error @ ClientError::Garbled(_)) => Err(error.into()),
+    }
+}
+
+fn read(answer: Status) -> Result<Asked, Failure> {
+    let Status { status, api_key, org_id, credit_balance, rate_limits } = answer;
+    match (status.as_str(), api_key, org_id, credit_balance, rate_limits) {
+        ("pending", ..) => Ok(Asked::Pending(None)),
+        ("expired", ..) => Ok(Asked::Done(Waited::Expired)),
+        ("approved", Some(api_key), Some(org_id), Some(credit_balance), Some(rate_limits)) => {
+            Ok(Asked::Done(Waited::Approved(Approved { api_key, org_id, credit_balance, rate_limits })))
+        }
+        _ => Err(ClientError::Garbled("not how a signup stands".to_owned()).into()),
+    }
+}
+
+fn refused(refusal: Refusal, profile: &Profile) -> Result<Asked, Failure> {
+    let pause = refusal.retry_after;
+    match refusal.status.as_u16() {
+        429 => Ok(Asked::Pending(pause)),
+        500..=599 => Ok(Asked::Away(ClientError::from(refusal).into(), pause)),
+        // Nothing is left to ask with this session.
+        404 => {
+            Pending::remove(profile)?;
+            Err(Failure::NotFound(
+                "the service does not know this signup any more. If it was approved, its key was handed out, once, in \
+                 an answer that did not arrive: ask the operator of the service for a new key of that account, or \
+                 sign up with another email address. If it was not, run `metering signup` again."
+                    .to_owned(),
+            ))
+        }
+        409 => {
+            Pending::remove(profile)?;
+            Err(ClientError::from(refusal).into())
+        }
+        _ => Err(ClientError::from(refusal).into()),
+    }
+}
+
+fn interrupted() -> Failure {
+    Failure::Interrupted("stopped waiting; run `metering signup` again to go on with the same code".to_owned())
+}

@@ -1,0 +1,187 @@
+//! Following a stream: connection after connection, event after event.
+
+use std::io::Write;
+
+use http::HeaderMap;
+use metering_client::{Client, ClientError, Event, Events, Unreachable};
+use metering_core::wire::{BALANCE_HEADER, CHARGED_HEADER};
+use tokio::time::sleep;
+
+use crate::client::stream::bounds::{Bounds, End};
+use crate::client::stream::line::Form;
+use crate::client::stream::reconnects::Reconnects;
+use crate::failure::Failure;
+use crate::output::notice;
+use crate::table::printable;
+
+/// What the person wants of the stream.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wishes {
+    pub(super) form: Form,
+    pub(super) reconnect: bool,
+    pub(super) quiet: bool,
+}
+
+/// A stream being followed.
+#[derive(Debug)]
+pub(super) struct Follower {
+    client: Client,
+    target: String,
+    wishes: Wishes,
+    bounds: Bounds,
+    reconnects: Reconnects,
+    events: u64,
+    connections: u64,
+    /// After what to go on.
+    last_id: Option<String>,
+    /// What the service says of the money.
+    charged: Option<String>,
+    balance: Option<String>,
+}
+
+/// Why no more is read from a connection.
+enum Stop {
+    Bound(End),
+    Broken(ClientError),
+    Output(Failure),
+}
+
+impl Follower {
+    pub(super) fn new(client: Client, target: String, wishes: Wishes, bounds: Bounds) -> Self {
+        Self {
+            client,
+            target,
+            wishes,
+            bounds,
+            reconnects: Reconnects::new(),
+            events: 0,
+            connections: 0,
+            last_id: None,
+            charged: None,
+            balance: None,
+        }
+    }
+
+    /// Follows the stream to its end, and says what it came to.
+    pub(super) async fn follow(mut self, out: &mut dyn Write) -> Result<(), Failure> {
+        let followed = self.follow_all(out).await;
+        if self.connections > 0 && !self.wishes.quiet {
+            notice(&self.summary());
+        }
+        match followed? {
+            End::Reached => Ok(()),
+            // There is no other end to it.
+            End::Interrupted if !self.bounds.exist() => Ok(()),
+            End::Interrupted => {
+                Err(Failure::Interrupted("interrupted before the stream was where it was to end".to_owned()))
+            }
+        }
+    }
+
+    async fn follow_all(&mut self, out: &mut dyn Write) -> Result<End, Failure> {
+        loop {
+            let error = match self.follow_connection(out).await {
+                Stop::Bound(end) => return Ok(end),
+                Stop::Output(failure) => return Err(failure),
+                Stop::Broken(error) => error,
+            };
+            let pause = if self.wishes.reconnect { self.reconnects.pause_after(&error) } else { None };
+            let Some(pause) = pause else { return Err(self.broken(error)) };
+            if !self.wishes.quiet {
+                let from = match &self.last_id {
+                    Some(id) => format!("after event {id}"),
+                    None => "without knowing after what event".to_owned(),
+                };
+                notice(&printable(&format!("{error} Going on {from} in {} s.", pause.as_secs())));
+            }
+            if let Err(end) = self.bounds.wait_for(sleep(pause)).await {
+                return Ok(end);
+            }
+        }
+    }
+
+    async fn follow_connection(&mut self, out: &mut dyn Write) -> Stop {
+        let connecting = self.client.events(&self.target, self.last_id.as_deref());
+        let mut stream = match self.bounds.wait_for(connecting).await {
+            Err(end) => return Stop::Bound(end),
+            Ok(Err(error)) => return Stop::Broken(error),
+            Ok(Ok(stream)) => stream,
+        };
+        self.connections += 1;
+        self.note_money(&stream);
+        // A stream that does not know the last event may begin with it once more.
+        let mut seen = self.last_id.clone();
+        loop {
+            let event = match self.bounds.wait_for(stream.next()).await {
+                Err(end) => return Stop::Bound(end),
+                Ok(Err(error)) => return Stop::Broken(error),
+                Ok(Ok(None)) => return Stop::Broken(Unreachable("the stream has ended".to_owned()).into()),
+                Ok(Ok(Some(event))) => event,
+            };
+            if seen.take().is_some_and(|seen| event.id.as_deref() == Some(seen.as_str())) {
+                continue;
+            }
+            if let Err(failure) = self.wishes.form.print(&event, out) {
+                return Stop::Output(failure);
+            }
+            self.reconnects = Reconnects::new();
+            self.count(event);
+            if self.bounds.are_reached_by(self.events) {
+                return Stop::Bound(End::Reached);
+            }
+        }
+    }
+
+    fn count(&mut self, event: Event) {
+        self.events += 1;
+        if let Some(id) = event.id {
+            // An empty id takes the last one back; WHATWG HTML, section 9.2.6.
+            self.last_id = Some(id).filter(|id| !id.is_empty());
+        }
+    }
+
+    fn note_money(&mut self, stream: &Events) {
+        self.charged = header(&stream.headers, CHARGED_HEADER);
+        self.balance = header(&stream.headers, BALANCE_HEADER).or(self.balance.take());
+    }
+
+    /// What to say of an error that is not waited out.
+    fn broken(&self, error: ClientError) -> Failure {
+        match error {
+            ClientError::Unreachable(Unreachable(why)) if self.connections > 0 => {
+                let hint = if self.wishes.reconnect { "" } else { ", or let --reconnect do it" };
+                Failure::TryLater(format!(
+                    "{why} (after {}); follow it again{hint}: each connection is charged",
+                    plural(self.events, "event")
+                ))
+            }
+            error => error.into(),
+        }
+    }
+
+    fn summary(&self) -> String {
+        let mut text = plural(self.events, "event");
+        if self.connections > 1 {
+            text.push_str(&format!(" over {}, each charged", plural(self.connections, "connection")));
+        }
+        text.push('.');
+        if let Some(charged) = &self.charged {
+            text.push_str(&format!(
+                " Charged {charged} credits{}",
+                if self.connections > 1 { " a connection." } else { "." }
+            ));
+        }
+        if let Some(balance) = &self.balance {
+            text.push_str(&format!(" The balance is {balance} credits."));
+        }
+        text
+    }
+}
+
+fn plural(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+fn header(headers: &HeaderMap, name: &str) -> Option<String> {
+    headers.get(name)?.to_str().ok().map(printable)
+}

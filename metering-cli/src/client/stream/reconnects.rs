@@ -1,0 +1,88 @@
+//! When to connect again: the rule, without a stream or a clock.
+
+use std::time::Duration;
+
+use metering_client::ClientError;
+
+/// The first pause when the service names none; each further one is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// The longest pause that the service may name.
+const NAMED_PAUSE_MAX: Duration = Duration::from_secs(5 * 60);
+/// After so many failures in a row, without an event in between, something is wrong that pauses do not mend.
+const TRIES: u32 = 8;
+
+/// How often a stream broke off, or did not begin, since the last event.
+#[derive(Debug)]
+pub(super) struct Reconnects {
+    tries_left: u32,
+    next: Duration,
+}
+
+impl Reconnects {
+    pub(super) const fn new() -> Self {
+        Self { tries_left: TRIES, next: FIRST_PAUSE }
+    }
+
+    /// How long to wait before connecting again; `None` if that does not help.
+    pub(super) fn pause_after(&mut self, error: &ClientError) -> Option<Duration> {
+        let named = match error {
+            ClientError::Garbled(_) => return None,
+            ClientError::Unreachable(_) => None,
+            ClientError::Refused(refusal) if matches!(refusal.status.as_u16(), 429 | 502..=504) => refusal.retry_after,
+            ClientError::Refused(_) => return None,
+        };
+        self.tries_left = self.tries_left.saturating_sub(1);
+        if self.tries_left == 0 || named.is_some_and(|named| named > NAMED_PAUSE_MAX) {
+            return None;
+        }
+        let pause = self.next;
+        self.next = (pause * 2).min(LONGEST_PAUSE);
+        Some(named.unwrap_or(pause).max(FIRST_PAUSE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metering_client::{Refusal, Unreachable};
+
+    fn refused(status: u16, retry_after: Option<u64>) -> ClientError {
+        let mut headers = http::HeaderMap::new();
+        if let Some(seconds) = retry_after {
+            headers.insert("retry-after", seconds.into());
+        }
+        Refusal::read(http::StatusCode::from_u16(status).unwrap(), &headers, Vec::new().into()).into()
+    }
+
+    #[test]
+    fn only_what_may_pass_is_tried_again() {
+        // status, retry after, pause in seconds
+        let table = [
+            (429, Some(5), Some(5)),
+            (429, Some(0), Some(1)),
+            (429, Some(301), None),
+            (503, None, Some(1)),
+            (502, None, Some(1)),
+            (504, None, Some(1)),
+            (500, None, None),
+            (401, None, None),
+            (402, None, None),
+            (404, Some(1), None),
+        ];
+        for (status, named, seconds) in table {
+            let pause = Reconnects::new().pause_after(&refused(status, named));
+            assert_eq!(pause, seconds.map(Duration::from_secs), "{status}");
+        }
+        assert_eq!(Reconnects::new().pause_after(&ClientError::Garbled("x".to_owned())), None);
+    }
+
+    #[test]
+    fn pauses_grow_and_end() {
+        let away = ClientError::from(Unreachable("away".to_owned()));
+        let mut reconnects = Reconnects::new();
+        let pauses: Vec<_> =
+            std::iter::from_fn(|| reconnects.pause_after(&away)).map(|pause| pause.as_secs()).collect();
+        assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30]);
+    }
+}

@@ -1,0 +1,150 @@
+//! `metering topup`: credits for the profile's account, paid from a wallet.
+
+use std::io::Write;
+
+use clap::Args;
+use metering_core::TxHash;
+
+use crate::client::payment::abandon::abandon;
+use crate::client::payment::arguments::PaymentArgs;
+use crate::client::payment::bill::Bill;
+use crate::client::payment::crediting::{Claim, Crediting};
+use crate::client::payment::entry::{Entry, Payment, Purpose};
+use crate::client::payment::journal::{Journal, Pending};
+use crate::client::payment::market::Market;
+use crate::client::payment::registration::{Watched, is_final, refused};
+use crate::client::payment::sending;
+use crate::client::payment::till::Till;
+use crate::client::session::{ProfileArgs, Session};
+use crate::failure::Failure;
+use crate::output::Format;
+
+/// Pay for a plan, or register a payment already made, for the profile's account.
+///
+/// A payment is never sent twice: run the command again after an interruption, and it goes on where it stopped.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  metering topup --plan starter
+  metering topup --plan starter --chain 8453 --keystore wallet.json --yes
+  metering topup --plan starter --tx 0x4fb186eac8671be3d580252b09eb620e95140339cb5051905932dad888d5dd54
+  metering topup --abandon")]
+pub(crate) struct TopupArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    #[command(flatten)]
+    payment: PaymentArgs,
+    /// Register this payment, which was made before; nothing is paid.
+    #[arg(long, value_name = "HASH", conflicts_with = "abandon")]
+    tx: Option<TxHash>,
+    /// The payer's signature under the text that the command printed.
+    #[arg(long, value_name = "HEX", conflicts_with = "abandon")]
+    signature: Option<String>,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl TopupArgs {
+    pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let session = self.profile.open()?;
+        let (journal, entry) = Journal::open(&session.profile)?;
+        if self.payment.abandon {
+            return abandon(journal, entry, &self.payment, self.format.json, out).await;
+        }
+        let mut crediting =
+            Crediting::of_key(&session, &self.payment, self.signature.clone(), self.format.json).await?;
+        // What is certainly not paid needs no going on with: prices may have changed.
+        let entry = entry.filter(|entry| !entry.is_certainly_unpaid());
+        // Registering sends nothing, so that whatever else is pending is in nobody's way.
+        let other = entry.as_ref().is_none_or(|entry| entry.payment.hash() != self.tx);
+        if let Some(hash) = self.tx.filter(|_| other) {
+            return self.register_elsewhere(&mut crediting, hash, out).await;
+        }
+        let mut pending = match entry {
+            Some(entry) => {
+                self.may_go_on(&entry, &session, crediting.org_id())?;
+                journal.resume(entry)
+            }
+            None => self.begin(journal, &session, &mut crediting).await?,
+        };
+        let till = sending::pay(&mut pending, &self.payment, crediting.wallet()).await?;
+        self.register(pending, till.as_ref(), &mut crediting, out).await
+    }
+
+    fn may_go_on(&self, entry: &Entry, session: &Session, org_id: &str) -> Result<(), Failure> {
+        let Purpose::Topup { org_id: pending } = &entry.purpose else { return Err(entry.in_the_way()) };
+        if pending != org_id || entry.service != session.url().to_string() {
+            return Err(Failure::Conflict(format!(
+                "a payment for account {pending} at {} is pending, and this is account {org_id} at {}: {entry}",
+                entry.service,
+                session.url()
+            )));
+        }
+        entry.agrees(self.payment.plan.as_deref(), self.payment.chain.as_deref())
+    }
+
+    async fn begin(
+        &self,
+        journal: Journal,
+        session: &Session,
+        crediting: &mut Crediting<'_>,
+    ) -> Result<Pending, Failure> {
+        if self.signature.is_some() {
+            let problem = "--signature goes with a payment that was made: name it with --tx";
+            return Err(Failure::Usage(problem.to_owned()));
+        }
+        let plan = self.plan()?;
+        self.payment.consent().can_be_given()?;
+        let market = Market::ask(&session.anonymous()).await?;
+        let bill = Bill::of_plan(&market, market.offer(plan, self.payment.chain.as_deref())?)?;
+        Till::required(Till::open(&bill, self.payment.rpc_url()?)?, &bill)?;
+        let payer = crediting.open_wallet()?.address();
+        let purpose = Purpose::Topup { org_id: crediting.org_id().to_owned() };
+        journal.begin(Entry { service: session.url().to_string(), purpose, bill, payer, payment: Payment::Unpaid })
+    }
+
+    fn plan(&self) -> Result<&str, Failure> {
+        let problem = "name the plan with --plan; `metering plans` lists them";
+        self.payment.plan.as_deref().ok_or_else(|| Failure::Usage(problem.to_owned()))
+    }
+
+    /// Registers the payment that is pending, and ends it one way or the other.
+    async fn register(
+        &self,
+        pending: Pending,
+        till: Option<&Till>,
+        crediting: &mut Crediting<'_>,
+        out: &mut dyn Write,
+    ) -> Result<(), Failure> {
+        let entry = pending.entry();
+        let Some(hash) = entry.payment.hash() else { return Err(entry.in_the_way()) };
+        let watched = Some(Watched { entry, till });
+        let claim = Claim { plan_id: &entry.bill.plan_id, chain_id: entry.bill.chain_id, hash, watched };
+        match crediting.register(claim, out).await? {
+            Ok(credited) => {
+                pending.finish()?;
+                credited.write(out, self.format.json)
+            }
+            Err(refusal) if is_final(&refusal) => {
+                let (_journal, file) = pending.set_aside(&refusal.code)?;
+                Err(refused(&refusal, &format!("A record of the payment is kept in {}.", file.display())))
+            }
+            Err(refusal) => Err(refused(&refusal, "The payment is kept: mend this, then run `metering topup` again.")),
+        }
+    }
+
+    async fn register_elsewhere(
+        &self,
+        crediting: &mut Crediting<'_>,
+        hash: TxHash,
+        out: &mut dyn Write,
+    ) -> Result<(), Failure> {
+        let market = Market::ask(crediting.client()).await?;
+        let offer = market.offer(self.plan()?, self.payment.chain.as_deref())?;
+        let claim = Claim { plan_id: &offer.id, chain_id: offer.chain_id, hash, watched: None };
+        match crediting.register(claim, out).await? {
+            Ok(credited) => credited.write(out, self.format.json),
+            Err(refusal) => Err(refused(&refusal, "")),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `metering usage`: what was spent, by day and by route, and what happened lately.
+
+mod activity;
+mod bars;
+mod summary;
+
+use std::io::Write;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+
+use crate::client::documents::Document;
+use crate::client::session::ProfileArgs;
+use crate::client::usage::activity::Activity;
+use crate::client::usage::bars::Screen;
+use crate::client::usage::summary::Summary;
+use crate::failure::Failure;
+use crate::output::Format;
+
+/// Show what was spent, by day and by route.
+///
+/// Days are those of UTC. Bars are as wide as the terminal allows, or 80 columns without one; they are coloured on a
+/// terminal only, and not when NO_COLOR is set.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  metering usage
+  metering usage --days 90 --json
+  metering usage --activity --limit 20")]
+pub(crate) struct UsageArgs {
+    #[command(flatten)]
+    profile: ProfileArgs,
+    /// How many days, today included: 1 to 90.
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = RangedU64ValueParser::<u32>::new().range(1..=90))]
+    days: u32,
+    /// How many routes to show.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Show recent activity instead: each use, purchase and bonus.
+    #[arg(long, conflicts_with_all = ["days", "top"])]
+    activity: bool,
+    /// How many entries of recent activity: 1 to 1000.
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "activity",
+        default_value_t = 100,
+        value_parser = RangedU64ValueParser::<u32>::new().range(1..=1000)
+    )]
+    limit: u32,
+    #[command(flatten)]
+    format: Format,
+}
+
+impl UsageArgs {
+    pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let client = self.profile.open()?.client()?;
+        if self.activity {
+            let document: Document<Activity> =
+                Document::get(&client, &format!("/credits/usage?limit={}", self.limit)).await?;
+            return if self.format.json { document.write_json(out) } else { document.content.write(out) };
+        }
+        let document: Document<Summary> =
+            Document::get(&client, &format!("/credits/usage/summary?days={}", self.days)).await?;
+        if self.format.json { document.write_json(out) } else { document.content.write(self.top, Screen::find(), out) }
+    }
+}

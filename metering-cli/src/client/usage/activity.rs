@@ -1,0 +1,63 @@
+//! Recent activity, newest first.
+
+use std::io::Write;
+
+use serde::Deserialize;
+
+use crate::client::amount::Amount;
+use crate::failure::Failure;
+use crate::table::{Column, Table};
+
+/// What is read of the answer to `GET /credits/usage`.
+#[derive(Debug, Deserialize)]
+pub(super) struct Activity {
+    transactions: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Entry {
+    amount: Amount,
+    #[serde(rename = "type")]
+    kind: String,
+    description: Option<String>,
+    http_method: Option<String>,
+    route_template: Option<String>,
+    request_path: Option<String>,
+    client_source: Option<String>,
+    calls: Option<u64>,
+    plan_id: Option<String>,
+    created_at: String,
+}
+
+impl Activity {
+    pub(super) fn write(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let mut table = Table::new(&[
+            Column::Text("TIME"),
+            Column::Text("TYPE"),
+            Column::Text("ROUTE"),
+            Column::Text("SOURCE"),
+            Column::Number("CALLS"),
+            Column::Number("AMOUNT"),
+        ]);
+        for entry in &self.transactions {
+            let source = entry.client_source.as_deref().unwrap_or_default();
+            // Only usage is of calls.
+            let calls = entry.calls.filter(|_| entry.route_template.is_some());
+            let calls = calls.map(|calls| calls.to_string()).unwrap_or_default();
+            table.row([&entry.created_at, &entry.kind, &entry.subject(), &source, &calls, &entry.amount]);
+        }
+        table.write(out)
+    }
+}
+
+impl Entry {
+    /// The route of usage; of anything else, the plan or what the entry says about itself.
+    fn subject(&self) -> String {
+        let path = self.request_path.as_deref().or(self.route_template.as_deref());
+        match (&self.http_method, path) {
+            (Some(method), Some(path)) => format!("{method} {path}"),
+            (None, Some(path)) => path.to_owned(),
+            (_, None) => self.plan_id.clone().or_else(|| self.description.clone()).unwrap_or_default(),
+        }
+    }
+}

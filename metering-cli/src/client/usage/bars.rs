@@ -1,0 +1,177 @@
+//! The bars behind the days: how the largest of them compare, at a glance.
+//!
+//! Lengths are proportions of amounts, computed in whole numbers from the amounts' texts.
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+
+use crate::client::amount::Amount;
+
+/// The width without a terminal that has one.
+const COLUMNS_DEFAULT: usize = 80;
+/// Longer bars say no more.
+const CELLS_MAX: usize = 60;
+/// Shorter bars say nothing.
+const CELLS_MIN: usize = 4;
+/// Between the table and the bars.
+const GAP: usize = 2;
+/// Amounts have at most as many decimals.
+const DECIMALS: usize = 10;
+
+/// A cell of a bar filled by so many eighths.
+const EIGHTHS: [&str; 9] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
+
+/// What can be shown where the output goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Screen {
+    columns: usize,
+    blocks: bool,
+    colour: bool,
+}
+
+impl Screen {
+    /// Looks at standard output and the environment.
+    pub(super) fn find() -> Self {
+        let terminal = std::io::stdout().is_terminal();
+        let columns = console::Term::stdout().size_checked().map(|(_, columns)| columns);
+        Self::of(terminal, columns, |name| std::env::var_os(name))
+    }
+
+    fn of(terminal: bool, columns: Option<u16>, variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        // Shells set it, and whoever wants another width than the terminal's.
+        let wanted = set("COLUMNS").and_then(|value| value.to_str()?.parse::<u16>().ok());
+        let columns = wanted.or(columns).filter(|columns| *columns > 0).map_or(COLUMNS_DEFAULT, usize::from);
+        // The first that is set decides (POSIX, Base Definitions, 8.2).
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
+        let utf8 = locale.map(|locale| locale.to_string_lossy().to_ascii_lowercase());
+        let utf8 = utf8.map_or(cfg!(windows), |locale| locale.contains("utf-8") || locale.contains("utf8"));
+        let plain = set("NO_COLOR").is_some() || set("TERM").is_some_and(|term| term == "dumb");
+        Self { columns, blocks: terminal && utf8, colour: terminal && !plain }
+    }
+}
+
+/// Bars to one scale.
+#[derive(Debug)]
+pub(super) struct Bars {
+    screen: Screen,
+    cells: usize,
+    longest: u128,
+}
+
+impl Bars {
+    /// Bars behind a table of some width; the longest is that of the largest amount.
+    pub(super) fn new<'a>(screen: Screen, table: usize, amounts: impl Iterator<Item = &'a Amount>) -> Self {
+        let cells = screen.columns.saturating_sub(table + GAP).min(CELLS_MAX);
+        let cells = if cells < CELLS_MIN { 0 } else { cells };
+        Self { screen, cells, longest: amounts.map(magnitude).max().unwrap_or(0) }
+    }
+
+    /// The bar of an amount; empty when it is zero or below, or when there is no place for bars.
+    pub(super) fn bar(&self, amount: &Amount) -> String {
+        let part = magnitude(amount);
+        if part == 0 || self.cells == 0 {
+            return String::new();
+        }
+        let steps_per_cell = if self.screen.blocks { 8 } else { 1 };
+        let most = self.cells * steps_per_cell;
+        // What is there is seen, however small.
+        let steps = usize::try_from(scaled(part, most, self.longest)).unwrap_or(most).clamp(1, most);
+        let bar = if self.screen.blocks {
+            format!("{}{}", "█".repeat(steps / 8), EIGHTHS[steps % 8])
+        } else {
+            "#".repeat(steps)
+        };
+        if self.screen.colour { format!("\u{1b}[32m{bar}\u{1b}[0m") } else { bar }
+    }
+}
+
+/// `part` × `most` / `longest`, of amounts that may be absurdly large.
+fn scaled(part: u128, most: usize, longest: u128) -> u128 {
+    let most = most as u128;
+    part.checked_mul(most).map_or_else(|| part / (longest / most).max(1), |product| product / longest.max(1))
+}
+
+/// The amount in its smallest decimals; zero when it is below zero, the most there is when it is beyond counting.
+fn magnitude(amount: &Amount) -> u128 {
+    let text = amount.to_string();
+    if text.starts_with('-') {
+        return 0;
+    }
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let fraction = fraction.get(..DECIMALS).unwrap_or(fraction);
+    format!("{whole}{fraction:0<DECIMALS$}").parse().unwrap_or(u128::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Variables = &'static [(&'static str, &'static str)];
+
+    fn amount(text: &str) -> Amount {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn bars(columns: usize, blocks: bool, amounts: &[&str]) -> Vec<String> {
+        let amounts: Vec<_> = amounts.iter().map(|text| amount(text)).collect();
+        let bars = Bars::new(Screen { columns, blocks, colour: false }, 10, amounts.iter());
+        amounts.iter().map(|amount| bars.bar(amount)).collect()
+    }
+
+    #[test]
+    fn bars_are_as_long_as_their_part_of_the_largest() {
+        assert_eq!(
+            bars(20, false, &["8", "4", "1", "0", "0.0000000001", "-2"]),
+            ["########", "####", "#", "", "#", ""]
+        );
+        assert_eq!(bars(20, true, &["8", "4.5", "0.125", "0.0000694444"]), ["████████", "████▌", "▏", "▏"]);
+        assert_eq!(bars(20, true, &["0", "0"]), ["", ""]);
+    }
+
+    #[test]
+    fn bars_fit_any_width() {
+        for columns in [0, 1, 11, 15] {
+            assert_eq!(bars(columns, true, &["1"]), [""], "{columns}");
+        }
+        assert_eq!(bars(16, false, &["1"]), ["####"]);
+        assert_eq!(bars(10_000, false, &["1"])[0].len(), CELLS_MAX);
+    }
+
+    #[test]
+    fn absurd_amounts_are_no_panic() {
+        let nines = "9".repeat(60);
+        let found = bars(20, false, &[&nines, "1", "123456789012345678.1234567891"]);
+        assert_eq!((found[0].len(), found[1].len()), (8, 1));
+        assert_eq!(bars(20, false, &["0.00000000009", "1e0".trim_end_matches("e0")])[0], "");
+    }
+
+    #[test]
+    fn what_is_shown_depends_on_the_terminal_and_the_environment() {
+        // terminal, columns, variables, expected columns, blocks, colour
+        let table: [(bool, Option<u16>, Variables, usize, bool, bool); 9] = [
+            (true, Some(120), &[("LANG", "en_US.UTF-8")], 120, true, true),
+            (true, Some(120), &[("LANG", "C")], 120, false, true),
+            (true, Some(120), &[("LC_ALL", "C"), ("LANG", "en_US.UTF-8")], 120, false, true),
+            (true, Some(120), &[("LC_ALL", ""), ("LANG", "de_DE.utf8")], 120, true, true),
+            (true, Some(0), &[("LANG", "C.UTF-8"), ("NO_COLOR", "1")], 80, true, false),
+            (true, None, &[("LANG", "C.UTF-8"), ("NO_COLOR", ""), ("TERM", "dumb")], 80, true, false),
+            (false, None, &[("LANG", "C.UTF-8")], 80, false, false),
+            (false, None, &[("COLUMNS", "33"), ("LANG", "C.UTF-8")], 33, false, false),
+            (true, Some(90), &[("COLUMNS", "wide"), ("LANG", "C.UTF-8")], 90, true, true),
+        ];
+        for (terminal, width, variables, columns, blocks, colour) in table {
+            let variable =
+                |name: &str| variables.iter().find(|(other, _)| *other == name).map(|(_, value)| OsString::from(value));
+            let screen = Screen::of(terminal, width, variable);
+            assert_eq!(screen, Screen { columns, blocks, colour }, "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn colours_are_taken_back() {
+        let one = amount("1");
+        let bars = Bars::new(Screen { columns: 16, blocks: false, colour: true }, 10, std::iter::once(&one));
+        assert_eq!(bars.bar(&one), "\u{1b}[32m####\u{1b}[0m");
+    }
+}

@@ -1,0 +1,106 @@
+//! Usage by day and by route.
+
+use std::io::Write;
+
+use serde::Deserialize;
+
+use crate::client::amount::Amount;
+use crate::client::usage::bars::{Bars, Screen};
+use crate::failure::Failure;
+use crate::table::{Column, Table, write_pairs};
+
+/// What is read of the answer to `GET /credits/usage/summary`.
+#[derive(Debug, Deserialize)]
+pub(super) struct Summary {
+    credit_balance: Amount,
+    window_days: u64,
+    totals: Totals,
+    by_day: Vec<Day>,
+    by_endpoint: Vec<Endpoint>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Totals {
+    usage_events: u64,
+    credits_used: Amount,
+    credits_added: Amount,
+}
+
+#[derive(Debug, Deserialize)]
+struct Day {
+    day: String,
+    usage_events: u64,
+    credits_used: Amount,
+}
+
+#[derive(Debug, Deserialize)]
+struct Endpoint {
+    route_template: String,
+    http_method: String,
+    call_count: u64,
+    credits_used: Amount,
+}
+
+impl Summary {
+    pub(super) fn write(&self, top: usize, screen: Screen, out: &mut dyn Write) -> Result<(), Failure> {
+        write_pairs(
+            out,
+            &[
+                ("balance", &self.credit_balance),
+                ("days", &self.window_days),
+                ("calls", &self.totals.usage_events),
+                ("used", &self.totals.credits_used),
+                ("added", &self.totals.credits_added),
+            ],
+        )?;
+        if self.by_day.is_empty() {
+            return Ok(());
+        }
+        writeln!(out)?;
+        self.write_days(screen, out)?;
+        writeln!(out)?;
+        self.write_endpoints(top, out)
+    }
+
+    /// The table of days, a bar behind each.
+    fn write_days(&self, screen: Screen, out: &mut dyn Write) -> Result<(), Failure> {
+        let columns = &[Column::Text("DAY"), Column::Number("CALLS"), Column::Number("CREDITS USED")];
+        let mut table = Table::new(columns);
+        for day in &self.by_day {
+            table.row([&day.day, &day.usage_events, &day.credits_used]);
+        }
+        let mut text = Vec::new();
+        table.write(&mut text)?;
+        let text = String::from_utf8_lossy(&text);
+        let width = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        let bars = Bars::new(screen, width, self.by_day.iter().map(|day| &day.credits_used));
+        // The first line is the headings, which have no bar.
+        let amounts = std::iter::once(None).chain(self.by_day.iter().map(|day| Some(&day.credits_used)));
+        for (line, amount) in text.lines().zip(amounts) {
+            match amount.map(|amount| bars.bar(amount)).filter(|bar| !bar.is_empty()) {
+                Some(bar) => writeln!(out, "{line:width$}  {bar}")?,
+                None => writeln!(out, "{line}")?,
+            }
+        }
+        Ok(())
+    }
+
+    fn write_endpoints(&self, top: usize, out: &mut dyn Write) -> Result<(), Failure> {
+        let mut table = Table::new(&[
+            Column::Text("ROUTE"),
+            Column::Text("METHOD"),
+            Column::Number("CALLS"),
+            Column::Number("CREDITS"),
+        ]);
+        for endpoint in self.by_endpoint.iter().take(top) {
+            let Endpoint { route_template, http_method, call_count, credits_used } = endpoint;
+            table.row([route_template, http_method, call_count, credits_used]);
+        }
+        table.write(out)?;
+        let more = self.by_endpoint.len().saturating_sub(top);
+        if more > 0 {
+            writeln!(out, "and {more} more; --top shows them")?;
+        }
+        Ok(())
+    }
+}

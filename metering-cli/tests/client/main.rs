@@ -1,0 +1,16 @@
+//! The client's commands as a person or a script runs them: the real program, against a stand-in for the service that
+//! answers as it is told and remembers what it was asked.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+
+mod balance;
+mod call;
+mod config;
+mod failures;
+mod home;
+mod mcp;
+mod plans;
+mod profiles;
+mod routes;
+mod signup;
+mod stand_in;
+mod usage;

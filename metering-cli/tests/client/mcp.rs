@@ -1,0 +1,119 @@
+//! `metering mcp`, as an MCP client starts it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout};
+
+use serde_json::{Value, json};
+
+use crate::home::Home;
+use crate::routes::CATALOGUE;
+use crate::stand_in::{Reply, StandIn};
+
+/// A client of the program that speaks JSON-RPC, a line each.
+struct Client {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    calls: u64,
+}
+
+impl Client {
+    fn start(home: &Home, args: &[&str]) -> Self {
+        let mut child = home.start(args);
+        let stdin = child.stdin.take();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Self { child, stdin, stdout, calls: 0 }
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.stdin.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    /// A request and its result.
+    fn call(&mut self, method: &str, params: Value) -> Value {
+        self.calls += 1;
+        self.send(&json!({ "jsonrpc": "2.0", "id": self.calls, "method": method, "params": params }));
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(answer["id"], self.calls, "{answer}");
+        answer["result"].clone()
+    }
+
+    fn begin(&mut self) -> Value {
+        let client = json!({ "name": "test", "version": "1" });
+        let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
+        let result = self.call("initialize", params);
+        self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        result
+    }
+
+    /// Closes standard input; what the program still said, and how it ended.
+    fn end(mut self) -> (String, i32, String) {
+        drop(self.stdin.take());
+        let mut rest = String::new();
+        std::io::Read::read_to_string(&mut self.stdout, &mut rest).unwrap();
+        let mut told = String::new();
+        std::io::Read::read_to_string(&mut self.child.stderr.take().unwrap(), &mut told).unwrap();
+        (rest, self.child.wait().unwrap().code().unwrap(), told)
+    }
+}
+
+#[test]
+fn a_local_client_lists_and_calls_the_tools_with_the_profiles_key() {
+    let service = StandIn::start();
+    let price =
+        Reply::ok(r#"{"price": "3000.5"}"#).header("x-bds-credit-balance", "1.5").header("x-bds-credit-charged", "0.5");
+    service.on("/endpoints.json", Reply::ok(CATALOGUE)).on("/mpp/ethPrice", price);
+    service.on("/mpp/token/a", Reply::error(402, "insufficient_credits"));
+    let (home, key) = Home::of(&service);
+    let mut client = Client::start(&home, &["mcp"]);
+    let begun = client.begin();
+    assert_eq!(begun["serverInfo"]["name"], "metering");
+    let tools = client.call("tools/list", json!({}));
+    let names: Vec<_> = tools["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    for name in ["bds_mpp_ethPrice", "bds_mpp_token_name", "bds_mpp_stream", "get_credit_balance", "list_plans"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    let result = client.call("tools/call", json!({ "name": "bds_mpp_ethPrice", "arguments": {} }));
+    assert_eq!(result["structuredContent"]["data"]["price"], "3000.5", "{result}");
+    let arguments = json!({ "name": "a", "q": "b" });
+    let refused = client.call("tools/call", json!({ "name": "bds_mpp_token_name", "arguments": arguments }));
+    assert_eq!(refused["isError"], true, "{refused}");
+    assert!(refused.to_string().contains("insufficient_credits"), "{refused}");
+    let (rest, code, told) = client.end();
+    assert_eq!((rest.as_str(), code, told.as_str()), ("", 0, ""));
+    let bearer = format!("Bearer {}", key.expose());
+    for seen in service.seen().iter().filter(|seen| seen.target.starts_with("/mpp/")) {
+        assert_eq!(seen.header("authorization"), Some(bearer.as_str()));
+        assert_eq!(seen.header("x-bds-client-source"), Some("mcp"));
+    }
+}
+
+#[test]
+fn a_client_that_says_nothing_or_something_else_is_no_panic() {
+    let service = StandIn::start();
+    service.on("/endpoints.json", Reply::ok(CATALOGUE));
+    let (home, key) = Home::of(&service);
+    let (rest, code, told) = Client::start(&home, &["mcp"]).end();
+    assert_eq!((rest.as_str(), code, told.as_str()), ("", 0, ""));
+    let mut client = Client::start(&home, &["mcp", "--stream-wait", "1"]);
+    client.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }));
+    let (_, code, told) = client.end();
+    assert!(code == 0 || (code == 1 && told.lines().count() == 1), "{code} {told}");
+    assert!(!told.contains("panicked") && !told.contains(key.expose()), "{told}");
+}
+
+#[test]
+fn a_service_without_a_catalogue_is_told_at_once() {
+    let service = StandIn::start();
+    let (home, _) = Home::of(&service);
+    home.metering(&["mcp"]).failure(4);
+    service.on("/endpoints.json", Reply::html(200));
+    let ran = home.metering(&["mcp"]);
+    assert_eq!(ran.stdout, "");
+    ran.failure(1);
+    for wait in ["0", "601", "x"] {
+        assert_eq!(home.metering(&["mcp", "--stream-wait", wait]).code, 2, "{wait}");
+    }
+}

@@ -1,0 +1,187 @@
+//! A service that answers as it is told and remembers what it was asked.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::response::Response;
+use futures_util::stream;
+use http::{HeaderMap, StatusCode};
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+/// A request as it arrived.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) method: String,
+    pub(crate) target: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// An answer to be given.
+#[derive(Debug, Clone)]
+pub(crate) struct Reply {
+    status: u16,
+    headers: Vec<(&'static str, String)>,
+    body: Vec<Piece>,
+}
+
+#[derive(Debug, Clone)]
+enum Piece {
+    Bytes(Bytes),
+    Pause(Duration),
+    Break,
+}
+
+/// The service, on a free port; it ends with its owner.
+pub(crate) struct StandIn {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    runtime: Option<Runtime>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// By path; the last answer of a path stays.
+    replies: Mutex<HashMap<String, VecDeque<Reply>>>,
+    seen: Mutex<Vec<Seen>>,
+}
+
+impl Seen {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+}
+
+impl Reply {
+    pub(crate) fn new(status: u16, body: impl Into<Bytes>) -> Self {
+        Self { status, headers: Vec::new(), body: vec![Piece::Bytes(body.into())] }
+            .header("content-type", "application/json")
+    }
+
+    /// A document.
+    pub(crate) fn ok(body: impl Into<Bytes>) -> Self {
+        Self::new(200, body)
+    }
+
+    /// An error of the protocol.
+    pub(crate) fn error(status: u16, code: &str) -> Self {
+        Self::new(status, json!({ "error": code, "message": format!("The service says {code}.") }).to_string())
+    }
+
+    /// A page, as proxies answer.
+    pub(crate) fn html(status: u16) -> Self {
+        Self::new(status, "<html><body>Bad gateway</body></html>")
+    }
+
+    pub(crate) fn header(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.headers.retain(|(other, _)| *other != name);
+        self.headers.push((name, value.to_string()));
+        self
+    }
+
+    /// Goes on with another piece after a while.
+    pub(crate) fn then(mut self, pause: Duration, piece: &'static str) -> Self {
+        self.body.extend([Piece::Pause(pause), Piece::Bytes(Bytes::from_static(piece.as_bytes()))]);
+        self
+    }
+
+    /// The connection breaks before the body's end.
+    pub(crate) fn cut_off(mut self) -> Self {
+        self.body.extend([Piece::Pause(Duration::from_millis(50)), Piece::Break]);
+        self
+    }
+
+    fn response(self) -> Response {
+        let mut response = Response::builder().status(StatusCode::from_u16(self.status).unwrap());
+        for (name, value) in self.headers {
+            response = response.header(name, value);
+        }
+        let pieces = stream::unfold(VecDeque::from(self.body), |mut pieces| async move {
+            loop {
+                match pieces.pop_front()? {
+                    Piece::Bytes(bytes) => return Some((Ok(bytes), pieces)),
+                    Piece::Pause(pause) => tokio::time::sleep(pause).await,
+                    Piece::Break => return Some((Err(std::io::Error::other("cut off")), pieces)),
+                }
+            }
+        });
+        response.body(Body::from_stream(pieces)).unwrap()
+    }
+}
+
+impl StandIn {
+    pub(crate) fn start() -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::<Shared>::default();
+        let router = axum::Router::new().fallback(answer).with_state(Arc::clone(&shared));
+        runtime.spawn(async move { axum::serve(listener, router).await });
+        Self { address, shared, runtime: Some(runtime) }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Answers `path` so, after what it was told to answer there before.
+    pub(crate) fn on(&self, path: &str, reply: Reply) -> &Self {
+        self.shared.replies.lock().unwrap().entry(path.to_owned()).or_default().push_back(reply);
+        self
+    }
+
+    /// What it was asked so far.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.shared.seen.lock().unwrap().clone()
+    }
+
+    /// The targets it was asked for so far.
+    pub(crate) fn targets(&self) -> Vec<String> {
+        self.seen().into_iter().map(|seen| seen.target).collect()
+    }
+
+    /// Waits until it was asked for `path` so many times.
+    pub(crate) fn await_requests(&self, path: &str, count: usize) {
+        for _ in 0..1000 {
+            if self.seen().iter().filter(|seen| seen.target.split('?').next() == Some(path)).count() >= count {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("nobody asked for {path} {count} times: {:?}", self.targets());
+    }
+}
+
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Where nobody listens.
+pub(crate) fn nobody() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("http://{}", listener.local_addr().unwrap())
+}
+
+async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+    let target = head.uri.path_and_query().unwrap().as_str().to_owned();
+    let seen = Seen { method: head.method.to_string(), target, headers: head.headers, body };
+    shared.seen.lock().unwrap().push(seen);
+    let mut replies = shared.replies.lock().unwrap();
+    let reply = match replies.get_mut(head.uri.path()) {
+        Some(queue) if queue.len() > 1 => queue.pop_front().unwrap(),
+        Some(queue) => queue.front().unwrap().clone(),
+        None => Reply::error(404, "not_found"),
+    };
+    reply.response()
+}

@@ -1,0 +1,105 @@
+//! `metering usage`.
+
+use crate::home::Home;
+use crate::stand_in::{Reply, StandIn};
+
+const SUMMARY: &str = r#"{"org_id":"org_1","email":null,"credit_balance":1.5,"total_credits_purchased":0,
+"total_credits_used":0.6,"window_days":30,"totals":{"usage_events":1210,"credits_used":0.60,"credits_added":2},
+"by_day":[{"day":"2026-11-21","usage_events":10,"credits_used":0.1000000001},
+{"day":"2026-11-20","usage_events":1200,"credits_used":0.4},{"day":"2026-11-02","usage_events":0,"credits_used":-0.1}],
+"by_endpoint":[{"route_template":"/mpp/ethPrice","http_method":"GET","call_count":1000,"credits_used":0.5},
+{"route_template":"/mpp/a\u001b]0;x\u0007","http_method":"GET","call_count":210,"credits_used":0.1}]}"#;
+
+fn service() -> StandIn {
+    let service = StandIn::start();
+    service.on("/credits/usage/summary", Reply::ok(SUMMARY));
+    service
+}
+
+#[test]
+fn usage_is_tables_with_bars_that_a_pipe_can_take() {
+    let service = service();
+    let (home, _) = Home::of(&service);
+    let text = home.metering(&["usage", "--days", "30"]).success();
+    assert!(text.contains("\nDAY         CALLS  CREDITS USED\n"), "{text}");
+    let line = |start: &str| text.lines().find(|line| line.starts_with(start)).unwrap().to_owned();
+    // 80 columns, less the table and the gap.
+    assert_eq!(line("2026-11-20"), format!("2026-11-20   1200           0.4  {}", "#".repeat(47)));
+    assert_eq!(line("2026-11-21"), format!("2026-11-21     10  0.1000000001  {}", "#".repeat(11)));
+    assert_eq!(line("2026-11-02"), "2026-11-02      0          -0.1");
+    assert!(text.contains("/mpp/a\u{fffd}]0;x\u{fffd}") && !text.contains(['\u{1b}', '█']), "{text}");
+    assert_eq!(service.targets(), ["/credits/usage/summary?days=30"]);
+}
+
+#[test]
+fn bars_fit_the_width_there_is() {
+    let service = service();
+    let (home, _) = Home::of(&service);
+    for (columns, longest) in [("0", 47), ("1", 0), ("36", 0), ("37", 4), ("50", 17), ("65000", 60), ("x", 47)] {
+        let output = home.command(&["usage"]).env("COLUMNS", columns).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let found = text.lines().map(|line| line.matches('#').count()).max().unwrap();
+        assert_eq!(found, longest, "{columns}: {text}");
+    }
+}
+
+#[test]
+fn only_the_top_routes_are_listed() {
+    let service = service();
+    let (home, _) = Home::of(&service);
+    let text = home.metering(&["usage", "--top", "1"]).success();
+    assert!(text.contains("/mpp/ethPrice") && !text.contains("/mpp/a"), "{text}");
+    assert!(text.ends_with("and 1 more; --top shows them\n"), "{text}");
+}
+
+#[test]
+fn programs_get_the_services_own_bytes() {
+    let service = service();
+    service.on("/credits/usage", Reply::ok(ACTIVITY));
+    let (home, _) = Home::of(&service);
+    assert_eq!(home.metering(&["usage", "--json"]).success(), format!("{SUMMARY}\n"));
+    let activity = home.metering(&["usage", "--activity", "--limit", "7", "--json"]).success();
+    assert_eq!(activity, format!("{ACTIVITY}\n"));
+    assert_eq!(service.targets(), ["/credits/usage/summary?days=30", "/credits/usage?limit=7"]);
+}
+
+const ACTIVITY: &str = r#"{"org_id":"org_1","transactions":[
+{"id":"2","amount":-0.0013888889,"type":"usage","description":null,"http_method":"GET","route_template":"/mpp/ethPrice/{b}",
+"request_path":"/mpp/ethPrice/1","client_source":"cli","calls":2,"tx_hash":null,"chain_id":null,"plan_id":null,
+"created_at":"2026-11-21T08:00:00.000Z"},
+{"id":"1","amount":2,"type":"signup_bonus","description":"Free credits\n","http_method":null,"route_template":null,
+"request_path":null,"client_source":null,"calls":1,"tx_hash":null,"chain_id":null,"plan_id":null,
+"created_at":"2026-11-20T08:00:00.000Z"}]}"#;
+
+#[test]
+fn activity_is_listed_entry_by_entry() {
+    let service = service();
+    service.on("/credits/usage", Reply::ok(ACTIVITY));
+    let (home, _) = Home::of(&service);
+    let text = home.metering(&["usage", "--activity"]).success();
+    let words: Vec<Vec<_>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(words[0], ["TIME", "TYPE", "ROUTE", "SOURCE", "CALLS", "AMOUNT"]);
+    let usage = ["2026-11-21T08:00:00.000Z", "usage", "GET", "/mpp/ethPrice/1", "cli", "2", "-0.0013888889"];
+    assert_eq!(words[1], usage);
+    assert_eq!(words[2], ["2026-11-20T08:00:00.000Z", "signup_bonus", "Free", "credits\u{fffd}", "2"]);
+}
+
+#[test]
+fn an_account_without_usage_has_no_tables() {
+    let service = StandIn::start();
+    let empty = r#"{"credit_balance":2,"window_days":7,"totals":{"usage_events":0,"credits_used":0,"credits_added":2},"by_day":[],"by_endpoint":[]}"#;
+    service.on("/credits/usage/summary", Reply::ok(empty));
+    let (home, _) = Home::of(&service);
+    assert_eq!(home.metering(&["usage"]).success(), "balance  2\ndays     7\ncalls    0\nused     0\nadded    2\n");
+}
+
+#[test]
+fn windows_are_as_long_as_the_service_keeps() {
+    let home = Home::new();
+    for args in [["--days", "0"], ["--days", "91"], ["--limit", "5"], ["--days", "x"]] {
+        assert_eq!(home.metering(&[&["usage"], &args[..]].concat()).code, 2, "{args:?}");
+    }
+    for limit in ["0", "1001"] {
+        assert_eq!(home.metering(&["usage", "--activity", "--limit", limit]).code, 2, "{limit}");
+    }
+}

@@ -1,0 +1,62 @@
+//! Runs that are asked to end: Ctrl-C, and SIGTERM.
+
+use std::time::{Duration, Instant};
+
+use crate::desk::Desk;
+use crate::service::{BLOCKS, Reply, Service, lines};
+
+const ARGS: [&str; 5] = ["catch-up", "--from", "490", "--output", "blocks.jsonl"];
+
+#[test]
+fn a_block_that_is_paid_for_is_still_written() {
+    for signal in ["INT", "TERM"] {
+        let (desk, service) = (Desk::new(), Service::at(500));
+        service.then_at(493, Reply::Late(Duration::from_secs(1)));
+        let mut started = desk.start(&service, &ARGS);
+        service.wait_for(&format!("{BLOCKS}/493"));
+        started.signal(signal);
+        started.wait().expect(130).says("Wrote 4 blocks, 490 to 493.").says("interrupted; run the command again");
+        assert_eq!(desk.content("blocks.jsonl"), lines(490..=493));
+        assert_eq!(service.asked().last(), Some(&Some(493)), "nothing more is asked for");
+        desk.catch_up(&service, &ARGS[1..]).expect(0);
+        assert_eq!(desk.content("blocks.jsonl"), lines(490..=500));
+    }
+}
+
+#[test]
+fn a_block_that_does_not_come_is_dropped() {
+    let (desk, service) = (Desk::new(), Service::at(500));
+    service.then_at(493, Reply::Late(Duration::from_secs(3_600)));
+    let mut started = desk.start(&service, &ARGS);
+    service.wait_for(&format!("{BLOCKS}/493"));
+    let begun = Instant::now();
+    started.signal("INT");
+    std::thread::sleep(Duration::from_millis(200));
+    started.signal("INT");
+    let _ = started.wait().expect(130);
+    assert!(begun.elapsed() < Duration::from_secs(4), "the second one ends it at once");
+    assert_eq!(desk.content("blocks.jsonl"), lines(490..=492));
+    service.then_at(493, Reply::Late(Duration::from_secs(3_600)));
+    let mut started = desk.start(&service, &ARGS);
+    let _ = service.requests();
+    service.wait_for(&format!("{BLOCKS}/493"));
+    started.signal("TERM");
+    let _ = started.wait().expect(130);
+    desk.catch_up(&service, &ARGS[1..]).expect(0);
+    assert_eq!(desk.content("blocks.jsonl"), lines(490..=500));
+}
+
+#[test]
+fn a_pause_is_ended_at_once() {
+    let (desk, service) = (Desk::new(), Service::at(500));
+    service.then_at(493, Reply::error(429, "rate_limited", Some(59)));
+    let mut started = desk.start(&service, &ARGS);
+    service.wait_for(&format!("{BLOCKS}/493"));
+    std::thread::sleep(Duration::from_millis(200));
+    let begun = Instant::now();
+    started.signal("INT");
+    let _ = started.wait().expect(130);
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    desk.catch_up(&service, &ARGS[1..]).expect(0);
+    assert_eq!(desk.content("blocks.jsonl"), lines(490..=500));
+}

@@ -1,0 +1,16 @@
+//! The paying commands of the client, against a service and a chain that do what the test says: the real program, as a
+//! process of its own that can be killed at any moment.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+
+mod abandoning;
+mod desk;
+mod interruptions;
+mod node;
+mod paid_elsewhere;
+mod paying;
+mod refusals;
+mod rotation;
+mod service;
+mod stand_in;
+mod topping_up;
+mod waiting;
