@@ -89,6 +89,29 @@ browser_packages() {
   (cd tests/browser && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error)
 }
 
+# Tests of the MCP server use the official clients: TypeScript's from npm, and Python's in an environment of its own.
+mcp_packages() {
+  (cd tests/mcp && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error)
+}
+
+mcp_venv=$CARGO_TARGET_DIR/tools/mcp-venv
+
+mcp_venv_packages() {
+  rm -rf "$mcp_venv" && python3 -m venv "$mcp_venv" &&
+    "$mcp_venv/bin/pip" install --quiet --disable-pip-version-check --no-input --only-binary :all: --require-hashes \
+      -r tests/mcp/requirements.txt &&
+    # Written last: what was broken off is done again.
+    cp tests/mcp/requirements.txt "$mcp_venv/installed.txt"
+}
+
+have_python() {
+  python3 -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+}
+
+install_python() {
+  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3 python3-venv
+}
+
 have_chromium() {
   command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1
 }
@@ -125,6 +148,26 @@ else
   skipped+=(browser)
   echo
   echo "== browser: the tests of the pages are skipped, because Chromium, or Node.js 20 or newer, is not installed"
+fi
+
+if ! have_python && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+  run install-python install_python
+fi
+if have_node && have_python; then
+  if packages_missing tests/mcp; then
+    run mcp-packages mcp_packages
+  fi
+  if ! cmp -s tests/mcp/requirements.txt "$mcp_venv/installed.txt"; then
+    run mcp-venv mcp_venv_packages
+  fi
+elif [ "${CI:-}" = true ]; then
+  fail "Python 3.11 or newer with venv, or Node.js 20 or newer, is not installed; the tests with MCP clients need both"
+else
+  export METERING_TESTS_SKIP_MCP=1
+  skipped+=(mcp)
+  echo
+  echo "== mcp: the tests with MCP clients are skipped, because Python 3.11 or newer with venv, or Node.js 20 or newer," \
+    "is not installed"
 fi
 
 run format cargo fmt --all --check

@@ -128,6 +128,18 @@ const scenes = {
     assert.equal((await page.goto(`${page.base}/metering/nowhere`)).status(), 404);
   },
 
+  /** A person follows the URL that a terminal shows, sees who signs up, and approves. */
+  async approve(visitor, { url, email, agent }) {
+    const page = await visitor.window();
+    await page.goto(url);
+    await page.waitForFunction((name) => document.querySelector("#pending-agent")?.textContent === name, agent);
+    assert.equal(await page.textContent("#pending-email"), email);
+    await page.check("#terms");
+    await page.click("#approve-button");
+    await page.waitForSelector("#approved-step:not([hidden])");
+    await wellBehaved(page);
+  },
+
   /** Topping up and rotating with a wallet in the browser. */
   async wallet(visitor, { key, node, account }) {
     const without = await visitor.window();

@@ -6,6 +6,7 @@ pub mod chain;
 pub mod client;
 pub mod latency;
 pub mod load;
+pub mod mcp;
 pub mod program;
 #[cfg(test)]
 mod scripted;

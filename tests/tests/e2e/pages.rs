@@ -24,8 +24,13 @@ fn chromium() -> Option<PathBuf> {
     Some(found.expect("Chromium is installed; ./test.sh sees to it"))
 }
 
+/// Whether there is a browser to play scenes in.
+pub(crate) fn with_browser() -> bool {
+    chromium().is_some()
+}
+
 /// Plays a scene, and fails with all that it says when it does.
-fn play(scene: &str, server: &Server, more: Value) {
+pub(crate) fn play(scene: &str, server: &Server, more: Value) {
     let Some(chromium) = chromium() else { return };
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("browser");
     let mut settings = json!({"base": format!("http://{}", server.address()), "chromium": chromium});

@@ -1,0 +1,97 @@
+// Clients of the Model Context Protocol for the tests: the official TypeScript SDK, not the code that is tested.
+//
+// One JSON object per line: `{id, method, params}` on standard input, `{id, result}` or `{id, error}` on standard
+// output, in the order in which answers come. One process holds many sessions, which its user names. Every HTTP status
+// that a session met is kept, since the SDK tells only some. The process ends with its standard input.
+
+import { createInterface } from 'node:readline'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+
+const PATIENCE = 60_000
+
+const sessions = new Map()
+
+function transportOf({ transport, url, headers, program, environment }, statuses) {
+  if (transport === 'stdio') {
+    const [command, ...args] = program
+    return new StdioClientTransport({ command, args, env: environment, stderr: 'inherit' })
+  }
+  const counting = async (target, init) => {
+    const answer = await fetch(target, init)
+    statuses.push(answer.status)
+    return answer
+  }
+  const Transport = { sse: SSEClientTransport, streamable: StreamableHTTPClientTransport }[transport]
+  return new Transport(new URL(url), { requestInit: { headers }, fetch: counting })
+}
+
+function find(name) {
+  const session = sessions.get(name)
+  if (!session) {
+    throw new Error(`there is no session ${name}`)
+  }
+  return session
+}
+
+const methods = {
+  async connect(params) {
+    const statuses = []
+    const client = new Client({ name: 'metering-tests', version: '1' })
+    const session = { client, statuses }
+    sessions.set(params.session, session)
+    await client.connect(transportOf(params, statuses), { timeout: PATIENCE })
+    return { server: client.getServerVersion(), capabilities: client.getServerCapabilities() }
+  },
+
+  async tools({ session }) {
+    const { client } = find(session)
+    const tools = []
+    let cursor
+    do {
+      const page = await client.listTools({ cursor })
+      tools.push(...page.tools)
+      cursor = page.nextCursor
+    } while (cursor)
+    return tools
+  },
+
+  call({ session, tool, arguments: given }) {
+    return find(session).client.callTool({ name: tool, arguments: given }, undefined, { timeout: PATIENCE })
+  },
+
+  statuses({ session }) {
+    return find(session).statuses
+  },
+
+  async close({ session }) {
+    const { client } = find(session)
+    // The protocol's own way out, where there is one.
+    await client.transport?.terminateSession?.()
+    await client.close()
+    sessions.delete(session)
+    return null
+  },
+}
+
+async function answer(line) {
+  const { id, method, params } = JSON.parse(line)
+  let said
+  try {
+    if (!Object.hasOwn(methods, method)) {
+      throw new Error(`there is no method ${method}`)
+    }
+    said = { id, result: await methods[method](params) }
+  } catch (error) {
+    const code = Number.isInteger(error?.code) ? error.code : null
+    said = { id, error: { message: String(error?.message ?? error), code } }
+  }
+  process.stdout.write(`${JSON.stringify(said)}\n`)
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  void answer(line)
+}
+process.exit(0)

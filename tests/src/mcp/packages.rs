@@ -1,0 +1,51 @@
+//! Where the SDKs are, and whether this machine does without them.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Set by `./test.sh` on a machine without Node.js or Python.
+const SKIP: &str = "METERING_TESTS_SKIP_MCP";
+
+/// Whether tests with MCP clients are switched off; says so if they are, past the capture of passing tests' output.
+#[track_caller]
+pub(super) fn are_skipped() -> bool {
+    let skipped = std::env::var_os(SKIP).is_some_and(|value| value == "1");
+    if skipped {
+        assert!(std::env::var_os("CI").is_none_or(|value| value != "true"), "{SKIP} is set, but CI skips nothing");
+        let test = std::thread::current().name().unwrap_or("a test").to_owned();
+        let _ = writeln!(std::io::stderr(), "skipped, since {SKIP} is set: {test}");
+    }
+    skipped
+}
+
+/// The TypeScript SDK's client.
+#[track_caller]
+pub(super) fn node() -> Command {
+    let installed = folder().join("node_modules/@modelcontextprotocol/sdk");
+    assert!(installed.is_dir(), "{} is missing: run `npm ci` in tests/mcp, or ./test.sh", installed.display());
+    let mut command = Command::new("node");
+    command.arg(folder().join("client.mjs"));
+    command
+}
+
+/// The Python SDK's client, in the virtual environment that `./test.sh` makes in the target directory.
+#[track_caller]
+pub(super) fn python() -> Command {
+    let own = std::env::current_exe().expect("a running program has a path");
+    let found = own.ancestors().find_map(|folder| environment_in(folder).filter(|program| program.is_file()));
+    let program = found.expect("tools/mcp-venv is in the target directory: run ./test.sh, which makes it");
+    let mut command = Command::new(program);
+    command.arg(folder().join("client.py"));
+    command
+}
+
+fn environment_in(target: &Path) -> Option<PathBuf> {
+    let environment = target.join("tools/mcp-venv");
+    let program = if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" };
+    environment.is_dir().then(|| environment.join(program))
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("mcp")
+}

@@ -1,0 +1,176 @@
+//! A person's terminal: the program with a home of its own, and nothing of the settings of whoever runs the tests.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use metering_tests::program::program;
+use serde_json::Value;
+
+/// How long the program may take to say something.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Where commands are typed.
+#[derive(Debug, Clone)]
+pub(crate) struct Terminal {
+    home: PathBuf,
+    variables: Vec<(&'static str, String)>,
+}
+
+/// What a command left.
+#[derive(Debug)]
+pub(crate) struct Typed {
+    /// Its exit code; `None` when a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// A command that goes on while the test does something else. Dropping it kills it.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Option<Child>,
+    stdin: Option<ChildStdin>,
+    stdout: Receiver<String>,
+    stderr: Receiver<String>,
+}
+
+impl Terminal {
+    pub(crate) fn new(home: PathBuf) -> Self {
+        Self { home, variables: Vec::new() }
+    }
+
+    /// The same with one more environment variable.
+    pub(crate) fn set(mut self, variable: &'static str, value: &str) -> Self {
+        self.variables.push((variable, value.to_owned()));
+        self
+    }
+
+    /// Types a command, and waits for its end.
+    #[track_caller]
+    pub(crate) fn run(&self, args: &[&str]) -> Typed {
+        Typed::of(self.command(args).stdin(Stdio::null()).output().unwrap())
+    }
+
+    /// As [`Terminal::run`], for a command that must succeed.
+    #[track_caller]
+    pub(crate) fn good(&self, args: &[&str]) -> Typed {
+        let typed = self.run(args);
+        assert_eq!(typed.code, Some(0), "{args:?}: {typed:?}");
+        typed
+    }
+
+    /// The document that a command prints with `--json`.
+    #[track_caller]
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        let typed = self.good(&[args, &["--json"]].concat());
+        assert_eq!(typed.stdout.lines().count(), 1, "one line: {typed:?}");
+        serde_json::from_str(&typed.stdout).unwrap_or_else(|error| panic!("{error}: {typed:?}"))
+    }
+
+    /// Types a command that goes on.
+    #[track_caller]
+    pub(crate) fn begin(&self, args: &[&str]) -> Running {
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        let stderr = lines(BufReader::new(child.stderr.take().unwrap()));
+        let stdout: BufReader<ChildStdout> = BufReader::new(child.stdout.take().unwrap());
+        Running { stdin: child.stdin.take(), child: Some(child), stdout: lines(stdout), stderr }
+    }
+
+    /// The file of a profile.
+    pub(crate) fn profile(&self, name: &str) -> PathBuf {
+        self.home.join("profiles").join(name).join("profile.toml")
+    }
+
+    /// The key that a profile has.
+    #[track_caller]
+    pub(crate) fn key(&self, profile: &str) -> String {
+        let text = std::fs::read_to_string(self.profile(profile)).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("api_key = ")).expect("the profile has a key");
+        line.trim_matches('"').to_owned()
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(program("metering"));
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("METERING_")) {
+            command.env_remove(name);
+        }
+        command.env("METERING_CLIENT_HOME", &self.home).envs(self.variables.iter().cloned());
+        command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+}
+
+impl Typed {
+    fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Running {
+    /// The next line on standard output.
+    #[track_caller]
+    pub(crate) fn line(&self) -> String {
+        self.stdout.recv_timeout(PATIENCE).expect("the program goes on")
+    }
+
+    /// Reads what it says on stderr up to a line with this text, and returns that line.
+    #[track_caller]
+    pub(crate) fn told(&self, text: &str) -> String {
+        let mut told = Vec::new();
+        loop {
+            match self.stderr.recv_timeout(PATIENCE) {
+                Ok(line) if line.contains(text) => return line,
+                Ok(line) => told.push(line),
+                Err(_) => panic!("it does not say {text:?} but {told:?}"),
+            }
+        }
+    }
+
+    /// Types a line.
+    #[track_caller]
+    pub(crate) fn say(&mut self, line: &str) {
+        writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    /// Presses Ctrl-C.
+    #[track_caller]
+    pub(crate) fn interrupt(&self) {
+        // By the shell, which has it built in: the standard library sends no signal but SIGKILL.
+        let process = self.child.as_ref().unwrap().id();
+        let sent = Command::new("sh").args(["-c", &format!("kill -INT {process}")]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Ends its input, waits for its end, and returns what was not read before.
+    #[track_caller]
+    pub(crate) fn finish(mut self) -> Typed {
+        drop(self.stdin.take());
+        let rest = |lines: &Receiver<String>| lines.iter().map(|line| line + "\n").collect();
+        let (stdout, stderr) = (rest(&self.stdout), rest(&self.stderr));
+        let status = self.child.as_mut().unwrap().wait().unwrap();
+        self.child = None;
+        Typed { code: status.code(), stdout, stderr }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn lines(from: impl BufRead + Send + 'static) -> Receiver<String> {
+    let (tell, told) = channel();
+    std::thread::spawn(move || from.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
+    told
+}

@@ -1,0 +1,103 @@
+//! A gate in front of a server: it passes requests on, and can hold one back before or after it has done its work, so
+//! that whoever asked can be killed at that very moment.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// When a request is held back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// The server does not hear of it.
+    Before,
+    /// The server has done it, and its answer does not come through.
+    After,
+}
+
+/// A gate. It ends with the process.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    address: SocketAddr,
+    trap: Arc<Mutex<Option<(String, Held)>>>,
+    caught: Receiver<()>,
+}
+
+impl Gate {
+    pub(crate) fn before(server: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let trap: Arc<Mutex<Option<(String, Held)>>> = Arc::default();
+        let (tell, caught) = channel();
+        let shared = Arc::clone(&trap);
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let (trap, tell) = (Arc::clone(&shared), tell.clone());
+                // A client that was killed is its own affair.
+                std::thread::spawn(move || client.and_then(|client| attend(client, server, &trap, &tell)));
+            }
+        });
+        Self { address, trap, caught }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Holds the next request back that has this text in it.
+    pub(crate) fn hold(&self, text: &str, held: Held) {
+        *self.trap.lock().unwrap() = Some((text.to_owned(), held));
+    }
+
+    /// Waits until one is held back.
+    #[track_caller]
+    pub(crate) fn wait(&self) {
+        self.caught.recv_timeout(PATIENCE).expect("the client gets there");
+    }
+}
+
+fn attend(
+    mut client: TcpStream,
+    server: SocketAddr,
+    trap: &Mutex<Option<(String, Held)>>,
+    tell: &Sender<()>,
+) -> io::Result<()> {
+    let (head, body) = read_request(&mut client)?;
+    let text = format!("{head}{}", String::from_utf8_lossy(&body));
+    let held = trap.lock().unwrap().take_if(|(wanted, _)| text.contains(wanted.as_str())).map(|(_, held)| held);
+    let mut answer = Vec::new();
+    if held != Some(Held::Before) {
+        let mut server = TcpStream::connect(server)?;
+        server.write_all(head.as_bytes())?;
+        server.write_all(&body)?;
+        server.read_to_end(&mut answer)?;
+    }
+    if held.is_none() {
+        return client.write_all(&answer);
+    }
+    let _ = tell.send(());
+    // Until the client is gone.
+    client.read(&mut [0]).map(|_| ())
+}
+
+/// A request's head, which asks for one answer and no more, and its body.
+fn read_request(client: &mut TcpStream) -> io::Result<(String, Vec<u8>)> {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") {
+        client.read_exact(&mut byte)?;
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).map_err(io::Error::other)?;
+    let lines = head.lines().filter(|line| !line.to_ascii_lowercase().starts_with("connection:") && !line.is_empty());
+    let mut lines: Vec<_> = lines.collect();
+    let length =
+        lines.iter().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok());
+    lines.push("connection: close");
+    let mut body = vec![0; length.unwrap_or(0)];
+    client.read_exact(&mut body)?;
+    Ok((format!("{}\r\n\r\n", lines.join("\r\n")), body))
+}

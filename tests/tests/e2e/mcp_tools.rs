@@ -1,0 +1,239 @@
+//! Every tool with every official client: what is listed, what comes back, and what it costs.
+
+use std::collections::BTreeSet;
+
+use metering_tests::mcp::{Agent, Sdk, Session, Wire};
+use metering_tests::site::Site;
+use serde_json::{Value, json};
+
+use crate::mcp::{BASE_TOOL, ExpectedTool, STREAM_TOOL, charged, credits, expected_tools, for_each_client};
+use crate::wire::{BASE, BASE_CALL, CREDIT, amount, balance};
+
+#[test]
+fn every_client_lists_a_tool_per_metered_route_and_the_two_free_ones() {
+    let site = Site::new();
+    let account = site.account("1");
+    let server = site.server().start();
+    for_each_client(|agent, wire| {
+        let session = agent.connect(&server, wire, &account.api_key);
+        hold_listing(&session);
+        session.close();
+    });
+    assert_eq!(balance(&server.client_with(&account.api_key)), "1", "listing is free");
+}
+
+/// Holds names, schemas and descriptions to be what the catalogue says.
+#[track_caller]
+fn hold_listing(session: &Session) {
+    let tools = session.tools();
+    let expected = expected_tools();
+    let names: BTreeSet<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let routes = expected.iter().map(|tool| tool.name.as_str());
+    assert_eq!(names, routes.chain(["get_credit_balance", "list_plans"]).collect());
+    assert_eq!(tools.len(), names.len(), "no tool is there twice");
+    for tool in &tools {
+        let expected = expected.iter().find(|expected| tool["name"] == expected.name.as_str());
+        let description = tool["description"].as_str().unwrap();
+        let schema = &tool["inputSchema"];
+        assert_eq!(schema["type"], "object", "{tool}");
+        let Some(expected) = expected else {
+            assert_eq!(schema["properties"].as_object().map_or(0, serde_json::Map::len), 0, "{tool}");
+            continue;
+        };
+        assert!(description.contains(&amount(expected.price)), "the price is told: {description}");
+        assert!(description.contains("credit"), "{description}");
+        hold_schema(schema, expected);
+    }
+}
+
+#[track_caller]
+fn hold_schema(schema: &Value, expected: &ExpectedTool) {
+    let mut required: BTreeSet<_> = schema["required"].as_array().into_iter().flatten().map(Value::to_string).collect();
+    for (name, kind, is_required) in &expected.params {
+        assert_eq!(schema["properties"][name]["type"], kind.as_str(), "{name}: {schema}");
+        assert_eq!(required.remove(&Value::from(name.as_str()).to_string()), *is_required, "{name}: {schema}");
+    }
+    assert!(required.is_empty(), "{schema}");
+    let more = if expected.is_stream { 1 } else { 0 };
+    assert_eq!(schema["properties"].as_object().unwrap().len(), expected.params.len() + more, "{schema}");
+    if expected.is_stream {
+        let bound = &schema["properties"]["max_events"];
+        let told = (bound["type"].as_str(), bound["default"].as_u64(), bound["maximum"].as_u64());
+        assert_eq!(told, (Some("integer"), Some(5), Some(50)), "{schema}");
+    }
+}
+
+#[test]
+fn every_tool_gives_every_client_the_gateways_answer_and_is_charged_exactly() {
+    let (site, direct) = (Site::new(), Site::new());
+    let server = site.server().set("METERING_SAMPLE__BLOCK_TIME", "200ms").start();
+    // The same answers from another server, whose books are not looked at.
+    let reference = direct.server().set("METERING_SAMPLE__BLOCK_TIME", "200ms").start();
+    let reference = reference.client_with(&direct.account("100").api_key);
+    let tools = expected_tools();
+    for_each_client(|agent, wire| {
+        let account = site.account("1");
+        let session = agent.connect(&server, wire, &account.api_key);
+        let mut left = CREDIT - BASE_CALL;
+        let block = charged(session.call(BASE_TOOL, &json!({})), BASE_CALL, left);
+        for tool in &tools {
+            let arguments = tool.arguments(&block);
+            left -= tool.price;
+            let data = charged(session.call(&tool.name, &arguments), tool.price, left);
+            if tool.is_stream {
+                hold_stream(&data, 2);
+                continue;
+            }
+            assert_eq!(data["sample"], true, "{}: {data}", tool.name);
+            // Only what names its block is the same at any time.
+            if arguments.get("block_number").is_some() {
+                assert_eq!(data, reference.get(&tool.target(&arguments)).expect(200).json(), "{}", tool.name);
+            }
+        }
+        let own = session.call("get_credit_balance", &json!({})).expect_good();
+        assert_eq!((&own["org_id"], credits(&own["credit_balance"])), (&account.org_id.clone().into(), amount(left)));
+        let plans = session.call("list_plans", &json!({})).expect_good();
+        assert_eq!(plans, server.client().get("/credits/plans").expect(200).json());
+        hold_books(&site, &server.client_with(&account.api_key), left, &tools);
+    });
+    site.verify();
+}
+
+#[track_caller]
+fn hold_stream(data: &Value, count: usize) {
+    let events = data["events"].as_array().unwrap_or_else(|| panic!("no events: {data}"));
+    assert_eq!((events.len(), data["count"].as_u64()), (count, u64::try_from(count).ok()), "{data}");
+    assert_eq!(data["ended_by"], "count", "{data}");
+    for event in events {
+        assert_eq!(event["event"], "block", "{event}");
+        assert!(event["data"]["block_number"].is_u64(), "{event}");
+    }
+}
+
+/// Holds the account to have been charged for each tool once, and for the base tool once more, all by MCP.
+#[track_caller]
+fn hold_books(site: &Site, client: &metering_tests::client::Client, left: i64, tools: &[ExpectedTool]) {
+    assert_eq!(balance(client), amount(left));
+    let usage = client.get("/credits/usage?limit=100").expect(200).json();
+    let calls = usage["transactions"].as_array().unwrap().iter().filter(|entry| entry["type"] == "usage");
+    let calls: Vec<_> = calls.collect();
+    assert!(calls.iter().all(|entry| entry["client_source"] == "mcp"), "{usage}");
+    let count: u64 = calls.iter().map(|entry| entry["calls"].as_u64().unwrap_or(1)).sum();
+    assert_eq!(count, u64::try_from(tools.len() + 1).unwrap(), "{usage}");
+    let routes: BTreeSet<_> = calls.iter().map(|entry| entry["route_template"].to_string()).collect();
+    assert_eq!(routes.len(), tools.len(), "{usage}");
+    site.verify();
+}
+
+#[test]
+fn a_stream_tool_returns_when_it_has_its_events_or_its_time_is_up() {
+    let site = Site::new();
+    let server =
+        site.server().set("METERING_SAMPLE__BLOCK_TIME", "20ms").set("METERING_MCP__STREAM_WAIT", "2s").start();
+    let slow = Site::new();
+    let slow_server =
+        slow.server().set("METERING_SAMPLE__BLOCK_TIME", "1h").set("METERING_MCP__STREAM_WAIT", "300ms").start();
+    for_each_client(|agent, wire| {
+        let account = site.account("1");
+        let session = agent.connect(&server, wire, &account.api_key);
+        // arguments, events
+        for (index, (arguments, count)) in
+            [(json!({}), 5), (json!({"max_events": 1}), 1), (json!({"max_events": 50}), 50)].into_iter().enumerate()
+        {
+            let left = CREDIT - 72_000_000 * i64::try_from(index + 1).unwrap();
+            hold_stream(&charged(session.call(STREAM_TOOL, &arguments), 72_000_000, left), count);
+        }
+        let patient = slow.account("1");
+        let session = agent.connect(&slow_server, wire, &patient.api_key);
+        let data = charged(session.call(STREAM_TOOL, &json!({"max_events": 50})), 72_000_000, CREDIT - 72_000_000);
+        assert_eq!(data["ended_by"], "time", "{data}");
+    });
+    site.verify();
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_tool_errors_and_cost_nothing() {
+    let site = Site::new();
+    let account = site.account("1");
+    let server = site.server().start();
+    let by_block = "bds_mpp_snapshot_allTrades_block_number";
+    let metadata = "bds_mpp_pool_pool_address_metadata";
+    // tool, arguments, the field that is named
+    let table = [
+        (by_block, json!({}), "block_number"),
+        (by_block, json!({"block_number": "soon"}), "block_number"),
+        (by_block, json!({"block_number": 1.5}), "block_number"),
+        (by_block, json!({"block_number": null}), "block_number"),
+        (by_block, json!({"block_number": [1]}), "block_number"),
+        (by_block, json!({"block_number": "1/../../ethPrice"}), "block_number"),
+        (by_block, json!({"block_number": 1, "more": 2}), "more"),
+        (metadata, json!({"pool_address": ""}), "pool_address"),
+        (metadata, json!({"pool_address": ".."}), "pool_address"),
+        (metadata, json!({"pool_address": "a/b"}), "pool_address"),
+        (metadata, json!({"pool_address": 7}), "pool_address"),
+        (BASE_TOOL, json!({"from_epoch": 1}), "from_epoch"),
+        (STREAM_TOOL, json!({"max_events": 0}), "max_events"),
+        (STREAM_TOOL, json!({"max_events": 51}), "max_events"),
+        (STREAM_TOOL, json!({"max_events": "many"}), "max_events"),
+        (STREAM_TOOL, json!({"from_epoch": "x"}), "from_epoch"),
+        ("get_credit_balance", json!({"org_id": "org_other"}), "org_id"),
+        ("list_plans", json!({"all": true}), "all"),
+    ];
+    for_each_client(|agent, wire| {
+        let session = agent.connect(&server, wire, &account.api_key);
+        for (tool, arguments, field) in &table {
+            let error = session.call(tool, arguments).expect_error();
+            assert_eq!(error["error"], "invalid_parameter", "{tool} {arguments}: {error}");
+            assert!(error["fields"][field].is_string(), "{tool} {arguments}: {error}");
+        }
+        // What no server knows is an error of the protocol, or of the tool; the session goes on.
+        for unknown in ["bds_mpp_nothing", "", "get_credit_balance "] {
+            if let Ok(result) = session.try_call(unknown, &json!({})) {
+                assert!(result.is_error, "{unknown:?}: {result:?}");
+            }
+        }
+        let own = session.call("get_credit_balance", &json!({})).expect_good();
+        assert_eq!(credits(&own["credit_balance"]), "1");
+    });
+    assert_eq!(balance(&server.client_with(&account.api_key)), "1");
+    site.verify();
+}
+
+#[test]
+fn errors_of_the_data_source_are_tool_errors_with_their_json() {
+    let site = Site::new();
+    let account = site.account("1");
+    let server = site.server().start();
+    let nowhere = "0x00000000000000000000000000000000000000aa";
+    for_each_client(|agent, wire| {
+        let session = agent.connect(&server, wire, &account.api_key);
+        let before = balance(&server.client_with(&account.api_key));
+        let error =
+            session.call("bds_mpp_pool_pool_address_metadata", &json!({"pool_address": nowhere})).expect_error();
+        let direct = server.client_with(&account.api_key).get(&format!("/mpp/pool/{nowhere}/metadata"));
+        assert_eq!((direct.status, &error["error"]), (404, &direct.json()["error"]), "{error}");
+        assert_eq!(error["message"], direct.json()["message"]);
+        // The gateway accepted it: what it cost is told.
+        assert_eq!(credits(&error["credits_charged"]), amount(BASE_CALL), "{error}");
+        assert_ne!(balance(&server.client_with(&account.api_key)), before);
+    });
+    site.verify();
+}
+
+#[test]
+fn the_handshake_of_older_clients_gives_the_same_tools() {
+    let site = Site::new();
+    let account = site.account("1");
+    let server = site.server().start();
+    let Some(agent) = Agent::start(Sdk::Python) else { return };
+    for (index, wire) in Wire::ALL.into_iter().enumerate() {
+        let session = agent.connect_with_handshake(&server, wire, &account.api_key);
+        hold_listing(&session);
+        let left = CREDIT - BASE_CALL * i64::try_from(index + 1).unwrap();
+        let data = charged(session.call(BASE_TOOL, &json!({})), BASE_CALL, left);
+        assert_eq!(data["sample"], true);
+        session.close();
+    }
+    let _ = server.client_with(&account.api_key).get(BASE).expect(200);
+    site.verify();
+}
