@@ -97,7 +97,7 @@ impl From<ClientError> for Failure {
 fn refused(refusal: &Refusal) -> Failure {
     let text = refusal.to_string();
     match refusal.status.as_u16() {
-        401 => Failure::Unauthorized(text),
+        401 => Failure::Unauthorized(format!("{text} If the key is lost, `metering rotate` replaces it.")),
         402 => Failure::NoCredits(format!("{text} `metering plans` shows what is for sale, `metering topup` pays.")),
         429 | 502..=504 => later(text, refusal),
         404 | 409 if refusal.retry_after.is_some() => later(text, refusal),

@@ -100,6 +100,7 @@ impl CallArgs {
         };
         let OpenAnswer { headers, body, .. } = answer;
         let received = destination.receive(body).await;
+        destination.end_line()?;
         if !self.quiet {
             tell_money(&headers);
         }

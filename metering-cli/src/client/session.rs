@@ -11,6 +11,7 @@ use metering_core::{ApiKey, ClientSource};
 use crate::client::home::Home;
 use crate::client::profile::{Profile, ProfileName};
 use crate::failure::Failure;
+use crate::output::notice;
 
 /// Where the server listens unless it is told otherwise.
 const DEFAULT_URL: &str = "http://127.0.0.1:8787";
@@ -112,6 +113,17 @@ impl Session {
         })
     }
 
+    /// Notes the service in a profile that has none, once something is begun there: whoever types the same command
+    /// again to go on need not say where.
+    pub(crate) fn remember_service(&mut self) -> Result<(), Failure> {
+        let settings = &mut self.profile.settings;
+        if settings.url.is_some() || settings.api_key.is_some() {
+            return Ok(());
+        }
+        settings.url = Some(self.url.clone());
+        self.profile.save()
+    }
+
     /// Stores a new key of the service in the profile, before anything else can go wrong.
     pub(crate) fn keep(&mut self, key: ApiKey, org_id: Option<String>) -> Result<(), Failure> {
         self.profile.settings.url = Some(self.url.clone());
@@ -120,7 +132,11 @@ impl Session {
             self.profile.settings.org_id = org_id;
         }
         self.key = Some(key);
-        self.profile.save()
+        self.profile.save()?;
+        if std::env::var_os(KEY_VARIABLE).is_some_and(|value| !value.is_empty()) {
+            notice(&format!("{KEY_VARIABLE} is set, and wins over the profile's new key: unset it or change it."));
+        }
+        Ok(())
     }
 }
 

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::client::config::redacted;
+use crate::client::interruption::Interruption;
 use crate::client::private_file::Turn;
 use crate::client::session::{ProfileArgs, Session};
 use crate::client::signup::issued::Issued;
@@ -93,7 +94,11 @@ impl SignupArgs {
         let was_resumed = resumed.is_some();
         let mut pending = match resumed {
             Some(pending) => pending,
-            None => self.initiate(&session, self.email.as_deref(), self.agent_name.as_deref()).await?,
+            None => {
+                let pending = self.initiate(&session, self.email.as_deref(), self.agent_name.as_deref()).await?;
+                session.remember_service()?;
+                pending
+            }
         };
         let mut waited = self.wait(&session, &pending).await?;
         if was_resumed && matches!(waited, Waited::Expired) {
@@ -180,6 +185,8 @@ impl SignupArgs {
     }
 
     async fn wait(&self, session: &Session, pending: &Pending) -> Result<Waited, Failure> {
+        // Before anybody can read that Ctrl-C stops.
+        let interruption = Interruption::watch()?;
         let url = pending.verification_url_complete.as_ref().unwrap_or(&pending.verification_url);
         notice(&format!(
             "To approve the account, open\n  {}\nand enter the code\n  {}\nor open\n  {}\nWaiting; Ctrl-C stops, and \
@@ -191,7 +198,7 @@ impl SignupArgs {
         if self.open {
             browser::open(url);
         }
-        wait::wait(&session.anonymous(), &session.profile, pending).await
+        wait::wait(&session.anonymous(), &session.profile, pending, interruption).await
     }
 
     /// Puts the key into the profile, before anything else can go wrong.

@@ -75,7 +75,11 @@ impl SignupPayArgs {
                 }
                 (self.resume(journal, entry, &session).await?, None)
             }
-            None => self.begin(journal, &session).await?,
+            None => {
+                let begun = self.begin(journal, &session).await?;
+                session.remember_service()?;
+                begun
+            }
         };
         if self.quote_only {
             return write_quote(pending.entry(), self.format.json, out);

@@ -163,7 +163,7 @@ fn a_signup_that_nobody_approves_expires() {
     scene.service.on(STATUS, Reply::ok(r#"{"status":"expired"}"#));
     let message = scene.signup(&[]).failure(8);
     assert!(message.contains("ABCD-EFGH") && message.contains("again"), "{message}");
-    assert!(!scene.pending() && scene.stored().is_empty());
+    assert!(!scene.pending() && !scene.stored().contains("api_key"));
     // Also when the service forgets to say so.
     let scene = Scene::new(1);
     scene.service.on(STATUS, Reply::ok(PENDING));
@@ -184,6 +184,20 @@ fn a_signup_that_expired_meanwhile_is_begun_anew() {
     scene.service.on(STATUS, Reply::ok(r#"{"status":"expired"}"#)).on(STATUS, scene.approved());
     let ran = scene.home.metering(&["signup", "--url", &url]);
     assert!(ran.code == 0 && ran.stderr.contains("has expired; a new one begins"), "{ran:?}");
+    assert!(scene.stored().contains(scene.key.expose()));
+}
+
+#[test]
+fn a_signup_is_gone_on_with_where_it_was_begun_without_saying_where_again() {
+    let scene = Scene::new(600);
+    scene.service.on(STATUS, Reply::ok(PENDING));
+    let mut child = scene.home.start(&scene.args(&scene.service.url(), &[]));
+    scene.service.await_requests(STATUS, 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    scene.service.on(STATUS, scene.approved());
+    let ran = scene.home.metering(&["signup"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
     assert!(scene.stored().contains(scene.key.expose()));
 }
 
@@ -212,7 +226,7 @@ fn a_key_that_was_handed_out_to_a_lost_answer_is_told_as_such() {
     scene.service.on(STATUS, scene.approved().cut_off()).on(STATUS, Reply::error(404, "not_found"));
     let message = scene.signup(&[]).failure(4);
     assert!(message.contains("did not arrive") && message.contains("operator"), "{message}");
-    assert!(!scene.pending() && scene.stored().is_empty());
+    assert!(!scene.pending() && !scene.stored().contains("api_key"));
 }
 
 #[test]
@@ -226,7 +240,7 @@ fn a_key_that_cannot_be_stored_is_told_as_such_and_shown_where_that_was_asked_fo
     assert!(message.contains("org_7") && message.contains("could not be stored"), "{message}");
     let ran = scene.signup(&["--show-key"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (1, "sk_live_short\n"), "{ran:?}");
-    assert!(scene.stored().is_empty());
+    assert!(!scene.stored().contains("api_key"));
 }
 
 #[test]

@@ -88,14 +88,18 @@ fn an_answer_that_was_lost_is_asked_for_again() {
 }
 
 #[test]
-fn the_text_of_another_service_is_signed_only_with_consent() {
+fn the_text_of_another_service_is_signed_for_nobody_but_a_person() {
     let desk = locked_out();
-    desk.stand_in.world().service.name = "The metering service at https://other.example".to_owned();
-    let ran = desk.run(&["rotate"]);
-    assert!(ran.stderr.contains("https://other.example"), "it is shown: {ran:?}");
-    assert!(ran.failure(2).contains("--yes"));
+    let other = "The metering service at https://other.example".to_owned();
+    let own = std::mem::replace(&mut desk.stand_in.world().service.name, other);
+    for args in [&["rotate"][..], &["rotate", "--yes"]] {
+        let ran = desk.run(args);
+        assert!(ran.stderr.contains("https://other.example"), "it is shown: {ran:?}");
+        assert!(ran.failure(1).contains("it was not signed"));
+    }
     assert_eq!(desk.stand_in.count("POST /api-key/recover/verify"), 0);
-    desk.run(&["rotate", "--yes"]).success();
+    desk.stand_in.world().service.name = own;
+    desk.run(&["rotate"]).success();
     has_the_key(&desk);
 }
 

@@ -131,6 +131,8 @@ fn attend(connection: TcpStream, world: &Mutex<World>) {
             return hang(connection, &open.hung.clone(), open);
         }
         Some(Turn::Folder(path)) => {
+            // In the place of the profile, which may know the service already.
+            let _ = std::fs::remove_file(&path);
             std::fs::create_dir_all(path).unwrap();
             open.answer(&request)
         }

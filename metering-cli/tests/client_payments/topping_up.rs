@@ -145,15 +145,17 @@ fn a_text_about_something_else_is_not_signed() {
 }
 
 #[test]
-fn a_text_of_another_service_is_signed_only_with_consent() {
+fn a_text_of_another_service_is_signed_for_nobody_but_a_person() {
     let desk = Desk::with_account();
-    desk.stand_in.world().service.name = "The metering service at https://other.example".to_owned();
-    desk.stand_in.next("POST /credits/topup", Turn::HangBefore);
-    desk.run_and_kill(&TOPUP);
-    let ran = desk.run(&["topup"]);
-    assert!(ran.stderr.contains("https://other.example"), "it is shown: {ran:?}");
-    assert!(ran.failure(2).contains("--yes"));
-    desk.run(&["topup", "--yes"]).success();
+    let other = "The metering service at https://other.example".to_owned();
+    let own = std::mem::replace(&mut desk.stand_in.world().service.name, other);
+    for args in [&TOPUP[..], &["topup", "--yes"]] {
+        let ran = desk.run(args);
+        assert!(ran.stderr.contains("https://other.example"), "it is shown: {ran:?}");
+        assert!(ran.failure(1).contains("it was not signed"));
+    }
+    desk.stand_in.world().service.name = own;
+    desk.run(&["topup"]).success();
     is_credited_once(&desk);
 }
 

@@ -68,6 +68,14 @@ impl<'o> Destination<'o> {
         }
     }
 
+    /// Ends the line that a person reads, before something else is said.
+    pub(super) fn end_line(&mut self) -> Result<(), Failure> {
+        match self {
+            Self::File(..) | Self::Pipe(_) => Ok(()),
+            Self::Terminal(screen) => Ok(screen.end_line()?),
+        }
+    }
+
     /// Gives the file its name.
     pub(super) fn finish(self) -> Result<(), Failure> {
         match self {
@@ -75,8 +83,7 @@ impl<'o> Destination<'o> {
                 drop(opened);
                 file.finish()
             }
-            Self::Pipe(_) => Ok(()),
-            Self::Terminal(screen) => Ok(screen.end_line()?),
+            Self::Pipe(_) | Self::Terminal(_) => Ok(()),
         }
     }
 }
@@ -101,8 +108,12 @@ impl Screen<'_> {
         self.out.flush()
     }
 
-    fn end_line(self) -> io::Result<()> {
-        if self.last == b'\n' { Ok(()) } else { writeln!(self.out) }
+    fn end_line(&mut self) -> io::Result<()> {
+        if self.last != b'\n' {
+            self.last = b'\n';
+            writeln!(self.out)?;
+        }
+        self.out.flush()
     }
 }
 

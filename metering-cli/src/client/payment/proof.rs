@@ -1,9 +1,12 @@
 //! What a wallet is asked to sign, held to what it should be: nobody gets a signature for something else.
 
+use std::io::{self, IsTerminal};
+
 use metering_client::ServiceUrl;
 use metering_core::Address;
 
 use crate::client::payment::consent::Consent;
+use crate::confirm::confirm;
 use crate::failure::Failure;
 use crate::output::notice;
 
@@ -34,13 +37,19 @@ impl Request<'_> {
     /// Shows the text and asks, where it is another service's by its own word. Whoever stands between the client and a
     /// service could have its texts signed.
     pub(crate) fn is_agreed(&self, consent: Consent) -> Result<(), Failure> {
-        if self.message.contains(&host(self.service)) {
+        if names_host(self.message, &host(self.service)) {
             return Ok(());
         }
         notice(&format!("{} asks for a signature under a text that does not name it:\n", self.service));
         notice(&printable(self.message));
         notice("");
-        consent.ask(&format!("{} Sign it?", self.effect))
+        if consent.yes || !io::stdin().is_terminal() {
+            // Agreed to beforehand was a payment, not a text that nobody had seen.
+            let problem = "it was not signed, since only a person can agree to that: run the command on a terminal, \
+                           without --yes, or let the service's operator set public_url";
+            return Err(Failure::Failed(problem.to_owned()));
+        }
+        confirm(&format!("{} Sign it?", self.effect))
     }
 }
 
@@ -53,6 +62,17 @@ pub(crate) fn is_for(message: &str, wallet: Address) -> bool {
 pub(crate) fn printable(message: &str) -> String {
     let shown = |c: char| if c.is_control() && c != '\n' { '\u{fffd}' } else { c };
     message.chars().map(shown).collect()
+}
+
+/// Whether a text names a host as a whole: `e.com` is not `api.e.com`, nor port 80 port 8080. Whoever has a host whose
+/// name is the end of another's could have that one's texts signed otherwise.
+fn names_host(message: &str, host: &str) -> bool {
+    let belongs = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '@');
+    message.match_indices(host).any(|(start, _)| {
+        let before = message[..start].chars().next_back();
+        let after = message[start + host.len()..].chars().next();
+        !before.is_some_and(belongs) && !after.is_some_and(belongs)
+    })
 }
 
 fn host(service: &ServiceUrl) -> String {
@@ -89,8 +109,30 @@ mod tests {
         // Tests have no terminal, so that nobody can be asked.
         let (no, yes) = (Consent { yes: false }, Consent { yes: true });
         assert!(request(&theirs, message).is_agreed(no).is_ok());
-        assert!(request(&ours, message).is_agreed(yes).is_ok());
+        assert!(request(&theirs, message).is_agreed(yes).is_ok());
+        assert!(request(&ours, message).is_agreed(yes).is_err());
         assert_eq!(host(&theirs), "api.example");
+    }
+
+    #[test]
+    fn a_host_is_named_as_a_whole_or_not_at_all() {
+        // the host in the text, the host that asked, is that the same
+        let table = [
+            ("api.example", "api.example", true),
+            ("api.example/v1", "api.example", true),
+            ("api.example:8787", "api.example:8787", true),
+            ("api.example:8787", "api.example", false),
+            ("api.example:8787", "api.example:878", false),
+            ("api.example", "i.example", false),
+            ("api.example", "example", false),
+            ("my-api.example", "api.example", false),
+            ("api.example.org", "api.example", false),
+            ("127.0.0.11", "127.0.0.1", false),
+        ];
+        for (named, asked, same) in table {
+            let message = format!("The metering service at https://{named} asks you to replace the API key.");
+            assert_eq!(names_host(&message, asked), same, "{named} {asked}");
+        }
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! Waiting for the approval: asks at the service's pace, and goes on asking through short outages.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use metering_client::{Client, ClientError, Refusal};
 use serde::Deserialize;
-use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
 use crate::client::amount::Amount;
 use crate::client::documents::Caps;
+use crate::client::interruption::Interruption;
 use crate::client::percent::push_encoded;
 use crate::client::profile::Profile;
 use crate::client::signup::pending::Pending;
@@ -53,19 +54,18 @@ enum Asked {
 }
 
 /// Asks until the session is approved or has expired.
-pub(super) async fn wait(client: &Client, profile: &Profile, pending: &Pending) -> Result<Waited, Failure> {
+pub(super) async fn wait(
+    client: &Client,
+    profile: &Profile,
+    pending: &Pending,
+    mut interruption: Interruption,
+) -> Result<Waited, Failure> {
     let mut target = "/signup/status?session_token=".to_owned();
     push_encoded(&pending.session_token, &mut target);
     let target = Zeroizing::new(target);
-    let mut interrupt = tokio::spawn(async {
-        // When signals cannot be watched, they end the process as ever.
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    });
     let mut was_away = false;
     loop {
-        let asked = ask(client, profile, &target, &mut interrupt).await?;
+        let asked = ask(client, profile, &target, &mut interruption).await?;
         let left = pending.time_left();
         let at_least = match asked {
             Asked::Done(waited) => return Ok(waited),
@@ -87,7 +87,7 @@ pub(super) async fn wait(client: &Client, profile: &Profile, pending: &Pending) 
         let pause = pending.interval().max(at_least.unwrap_or_default()).min(left);
         tokio::select! {
             () = tokio::time::sleep(pause.max(Duration::from_millis(100))) => {}
-            _ = &mut interrupt => return Err(interrupted()),
+            () = interruption.next() => return Err(interrupted()),
         }
     }
 }
@@ -96,18 +96,23 @@ async fn ask(
     client: &Client,
     profile: &Profile,
     target: &str,
-    interrupt: &mut JoinHandle<()>,
+    interruption: &mut Interruption,
 ) -> Result<Asked, Failure> {
-    let answer = tokio::select! {
-        answer = client.get(target) => answer,
-        () = async { let _ = interrupt.await; tokio::time::sleep(LAST_ANSWER_WAIT).await } => return Err(interrupted()),
+    let mut question = pin!(client.get(target));
+    let (answer, stop) = tokio::select! {
+        answer = &mut question => (answer, false),
+        () = interruption.next() => match tokio::time::timeout(LAST_ANSWER_WAIT, question).await {
+            Ok(answer) => (answer, true),
+            Err(_) => return Err(interrupted()),
+        },
     };
-    match answer {
+    let asked = match answer {
         Ok(answer) => read(answer.json()?),
         Err(ClientError::Refused(refusal)) => refused(*refusal, profile),
         Err(error @ ClientError::Unreachable(_)) => Ok(Asked::Away(error.into(), None)),
         Err(error @ ClientError::Garbled(_)) => Err(error.into()),
-    }
+    }?;
+    if stop && !matches!(asked, Asked::Done(_)) { Err(interrupted()) } else { Ok(asked) }
 }
 
 fn read(answer: Status) -> Result<Asked, Failure> {
