@@ -1,7 +1,8 @@
 //! The charge path: many callers, one durable transaction at a time.
 //!
-//! A group committer. While one commit is on its way to disk, the next batch gathers; when it lands, the batch that
-//! has gathered goes. There is no timer, so a lone request waits for nothing but its own commit, and the busier the
+//! A group committer, or several: as many lanes as the store can commit at one time, each account's charges always in
+//! the same one, so that lanes do not wait for each other's accounts. Within a lane, while one commit is on its way to disk,
+//! the next batch gathers; when it lands, the batch that has gathered goes. There is no timer, so a lone request waits for nothing but its own commit, and the busier the
 //! service is, the more requests share one.
 
 use std::num::NonZeroUsize;
@@ -10,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
 
 use crate::charge::{Charge, Decision, Receipt, Refund, Refusal};
 use crate::clock::Clock;
@@ -20,7 +22,7 @@ use crate::tally::{Outcome, Posting};
 /// How much a [`Meter`] takes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MeterConfig {
-    /// Charges waiting at most; one more is refused at once as [`MeterError::Overloaded`].
+    /// Charges waiting at most, over all lanes; one more is refused at once as [`MeterError::Overloaded`].
     pub queue: NonZeroUsize,
     /// Charges in one commit at most.
     pub batch: NonZeroUsize,
@@ -77,7 +79,7 @@ impl Default for MeterConfig {
 /// ```
 #[derive(Debug)]
 pub struct Meter {
-    queue: mpsc::Sender<Request>,
+    lanes: Vec<mpsc::Sender<Request>>,
     stats: Arc<MeterStats>,
     draining: watch::Sender<bool>,
     ended: watch::Receiver<Option<MeterEnd>>,
@@ -119,16 +121,32 @@ impl Meter {
     /// Outside of a Tokio runtime.
     #[must_use]
     pub fn start(store: Arc<dyn Store>, clock: Arc<dyn Clock>, config: MeterConfig) -> Self {
-        let (queue, inbox) = mpsc::channel(config.queue.get());
         let (draining, drain) = watch::channel(false);
         let (end, ended) = watch::channel(None);
         let stats = Arc::<MeterStats>::default();
+        let lanes = store.commit_lanes().get();
+        let waiting = (config.queue.get() / lanes).max(1);
         let committer = Committer { store, clock, stats: Arc::clone(&stats), most: config.batch.get() };
+        let mut committers = JoinSet::new();
+        let start_lane = |_| {
+            let (queue, inbox) = mpsc::channel(waiting);
+            committers.spawn(committer.clone().run(inbox, drain.clone()));
+            queue
+        };
+        let lanes = (0..lanes).map(start_lane).collect();
+        let stop = draining.clone();
         tokio::spawn(async move {
-            let how = committer.run(inbox, drain).await;
+            let mut how = MeterEnd::Drained;
+            while let Some(ending) = committers.join_next().await {
+                // A lane that did not come to its end was ended from outside, with its runtime.
+                if ending.is_ok_and(|ending| ending == MeterEnd::StoreBroken) {
+                    how = MeterEnd::StoreBroken;
+                    stop.send_replace(true);
+                }
+            }
             end.send_replace(Some(how));
         });
-        Self { queue, stats, draining, ended }
+        Self { lanes, stats, draining, ended }
     }
 
     /// Charges a request. When this returns, the decision is on disk.
@@ -137,8 +155,9 @@ impl Meter {
     /// When it could not be decided.
     pub async fn charge(&self, charge: Charge) -> Result<Decision, MeterError> {
         let (reply, answer) = oneshot::channel();
+        let lane = self.lane(charge.key.as_bytes());
         let request = Request { posting: Posting::Charge(charge), reply };
-        self.queue.try_send(request).map_err(|error| match error {
+        lane.try_send(request).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => {
                 self.stats.overloaded.fetch_add(1, Ordering::Relaxed);
                 MeterError::Overloaded
@@ -163,8 +182,10 @@ impl Meter {
 
     async fn pay_back(&self, refund: Refund) -> Result<Option<Credits>, MeterError> {
         let (reply, answer) = oneshot::channel();
+        // Not that of the account's charges, which go by their key; the store sorts out who comes first.
+        let lane = self.lane(refund.account.as_str().as_bytes());
         let request = Request { posting: Posting::Refund(refund), reply };
-        self.queue.send(request).await.map_err(|_| MeterError::Closed)?;
+        lane.send(request).await.map_err(|_| MeterError::Closed)?;
         match answer.await.map_err(|_| MeterError::Closed)?? {
             Outcome::Refunded(balance) => Ok(balance),
             Outcome::Decided(_) => unreachable!("stores answer refunds with balances"),
@@ -193,11 +214,20 @@ impl Meter {
     /// Charges and refunds that wait for their commit.
     #[must_use]
     pub fn queued(&self) -> usize {
-        self.queue.max_capacity() - self.queue.capacity()
+        self.lanes.iter().map(|lane| lane.max_capacity() - lane.capacity()).sum()
+    }
+
+    /// The lane of what has that name. An account has one live key, so a key's lane is its account's.
+    fn lane(&self, name: &[u8]) -> &mpsc::Sender<Request> {
+        // The last bytes: hashes are even in all of theirs, ids begin alike.
+        let number =
+            name.iter().rev().take(8).fold(0_usize, |sum, byte| sum.wrapping_mul(251).wrapping_add(usize::from(*byte)));
+        &self.lanes[number % self.lanes.len()]
     }
 }
 
-/// The task that commits.
+/// The task that commits, one for each lane.
+#[derive(Clone)]
 struct Committer {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,

@@ -6,6 +6,8 @@
 mod payments;
 mod signups;
 
+use std::num::NonZeroUsize;
+
 use async_trait::async_trait;
 
 use crate::account::{Account, AccountId, AgentName, Email, Payer, RateLimits};
@@ -123,6 +125,12 @@ pub trait Store: PaymentStore + SignupStore {
 
     /// Whether the store can be written to at this moment.
     async fn check(&self) -> Result<(), StoreError>;
+
+    /// How many calls of [`Store::commit`] are worth having under way at one time. One, where all of them would wait
+    /// for the same writer.
+    fn commit_lanes(&self) -> NonZeroUsize {
+        NonZeroUsize::MIN
+    }
 }
 
 /// An account to be made.

@@ -3,6 +3,7 @@
 mod gated;
 mod gated_payments;
 mod gated_signups;
+mod lanes;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

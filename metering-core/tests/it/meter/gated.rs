@@ -1,5 +1,6 @@
 //! A store whose commits wait to be let through, and fail when told to.
 
+use std::num::NonZeroUsize;
 use std::sync::Mutex;
 
 use async_trait::async_trait;
@@ -17,6 +18,7 @@ pub(super) struct Gated {
     gate: Semaphore,
     next_error: Mutex<Option<StoreError>>,
     batches: Mutex<Vec<usize>>,
+    lanes: NonZeroUsize,
 }
 
 impl Gated {
@@ -27,7 +29,13 @@ impl Gated {
             gate: Semaphore::new(commits),
             next_error: Mutex::default(),
             batches: Mutex::default(),
+            lanes: NonZeroUsize::MIN,
         }
+    }
+
+    /// The same for a store that can commit so many batches at one time.
+    pub(super) fn with_lanes(self, lanes: usize) -> Self {
+        Self { lanes: NonZeroUsize::new(lanes).unwrap(), ..self }
     }
 
     /// Lets more commits through.
@@ -118,5 +126,8 @@ impl Store for Gated {
     }
     async fn check(&self) -> Result<()> {
         self.store.check().await
+    }
+    fn commit_lanes(&self) -> NonZeroUsize {
+        self.lanes
     }
 }

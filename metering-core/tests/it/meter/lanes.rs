@@ -1,0 +1,96 @@
+//! Several lanes: commits under way at one time, each account in one of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use metering_core::{
+    AccountId, ApiKey, Charge, ClientSource, Clock, Credits, Decision, KeyHash, LedgerKind, Meter, MeterEnd,
+    MeterError, NewAccount, NewLedgerEntry, Store, StoreError, SystemClock, SystemRandomness, UsageLine,
+};
+use tokio::task::JoinHandle;
+
+use super::gated::Gated;
+use super::{accepted, config};
+
+const LANES: usize = 4;
+const ACCOUNTS: usize = 32;
+
+struct Scene {
+    store: Arc<Gated>,
+    meter: Arc<Meter>,
+    keys: Vec<KeyHash>,
+}
+
+impl Scene {
+    async fn new(commits: usize) -> Self {
+        let store = Arc::new(Gated::letting_through(commits).with_lanes(LANES));
+        let mut keys = Vec::new();
+        for _ in 0..ACCOUNTS {
+            let key = ApiKey::generate(&SystemRandomness).hash();
+            let id = AccountId::generate(&SystemRandomness);
+            let mut new = NewAccount::new(id, "agent".parse().unwrap(), key, SystemClock.now());
+            new.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, Credits::from_whole(1).unwrap(), "")];
+            store.create_account(new).await.unwrap();
+            keys.push(key);
+        }
+        let shared: Arc<dyn Store> = Arc::clone(&store) as _;
+        let meter = Arc::new(Meter::start(shared, Arc::new(SystemClock), config(1_000, 1_000)));
+        Self { store, meter, keys }
+    }
+
+    /// A charge of each account.
+    fn charge_all(&self) -> Vec<JoinHandle<Result<Decision, MeterError>>> {
+        let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
+        let charge = |key: &KeyHash| {
+            let (key, line) = (*key, line.clone());
+            let charge = Charge { key, price: Credits::BASE_CALL, line, request_path: "/x".into(), request_id: None };
+            let meter = Arc::clone(&self.meter);
+            tokio::spawn(async move { meter.charge(charge).await })
+        };
+        self.keys.iter().map(charge).collect()
+    }
+
+    /// Waits until so many charges are taken up by commits, or wait for one.
+    async fn settled(&self, charges: usize) {
+        let settled = async {
+            while self.store.batches().iter().sum::<usize>() + self.meter.queued() != charges {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), settled).await.expect("the meter settles");
+    }
+}
+
+#[tokio::test]
+async fn commits_are_under_way_side_by_side_and_an_account_keeps_its_lane() {
+    let scene = Scene::new(0).await;
+    let mut charges = scene.charge_all();
+    scene.settled(ACCOUNTS).await;
+    let under_way = scene.store.batches().len();
+    assert!((2..=LANES).contains(&under_way), "{under_way}");
+    charges.extend(scene.charge_all());
+    scene.settled(2 * ACCOUNTS).await;
+    assert_eq!(scene.store.batches().len(), under_way, "whoever waits for its own lane opens no other");
+    scene.store.open(100);
+    for charge in charges {
+        accepted(charge.await.unwrap());
+    }
+    assert_eq!(scene.meter.drain().await, MeterEnd::Drained);
+}
+
+#[tokio::test]
+async fn a_store_that_breaks_in_one_lane_ends_all() {
+    let scene = Scene::new(0).await;
+    let charges = scene.charge_all();
+    scene.settled(ACCOUNTS).await;
+    scene.store.fail_next(StoreError::Broken("fsync failed".to_owned()));
+    scene.store.open(100);
+    assert_eq!(scene.meter.ended().await, MeterEnd::StoreBroken);
+    for charge in charges {
+        // Those of the lane that broke are told so; the others were committed, or not taken.
+        let _ = charge.await.unwrap();
+    }
+    for charge in scene.charge_all() {
+        assert!(matches!(charge.await.unwrap(), Err(MeterError::Closed)), "nothing more is taken");
+    }
+}
