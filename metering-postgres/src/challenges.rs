@@ -1,0 +1,61 @@
+//! Challenges, and the keys that are replaced by answering them.
+
+use deadpool_postgres::GenericClient;
+use metering_core::{Account, Challenge, KeyHash, Timestamp};
+
+use crate::accounts;
+use crate::error::{Result, corrupt};
+use crate::rows::{Values, address, execute, first, parsed, timestamp, unsigned};
+use crate::turn::Turn;
+
+/// Keeps a challenge.
+pub(crate) async fn open(turn: &Turn<'_>, challenge: &Challenge) -> Result<()> {
+    let Challenge { nonce, address, account, message, expires_at, failures } = challenge;
+    if by_nonce(turn.client(), nonce).await?.is_some() {
+        return Err(corrupt("a new challenge's nonce is in use"));
+    }
+    let sql = "INSERT INTO challenge (nonce, address, org_id, message, expires_at, failures) \
+               VALUES ($1, $2, $3, $4, $5, $6)";
+    let (address, account) = (address.as_bytes().as_slice(), account.as_str());
+    let values: Values<'_> = &[nonce, &address, &account, message, &expires_at.unix_millis(), &i64::from(*failures)];
+    execute(turn.client(), sql, values).await.map(drop)
+}
+
+/// The challenge of that nonce, if it is not used up.
+pub(crate) async fn by_nonce<C: GenericClient>(client: &C, nonce: &str) -> Result<Option<Challenge>> {
+    let sql = "SELECT nonce, address, org_id, message, expires_at, failures FROM challenge WHERE nonce = $1";
+    let Some(row) = first(client, sql, &[&nonce]).await? else { return Ok(None) };
+    Ok(Some(Challenge {
+        nonce: row.try_get(0)?,
+        address: address(&row, 1)?,
+        account: parsed(&row, 2)?,
+        message: row.try_get(3)?,
+        expires_at: timestamp(&row, 4)?,
+        failures: unsigned(&row, 5)?,
+    }))
+}
+
+/// Counts a wrong answer; the last that is allowed uses the challenge up.
+pub(crate) async fn fail(turn: &Turn<'_>, nonce: &str) -> Result<()> {
+    let client = turn.client();
+    execute(client, "UPDATE challenge SET failures = failures + 1 WHERE nonce = $1", &[&nonce]).await?;
+    let sql = "DELETE FROM challenge WHERE nonce = $1 AND failures >= $2";
+    execute(client, sql, &[&nonce, &i64::from(Challenge::MAX_FAILURES)]).await.map(drop)
+}
+
+/// Uses a challenge up and replaces its account's key.
+pub(crate) async fn rotate_key(turn: &Turn<'_>, nonce: &str, key: &KeyHash, now: Timestamp) -> Result<Option<Account>> {
+    let client = turn.client();
+    let Some(challenge) = by_nonce(client, nonce).await?.filter(|challenge| now <= challenge.expires_at) else {
+        return Ok(None);
+    };
+    let is_payer = |account: Account| account.payer.is_some_and(|payer| payer.address == challenge.address);
+    if !accounts::by_id(client, &challenge.account).await?.is_some_and(|(_, account)| is_payer(account)) {
+        return Ok(None);
+    }
+    let rotated = accounts::replace_key(turn, &challenge.account, key, now).await?;
+    if rotated.is_some() {
+        execute(client, "DELETE FROM challenge WHERE nonce = $1", &[&nonce]).await?;
+    }
+    Ok(rotated)
+}

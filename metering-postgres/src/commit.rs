@@ -1,0 +1,316 @@
+//! The charge path's commit: one transaction for a whole batch, in two round trips whatever its size.
+//!
+//! First: begin, lock the meters of all accounts of the batch in the order of their numbers, then read which keys are
+//! live. A revocation or a rotation locks the meter before it touches a key, so what is read after the lock holds until
+//! the commit. Second, what the rule decided, one statement per table over arrays, the row that tells the outcome, and
+//! the commit. What never changes (whose a key is) is remembered, and asked for beforehand when it is new.
+
+mod columns;
+
+use std::collections::{BTreeMap, HashSet};
+
+use deadpool_postgres::Client;
+use futures_util::future::{join, join3, join4};
+use metering_core::{
+    Answer, Changes, Decision, KeyHash, MeterState, Outcome, Posting, Refusal, StoreError, Tally, Timestamp,
+    UsageChange, UsageKind,
+};
+use tokio_postgres::Row;
+
+use crate::activity::{self, Entry};
+use crate::error::{Failure, Result};
+use crate::known::Known;
+use crate::outcome::TransactionId;
+use crate::retry::Tries;
+use crate::rows::{METER_COLUMNS, amount, bytes, meter_state, parsed};
+use crate::store::PostgresStore;
+use crate::turn::TRIED_FOR;
+use columns::{ANSWERS, AnswerRows, DAILY, DailyRows, METERS, MeterRows};
+
+impl PostgresStore {
+    /// Decides and records a batch; tries again what failed through no fault of its own, and never counts it twice.
+    pub(crate) async fn commit_batch(&self, postings: &[Posting], now: Timestamp) -> Result<Vec<Outcome>, StoreError> {
+        let mut tries = Tries::for_at_most(TRIED_FOR);
+        loop {
+            match self.try_to_commit(postings, now).await {
+                Ok(outcomes) => return Ok(outcomes),
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
+    }
+
+    async fn try_to_commit(&self, postings: &[Posting], now: Timestamp) -> Result<Vec<Outcome>> {
+        let client = self.pool.get().await?;
+        let batch = Batch::resolve(&client, &self.known, postings).await?;
+        let id = TransactionId::draw()?;
+        match batch.run(&client, id, now).await {
+            Ok(outcomes) => Ok(outcomes),
+            Err(Lost::Unknown { failure, outcomes }) => {
+                drop(deadpool_postgres::Object::take(client));
+                if id.was_committed(&self.pool, now).await? { Ok(outcomes) } else { Err(failure) }
+            }
+            Err(Lost::NotCommitted(failure)) => {
+                if client.batch_execute("ROLLBACK").await.is_err() {
+                    drop(deadpool_postgres::Object::take(client));
+                }
+                Err(failure)
+            }
+        }
+    }
+}
+
+/// How a batch's transaction failed.
+enum Lost {
+    /// It changed nothing.
+    NotCommitted(Failure),
+    /// Its commit got no answer; with what it answers if it happened.
+    Unknown { failure: Failure, outcomes: Vec<Outcome> },
+}
+
+impl From<Failure> for Lost {
+    fn from(failure: Failure) -> Self {
+        Self::NotCommitted(failure)
+    }
+}
+
+/// A batch whose keys, accounts and lines have their numbers.
+struct Batch<'p> {
+    items: Vec<Item<'p>>,
+    /// All accounts, in the order in which they are locked.
+    accounts: Vec<i64>,
+}
+
+struct Item<'p> {
+    posting: &'p Posting,
+    account: Option<i64>,
+    line: i64,
+}
+
+/// What was read of an account under its lock.
+struct Locked {
+    id: metering_core::AccountId,
+    state: MeterState,
+    entries: i64,
+}
+
+/// All that was read under the locks.
+struct Read {
+    accounts: BTreeMap<i64, Locked>,
+    live: HashSet<KeyHash>,
+    remembered: BTreeMap<(i64, String), Answer>,
+}
+
+impl<'p> Batch<'p> {
+    async fn resolve(client: &Client, known: &Known, postings: &'p [Posting]) -> Result<Self> {
+        let (mut keys, mut ids, mut lines) = (Vec::new(), Vec::new(), Vec::new());
+        for posting in postings {
+            match posting {
+                Posting::Charge(charge) => {
+                    keys.push(charge.key);
+                    lines.push(&charge.line);
+                }
+                Posting::Refund(refund) => {
+                    ids.push(&refund.account);
+                    lines.push(&refund.line);
+                }
+            }
+        }
+        let mut of_keys = known.accounts_of_keys(client, &keys).await?.into_iter();
+        let mut of_ids = known.accounts(client, &ids).await?.into_iter();
+        let mut lines = known.lines(client, &lines).await?.into_iter();
+        let mut items = Vec::with_capacity(postings.len());
+        for posting in postings {
+            let account = match posting {
+                Posting::Charge(_) => of_keys.next(),
+                Posting::Refund(_) => of_ids.next(),
+            };
+            items.push(Item { posting, account: account.flatten(), line: lines.next().unwrap_or_default() });
+        }
+        let mut accounts: Vec<i64> = items.iter().filter_map(|item| item.account).collect();
+        accounts.sort_unstable();
+        accounts.dedup();
+        Ok(Self { items, accounts })
+    }
+
+    async fn run(&self, client: &Client, id: TransactionId, now: Timestamp) -> Result<Vec<Outcome>, Lost> {
+        if self.accounts.is_empty() {
+            let mut nobody = Read { accounts: BTreeMap::new(), live: HashSet::new(), remembered: BTreeMap::new() };
+            return Ok(self.decide(&mut nobody, now).0);
+        }
+        let mut read = self.lock_and_read(client, now).await?;
+        let (outcomes, changes) = self.decide(&mut read, now);
+        if changes.accounts.is_empty() {
+            // Nothing but refusals: nothing to wait for a disk for.
+            client.batch_execute("ROLLBACK").await.map_err(Failure::from)?;
+            return Ok(outcomes);
+        }
+        match write(client, id, &mut read, changes, now).await {
+            Ok(()) => Ok(outcomes),
+            Err(failure) if failure.is_the_servers() => Err(Lost::NotCommitted(failure)),
+            Err(failure) => Err(Lost::Unknown { failure, outcomes }),
+        }
+    }
+
+    /// The first round trip.
+    async fn lock_and_read(&self, client: &Client, now: Timestamp) -> Result<Read> {
+        let keys: Vec<&[u8]> = self.keys().map(|key| key.as_bytes().as_slice()).collect();
+        let (of, requests): (Vec<i64>, Vec<&str>) = self.requests().unzip();
+        let lock = format!(
+            "SELECT m.account, m.entries, {METER_COLUMNS} FROM meter m WHERE m.account = ANY($1) \
+             ORDER BY m.account FOR UPDATE"
+        );
+        let names = "SELECT id, org_id FROM account WHERE id = ANY($1)";
+        let live = "SELECT hash FROM api_key WHERE hash = ANY($1) AND revoked_at IS NULL";
+        let remembered = "SELECT r.account, r.request_id, r.charged, r.balance \
+             FROM unnest($1::BIGINT[], $2::TEXT[]) AS asked (account, request_id) \
+             JOIN request_id r ON r.account = asked.account AND r.request_id = asked.request_id \
+             WHERE r.expires_at > $3";
+        // Prepared beforehand, so that the statements themselves follow each other without a pause.
+        let (lock, names) = (client.prepare_cached(&lock).await?, client.prepare_cached(names).await?);
+        let (live, remembered) = (client.prepare_cached(live).await?, client.prepare_cached(remembered).await?);
+        let now = now.unix_millis();
+        let (accounts_values, keys_values) = ([&self.accounts as _], [&keys as _]);
+        let requests_values: [&(dyn tokio_postgres::types::ToSql + Sync); 3] = [&of, &requests, &now];
+        let (begun, locked, (names, live, remembered)) = join3(
+            client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED"),
+            client.query(&lock, &accounts_values),
+            join3(
+                client.query(&names, &accounts_values),
+                client.query(&live, &keys_values),
+                client.query(&remembered, &requests_values),
+            ),
+        )
+        .await;
+        begun?;
+        Read::new(&locked?, &names?, &live?, &remembered?)
+    }
+
+    fn keys(&self) -> impl Iterator<Item = &'p KeyHash> + '_ {
+        self.items.iter().filter(|item| item.account.is_some()).filter_map(|item| match item.posting {
+            Posting::Charge(charge) => Some(&charge.key),
+            Posting::Refund(_) => None,
+        })
+    }
+
+    fn requests(&self) -> impl Iterator<Item = (i64, &'p str)> + '_ {
+        self.items.iter().filter_map(|item| match item.posting {
+            Posting::Charge(charge) => Some((item.account?, charge.request_id.as_ref()?.as_str())),
+            Posting::Refund(_) => None,
+        })
+    }
+
+    fn decide(&self, read: &mut Read, now: Timestamp) -> (Vec<Outcome>, Changes<i64, i64>) {
+        let mut tally = Tally::new(now);
+        for (account, locked) in &read.accounts {
+            tally.load(*account, locked.id.clone(), locked.state);
+        }
+        let outcomes = self.items.iter().map(|item| item.decide(read, &mut tally)).collect();
+        (outcomes, tally.finish())
+    }
+}
+
+impl Item<'_> {
+    fn decide(&self, read: &Read, tally: &mut Tally<i64, i64>) -> Outcome {
+        let account = self.account.filter(|account| tally.is_loaded(*account));
+        match self.posting {
+            Posting::Charge(charge) => match account.filter(|_| read.live.contains(&charge.key)) {
+                Some(account) => {
+                    let request = charge.request_id.as_ref().map(|request| (account, request.as_str().to_owned()));
+                    let remembered = request.and_then(|request| read.remembered.get(&request).copied());
+                    Outcome::Decided(tally.charge(account, self.line, charge.clone(), remembered))
+                }
+                None => Outcome::Decided(Decision::Refused(Refusal::UnknownKey)),
+            },
+            Posting::Refund(refund) => {
+                Outcome::Refunded(account.and_then(|account| tally.refund(account, self.line, refund)))
+            }
+        }
+    }
+}
+
+impl Read {
+    fn new(locked: &[Row], names: &[Row], live: &[Row], remembered: &[Row]) -> Result<Self> {
+        let mut ids = BTreeMap::new();
+        for row in names {
+            ids.insert(row.try_get::<_, i64>(0)?, parsed(row, 1)?);
+        }
+        let mut accounts = BTreeMap::new();
+        for row in locked {
+            let account: i64 = row.try_get(0)?;
+            if let Some(id) = ids.remove(&account) {
+                let (entries, state) = (row.try_get(1)?, meter_state(row, 2)?);
+                accounts.insert(account, Locked { id, state, entries });
+            }
+        }
+        let live = live.iter().map(|row| bytes(row, 0).map(KeyHash::from_bytes)).collect::<Result<_>>()?;
+        let mut answers = BTreeMap::new();
+        for row in remembered {
+            let answer = Answer { charged: amount(row, 2)?, balance: amount(row, 3)? };
+            answers.insert((row.try_get(0)?, row.try_get(1)?), answer);
+        }
+        Ok(Self { accounts, live, remembered: answers })
+    }
+}
+
+/// The second round trip.
+async fn write(
+    client: &Client,
+    id: TransactionId,
+    read: &mut Read,
+    changes: Changes<i64, i64>,
+    now: Timestamp,
+) -> Result<()> {
+    let entries = entries(read, &changes.usage);
+    let prepared = join4(
+        client.prepare_cached(DAILY),
+        client.prepare_cached(activity::APPEND),
+        client.prepare_cached(METERS),
+        join(client.prepare_cached(ANSWERS), client.prepare_cached(crate::outcome::INSERT)),
+    );
+    let (daily, activity, meters, (answers, outcome)) = prepared.await;
+    let (daily, activity, meters, answers, outcome) = (daily?, activity?, meters?, answers?, outcome?);
+    let (daily_rows, activity_rows) = (DailyRows::new(&changes), activity::Rows::new(&entries, now));
+    let (meter_rows, answer_rows) = (MeterRows::new(read, &changes), AnswerRows::new(&changes.answers, now));
+    let (marked_at, mark) = (now.unix_millis(), id.bytes());
+    let (daily_values, activity_values) = (daily_rows.values(), activity_rows.values());
+    let (meter_values, answer_values) = (meter_rows.values(), answer_rows.values());
+    let outcome_values: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&mark, &marked_at];
+    // Sent one after the other without waiting; the first that fails makes all that follow fail.
+    let (daily, activity, meters, (answers, outcome, committed)) = join4(
+        client.execute(&daily, &daily_values),
+        client.execute(&activity, &activity_values),
+        client.execute(&meters, &meter_values),
+        join3(
+            async { if answer_rows.is_empty() { Ok(0) } else { client.execute(&answers, &answer_values).await } },
+            client.execute(&outcome, &outcome_values),
+            client.batch_execute("COMMIT"),
+        ),
+    )
+    .await;
+    // A COMMIT of a failed transaction is answered with success: it rolls back.
+    daily?;
+    activity?;
+    meters?;
+    answers?;
+    outcome?;
+    Ok(committed?)
+}
+
+/// Numbers the changes of usage as entries of their accounts' activity.
+fn entries<'u>(read: &mut Read, usage: &'u [UsageChange<i64, i64>]) -> Vec<Entry<'u>> {
+    let mut entries = Vec::with_capacity(usage.len());
+    for change in usage {
+        let Some(locked) = read.accounts.get_mut(&change.account) else { continue };
+        locked.entries += 1;
+        entries.push(Entry {
+            account: change.account,
+            entry: locked.entries,
+            line: change.line,
+            amount: -change.added_credits().atoms(),
+            refund: change.kind == UsageKind::Refunded,
+            calls: i64::try_from(change.calls).unwrap_or(i64::MAX),
+            path: change.request_path.as_deref(),
+        });
+    }
+    activity::without_overwritten(entries)
+}

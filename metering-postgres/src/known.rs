@@ -1,0 +1,138 @@
+//! What never changes once it is there, remembered so that it is not asked for again: which account a key or an id is
+//! of, and the numbers of usage lines. Whether a key is still live is never remembered.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use deadpool_postgres::GenericClient;
+use metering_core::{AccountId, KeyHash, UsageLine};
+use sha3::{Digest, Sha3_256};
+
+use crate::activity;
+use crate::error::{Result, corrupt};
+use crate::rows::{all, bytes, execute};
+
+/// Keys and accounts remembered at most, so that the memory has an end; beyond that, all are forgotten.
+const MAX_KEYS: usize = 262_144;
+
+/// The memory of one store.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    memory: Mutex<Memory>,
+}
+
+#[derive(Debug, Default)]
+struct Memory {
+    keys: foldhash::HashMap<KeyHash, i64>,
+    accounts: HashMap<AccountId, i64>,
+    lines: foldhash::HashMap<UsageLine, i64>,
+    by_number: foldhash::HashMap<i64, UsageLine>,
+}
+
+impl Known {
+    /// The accounts that `keys` are or were of, in their order; `None` for one that nobody ever had.
+    pub(crate) async fn accounts_of_keys<C: GenericClient>(
+        &self,
+        client: &C,
+        keys: &[KeyHash],
+    ) -> Result<Vec<Option<i64>>> {
+        let unknown: Vec<&[u8]> = {
+            let memory = self.memory();
+            keys.iter().filter(|key| !memory.keys.contains_key(*key)).map(|key| key.as_bytes().as_slice()).collect()
+        };
+        if !unknown.is_empty() {
+            let sql = "SELECT hash, account FROM api_key WHERE hash = ANY($1)";
+            let rows = all(client, sql, &[&unknown]).await?;
+            let mut memory = self.memory();
+            memory.make_room();
+            for row in rows {
+                memory.keys.insert(KeyHash::from_bytes(bytes(&row, 0)?), row.try_get(1)?);
+            }
+        }
+        let memory = self.memory();
+        Ok(keys.iter().map(|key| memory.keys.get(key).copied()).collect())
+    }
+
+    /// The rows of accounts, in the order of `ids`; `None` for one that does not exist.
+    pub(crate) async fn accounts<C: GenericClient>(&self, client: &C, ids: &[&AccountId]) -> Result<Vec<Option<i64>>> {
+        let unknown: Vec<&str> = {
+            let memory = self.memory();
+            ids.iter().filter(|id| !memory.accounts.contains_key(**id)).map(|id| id.as_str()).collect()
+        };
+        if !unknown.is_empty() {
+            let rows = all(client, "SELECT org_id, id FROM account WHERE org_id = ANY($1)", &[&unknown]).await?;
+            let mut memory = self.memory();
+            memory.make_room();
+            for row in rows {
+                memory.accounts.insert(crate::rows::parsed(&row, 0)?, row.try_get(1)?);
+            }
+        }
+        let memory = self.memory();
+        Ok(ids.iter().map(|id| memory.accounts.get(*id).copied()).collect())
+    }
+
+    /// The numbers of usage lines, in their order. Those that are new are written at once, outside of any transaction:
+    /// a line that nothing uses does no harm.
+    pub(crate) async fn lines<C: GenericClient>(&self, client: &C, lines: &[&UsageLine]) -> Result<Vec<i64>> {
+        let new: Vec<UsageLine> = {
+            let memory = self.memory();
+            let mut new: Vec<_> = lines.iter().filter(|line| !memory.lines.contains_key(**line)).collect();
+            new.sort_unstable();
+            new.dedup();
+            new.into_iter().map(|line| UsageLine::clone(line)).collect()
+        };
+        for line in new {
+            let number = number_of(&line);
+            let sql = "INSERT INTO usage_line (id, route_template, http_method, source) VALUES ($1, $2, $3, $4) \
+                       ON CONFLICT (id) DO NOTHING";
+            execute(client, sql, &[&number, &&*line.route_template, &&*line.http_method, &line.source.as_str()])
+                .await?;
+            // Another line could have the same number, if two hashes began alike.
+            if self.line(client, number).await? != line {
+                return Err(corrupt(format_args!("usage line {number} is not {line:?}")));
+            }
+            self.memory().lines.insert(line, number);
+        }
+        let memory = self.memory();
+        let known = |line: &&UsageLine| memory.lines.get(*line).copied();
+        lines.iter().map(|line| known(line).ok_or_else(|| corrupt("a usage line just written is missing"))).collect()
+    }
+
+    /// The line of a number.
+    pub(crate) async fn line<C: GenericClient>(&self, client: &C, number: i64) -> Result<UsageLine> {
+        if let Some(line) = self.memory().by_number.get(&number) {
+            return Ok(line.clone());
+        }
+        let line = activity::usage_line(client, number).await?;
+        self.memory().by_number.insert(number, line.clone());
+        Ok(line)
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Memory {
+    fn make_room(&mut self) {
+        if self.keys.len() > MAX_KEYS || self.accounts.len() > MAX_KEYS {
+            self.keys.clear();
+            self.accounts.clear();
+        }
+    }
+}
+
+/// The first 63 bits of the SHA3-256 of the line's texts: the same on every node, and no counter to wait for.
+fn number_of(line: &UsageLine) -> i64 {
+    let mut hash = Sha3_256::new();
+    for text in [&*line.route_template, &*line.http_method, line.source.as_str()] {
+        hash.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
+        hash.update(text);
+    }
+    let digest: [u8; 32] = hash.finalize().into();
+    let [a, b, c, d, e, f, g, h, ..] = digest;
+    i64::from_be_bytes([a & 0x7f, b, c, d, e, f, g, h])
+}
+
+/// Shared between the store and its batches.
+pub(crate) type SharedKnown = Arc<Known>;

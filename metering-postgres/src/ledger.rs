@@ -1,0 +1,90 @@
+//! The ledger, and what its entries do to an account's totals.
+
+use deadpool_postgres::GenericClient;
+use metering_core::{AccountId, Credits, Cursor, LedgerEntry, NewLedgerEntry, Page, Posted, Timestamp, Totals};
+use tokio_postgres::Row;
+
+use crate::accounts;
+use crate::activity::ledger_kind;
+use crate::error::Result;
+use crate::page::{one_more_than, page_of_rows, row_of_cursor};
+use crate::rows::{all, amount, execute, one, parsed, payment_ref, timestamp};
+use crate::sum::{SUM, credits, wide_sum};
+use crate::turn::Turn;
+
+/// What a new account with these entries has; `None` on overflow.
+pub(crate) fn totals_of(entries: &[NewLedgerEntry]) -> Option<Totals> {
+    entries.iter().try_fold(Totals::default(), |totals, entry| entry.applied_to(totals))
+}
+
+/// Writes an entry and moves the account's totals along.
+pub(crate) async fn post(turn: &Turn<'_>, id: &AccountId, entry: &NewLedgerEntry, now: Timestamp) -> Result<Posted> {
+    let client = turn.client();
+    let (row, mut account) = match accounts::locked(client, id).await? {
+        Some((row, account)) if account.revoked_at.is_none() => (row, account),
+        _ => return Ok(Posted::NoSuchAccount),
+    };
+    let Some(totals) = entry.applied_to(account.totals) else { return Ok(Posted::OutOfRange) };
+    append(turn, row, entry, now).await?;
+    let sql = "UPDATE meter SET balance = $2, purchased = $3, granted = $4 WHERE account = $1";
+    let amounts = [totals.balance, totals.purchased, totals.granted].map(Credits::atoms);
+    execute(client, sql, &[&row, &amounts[0], &amounts[1], &amounts[2]]).await?;
+    account.totals = totals;
+    Ok(Posted::Account(account))
+}
+
+/// Writes an entry only; the caller has the totals.
+pub(crate) async fn append(turn: &Turn<'_>, account: i64, entry: &NewLedgerEntry, now: Timestamp) -> Result<()> {
+    let (client, id) = (turn.client(), turn.next_id().await?);
+    let sql = "UPDATE meter SET entries = entries + 1 WHERE account = $1 RETURNING entries";
+    let number: i64 = one(client, sql, &[&account]).await?.try_get(0)?;
+    let sql = "INSERT INTO ledger \
+               (id, account, entry, kind, amount, description, created_at, tx_chain_id, tx_hash, plan_id) \
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
+    let (kind, amount, created_at) = (entry.kind.as_str(), entry.amount.atoms(), now.unix_millis());
+    let payment = entry.payment.as_ref();
+    let chain_id = payment.map(|payment| payment.tx.chain_id.cast_signed());
+    let hash = payment.map(|payment| payment.tx.hash.as_bytes().as_slice());
+    let plan_id = payment.and_then(|payment| payment.plan_id.as_deref());
+    let values: crate::rows::Values<'_> =
+        &[&id, &account, &number, &kind, &amount, &entry.description, &created_at, &chain_id, &hash, &plan_id];
+    execute(client, sql, values).await.map(drop)
+}
+
+/// Entries of all accounts after an id, at most `limit`.
+pub(crate) async fn list<C: GenericClient>(
+    client: &C,
+    after: Option<&Cursor>,
+    limit: u32,
+) -> Result<Page<LedgerEntry>> {
+    let sql = "SELECT l.id, a.org_id, l.kind, l.amount, l.description, l.created_at, l.tx_chain_id, l.tx_hash, \
+               l.plan_id FROM ledger l JOIN account a ON a.id = l.account WHERE l.id > $1 ORDER BY l.id LIMIT $2";
+    let rows = all(client, sql, &[&row_of_cursor(after)?, &one_more_than(limit)]).await?;
+    Ok(page_of_rows(rows.iter().map(entry).collect::<Result<_>>()?, limit))
+}
+
+fn entry(row: &Row) -> Result<(i64, LedgerEntry)> {
+    let id: i64 = row.try_get(0)?;
+    let entry = LedgerEntry {
+        id,
+        account: parsed(row, 1)?,
+        kind: ledger_kind(row.try_get(2)?)?,
+        amount: amount(row, 3)?,
+        description: row.try_get(4)?,
+        payment: payment_ref(row, 6)?,
+        created_at: timestamp(row, 5)?,
+    };
+    Ok((id, entry))
+}
+
+/// The sum of an account's entries written in a stretch of time.
+pub(crate) async fn added_between<C: GenericClient>(
+    client: &C,
+    account: i64,
+    from: Timestamp,
+    until: Timestamp,
+) -> Result<Credits> {
+    let sql = format!("SELECT {SUM} FROM ledger WHERE account = $1 AND created_at >= $2 AND created_at < $3");
+    let row = one(client, &sql, &[&account, &from.unix_millis(), &until.unix_millis()]).await?;
+    credits(wide_sum(&row, 0)?)
+}

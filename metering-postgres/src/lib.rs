@@ -1,0 +1,40 @@
+//! The backend for several nodes: one PostgreSQL database, or an engine that speaks its protocol.
+//!
+//! A batch of charges is one transaction in two round trips, whatever its size: the first locks the accounts' rows, in
+//! their order, and reads what the rule needs; the second writes what it decided and commits. All other facts take
+//! turns (see `turn`), so that each of them sees what those before it did. A transaction whose `COMMIT` got no answer
+//! is looked up, not guessed (see `outcome`).
+#![deny(missing_docs)]
+
+mod accounts;
+mod activity;
+mod challenges;
+mod check;
+mod claims;
+mod commit;
+mod connect;
+mod error;
+mod expiry;
+mod known;
+mod ledger;
+mod migrations;
+mod outcome;
+mod page;
+mod payment_store;
+mod payments;
+mod plans;
+mod quotes;
+mod retry;
+mod rows;
+mod scan_marks;
+mod signup_store;
+mod signups;
+mod store;
+mod sum;
+mod turn;
+mod usage;
+mod verify;
+mod wallets;
+
+pub use connect::{PostgresConfig, PostgresUrlError};
+pub use store::PostgresStore;

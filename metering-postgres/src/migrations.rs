@@ -1,0 +1,83 @@
+//! The schema's versions: each a script, applied once and in order, by one node at a time.
+
+use deadpool_postgres::{Client, Pool};
+use metering_core::StoreError;
+use tokio_postgres::error::SqlState;
+
+use crate::error::{Failure, Result};
+use crate::retry::Tries;
+use crate::turn::TRIED_FOR;
+
+const SCRIPTS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
+
+/// The one table that is there before all others. Its row is the lock.
+const TABLE: &str = "CREATE TABLE IF NOT EXISTS metering_schema (id SMALLINT PRIMARY KEY CHECK (id = 1), \
+     version BIGINT NOT NULL); \
+     INSERT INTO metering_schema (id, version) VALUES (1, 0) ON CONFLICT (id) DO NOTHING";
+
+/// Brings the schema up to date, in one transaction, while other nodes wait that start at the same time.
+pub(crate) async fn migrate(pool: &Pool, make: bool) -> Result<(), StoreError> {
+    let mut tries = Tries::for_at_most(TRIED_FOR);
+    loop {
+        let failure = match try_to_migrate(pool, make).await {
+            Ok(()) => return Ok(()),
+            Err(failure) => failure,
+        };
+        // Two that make the table at once: one is told that its name or its type is there already.
+        if is_race(&failure) && !tries.are_over() { tries.wait().await } else { tries.again(failure).await? }
+    }
+}
+
+async fn try_to_migrate(pool: &Pool, make: bool) -> Result<()> {
+    let mut client: Client = pool.get().await?;
+    if version(&client).await?.is_none() {
+        if !make {
+            let missing = "there is no metering store in this database; make one by starting a server on it, or with \
+                           `metering admin account create`";
+            return Err(Failure::Store(StoreError::Unavailable(missing.into())));
+        }
+        client.batch_execute(TABLE).await?;
+    }
+    let transaction = client.transaction().await?;
+    let row = transaction.query_one("SELECT version FROM metering_schema WHERE id = 1 FOR UPDATE", &[]).await?;
+    let version: i64 = row.try_get(0)?;
+    let supported = i64::try_from(SCRIPTS.len()).unwrap_or(i64::MAX);
+    let Some(missing) = usize::try_from(version).ok().and_then(|version| SCRIPTS.get(version..)) else {
+        return Err(Failure::Store(StoreError::NewerVersion { found: version, supported }));
+    };
+    if missing.is_empty() {
+        return Ok(());
+    }
+    for script in missing {
+        transaction.batch_execute(script).await.map_err(taken)?;
+    }
+    transaction.execute("UPDATE metering_schema SET version = $1 WHERE id = 1", &[&supported]).await?;
+    transaction.commit().await?;
+    tracing::info!(version = supported, "the schema is up to date");
+    Ok(())
+}
+
+/// The schema's version; `None` where there is none yet.
+async fn version(client: &Client) -> Result<Option<i64>> {
+    match client.query_opt("SELECT version FROM metering_schema WHERE id = 1", &[]).await {
+        Ok(row) => Ok(row.map(|row| row.try_get(0)).transpose()?),
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn is_race(failure: &Failure) -> bool {
+    let Failure::Database(error) = failure else { return false };
+    error.code() == Some(&SqlState::UNIQUE_VIOLATION) || error.code() == Some(&SqlState::DUPLICATE_OBJECT)
+}
+
+/// Tables of the same names that are not ours.
+fn taken(error: tokio_postgres::Error) -> Failure {
+    if error.code() == Some(&SqlState::DUPLICATE_TABLE) {
+        let what = error.as_db_error().map_or("a table", |error| error.message());
+        return Failure::Store(StoreError::Corrupt(format!(
+            "the database has tables of another program ({what}); choose another database or schema"
+        )));
+    }
+    error.into()
+}

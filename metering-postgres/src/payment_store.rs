@@ -1,0 +1,107 @@
+//! The part of the storage contract that is about money that arrives by chain, each method handed to a transaction.
+
+use async_trait::async_trait;
+use metering_core::{
+    Account, AccountId, Address, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment, PaymentCredit,
+    PaymentCredited, PaymentRecord, PaymentStore, Quote, QuoteOpened, StoreError, Timestamp, TxRef,
+};
+
+use crate::store::PostgresStore;
+use crate::{accounts, challenges, claims, payments, quotes, scan_marks, wallets};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+#[async_trait]
+impl PaymentStore for PostgresStore {
+    async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened> {
+        self.write(|turn| {
+            let quote = quote.clone();
+            Box::pin(async move { quotes::open(turn, &quote).await })
+        })
+        .await
+    }
+
+    async fn quote(&self, nonce: &NonceHash) -> Result<Option<Quote>> {
+        let nonce = *nonce;
+        self.read(move |client| Box::pin(async move { quotes::by_nonce(client, &nonce).await })).await
+    }
+
+    async fn quote_paid_by(&self, payment: &Payment) -> Result<Option<Quote>> {
+        self.read(|client| {
+            let payment = payment.clone();
+            Box::pin(async move { quotes::paid_by(client, &payment).await })
+        })
+        .await
+    }
+
+    async fn claim_quote(&self, claim: Claim) -> Result<Claimed> {
+        self.write(|turn| Box::pin(claims::claim(turn, claim.clone()))).await
+    }
+
+    async fn credit_payment(&self, credit: PaymentCredit) -> Result<PaymentCredited> {
+        self.write(|turn| Box::pin(payments::credit(turn, credit.clone()))).await
+    }
+
+    async fn payment(&self, tx: &TxRef) -> Result<Option<PaymentRecord>> {
+        let tx = *tx;
+        self.read(move |client| Box::pin(async move { payments::by_tx(client, &tx).await })).await
+    }
+
+    async fn payments(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>> {
+        self.read(|client| {
+            let after = after.cloned();
+            Box::pin(async move { payments::list(client, after.as_ref(), limit).await })
+        })
+        .await
+    }
+
+    async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>> {
+        let payer = *payer;
+        self.read(move |client| Box::pin(async move { accounts::by_payer(client, &payer).await })).await
+    }
+
+    async fn linked_accounts(&self, wallet: &Address) -> Result<Vec<AccountId>> {
+        let wallet = *wallet;
+        self.read(move |client| Box::pin(async move { wallets::accounts_of(client, &wallet).await })).await
+    }
+
+    async fn open_challenge(&self, challenge: Challenge) -> Result<()> {
+        self.write(|turn| {
+            let challenge = challenge.clone();
+            Box::pin(async move { challenges::open(turn, &challenge).await })
+        })
+        .await
+    }
+
+    async fn challenge(&self, nonce: &str) -> Result<Option<Challenge>> {
+        self.read(|client| {
+            let nonce = nonce.to_owned();
+            Box::pin(async move { challenges::by_nonce(client, &nonce).await })
+        })
+        .await
+    }
+
+    async fn fail_challenge(&self, nonce: &str) -> Result<()> {
+        self.write(|turn| {
+            let nonce = nonce.to_owned();
+            Box::pin(async move { challenges::fail(turn, &nonce).await })
+        })
+        .await
+    }
+
+    async fn rotate_key(&self, nonce: &str, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
+        self.write(|turn| {
+            let nonce = nonce.to_owned();
+            Box::pin(async move { challenges::rotate_key(turn, &nonce, &key, now).await })
+        })
+        .await
+    }
+
+    async fn scan_mark(&self, chain_id: u64) -> Result<Option<u64>> {
+        self.read(move |client| Box::pin(scan_marks::of_chain(client, chain_id))).await
+    }
+
+    async fn set_scan_mark(&self, chain_id: u64, block: u64) -> Result<()> {
+        self.write(move |turn| Box::pin(scan_marks::advance(turn, chain_id, block))).await
+    }
+}

@@ -1,0 +1,114 @@
+//! The records of payments, each of which makes a transaction count once, and the payments for accounts that exist.
+
+use deadpool_postgres::GenericClient;
+use metering_core::{
+    Cursor, Page, Payment, PaymentCredit, PaymentCredited, PaymentRecord, PaymentUse, Posted, QuotePrecedence, TxRef,
+};
+use tokio_postgres::Row;
+
+use crate::error::{Result, corrupt};
+use crate::page::{one_more_than, page_of_rows, row_of_cursor};
+use crate::rows::{Values, address, all, execute, first, parsed, timestamp, tx, units, units_column};
+use crate::turn::Turn;
+use crate::{accounts, ledger, quotes, wallets};
+
+const COLUMNS: &str = "p.id, p.chain_id, p.tx_hash, p.payer, p.recipient, p.token, p.amount, p.block_number, \
+     p.mined_at, a.org_id, p.used_as, p.plan_id, p.recorded_at";
+
+fn select(condition: &str) -> String {
+    format!("SELECT {COLUMNS} FROM payment p JOIN account a ON a.id = p.account WHERE {condition}")
+}
+
+/// The record of a transaction, if it was used.
+pub(crate) async fn by_tx<C: GenericClient>(client: &C, tx: &TxRef) -> Result<Option<PaymentRecord>> {
+    let values: Values<'_> = &[&tx.chain_id.cast_signed(), &tx.hash.as_bytes().as_slice()];
+    let row = first(client, &select("p.chain_id = $1 AND p.tx_hash = $2"), values).await?;
+    Ok(row.as_ref().map(record).transpose()?.map(|(_, record)| record))
+}
+
+/// Records after a row number, at most `limit`.
+pub(crate) async fn list<C: GenericClient>(
+    client: &C,
+    after: Option<&Cursor>,
+    limit: u32,
+) -> Result<Page<PaymentRecord>> {
+    let sql = select("p.id > $1 ORDER BY p.id LIMIT $2");
+    let rows = all(client, &sql, &[&row_of_cursor(after)?, &one_more_than(limit)]).await?;
+    Ok(page_of_rows(rows.iter().map(record).collect::<Result<_>>()?, limit))
+}
+
+/// Credits a payment to an account that exists.
+pub(crate) async fn credit(turn: &Turn<'_>, credit: PaymentCredit) -> Result<PaymentCredited> {
+    let client = turn.client();
+    let PaymentCredit { account: id, payment, used_as, entry, link_payer, quotes, now } = credit;
+    let (row, account) = match accounts::locked(client, &id).await? {
+        Some((row, account)) if account.revoked_at.is_none() => (row, account),
+        _ => return Ok(PaymentCredited::NoSuchAccount),
+    };
+    if let Some(record) = by_tx(client, &payment.tx).await? {
+        let repeated = record.account == id && record.used_as != PaymentUse::PaySignup;
+        return Ok(if repeated {
+            PaymentCredited::Repeated(account, Box::new(record))
+        } else {
+            PaymentCredited::TxUsed
+        });
+    }
+    if quotes == QuotePrecedence::Quote && quotes::paid_by(client, &payment).await?.is_some() {
+        return Ok(PaymentCredited::BelongsToQuote);
+    }
+    let after = match ledger::post(turn, &id, &entry, now).await? {
+        Posted::Account(after) => after,
+        Posted::NoSuchAccount => return Ok(PaymentCredited::NoSuchAccount),
+        Posted::OutOfRange => return Ok(PaymentCredited::OutOfRange),
+    };
+    if link_payer {
+        wallets::link(turn, &payment.payer, row).await?;
+    }
+    let plan_id = entry.payment.and_then(|paid| paid.plan_id);
+    write(turn, row, &PaymentRecord { payment, account: id, used_as, plan_id, recorded_at: now }).await?;
+    Ok(PaymentCredited::Account(after))
+}
+
+/// Writes a record; `account` is the row number of its account.
+pub(crate) async fn write(turn: &Turn<'_>, account: i64, record: &PaymentRecord) -> Result<()> {
+    let sql = "INSERT INTO payment (id, chain_id, tx_hash, payer, recipient, token, amount, block_number, mined_at, \
+               account, used_as, plan_id, recorded_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+    let id = turn.next_id().await?;
+    let Payment { tx, payer, recipient, token, amount, block_number, mined_at } = &record.payment;
+    let amount = units_column(*amount);
+    let values: Values<'_> = &[
+        &id,
+        &tx.chain_id.cast_signed(),
+        &tx.hash.as_bytes().as_slice(),
+        &payer.as_bytes().as_slice(),
+        &recipient.as_bytes().as_slice(),
+        &token.as_bytes().as_slice(),
+        &amount.as_slice(),
+        &block_number.cast_signed(),
+        &mined_at.unix_millis(),
+        &account,
+        &record.used_as.as_str(),
+        &record.plan_id,
+        &record.recorded_at.unix_millis(),
+    ];
+    execute(turn.client(), sql, values).await.map(drop)
+}
+
+/// A record with its row number.
+fn record(row: &Row) -> Result<(i64, PaymentRecord)> {
+    let block_number: i64 = row.try_get(7)?;
+    let payment = Payment {
+        tx: tx(row, 1)?,
+        payer: address(row, 3)?,
+        recipient: address(row, 4)?,
+        token: address(row, 5)?,
+        amount: units(row, 6)?,
+        block_number: block_number.cast_unsigned(),
+        mined_at: timestamp(row, 8)?,
+    };
+    let name: &str = row.try_get(10)?;
+    let used_as = PaymentUse::from_name(name);
+    let used_as = used_as.ok_or_else(|| corrupt(format_args!("use {name:?} of a payment is not known")))?;
+    let (account, plan_id, recorded_at) = (parsed(row, 9)?, row.try_get(11)?, timestamp(row, 12)?);
+    Ok((row.try_get(0)?, PaymentRecord { payment, account, used_as, plan_id, recorded_at }))
+}

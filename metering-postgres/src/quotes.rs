@@ -1,0 +1,152 @@
+//! Quotes.
+
+use deadpool_postgres::GenericClient;
+use metering_core::{Email, NonceHash, Payment, PaymentTarget, Quote, QuoteOpened, QuoteState, TxRef};
+use tokio_postgres::Row;
+
+use crate::accounts;
+use crate::error::{Result, corrupt};
+use crate::rows::{
+    Values, address, all, amount, bytes, execute, exists, first, optional_tx, parse, parsed, timestamp, units,
+    units_column,
+};
+use crate::turn::Turn;
+
+const COLUMNS: &str = "q.nonce, q.agent_name, q.email, q.payer, q.chain_id, q.token, q.recipient, q.amount, q.plan_id, \
+     q.credits, q.bonus_credits, q.created_at, q.expires_at, q.state, a.org_id, q.tx_chain_id, q.tx_hash";
+
+fn select(condition: &str) -> String {
+    format!("SELECT {COLUMNS} FROM quote q LEFT JOIN account a ON a.id = q.account WHERE {condition}")
+}
+
+/// The quote of that nonce.
+pub(crate) async fn by_nonce<C: GenericClient>(client: &C, nonce: &NonceHash) -> Result<Option<Quote>> {
+    let row = first(client, &select("q.nonce = $1"), &[&nonce.as_bytes().as_slice()]).await?;
+    row.as_ref().map(quote).transpose()
+}
+
+/// The open quote that a payment pays. The quote itself says whether it does; there are few of the same amount.
+pub(crate) async fn paid_by<C: GenericClient>(client: &C, payment: &Payment) -> Result<Option<Quote>> {
+    let condition = "q.chain_id = $1 AND q.token = $2 AND q.recipient = $3 AND q.amount = $4 AND q.payer = $5 \
+                     AND q.state = 'open' ORDER BY q.nonce";
+    let PaymentTarget { chain_id, token, recipient } = payment.target();
+    let amount = units_column(payment.amount);
+    let values: Values<'_> = &[
+        &chain_id.cast_signed(),
+        &token.as_bytes().as_slice(),
+        &recipient.as_bytes().as_slice(),
+        &amount.as_slice(),
+        &payment.payer.as_bytes().as_slice(),
+    ];
+    let rows = all(client, &select(condition), values).await?;
+    let quotes = rows.iter().map(quote).collect::<Result<Vec<_>>>()?;
+    Ok(quotes.into_iter().find(|quote| quote.is_paid_by(payment)))
+}
+
+/// Keeps a quote, unless its owner has an account or its amount is in use.
+pub(crate) async fn open(turn: &Turn<'_>, new: &Quote) -> Result<QuoteOpened> {
+    let client = turn.client();
+    if new.state != QuoteState::Open || by_nonce(client, &new.nonce).await?.is_some() {
+        return Err(corrupt("a new quote is not open, or its nonce is in use"));
+    }
+    if accounts::email_is_taken(client, new.email.as_ref()).await? {
+        return Ok(QuoteOpened::EmailTaken);
+    }
+    if accounts::by_payer(client, &new.payer).await?.is_some() {
+        return Ok(QuoteOpened::PayerTaken);
+    }
+    if amount_is_taken(client, new).await? {
+        return Ok(QuoteOpened::AmountTaken);
+    }
+    insert(client, new).await?;
+    Ok(QuoteOpened::Opened)
+}
+
+async fn amount_is_taken<C: GenericClient>(client: &C, new: &Quote) -> Result<bool> {
+    let sql = "SELECT 1 FROM quote WHERE chain_id = $1 AND token = $2 AND recipient = $3 AND amount = $4 \
+               AND ((state = 'open' AND $6 < expires_at) OR (payer = $5 AND $6 <= honoured_until))";
+    let PaymentTarget { chain_id, token, recipient } = new.target;
+    let (amount, now) = (units_column(new.amount), new.created_at.unix_millis());
+    let values: Values<'_> = &[
+        &chain_id.cast_signed(),
+        &token.as_bytes().as_slice(),
+        &recipient.as_bytes().as_slice(),
+        &amount.as_slice(),
+        &new.payer.as_bytes().as_slice(),
+        &now,
+    ];
+    exists(client, sql, values).await
+}
+
+async fn insert<C: GenericClient>(client: &C, new: &Quote) -> Result<()> {
+    let sql = "INSERT INTO quote (nonce, agent_name, email, payer, chain_id, token, recipient, amount, plan_id, \
+               credits, bonus_credits, created_at, expires_at, honoured_until, state) \
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'open')";
+    let amount = units_column(new.amount);
+    let values: Values<'_> = &[
+        &new.nonce.as_bytes().as_slice(),
+        &new.agent_name.as_str(),
+        &new.email.as_ref().map(Email::as_str),
+        &new.payer.as_bytes().as_slice(),
+        &new.target.chain_id.cast_signed(),
+        &new.target.token.as_bytes().as_slice(),
+        &new.target.recipient.as_bytes().as_slice(),
+        &amount.as_slice(),
+        &new.plan_id,
+        &new.credits.atoms(),
+        &new.bonus_credits.atoms(),
+        &new.created_at.unix_millis(),
+        &new.expires_at.unix_millis(),
+        &new.honoured_until().unix_millis(),
+    ];
+    execute(client, sql, values).await.map(drop)
+}
+
+/// Turns an open quote into one whose account is made; `key_given_out` says whether somebody has the key.
+pub(crate) async fn consume(
+    turn: &Turn<'_>,
+    nonce: &NonceHash,
+    account: i64,
+    tx: TxRef,
+    key_given_out: bool,
+) -> Result<()> {
+    let sql = "UPDATE quote SET state = $2, account = $3, tx_chain_id = $4, tx_hash = $5 WHERE nonce = $1";
+    let state = if key_given_out { "claimed" } else { "paid" };
+    let (nonce, hash) = (nonce.as_bytes().as_slice(), tx.hash.as_bytes().as_slice());
+    execute(turn.client(), sql, &[&nonce, &state, &account, &tx.chain_id.cast_signed(), &hash]).await.map(drop)
+}
+
+/// The keys of an account's quotes are given out now, one way or the other.
+pub(crate) async fn key_given_out<C: GenericClient>(client: &C, account: i64) -> Result<()> {
+    let sql = "UPDATE quote SET state = 'claimed' WHERE account = $1 AND state = 'paid'";
+    execute(client, sql, &[&account]).await.map(drop)
+}
+
+fn quote(row: &Row) -> Result<Quote> {
+    let chain_id: i64 = row.try_get(4)?;
+    let target =
+        PaymentTarget { chain_id: chain_id.cast_unsigned(), token: address(row, 5)?, recipient: address(row, 6)? };
+    Ok(Quote {
+        nonce: NonceHash::from_bytes(bytes(row, 0)?),
+        agent_name: parsed(row, 1)?,
+        email: row.try_get::<_, Option<&str>>(2)?.map(parse).transpose()?,
+        payer: address(row, 3)?,
+        target,
+        amount: units(row, 7)?,
+        plan_id: row.try_get(8)?,
+        credits: amount(row, 9)?,
+        bonus_credits: amount(row, 10)?,
+        created_at: timestamp(row, 11)?,
+        expires_at: timestamp(row, 12)?,
+        state: quote_state(row.try_get(13)?, row.try_get(14)?, optional_tx(row, 15)?)?,
+    })
+}
+
+fn quote_state(name: &str, account: Option<&str>, tx: Option<TxRef>) -> Result<QuoteState> {
+    match (name, account, tx) {
+        ("open", None, None) => Ok(QuoteState::Open),
+        ("paid", Some(account), Some(tx)) => Ok(QuoteState::Paid { account: parse(account)?, tx }),
+        ("claimed", Some(account), Some(tx)) => Ok(QuoteState::Claimed { account: parse(account)?, tx }),
+        _ => Err(corrupt(format_args!("a quote is {name:?}, which does not fit its account and transaction"))),
+    }
+}

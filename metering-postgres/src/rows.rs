@@ -1,0 +1,173 @@
+//! Statements, and rows read into the domain's types.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use deadpool_postgres::GenericClient;
+use metering_core::{
+    Account, Address, Credits, MeterState, Payer, PaymentRef, RateLimits, Timestamp, TokenUnits, Totals, TxHash, TxRef,
+    Window,
+};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use crate::error::{Failure, Result, corrupt};
+
+/// A statement's values.
+pub(crate) type Values<'v> = &'v [&'v (dyn ToSql + Sync)];
+
+/// The columns that [`account`] reads, of `account a JOIN meter m`.
+pub(crate) const ACCOUNT_COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.payer_address, \
+     a.payer_chain_id, a.created_at, a.revoked_at, m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
+     m.granted, m.used";
+
+/// The columns that [`meter_state`] reads, starting with the caps.
+pub(crate) const METER_COLUMNS: &str = "m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
+     m.granted, m.used, m.minute, m.minute_count, m.day, m.day_count";
+
+/// All rows of a query, prepared once per connection.
+pub(crate) async fn all<C: GenericClient>(client: &C, sql: &str, values: Values<'_>) -> Result<Vec<Row>> {
+    let statement = client.prepare_cached(sql).await?;
+    Ok(client.query(&statement, values).await?)
+}
+
+/// The first row of a query, if there is any.
+pub(crate) async fn first<C: GenericClient>(client: &C, sql: &str, values: Values<'_>) -> Result<Option<Row>> {
+    Ok(all(client, sql, values).await?.into_iter().next())
+}
+
+/// The one row of a query that always has one.
+pub(crate) async fn one<C: GenericClient>(client: &C, sql: &str, values: Values<'_>) -> Result<Row> {
+    first(client, sql, values).await?.ok_or_else(|| corrupt("a row that is always there is missing"))
+}
+
+/// Whether a query has rows.
+pub(crate) async fn exists<C: GenericClient>(client: &C, sql: &str, values: Values<'_>) -> Result<bool> {
+    Ok(first(client, sql, values).await?.is_some())
+}
+
+/// Runs a statement and says how many rows it changed.
+pub(crate) async fn execute<C: GenericClient>(client: &C, sql: &str, values: Values<'_>) -> Result<u64> {
+    let statement = client.prepare_cached(sql).await?;
+    Ok(client.execute(&statement, values).await?)
+}
+
+/// An account with its row number.
+pub(crate) fn account(row: &Row) -> Result<(i64, Account)> {
+    let account = Account {
+        id: parsed(row, 1)?,
+        agent_name: parsed(row, 2)?,
+        email: row.try_get::<_, Option<&str>>(3)?.map(parse).transpose()?,
+        payer: payer(row, 4)?,
+        limits: limits(row, 8)?,
+        totals: totals(row, 10)?,
+        created_at: timestamp(row, 6)?,
+        revoked_at: row.try_get::<_, Option<i64>>(7)?.map(Timestamp::from_unix_millis),
+    };
+    Ok((row.try_get(0)?, account))
+}
+
+/// What the charge rule works on, from [`METER_COLUMNS`] that start at `first`.
+pub(crate) fn meter_state(row: &Row, first: usize) -> Result<MeterState> {
+    let window =
+        |index: usize| Ok::<_, Failure>(Window { index: row.try_get(index)?, count: unsigned(row, index + 1)? });
+    Ok(MeterState {
+        limits: limits(row, first)?,
+        totals: totals(row, first + 2)?,
+        minute: window(first + 6)?,
+        day: window(first + 8)?,
+    })
+}
+
+fn limits(row: &Row, first: usize) -> Result<RateLimits> {
+    Ok(RateLimits { requests_per_minute: unsigned(row, first)?, requests_per_day: unsigned(row, first + 1)? })
+}
+
+fn totals(row: &Row, first: usize) -> Result<Totals> {
+    Ok(Totals {
+        balance: amount(row, first)?,
+        purchased: amount(row, first + 1)?,
+        granted: amount(row, first + 2)?,
+        used: amount(row, first + 3)?,
+    })
+}
+
+/// The wallet and the chain of an account's payer; the schema has both or neither.
+fn payer(row: &Row, first: usize) -> Result<Option<Payer>> {
+    match row.try_get::<_, Option<i64>>(first + 1)? {
+        Some(chain_id) => Ok(Some(Payer { address: address(row, first)?, chain_id: chain_id.cast_unsigned() })),
+        None => Ok(None),
+    }
+}
+
+/// The payment of a ledger entry: chain, hash and plan.
+pub(crate) fn payment_ref(row: &Row, first: usize) -> Result<Option<PaymentRef>> {
+    let plan_id = row.try_get(first + 2)?;
+    Ok(optional_tx(row, first)?.map(|tx| PaymentRef { tx, plan_id }))
+}
+
+/// A transaction: chain and hash. The schema has both or neither.
+pub(crate) fn optional_tx(row: &Row, first: usize) -> Result<Option<TxRef>> {
+    match row.try_get::<_, Option<i64>>(first)? {
+        Some(_) => tx(row, first).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// A transaction: chain and hash.
+pub(crate) fn tx(row: &Row, first: usize) -> Result<TxRef> {
+    let chain_id: i64 = row.try_get(first)?;
+    Ok(TxRef { chain_id: chain_id.cast_unsigned(), hash: TxHash::from_bytes(bytes(row, first + 1)?) })
+}
+
+pub(crate) fn address(row: &Row, index: usize) -> Result<Address> {
+    bytes(row, index).map(Address::from_bytes)
+}
+
+pub(crate) fn timestamp(row: &Row, index: usize) -> Result<Timestamp> {
+    Ok(Timestamp::from_unix_millis(row.try_get(index)?))
+}
+
+pub(crate) fn amount(row: &Row, index: usize) -> Result<Credits> {
+    Ok(Credits::from_atoms(row.try_get(index)?))
+}
+
+/// A number that is never negative.
+pub(crate) fn unsigned<T: TryFrom<i64>>(row: &Row, index: usize) -> Result<T> {
+    let number: i64 = row.try_get(index)?;
+    T::try_from(number).map_err(|_| corrupt(format_args!("{number} is out of range")))
+}
+
+/// An amount of tokens, as [`units_column`] wrote it.
+pub(crate) fn units(row: &Row, index: usize) -> Result<TokenUnits> {
+    bytes(row, index).map(|bytes| TokenUnits::new(u128::from_be_bytes(bytes)))
+}
+
+/// An amount of tokens as a column holds it.
+pub(crate) const fn units_column(units: TokenUnits) -> [u8; 16] {
+    units.get().to_be_bytes()
+}
+
+/// So many bytes.
+pub(crate) fn bytes<const N: usize>(row: &Row, index: usize) -> Result<[u8; N]> {
+    let bytes: &[u8] = row.try_get(index)?;
+    bytes.try_into().map_err(|_| corrupt(format_args!("{} bytes are stored where {N} belong", bytes.len())))
+}
+
+/// A stored text of its own type.
+pub(crate) fn parsed<T>(row: &Row, index: usize) -> Result<T>
+where
+    T: FromStr,
+    T::Err: Display,
+{
+    parse(row.try_get(index)?)
+}
+
+/// Parses a stored text with its own type; one that it refuses is corrupt.
+pub(crate) fn parse<T>(text: &str) -> Result<T>
+where
+    T: FromStr,
+    T::Err: Display,
+{
+    text.parse().map_err(|error| corrupt(format_args!("{text:?}: {error}")))
+}

@@ -1,0 +1,50 @@
+//! The part of the storage contract that is about signing up without paying, each method handed to a transaction.
+
+use async_trait::async_trait;
+use metering_core::{
+    NewAccount, SessionHash, SignupApproved, SignupOpened, SignupRedeemed, SignupSession, SignupStore, StoreError,
+    Timestamp, UserCode,
+};
+
+use crate::signups;
+use crate::store::PostgresStore;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+#[async_trait]
+impl SignupStore for PostgresStore {
+    async fn open_signup(&self, session: SignupSession) -> Result<SignupOpened> {
+        self.write(|turn| {
+            let session = session.clone();
+            Box::pin(async move { signups::open(turn, &session).await })
+        })
+        .await
+    }
+
+    async fn signup(&self, token: &SessionHash) -> Result<Option<SignupSession>> {
+        let token = *token;
+        self.read(move |client| Box::pin(async move { signups::by_token(client, &token).await })).await
+    }
+
+    async fn signup_of_code(&self, code: &UserCode) -> Result<Option<SignupSession>> {
+        let code = *code;
+        self.read(move |client| Box::pin(async move { signups::by_code(client, &code).await })).await
+    }
+
+    async fn approve_signup(&self, code: &UserCode, now: Timestamp) -> Result<SignupApproved> {
+        let code = *code;
+        self.write(move |turn| Box::pin(async move { signups::approve(turn, &code, now).await })).await
+    }
+
+    async fn redeem_signup(&self, token: &SessionHash, account: NewAccount, now: Timestamp) -> Result<SignupRedeemed> {
+        self.write(|turn| {
+            let (token, account) = (*token, account.clone());
+            Box::pin(async move { signups::redeem(turn, &token, &account, now).await })
+        })
+        .await
+    }
+
+    async fn use_solution(&self, solution: [u8; 32], expires_at: Timestamp) -> Result<bool> {
+        self.write(move |turn| Box::pin(async move { signups::use_solution(turn, &solution, expires_at).await })).await
+    }
+}

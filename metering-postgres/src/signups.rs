@@ -1,0 +1,108 @@
+//! Signup sessions, and the solutions of bot challenges that were used.
+
+use deadpool_postgres::GenericClient;
+use metering_core::{
+    Created, NewAccount, SessionHash, SignupApproved, SignupOpened, SignupRedeemed, SignupSession, Timestamp, UserCode,
+};
+use tokio_postgres::Row;
+
+use crate::accounts;
+use crate::error::Result;
+use crate::rows::{Values, bytes, execute, first, parsed, timestamp};
+use crate::turn::Turn;
+
+fn select(condition: &str) -> String {
+    format!(
+        "SELECT token, user_code, email, agent_name, created_at, expires_at, approved_at FROM signup WHERE {condition}"
+    )
+}
+
+/// The session of that token.
+pub(crate) async fn by_token<C: GenericClient>(client: &C, token: &SessionHash) -> Result<Option<SignupSession>> {
+    let row = first(client, &select("token = $1"), &[&token.as_bytes().as_slice()]).await?;
+    row.as_ref().map(session).transpose()
+}
+
+/// The session of that user code.
+pub(crate) async fn by_code<C: GenericClient>(client: &C, code: &UserCode) -> Result<Option<SignupSession>> {
+    let row = first(client, &select("user_code = $1"), &[&code.to_string()]).await?;
+    row.as_ref().map(session).transpose()
+}
+
+/// Keeps a session, unless its owner has an account or its code is in use.
+pub(crate) async fn open(turn: &Turn<'_>, session: &SignupSession) -> Result<SignupOpened> {
+    let client = turn.client();
+    if accounts::email_is_taken(client, Some(&session.email)).await? {
+        return Ok(SignupOpened::EmailTaken);
+    }
+    if by_code(client, &session.user_code).await?.is_some() {
+        return Ok(SignupOpened::CodeTaken);
+    }
+    let sql = "INSERT INTO signup (token, user_code, email, agent_name, created_at, expires_at) \
+               VALUES ($1, $2, $3, $4, $5, $6)";
+    let code = session.user_code.to_string();
+    let values: Values<'_> = &[
+        &session.token.as_bytes().as_slice(),
+        &code,
+        &session.email.as_str(),
+        &session.agent_name.as_str(),
+        &session.created_at.unix_millis(),
+        &session.expires_at.unix_millis(),
+    ];
+    execute(client, sql, values).await?;
+    Ok(SignupOpened::Opened)
+}
+
+/// Approves a pending session.
+pub(crate) async fn approve(turn: &Turn<'_>, code: &UserCode, now: Timestamp) -> Result<SignupApproved> {
+    let client = turn.client();
+    let Some(session) = by_code(client, code).await?.filter(|session| session.is_pending(now)) else {
+        return Ok(SignupApproved::NotPending);
+    };
+    if accounts::email_is_taken(client, Some(&session.email)).await? {
+        return Ok(SignupApproved::EmailTaken);
+    }
+    let sql = "UPDATE signup SET approved_at = $2 WHERE token = $1";
+    execute(client, sql, &[&session.token.as_bytes().as_slice(), &now.unix_millis()]).await?;
+    Ok(SignupApproved::Approved)
+}
+
+/// Turns an approved session into an account.
+pub(crate) async fn redeem(
+    turn: &Turn<'_>,
+    token: &SessionHash,
+    account: &NewAccount,
+    now: Timestamp,
+) -> Result<SignupRedeemed> {
+    let client = turn.client();
+    if !by_token(client, token).await?.is_some_and(|session| session.is_redeemable(now)) {
+        return Ok(SignupRedeemed::NotApproved);
+    }
+    Ok(match accounts::create(turn, account).await? {
+        Created::Account(account) => {
+            execute(client, "DELETE FROM signup WHERE token = $1", &[&token.as_bytes().as_slice()]).await?;
+            SignupRedeemed::Account(account)
+        }
+        // A session has no payer.
+        Created::EmailTaken | Created::PayerTaken => SignupRedeemed::EmailTaken,
+        Created::OutOfRange => SignupRedeemed::OutOfRange,
+    })
+}
+
+/// Uses a solution up; `false` when it was used before.
+pub(crate) async fn use_solution(turn: &Turn<'_>, solution: &[u8; 32], expires_at: Timestamp) -> Result<bool> {
+    let sql = "INSERT INTO used_solution (solution, expires_at) VALUES ($1, $2) ON CONFLICT (solution) DO NOTHING";
+    Ok(execute(turn.client(), sql, &[&solution.as_slice(), &expires_at.unix_millis()]).await? == 1)
+}
+
+fn session(row: &Row) -> Result<SignupSession> {
+    Ok(SignupSession {
+        token: SessionHash::from_bytes(bytes(row, 0)?),
+        user_code: parsed(row, 1)?,
+        email: parsed(row, 2)?,
+        agent_name: parsed(row, 3)?,
+        created_at: timestamp(row, 4)?,
+        expires_at: timestamp(row, 5)?,
+        approved_at: row.try_get::<_, Option<i64>>(6)?.map(Timestamp::from_unix_millis),
+    })
+}

@@ -1,0 +1,229 @@
+//! [`PostgresStore`]: the storage contract, each method handed to a transaction.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+
+use async_trait::async_trait;
+use deadpool_postgres::Pool;
+use metering_core::{
+    Account, AccountId, Activity, Created, Cursor, DailyTotal, DayRange, KeyHash, LedgerEntry, NewAccount,
+    NewLedgerEntry, Outcome, Page, Plan, PlanKey, Posted, Posting, RateLimits, Store, StoreError, Timestamp,
+    UsageReport, Verification,
+};
+
+use crate::connect::PostgresConfig;
+use crate::known::SharedKnown;
+use crate::{accounts, activity, check, expiry, ledger, migrations, plans, usage, verify};
+
+/// Commits under way at one time. While one waits for the disk, others are decided; more than a few only cut batches
+/// into smaller ones.
+const LANES: NonZeroUsize = NonZeroUsize::new(4).expect("not zero");
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// A [`Store`] in a PostgreSQL database, which any number of nodes may share. Cheap to clone.
+///
+/// ```no_run
+/// use metering_postgres::PostgresStore;
+///
+/// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = PostgresStore::connect(&"postgres://metering@localhost/metering".parse()?).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct PostgresStore {
+    pub(crate) pool: Pool,
+    pub(crate) known: SharedKnown,
+    shown: String,
+}
+
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PostgresStore").field(&self.shown).finish()
+    }
+}
+
+impl PostgresStore {
+    /// Connects, and makes the schema or brings it up to date where needed. Needs a Tokio runtime.
+    ///
+    /// # Errors
+    /// When the database cannot be reached or written to, has another program's tables, or a newer schema.
+    pub async fn connect(config: &PostgresConfig) -> Result<Self> {
+        Self::open(config, true).await
+    }
+
+    /// The same for a database that must have the schema already: a mistyped name must not look like an empty store.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::connect`], and when there is no schema.
+    pub async fn connect_existing(config: &PostgresConfig) -> Result<Self> {
+        Self::open(config, false).await
+    }
+
+    async fn open(config: &PostgresConfig, make: bool) -> Result<Self> {
+        let pool = config.pool()?;
+        migrations::migrate(&pool, make).await?;
+        Ok(Self { pool, known: SharedKnown::default(), shown: config.to_string() })
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>> {
+        // In a task of its own: a caller that goes away must not leave a transaction half done on a connection.
+        let store = self.clone();
+        let committed = tokio::spawn(async move { store.commit_batch(&postings, now).await }).await;
+        committed.unwrap_or_else(|error| Err(StoreError::Broken(format!("a commit did not come to its end: {error}"))))
+    }
+
+    async fn create_account(&self, account: NewAccount) -> Result<Created> {
+        self.write(|turn| {
+            let account = account.clone();
+            Box::pin(async move { accounts::create(turn, &account).await })
+        })
+        .await
+    }
+
+    async fn account(&self, id: &AccountId) -> Result<Option<Account>> {
+        let found = self.read(|client| {
+            let id = id.clone();
+            Box::pin(async move { accounts::by_id(client, &id).await })
+        });
+        Ok(found.await?.map(|(_, account)| account))
+    }
+
+    async fn account_by_key(&self, key: &KeyHash) -> Result<Option<Account>> {
+        let key = *key;
+        self.read(move |client| Box::pin(async move { accounts::by_key(client, &key).await })).await
+    }
+
+    async fn live_keys(&self, keys: &[KeyHash]) -> Result<Vec<bool>> {
+        self.read(|client| {
+            let keys = keys.to_vec();
+            Box::pin(async move { accounts::live_keys(client, &keys).await })
+        })
+        .await
+    }
+
+    async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
+        self.read(|client| {
+            let after = after.cloned();
+            Box::pin(async move { accounts::list(client, after.as_ref(), limit).await })
+        })
+        .await
+    }
+
+    async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted> {
+        self.write(|turn| {
+            let (id, entry) = (id.clone(), entry.clone());
+            Box::pin(async move { ledger::post(turn, &id, &entry, now).await })
+        })
+        .await
+    }
+
+    async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {
+        self.write(|turn| {
+            let id = id.clone();
+            Box::pin(async move { accounts::set_limits(turn, &id, limits).await })
+        })
+        .await
+    }
+
+    async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
+        self.write(|turn| {
+            let id = id.clone();
+            Box::pin(async move { accounts::revoke(turn, &id, now).await })
+        })
+        .await
+    }
+
+    async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
+        self.write(|turn| {
+            let id = id.clone();
+            Box::pin(async move { accounts::replace_key(turn, &id, &key, now).await })
+        })
+        .await
+    }
+
+    async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
+        self.read_at_once(|transaction| {
+            let (id, known) = (id.clone(), SharedKnown::clone(&self.known));
+            Box::pin(async move { usage::report(transaction, &known, &id, days).await })
+        })
+        .await
+    }
+
+    async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
+        self.read_at_once(|transaction| {
+            let (id, known) = (id.clone(), SharedKnown::clone(&self.known));
+            Box::pin(async move {
+                match accounts::by_id(transaction, &id).await? {
+                    Some((row, _)) => activity::newest(transaction, &known, row, limit).await,
+                    None => Ok(Vec::new()),
+                }
+            })
+        })
+        .await
+    }
+
+    async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
+        self.read(|client| {
+            let after = after.cloned();
+            Box::pin(async move { ledger::list(client, after.as_ref(), limit).await })
+        })
+        .await
+    }
+
+    async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
+        self.read(|client| {
+            let (after, known) = (after.cloned(), SharedKnown::clone(&self.known));
+            Box::pin(async move { usage::list(client, &known, after.as_ref(), limit).await })
+        })
+        .await
+    }
+
+    async fn plans(&self) -> Result<Vec<Plan>> {
+        self.read(|client| Box::pin(plans::list(client))).await
+    }
+
+    async fn put_plans(&self, plans: Vec<Plan>) -> Result<()> {
+        self.write(|turn| {
+            let plans = plans.clone();
+            Box::pin(async move { plans::put(turn, &plans).await })
+        })
+        .await
+    }
+
+    async fn remove_plan(&self, key: &PlanKey) -> Result<bool> {
+        self.write(|turn| {
+            let key = key.clone();
+            Box::pin(async move { plans::remove(turn, &key).await })
+        })
+        .await
+    }
+
+    async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool> {
+        self.write(|turn| {
+            let key = key.clone();
+            Box::pin(async move { plans::set_active(turn, &key, active).await })
+        })
+        .await
+    }
+
+    async fn verify(&self) -> Result<Verification> {
+        self.read_at_once(|transaction| Box::pin(verify::verify(transaction))).await
+    }
+
+    async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
+        self.write(move |turn| Box::pin(expiry::forget(turn, now))).await
+    }
+
+    async fn check(&self) -> Result<()> {
+        self.read(|client| Box::pin(check::check(client))).await
+    }
+
+    fn commit_lanes(&self) -> NonZeroUsize {
+        LANES
+    }
+}

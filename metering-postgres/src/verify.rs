@@ -1,0 +1,112 @@
+//! The proof that every balance is what ledger and usage add up to, and that every payment counted once.
+
+use std::collections::HashMap;
+
+use deadpool_postgres::GenericClient;
+use metering_core::{Credits, Discrepancy, LedgerKind, Totals, Verification};
+
+use crate::activity::ledger_kind;
+use crate::error::{Result, corrupt};
+use crate::rows::{all, one, parse, tx};
+use crate::sum::{SUM, credits, wide_sum};
+
+/// An account without its meter has no balance that could be shown.
+const RECORDED: &str = "SELECT a.id, a.org_id, m.balance, m.purchased, m.granted, m.used \
+     FROM account a LEFT JOIN meter m ON m.account = a.id ORDER BY a.id";
+
+/// Rows that belong to no account would be money that nobody has. Those of other tables have foreign keys.
+const ORPHANS: &str =
+    "SELECT count(*) FROM usage_daily u WHERE NOT EXISTS (SELECT 1 FROM account a WHERE a.id = u.account)";
+
+/// Payments that bought a plan, without the entry that gave their account its credits.
+const NOT_IN_LEDGER: &str = "SELECT chain_id, tx_hash FROM payment p WHERE plan_id IS NOT NULL AND NOT EXISTS ( \
+       SELECT 1 FROM ledger l WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id AND l.account = p.account) \
+     ORDER BY id";
+
+/// Payments behind purchases, without the record that keeps them from counting again.
+const NOT_RECORDED: &str = "SELECT tx_chain_id, tx_hash FROM ledger l WHERE tx_hash IS NOT NULL AND kind = ANY($1) \
+     AND NOT EXISTS (SELECT 1 FROM payment p WHERE p.chain_id = l.tx_chain_id AND p.tx_hash = l.tx_hash) ORDER BY id";
+
+/// Payments behind more than one purchase.
+const COUNTED_AGAIN: &str = "SELECT tx_chain_id, tx_hash FROM ledger WHERE tx_hash IS NOT NULL AND kind = ANY($1) \
+     GROUP BY tx_chain_id, tx_hash HAVING count(*) > 1 ORDER BY min(id)";
+
+pub(crate) async fn verify<C: GenericClient>(client: &C) -> Result<Verification> {
+    let orphans: i64 = one(client, ORPHANS, &[]).await?.try_get(0)?;
+    if orphans > 0 {
+        return Err(corrupt(format_args!("{orphans} rows of usage belong to no account")));
+    }
+    payments(client).await?;
+    let sums = sums(client).await?;
+    let mut verification = Verification { accounts: 0, discrepancies: Vec::new() };
+    for row in all(client, RECORDED, &[]).await? {
+        let (id, org_id): (i64, &str) = (row.try_get(0)?, row.try_get(1)?);
+        let amount = |index| {
+            let atoms: Option<i64> = row.try_get(index)?;
+            let atoms = atoms.ok_or_else(|| corrupt(format_args!("account {org_id} has no meter")))?;
+            Ok::<_, crate::error::Failure>(Credits::from_atoms(atoms))
+        };
+        let recorded = Totals { balance: amount(2)?, purchased: amount(3)?, granted: amount(4)?, used: amount(5)? };
+        let computed = sums.get(&id).copied().unwrap_or_default();
+        verification.accounts += 1;
+        verification.discrepancies.extend(discrepancies(org_id, recorded, computed)?);
+    }
+    Ok(verification)
+}
+
+/// What ledger and usage add up to, in atoms.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sums {
+    purchased: i128,
+    granted: i128,
+    used: i128,
+}
+
+async fn sums<C: GenericClient>(client: &C) -> Result<HashMap<i64, Sums>> {
+    let mut sums: HashMap<i64, Sums> = HashMap::new();
+    let entries = format!("SELECT account, kind, {SUM} FROM ledger GROUP BY account, kind");
+    for row in all(client, &entries, &[]).await? {
+        let (kind, atoms) = (ledger_kind(row.try_get(1)?)?, wide_sum(&row, 2)?);
+        let sums = sums.entry(row.try_get(0)?).or_default();
+        *(if kind.is_purchase() { &mut sums.purchased } else { &mut sums.granted }) += atoms;
+    }
+    let usage = format!("SELECT account, {SUM} FROM usage_daily GROUP BY account");
+    for row in all(client, &usage, &[]).await? {
+        sums.entry(row.try_get(0)?).or_default().used = wide_sum(&row, 1)?;
+    }
+    Ok(sums)
+}
+
+fn discrepancies(org_id: &str, recorded: Totals, computed: Sums) -> Result<Vec<Discrepancy>> {
+    let Sums { purchased, granted, used } = computed;
+    let amounts = [
+        ("balance", recorded.balance, purchased + granted - used),
+        ("purchased", recorded.purchased, purchased),
+        ("granted", recorded.granted, granted),
+        ("used", recorded.used, used),
+    ];
+    let wrong = amounts.into_iter().filter(|(_, recorded, computed)| i128::from(recorded.atoms()) != *computed);
+    wrong
+        .map(|(amount, recorded, computed)| {
+            Ok(Discrepancy { account: parse(org_id)?, amount, recorded, computed: credits(computed)? })
+        })
+        .collect()
+}
+
+/// An error where something is wrong: unlike an amount that does not add up, it has no two numbers to be shown.
+async fn payments<C: GenericClient>(client: &C) -> Result<()> {
+    let purchases = vec![LedgerKind::PurchasePaySignup.as_str(), LedgerKind::PurchaseTopup.as_str()];
+    let checks: [(&str, &[&(dyn tokio_postgres::types::ToSql + Sync)], &str); 3] = [
+        (NOT_IN_LEDGER, &[], "recorded for a plan, but not in the ledger of their account"),
+        (NOT_RECORDED, &[&purchases], "behind a purchase in the ledger, but not recorded"),
+        (COUNTED_AGAIN, &[&purchases], "behind more than one purchase in the ledger"),
+    ];
+    for (sql, values, problem) in checks {
+        let found = all(client, sql, values).await?;
+        if let Some(row) = found.first() {
+            let (count, first) = (found.len(), tx(row, 0)?);
+            return Err(corrupt(format_args!("payments are {problem}: {count} in all, first {first}")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,24 @@
+//! Wallets that are linked to accounts by an earlier proof.
+
+use deadpool_postgres::GenericClient;
+use metering_core::{AccountId, Address};
+
+use crate::error::Result;
+use crate::rows::{all, execute, parsed};
+use crate::turn::Turn;
+
+/// Links a wallet to an account; one that is linked to it stays so, in its place.
+pub(crate) async fn link(turn: &Turn<'_>, wallet: &Address, account: i64) -> Result<()> {
+    let sql = "INSERT INTO wallet_link (id, wallet, account) VALUES ($1, $2, $3) \
+               ON CONFLICT (wallet, account) DO NOTHING";
+    let id = turn.next_id().await?;
+    execute(turn.client(), sql, &[&id, &wallet.as_bytes().as_slice(), &account]).await.map(drop)
+}
+
+/// The accounts, none of them revoked, that a wallet is linked to, in the order of linking.
+pub(crate) async fn accounts_of<C: GenericClient>(client: &C, wallet: &Address) -> Result<Vec<AccountId>> {
+    let sql = "SELECT a.org_id FROM wallet_link w JOIN account a ON a.id = w.account \
+               WHERE w.wallet = $1 AND a.revoked_at IS NULL ORDER BY w.id";
+    let rows = all(client, sql, &[&wallet.as_bytes().as_slice()]).await?;
+    rows.iter().map(|row| parsed(row, 0)).collect()
+}

@@ -1,0 +1,68 @@
+//! Commits whose answer is lost: whatever happened, each charge counts once, and each fact is one.
+
+use std::sync::Arc;
+
+use metering_core::{
+    AccountId, ApiKey, Charge, ClientSource, Credits, Decision, LedgerKind, NewAccount, NewLedgerEntry, Outcome,
+    Posted, Posting, RateLimits, Store, SystemRandomness, Timestamp, UsageLine,
+};
+use metering_postgres::PostgresStore;
+use metering_tests::postgres::{Cluster, is_skipped};
+
+use crate::link::Link;
+
+const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
+
+fn charge(key: &ApiKey) -> Posting {
+    let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
+    Posting::Charge(Charge {
+        key: key.hash(),
+        price: Credits::BASE_CALL,
+        line,
+        request_path: "/x".into(),
+        request_id: None,
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_that_is_cut_around_commits_loses_nothing_and_counts_nothing_twice() {
+    if is_skipped() {
+        return;
+    }
+    let cluster = Cluster::shared();
+    let url = cluster.fresh_schema();
+    let link = Link::to(cluster.address());
+    let through = url.replace(&format!(":{}/", cluster.address().port()), &format!(":{}/", link.port()));
+    let direct = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+    let store = Arc::new(PostgresStore::connect(&format!("{through}&pool_size=4").parse().unwrap()).await.unwrap());
+    let key = ApiKey::generate(&SystemRandomness);
+    let id = AccountId::generate(&SystemRandomness);
+    let mut account = NewAccount::new(id.clone(), "agent".parse().unwrap(), key.hash(), NOON);
+    account.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
+    account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, Credits::from_whole(2).unwrap(), "Free")];
+    store.create_account(account).await.unwrap();
+    let mut tasks = Vec::new();
+    for _ in 0..4 {
+        let (store, key, id) = (Arc::clone(&store), key.clone(), id.clone());
+        tasks.push(tokio::spawn(async move {
+            for _ in 0..30 {
+                let outcomes = store.commit(vec![charge(&key), charge(&key)], NOON).await.unwrap();
+                let accepted = |outcome: &Outcome| matches!(outcome, Outcome::Decided(Decision::Accepted(_)));
+                assert!(outcomes.iter().all(accepted), "{outcomes:?}");
+            }
+            for _ in 0..5 {
+                let entry = NewLedgerEntry::new(LedgerKind::Adjustment, Credits::BASE_CALL, "Again");
+                assert!(matches!(store.post_entry(&id, entry, NOON).await.unwrap(), Posted::Account(_)));
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert!(link.cuts() > 20, "{}", link.cuts());
+    let account = direct.account(&id).await.unwrap().unwrap();
+    assert_eq!(account.totals.used.atoms(), 4 * 30 * 2 * Credits::BASE_CALL.atoms());
+    let granted = Credits::from_whole(2).unwrap().atoms() + 4 * 5 * Credits::BASE_CALL.atoms();
+    assert_eq!(account.totals.granted.atoms(), granted);
+    assert_eq!(direct.verify().await.unwrap().discrepancies, []);
+}

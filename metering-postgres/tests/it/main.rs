@@ -1,0 +1,6 @@
+//! The PostgreSQL backend against the storage contract, and what only several nodes and a network can get wrong.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod contract;
+mod link;
+mod lost_commits;
