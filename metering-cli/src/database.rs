@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use clap::Args;
 use metering_core::{Store, StoreError};
+use metering_postgres::{PostgresConfig, PostgresStore, PostgresUrlError};
 use metering_sqlite::{SqliteStore, path_of_url};
 
 use crate::failure::Failure;
 
-const SUPPORTED: &str = "supported: sqlite:PATH";
+const SUPPORTED: &str = "supported: sqlite:PATH, postgres://USER@HOST/DATABASE";
 const DATABASE_VARIABLE: &str = "METERING_DATABASE";
 const DATA_VARIABLE: &str = "METERING_DATA";
 const DEFAULT_DATA: &str = "./metering-data";
@@ -24,7 +25,7 @@ const FILE_IN_DATA: &str = "metering.db";
 /// would have a variable and the other option exclude each other.
 #[derive(Debug, Args)]
 pub(crate) struct DatabaseArgs {
-    /// The store's URL: sqlite:PATH [env: METERING_DATABASE].
+    /// The store's URL: sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE [env: METERING_DATABASE].
     #[arg(long, value_name = "URL", global = true, help_heading = "Store", conflicts_with = "data")]
     database: Option<OsString>,
     /// The data directory; the store is metering.db in it [env: METERING_DATA] [default: ./metering-data].
@@ -33,9 +34,10 @@ pub(crate) struct DatabaseArgs {
 }
 
 /// A store's place, not yet opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum Location {
     Sqlite(PathBuf),
+    Postgres(Box<PostgresConfig>),
 }
 
 /// What to do when there is no store at a place.
@@ -57,6 +59,7 @@ pub(crate) struct Database {
 #[derive(Debug)]
 enum Backend {
     Sqlite(Arc<SqliteStore>),
+    Postgres(Arc<PostgresStore>),
 }
 
 impl DatabaseArgs {
@@ -86,18 +89,37 @@ impl Location {
     fn from_url(url: &OsString) -> Result<Self, Failure> {
         let refuse = |problem: &str| Failure::Usage(format!("the database URL is no good: {problem}; {SUPPORTED}"));
         let url = url.to_str().ok_or_else(|| refuse("it is not UTF-8"))?;
+        if ["postgres:", "postgresql:"].iter().any(|scheme| url.starts_with(scheme)) {
+            let config = url.parse().map_err(|error: PostgresUrlError| refuse(&error.to_string()))?;
+            return Ok(Self::Postgres(Box::new(config)));
+        }
         path_of_url(url).map(Self::Sqlite).map_err(|error| refuse(&error.to_string()))
     }
 
-    /// Whether there is a store.
+    /// Whether there is a store, as far as can be seen from here.
     pub(crate) fn exists(&self) -> bool {
-        let Self::Sqlite(path) = self;
-        path.is_file()
+        match self {
+            Self::Sqlite(path) => path.is_file(),
+            Self::Postgres(_) => true,
+        }
     }
 
     /// Opens the store, bringing its schema up to date.
-    pub(crate) fn open(&self, absent: Absent) -> Result<Database, Failure> {
-        let Self::Sqlite(path) = self;
+    pub(crate) async fn open(&self, absent: Absent) -> Result<Database, Failure> {
+        let backend = match self {
+            Self::Sqlite(path) => Backend::Sqlite(Arc::new(self.open_file(path, absent)?)),
+            Self::Postgres(config) => {
+                let store = match absent {
+                    Absent::Create => PostgresStore::connect(config).await,
+                    Absent::Fail => PostgresStore::connect_existing(config).await,
+                };
+                Backend::Postgres(Arc::new(store.map_err(|error| self.cannot_open(&error))?))
+            }
+        };
+        Ok(Database { location: self.clone(), backend })
+    }
+
+    fn open_file(&self, path: &Path, absent: Absent) -> Result<SqliteStore, Failure> {
         match absent {
             Absent::Create => {}
             Absent::Fail if self.exists() => {}
@@ -108,29 +130,45 @@ impl Location {
                 )));
             }
         }
-        let store =
-            SqliteStore::create(path).map_err(|error| Failure::Failed(format!("cannot open {self}: {error}")))?;
-        Ok(Database { location: self.clone(), backend: Backend::Sqlite(Arc::new(store)) })
+        SqliteStore::create(path).map_err(|error| self.cannot_open(&error))
+    }
+
+    fn cannot_open(&self, error: &StoreError) -> Failure {
+        // The innermost reason says most of a connection that failed.
+        let mut text = error.to_string();
+        let mut cause = std::error::Error::source(error);
+        while let Some(inner) = cause {
+            let more = inner.to_string();
+            if !text.contains(&more) {
+                text = format!("{text}: {more}");
+            }
+            cause = inner.source();
+        }
+        Failure::Failed(format!("cannot open {self}: {text}"))
     }
 }
 
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Sqlite(path) = self;
-        write!(f, "sqlite:{}", path.display())
+        match self {
+            Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            Self::Postgres(config) => config.fmt(f),
+        }
     }
 }
 
 impl Database {
     /// The store, as all commands but backup know it.
     pub(crate) fn store(&self) -> Arc<dyn Store> {
-        let Backend::Sqlite(store) = &self.backend;
-        store.clone()
+        match &self.backend {
+            Backend::Sqlite(store) => store.clone(),
+            Backend::Postgres(store) => store.clone(),
+        }
     }
 
     /// Refuses a place for a backup that would destroy this store, or another that is in use.
     pub(crate) fn check_backup_target(&self, target: &Path) -> Result<(), Failure> {
-        let Location::Sqlite(path) = &self.location;
+        let Location::Sqlite(path) = &self.location else { return Err(own_backup()) };
         // A place that does not exist yet is nobody's.
         let is_source = matches!((path.canonicalize(), target.canonicalize()), (Ok(a), Ok(b)) if a == b);
         if is_source {
@@ -148,15 +186,21 @@ impl Database {
     }
 
     /// Copies the store to a file while it is in use: a state of one moment.
-    pub(crate) async fn backup_to(&self, file: &Path) -> Result<(), StoreError> {
-        let Backend::Sqlite(store) = &self.backend;
-        store.backup_to(file).await
+    pub(crate) async fn backup_to(&self, file: &Path) -> Result<(), Failure> {
+        match &self.backend {
+            Backend::Sqlite(store) => Ok(store.backup_to(file).await?),
+            Backend::Postgres(_) => Err(own_backup()),
+        }
     }
 }
 
 /// Opens a finished backup as the store that it is to become one day.
-pub(crate) fn open_backup(file: &Path) -> Result<Database, Failure> {
-    Location::Sqlite(file.to_owned()).open(Absent::Fail)
+pub(crate) async fn open_backup(file: &Path) -> Result<Database, Failure> {
+    Location::Sqlite(file.to_owned()).open(Absent::Fail).await
+}
+
+fn own_backup() -> Failure {
+    Failure::Usage("PostgreSQL has backups of its own: use pg_dump, or archive its log with pg_basebackup".to_owned())
 }
 
 /// Whether a backup that was opened and closed again is one file, as it must be to be moved about.
@@ -199,7 +243,7 @@ mod tests {
         ];
         for (database, data, variables, path) in table {
             let location = located(*database, *data, variables).unwrap();
-            assert_eq!(location, Location::Sqlite(path.into()));
+            assert!(matches!(&location, Location::Sqlite(found) if *found == PathBuf::from(path)), "{location}");
         }
     }
 
@@ -208,7 +252,7 @@ mod tests {
         let table = ["mysql://root:hunter2@db/x", "metering.db", "sqlite:", "sqlite://", "sqlite::memory:", ""];
         for url in table {
             let message = located(Some(url), None, &[]).unwrap_err().to_string();
-            assert!(message.contains("supported: sqlite:PATH"), "{url}: {message}");
+            assert!(message.contains(SUPPORTED), "{url}: {message}");
             assert!(!message.contains("hunter2"), "{message}");
         }
     }

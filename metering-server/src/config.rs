@@ -45,6 +45,7 @@ pub struct Config {
     /// The folder of the default database.
     pub data: PathBuf,
     /// Which database, as a URL; by default `sqlite:DATA/metering.db`.
+    #[serde(serialize_with = "without_password")]
     pub database: Option<String>,
     /// The service behind the gateway; by default the sample feed.
     pub upstream: Option<String>,
@@ -208,6 +209,19 @@ impl Default for Config {
             chains: BTreeMap::new(),
         }
     }
+}
+
+/// Shows a database's URL as it may be shown: its password, if it has one, is masked.
+fn without_password<S: serde::Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    let masked = url.as_ref().map(|text| match url::Url::parse(text) {
+        Ok(mut url) if url.password().is_some() => {
+            // Cannot fail for a URL that has one.
+            let _ = url.set_password(Some("********"));
+            url.to_string()
+        }
+        _ => text.clone(),
+    });
+    masked.serialize(serializer)
 }
 
 impl Default for LogConfig {

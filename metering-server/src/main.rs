@@ -7,6 +7,7 @@ use std::sync::Arc;
 use clap::Parser;
 use metering_core::{ChainError, Store};
 use metering_evm::EvmReader;
+use metering_postgres::{PostgresConfig, PostgresStore};
 use metering_server::config::{Arguments, Config, Surface, load};
 use metering_server::{ChainMismatch, Ending, Readers, run, run_mcp_alone, start_logging};
 use metering_sqlite::{SqliteStore, path_of_url};
@@ -41,21 +42,54 @@ fn start(arguments: &Arguments) -> Result<Ending, Failure> {
         return Ok(runtime.block_on(run_mcp_alone(config, announce, stop_signal()))?);
     }
     let database = config.database_url();
-    let store = open(&database)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let told = config.clone();
     runtime.block_on(async {
+        let store = open(&database).await?;
+        let database = shown(&database);
         let readers = open_chains(&config).await?;
         Ok(run(config, store, readers, |address| announce(&told, &database, address), stop_signal()).await?)
     })
 }
 
-fn open(database: &str) -> Result<Arc<dyn Store>, Failure> {
+async fn open(database: &str) -> Result<Arc<dyn Store>, Failure> {
+    let scheme = database.split_once(':').map_or("", |(scheme, _)| scheme);
+    if is_postgres(database) {
+        let config: PostgresConfig =
+            database.parse().map_err(|error| format!("configuration key database: {error}"))?;
+        let store = PostgresStore::connect(&config).await;
+        return Ok(Arc::new(store.map_err(|error| format!("database {config}: {}", causes(&error)))?));
+    }
     let path = path_of_url(database).map_err(|error| {
-        let scheme = database.split_once(':').map_or("", |(scheme, _)| scheme);
-        format!("configuration key database: {error} ({scheme}:...); supported: sqlite:PATH")
+        format!("configuration key database: {error} ({scheme}:...); supported: sqlite:PATH, postgres://...")
     })?;
     Ok(Arc::new(SqliteStore::create(&path)?))
+}
+
+fn is_postgres(database: &str) -> bool {
+    ["postgres:", "postgresql:"].iter().any(|scheme| database.starts_with(scheme))
+}
+
+/// A database's URL without its password.
+fn shown(database: &str) -> String {
+    if !is_postgres(database) {
+        return database.to_owned();
+    }
+    database.parse::<PostgresConfig>().map(|config| config.to_string()).unwrap_or_default()
+}
+
+/// An error with what caused it: a connection's says little without.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let more = inner.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = inner.source();
+    }
+    text
 }
 
 /// The readers of the configured chains, each held against its chain's id.

@@ -44,7 +44,7 @@ struct Document {
 
 impl BackupArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let database = session.database()?;
+        let database = session.database().await?;
         database.check_backup_target(&self.file)?;
         let copy = NewFile::beside(&self.file, self.force)?;
         database.backup_to(copy.partial()).await?;
@@ -70,7 +70,7 @@ impl BackupArgs {
 /// Opens the copy as the store that it may have to be, and recomputes its books.
 async fn check(file: &Path) -> Result<Verification, Failure> {
     let bad = |problem: String| Failure::Failed(format!("the copy is no good: {problem}; no backup was made"));
-    let database = database::open_backup(file).map_err(|failure| bad(failure.to_string()))?;
+    let database = database::open_backup(file).await.map_err(|failure| bad(failure.to_string()))?;
     let found = database.store().verify().await.map_err(|error| bad(error.to_string()))?;
     drop(database);
     if database::is_one_file(file) { Ok(found) } else { Err(bad("it did not close".to_owned())) }

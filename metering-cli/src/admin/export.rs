@@ -65,7 +65,7 @@ enum ExportFormat {
 
 impl ExportArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let store = session.store()?;
+        let store = session.store().await?;
         if self.output.as_os_str() == "-" {
             return self.write(store.as_ref(), out).await;
         }

@@ -26,23 +26,23 @@ impl Session {
     }
 
     /// The store, which must exist.
-    pub(crate) fn store(&self) -> Result<Arc<dyn Store>, Failure> {
-        Ok(self.database()?.store())
+    pub(crate) async fn store(&self) -> Result<Arc<dyn Store>, Failure> {
+        Ok(self.database().await?.store())
     }
 
     /// The store, if it exists.
-    pub(crate) fn store_if_any(&self) -> Result<Option<Arc<dyn Store>>, Failure> {
-        if self.location.exists() { self.store().map(Some) } else { Ok(None) }
+    pub(crate) async fn store_if_any(&self) -> Result<Option<Arc<dyn Store>>, Failure> {
+        if self.location.exists() { self.store().await.map(Some) } else { Ok(None) }
     }
 
     /// The store, made if it does not exist.
-    pub(crate) fn store_or_new(&self) -> Result<Arc<dyn Store>, Failure> {
-        Ok(self.location.open(Absent::Create)?.store())
+    pub(crate) async fn store_or_new(&self) -> Result<Arc<dyn Store>, Failure> {
+        Ok(self.location.open(Absent::Create).await?.store())
     }
 
     /// The database, which must exist.
-    pub(crate) fn database(&self) -> Result<Database, Failure> {
-        self.location.open(Absent::Fail)
+    pub(crate) async fn database(&self) -> Result<Database, Failure> {
+        self.location.open(Absent::Fail).await
     }
 }
 

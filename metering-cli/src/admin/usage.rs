@@ -46,7 +46,7 @@ const BY_ACCOUNT: &[Column] = &[
 
 impl UsageArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let store = session.store()?;
+        let store = session.store().await?;
         let days = DayRange::last_days(session.now(), self.days);
         match &self.org {
             Some(org) => {

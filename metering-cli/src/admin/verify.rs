@@ -50,7 +50,7 @@ const COLUMNS: &[Column] =
 
 impl VerifyArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let found = session.store()?.verify().await?;
+        let found = session.store().await?.verify().await?;
         let printed = write(out, self.format.json, &found).and_then(|()| Ok(out.flush()?));
         // Whether or not anybody read it: a discrepancy must not end in exit code 0 because of a closed pipe.
         outcome(&found)?;

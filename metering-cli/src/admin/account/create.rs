@@ -48,7 +48,7 @@ fn initial_credits(text: &str) -> Result<Credits, String> {
 
 impl CreateArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let store = session.store_or_new()?;
+        let store = session.store_or_new().await?;
         let key = IssuedKey::new();
         let defaults = RateLimits::default();
         let grant = NewLedgerEntry::new(LedgerKind::Adjustment, self.credits, "Initial credits");

@@ -94,7 +94,7 @@ async fn post(
     description: String,
     json: bool,
 ) -> Result<(), Failure> {
-    let store = session.store()?;
+    let store = session.store().await?;
     let entry = NewLedgerEntry::new(LedgerKind::Adjustment, amount, description);
     match store.post_entry(org, entry, session.now()).await? {
         Posted::Account(account) => {

@@ -34,7 +34,7 @@ pub(crate) struct LimitsArgs {
 
 impl LimitsArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let store = session.store()?;
+        let store = session.store().await?;
         let before = find(store.as_ref(), &self.org).await?.limits;
         let limits = RateLimits {
             requests_per_minute: self.rpm.unwrap_or(before.requests_per_minute),

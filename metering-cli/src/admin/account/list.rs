@@ -41,7 +41,7 @@ const COLUMNS: &[Column] = &[
 
 impl ListArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let accounts = all_accounts(session.store()?.as_ref()).await?;
+        let accounts = all_accounts(session.store().await?.as_ref()).await?;
         if self.format.json {
             return json_line(out, &Document { accounts: accounts.iter().map(AccountDocument::from).collect() });
         }

@@ -32,7 +32,7 @@ pub(crate) struct RevokeArgs {
 
 impl RevokeArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let store = session.store()?;
+        let store = session.store().await?;
         let before = find(store.as_ref(), &self.org).await?;
         if before.revoked_at.is_some() {
             return document::write(out, self.format.json, "The account was revoked before.", &before);

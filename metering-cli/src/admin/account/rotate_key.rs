@@ -27,7 +27,7 @@ pub(crate) struct RotateKeyArgs {
 
 impl RotateKeyArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let store = session.store()?;
+        let store = session.store().await?;
         let key = IssuedKey::new();
         match store.replace_key(&self.org, key.hash(), session.now()).await? {
             Some(account) => key.print(out, self.format.json, &account),

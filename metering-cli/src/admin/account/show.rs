@@ -31,7 +31,7 @@ pub(crate) struct ShowArgs {
 
 impl ShowArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let store = session.store()?;
+        let store = session.store().await?;
         let account = match (&self.org, &self.email) {
             (Some(org), _) => find(store.as_ref(), org).await?,
             (None, Some(email)) => find_by_email(store.as_ref(), email).await?,

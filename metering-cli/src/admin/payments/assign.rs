@@ -82,7 +82,7 @@ fn positive(text: &str) -> Result<Credits, String> {
 
 impl AssignArgs {
     pub(crate) async fn run(self: Box<Self>, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let store = session.store()?;
+        let store = session.store().await?;
         let store = store.as_ref();
         let chain = self.config.open(&self.chain).await?;
         let plans = store.plans().await?;

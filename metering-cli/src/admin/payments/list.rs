@@ -107,7 +107,7 @@ const COLUMNS: &[Column] = &[
 
 impl ListArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let store = session.store()?;
+        let store = session.store().await?;
         let plans = store.plans().await?;
         let chains = self.chains().await?;
         if chains.len() > 1 && (self.from_block.is_some() || self.to_block.is_some()) {

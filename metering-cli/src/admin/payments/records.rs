@@ -62,7 +62,7 @@ const COLUMNS: &[Column] = &[
 
 impl RecordsArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let store = session.store()?;
+        let store = session.store().await?;
         let plans = store.plans().await?;
         let mut records = Vec::new();
         let mut after = None;

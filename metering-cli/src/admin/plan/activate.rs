@@ -25,7 +25,7 @@ pub(crate) struct ActivateArgs {
 impl ActivateArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let key = self.key.key();
-        if !session.store()?.set_plan_active(&key, !self.off).await? {
+        if !session.store().await?.set_plan_active(&key, !self.off).await? {
             return Err(no_plan(&key));
         }
         Ok(writeln!(out, "Plan {key} is {} sale.", if self.off { "off" } else { "on" })?)

@@ -55,7 +55,7 @@ impl ImportArgs {
         // Before the store is opened: a file that is refused must not leave an empty store behind.
         let plans = parse(&text).map_err(|problem| Failure::Failed(format!("{name}: {problem}; nothing imported")))?;
         let imported = plans.len();
-        session.store_or_new()?.put_plans(plans).await?;
+        session.store_or_new().await?.put_plans(plans).await?;
         if self.format.json {
             return json_line(out, &Document { imported });
         }

@@ -21,7 +21,7 @@ pub(crate) struct RemoveArgs {
 impl RemoveArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let key = self.key.key();
-        if !session.store()?.remove_plan(&key).await? {
+        if !session.store().await?.remove_plan(&key).await? {
             return Err(no_plan(&key));
         }
         Ok(writeln!(out, "Plan {key} is removed.")?)

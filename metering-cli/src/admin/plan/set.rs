@@ -110,7 +110,7 @@ fn token_amount(text: &str) -> Result<TokenAmount, DecimalError> {
 impl SetArgs {
     pub(crate) async fn run(self: Box<Self>, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let key = self.key.key();
-        let before = match session.store_if_any()? {
+        let before = match session.store_if_any().await? {
             Some(store) => store.plans().await?.into_iter().find(|plan| plan.key() == key),
             None => None,
         };
@@ -120,7 +120,7 @@ impl SetArgs {
         };
         plan.validate().map_err(|error| Failure::Usage(error.to_string()))?;
         // Made only now: a plan that is refused must not leave an empty store behind.
-        session.store_or_new()?.put_plans(vec![plan.clone()]).await?;
+        session.store_or_new().await?.put_plans(vec![plan.clone()]).await?;
         if self.format.json {
             return json_line(out, &plan);
         }
