@@ -120,6 +120,20 @@ install_chromium() {
   apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-inter
 }
 
+# Tests of several nodes start a real PostgreSQL, Debian's, with data and a port of their own.
+have_postgres() {
+  command -v psql >/dev/null 2>&1 &&
+    { compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || command -v postgres >/dev/null 2>&1; }
+}
+
+# Without the cluster that the package would make and start.
+install_postgres() {
+  apt-get update -qq &&
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql-common &&
+    sed -i 's/^#*[[:space:]]*create_main_cluster.*/create_main_cluster = false/' /etc/postgresql-common/createcluster.conf &&
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql
+}
+
 if have_node; then
   if packages_missing tests/chain; then
     run chain-packages chain_packages
@@ -168,6 +182,17 @@ else
   echo
   echo "== mcp: the tests with MCP clients are skipped, because Python 3.11 or newer with venv, or Node.js 20 or newer," \
     "is not installed"
+fi
+
+if ! have_postgres && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+  run install-postgres install_postgres
+fi
+if ! have_postgres; then
+  [ "${CI:-}" != true ] || fail "PostgreSQL is not installed, and cannot be with apt-get; the tests of several nodes need it"
+  export METERING_TESTS_SKIP_POSTGRES=1
+  skipped+=(postgres)
+  echo
+  echo "== postgres: the tests on PostgreSQL are skipped, because it is not installed"
 fi
 
 run format cargo fmt --all --check

@@ -7,6 +7,7 @@ pub mod client;
 pub mod latency;
 pub mod load;
 pub mod mcp;
+pub mod postgres;
 pub mod program;
 #[cfg(test)]
 mod scripted;

@@ -13,6 +13,8 @@ use crate::server::ServerSetup;
 #[derive(Debug)]
 pub struct Site {
     folder: TempDir,
+    /// Another database than the file in its folder.
+    url: Option<String>,
 }
 
 /// An account as `metering admin account create` printed it.
@@ -42,7 +44,16 @@ impl Site {
     /// When the machine has no room for a temporary folder.
     #[must_use]
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("the machine has room for a folder") }
+        Self { folder: tempfile::tempdir().expect("the machine has room for a folder"), url: None }
+    }
+
+    /// A site whose database is elsewhere: a PostgreSQL, for example.
+    ///
+    /// # Panics
+    /// As [`Site::new`].
+    #[must_use]
+    pub fn on_database(url: impl Into<String>) -> Self {
+        Self { url: Some(url.into()), ..Self::new() }
     }
 
     /// A file of the site.
@@ -82,7 +93,11 @@ impl Site {
     /// A server to be started at an address.
     #[must_use]
     pub fn server_at(&self, address: &str) -> ServerSetup {
-        ServerSetup::new(&self.data(), address)
+        let setup = ServerSetup::new(&self.data(), address);
+        match &self.url {
+            Some(url) => setup.set("METERING_DATABASE", url),
+            None => setup,
+        }
     }
 
     /// Runs `metering admin --data DATA ARGS`.
@@ -92,7 +107,13 @@ impl Site {
     #[must_use]
     pub fn admin(&self, args: &[&str]) -> Ran {
         let mut command = command("metering");
-        command.arg("admin").arg("--data").arg(self.data()).args(args);
+        command.arg("admin");
+        match &self.url {
+            // Not as an argument, which everybody on the machine can see.
+            Some(url) => command.env("METERING_DATABASE", url),
+            None => command.arg("--data").arg(self.data()),
+        };
+        command.args(args);
         Ran::of(command.output().expect("the program can be run"))
     }
 

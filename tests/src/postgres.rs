@@ -1,0 +1,222 @@
+//! A real PostgreSQL: a cluster of its own, in a folder of its own, on a port that was free.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// How long a server may take to answer. Far more than it should ever need.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Set by `./test.sh` where PostgreSQL is not installed.
+const SKIP: &str = "METERING_TESTS_SKIP_POSTGRES";
+
+/// Stands between a test and its server: when the test's process ends, in whatever way, this reads the end of its
+/// input, and ends the server.
+const WATCHER: &str = r#""$@" & server=$!; read -r _; kill -INT "$server"; wait "$server""#;
+
+/// A running server. Dropping it ends it.
+#[derive(Debug)]
+pub struct Cluster {
+    watcher: Child,
+    port: u16,
+    settings: Vec<String>,
+    folder: TempDir,
+}
+
+/// Whether there is no PostgreSQL, and the tests were told so; says it.
+#[must_use]
+pub fn is_skipped() -> bool {
+    let skipped = std::env::var_os(SKIP).is_some();
+    if skipped {
+        eprintln!("skipped: PostgreSQL is not installed ({SKIP} is set)");
+    }
+    skipped
+}
+
+impl Cluster {
+    /// Starts one, with further settings (`-c name=value`), and returns once it answers.
+    ///
+    /// # Panics
+    /// When it does not.
+    #[must_use]
+    #[track_caller]
+    pub fn start(settings: &[&str]) -> Self {
+        let folder = folder();
+        let data = folder.path().join("data");
+        let user = ServerUser::find();
+        chown(folder.path(), Some(user.id), Some(user.group)).expect("the folder can be given to the server's user");
+        let options = ["-U", "metering", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"];
+        let made = user.command(&program("initdb")).args(options).arg(&data).output();
+        let made = made.expect("initdb can be run");
+        assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
+        let port = free_port();
+        let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        let watcher = spawn(folder.path(), port, &settings);
+        let cluster = Self { watcher, port, settings, folder };
+        cluster.wait();
+        cluster
+    }
+
+    /// One for all tests of this process that need no more than a schema of their own. It need not survive a power
+    /// cut, and so does not wait for the disk.
+    #[must_use]
+    pub fn shared() -> &'static Self {
+        static SHARED: OnceLock<Cluster> = OnceLock::new();
+        SHARED.get_or_init(|| Self::start(&["fsync=off", "full_page_writes=off"]))
+    }
+
+    /// Ends all connections but this command's, as an operator or a fault may.
+    ///
+    /// # Panics
+    /// When it does not answer.
+    #[track_caller]
+    pub fn end_connections(&self) {
+        let all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                   WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+        let _ = self.run(all);
+    }
+
+    /// Kills the server at once, as a power cut does, and starts it again on the same port.
+    ///
+    /// # Panics
+    /// When it does not come back.
+    #[track_caller]
+    pub fn crash(&mut self) {
+        let data = self.folder.path().join("data");
+        let pid = fs::read_to_string(data.join("postmaster.pid")).expect("a running server says its process id");
+        let pid = pid.lines().next().expect("the first line is the id").to_owned();
+        // SIGQUIT: no clean-up, no checkpoint; what was committed is in the log.
+        let killed = Command::new("kill").args(["-QUIT", &pid]).status();
+        assert!(killed.is_ok_and(|status| status.success()), "the server can be killed");
+        drop(self.watcher.stdin.take());
+        let _ = self.watcher.wait();
+        self.watcher = spawn(self.folder.path(), self.port, &self.settings);
+        self.wait();
+    }
+
+    /// The URL of its database.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("postgres://metering@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
+    /// The URL of a schema of its own, which is empty.
+    #[must_use]
+    #[track_caller]
+    pub fn fresh_schema(&self) -> String {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let schema = format!("fresh_{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        self.run(&format!("CREATE SCHEMA {schema}"));
+        format!("{}?options=-c%20search_path%3D{schema}", self.url())
+    }
+
+    /// Runs SQL, and returns what it printed.
+    ///
+    /// # Panics
+    /// When it fails.
+    #[track_caller]
+    pub fn run(&self, sql: &str) -> String {
+        let done = self.psql(sql);
+        let done = done.expect("psql can be run");
+        assert!(done.status.success(), "{sql}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8_lossy(&done.stdout).trim().to_owned()
+    }
+
+    fn psql(&self, sql: &str) -> std::io::Result<std::process::Output> {
+        Command::new(program("psql")).args(["-X", "-q", "-A", "-t", "-c", sql, &self.url()]).output()
+    }
+
+    #[track_caller]
+    fn wait(&self) {
+        let until = Instant::now() + PATIENCE;
+        while !self.psql("SELECT 1").is_ok_and(|done| done.status.success()) {
+            assert!(Instant::now() < until, "postgres does not answer");
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        drop(self.watcher.stdin.take());
+        let _ = self.watcher.wait();
+    }
+}
+
+/// Starts the server, and what watches over it.
+fn spawn(folder: &Path, port: u16, settings: &[String]) -> Child {
+    let mut command = ServerUser::find().command(Path::new("sh"));
+    command.args(["-c", WATCHER, "sh"]).arg(program("postgres")).arg("-D").arg(folder.join("data"));
+    command.args(["-p", &port.to_string(), "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300"]);
+    command.arg("-k").arg(folder).args(settings.iter().flat_map(|setting| ["-c", setting]));
+    let log = fs::OpenOptions::new().create(true).append(true).open(folder.join("log"));
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log.expect("a log can be written"));
+    command.spawn().expect("postgres can be run")
+}
+
+/// In memory where there is such a folder: what is on a disk is tested by ending servers, not by waiting for it.
+fn folder() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    made.expect("the machine has room for a folder")
+}
+
+fn free_port() -> u16 {
+    let socket = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
+    socket.expect("the machine has a free port").port()
+}
+
+/// PostgreSQL refuses to run as root.
+struct ServerUser {
+    id: u32,
+    group: u32,
+    own: bool,
+}
+
+impl ServerUser {
+    fn find() -> Self {
+        let number = |args: &[&str]| {
+            let said = Command::new("id").args(args).output().ok()?;
+            String::from_utf8_lossy(&said.stdout).trim().parse::<u32>().ok()
+        };
+        let own = (number(&["-u"]).unwrap_or_default(), number(&["-g"]).unwrap_or_default());
+        if own.0 != 0 {
+            return Self { id: own.0, group: own.1, own: true };
+        }
+        let of = |flag| number(&[flag, "postgres"]).or_else(|| number(&[flag, "nobody"]));
+        let id = of("-u").expect("there is a user that is not root");
+        Self { id, group: of("-g").unwrap_or(id), own: false }
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        if !self.own {
+            command.uid(self.id).gid(self.group);
+        }
+        // Whoever runs the tests may be somewhere that the server's user may not look at.
+        command.current_dir("/");
+        command
+    }
+}
+
+/// A program of the newest PostgreSQL that is installed: Debian keeps them apart by version, and out of the path.
+fn program(name: &str) -> PathBuf {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let found = versions.map(|version| version.path().join("bin").join(name)).filter(|path| path.is_file());
+    found.max().unwrap_or_else(|| PathBuf::from(name))
+}

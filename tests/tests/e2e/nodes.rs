@@ -1,0 +1,137 @@
+//! Several servers on one PostgreSQL: what one of them answers holds on all.
+
+use std::net::SocketAddr;
+use std::thread;
+use std::time::Duration;
+
+use metering_tests::load::{LoadResult, RunningLoad, Stop, request, start};
+use metering_tests::postgres::{Cluster, is_skipped};
+use metering_tests::server::Server;
+use metering_tests::site::Site;
+
+use crate::calendar::minute_with;
+use crate::wire::{BASE, BASE_CALL, amount, balance, patient_plan, usage_events};
+
+fn three_nodes(site: &Site) -> [Server; 3] {
+    // At the same time: each finds the schema missing, and one makes it.
+    let start = || site.server().start();
+    thread::scope(|scope| [scope.spawn(start), scope.spawn(start), scope.spawn(start)].map(|node| node.join().unwrap()))
+}
+
+fn load(address: SocketAddr, connections: usize, stop: Stop, key: &str) -> RunningLoad {
+    start(patient_plan(address, connections, stop, vec![request("GET", BASE, Some(key), &[])]), |_| ())
+}
+
+fn answered(results: &[LoadResult], status: u16) -> u64 {
+    results.iter().map(|result| result.with_status(status)).sum()
+}
+
+#[test]
+fn three_nodes_share_a_balance_to_the_unit_and_caps_exactly() {
+    if is_skipped() {
+        return;
+    }
+    let site = Site::on_database(Cluster::shared().fresh_schema());
+    let nodes = three_nodes(&site);
+    let (poor, capped) = (site.account("0.1"), site.account_with_caps("10", 200, 0));
+    minute_with(Duration::from_secs(20));
+    // account, requests that are accepted, how the others are refused
+    for (account, accepted, refusal) in [(&poor, 720, 402), (&capped, 200, 429)] {
+        let loads = nodes.each_ref().map(|node| load(node.address(), 21, Stop::AfterRequests(400), &account.api_key));
+        let results = loads.map(RunningLoad::join);
+        assert_eq!(answered(&results, 200), accepted, "{results:?}");
+        assert_eq!(answered(&results, refusal), 1_200 - accepted, "{results:?}");
+        for node in &nodes {
+            assert_eq!(usage_events(&node.client_with(&account.api_key)), accepted);
+        }
+    }
+    assert_eq!(balance(&nodes[0].client_with(&poor.api_key)), "0");
+    site.verify();
+}
+
+#[test]
+fn a_key_that_is_replaced_is_refused_by_every_node_from_then_on() {
+    if is_skipped() {
+        return;
+    }
+    let site = Site::on_database(Cluster::shared().fresh_schema());
+    let nodes = three_nodes(&site);
+    let account = site.account("100");
+    let mut key = account.api_key.clone();
+    for round in 0..5 {
+        let busy = nodes.each_ref().map(|node| load(node.address(), 4, Stop::AfterRequests(200), &key));
+        let rotated = site.admin_json(&["account", "rotate-key", &account.org_id]);
+        // From the moment that the command has answered, on whichever node.
+        for node in &nodes {
+            let _ = node.client_with(&key).get(BASE).expect(401);
+        }
+        let old_loads = busy.map(RunningLoad::join);
+        assert_eq!(answered(&old_loads, 200) + answered(&old_loads, 401), 600, "round {round}: {old_loads:?}");
+        key = rotated["api_key"].as_str().unwrap().to_owned();
+        for node in &nodes {
+            let _ = node.client_with(&key).get(BASE).expect(200);
+        }
+    }
+    let _ = site.admin_json(&["account", "revoke", &account.org_id, "--yes"]);
+    for node in &nodes {
+        let _ = node.client_with(&key).get(BASE).expect(401);
+    }
+    site.verify();
+}
+
+#[test]
+fn lost_connections_lose_no_charge_and_count_none_twice() {
+    if is_skipped() {
+        return;
+    }
+    let cluster = Cluster::start(&["fsync=off"]);
+    let site = Site::on_database(cluster.fresh_schema());
+    let nodes = three_nodes(&site);
+    let account = site.account("1000");
+    let loads =
+        nodes.each_ref().map(|node| load(node.address(), 16, Stop::After(Duration::from_secs(5)), &account.api_key));
+    for _ in 0..20 {
+        thread::sleep(Duration::from_millis(200));
+        cluster.end_connections();
+    }
+    settled(&site, &nodes, &account.api_key, &loads.map(RunningLoad::join));
+}
+
+#[test]
+fn a_database_that_crashes_and_comes_back_has_all_that_was_answered() {
+    if is_skipped() {
+        return;
+    }
+    let mut cluster = Cluster::start(&[]);
+    let site = Site::on_database(cluster.fresh_schema());
+    let nodes = three_nodes(&site);
+    let account = site.account("1000");
+    let loads =
+        nodes.each_ref().map(|node| load(node.address(), 16, Stop::After(Duration::from_secs(6)), &account.api_key));
+    for _ in 0..2 {
+        thread::sleep(Duration::from_millis(1_500));
+        cluster.crash();
+    }
+    settled(&site, &nodes, &account.api_key, &loads.map(RunningLoad::join));
+}
+
+/// Every answer was given, each accepted request is in the books once, and the nodes go on.
+fn settled(site: &Site, nodes: &[Server; 3], key: &str, results: &[LoadResult]) {
+    let accepted = answered(results, 200);
+    assert!(accepted > 100, "{results:?}");
+    for result in results {
+        // 503 is an honest answer: nothing was charged. Anything else, and a connection without an answer, is not.
+        assert_eq!(
+            (result.responses(), result.errors),
+            (result.with_status(200) + result.with_status(503), 0),
+            "{result:?}"
+        );
+    }
+    for node in nodes {
+        assert_eq!(usage_events(&node.client_with(key)), accepted, "{results:?}");
+    }
+    let left = 1_000 * 7_200 - i64::try_from(accepted).unwrap();
+    assert_eq!(balance(&nodes[0].client_with(key)), amount(left * BASE_CALL));
+    site.verify();
+    let _ = nodes[1].client_with(key).get(BASE).expect(200);
+}
