@@ -61,7 +61,7 @@ fn the_store_is_where_options_and_environment_say() {
 #[test]
 fn a_backend_that_is_not_known_is_refused_with_those_that_are() {
     let desk = Desk::new();
-    for url in ["postgres://root:hunter2@db.example.com/metering", "metering.db", "sqlite:", "sqlite::memory:"] {
+    for url in ["mysql://root:hunter2@db.example.com/metering", "metering.db", "sqlite:", "sqlite::memory:"] {
         let message = desk.admin(&["--database", url, "account", "create", "--agent-name", "a"]).failure(2);
         assert!(message.contains("supported: sqlite:PATH"), "{url}: {message}");
         assert!(!message.contains("hunter2"), "{message}");
@@ -70,6 +70,18 @@ fn a_backend_that_is_not_known_is_refused_with_those_that_are() {
     let output = help.env("METERING_DATABASE", "postgres://root:hunter2@db.example.com/x").output().unwrap();
     assert!(!String::from_utf8(output.stdout).unwrap().contains("hunter2"));
     assert_eq!(desk.files(), 0);
+}
+
+#[test]
+fn a_database_that_cannot_be_reached_is_named_without_its_password() {
+    let desk = Desk::new();
+    // Nothing listens on that port.
+    let mut command = desk.command(&["admin", "verify"]);
+    let output = command.env("METERING_DATABASE", "postgres://root:hunter2@127.0.0.1:1/x").output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("127.0.0.1:1/x") && message.contains("refused"), "{message}");
+    assert!(!message.contains("hunter2"), "{message}");
 }
 
 #[test]
