@@ -16,8 +16,8 @@ use crate::rows::execute;
 /// How long a lost commit is asked for. A failover takes less, or an operator has to look anyway.
 const ASKED_FOR: Duration = Duration::from_secs(60);
 
-/// How long rows are kept: much longer than anybody asks.
-pub(crate) const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long rows are kept: much longer than anybody asks, and short enough for a busy service to have few.
+pub(crate) const KEPT: Duration = Duration::from_secs(15 * 60);
 
 pub(crate) const INSERT: &str = "INSERT INTO outcome (id, at) VALUES ($1, $2)";
 

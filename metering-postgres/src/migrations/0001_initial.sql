@@ -11,7 +11,7 @@ CREATE TABLE turn (
 
 INSERT INTO turn (id, last_id) VALUES (1, 0);
 
--- A row per committed transaction, for a day: the answer to whether it was.
+-- A row per committed transaction, for a quarter of an hour: the answer to whether it was.
 CREATE TABLE outcome (
   id BYTEA PRIMARY KEY,
   at BIGINT NOT NULL
