@@ -158,6 +158,8 @@ fn a_quote_is_paid_by_another_wallet_and_claimed() {
 fn a_signup_that_is_killed_at_any_step_is_paid_once() {
     let Some(market) = Market::open() else { return };
     let (service, node) = (Gate::before(market.server.address()), Gate::before(market.chain.address()));
+    let market = market.known_as(&service.url());
+    service.lead_to(market.server.address());
     // who is asked, for what, when it is held back
     let steps = [
         (&node, "eth_estimateGas", Held::Before),
@@ -184,6 +186,8 @@ fn a_signup_that_is_killed_at_any_step_is_paid_once() {
 fn a_topup_that_is_killed_at_any_step_is_paid_and_credited_once() {
     let Some(market) = Market::open() else { return };
     let (service, node) = (Gate::before(market.server.address()), Gate::before(market.chain.address()));
+    let market = market.known_as(&service.url());
+    service.lead_to(market.server.address());
     let owner = Payer::new(&market, market.customer(), &service.url(), &node.url());
     owner.run(&Payer::signup(Kind::Token));
     let steps = [

@@ -103,6 +103,12 @@ impl Market {
         Self { chain, site, server, token, recipient, settings }
     }
 
+    /// The same, started anew, where clients reach it at another URL than its own.
+    pub(crate) fn known_as(self, public_url: &str) -> Self {
+        let settings = format!("public_url = '{public_url}'\n{}", self.settings);
+        Self { settings, ..self }.restart()
+    }
+
     /// Ends the server and starts it anew on the same data.
     pub(crate) fn restart(self) -> Self {
         let Self { chain, site, server, token, recipient, settings } = self;

@@ -22,29 +22,37 @@ pub(crate) enum Held {
 #[derive(Debug)]
 pub(crate) struct Gate {
     address: SocketAddr,
+    target: Arc<Mutex<SocketAddr>>,
     trap: Arc<Mutex<Option<(String, Held)>>>,
     caught: Receiver<()>,
 }
 
 impl Gate {
     pub(crate) fn before(server: SocketAddr) -> Self {
+        let target = Arc::new(Mutex::new(server));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let trap: Arc<Mutex<Option<(String, Held)>>> = Arc::default();
         let (tell, caught) = channel();
-        let shared = Arc::clone(&trap);
+        let (shared, leads_to) = (Arc::clone(&trap), Arc::clone(&target));
         std::thread::spawn(move || {
             for client in listener.incoming() {
                 let (trap, tell) = (Arc::clone(&shared), tell.clone());
+                let server = *leads_to.lock().unwrap();
                 // A client that was killed is its own affair.
                 std::thread::spawn(move || client.and_then(|client| attend(client, server, &trap, &tell)));
             }
         });
-        Self { address, trap, caught }
+        Self { address, target, trap, caught }
     }
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// Leads to another server from now on.
+    pub(crate) fn lead_to(&self, server: SocketAddr) {
+        *self.target.lock().unwrap() = server;
     }
 
     /// Holds the next request back that has this text in it.
