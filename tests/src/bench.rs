@@ -14,6 +14,7 @@ mod draws;
 mod figure;
 mod http;
 mod machine;
+mod postgres;
 mod rounds;
 mod serving;
 mod summary;
@@ -50,6 +51,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
                 Part::Charges => charges::write(arguments, out).await?,
                 Part::Http => http::write(arguments, out).await?,
                 Part::Summary => summary::write(arguments, out).await?,
+                Part::Postgres => postgres::write(arguments, out).await?,
             }
         }
         eprintln!("all done in {} s", begun.elapsed().as_secs());

@@ -19,6 +19,7 @@ mod result;
 mod tests;
 
 use std::io;
+use std::net::SocketAddr;
 use std::panic;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,10 +53,10 @@ pub fn run_observed(plan: LoadPlan, observer: impl Fn(&Answered<'_>) + Send + Sy
 /// As [`run_observed`], without waiting for the end: the server may be stopped, killed or reconfigured meanwhile.
 ///
 /// # Panics
-/// When the operating system has no thread left to run it with, or the plan has no requests.
+/// When the operating system has no thread left to run it with, or the plan has no requests or no address.
 #[must_use]
 pub fn start(plan: LoadPlan, observer: impl Fn(&Answered<'_>) + Send + Sync + 'static) -> RunningLoad {
-    assert!(!plan.requests.is_empty(), "a plan has requests");
+    assert!(!plan.requests.is_empty() && !plan.addresses.is_empty(), "a plan has requests and an address");
     let thread = std::thread::Builder::new().name("load".to_owned()).spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("the machine has file descriptors left").block_on(run_all(plan, observer))
@@ -130,15 +131,18 @@ impl<O> Run<O> {
 
 async fn run_all<O: Fn(&Answered<'_>) + Send + Sync + 'static>(plan: LoadPlan, observer: O) -> LoadResult {
     // All connections stand before the clock starts, so that what is measured is requests.
+    let addresses: Vec<_> = plan.addresses.iter().copied().cycle().take(plan.connections).collect();
     let opening: Vec<_> =
-        (0..plan.connections).map(|_| tokio::spawn(Connection::open(plan.address, plan.time_out))).collect();
+        addresses.iter().map(|address| tokio::spawn(Connection::open(*address, plan.time_out))).collect();
     let mut open = Vec::with_capacity(opening.len());
     for connection in opening {
         open.push(finished(connection).await);
     }
     let busy_before = busy::thread_time();
     let run = Arc::new(Run { plan, observer, begun: Instant::now(), sent: AtomicU64::new(0) });
-    let driven: Vec<_> = open.into_iter().map(|connection| tokio::spawn(drive(connection, Arc::clone(&run)))).collect();
+    let to = addresses.into_iter().zip(open);
+    let driven: Vec<_> =
+        to.map(|(address, connection)| tokio::spawn(drive(address, connection, Arc::clone(&run)))).collect();
     let mut all = Share::default();
     for share in driven {
         all.merge(finished(share).await);
@@ -156,10 +160,14 @@ async fn finished<T>(task: tokio::task::JoinHandle<T>) -> T {
 }
 
 /// Drives one connection until the run is over or the connection fails.
-async fn drive<O: Fn(&Answered<'_>)>(connection: io::Result<Connection>, run: Arc<Run<O>>) -> Share {
+async fn drive<O: Fn(&Answered<'_>)>(
+    address: SocketAddr,
+    connection: io::Result<Connection>,
+    run: Arc<Run<O>>,
+) -> Share {
     let mut share = Share::default();
     let outcome = match connection {
-        Ok(connection) => drive_open(connection, &run, &mut share).await,
+        Ok(connection) => drive_open(address, connection, &run, &mut share).await,
         Err(error) => Err(error),
     };
     if let Err(error) = outcome {
@@ -169,11 +177,12 @@ async fn drive<O: Fn(&Answered<'_>)>(connection: io::Result<Connection>, run: Ar
 }
 
 async fn drive_open<O: Fn(&Answered<'_>)>(
+    address: SocketAddr,
     mut connection: Connection,
     run: &Run<O>,
     share: &mut Share,
 ) -> io::Result<()> {
-    let LoadPlan { address, time_out, requests, .. } = &run.plan;
+    let LoadPlan { time_out, requests, .. } = &run.plan;
     let mut begun = Instant::now();
     while let Some(request) = run.next(begun) {
         let response = connection.exchange(&requests[request], begun).await?;
@@ -183,7 +192,7 @@ async fn drive_open<O: Fn(&Answered<'_>)>(
         begun = ended;
         if !response.keep_alive {
             // The server asked for it in good order, so it is no error; opening anew is part of the next latency.
-            connection = Connection::open(*address, *time_out).await?;
+            connection = Connection::open(address, *time_out).await?;
         }
     }
     Ok(())

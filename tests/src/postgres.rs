@@ -50,7 +50,22 @@ impl Cluster {
     #[must_use]
     #[track_caller]
     pub fn start(settings: &[&str]) -> Self {
-        let folder = folder();
+        Self::start_on(folder(), settings)
+    }
+
+    /// As [`Cluster::start`], with its data in a folder of its own below `parent`, on whatever disk that is.
+    ///
+    /// # Panics
+    /// As [`Cluster::start`].
+    #[must_use]
+    #[track_caller]
+    pub fn start_in(parent: &Path, settings: &[&str]) -> Self {
+        let folder = tempfile::Builder::new().prefix("metering-postgres-").tempdir_in(parent);
+        Self::start_on(folder.expect("the disk has room for a folder"), settings)
+    }
+
+    #[track_caller]
+    fn start_on(folder: TempDir, settings: &[&str]) -> Self {
         let data = folder.path().join("data");
         let user = ServerUser::find();
         chown(folder.path(), Some(user.id), Some(user.group)).expect("the folder can be given to the server's user");
@@ -135,6 +150,17 @@ impl Cluster {
         let done = done.expect("psql can be run");
         assert!(done.status.success(), "{sql}: {}", String::from_utf8_lossy(&done.stderr));
         String::from_utf8_lossy(&done.stdout).trim().to_owned()
+    }
+
+    /// Runs statements, each by itself.
+    ///
+    /// # Panics
+    /// When one fails.
+    #[track_caller]
+    pub fn run_all(&self, statements: &[&str]) {
+        for sql in statements {
+            self.run(sql);
+        }
     }
 
     fn psql(&self, sql: &str) -> std::io::Result<std::process::Output> {

@@ -68,7 +68,8 @@ impl Populated {
     }
 }
 
-async fn make_account(store: &dyn Store, key: &ApiKey) -> Result<Account, Failure> {
+/// Makes an account that can pay for any number of charges, through the store, as an operator would.
+pub(super) async fn make_account(store: &dyn Store, key: &ApiKey) -> Result<Account, Failure> {
     // More than any run can spend.
     let amount = Credits::from_whole(1_000_000_000).ok_or("a billion credits are too many")?;
     let bonus = NewLedgerEntry::new(LedgerKind::SignupBonus, amount, "Credits to measure with");

@@ -65,6 +65,14 @@ pub struct Arguments {
     )]
     pub requests: Vec<NonZeroUsize>,
 
+    /// Numbers of accounts on PostgreSQL
+    #[arg(long, value_delimiter = ',', default_value = "1,100000", default_value_if("quick", "true", "1,200"))]
+    pub database_accounts: Vec<NonZeroUsize>,
+
+    /// Numbers of clients that charge on PostgreSQL at once
+    #[arg(long, value_delimiter = ',', default_value = "64,256", default_value_if("quick", "true", "16"))]
+    pub clients: Vec<NonZeroUsize>,
+
     /// Where databases are made, and removed again: on the disk that is to be measured
     #[arg(long, default_value_os_t = std::env::temp_dir())]
     pub data_dir: PathBuf,
@@ -79,12 +87,14 @@ pub enum Part {
     Http,
     /// What a usage summary costs, and the database's size
     Summary,
+    /// Durable charges per second on PostgreSQL, beside a statement for each
+    Postgres,
 }
 
 impl Part {
     /// Whether it needs the server.
     pub(super) fn serves(self) -> bool {
-        matches!(self, Self::Http | Self::Summary)
+        !matches!(self, Self::Charges)
     }
 }
 
@@ -122,7 +132,7 @@ mod tests {
 
     #[test]
     fn all_parts_run_unless_some_are_named() {
-        assert_eq!(parse("bench").parts(), [Part::Charges, Part::Http, Part::Summary]);
+        assert_eq!(parse("bench").parts(), [Part::Charges, Part::Http, Part::Summary, Part::Postgres]);
         assert_eq!(parse("bench summary").parts(), [Part::Summary]);
         let short = parse("bench --time 50ms --rounds 1 --accounts 1,7 --batches 8");
         assert_eq!(short.time, Duration::from_millis(50));

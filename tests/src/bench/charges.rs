@@ -138,7 +138,8 @@ async fn run(
     Ok(Round { charges, charges_per_second: figure::per_second(charges, spent), commits: samples.sorted() })
 }
 
-fn line() -> UsageLine {
+/// What all charges are booked on.
+pub(super) fn line() -> UsageLine {
     let (route_template, http_method) = ("/mpp/ethPrice".into(), "GET".into());
     UsageLine { route_template, http_method, source: ClientSource::Direct }
 }

@@ -27,7 +27,7 @@ pub(super) use comparison::require_success;
 
 const TEMPLATE: &str = "/mpp/snapshot/allTrades/{block_number}";
 /// Of May 2025. Always the same block, which is the same work in every run.
-const PATH: &str = "/mpp/snapshot/allTrades/20000000";
+pub(super) const PATH: &str = "/mpp/snapshot/allTrades/20000000";
 /// Connections to use each key once with.
 const WARM_UP_CONNECTIONS: usize = 64;
 

@@ -8,8 +8,9 @@ use std::time::Duration;
 /// A run of the load generator.
 #[derive(Clone)]
 pub struct LoadPlan {
-    /// Where the server listens.
-    pub address: SocketAddr,
+    /// Where the server listens; of several that share the work, where each does. Connections are dealt out to them by
+    /// turns.
+    pub addresses: Vec<SocketAddr>,
     /// How many connections send at once.
     pub connections: usize,
     /// When to stop.
@@ -36,7 +37,7 @@ impl LoadPlan {
     /// A plan with the usual time-out.
     #[must_use]
     pub fn new(address: SocketAddr, connections: usize, stop: Stop, requests: impl Into<Arc<[Vec<u8>]>>) -> Self {
-        Self { address, connections, stop, requests: requests.into(), time_out: Self::TIME_OUT }
+        Self { addresses: vec![address], connections, stop, requests: requests.into(), time_out: Self::TIME_OUT }
     }
 }
 
@@ -44,7 +45,7 @@ impl fmt::Debug for LoadPlan {
     /// The number of requests in their place: they hold keys, and may be many.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LoadPlan")
-            .field("address", &self.address)
+            .field("addresses", &self.addresses)
             .field("connections", &self.connections)
             .field("stop", &self.stop)
             .field("requests", &self.requests.len())

@@ -124,6 +124,23 @@ fn a_connection_that_is_refused_is_an_error_for_each() {
 }
 
 #[test]
+fn connections_are_dealt_out_to_several_servers() {
+    let seen = [(); 3].map(|()| Arc::new(AtomicUsize::new(0)));
+    let server = |connections: &Arc<AtomicUsize>| {
+        let seen = Arc::clone(connections);
+        serve(move |asked| {
+            seen.fetch_max(asked.connection + 1, Ordering::Relaxed);
+            send(OK)
+        })
+    };
+    let addresses = seen.iter().map(server).collect::<Vec<_>>();
+    let plan = LoadPlan::new(addresses[0], 8, Stop::After(Duration::from_millis(300)), get(1));
+    let result = run(LoadPlan { addresses, ..plan });
+    assert_eq!(result.errors, 0, "{result:?}");
+    assert_eq!(seen.map(|connections| connections.load(Ordering::Relaxed)), [3, 3, 2]);
+}
+
+#[test]
 fn a_server_that_never_answers_times_out() {
     let address = serve(|asked| if asked.request < 3 { send(OK) } else { Reply::Silence });
     let plan = LoadPlan {

@@ -1,0 +1,63 @@
+//! A PostgreSQL with accounts that can pay for any number of charges, and the same accounts in the plain way's tables.
+
+use std::path::Path;
+
+use metering_core::{ApiKey, SystemRandomness};
+use metering_postgres::PostgresStore;
+
+use crate::bench::Failure;
+use crate::bench::accounts::make_account;
+use crate::bench::charges::SEED;
+use crate::bench::draws::Draws;
+use crate::postgres::Cluster;
+
+/// A running PostgreSQL, which ends and is removed with this value.
+#[derive(Debug)]
+pub(super) struct Accounts {
+    cluster: Cluster,
+    /// Their keys, in an order that has nothing to do with that of their making.
+    pub(super) keys: Vec<ApiKey>,
+}
+
+impl Accounts {
+    /// Starts a server with its data on the disk that is to be measured, and makes accounts, of which none has a cap.
+    pub(super) async fn make(data_dir: &Path, count: usize) -> Result<Self, Failure> {
+        // As much memory as an operator would give it, and checkpoints that come by time and not in mid-round.
+        let settings = ["shared_buffers=2GB", "max_wal_size=8GB", "checkpoint_timeout=30min", "wal_buffers=64MB"];
+        let cluster = Cluster::start_in(data_dir, &settings);
+        // Accounts are made one by one, as they always are. Only while there is nothing to lose, without the disk.
+        let flushing =
+            |value| cluster.run_all(&[&format!("ALTER SYSTEM SET fsync = {value}"), "SELECT pg_reload_conf()"]);
+        flushing("off");
+        let mut accounts = Self { cluster, keys: Vec::with_capacity(count) };
+        let store = accounts.open().await?;
+        for _ in 0..count {
+            let key = ApiKey::generate(&SystemRandomness);
+            make_account(&store, &key).await?;
+            accounts.keys.push(key);
+        }
+        Draws::new(SEED).shuffle(&mut accounts.keys);
+        let cluster = &accounts.cluster;
+        cluster.run_all(&["ALTER SYSTEM SET fsync = on", "SELECT pg_reload_conf()", "CHECKPOINT", "VACUUM ANALYZE"]);
+        if cluster.run("SHOW fsync") != "on" {
+            return Err("the database does not flush to disk, so nothing it does is a figure".into());
+        }
+        Ok(accounts)
+    }
+
+    /// A store of the accounts.
+    pub(super) async fn open(&self) -> Result<PostgresStore, Failure> {
+        Ok(PostgresStore::connect(&self.url().parse()?).await?)
+    }
+
+    /// The database's URL.
+    pub(super) fn url(&self) -> String {
+        self.cluster.url()
+    }
+
+    /// What the server says it is.
+    pub(super) fn version(&self) -> String {
+        let version = self.cluster.run("SHOW server_version");
+        version.split(' ').next().unwrap_or_default().to_owned()
+    }
+}

@@ -1,0 +1,130 @@
+//! The plain way to charge: a statement for each request, committed by itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use metering_core::{Clock, Credits, SystemClock};
+use tokio::task::JoinSet;
+use tokio_postgres::{Client, NoTls, Statement};
+
+use super::Measured;
+use super::accounts::Accounts;
+use crate::bench::{Failure, figure};
+use crate::latency::LatencySamples;
+
+/// Its tables: what the store keeps of a charge but for caps, activity and request ids, which it does without. They
+/// have the same room on their pages as the store's.
+const TABLES: &str = "
+CREATE TABLE IF NOT EXISTS plain_account (
+  key BYTEA PRIMARY KEY,
+  id BIGINT NOT NULL,
+  balance BIGINT NOT NULL
+) WITH (fillfactor = 50);
+CREATE TABLE IF NOT EXISTS plain_usage (
+  account BIGINT NOT NULL,
+  day BIGINT NOT NULL,
+  route TEXT NOT NULL,
+  calls BIGINT NOT NULL,
+  amount BIGINT NOT NULL,
+  PRIMARY KEY (account, day, route)
+) WITH (fillfactor = 50);
+INSERT INTO plain_account (key, id, balance)
+  SELECT k.hash, m.account, m.balance FROM api_key k JOIN meter m ON m.account = k.account
+  ON CONFLICT (key) DO NOTHING;
+ANALYZE plain_account;
+";
+
+const CHARGE: &str = "WITH charged AS (\
+       UPDATE plain_account SET balance = balance - $2 WHERE key = $1 AND balance > 0 RETURNING id, balance\
+     ), counted AS (\
+       INSERT INTO plain_usage AS total (account, day, route, calls, amount) SELECT id, $3, $4, 1, $2 FROM charged \
+       ON CONFLICT (account, day, route) DO UPDATE SET calls = total.calls + 1, amount = total.amount + $2\
+     ) SELECT balance FROM charged";
+
+const ROUTE: &str = "/mpp/ethPrice";
+
+/// Its clients, each with a connection of its own.
+pub(super) struct Plain {
+    clients: Vec<Arc<(Client, Statement)>>,
+}
+
+impl Plain {
+    pub(super) async fn connect(accounts: &Accounts, clients: usize) -> Result<Self, Failure> {
+        let mut connected = Vec::with_capacity(clients);
+        for number in 0..clients {
+            let (client, connection) = tokio_postgres::connect(&accounts.url(), NoTls).await?;
+            // What ends the connection, its client is told too.
+            tokio::spawn(async move { drop(connection.await) });
+            if number == 0 {
+                client.batch_execute(TABLES).await?;
+            }
+            let statement = client.prepare(CHARGE).await?;
+            connected.push(Arc::new((client, statement)));
+        }
+        Ok(Self { clients: connected })
+    }
+
+    /// Charges accounts by turns, as fast as the clients can, for some time.
+    pub(super) async fn run(&self, accounts: &Accounts, time: Duration) -> Result<Measured, Failure> {
+        let begun = Instant::now();
+        self.charge_while(accounts, move |_| begun.elapsed() < time).await
+    }
+
+    pub(super) async fn charge_each_once(&self, accounts: &Accounts) -> Result<Measured, Failure> {
+        let count = accounts.keys.len();
+        self.charge_while(accounts, move |turn| turn < count).await
+    }
+
+    async fn charge_while(
+        &self,
+        accounts: &Accounts,
+        go_on: impl Fn(usize) -> bool + Clone + Send + 'static,
+    ) -> Result<Measured, Failure> {
+        let keys: Arc<[_]> = accounts.keys.iter().map(|key| key.hash()).collect();
+        let (turns, day) = (Arc::new(AtomicUsize::new(0)), SystemClock.now().day().unix_days());
+        let price = Credits::BASE_CALL.atoms();
+        let (begun, mut clients) = (Instant::now(), JoinSet::new());
+        for client in &self.clients {
+            let (client, keys, turns) = (Arc::clone(client), Arc::clone(&keys), Arc::clone(&turns));
+            let go_on = go_on.clone();
+            clients.spawn(async move {
+                let (client, statement) = &*client;
+                let mut samples = LatencySamples::default();
+                loop {
+                    let turn = turns.fetch_add(1, Ordering::Relaxed);
+                    if !go_on(turn) {
+                        return Ok::<_, Failure>(samples);
+                    }
+                    let (key, sent) = (keys[turn % keys.len()].as_bytes().as_slice(), Instant::now());
+                    client.query_one(statement, &[&key, &price, &day, &ROUTE]).await?;
+                    samples.record(sent.elapsed());
+                }
+            });
+        }
+        let mut all = LatencySamples::default();
+        while let Some(samples) = clients.join_next().await {
+            all.append(samples??);
+        }
+        Ok(Measured::new(all, begun.elapsed()))
+    }
+
+    /// Fails unless what was taken from all balances is what is in the totals.
+    pub(super) async fn require_books(&self) -> Result<(), Failure> {
+        let (client, _) = &**self.clients.first().ok_or("there is no client")?;
+        let sql = "SELECT (SELECT sum(m.purchased + m.granted) FROM meter m) - (SELECT sum(balance) FROM plain_account) \
+                   = (SELECT sum(amount) FROM plain_usage)";
+        if client.query_one(sql, &[]).await?.try_get::<_, bool>(0)? {
+            return Ok(());
+        }
+        Err("the plain way's money does not add up".into())
+    }
+}
+
+impl Measured {
+    pub(super) fn new(samples: LatencySamples, spent: Duration) -> Self {
+        let latencies = samples.sorted();
+        let per_second = figure::per_second(latencies.count(), spent);
+        Self { charges: u64::try_from(latencies.count()).unwrap_or(u64::MAX), per_second, latencies }
+    }
+}

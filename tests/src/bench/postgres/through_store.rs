@@ -1,0 +1,65 @@
+//! Charges through the store: callers that each wait for their charge, as the tasks of a service that embeds it do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use metering_core::{Charge, Clock, Credits, Decision, Meter, MeterConfig, Store, SystemClock};
+use tokio::task::JoinSet;
+
+use super::Measured;
+use super::accounts::Accounts;
+use crate::bench::Failure;
+use crate::bench::charges::{charge, line, require_accepted};
+use crate::latency::LatencySamples;
+
+/// Charges in one commit before measuring begins.
+const WARM_UP_BATCH: usize = 4_096;
+
+/// Charges accounts by turns, as fast as so many callers can, for some time.
+pub(super) async fn run(
+    store: &(impl Store + Clone + 'static),
+    accounts: &Accounts,
+    callers: usize,
+    time: Duration,
+) -> Result<Measured, Failure> {
+    let meter = Arc::new(Meter::start(Arc::new(store.clone()), Arc::new(SystemClock), MeterConfig::default()));
+    let keys: Arc<[_]> = accounts.keys.iter().map(|key| key.hash()).collect();
+    let (turns, line) = (Arc::new(AtomicUsize::new(0)), line());
+    let (begun, mut tasks) = (Instant::now(), JoinSet::new());
+    for _ in 0..callers {
+        let (meter, keys, turns) = (Arc::clone(&meter), Arc::clone(&keys), Arc::clone(&turns));
+        let line = line.clone();
+        tasks.spawn(async move {
+            let mut samples = LatencySamples::default();
+            while begun.elapsed() < time {
+                let key = keys[turns.fetch_add(1, Ordering::Relaxed) % keys.len()];
+                let (line, request_path) = (line.clone(), Arc::clone(&line.route_template));
+                let charge = Charge { key, price: Credits::BASE_CALL, line, request_path, request_id: None };
+                let asked = Instant::now();
+                if let Decision::Refused(refusal) = meter.charge(charge).await? {
+                    return Err(format!("a charge was refused: {refusal:?}").into());
+                }
+                samples.record(asked.elapsed());
+            }
+            Ok::<_, Failure>(samples)
+        });
+    }
+    let mut all = LatencySamples::default();
+    while let Some(samples) = tasks.join_next().await {
+        all.append(samples??);
+    }
+    let measured = Measured::new(all, begun.elapsed());
+    meter.drain().await;
+    Ok(measured)
+}
+
+/// Charges each account once, and counts them.
+pub(super) async fn charge_each_once(store: &impl Store, accounts: &Accounts) -> Result<u64, Failure> {
+    let line = line();
+    for batch in accounts.keys.chunks(WARM_UP_BATCH) {
+        let postings = batch.iter().map(|key| charge(key.hash(), &line)).collect();
+        require_accepted(&store.commit(postings, SystemClock.now()).await?, batch.len())?;
+    }
+    Ok(u64::try_from(accounts.keys.len())?)
+}
