@@ -23,7 +23,7 @@ const WAIT: Duration = Duration::from_secs(5);
 /// What each connection is set to. A node that is cut off in the middle of a transaction must not hold its locks for
 /// long, and none may wait for ever. `synchronous_commit` is checked below, where it is off.
 const SETTINGS: &str = "SET idle_in_transaction_session_timeout = '10s'; SET lock_timeout = '10s'; \
-     SET statement_timeout = '60s'; SET application_name = 'metering'";
+     SET statement_timeout = '60s'; SET plan_cache_mode = force_generic_plan; SET application_name = 'metering'";
 
 /// A database's URL, `postgres://USER:PASSWORD@HOST:PORT/DATABASE?OPTIONS`, as libpq has it. Shown without password.
 ///
