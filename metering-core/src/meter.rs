@@ -1,23 +1,28 @@
-//! The charge path: many callers, one durable transaction at a time.
+//! The charge path: many callers, few durable transactions.
 //!
-//! A group committer, or several: as many lanes as the store can commit at one time, each account's charges always in
-//! the same one, so that lanes do not wait for each other's accounts. Within a lane, while one commit is on its way to disk,
-//! the next batch gathers; when it lands, the batch that has gathered goes. There is no timer, so a lone request waits for nothing but its own commit, and the busier the
-//! service is, the more requests share one.
+//! A group committer: while a commit is on its way to disk, the next batch gathers; when it lands, the batch that has
+//! gathered goes. There is no timer, so a lone request waits for nothing but its own commit, and the busier the service
+//! is, the more requests share one. A store that is good for several commits at one time has several lanes (see
+//! `lanes`), each account's charges always in the same one.
+
+mod committer;
+mod lanes;
+mod stats;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::sync::atomic::Ordering;
 
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::JoinSet;
+use tokio::sync::{Semaphore, TryAcquireError, mpsc, oneshot, watch};
 
-use crate::charge::{Charge, Decision, Receipt, Refund, Refusal};
+use crate::charge::{Charge, Decision, Receipt, Refund};
 use crate::clock::Clock;
 use crate::credits::Credits;
 use crate::store::{Store, StoreError};
 use crate::tally::{Outcome, Posting};
+use committer::Committer;
+
+pub use stats::MeterStats;
 
 /// How much a [`Meter`] takes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +84,10 @@ impl Default for MeterConfig {
 /// ```
 #[derive(Debug)]
 pub struct Meter {
-    lanes: Vec<mpsc::Sender<Request>>,
+    queue: mpsc::UnboundedSender<Request>,
+    /// One for each request that may wait; a request gives its place back when its commit begins.
+    places: Arc<Semaphore>,
+    size: usize,
     stats: Arc<MeterStats>,
     draining: watch::Sender<bool>,
     ended: watch::Receiver<Option<MeterEnd>>,
@@ -108,6 +116,7 @@ pub enum MeterError {
     Store(#[from] Arc<StoreError>),
 }
 
+/// A posting, and who waits for its outcome.
 #[derive(Debug)]
 struct Request {
     posting: Posting,
@@ -123,30 +132,12 @@ impl Meter {
     pub fn start(store: Arc<dyn Store>, clock: Arc<dyn Clock>, config: MeterConfig) -> Self {
         let (draining, drain) = watch::channel(false);
         let (end, ended) = watch::channel(None);
-        let stats = Arc::<MeterStats>::default();
-        let lanes = store.commit_lanes().get();
-        let waiting = (config.queue.get() / lanes).max(1);
-        let committer = Committer { store, clock, stats: Arc::clone(&stats), most: config.batch.get() };
-        let mut committers = JoinSet::new();
-        let start_lane = |_| {
-            let (queue, inbox) = mpsc::channel(waiting);
-            committers.spawn(committer.clone().run(inbox, drain.clone()));
-            queue
-        };
-        let lanes = (0..lanes).map(start_lane).collect();
-        let stop = draining.clone();
-        tokio::spawn(async move {
-            let mut how = MeterEnd::Drained;
-            while let Some(ending) = committers.join_next().await {
-                // A lane that did not come to its end was ended from outside, with its runtime.
-                if ending.is_ok_and(|ending| ending == MeterEnd::StoreBroken) {
-                    how = MeterEnd::StoreBroken;
-                    stop.send_replace(true);
-                }
-            }
-            end.send_replace(Some(how));
-        });
-        Self { lanes, stats, draining, ended }
+        let (queue, inbox) = mpsc::unbounded_channel();
+        let (stats, size) = (Arc::<MeterStats>::default(), config.queue.get().min(Semaphore::MAX_PERMITS));
+        let places = Arc::new(Semaphore::new(size));
+        let committer = Committer::new(store, clock, Arc::clone(&stats), Arc::clone(&places), config.batch);
+        tokio::spawn(async move { end.send_replace(Some(committer.run(inbox, drain).await)) });
+        Self { queue, places, size, stats, draining, ended }
     }
 
     /// Charges a request. When this returns, the decision is on disk.
@@ -154,16 +145,15 @@ impl Meter {
     /// # Errors
     /// When it could not be decided.
     pub async fn charge(&self, charge: Charge) -> Result<Decision, MeterError> {
-        let (reply, answer) = oneshot::channel();
-        let lane = self.lane(charge.key.as_bytes());
-        let request = Request { posting: Posting::Charge(charge), reply };
-        lane.try_send(request).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => {
+        match self.places.try_acquire() {
+            Ok(place) => place.forget(),
+            Err(TryAcquireError::NoPermits) => {
                 self.stats.overloaded.fetch_add(1, Ordering::Relaxed);
-                MeterError::Overloaded
+                return Err(MeterError::Overloaded);
             }
-            mpsc::error::TrySendError::Closed(_) => MeterError::Closed,
-        })?;
+            Err(TryAcquireError::Closed) => return Err(MeterError::Closed),
+        }
+        let answer = self.enqueue(Posting::Charge(charge))?;
         match answer.await.map_err(|_| MeterError::Closed)?? {
             Outcome::Decided(decision) => Ok(decision),
             Outcome::Refunded(_) => unreachable!("stores answer charges with decisions"),
@@ -181,15 +171,21 @@ impl Meter {
     }
 
     async fn pay_back(&self, refund: Refund) -> Result<Option<Credits>, MeterError> {
-        let (reply, answer) = oneshot::channel();
-        // Not that of the account's charges, which go by their key; the store sorts out who comes first.
-        let lane = self.lane(refund.account.as_str().as_bytes());
-        let request = Request { posting: Posting::Refund(refund), reply };
-        lane.send(request).await.map_err(|_| MeterError::Closed)?;
+        self.places.acquire().await.map_err(|_| MeterError::Closed)?.forget();
+        let answer = self.enqueue(Posting::Refund(refund))?;
         match answer.await.map_err(|_| MeterError::Closed)?? {
             Outcome::Refunded(balance) => Ok(balance),
             Outcome::Decided(_) => unreachable!("stores answer refunds with balances"),
         }
+    }
+
+    fn enqueue(&self, posting: Posting) -> Result<oneshot::Receiver<Result<Outcome, MeterError>>, MeterError> {
+        let (reply, answer) = oneshot::channel();
+        self.queue.send(Request { posting, reply }).map_err(|_| {
+            self.places.add_permits(1);
+            MeterError::Closed
+        })?;
+        Ok(answer)
     }
 
     /// Takes nothing more, and returns when all that was accepted is on disk.
@@ -214,120 +210,6 @@ impl Meter {
     /// Charges and refunds that wait for their commit.
     #[must_use]
     pub fn queued(&self) -> usize {
-        self.lanes.iter().map(|lane| lane.max_capacity() - lane.capacity()).sum()
-    }
-
-    /// The lane of what has that name. An account has one live key, so a key's lane is its account's.
-    fn lane(&self, name: &[u8]) -> &mpsc::Sender<Request> {
-        // The last bytes: hashes are even in all of theirs, ids begin alike.
-        let number =
-            name.iter().rev().take(8).fold(0_usize, |sum, byte| sum.wrapping_mul(251).wrapping_add(usize::from(*byte)));
-        &self.lanes[number % self.lanes.len()]
-    }
-}
-
-/// The task that commits, one for each lane.
-#[derive(Clone)]
-struct Committer {
-    store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    stats: Arc<MeterStats>,
-    most: usize,
-}
-
-impl Committer {
-    async fn run(self, mut inbox: mpsc::Receiver<Request>, mut drain: watch::Receiver<bool>) -> MeterEnd {
-        let mut batch = Vec::new();
-        loop {
-            let received = tokio::select! {
-                received = inbox.recv_many(&mut batch, self.most) => received,
-                // What is queued by now is still received; an error means that the meter was dropped, which the
-                // inbox notices by itself.
-                Ok(_) = drain.wait_for(|draining| *draining), if !inbox.is_closed() => {
-                    inbox.close();
-                    continue;
-                }
-            };
-            if received == 0 {
-                return MeterEnd::Drained;
-            }
-            if self.commit(&mut batch).await.is_err() {
-                return MeterEnd::StoreBroken;
-            }
-        }
-    }
-
-    /// Commits a batch and answers it. All waiters are woken by this one task, which is what makes waking them cheap.
-    async fn commit(&self, batch: &mut Vec<Request>) -> Result<(), ()> {
-        let (postings, replies): (Vec<_>, Vec<_>) =
-            batch.drain(..).map(|request| (request.posting, request.reply)).unzip();
-        let begun = Instant::now();
-        let outcomes = self.store.commit(postings, self.clock.now()).await;
-        self.stats.count_commit(replies.len(), begun.elapsed());
-        match outcomes {
-            Ok(outcomes) => {
-                assert_eq!(outcomes.len(), replies.len(), "a store answers each posting once");
-                for (outcome, reply) in outcomes.into_iter().zip(replies) {
-                    self.stats.count_outcome(&outcome);
-                    // The caller may have gone; its charge stands all the same.
-                    let _ = reply.send(Ok(outcome));
-                }
-                Ok(())
-            }
-            Err(error) => {
-                let broken = matches!(error, StoreError::Broken(_));
-                let error = Arc::new(error);
-                tracing::error!(%error, charges = replies.len(), "a batch of charges could not be committed");
-                self.stats.failed.fetch_add(1, Ordering::Relaxed);
-                for reply in replies {
-                    let _ = reply.send(Err(MeterError::Store(Arc::clone(&error))));
-                }
-                if broken { Err(()) } else { Ok(()) }
-            }
-        }
-    }
-}
-
-/// What a meter has done since its start.
-#[derive(Debug, Default)]
-pub struct MeterStats {
-    /// Charges accepted.
-    pub accepted: AtomicU64,
-    /// Charges refused because the key is not live.
-    pub unknown_key: AtomicU64,
-    /// Charges refused by a cap.
-    pub rate_limited: AtomicU64,
-    /// Charges refused for lack of credits.
-    pub insufficient: AtomicU64,
-    /// Charges refused because the queue was full.
-    pub overloaded: AtomicU64,
-    /// Refunds recorded.
-    pub refunded: AtomicU64,
-    /// Commits that succeeded or failed.
-    pub commits: AtomicU64,
-    /// Commits that failed.
-    pub failed: AtomicU64,
-    /// Charges and refunds that were handed to a commit.
-    pub postings: AtomicU64,
-    /// Microseconds spent in commits.
-    pub commit_micros: AtomicU64,
-}
-
-impl MeterStats {
-    fn count_commit(&self, postings: usize, took: std::time::Duration) {
-        self.commits.fetch_add(1, Ordering::Relaxed);
-        self.postings.fetch_add(u64::try_from(postings).unwrap_or(u64::MAX), Ordering::Relaxed);
-        self.commit_micros.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
-    }
-
-    fn count_outcome(&self, outcome: &Outcome) {
-        let counter = match outcome {
-            Outcome::Decided(Decision::Accepted(_)) => &self.accepted,
-            Outcome::Decided(Decision::Refused(Refusal::UnknownKey)) => &self.unknown_key,
-            Outcome::Decided(Decision::Refused(Refusal::RateLimited { .. })) => &self.rate_limited,
-            Outcome::Decided(Decision::Refused(Refusal::InsufficientCredits { .. })) => &self.insufficient,
-            Outcome::Refunded(_) => &self.refunded,
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
+        self.size.saturating_sub(self.places.available_permits())
     }
 }

@@ -13,7 +13,8 @@ use super::gated::Gated;
 use super::{accepted, config};
 
 const LANES: usize = 4;
-const ACCOUNTS: usize = 32;
+/// Enough that each lane has a good many.
+const ACCOUNTS: usize = 512;
 
 struct Scene {
     store: Arc<Gated>,
@@ -34,7 +35,7 @@ impl Scene {
             keys.push(key);
         }
         let shared: Arc<dyn Store> = Arc::clone(&store) as _;
-        let meter = Arc::new(Meter::start(shared, Arc::new(SystemClock), config(1_000, 1_000)));
+        let meter = Arc::new(Meter::start(shared, Arc::new(SystemClock), config(5_000, 5_000)));
         Self { store, meter, keys }
     }
 

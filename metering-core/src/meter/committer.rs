@@ -1,0 +1,150 @@
+//! The task that makes commits of what was asked for, and answers it.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::JoinSet;
+
+use super::lanes::{Batch, Lanes};
+use super::{MeterEnd, MeterError, MeterStats, Request};
+use crate::clock::Clock;
+use crate::store::{Store, StoreError};
+use crate::tally::Posting;
+
+/// Requests received at once, so that receiving many costs little more than receiving one.
+const RECEIVED_AT_ONCE: usize = 1_024;
+
+pub(super) struct Committer {
+    work: Work,
+    places: Arc<Semaphore>,
+    lanes: Lanes<Request>,
+    most: usize,
+}
+
+/// What a commit needs.
+#[derive(Clone)]
+struct Work {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    stats: Arc<MeterStats>,
+}
+
+/// A commit that has ended: whose lanes are free, and whether the store is still good.
+struct Ended {
+    lanes: Vec<usize>,
+    broken: bool,
+}
+
+impl Committer {
+    pub(super) fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        stats: Arc<MeterStats>,
+        places: Arc<Semaphore>,
+        most: NonZeroUsize,
+    ) -> Self {
+        let lanes = Lanes::new(store.commit_lanes().get());
+        Self { work: Work { store, clock, stats }, places, lanes, most: most.get() }
+    }
+
+    /// Commits until the meter is drained or dropped and nothing waits any more, or the store broke.
+    pub(super) async fn run(
+        mut self,
+        mut inbox: mpsc::UnboundedReceiver<Request>,
+        mut drain: watch::Receiver<bool>,
+    ) -> MeterEnd {
+        let (mut received, mut commits) = (Vec::new(), JoinSet::new());
+        let mut open = true;
+        loop {
+            let ended = tokio::select! {
+                // First who has ended: its lanes are free for what is received by then.
+                biased;
+                Some(ended) = commits.join_next() => Some(ended),
+                count = inbox.recv_many(&mut received, RECEIVED_AT_ONCE), if open => {
+                    open = count > 0;
+                    None
+                }
+                // What is queued by now is still received; an error means that the meter was dropped, which the inbox
+                // notices by itself.
+                Ok(_) = drain.wait_for(|draining| *draining), if !inbox.is_closed() => {
+                    inbox.close();
+                    None
+                }
+                else => return MeterEnd::Drained,
+            };
+            match ended {
+                None => {}
+                Some(Ok(Ended { lanes, broken: false })) => self.lanes.give_back(&lanes),
+                // One that did not come to its end leaves what nobody can say, as a broken store does.
+                Some(Ok(Ended { broken: true, .. }) | Err(_)) => return self.broken(inbox, commits).await,
+            }
+            while let Ok(request) = inbox.try_recv() {
+                received.push(request);
+            }
+            received.drain(..).for_each(|request| self.sort_in(request));
+            while let Some(batch) = self.lanes.take(self.most) {
+                self.places.add_permits(batch.items.len());
+                commits.spawn(self.work.clone().commit(batch));
+            }
+        }
+    }
+
+    /// An account has one live key, so a key's lane is its account's. Refunds go by the account's id, and so not in the
+    /// lane of its charges; the store sorts out who comes first.
+    fn sort_in(&mut self, request: Request) {
+        match &request.posting {
+            Posting::Charge(charge) => {
+                let key = charge.key;
+                self.lanes.push(key.as_bytes(), request);
+            }
+            Posting::Refund(refund) => {
+                let account = refund.account.clone();
+                self.lanes.push(account.as_str().as_bytes(), request);
+            }
+        }
+    }
+
+    /// Takes nothing more, and lets the commits that are under way come to their end.
+    async fn broken(&self, mut inbox: mpsc::UnboundedReceiver<Request>, mut commits: JoinSet<Ended>) -> MeterEnd {
+        inbox.close();
+        self.places.close();
+        while commits.join_next().await.is_some() {}
+        MeterEnd::StoreBroken
+    }
+}
+
+impl Work {
+    /// Commits a batch and answers it. All waiters are woken by this one task, which is what makes waking them cheap.
+    async fn commit(self, batch: Batch<Request>) -> Ended {
+        let Batch { items, lanes } = batch;
+        let (postings, replies): (Vec<_>, Vec<_>) =
+            items.into_iter().map(|request| (request.posting, request.reply)).unzip();
+        let begun = Instant::now();
+        let outcomes = self.store.commit(postings, self.clock.now()).await;
+        self.stats.count_commit(replies.len(), begun.elapsed());
+        match outcomes {
+            Ok(outcomes) => {
+                assert_eq!(outcomes.len(), replies.len(), "a store answers each posting once");
+                for (outcome, reply) in outcomes.into_iter().zip(replies) {
+                    self.stats.count_outcome(&outcome);
+                    // The caller may have gone; its charge stands all the same.
+                    let _ = reply.send(Ok(outcome));
+                }
+                Ended { lanes, broken: false }
+            }
+            Err(error) => {
+                let broken = matches!(error, StoreError::Broken(_));
+                let error = Arc::new(error);
+                tracing::error!(%error, charges = replies.len(), "a batch of charges could not be committed");
+                self.stats.failed.fetch_add(1, Ordering::Relaxed);
+                for reply in replies {
+                    let _ = reply.send(Err(MeterError::Store(Arc::clone(&error))));
+                }
+                Ended { lanes, broken }
+            }
+        }
+    }
+}

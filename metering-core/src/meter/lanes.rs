@@ -1,0 +1,154 @@
+//! What waits to be committed, by lane, and when it is worth a commit. Pure.
+//!
+//! A commit takes all that waits in one or more lanes, which are its own until it ends. When none is under way, the
+//! next takes whatever there is. Beside another, one is worth what it costs only when it carries a good many charges:
+//! small batches side by side are slower than one after the other, since each has the price of a transaction.
+
+/// How many charges are worth a commit beside another, and a lane of their own.
+const WORTH_A_COMMIT: usize = 64;
+
+/// Items that wait, by lane.
+#[derive(Debug)]
+pub(super) struct Lanes<T> {
+    lanes: Vec<Lane<T>>,
+    /// Where the next commit starts to take, so that each lane has its turn.
+    next: usize,
+    under_way: usize,
+}
+
+#[derive(Debug)]
+struct Lane<T> {
+    waiting: Vec<T>,
+    taken: bool,
+}
+
+/// What a commit carries, and the lanes that are its own until it ends.
+#[derive(Debug)]
+pub(super) struct Batch<T> {
+    pub(super) items: Vec<T>,
+    pub(super) lanes: Vec<usize>,
+}
+
+impl<T> Lanes<T> {
+    /// So many lanes, at least one, with nothing in them.
+    pub(super) fn new(count: usize) -> Self {
+        let lane = |_| Lane { waiting: Vec::new(), taken: false };
+        Self { lanes: (0..count.max(1)).map(lane).collect(), next: 0, under_way: 0 }
+    }
+
+    /// Puts an item into the lane of what has that name.
+    pub(super) fn push(&mut self, name: &[u8], item: T) {
+        // The last bytes: hashes are even in all of theirs, ids begin alike.
+        let last = name.iter().rev().take(8);
+        let number = last.fold(0_usize, |sum, byte| sum.wrapping_mul(251).wrapping_add(usize::from(*byte)));
+        let count = self.lanes.len();
+        self.lanes[number % count].waiting.push(item);
+    }
+
+    /// The next commit, of `most` items at most; `None` while there is nothing that is worth one.
+    pub(super) fn take(&mut self, most: usize) -> Option<Batch<T>> {
+        let (count, worth) = (self.lanes.len(), WORTH_A_COMMIT.min(most));
+        let free: Vec<usize> =
+            (0..count).map(|step| (self.next + step) % count).filter(|lane| self.is_free(*lane)).collect();
+        let waiting: usize = free.iter().map(|lane| self.lanes[*lane].waiting.len()).sum();
+        if waiting == 0 || (self.under_way > 0 && waiting < worth) {
+            return None;
+        }
+        let mut batch = Batch { items: Vec::new(), lanes: Vec::new() };
+        for number in free {
+            if batch.items.len() >= worth {
+                break;
+            }
+            let lane = &mut self.lanes[number];
+            let room = most - batch.items.len();
+            if batch.items.is_empty() && lane.waiting.len() <= room {
+                batch.items = std::mem::take(&mut lane.waiting);
+            } else {
+                batch.items.extend(lane.waiting.drain(..room.min(lane.waiting.len())));
+            }
+            lane.taken = true;
+            batch.lanes.push(number);
+            self.next = (number + 1) % count;
+        }
+        self.under_way += 1;
+        Some(batch)
+    }
+
+    /// Gives back the lanes of a commit that has ended.
+    pub(super) fn give_back(&mut self, lanes: &[usize]) {
+        for lane in lanes {
+            self.lanes[*lane].taken = false;
+        }
+        self.under_way -= 1;
+    }
+
+    fn is_free(&self, lane: usize) -> bool {
+        !self.lanes[lane].taken && !self.lanes[lane].waiting.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With `counts` items in each lane: the name of lane n ends with the byte n.
+    fn lanes(counts: &[usize]) -> Lanes<usize> {
+        let mut lanes = Lanes::new(counts.len());
+        for (lane, count) in counts.iter().enumerate() {
+            (0..*count).for_each(|_| lanes.push(&[u8::try_from(lane).unwrap()], lane));
+        }
+        lanes
+    }
+
+    fn sizes(lanes: &mut Lanes<usize>, most: usize) -> Vec<(usize, Vec<usize>)> {
+        std::iter::from_fn(|| lanes.take(most)).map(|batch| (batch.items.len(), batch.lanes)).collect()
+    }
+
+    #[test]
+    fn commits_beside_others_carry_a_good_many() {
+        // waiting in each lane, the commits that are under way at once
+        let table: [(&[usize], &[(usize, &[usize])]); 8] = [
+            (&[0], &[]),
+            (&[1], &[(1, &[0])]),
+            (&[1_000], &[(100, &[0])]),
+            (&[1, 0, 2, 3], &[(6, &[0, 2, 3])]),
+            (&[16, 16, 16, 15], &[(63, &[0, 1, 2, 3])]),
+            (&[64, 63, 0, 0], &[(64, &[0])]),
+            (&[64, 64, 40, 30], &[(64, &[0]), (64, &[1]), (70, &[2, 3])]),
+            (&[99, 99, 99, 99], &[(99, &[0]), (99, &[1]), (99, &[2]), (99, &[3])]),
+        ];
+        for (waiting, commits) in table {
+            let commits: Vec<_> = commits.iter().map(|(size, lanes)| (*size, lanes.to_vec())).collect();
+            assert_eq!(sizes(&mut lanes(waiting), 100), commits, "{waiting:?}");
+        }
+    }
+
+    #[test]
+    fn a_lane_is_one_commits_own_until_it_ends() {
+        let mut lanes = lanes(&[70, 70]);
+        let (first, second) = (lanes.take(64).unwrap(), lanes.take(64).unwrap());
+        assert_eq!((&*first.lanes, &*second.lanes), (&[0][..], &[1][..]));
+        assert!(lanes.take(64).is_none(), "six more wait in each");
+        lanes.give_back(&first.lanes);
+        assert!(lanes.take(64).is_none(), "too few beside another");
+        lanes.give_back(&second.lanes);
+        let last = lanes.take(64).unwrap();
+        assert_eq!((last.items.len(), last.lanes), (12, vec![0, 1]));
+    }
+
+    #[test]
+    fn each_lane_has_its_turn() {
+        let mut lanes = Lanes::new(3);
+        for round in 0..9_usize {
+            (0..3_u8).for_each(|lane| (0..100).for_each(|_| lanes.push(&[lane], lane)));
+            let batch = lanes.take(100).unwrap();
+            assert_eq!(batch.lanes, [round % 3]);
+            lanes.give_back(&batch.lanes);
+        }
+    }
+
+    #[test]
+    fn small_batches_by_configuration_still_go_side_by_side() {
+        assert_eq!(sizes(&mut lanes(&[2, 2, 2]), 2), [(2, vec![0]), (2, vec![1]), (2, vec![2])]);
+    }
+}

@@ -1,0 +1,51 @@
+//! What a meter counts.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::charge::{Decision, Refusal};
+use crate::tally::Outcome;
+
+/// What a meter has done since its start.
+#[derive(Debug, Default)]
+pub struct MeterStats {
+    /// Charges accepted.
+    pub accepted: AtomicU64,
+    /// Charges refused because the key is not live.
+    pub unknown_key: AtomicU64,
+    /// Charges refused by a cap.
+    pub rate_limited: AtomicU64,
+    /// Charges refused for lack of credits.
+    pub insufficient: AtomicU64,
+    /// Charges refused because the queue was full.
+    pub overloaded: AtomicU64,
+    /// Refunds recorded.
+    pub refunded: AtomicU64,
+    /// Commits that succeeded or failed.
+    pub commits: AtomicU64,
+    /// Commits that failed.
+    pub failed: AtomicU64,
+    /// Charges and refunds that were handed to a commit.
+    pub postings: AtomicU64,
+    /// Microseconds spent in commits.
+    pub commit_micros: AtomicU64,
+}
+
+impl MeterStats {
+    pub(super) fn count_commit(&self, postings: usize, took: Duration) {
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.postings.fetch_add(u64::try_from(postings).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.commit_micros.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    pub(super) fn count_outcome(&self, outcome: &Outcome) {
+        let counter = match outcome {
+            Outcome::Decided(Decision::Accepted(_)) => &self.accepted,
+            Outcome::Decided(Decision::Refused(Refusal::UnknownKey)) => &self.unknown_key,
+            Outcome::Decided(Decision::Refused(Refusal::RateLimited { .. })) => &self.rate_limited,
+            Outcome::Decided(Decision::Refused(Refusal::InsufficientCredits { .. })) => &self.insufficient,
+            Outcome::Refunded(_) => &self.refunded,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
