@@ -89,8 +89,8 @@ pub(crate) async fn create(turn: &Turn<'_>, new: &NewAccount) -> Result<Created>
     let Some(totals) = ledger::totals_of(&new.entries) else { return Ok(Created::OutOfRange) };
     let row = turn.next_id().await?;
     insert(client, row, new).await?;
-    insert_key(client, row, &new.key, new.created_at).await?;
     insert_meter(client, row, new.limits, totals).await?;
+    give_key(client, row, &new.key, new.created_at).await?;
     for entry in &new.entries {
         ledger::append(turn, row, entry, new.created_at).await?;
     }
@@ -111,9 +111,12 @@ async fn insert<C: GenericClient>(client: &C, row: i64, new: &NewAccount) -> Res
     execute(client, sql, values).await.map(drop)
 }
 
-async fn insert_key<C: GenericClient>(client: &C, account: i64, key: &KeyHash, now: Timestamp) -> Result<()> {
+/// To an account that has no live key.
+async fn give_key<C: GenericClient>(client: &C, account: i64, key: &KeyHash, now: Timestamp) -> Result<()> {
+    let key = key.as_bytes().as_slice();
     let sql = "INSERT INTO api_key (hash, account, created_at) VALUES ($1, $2, $3)";
-    execute(client, sql, &[&key.as_bytes().as_slice(), &account, &now.unix_millis()]).await.map(drop)
+    execute(client, sql, &[&key, &account, &now.unix_millis()]).await?;
+    execute(client, "UPDATE meter SET key = $2 WHERE account = $1", &[&account, &key]).await.map(drop)
 }
 
 async fn insert_meter<C: GenericClient>(client: &C, account: i64, limits: RateLimits, totals: Totals) -> Result<()> {
@@ -148,7 +151,8 @@ pub(crate) async fn revoke(turn: &Turn<'_>, id: &AccountId, now: Timestamp) -> R
 
 async fn revoke_keys<C: GenericClient>(client: &C, account: i64, now: Timestamp) -> Result<()> {
     let sql = "UPDATE api_key SET revoked_at = $2 WHERE account = $1 AND revoked_at IS NULL";
-    execute(client, sql, &[&account, &now.unix_millis()]).await.map(drop)
+    execute(client, sql, &[&account, &now.unix_millis()]).await?;
+    execute(client, "UPDATE meter SET key = NULL WHERE account = $1", &[&account]).await.map(drop)
 }
 
 /// Puts a key in the place of an account's key. Whoever gets it has the one that its quote promised, too.
@@ -166,7 +170,7 @@ pub(crate) async fn replace_key(
             }
             revoke_keys(client, row, now).await?;
             quotes::key_given_out(client, row).await?;
-            insert_key(client, row, key, now).await?;
+            give_key(client, row, key, now).await?;
             Ok(Some(account))
         }
         _ => Ok(None),

@@ -1,28 +1,29 @@
 //! The charge path's commit: one transaction for a whole batch, in two round trips whatever its size.
 //!
-//! First: begin, lock the meters of all accounts of the batch in the order of their numbers, then read which keys are
-//! live. A revocation or a rotation locks the meter before it touches a key, so what is read after the lock holds until
-//! the commit. Second, what the rule decided, one statement per table over arrays, the row that tells the outcome, and
+//! First: begin, and lock the meters of all accounts of the batch in the order of their numbers. A meter has all that
+//! the rule needs, the live key too, and whoever changes any of it locks the meter, so what is read holds until the
+//! commit. Second, what the rule decided, one statement per table over arrays, the row that tells the outcome, and
 //! the commit. What never changes (whose a key is) is remembered, and asked for beforehand when it is new.
 
 mod columns;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use deadpool_postgres::Client;
 use futures_util::future::{join, join3, join4};
 use metering_core::{
-    Answer, Changes, Decision, KeyHash, MeterState, Outcome, Posting, Refusal, StoreError, Tally, Timestamp,
+    AccountId, Answer, Changes, Decision, KeyHash, MeterState, Outcome, Posting, Refusal, StoreError, Tally, Timestamp,
     UsageChange, UsageKind,
 };
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use crate::activity::{self, Entry};
 use crate::error::{Failure, Result};
-use crate::known::Known;
+use crate::known::{Known, Numbered};
 use crate::outcome::TransactionId;
 use crate::retry::Tries;
-use crate::rows::{METER_COLUMNS, amount, bytes, meter_state, parsed};
+use crate::rows::{METER_COLUMNS, amount, bytes, meter_state};
 use crate::store::PostgresStore;
 use crate::turn::TRIED_FOR;
 use columns::{ANSWERS, AnswerRows, DAILY, DailyRows, METERS, MeterRows};
@@ -76,8 +77,8 @@ impl From<Failure> for Lost {
 /// A batch whose keys, accounts and lines have their numbers.
 struct Batch<'p> {
     items: Vec<Item<'p>>,
-    /// All accounts, in the order in which they are locked.
-    accounts: Vec<i64>,
+    /// All accounts by their numbers, which is the order in which they are locked.
+    accounts: BTreeMap<i64, AccountId>,
 }
 
 struct Item<'p> {
@@ -88,7 +89,8 @@ struct Item<'p> {
 
 /// What was read of an account under its lock.
 struct Locked {
-    id: metering_core::AccountId,
+    id: AccountId,
+    key: Option<KeyHash>,
     state: MeterState,
     entries: i64,
 }
@@ -96,7 +98,6 @@ struct Locked {
 /// All that was read under the locks.
 struct Read {
     accounts: BTreeMap<i64, Locked>,
-    live: HashSet<KeyHash>,
     remembered: BTreeMap<(i64, String), Answer>,
 }
 
@@ -118,23 +119,24 @@ impl<'p> Batch<'p> {
         let mut of_keys = known.accounts_of_keys(client, &keys).await?.into_iter();
         let mut of_ids = known.accounts(client, &ids).await?.into_iter();
         let mut lines = known.lines(client, &lines).await?.into_iter();
-        let mut items = Vec::with_capacity(postings.len());
+        let (mut items, mut accounts) = (Vec::with_capacity(postings.len()), BTreeMap::new());
         for posting in postings {
             let account = match posting {
                 Posting::Charge(_) => of_keys.next(),
                 Posting::Refund(_) => of_ids.next(),
             };
-            items.push(Item { posting, account: account.flatten(), line: lines.next().unwrap_or_default() });
+            let account = account.flatten().map(|Numbered { number, id }| {
+                accounts.entry(number).or_insert(id);
+                number
+            });
+            items.push(Item { posting, account, line: lines.next().unwrap_or_default() });
         }
-        let mut accounts: Vec<i64> = items.iter().filter_map(|item| item.account).collect();
-        accounts.sort_unstable();
-        accounts.dedup();
         Ok(Self { items, accounts })
     }
 
     async fn run(&self, client: &Client, id: TransactionId, now: Timestamp) -> Result<Vec<Outcome>, Lost> {
         if self.accounts.is_empty() {
-            let mut nobody = Read { accounts: BTreeMap::new(), live: HashSet::new(), remembered: BTreeMap::new() };
+            let mut nobody = Read { accounts: BTreeMap::new(), remembered: BTreeMap::new() };
             return Ok(self.decide(&mut nobody, now).0);
         }
         let mut read = self.lock_and_read(client, now).await?;
@@ -153,43 +155,50 @@ impl<'p> Batch<'p> {
 
     /// The first round trip.
     async fn lock_and_read(&self, client: &Client, now: Timestamp) -> Result<Read> {
-        let keys: Vec<&[u8]> = self.keys().map(|key| key.as_bytes().as_slice()).collect();
+        let accounts: Vec<i64> = self.accounts.keys().copied().collect();
         let (of, requests): (Vec<i64>, Vec<&str>) = self.requests().unzip();
         let lock = format!(
-            "SELECT m.account, m.entries, {METER_COLUMNS} FROM meter m WHERE m.account = ANY($1) \
+            "SELECT m.account, m.entries, m.key, {METER_COLUMNS} FROM meter m WHERE m.account = ANY($1) \
              ORDER BY m.account FOR UPDATE"
         );
-        let names = "SELECT id, org_id FROM account WHERE id = ANY($1)";
-        let live = "SELECT hash FROM api_key WHERE hash = ANY($1) AND revoked_at IS NULL";
         let remembered = "SELECT r.account, r.request_id, r.charged, r.balance \
              FROM unnest($1::BIGINT[], $2::TEXT[]) AS asked (account, request_id) \
              JOIN request_id r ON r.account = asked.account AND r.request_id = asked.request_id \
              WHERE r.expires_at > $3";
         // Prepared beforehand, so that the statements themselves follow each other without a pause.
-        let (lock, names) = (client.prepare_cached(&lock).await?, client.prepare_cached(names).await?);
-        let (live, remembered) = (client.prepare_cached(live).await?, client.prepare_cached(remembered).await?);
+        let (lock, remembered) = (client.prepare_cached(&lock).await?, client.prepare_cached(remembered).await?);
         let now = now.unix_millis();
-        let (accounts_values, keys_values) = ([&self.accounts as _], [&keys as _]);
-        let requests_values: [&(dyn tokio_postgres::types::ToSql + Sync); 3] = [&of, &requests, &now];
-        let (begun, locked, (names, live, remembered)) = join3(
+        let accounts_values: [&(dyn ToSql + Sync); 1] = [&accounts];
+        let requests_values: [&(dyn ToSql + Sync); 3] = [&of, &requests, &now];
+        let (begun, locked, remembered) = join3(
             client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED"),
             client.query(&lock, &accounts_values),
-            join3(
-                client.query(&names, &accounts_values),
-                client.query(&live, &keys_values),
-                client.query(&remembered, &requests_values),
-            ),
+            async {
+                if requests.is_empty() { Ok(Vec::new()) } else { client.query(&remembered, &requests_values).await }
+            },
         )
         .await;
         begun?;
-        Read::new(&locked?, &names?, &live?, &remembered?)
+        self.read(&locked?, &remembered?)
     }
 
-    fn keys(&self) -> impl Iterator<Item = &'p KeyHash> + '_ {
-        self.items.iter().filter(|item| item.account.is_some()).filter_map(|item| match item.posting {
-            Posting::Charge(charge) => Some(&charge.key),
-            Posting::Refund(_) => None,
-        })
+    fn read(&self, locked: &[Row], remembered: &[Row]) -> Result<Read> {
+        let mut read = Read { accounts: BTreeMap::new(), remembered: BTreeMap::new() };
+        for row in locked {
+            let account: i64 = row.try_get(0)?;
+            let Some(id) = self.accounts.get(&account).cloned() else { continue };
+            let key = match row.try_get::<_, Option<&[u8]>>(2)? {
+                Some(_) => Some(KeyHash::from_bytes(bytes(row, 2)?)),
+                None => None,
+            };
+            let (entries, state) = (row.try_get(1)?, meter_state(row, 3)?);
+            read.accounts.insert(account, Locked { id, key, state, entries });
+        }
+        for row in remembered {
+            let answer = Answer { charged: amount(row, 2)?, balance: amount(row, 3)? };
+            read.remembered.insert((row.try_get(0)?, row.try_get(1)?), answer);
+        }
+        Ok(read)
     }
 
     fn requests(&self) -> impl Iterator<Item = (i64, &'p str)> + '_ {
@@ -213,7 +222,7 @@ impl Item<'_> {
     fn decide(&self, read: &Read, tally: &mut Tally<i64, i64>) -> Outcome {
         let account = self.account.filter(|account| tally.is_loaded(*account));
         match self.posting {
-            Posting::Charge(charge) => match account.filter(|_| read.live.contains(&charge.key)) {
+            Posting::Charge(charge) => match account.filter(|account| read.is_live(*account, &charge.key)) {
                 Some(account) => {
                     let request = charge.request_id.as_ref().map(|request| (account, request.as_str().to_owned()));
                     let remembered = request.and_then(|request| read.remembered.get(&request).copied());
@@ -229,26 +238,8 @@ impl Item<'_> {
 }
 
 impl Read {
-    fn new(locked: &[Row], names: &[Row], live: &[Row], remembered: &[Row]) -> Result<Self> {
-        let mut ids = BTreeMap::new();
-        for row in names {
-            ids.insert(row.try_get::<_, i64>(0)?, parsed(row, 1)?);
-        }
-        let mut accounts = BTreeMap::new();
-        for row in locked {
-            let account: i64 = row.try_get(0)?;
-            if let Some(id) = ids.remove(&account) {
-                let (entries, state) = (row.try_get(1)?, meter_state(row, 2)?);
-                accounts.insert(account, Locked { id, state, entries });
-            }
-        }
-        let live = live.iter().map(|row| bytes(row, 0).map(KeyHash::from_bytes)).collect::<Result<_>>()?;
-        let mut answers = BTreeMap::new();
-        for row in remembered {
-            let answer = Answer { charged: amount(row, 2)?, balance: amount(row, 3)? };
-            answers.insert((row.try_get(0)?, row.try_get(1)?), answer);
-        }
-        Ok(Self { accounts, live, remembered: answers })
+    fn is_live(&self, account: i64, key: &KeyHash) -> bool {
+        self.accounts.get(&account).is_some_and(|locked| locked.key.as_ref() == Some(key))
     }
 }
 
@@ -274,7 +265,7 @@ async fn write(
     let (marked_at, mark) = (now.unix_millis(), id.bytes());
     let (daily_values, activity_values) = (daily_rows.values(), activity_rows.values());
     let (meter_values, answer_values) = (meter_rows.values(), answer_rows.values());
-    let outcome_values: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&mark, &marked_at];
+    let outcome_values: [&(dyn ToSql + Sync); 2] = [&mark, &marked_at];
     // Sent one after the other without waiting; the first that fails makes all that follow fail.
     let (daily, activity, meters, (answers, outcome, committed)) = join4(
         client.execute(&daily, &daily_values),

@@ -10,7 +10,7 @@ use sha3::{Digest, Sha3_256};
 
 use crate::activity;
 use crate::error::{Result, corrupt};
-use crate::rows::{all, bytes, execute};
+use crate::rows::{all, bytes, execute, parsed};
 
 /// Keys and accounts remembered at most, so that the memory has an end; beyond that, all are forgotten.
 const MAX_KEYS: usize = 262_144;
@@ -23,10 +23,17 @@ pub(crate) struct Known {
 
 #[derive(Debug, Default)]
 struct Memory {
-    keys: foldhash::HashMap<KeyHash, i64>,
+    keys: foldhash::HashMap<KeyHash, Numbered>,
     accounts: HashMap<AccountId, i64>,
     lines: foldhash::HashMap<UsageLine, i64>,
     by_number: foldhash::HashMap<i64, UsageLine>,
+}
+
+/// An account, and the number that its rows have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Numbered {
+    pub(crate) number: i64,
+    pub(crate) id: AccountId,
 }
 
 impl Known {
@@ -35,40 +42,60 @@ impl Known {
         &self,
         client: &C,
         keys: &[KeyHash],
-    ) -> Result<Vec<Option<i64>>> {
-        let unknown: Vec<&[u8]> = {
+    ) -> Result<Vec<Option<Numbered>>> {
+        let mut found: Vec<Option<Numbered>> = {
             let memory = self.memory();
-            keys.iter().filter(|key| !memory.keys.contains_key(*key)).map(|key| key.as_bytes().as_slice()).collect()
+            keys.iter().map(|key| memory.keys.get(key).cloned()).collect()
         };
-        if !unknown.is_empty() {
-            let sql = "SELECT hash, account FROM api_key WHERE hash = ANY($1)";
-            let rows = all(client, sql, &[&unknown]).await?;
-            let mut memory = self.memory();
-            memory.make_room();
-            for row in rows {
-                memory.keys.insert(KeyHash::from_bytes(bytes(&row, 0)?), row.try_get(1)?);
+        let missing = || keys.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(key, _)| key);
+        let unknown: Vec<&[u8]> = missing().map(|key| key.as_bytes().as_slice()).collect();
+        if unknown.is_empty() {
+            return Ok(found);
+        }
+        let sql = "SELECT k.hash, k.account, a.org_id FROM api_key k JOIN account a ON a.id = k.account \
+                   WHERE k.hash = ANY($1)";
+        let mut asked: HashMap<KeyHash, Numbered> = HashMap::new();
+        for row in all(client, sql, &[&unknown]).await? {
+            let numbered = Numbered { number: row.try_get(1)?, id: parsed(&row, 2)? };
+            asked.insert(KeyHash::from_bytes(bytes(&row, 0)?), numbered);
+        }
+        for (key, found) in keys.iter().zip(&mut found) {
+            if found.is_none() {
+                *found = asked.get(key).cloned();
             }
         }
-        let memory = self.memory();
-        Ok(keys.iter().map(|key| memory.keys.get(key).copied()).collect())
+        let mut memory = self.memory();
+        memory.make_room();
+        memory.keys.extend(asked);
+        Ok(found)
     }
 
-    /// The rows of accounts, in the order of `ids`; `None` for one that does not exist.
-    pub(crate) async fn accounts<C: GenericClient>(&self, client: &C, ids: &[&AccountId]) -> Result<Vec<Option<i64>>> {
-        let unknown: Vec<&str> = {
+    /// Accounts with their numbers, in the order of `ids`; `None` for one that does not exist.
+    pub(crate) async fn accounts<C: GenericClient>(
+        &self,
+        client: &C,
+        ids: &[&AccountId],
+    ) -> Result<Vec<Option<Numbered>>> {
+        let mut found: Vec<Option<i64>> = {
             let memory = self.memory();
-            ids.iter().filter(|id| !memory.accounts.contains_key(**id)).map(|id| id.as_str()).collect()
+            ids.iter().map(|id| memory.accounts.get(*id).copied()).collect()
         };
+        let missing = ids.iter().zip(&found).filter(|(_, found)| found.is_none());
+        let unknown: Vec<&str> = missing.map(|(id, _)| id.as_str()).collect();
         if !unknown.is_empty() {
-            let rows = all(client, "SELECT org_id, id FROM account WHERE org_id = ANY($1)", &[&unknown]).await?;
+            let mut asked: HashMap<AccountId, i64> = HashMap::new();
+            for row in all(client, "SELECT org_id, id FROM account WHERE org_id = ANY($1)", &[&unknown]).await? {
+                asked.insert(parsed(&row, 0)?, row.try_get(1)?);
+            }
+            for (id, found) in ids.iter().zip(&mut found) {
+                *found = found.or_else(|| asked.get(*id).copied());
+            }
             let mut memory = self.memory();
             memory.make_room();
-            for row in rows {
-                memory.accounts.insert(crate::rows::parsed(&row, 0)?, row.try_get(1)?);
-            }
+            memory.accounts.extend(asked);
         }
-        let memory = self.memory();
-        Ok(ids.iter().map(|id| memory.accounts.get(*id).copied()).collect())
+        let numbered = |(id, number): (&&AccountId, Option<i64>)| Some(Numbered { number: number?, id: (*id).clone() });
+        Ok(ids.iter().zip(found).map(numbered).collect())
     }
 
     /// The numbers of usage lines, in their order. Those that are new are written at once, outside of any transaction:

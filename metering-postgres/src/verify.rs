@@ -18,6 +18,10 @@ const RECORDED: &str = "SELECT a.id, a.org_id, m.balance, m.purchased, m.granted
 const ORPHANS: &str =
     "SELECT count(*) FROM usage_daily u WHERE NOT EXISTS (SELECT 1 FROM account a WHERE a.id = u.account)";
 
+/// What is charged goes by the meter's key, all else by the table of keys.
+const OTHER_KEYS: &str = "SELECT count(*) FROM meter m LEFT JOIN api_key k ON k.account = m.account \
+     AND k.revoked_at IS NULL WHERE m.key IS DISTINCT FROM k.hash";
+
 /// Payments that bought a plan, without the entry that gave their account its credits.
 const NOT_IN_LEDGER: &str = "SELECT chain_id, tx_hash FROM payment p WHERE plan_id IS NOT NULL AND NOT EXISTS ( \
        SELECT 1 FROM ledger l WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id AND l.account = p.account) \
@@ -35,6 +39,10 @@ pub(crate) async fn verify<C: GenericClient>(client: &C) -> Result<Verification>
     let orphans: i64 = one(client, ORPHANS, &[]).await?.try_get(0)?;
     if orphans > 0 {
         return Err(corrupt(format_args!("{orphans} rows of usage belong to no account")));
+    }
+    let other_keys: i64 = one(client, OTHER_KEYS, &[]).await?.try_get(0)?;
+    if other_keys > 0 {
+        return Err(corrupt(format_args!("{other_keys} meters have another key than their account's live one")));
     }
     payments(client).await?;
     let sums = sums(client).await?;

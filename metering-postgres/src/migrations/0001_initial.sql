@@ -51,6 +51,8 @@ CREATE UNIQUE INDEX api_key_live ON api_key (account) WHERE revoked_at IS NULL;
 -- on what charges change, and room on each page, so that an update stays on its page.
 CREATE TABLE meter (
   account BIGINT PRIMARY KEY REFERENCES account (id),
+  -- The live key of `api_key`, under the lock of this row; none when the account is revoked.
+  key BYTEA,
   balance BIGINT NOT NULL,
   purchased BIGINT NOT NULL,
   granted BIGINT NOT NULL,
