@@ -4,11 +4,15 @@
 //! the same one, so that lanes do not wait for each other's accounts. Within a lane, while one commit is on its way to disk,
 //! the next batch gathers; when it lands, the batch that has gathered goes. There is no timer, so a lone request waits for nothing but its own commit, and the busier the
 //! service is, the more requests share one.
+//!
+//! A store that is in trouble may take long to say what became of a commit. Charges behind it are then refused, soon and
+//! without anything begun for them, rather than left waiting.
 
 use std::num::NonZeroUsize;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -18,6 +22,9 @@ use crate::clock::Clock;
 use crate::credits::Credits;
 use crate::store::{Store, StoreError};
 use crate::tally::{Outcome, Posting};
+
+/// How long a commit may take until those behind it are not left waiting: a healthy store's takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How much a [`Meter`] takes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +125,7 @@ impl Meter {
     /// Starts a meter on the current Tokio runtime.
     ///
     /// # Panics
-    /// Outside of a Tokio runtime.
+    /// Outside of a Tokio runtime with its clock enabled.
     #[must_use]
     pub fn start(store: Arc<dyn Store>, clock: Arc<dyn Clock>, config: MeterConfig) -> Self {
         let (draining, drain) = watch::channel(false);
@@ -237,21 +244,37 @@ struct Committer {
 
 impl Committer {
     async fn run(self, mut inbox: mpsc::Receiver<Request>, mut drain: watch::Receiver<bool>) -> MeterEnd {
-        let mut batch = Vec::new();
+        let (mut batch, mut waiting) = (Vec::new(), Vec::new());
         loop {
-            let received = tokio::select! {
-                received = inbox.recv_many(&mut batch, self.most) => received,
-                // What is queued by now is still received; an error means that the meter was dropped, which the
-                // inbox notices by itself.
-                Ok(_) = drain.wait_for(|draining| *draining), if !inbox.is_closed() => {
-                    inbox.close();
-                    continue;
+            // Refunds that waited for a commit that took long go with the next one.
+            batch.append(&mut waiting);
+            if batch.is_empty() {
+                let received = tokio::select! {
+                    received = inbox.recv_many(&mut batch, self.most) => received,
+                    // What is queued by now is still received; an error means that the meter was dropped, which the
+                    // inbox notices by itself.
+                    Ok(_) = drain.wait_for(|draining| *draining), if !inbox.is_closed() => {
+                        inbox.close();
+                        continue;
+                    }
+                };
+                if received == 0 {
+                    return MeterEnd::Drained;
+                }
+            }
+            let mut commit = pin!(self.commit(&mut batch));
+            let committed = tokio::select! {
+                committed = &mut commit => committed,
+                () = tokio::time::sleep(PATIENCE) => {
+                    tracing::warn!("a commit takes long; charges that come meanwhile are refused");
+                    let refusing = refuse(&mut inbox, &mut waiting);
+                    tokio::select! {
+                        committed = &mut commit => committed,
+                        () = refusing => commit.await,
+                    }
                 }
             };
-            if received == 0 {
-                return MeterEnd::Drained;
-            }
-            if self.commit(&mut batch).await.is_err() {
+            if committed.is_err() {
                 return MeterEnd::StoreBroken;
             }
         }
@@ -288,6 +311,18 @@ impl Committer {
     }
 }
 
+/// Answers charges with a refusal until nothing more comes: nothing was begun for them. Refunds are owed, and wait.
+async fn refuse(inbox: &mut mpsc::Receiver<Request>, waiting: &mut Vec<Request>) {
+    let cause = StoreError::Unavailable("the commit before it takes too long".into());
+    let error = MeterError::Store(Arc::new(cause));
+    while let Some(request) = inbox.recv().await {
+        match request.posting {
+            Posting::Charge(_) => drop(request.reply.send(Err(error.clone()))),
+            Posting::Refund(_) => waiting.push(request),
+        }
+    }
+}
+
 /// What a meter has done since its start.
 #[derive(Debug, Default)]
 pub struct MeterStats {
@@ -314,7 +349,7 @@ pub struct MeterStats {
 }
 
 impl MeterStats {
-    fn count_commit(&self, postings: usize, took: std::time::Duration) {
+    fn count_commit(&self, postings: usize, took: Duration) {
         self.commits.fetch_add(1, Ordering::Relaxed);
         self.postings.fetch_add(u64::try_from(postings).unwrap_or(u64::MAX), Ordering::Relaxed);
         self.commit_micros.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
