@@ -13,6 +13,9 @@ const QUESTION: &[u8] = b"INSERT INTO outcome (id, at) VALUES ($1, $2) ON CONFLI
 /// How much later a delayed commit arrives: after whoever sent it has asked, and tried again.
 const DELAY: Duration = Duration::from_millis(300);
 
+/// The length of a message that says `COMMIT` and nothing else.
+const ALONE: usize = 12;
+
 const CLEAR: u8 = 0;
 const CUTTING: u8 = 1;
 const SILENT: u8 = 2;
@@ -39,7 +42,8 @@ pub struct Link {
 struct Shared {
     target: SocketAddr,
     mode: AtomicU8,
-    commits: AtomicU32,
+    /// Of batches, which come with what they write, and of others, which come alone.
+    commits: [AtomicU32; 2],
     questions: AtomicU32,
     cuts: AtomicU32,
     open: Mutex<Vec<TcpStream>>,
@@ -56,7 +60,7 @@ impl Link {
         let address = listener.local_addr().expect("a listener has an address");
         let zero = || AtomicU32::new(0);
         let (mode, open) = (AtomicU8::new(CLEAR), Mutex::default());
-        let shared = Shared { target, mode, commits: zero(), questions: zero(), cuts: zero(), open };
+        let shared = Shared { target, mode, commits: [zero(), zero()], questions: zero(), cuts: zero(), open };
         let shared = Arc::new(shared);
         let passing = Arc::clone(&shared);
         thread::spawn(move || {
@@ -124,7 +128,8 @@ impl Shared {
         if !self.is(CUTTING) || !bytes.windows(7).any(|window| window == b"COMMIT\0") {
             return None;
         }
-        match self.commits.fetch_add(1, Ordering::SeqCst) % 6 {
+        // Each kind has its turns, so that none always meets the same.
+        match self.commits[usize::from(bytes.len() == ALONE)].fetch_add(1, Ordering::SeqCst) % 6 {
             1 => Some(Cut::Before),
             3 => Some(Cut::After),
             5 => Some(Cut::Late),
