@@ -127,7 +127,7 @@ impl Meter {
     /// Starts a meter on the current Tokio runtime.
     ///
     /// # Panics
-    /// Outside of a Tokio runtime.
+    /// Outside of a Tokio runtime with its clock enabled.
     #[must_use]
     pub fn start(store: Arc<dyn Store>, clock: Arc<dyn Clock>, config: MeterConfig) -> Self {
         let (draining, drain) = watch::channel(false);

@@ -19,13 +19,14 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::activity::{self, Entry};
-use crate::error::{Failure, Result};
+use crate::error::Result;
 use crate::known::{Known, Numbered};
-use crate::outcome::TransactionId;
+use crate::outcome::{Lost, TransactionId};
 use crate::retry::Tries;
 use crate::rows::{METER_COLUMNS, amount, bytes, meter_state};
 use crate::store::PostgresStore;
 use crate::turn::TRIED_FOR;
+use crate::wait::{ANSWER_WAIT, within};
 use columns::{ANSWERS, AnswerRows, DAILY, DailyRows, METERS, MeterRows};
 
 impl PostgresStore {
@@ -42,35 +43,12 @@ impl PostgresStore {
 
     async fn try_to_commit(&self, postings: &[Posting], now: Timestamp) -> Result<Vec<Outcome>> {
         let client = self.pool.get().await?;
-        let batch = Batch::resolve(&client, &self.known, postings).await?;
         let id = TransactionId::draw()?;
-        match batch.run(&client, id, now).await {
-            Ok(outcomes) => Ok(outcomes),
-            Err(Lost::Unknown { failure, outcomes }) => {
-                drop(deadpool_postgres::Object::take(client));
-                if id.was_committed(&self.pool, now).await? { Ok(outcomes) } else { Err(failure) }
-            }
-            Err(Lost::NotCommitted(failure)) => {
-                if client.batch_execute("ROLLBACK").await.is_err() {
-                    drop(deadpool_postgres::Object::take(client));
-                }
-                Err(failure)
-            }
-        }
-    }
-}
-
-/// How a batch's transaction failed.
-enum Lost {
-    /// It changed nothing.
-    NotCommitted(Failure),
-    /// Its commit got no answer; with what it answers if it happened.
-    Unknown { failure: Failure, outcomes: Vec<Outcome> },
-}
-
-impl From<Failure> for Lost {
-    fn from(failure: Failure) -> Self {
-        Self::NotCommitted(failure)
+        let ended = match within(ANSWER_WAIT, Batch::resolve(&client, &self.known, postings)).await {
+            Ok(batch) => batch.run(&client, id, now).await,
+            Err(failure) => Err(Lost::NotCommitted(failure)),
+        };
+        self.end(client, id, now, ended).await
     }
 }
 
@@ -134,23 +112,25 @@ impl<'p> Batch<'p> {
         Ok(Self { items, accounts })
     }
 
-    async fn run(&self, client: &Client, id: TransactionId, now: Timestamp) -> Result<Vec<Outcome>, Lost> {
+    async fn run(
+        &self,
+        client: &Client,
+        id: TransactionId,
+        now: Timestamp,
+    ) -> Result<Vec<Outcome>, Lost<Vec<Outcome>>> {
         if self.accounts.is_empty() {
             let mut nobody = Read { accounts: BTreeMap::new(), remembered: BTreeMap::new() };
             return Ok(self.decide(&mut nobody, now).0);
         }
-        let mut read = self.lock_and_read(client, now).await?;
+        let mut read = within(ANSWER_WAIT, self.lock_and_read(client, now)).await?;
         let (outcomes, changes) = self.decide(&mut read, now);
         if changes.accounts.is_empty() {
             // Nothing but refusals: nothing to wait for a disk for.
-            client.batch_execute("ROLLBACK").await.map_err(Failure::from)?;
+            within(ANSWER_WAIT, async { Ok(client.batch_execute("ROLLBACK").await?) }).await?;
             return Ok(outcomes);
         }
-        match write(client, id, &mut read, changes, now).await {
-            Ok(()) => Ok(outcomes),
-            Err(failure) if failure.is_the_servers() => Err(Lost::NotCommitted(failure)),
-            Err(failure) => Err(Lost::Unknown { failure, outcomes }),
-        }
+        let written = within(ANSWER_WAIT, write(client, id, &mut read, changes, now)).await;
+        Lost::of_commit(written, outcomes)
     }
 
     /// The first round trip.

@@ -1,31 +1,26 @@
-//! Where the database is, and how it is reached.
+//! The URL that says where the database is, and how it is reached.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
-use std::time::Duration;
 
-use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use metering_core::StoreError;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
+use tokio_postgres::Config;
 use tokio_postgres::config::{SslMode, TargetSessionAttrs};
-use tokio_postgres_rustls::MakeRustlsConnect;
 use url::Url;
+
+use crate::hosts::{HOST_WAIT, Hosts};
+use crate::tls;
+use crate::wait::CONNECTION_WAIT;
 
 /// Connections of one node, unless the URL says otherwise: a few commits in flight, and readers.
 const POOL_SIZE: usize = 16;
 
-/// How long to wait for a free connection, and for a new one.
-const WAIT: Duration = Duration::from_secs(5);
-
-/// What each connection is set to. A node that is cut off in the middle of a transaction must not hold its locks for
-/// long, and none may wait for ever. `synchronous_commit` is checked below, where it is off.
-const SETTINGS: &str = "SET idle_in_transaction_session_timeout = '10s'; SET lock_timeout = '10s'; \
-     SET statement_timeout = '60s'; SET plan_cache_mode = force_generic_plan; SET application_name = 'metering'";
-
 /// A database's URL, `postgres://USER:PASSWORD@HOST:PORT/DATABASE?OPTIONS`, as libpq has it. Shown without password.
+///
+/// Several hosts, each with its port, are separated by commas: a primary and its standbys. Connected to is the one that
+/// can be written to, wherever a failover has put it.
 ///
 /// Beside libpq's options: `sslrootcert` names a file with the certificates to trust in the place of the system's,
 /// and `pool_size` the number of connections.
@@ -33,14 +28,15 @@ const SETTINGS: &str = "SET idle_in_transaction_session_timeout = '10s'; SET loc
 /// ```
 /// use metering_postgres::PostgresConfig;
 ///
-/// let config: PostgresConfig = "postgres://metering:secret@db.example.com/metering?sslmode=require".parse()?;
-/// assert_eq!(config.to_string(), "postgres://metering:********@db.example.com/metering?sslmode=require");
+/// let config: PostgresConfig = "postgres://metering:secret@a.example.com,b.example.com:5433/metering?sslmode=require".parse()?;
+/// assert_eq!(config.to_string(), "postgres://metering:********@a.example.com,b.example.com:5433/metering?sslmode=require");
 /// # Ok::<(), metering_postgres::PostgresUrlError>(())
 /// ```
 #[derive(Clone)]
 pub struct PostgresConfig {
     shown: String,
-    database: tokio_postgres::Config,
+    /// One for each host.
+    hosts: Vec<Config>,
     root_certificates: Option<PathBuf>,
     pool_size: usize,
 }
@@ -50,49 +46,115 @@ pub struct PostgresConfig {
 #[error("{0}; a database is named like postgres://USER:PASSWORD@HOST:5432/DATABASE?sslmode=require")]
 pub struct PostgresUrlError(String);
 
+fn wrong(what: impl Into<String>) -> PostgresUrlError {
+    PostgresUrlError(what.into())
+}
+
 impl FromStr for PostgresConfig {
     type Err = PostgresUrlError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = |what: &str| PostgresUrlError(what.to_owned());
-        let mut url = Url::parse(text).map_err(|_| wrong("this is no URL"))?;
-        if !matches!(url.scheme(), "postgres" | "postgresql") {
-            return Err(wrong("the URL does not begin with postgres://"));
-        }
-        let (mut root_certificates, mut pool_size, mut rest) = (None, POOL_SIZE, Vec::new());
-        for (name, value) in url.query_pairs() {
-            match &*name {
-                "sslrootcert" => root_certificates = Some(PathBuf::from(&*value)),
-                "pool_size" => {
-                    let size = value.parse().ok().filter(|size| (2..=1_000).contains(size));
-                    pool_size = size.ok_or_else(|| wrong("pool_size is not a number from 2 to 1000"))?;
-                }
-                // Whoever asks for TLS gets all of it: certificate and name are always verified.
-                "sslmode" if matches!(&*value, "verify-ca" | "verify-full") => {
-                    rest.push(("sslmode".to_owned(), "require".to_owned()));
-                }
-                _ => rest.push((name.into_owned(), value.into_owned())),
+        let parts = Parts::of(text)?;
+        let mut hosts = Vec::new();
+        let (mut root_certificates, mut pool_size) = (None, POOL_SIZE);
+        for host in parts.hosts.split(',') {
+            if host.is_empty() && parts.hosts.contains(',') {
+                return Err(wrong("a host between commas is missing"));
             }
+            let mut url = parts.url(host)?;
+            let options = Options::of(&url)?;
+            url.set_query(None);
+            if !options.rest.is_empty() {
+                url.query_pairs_mut().extend_pairs(&options.rest);
+            }
+            (root_certificates, pool_size) = (options.root_certificates, options.pool_size);
+            hosts.push(config(&url)?);
         }
-        let shown = shown(&url);
-        url.set_query(None);
-        if !rest.is_empty() {
-            url.query_pairs_mut().extend_pairs(&rest);
-        }
-        // Form encoding writes a space as a plus sign, which libpq's URLs do not know.
-        let plain = url.as_str().replace('+', "%20");
-        let mut database: tokio_postgres::Config =
-            plain.parse().map_err(|error: tokio_postgres::Error| wrong(&cause(&error)))?;
-        database.connect_timeout(WAIT).keepalives_idle(Duration::from_secs(10));
-        if database.get_target_session_attrs() == TargetSessionAttrs::Any {
-            // Of several hosts, the one that can be written to, wherever a failover has put it.
-            database.target_session_attrs(TargetSessionAttrs::ReadWrite);
-        }
-        Ok(Self { shown, database, root_certificates, pool_size })
+        let shown = parts.shown(&parts.url(parts.hosts.split(',').next().unwrap_or_default())?);
+        Ok(Self { shown, hosts, root_certificates, pool_size })
     }
 }
 
-fn shown(url: &Url) -> String {
+/// A URL cut around its hosts, of which other URLs have one.
+struct Parts<'t> {
+    /// `postgres://`, user and password.
+    before: &'t str,
+    hosts: &'t str,
+    /// Database and options.
+    after: &'t str,
+}
+
+impl<'t> Parts<'t> {
+    fn of(text: &'t str) -> Result<Self, PostgresUrlError> {
+        let (scheme, rest) = text.split_once("://").ok_or_else(|| wrong("this is no URL"))?;
+        if !matches!(scheme, "postgres" | "postgresql") {
+            return Err(wrong("the URL does not begin with postgres://"));
+        }
+        let start = scheme.len() + "://".len();
+        let end = start + rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let hosts = text[start..end].rfind('@').map_or(start, |at| start + at + 1);
+        Ok(Self { before: &text[..hosts], hosts: &text[hosts..end], after: &text[end..] })
+    }
+
+    fn url(&self, host: &str) -> Result<Url, PostgresUrlError> {
+        let url = format!("{}{host}{}", self.before, self.after);
+        Url::parse(&url).map_err(|_| wrong("this is no URL"))
+    }
+
+    /// The whole as it may be shown, from that of one host.
+    fn shown(&self, one: &Url) -> String {
+        let one = masked(one);
+        let parts = Parts::of(&one).map(|parts| format!("{}{}{}", parts.before, self.hosts, parts.after));
+        parts.unwrap_or(one)
+    }
+}
+
+/// The options of a URL that are not simply the driver's.
+struct Options {
+    root_certificates: Option<PathBuf>,
+    pool_size: usize,
+    rest: Vec<(String, String)>,
+}
+
+impl Options {
+    fn of(url: &Url) -> Result<Self, PostgresUrlError> {
+        let mut options = Self { root_certificates: None, pool_size: POOL_SIZE, rest: Vec::new() };
+        for (name, value) in url.query_pairs() {
+            let known = match (&*name, &*value) {
+                ("sslrootcert", file) => {
+                    options.root_certificates = Some(PathBuf::from(file));
+                    continue;
+                }
+                ("pool_size", size) => {
+                    let size = size.parse().ok().filter(|size| (2..=1_000).contains(size));
+                    options.pool_size = size.ok_or_else(|| wrong("pool_size is not a number from 2 to 1000"))?;
+                    continue;
+                }
+                // Whoever asks for TLS gets all of it: certificate and name are always verified.
+                ("sslmode", "verify-ca" | "verify-full") => ("sslmode", "require"),
+                // Libpq's newer name; what matters is that it can be written to.
+                ("target_session_attrs", "primary") => ("target_session_attrs", "read-write"),
+                known => known,
+            };
+            options.rest.push((known.0.to_owned(), known.1.to_owned()));
+        }
+        Ok(options)
+    }
+}
+
+/// What the driver makes of the URL of one host.
+fn config(url: &Url) -> Result<Config, PostgresUrlError> {
+    // Form encoding writes a space as a plus sign, which libpq's URLs do not know.
+    let plain = url.as_str().replace('+', "%20");
+    let mut config: Config = plain.parse().map_err(|error: tokio_postgres::Error| wrong(cause(&error)))?;
+    crate::hosts::bound(&mut config);
+    if config.get_target_session_attrs() == TargetSessionAttrs::Any {
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+    }
+    Ok(config)
+}
+
+fn masked(url: &Url) -> String {
     let mut url = url.clone();
     if url.password().is_some() {
         // Cannot fail for a URL that has one.
@@ -124,52 +186,22 @@ impl fmt::Debug for PostgresConfig {
 impl PostgresConfig {
     /// A pool of connections, none of them made yet.
     pub(crate) fn pool(&self) -> Result<Pool, StoreError> {
-        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = match self.database.get_ssl_mode() {
-            SslMode::Disable => Manager::from_config(self.database.clone(), tokio_postgres::NoTls, recycling),
-            _ => Manager::from_config(self.database.clone(), self.tls()?, recycling),
+        let first = self.hosts.first().cloned().unwrap_or_default();
+        let tls = match first.get_ssl_mode() {
+            SslMode::Disable => None,
+            _ => Some(tls::connector(self.root_certificates.as_deref())?),
         };
-        let prepared = Hook::async_fn(|client: &mut deadpool_postgres::ClientWrapper, _| {
-            Box::pin(async move { prepare(client).await.map_err(HookError::Backend) })
-        });
+        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = Manager::from_connect(first, Hosts::new(self.hosts.clone(), tls), recycling);
+        let hosts = u32::try_from(self.hosts.len()).unwrap_or(u32::MAX);
         let pool = Pool::builder(manager)
             .max_size(self.pool_size)
-            .wait_timeout(Some(WAIT))
-            .create_timeout(Some(WAIT))
+            .wait_timeout(Some(CONNECTION_WAIT))
+            .create_timeout(Some(HOST_WAIT.saturating_mul(hosts)))
             .runtime(Runtime::Tokio1)
-            .post_create(prepared)
             .build();
         pool.map_err(|error| StoreError::Unavailable(Box::new(error)))
     }
-
-    fn tls(&self) -> Result<MakeRustlsConnect, StoreError> {
-        let mut roots = rustls::RootCertStore::empty();
-        match &self.root_certificates {
-            Some(file) => roots.add_parsable_certificates(certificates(file)?),
-            None => roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs),
-        };
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let config = config.map_err(|error| StoreError::Unavailable(Box::new(error)))?;
-        Ok(MakeRustlsConnect::new(config.with_root_certificates(roots).with_no_client_auth()))
-    }
-}
-
-fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, StoreError> {
-    let failed = |error: rustls::pki_types::pem::Error| {
-        StoreError::Unavailable(format!("sslrootcert {}: {error}", file.display()).into())
-    };
-    CertificateDer::pem_file_iter(file).map_err(failed)?.collect::<Result<_, _>>().map_err(failed)
-}
-
-async fn prepare(client: &deadpool_postgres::ClientWrapper) -> Result<(), tokio_postgres::Error> {
-    client.batch_execute(SETTINGS).await?;
-    let row = client.query_one("SHOW synchronous_commit", &[]).await?;
-    if row.try_get::<_, &str>(0)? == "off" {
-        // What is answered is on disk, whatever the database's default.
-        client.batch_execute("SET synchronous_commit = 'on'").await?;
-    }
-    Ok(())
 }
 
 /// The innermost reason, which says most.
@@ -179,6 +211,8 @@ fn cause(error: &dyn std::error::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tokio_postgres::config::Host;
+
     use super::*;
 
     #[test]
@@ -188,6 +222,8 @@ mod tests {
             ("postgres://u:secret@h/d", "postgres://u:********@h/d"),
             ("postgres://u@h/d?password=secret", "postgres://u@h/d?password=********"),
             ("postgres://h/d", "postgres://h/d"),
+            ("postgres://u:secret@a:1,b:2/d?sslmode=require", "postgres://u:********@a:1,b:2/d?sslmode=require"),
+            ("postgres://u@a,b/d?password=secret", "postgres://u@a,b/d?password=********"),
         ];
         for (url, shown) in table {
             let config: PostgresConfig = url.parse().unwrap();
@@ -197,11 +233,44 @@ mod tests {
 
     #[test]
     fn what_is_no_database_is_refused_without_repeating_it() {
-        for url in
-            ["", "secret", "mysql://u:secret@h/d", "postgres://u:secret@h/d?pool_size=0", "postgres://h:x/secret"]
-        {
+        let table = [
+            "",
+            "secret",
+            "mysql://u:secret@h/d",
+            "postgres://u:secret@h/d?pool_size=0",
+            "postgres://h:x/secret",
+            "postgres://u:secret@a,,b/d",
+            "postgres://u:secret@a:1,b:x/d",
+            "postgres://u:secret@a,b/d?target_session_attrs=secret",
+        ];
+        for url in table {
             let error = url.parse::<PostgresConfig>().unwrap_err();
             assert!(!error.to_string().contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn each_of_several_hosts_has_its_port_and_must_take_writes() {
+        let table = [
+            ("postgres://u@a:1,b/d", &[("a", 1), ("b", 5432)][..]),
+            (
+                "postgres://u:p%40ss@a,127.0.0.1:2,c:3/d?target_session_attrs=read-write",
+                &[("a", 5432), ("127.0.0.1", 2), ("c", 3)],
+            ),
+            ("postgresql://u@a/d?target_session_attrs=primary", &[("a", 5432)]),
+        ];
+        for (url, expected) in table {
+            let config: PostgresConfig = url.parse().unwrap();
+            let found = config.hosts.iter().map(|host| {
+                assert_eq!(host.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
+                let name = match &host.get_hosts()[0] {
+                    Host::Tcp(name) => name.clone(),
+                    Host::Unix(path) => path.display().to_string(),
+                };
+                (name, host.get_ports().first().copied().unwrap_or(5432))
+            });
+            let expected: Vec<_> = expected.iter().map(|(name, port)| ((*name).to_owned(), *port)).collect();
+            assert_eq!(found.collect::<Vec<_>>(), expected, "{url}");
         }
     }
 }

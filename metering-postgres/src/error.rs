@@ -1,7 +1,12 @@
 //! What can go wrong with a transaction, and what the storage contract calls it.
 
+use std::time::Duration;
+
+use deadpool_postgres::{PoolError, TimeoutType};
 use metering_core::StoreError;
 use tokio_postgres::error::SqlState;
+
+use crate::tls::{Insecure, refusal};
 
 /// Why a transaction did not end as it should.
 #[derive(Debug)]
@@ -9,7 +14,9 @@ pub(crate) enum Failure {
     /// The database, or the way to it.
     Database(tokio_postgres::Error),
     /// No connection could be had.
-    Pool(deadpool_postgres::PoolError),
+    Pool(PoolError),
+    /// No answer came for so long.
+    Silent(Duration),
     /// The contract's own error, which trying again does not mend.
     Store(StoreError),
 }
@@ -22,24 +29,40 @@ impl Failure {
     /// own.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
-            Self::Database(error) => match error.code() {
+            Self::Database(error) | Self::Pool(PoolError::Backend(error)) => match error.code() {
                 Some(code) => is_transient(code),
                 // What did not come from the server came from the way to it.
-                None => error.is_closed() || is_io(error),
+                None => (error.is_closed() || is_io(error)) && refusal(error).is_none(),
             },
-            Self::Pool(deadpool_postgres::PoolError::Backend(error)) => match error.code() {
-                Some(code) => is_transient(code),
-                None => true,
-            },
-            Self::Pool(_) => true,
+            Self::Pool(_) | Self::Silent(_) => true,
             Self::Store(_) => false,
         }
     }
 
     /// Whether the server itself said that the transaction was not committed.
     pub(crate) fn is_the_servers(&self) -> bool {
-        // A server that shuts down says so on a connection whose commit may have happened.
-        matches!(self, Self::Database(error) if error.code().is_some_and(|code| !is_shutdown(code)))
+        // A server that shuts down says so on a connection whose commit may have happened; and some say that they do
+        // not know themselves.
+        let is_sure = |code: &SqlState| !is_shutdown(code) && !is_ambiguous(code);
+        matches!(self, Self::Database(error) if error.code().is_some_and(is_sure))
+    }
+
+    /// Whether no connection that was made before is to be trusted: the host behind them is silent, or no primary any
+    /// more.
+    pub(crate) fn is_the_hosts(&self) -> bool {
+        match self {
+            Self::Silent(_) => true,
+            Self::Database(error) => error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION),
+            _ => false,
+        }
+    }
+
+    /// Whether the connection was lost, and perhaps the server with all that was only there.
+    pub(crate) fn is_a_loss(&self) -> bool {
+        match self {
+            Self::Database(error) => error.code().is_none_or(is_shutdown) || self.is_the_hosts(),
+            _ => self.is_the_hosts(),
+        }
     }
 }
 
@@ -59,6 +82,12 @@ fn is_shutdown(code: &SqlState) -> bool {
     code.code().starts_with("57P") || *code == SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT
 }
 
+/// The answers of servers that do not know whether they committed: `transaction_resolution_unknown` and
+/// `statement_completion_unknown`.
+fn is_ambiguous(code: &SqlState) -> bool {
+    *code == SqlState::TRANSACTION_RESOLUTION_UNKNOWN || *code == SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
+}
+
 fn is_io(error: &tokio_postgres::Error) -> bool {
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
@@ -76,8 +105,8 @@ impl From<tokio_postgres::Error> for Failure {
     }
 }
 
-impl From<deadpool_postgres::PoolError> for Failure {
-    fn from(error: deadpool_postgres::PoolError) -> Self {
+impl From<PoolError> for Failure {
+    fn from(error: PoolError) -> Self {
         Self::Pool(error)
     }
 }
@@ -91,8 +120,20 @@ impl From<StoreError> for Failure {
 impl From<Failure> for StoreError {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Database(error) => Self::Unavailable(Box::new(error)),
+            Failure::Database(error) | Failure::Pool(PoolError::Backend(error)) => match Insecure::advised(error) {
+                Ok(insecure) => Self::Unavailable(Box::new(insecure)),
+                Err(error) => Self::Unavailable(Box::new(error)),
+            },
+            Failure::Pool(PoolError::Timeout(TimeoutType::Create)) => {
+                Self::Unavailable("the database does not answer".into())
+            }
+            Failure::Pool(PoolError::Timeout(TimeoutType::Wait)) => {
+                Self::Unavailable("all connections to the database are in use (pool_size)".into())
+            }
             Failure::Pool(error) => Self::Unavailable(Box::new(error)),
+            Failure::Silent(wait) => {
+                Self::Unavailable(format!("the database did not answer for {} s", wait.as_secs()).into())
+            }
             Failure::Store(error) => error,
         }
     }

@@ -135,6 +135,11 @@ impl Known {
         Ok(line)
     }
 
+    /// Forgets all of it.
+    pub(crate) fn forget(&self) {
+        *self.memory() = Memory::default();
+    }
+
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }

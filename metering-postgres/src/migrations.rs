@@ -7,6 +7,7 @@ use tokio_postgres::error::SqlState;
 use crate::error::{Failure, Result};
 use crate::retry::Tries;
 use crate::turn::TRIED_FOR;
+use crate::wait::{REPORT_WAIT, within};
 
 const SCRIPTS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
 
@@ -19,7 +20,7 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS metering_schema (id SMALLINT PRI
 pub(crate) async fn migrate(pool: &Pool, make: bool) -> Result<(), StoreError> {
     let mut tries = Tries::for_at_most(TRIED_FOR);
     loop {
-        let failure = match try_to_migrate(pool, make).await {
+        let failure = match within(REPORT_WAIT, try_to_migrate(pool, make)).await {
             Ok(()) => return Ok(()),
             Err(failure) => failure,
         };

@@ -1,23 +1,33 @@
 //! Whether a transaction was committed whose `COMMIT` got no answer.
 //!
-//! Each transaction writes a row with an id of its own. To ask, that row is inserted again: if it is there, or arrives
+//! Each transaction writes a row with an id of its own. To ask, that row is inserted again. If it is there, or arrives
 //! while the insert waits for the transaction that holds it, the transaction was committed. If the insert succeeds, it
-//! was not, and never will be: wherever its statements may still be, theirs fails on the row that is there now.
+//! was not, and never will be: wherever its statements may still be, theirs fails on the row that is there now. That row
+//! is told apart by its time, since whoever asks may lose an answer too, and asks again.
+//!
+//! Asking always writes. With a synchronous standby its answer then waits until the standby has everything before it,
+//! the transaction that was asked for included.
 
 use std::time::Duration;
 
-use deadpool_postgres::{GenericClient, Pool};
+use deadpool_postgres::{Client, GenericClient, Pool};
 use metering_core::{StoreError, Timestamp};
 
 use crate::error::{Failure, Result};
 use crate::retry::Tries;
-use crate::rows::execute;
+use crate::rows::{execute, one};
+use crate::store::PostgresStore;
+use crate::wait::{ANSWER_WAIT, close, within};
 
-/// How long a lost commit is asked for. A failover takes less, or an operator has to look anyway.
-const ASKED_FOR: Duration = Duration::from_secs(60);
+/// How long a lost commit is asked for: longer than failovers take, those by hand among them. Only whoever is told by it
+/// waits for it.
+const ASKED_FOR: Duration = Duration::from_secs(5 * 60);
 
-/// How long rows are kept: much longer than anybody asks, and short enough for a busy service to have few.
+/// How long rows are kept: much longer than anybody asks, whose clock may be another, and short enough for a busy
+/// service to have few.
 pub(crate) const KEPT: Duration = Duration::from_secs(15 * 60);
+
+const _: () = assert!(KEPT.as_secs() >= 2 * ASKED_FOR.as_secs());
 
 pub(crate) const INSERT: &str = "INSERT INTO outcome (id, at) VALUES ($1, $2)";
 
@@ -68,8 +78,73 @@ impl TransactionId {
 
     async fn ask(&self, pool: &Pool, now: Timestamp) -> Result<bool> {
         let client = pool.get().await?;
-        let sql = "INSERT INTO outcome (id, at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING";
-        let inserted = execute(&client, sql, &[&self.bytes(), &now.unix_millis()]).await?;
-        Ok(inserted == 0)
+        let (committed, never) = (now.unix_millis(), now.unix_millis().saturating_add(1));
+        let sql = "INSERT INTO outcome (id, at) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET at = outcome.at \
+                   RETURNING at";
+        let found = within(ANSWER_WAIT, one(&client, sql, &[&self.bytes(), &never])).await;
+        if found.as_ref().is_err_and(Failure::is_the_hosts) {
+            close(pool, client);
+        }
+        Ok(found?.try_get::<_, i64>(0)? == committed)
     }
+}
+
+/// How a transaction failed.
+#[derive(Debug)]
+pub(crate) enum Lost<T> {
+    /// It changed nothing.
+    NotCommitted(Failure),
+    /// Its commit got no answer; with what it answers if it happened.
+    Unknown { failure: Failure, answer: T },
+}
+
+impl<T> From<Failure> for Lost<T> {
+    fn from(failure: Failure) -> Self {
+        Self::NotCommitted(failure)
+    }
+}
+
+impl<T> Lost<T> {
+    /// What a transaction came to whose commit was asked for.
+    pub(crate) fn of_commit(committed: Result<()>, answer: T) -> Result<T, Self> {
+        match committed {
+            Ok(()) => Ok(answer),
+            Err(failure) if failure.is_the_servers() => Err(Self::NotCommitted(failure)),
+            Err(failure) => Err(Self::Unknown { failure, answer }),
+        }
+    }
+}
+
+impl PostgresStore {
+    /// Ends a transaction, and what it was made on: finds out what became of it where that is unknown.
+    pub(crate) async fn end<T>(
+        &self,
+        client: Client,
+        id: TransactionId,
+        now: Timestamp,
+        ended: Result<T, Lost<T>>,
+    ) -> Result<T> {
+        let (failure, answer) = match ended {
+            Ok(answer) => return Ok(answer),
+            Err(Lost::NotCommitted(failure)) => (failure, None),
+            Err(Lost::Unknown { failure, answer }) => (failure, Some(answer)),
+        };
+        if failure.is_a_loss() {
+            // What was remembered may have been on another server, of which a failover knew less.
+            self.known.forget();
+        }
+        if failure.is_the_hosts() {
+            close(&self.pool, client);
+        } else if answer.is_some() || !rolled_back(&client).await {
+            drop(Client::take(client));
+        }
+        match answer {
+            Some(answer) if id.was_committed(&self.pool, now).await? => Ok(answer),
+            _ => Err(failure),
+        }
+    }
+}
+
+async fn rolled_back(client: &Client) -> bool {
+    within(ANSWER_WAIT, async { Ok(client.batch_execute("ROLLBACK").await?) }).await.is_ok()
 }

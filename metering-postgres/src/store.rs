@@ -13,6 +13,7 @@ use metering_core::{
 
 use crate::connect::PostgresConfig;
 use crate::known::SharedKnown;
+use crate::wait::REPORT_WAIT;
 use crate::{accounts, activity, check, expiry, ledger, migrations, plans, usage, verify};
 
 /// Commits under way at one time. While one waits for the disk, others are decided; more than a few only cut batches
@@ -216,11 +217,14 @@ impl Store for PostgresStore {
     }
 
     async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
-        self.write(move |turn| Box::pin(expiry::forget(turn, now))).await
+        self.write_within(REPORT_WAIT, move |turn| Box::pin(expiry::forget(turn, now))).await
     }
 
     async fn check(&self) -> Result<()> {
-        self.read(|client| Box::pin(check::check(client))).await
+        // In a task of its own, as a commit: whoever asks may not wait for the answer.
+        let store = self.clone();
+        let checked = tokio::spawn(async move { store.read(|client| Box::pin(check::check(client))).await }).await;
+        checked.unwrap_or_else(|error| Err(StoreError::Unavailable(Box::new(error))))
     }
 
     fn commit_lanes(&self) -> NonZeroUsize {

@@ -9,15 +9,16 @@
 
 use std::time::Duration;
 
-use deadpool_postgres::{GenericClient, Transaction};
+use deadpool_postgres::{Client, GenericClient, Transaction};
 use futures_util::future::BoxFuture;
 use metering_core::{StoreError, Timestamp};
 
 use crate::error::{Failure, Result};
-use crate::outcome::TransactionId;
+use crate::outcome::{Lost, TransactionId};
 use crate::retry::Tries;
 use crate::rows::{execute, one};
 use crate::store::PostgresStore;
+use crate::wait::{ANSWER_WAIT, REPORT_WAIT, close, within};
 
 /// How long a fact is tried.
 pub(crate) const TRIED_FOR: Duration = Duration::from_secs(10);
@@ -47,9 +48,18 @@ impl PostgresStore {
         &self,
         fact: impl for<'t> Fn(&'t Turn<'t>) -> BoxFuture<'t, Result<T>> + Send + Sync,
     ) -> Result<T, StoreError> {
+        self.write_within(ANSWER_WAIT, fact).await
+    }
+
+    /// The same for what may take long.
+    pub(crate) async fn write_within<T: Send>(
+        &self,
+        wait: Duration,
+        fact: impl for<'t> Fn(&'t Turn<'t>) -> BoxFuture<'t, Result<T>> + Send + Sync,
+    ) -> Result<T, StoreError> {
         let mut tries = Tries::for_at_most(TRIED_FOR);
         loop {
-            match self.try_to_write(&fact).await {
+            match self.try_to_write(wait, &fact).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => tries.again(failure).await?,
             }
@@ -58,46 +68,19 @@ impl PostgresStore {
 
     async fn try_to_write<T: Send>(
         &self,
+        wait: Duration,
         fact: &(impl for<'t> Fn(&'t Turn<'t>) -> BoxFuture<'t, Result<T>> + Send + Sync),
     ) -> Result<T> {
         let (id, now) = (TransactionId::draw()?, self.now());
         let mut client = self.pool.get().await?;
-        let transaction = client.transaction().await?;
-        execute(&transaction, "UPDATE turn SET last_id = last_id WHERE id = 1", &[]).await?;
-        let answer = fact(&Turn { transaction: &transaction }).await?;
-        id.mark(&transaction, now).await?;
-        match transaction.commit().await.map_err(Failure::from) {
-            Ok(()) => Ok(answer),
-            Err(failure) if failure.is_the_servers() => Err(failure),
-            Err(failure) => {
-                drop(client);
-                if id.was_committed(&self.pool, now).await? { Ok(answer) } else { Err(failure) }
-            }
-        }
+        let ended = write_one(&mut client, id, now, wait, fact).await;
+        self.end(client, id, now, ended).await
     }
 
     /// Reads in one statement.
     pub(crate) async fn read<T: Send>(
         &self,
-        question: impl for<'c> Fn(&'c deadpool_postgres::Client) -> BoxFuture<'c, Result<T>> + Send + Sync,
-    ) -> Result<T, StoreError> {
-        let mut tries = Tries::for_at_most(TRIED_FOR);
-        loop {
-            let answer = match self.pool.get().await {
-                Ok(client) => question(&client).await,
-                Err(error) => Err(error.into()),
-            };
-            match answer {
-                Ok(answer) => return Ok(answer),
-                Err(failure) => tries.again(failure).await?,
-            }
-        }
-    }
-
-    /// Reads in several statements what is of one moment.
-    pub(crate) async fn read_at_once<T: Send>(
-        &self,
-        question: impl for<'t> Fn(&'t Transaction<'t>) -> BoxFuture<'t, Result<T>> + Send + Sync,
+        question: impl for<'c> Fn(&'c Client) -> BoxFuture<'c, Result<T>> + Send + Sync,
     ) -> Result<T, StoreError> {
         let mut tries = Tries::for_at_most(TRIED_FOR);
         loop {
@@ -110,21 +93,76 @@ impl PostgresStore {
 
     async fn try_to_read<T: Send>(
         &self,
+        question: &(impl for<'c> Fn(&'c Client) -> BoxFuture<'c, Result<T>> + Send + Sync),
+    ) -> Result<T> {
+        let client = self.pool.get().await?;
+        let answer = within(ANSWER_WAIT, question(&client)).await;
+        self.leave(client, answer)
+    }
+
+    /// Reads in several statements what is of one moment.
+    pub(crate) async fn read_at_once<T: Send>(
+        &self,
+        question: impl for<'t> Fn(&'t Transaction<'t>) -> BoxFuture<'t, Result<T>> + Send + Sync,
+    ) -> Result<T, StoreError> {
+        let mut tries = Tries::for_at_most(TRIED_FOR);
+        loop {
+            match self.try_to_read_at_once(&question).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => tries.again(failure).await?,
+            }
+        }
+    }
+
+    async fn try_to_read_at_once<T: Send>(
+        &self,
         question: &(impl for<'t> Fn(&'t Transaction<'t>) -> BoxFuture<'t, Result<T>> + Send + Sync),
     ) -> Result<T> {
         let mut client = self.pool.get().await?;
-        let builder = client.build_transaction();
-        let isolation = tokio_postgres::IsolationLevel::RepeatableRead;
-        let transaction = builder.isolation_level(isolation).read_only(true).start().await?;
-        let answer = question(&transaction).await?;
-        transaction.commit().await?;
-        Ok(answer)
+        let answer = within(REPORT_WAIT, async {
+            let builder = client.build_transaction();
+            let isolation = tokio_postgres::IsolationLevel::RepeatableRead;
+            let transaction = builder.isolation_level(isolation).read_only(true).start().await?;
+            let answer = question(&transaction).await?;
+            transaction.commit().await?;
+            Ok(answer)
+        });
+        let answer = answer.await;
+        self.leave(client, answer)
+    }
+
+    /// Gives a connection back that was read with, if it is still good.
+    fn leave<T>(&self, client: Client, answer: Result<T>) -> Result<T> {
+        if answer.as_ref().is_err_and(Failure::is_the_hosts) {
+            close(&self.pool, client);
+        }
+        answer
     }
 
     /// The time, for what only the backend itself keeps.
     fn now(&self) -> Timestamp {
         metering_core::Clock::now(&metering_core::SystemClock)
     }
+}
+
+/// One try of a fact, up to its commit's answer.
+async fn write_one<T: Send>(
+    client: &mut Client,
+    id: TransactionId,
+    now: Timestamp,
+    wait: Duration,
+    fact: &(impl for<'t> Fn(&'t Turn<'t>) -> BoxFuture<'t, Result<T>> + Send + Sync),
+) -> Result<T, Lost<T>> {
+    let written = within(wait, async {
+        let transaction = client.transaction().await?;
+        execute(&transaction, "UPDATE turn SET last_id = last_id WHERE id = 1", &[]).await?;
+        let answer = fact(&Turn { transaction: &transaction }).await?;
+        id.mark(&transaction, now).await?;
+        Ok((transaction, answer))
+    });
+    let (transaction, answer) = written.await?;
+    let committed = within(ANSWER_WAIT, async { Ok(transaction.commit().await?) }).await;
+    Lost::of_commit(committed, answer)
 }
 
 /// Locks the meter of an account, so that no charge of it comes in between.

@@ -10,6 +10,8 @@ use crate::chains::Readers;
 
 /// How long an answer about the store holds: each finding out is a write to disk, and anybody may ask.
 const STORE_FRESH: Duration = Duration::from_secs(1);
+/// How long the store may take to answer: whoever asks decides where requests go, and soon.
+const STORE_PATIENCE: Duration = Duration::from_secs(5);
 /// How long an answer about the chains holds: each finding out is a request that the operator may pay for.
 const CHAINS_FRESH: Duration = Duration::from_secs(10);
 /// How long a chain may take to answer.
@@ -47,12 +49,19 @@ impl Readiness {
         {
             return works;
         }
-        let checked = store.check().await;
-        if let Err(error) = &checked {
-            tracing::error!(%error, "the store cannot be written to");
-        }
-        *last = Some((Instant::now(), checked.is_ok()));
-        checked.is_ok()
+        let works = match tokio::time::timeout(STORE_PATIENCE, store.check()).await {
+            Ok(Ok(())) => true,
+            Ok(Err(error)) => {
+                tracing::error!(%error, "the store cannot be written to");
+                false
+            }
+            Err(_) => {
+                tracing::error!("the store does not answer in time");
+                false
+            }
+        };
+        *last = Some((Instant::now(), works));
+        works
     }
 
     async fn unreachable_chain(&self, readers: &Readers) -> Option<u64> {

@@ -5,6 +5,7 @@ pub mod bench;
 pub mod chain;
 pub mod client;
 pub mod latency;
+pub mod link;
 pub mod load;
 pub mod mcp;
 pub mod postgres;

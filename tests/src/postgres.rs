@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -50,7 +50,7 @@ impl Cluster {
     #[must_use]
     #[track_caller]
     pub fn start(settings: &[&str]) -> Self {
-        Self::start_on(folder(), settings)
+        Self::start_on(Place::new(folder()), settings)
     }
 
     /// As [`Cluster::start`], with its data in a folder of its own below `parent`, on whatever disk that is.
@@ -61,24 +61,44 @@ impl Cluster {
     #[track_caller]
     pub fn start_in(parent: &Path, settings: &[&str]) -> Self {
         let folder = tempfile::Builder::new().prefix("metering-postgres-").tempdir_in(parent);
-        Self::start_on(folder.expect("the disk has room for a folder"), settings)
+        Self::start_on(Place::new(folder.expect("the disk has room for a folder")), settings)
     }
 
     #[track_caller]
-    fn start_on(folder: TempDir, settings: &[&str]) -> Self {
-        let data = folder.path().join("data");
-        let user = ServerUser::find();
-        chown(folder.path(), Some(user.id), Some(user.group)).expect("the folder can be given to the server's user");
-        let options = ["-U", "metering", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"];
-        let made = user.command(&program("initdb")).args(options).arg(&data).output();
-        let made = made.expect("initdb can be run");
-        assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
-        let port = free_port();
-        let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
-        let watcher = spawn(folder.path(), port, &settings);
-        let cluster = Self { watcher, port, settings, folder };
-        cluster.wait();
-        cluster
+    fn start_on(place: Place, settings: &[&str]) -> Self {
+        place.make();
+        place.started(settings)
+    }
+
+    /// Starts one that speaks TLS, with this certificate and key in PEM.
+    ///
+    /// # Panics
+    /// As [`Cluster::start`].
+    #[must_use]
+    #[track_caller]
+    pub fn start_with_tls(certificate: &str, key: &str) -> Self {
+        let place = Place::new(folder());
+        place.make();
+        place.write("server.crt", certificate);
+        place.write("server.key", key);
+        let file = |name| place.folder.path().join(name).display().to_string();
+        let (certificate, key) = (file("server.crt"), file("server.key"));
+        let settings = ["fsync=off", "ssl=on", &format!("ssl_cert_file={certificate}"), &format!("ssl_key_file={key}")];
+        place.started(&settings)
+    }
+
+    /// Starts a standby, which follows this server and answers questions.
+    ///
+    /// # Panics
+    /// When it does not.
+    #[must_use]
+    #[track_caller]
+    pub fn standby(&self) -> Self {
+        let place = Place::new(folder());
+        let from = format!("host=127.0.0.1 port={} user=metering application_name=standby", self.port);
+        let options = ["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "-d", &from, "-D"];
+        place.run("pg_basebackup", &options);
+        place.started(&["fsync=off"])
     }
 
     /// One for all tests of this process that need no more than a schema of their own. It need not survive a power
@@ -106,6 +126,35 @@ impl Cluster {
     /// When it does not come back.
     #[track_caller]
     pub fn crash(&mut self) {
+        self.kill();
+        self.start_again();
+    }
+
+    /// Starts a server again that was killed, on the same port.
+    ///
+    /// # Panics
+    /// When it does not come back.
+    #[track_caller]
+    pub fn start_again(&mut self) {
+        self.watcher = spawn(self.folder.path(), self.port, &self.settings);
+        self.wait();
+    }
+
+    /// Makes a standby the primary, and returns once it takes writes.
+    ///
+    /// # Panics
+    /// When it does not.
+    #[track_caller]
+    pub fn promote(&self) {
+        assert_eq!(self.run("SELECT pg_promote()"), "t");
+    }
+
+    /// Kills the server at once, as a power cut does.
+    ///
+    /// # Panics
+    /// When it does not run.
+    #[track_caller]
+    pub fn kill(&mut self) {
         let data = self.folder.path().join("data");
         let pid = fs::read_to_string(data.join("postmaster.pid")).expect("a running server says its process id");
         let pid = pid.lines().next().expect("the first line is the id").to_owned();
@@ -114,8 +163,18 @@ impl Cluster {
         assert!(killed.is_ok_and(|status| status.success()), "the server can be killed");
         drop(self.watcher.stdin.take());
         let _ = self.watcher.wait();
-        self.watcher = spawn(self.folder.path(), self.port, &self.settings);
-        self.wait();
+    }
+
+    /// Has it take only such clients from now on: lines of `pg_hba.conf`.
+    ///
+    /// # Panics
+    /// When it does not answer.
+    #[track_caller]
+    pub fn admit(&self, lines: &str) {
+        let file = self.folder.path().join("data").join("pg_hba.conf");
+        // Tests themselves come by the socket.
+        fs::write(file, format!("local all all trust\n{lines}\n")).expect("a running server has its file");
+        self.run("SELECT pg_reload_conf()");
     }
 
     /// The URL of its database.
@@ -164,7 +223,9 @@ impl Cluster {
     }
 
     fn psql(&self, sql: &str) -> std::io::Result<std::process::Output> {
-        Command::new(program("psql")).args(["-X", "-q", "-A", "-t", "-c", sql, &self.url()]).output()
+        let mut command = Command::new(program("psql"));
+        command.args(["-X", "-q", "-A", "-t", "-U", "metering", "-p", &self.port.to_string(), "-c", sql, "postgres"]);
+        command.arg("-h").arg(self.folder.path()).output()
     }
 
     #[track_caller]
@@ -181,6 +242,50 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         drop(self.watcher.stdin.take());
         let _ = self.watcher.wait();
+    }
+}
+
+/// A folder that is the server's, where nothing runs yet.
+struct Place {
+    folder: TempDir,
+    user: ServerUser,
+}
+
+impl Place {
+    fn new(folder: TempDir) -> Self {
+        let user = ServerUser::find();
+        chown(folder.path(), Some(user.id), Some(user.group)).expect("the folder can be given to the server's user");
+        Self { folder, user }
+    }
+
+    #[track_caller]
+    fn make(&self) {
+        self.run("initdb", &["-U", "metering", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"]);
+    }
+
+    /// Runs a program whose last argument is the folder of the data.
+    #[track_caller]
+    fn run(&self, name: &str, options: &[&str]) {
+        let made = self.user.command(&program(name)).args(options).arg(self.folder.path().join("data")).output();
+        let made = made.expect("the programs of PostgreSQL can be run");
+        assert!(made.status.success(), "{name}: {}", String::from_utf8_lossy(&made.stderr));
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.folder.path().join(name);
+        fs::write(&path, text).expect("the folder can be written to");
+        chown(&path, Some(self.user.id), Some(self.user.group)).expect("a file can be given to the server's user");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a file's mode can be set");
+    }
+
+    #[track_caller]
+    fn started(self, settings: &[&str]) -> Cluster {
+        let port = free_port();
+        let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        let watcher = spawn(self.folder.path(), port, &settings);
+        let cluster = Cluster { watcher, port, settings, folder: self.folder };
+        cluster.wait();
+        cluster
     }
 }
 

@@ -1,12 +1,17 @@
 //! The task that makes commits of what was asked for, and answers it.
+//!
+//! A store that is in trouble may take long to say what became of a commit. Charges behind it are then refused, soon and
+//! without anything begun for them, rather than left waiting.
 
+use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::sleep_until;
 
 use super::lanes::{Batch, Lanes};
 use super::{MeterEnd, MeterError, MeterStats, Request};
@@ -17,11 +22,16 @@ use crate::tally::Posting;
 /// Requests received at once, so that receiving many costs little more than receiving one.
 const RECEIVED_AT_ONCE: usize = 1_024;
 
+/// How long a commit may take until those behind it are not left waiting: a healthy store's takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 pub(super) struct Committer {
     work: Work,
     places: Arc<Semaphore>,
     lanes: Lanes<Request>,
     most: usize,
+    /// Commits under way that do not take long yet, the oldest first: when they will, and their lanes.
+    expected: VecDeque<(tokio::time::Instant, Vec<usize>)>,
 }
 
 /// What a commit needs.
@@ -30,6 +40,13 @@ struct Work {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     stats: Arc<MeterStats>,
+}
+
+/// What the task is woken by.
+enum Event {
+    Ended(Result<Ended, JoinError>),
+    TakesLong,
+    Asked,
 }
 
 /// A commit that has ended: whose lanes are free, and whether the store is still good.
@@ -47,7 +64,7 @@ impl Committer {
         most: NonZeroUsize,
     ) -> Self {
         let lanes = Lanes::new(store.commit_lanes().get());
-        Self { work: Work { store, clock, stats }, places, lanes, most: most.get() }
+        Self { work: Work { store, clock, stats }, places, lanes, most: most.get(), expected: VecDeque::new() }
     }
 
     /// Commits until the meter is drained or dropped and nothing waits any more, or the store broke.
@@ -59,36 +76,66 @@ impl Committer {
         let (mut received, mut commits) = (Vec::new(), JoinSet::new());
         let mut open = true;
         loop {
-            let ended = tokio::select! {
+            let takes_long = self.expected.front().map(|(at, _)| *at);
+            let event = tokio::select! {
                 // First who has ended: its lanes are free for what is received by then.
                 biased;
-                Some(ended) = commits.join_next() => Some(ended),
+                Some(ended) = commits.join_next() => Event::Ended(ended),
                 count = inbox.recv_many(&mut received, RECEIVED_AT_ONCE), if open => {
                     open = count > 0;
-                    None
+                    Event::Asked
                 }
                 // What is queued by now is still received; an error means that the meter was dropped, which the inbox
                 // notices by itself.
                 Ok(_) = drain.wait_for(|draining| *draining), if !inbox.is_closed() => {
                     inbox.close();
-                    None
+                    Event::Asked
+                }
+                () = sleep_until(takes_long.unwrap_or_else(tokio::time::Instant::now)), if takes_long.is_some() => {
+                    Event::TakesLong
                 }
                 else => return MeterEnd::Drained,
             };
-            match ended {
-                None => {}
-                Some(Ok(Ended { lanes, broken: false })) => self.lanes.give_back(&lanes),
+            match event {
+                Event::Asked => {}
+                Event::TakesLong => self.takes_long(),
+                Event::Ended(Ok(Ended { lanes, broken: false })) => {
+                    self.expected.retain(|(_, expected)| *expected != lanes);
+                    self.lanes.give_back(&lanes);
+                }
                 // One that did not come to its end leaves what nobody can say, as a broken store does.
-                Some(Ok(Ended { broken: true, .. }) | Err(_)) => return self.broken(inbox, commits).await,
+                Event::Ended(Ok(Ended { broken: true, .. }) | Err(_)) => return self.broken(inbox, commits).await,
             }
             while let Ok(request) = inbox.try_recv() {
                 received.push(request);
             }
             received.drain(..).for_each(|request| self.sort_in(request));
+            self.refuse_those_behind();
             while let Some(batch) = self.lanes.take(self.most) {
                 self.places.add_permits(batch.items.len());
+                self.expected.push_back((tokio::time::Instant::now() + PATIENCE, batch.lanes.clone()));
                 commits.spawn(self.work.clone().commit(batch));
             }
+        }
+    }
+
+    fn takes_long(&mut self) {
+        if let Some((_, lanes)) = self.expected.pop_front() {
+            tracing::warn!("a commit takes long; charges that would wait for it are refused");
+            self.lanes.takes_long(&lanes);
+        }
+    }
+
+    /// Answers charges that would wait for a commit that takes long. Refunds are owed, and wait.
+    fn refuse_those_behind(&mut self) {
+        let refused = self.lanes.give_up(|request| matches!(request.posting, Posting::Charge(_)));
+        if refused.is_empty() {
+            return;
+        }
+        self.places.add_permits(refused.len());
+        let error = Arc::new(StoreError::Unavailable("the commit before it takes too long".into()));
+        for request in refused {
+            let _ = request.reply.send(Err(MeterError::Store(Arc::clone(&error))));
         }
     }
 

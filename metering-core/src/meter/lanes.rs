@@ -3,6 +3,8 @@
 //! A commit takes all that waits in one or more lanes, which are its own until it ends. When none is under way, the
 //! next takes whatever there is. Beside another, one is worth what it costs only when it carries a good many charges:
 //! small batches side by side are slower than one after the other, since each has the price of a transaction.
+//!
+//! A commit that takes long holds up its own lanes and no others: who waits for these is not to wait with it.
 
 /// How many charges are worth a commit beside another, and a lane of their own.
 const WORTH_A_COMMIT: usize = 64;
@@ -13,13 +15,22 @@ pub(super) struct Lanes<T> {
     lanes: Vec<Lane<T>>,
     /// Where the next commit starts to take, so that each lane has its turn.
     next: usize,
+    /// Commits under way, without those that take long.
     under_way: usize,
 }
 
 #[derive(Debug)]
 struct Lane<T> {
     waiting: Vec<T>,
-    taken: bool,
+    holder: Holder,
+}
+
+/// Whose a lane is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holder {
+    Nobody,
+    Commit,
+    CommitThatTakesLong,
 }
 
 /// What a commit carries, and the lanes that are its own until it ends.
@@ -32,7 +43,7 @@ pub(super) struct Batch<T> {
 impl<T> Lanes<T> {
     /// So many lanes, at least one, with nothing in them.
     pub(super) fn new(count: usize) -> Self {
-        let lane = |_| Lane { waiting: Vec::new(), taken: false };
+        let lane = |_| Lane { waiting: Vec::new(), holder: Holder::Nobody };
         Self { lanes: (0..count.max(1)).map(lane).collect(), next: 0, under_way: 0 }
     }
 
@@ -66,7 +77,7 @@ impl<T> Lanes<T> {
             } else {
                 batch.items.extend(lane.waiting.drain(..room.min(lane.waiting.len())));
             }
-            lane.taken = true;
+            lane.holder = Holder::Commit;
             batch.lanes.push(number);
             self.next = (number + 1) % count;
         }
@@ -76,14 +87,30 @@ impl<T> Lanes<T> {
 
     /// Gives back the lanes of a commit that has ended.
     pub(super) fn give_back(&mut self, lanes: &[usize]) {
+        if lanes.iter().any(|lane| self.lanes[*lane].holder == Holder::Commit) {
+            self.under_way -= 1;
+        }
         for lane in lanes {
-            self.lanes[*lane].taken = false;
+            self.lanes[*lane].holder = Holder::Nobody;
+        }
+    }
+
+    /// Notes that the commit of these lanes takes long.
+    pub(super) fn takes_long(&mut self, lanes: &[usize]) {
+        for lane in lanes {
+            self.lanes[*lane].holder = Holder::CommitThatTakesLong;
         }
         self.under_way -= 1;
     }
 
+    /// Takes out what waits for commits that take long, as far as it may be taken out.
+    pub(super) fn give_up(&mut self, may_be_taken_out: impl Fn(&T) -> bool) -> Vec<T> {
+        let held_up = self.lanes.iter_mut().filter(|lane| lane.holder == Holder::CommitThatTakesLong);
+        held_up.flat_map(|lane| lane.waiting.extract_if(.., |item| may_be_taken_out(item))).collect()
+    }
+
     fn is_free(&self, lane: usize) -> bool {
-        !self.lanes[lane].taken && !self.lanes[lane].waiting.is_empty()
+        self.lanes[lane].holder == Holder::Nobody && !self.lanes[lane].waiting.is_empty()
     }
 }
 
@@ -107,7 +134,8 @@ mod tests {
     #[test]
     fn commits_beside_others_carry_a_good_many() {
         // waiting in each lane, the commits that are under way at once
-        let table: [(&[usize], &[(usize, &[usize])]); 8] = [
+        type Commit = (usize, &'static [usize]);
+        let table: [(&[usize], &[Commit]); 8] = [
             (&[0], &[]),
             (&[1], &[(1, &[0])]),
             (&[1_000], &[(100, &[0])]),
@@ -145,6 +173,23 @@ mod tests {
             assert_eq!(batch.lanes, [round % 3]);
             lanes.give_back(&batch.lanes);
         }
+    }
+
+    #[test]
+    fn a_commit_that_takes_long_holds_up_its_own_lanes_only() {
+        let mut lanes = lanes(&[64, 2]);
+        let stuck = lanes.take(100).unwrap();
+        assert!(lanes.take(100).is_none(), "too few beside another");
+        lanes.takes_long(&stuck.lanes);
+        assert!(lanes.give_up(|_| true).is_empty(), "nothing waits behind it");
+        [(0, 10), (0, 11), (1, 20)].into_iter().for_each(|(lane, item)| lanes.push(&[lane], item));
+        assert_eq!(lanes.give_up(|item| *item != 10), [11]);
+        let other = lanes.take(100).unwrap();
+        assert_eq!((&*other.lanes, &*other.items), (&[1][..], &[1, 1, 20][..]));
+        lanes.give_back(&stuck.lanes);
+        assert!(lanes.take(100).is_none(), "too few beside another");
+        lanes.give_back(&other.lanes);
+        assert_eq!(lanes.take(100).unwrap().items, [10]);
     }
 
     #[test]

@@ -109,6 +109,31 @@ async fn a_full_queue_refuses_at_once_and_takes_refunds_all_the_same() {
     assert_eq!(scene.base_calls_used().await, 3, "four charges, one of them paid back");
 }
 
+#[tokio::test(start_paused = true)]
+async fn charges_behind_a_commit_that_takes_long_are_refused_and_refunds_wait() {
+    let scene = Scene::new(1, config(10, 1)).await;
+    let receipt = accepted(scene.charge().await.unwrap());
+    let stuck = scene.charge();
+    scene.settled(2, 0).await;
+    let meter = Arc::clone(&scene.meter);
+    let refund = tokio::spawn(async move { meter.refund(receipt).await });
+    let begun = tokio::time::Instant::now();
+    // One that waits already, and one that comes once the commit is known to take long.
+    for _ in 0..2 {
+        let refused = scene.charge().await.unwrap();
+        assert!(matches!(&refused, Err(MeterError::Store(_))), "{refused:?}");
+        assert!(begun.elapsed() < Duration::from_secs(11), "{:?}", begun.elapsed());
+    }
+    assert!(begun.elapsed() >= Duration::from_secs(9), "{:?}", begun.elapsed());
+    assert!(!stuck.is_finished() && !refund.is_finished(), "nobody can say yet");
+    scene.store.open(10);
+    accepted(stuck.await.unwrap());
+    assert!(refund.await.unwrap().unwrap().is_some(), "what is owed is paid");
+    accepted(scene.charge().await.unwrap());
+    assert_eq!(scene.base_calls_used().await, 2, "three charges, one of them paid back");
+    assert_eq!(scene.meter.drain().await, MeterEnd::Drained);
+}
+
 #[tokio::test]
 async fn a_charge_stands_although_its_caller_went_away() {
     let scene = Scene::new(0, config(10, 10)).await;

@@ -7,9 +7,8 @@ use metering_core::{
     Posted, Posting, RateLimits, Store, SystemRandomness, Timestamp, UsageLine,
 };
 use metering_postgres::PostgresStore;
+use metering_tests::link::Link;
 use metering_tests::postgres::{Cluster, is_skipped};
-
-use crate::link::Link;
 
 const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
@@ -32,15 +31,17 @@ async fn a_link_that_is_cut_around_commits_loses_nothing_and_counts_nothing_twic
     let cluster = Cluster::shared();
     let url = cluster.fresh_schema();
     let link = Link::to(cluster.address());
-    let through = url.replace(&format!(":{}/", cluster.address().port()), &format!(":{}/", link.port()));
     let direct = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-    let store = Arc::new(PostgresStore::connect(&format!("{through}&pool_size=4").parse().unwrap()).await.unwrap());
+    let store = Arc::new(
+        PostgresStore::connect(&format!("{}&pool_size=4", link.through(&url)).parse().unwrap()).await.unwrap(),
+    );
     let key = ApiKey::generate(&SystemRandomness);
     let id = AccountId::generate(&SystemRandomness);
     let mut account = NewAccount::new(id.clone(), "agent".parse().unwrap(), key.hash(), NOON);
     account.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
     account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, Credits::from_whole(2).unwrap(), "Free")];
     store.create_account(account).await.unwrap();
+    link.cut_commits();
     let mut tasks = Vec::new();
     for _ in 0..4 {
         let (store, key, id) = (Arc::clone(&store), key.clone(), id.clone());

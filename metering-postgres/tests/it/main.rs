@@ -2,5 +2,4 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod contract;
-mod link;
 mod lost_commits;

@@ -84,8 +84,24 @@ impl Market {
         Some(Self::on(chain, &urls, finality, more))
     }
 
+    /// On a chain as that of [`Market::open`], and on a database elsewhere, which further servers may share.
+    pub(crate) fn open_on(site: Site) -> Option<Self> {
+        let chain = Chain::setup().start()?;
+        let urls = format!("'{}'", chain.url());
+        Some(Self::at(site, chain, &urls, "1", ""))
+    }
+
+    /// One more server, with the same settings on the same database.
+    pub(crate) fn another(&self) -> Server {
+        start(&self.site, &self.settings)
+    }
+
     /// On this chain, read at these URLs, each in quotes.
     pub(crate) fn on(chain: Chain, urls: &str, finality: &str, more: &str) -> Self {
+        Self::at(Site::new(), chain, urls, finality, more)
+    }
+
+    fn at(site: Site, chain: Chain, urls: &str, finality: &str, more: &str) -> Self {
         let wallet = chain.wallet();
         let (recipient, token) = (wallet.account(9), wallet.deploy_token("USDC", 6));
         let settings = format!(
@@ -95,7 +111,6 @@ impl Market {
             chain.chain_id(),
             recipient.checksummed(),
         );
-        let site = Site::new();
         let plans = site.write("plans.json", &plans(chain.chain_id(), &token).to_string());
         let imported = site.admin(&["plan", "import", plans.to_str().unwrap()]);
         assert_eq!(imported.code, Some(0), "{imported:?}");

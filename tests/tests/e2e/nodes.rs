@@ -12,22 +12,22 @@ use metering_tests::site::Site;
 use crate::calendar::minute_with;
 use crate::wire::{BASE, BASE_CALL, amount, balance, patient_plan, usage_events};
 
-fn three_nodes(site: &Site) -> [Server; 3] {
+pub(crate) fn three_nodes(site: &Site) -> [Server; 3] {
     // At the same time: each finds the schema missing, and one makes it.
     let start = || site.server().start();
     thread::scope(|scope| [scope.spawn(start), scope.spawn(start), scope.spawn(start)].map(|node| node.join().unwrap()))
 }
 
-fn load(address: SocketAddr, connections: usize, stop: Stop, key: &str) -> RunningLoad {
+pub(crate) fn load(address: SocketAddr, connections: usize, stop: Stop, key: &str) -> RunningLoad {
     start(patient_plan(address, connections, stop, vec![request("GET", BASE, Some(key), &[])]), |_| ())
 }
 
-fn answered(results: &[LoadResult], status: u16) -> u64 {
+pub(crate) fn answered(results: &[LoadResult], status: u16) -> u64 {
     results.iter().map(|result| result.with_status(status)).sum()
 }
 
 #[test]
-fn three_nodes_share_a_balance_to_the_unit_and_caps_exactly() {
+pub(crate) fn three_nodes_share_a_balance_to_the_unit_and_caps_exactly() {
     if is_skipped() {
         return;
     }
@@ -116,7 +116,7 @@ fn a_database_that_crashes_and_comes_back_has_all_that_was_answered() {
 }
 
 /// Every answer was given, each accepted request is in the books once, and the nodes go on.
-fn settled(site: &Site, nodes: &[Server; 3], key: &str, results: &[LoadResult]) {
+pub(crate) fn settled(site: &Site, nodes: &[Server; 3], key: &str, results: &[LoadResult]) {
     let accepted = answered(results, 200);
     assert!(accepted > 100, "{results:?}");
     for result in results {

@@ -1,0 +1,103 @@
+//! TLS to the database: whom is trusted, and what to do when somebody is not.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use metering_core::StoreError;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{CertificateError, RootCertStore};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// TLS that trusts the certificates of a file, or those that the system trusts.
+pub(crate) fn connector(root_certificates: Option<&Path>) -> Result<MakeRustlsConnect, StoreError> {
+    let mut roots = RootCertStore::empty();
+    match root_certificates {
+        Some(file) => {
+            let (added, _) = roots.add_parsable_certificates(certificates(file)?);
+            if added == 0 {
+                let nothing = format!("sslrootcert {}: there is no certificate in this file", file.display());
+                return Err(StoreError::Unavailable(nothing.into()));
+            }
+        }
+        None => drop(roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs)),
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.map_err(|error| StoreError::Unavailable(Box::new(error)))?;
+    Ok(MakeRustlsConnect::new(config.with_root_certificates(roots).with_no_client_auth()))
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, StoreError> {
+    let failed = |error: rustls::pki_types::pem::Error| {
+        StoreError::Unavailable(format!("sslrootcert {}: {error}", file.display()).into())
+    };
+    CertificateDer::pem_file_iter(file).map_err(failed)?.collect::<Result<_, _>>().map_err(failed)
+}
+
+/// A connection that could not be secured, with what to do about it.
+#[derive(Debug)]
+pub(crate) struct Insecure {
+    error: tokio_postgres::Error,
+    advice: &'static str,
+}
+
+impl Insecure {
+    /// The advice on an error, where there is one; otherwise the error as it was.
+    pub(crate) fn advised(error: tokio_postgres::Error) -> Result<Self, tokio_postgres::Error> {
+        match advice(&error) {
+            Some(advice) => Ok(Self { error, advice }),
+            None => Err(error),
+        }
+    }
+}
+
+impl fmt::Display for Insecure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.error)?;
+        if let Some(cause) = self.error.source() {
+            write!(f, ": {cause}")?;
+        }
+        write!(f, "; {}", self.advice)
+    }
+}
+
+impl Error for Insecure {}
+
+fn advice(error: &tokio_postgres::Error) -> Option<&'static str> {
+    if let Some(refusal) = refusal(error) {
+        return Some(match refusal {
+            // The latter where somebody else has the issuer's name.
+            rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
+                "name a file with the certificate of its issuer with sslrootcert=FILE"
+            }
+            rustls::Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            ) => "name the database's host as its certificate does",
+            _ => "the database's certificate is no good",
+        });
+    }
+    // The driver has no type for it.
+    let unwilling = error.source().is_some_and(|cause| cause.to_string().contains("server does not support TLS"));
+    unwilling.then_some("switch TLS on in the database (ssl = on), or say sslmode=disable where nobody can listen")
+}
+
+/// What TLS itself refused. Trying again does not mend it.
+pub(crate) fn refusal(error: &tokio_postgres::Error) -> Option<&rustls::Error> {
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        if let Some(refusal) = inner.downcast_ref() {
+            return Some(refusal);
+        }
+        // An I/O error does not name what it was made of as its source.
+        let held = inner.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        if let Some(refusal) = held.and_then(|held| held.downcast_ref()) {
+            return Some(refusal);
+        }
+        cause = inner.source();
+    }
+    None
+}

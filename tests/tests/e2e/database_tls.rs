@@ -1,0 +1,117 @@
+//! TLS between a node and its database, with certificates made here: who is trusted, and what is said to who is not.
+
+use metering_tests::postgres::{Cluster, is_skipped};
+use metering_tests::site::{Ran, Site};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+
+const PASSWORD: &str = "hunter2";
+
+/// Somebody who vouches for servers.
+fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
+    let mut about = CertificateParams::new(vec![name.to_owned()]).unwrap();
+    about.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    about.distinguished_name.push(DnType::CommonName, name);
+    CertifiedIssuer::self_signed(about, KeyPair::generate().unwrap()).unwrap()
+}
+
+/// A database whose certificate is for these names, and the certificate of who vouches for it.
+fn database(names: &[&str]) -> (Cluster, String) {
+    let authority = authority("authority.example");
+    let key = KeyPair::generate().unwrap();
+    let about = CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).unwrap();
+    let certificate = about.signed_by(&key, &authority).unwrap();
+    let cluster = Cluster::start_with_tls(&certificate.pem(), &key.serialize_pem());
+    (cluster, authority.pem())
+}
+
+/// What the server, or the operator's program, comes to with this host and these options.
+struct Trial<'c> {
+    cluster: &'c Cluster,
+    site: Site,
+}
+
+impl Trial<'_> {
+    fn url(&self, host: &str, options: &str) -> String {
+        format!("postgres://metering:{PASSWORD}@{host}:{}/postgres?{options}", self.cluster.address().port())
+    }
+
+    #[track_caller]
+    fn is_accepted(&self, host: &str, options: &str) {
+        let site = Site::on_database(self.url(host, options));
+        let ran = site.admin(&["account", "create", "--agent-name", "a"]);
+        assert_eq!(ran.code, Some(0), "{host} {options}: {ran:?}");
+    }
+
+    #[track_caller]
+    fn is_refused(&self, host: &str, options: &str, said: &[&str]) {
+        let url = self.url(host, options);
+        let server: Ran = self.site.server().set("METERING_DATABASE", &url).run();
+        let admin = Site::on_database(url).admin(&["account", "create", "--agent-name", "a"]);
+        for ran in [server, admin] {
+            assert!(matches!(ran.code, Some(1 | 2)), "{host} {options}: {ran:?}");
+            assert!(said.iter().all(|said| ran.stderr.contains(said)), "{host} {options}: {ran:?}");
+            assert!(!format!("{ran:?}").contains(PASSWORD), "{ran:?}");
+        }
+    }
+}
+
+#[test]
+fn a_database_is_trusted_for_its_certificate_and_by_its_name() {
+    if is_skipped() {
+        return;
+    }
+    let (cluster, vouching) = database(&["localhost"]);
+    let site = Site::new();
+    let right = site.write("right.pem", &vouching).display().to_string();
+    let wrong = site.write("wrong.pem", &authority("other.example").pem()).display().to_string();
+    let same_name = site.write("same_name.pem", &authority("authority.example").pem()).display().to_string();
+    let empty = site.write("empty.pem", "").display().to_string();
+    let trial = Trial { cluster: &cluster, site };
+    for mode in ["require", "verify-ca", "verify-full", "prefer"] {
+        trial.is_accepted("localhost", &format!("sslmode={mode}&sslrootcert={right}"));
+        let issuer = ["UnknownIssuer", "sslrootcert=FILE"];
+        trial.is_refused("localhost", &format!("sslmode={mode}&sslrootcert={wrong}"), &issuer);
+        let forged = ["BadSignature", "sslrootcert=FILE"];
+        trial.is_refused("localhost", &format!("sslmode={mode}&sslrootcert={same_name}"), &forged);
+        let name = ["certificate", "name the database's host as its certificate does"];
+        trial.is_refused("127.0.0.1", &format!("sslmode={mode}&sslrootcert={right}"), &name);
+    }
+    // The system does not know who vouches for it.
+    trial.is_refused("localhost", "sslmode=require", &["UnknownIssuer", "sslrootcert=FILE"]);
+    trial.is_refused("localhost", &format!("sslmode=require&sslrootcert={empty}"), &["no certificate in this file"]);
+    trial.is_refused("localhost", "sslmode=require&sslrootcert=/nowhere.pem", &["sslrootcert /nowhere.pem"]);
+    // Nothing is verified where nothing is encrypted.
+    trial.is_accepted("127.0.0.1", "sslmode=disable");
+}
+
+#[test]
+fn encryption_is_as_either_side_demands() {
+    if is_skipped() {
+        return;
+    }
+    let plain = Cluster::start(&["fsync=off"]);
+    let trial = Trial { cluster: &plain, site: Site::new() };
+    trial.is_accepted("127.0.0.1", "sslmode=disable");
+    trial.is_accepted("127.0.0.1", "sslmode=prefer");
+    trial.is_accepted("127.0.0.1", "");
+    for mode in ["require", "verify-full"] {
+        let said = ["does not support TLS", "ssl = on", "sslmode=disable"];
+        trial.is_refused("127.0.0.1", &format!("sslmode={mode}"), &said);
+    }
+    trial.is_refused("127.0.0.1", "sslmode=sometimes", &["sslmode"]);
+
+    let (cluster, vouching) = database(&["localhost", "127.0.0.1"]);
+    let site = Site::new();
+    let right = site.write("right.pem", &vouching).display().to_string();
+    let trial = Trial { cluster: &cluster, site };
+    // A database that takes nobody without TLS.
+    cluster.admit("hostssl all all all trust");
+    trial.is_refused("127.0.0.1", "sslmode=disable", &["no encryption"]);
+    trial.is_accepted("127.0.0.1", &format!("sslmode=prefer&sslrootcert={right}"));
+    trial.is_accepted("127.0.0.1", &format!("sslmode=require&sslrootcert={right}"));
+    // And nobody without the right password, on whichever of several hosts.
+    cluster.run("ALTER ROLE metering PASSWORD 'another'");
+    cluster.admit("hostssl all all all scram-sha-256");
+    trial.is_refused("127.0.0.1", &format!("sslmode=require&sslrootcert={right}"), &["password authentication failed"]);
+    trial.is_refused("localhost,127.0.0.1", &format!("sslrootcert={right}"), &["password authentication failed"]);
+}

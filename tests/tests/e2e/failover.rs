@@ -1,0 +1,161 @@
+//! A primary with a synchronous standby: what was answered is on both, whichever of them is lost.
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use metering_tests::load::{RunningLoad, Stop, request, start};
+use metering_tests::postgres::{Cluster, is_skipped};
+use metering_tests::server::Server;
+use metering_tests::site::Site;
+
+use crate::nodes::{answered, settled, three_nodes};
+use crate::wire::{BASE, patient_plan, usage_events};
+
+/// A primary whose commits wait for its standby.
+fn pair() -> (Cluster, Cluster) {
+    let primary = Cluster::start(&["synchronous_standby_names=standby"]);
+    let standby = primary.standby();
+    (primary, standby)
+}
+
+fn url_of_both(primary: &Cluster, standby: &Cluster) -> String {
+    let hosts = format!("{},{}", primary.address(), standby.address());
+    format!("postgres://metering@{hosts}/postgres?target_session_attrs=read-write")
+}
+
+/// The longest time without an accepted request, from `begun` on.
+fn longest_pause(accepted: &Mutex<Vec<Instant>>, begun: Instant) -> Duration {
+    let mut moments = accepted.lock().unwrap().clone();
+    moments.push(begun);
+    moments.sort_unstable();
+    moments.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or_default()
+}
+
+#[test]
+fn a_standby_that_takes_over_has_all_that_was_answered_and_the_nodes_find_it() {
+    if is_skipped() {
+        return;
+    }
+    let (mut primary, standby) = pair();
+    let site = Site::on_database(url_of_both(&primary, &standby));
+    let nodes = three_nodes(&site);
+    let account = site.account("1000");
+    let (accepted, begun) = (Arc::new(Mutex::new(Vec::new())), Instant::now());
+    let loads = nodes.each_ref().map(|node| {
+        let accepted = Arc::clone(&accepted);
+        let calls = vec![request("GET", BASE, Some(&account.api_key), &[])];
+        start(patient_plan(node.address(), 16, Stop::After(Duration::from_secs(7)), calls), move |answered| {
+            if answered.status == 200 {
+                accepted.lock().unwrap().push(Instant::now());
+            }
+        })
+    });
+    thread::sleep(Duration::from_secs(2));
+    primary.kill();
+    // An operator, or a program that does it for them, takes a while to notice.
+    thread::sleep(Duration::from_secs(1));
+    standby.promote();
+    let results = loads.map(RunningLoad::join);
+    let pause = longest_pause(&accepted, begun);
+    eprintln!("accepted {} requests, none of them for {pause:?}", answered(&results, 200));
+    assert!(pause >= Duration::from_millis(900), "the failover was not noticed: {pause:?}");
+    // The second of the operator, the promotion, and at most a second's pause between two tries.
+    assert!(pause < Duration::from_secs(6), "{pause:?}");
+    settled(&site, &nodes, &account.api_key, &results);
+}
+
+/// One request, from a thread of its own.
+fn call(node: &Server, key: &str) -> thread::JoinHandle<(u16, Duration)> {
+    let (client, begun) = (node.client_with(key), Instant::now());
+    thread::spawn(move || (client.get(BASE).status, begun.elapsed()))
+}
+
+/// Waits until a commit waits for the standby, and returns its process.
+fn waiting_commit(primary: &Cluster) -> String {
+    let sql = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' LIMIT 1";
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        let found = primary.run(sql);
+        if !found.is_empty() {
+            return found;
+        }
+        assert!(Instant::now() < until, "no commit waits for the standby");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_commit_whose_wait_for_the_standby_is_broken_off_counts_once() {
+    if is_skipped() {
+        return;
+    }
+    let (primary, mut standby) = pair();
+    let site = Site::on_database(url_of_both(&primary, &standby));
+    let node = site.server().start();
+    let account = site.account("1");
+    let _ = node.client_with(&account.api_key).get(BASE).expect(200);
+    standby.kill();
+    // Whoever cancels the wait says that the primary alone is enough: the commit is answered, with a warning.
+    let cancelled = call(&node, &account.api_key);
+    let waiting = waiting_commit(&primary);
+    assert!(!cancelled.is_finished());
+    assert_eq!(primary.run(&format!("SELECT pg_cancel_backend({waiting})")), "t");
+    assert_eq!(cancelled.join().unwrap().0, 200);
+    assert_eq!(usage_events(&node.client_with(&account.api_key)), 2);
+    // Whoever ends the connection says nothing of the kind: the outcome is asked for, and known with the standby's word.
+    let ended = call(&node, &account.api_key);
+    let waiting = waiting_commit(&primary);
+    assert_eq!(primary.run(&format!("SELECT pg_terminate_backend({waiting})")), "t");
+    let asking = waiting_commit(&primary);
+    assert_ne!(asking, waiting);
+    thread::sleep(Duration::from_millis(500));
+    assert!(!ended.is_finished(), "answered before the standby has it");
+    standby.start_again();
+    assert_eq!(ended.join().unwrap().0, 200);
+    assert_eq!(usage_events(&node.client_with(&account.api_key)), 3);
+    assert_eq!(usage_events_of(&standby), "3");
+    site.verify();
+}
+
+/// How many requests a standby knows of.
+fn usage_events_of(standby: &Cluster) -> String {
+    standby.run("SELECT sum(calls) FROM usage_daily")
+}
+
+#[test]
+fn a_standby_that_is_lost_stops_charges_until_it_is_back_and_none_counts_twice() {
+    if is_skipped() {
+        return;
+    }
+    let (primary, mut standby) = pair();
+    let site = Site::on_database(url_of_both(&primary, &standby));
+    let node = site.server().start();
+    let (waiting, later) = (site.account("1"), site.account("1"));
+    for account in [&waiting, &later] {
+        let _ = node.client_with(&account.api_key).get(BASE).expect(200);
+    }
+    standby.kill();
+    let waits = call(&node, &waiting.api_key);
+    let _ = waiting_commit(&primary);
+    assert_eq!(node.client().get("/ready").status, 503);
+    // Longer than the node waits for an answer: it gives the commit up, and asks what became of it.
+    thread::sleep(Duration::from_secs(17));
+    assert!(node.log().contains("a commit got no answer"), "{}", node.log());
+    assert!(!waits.is_finished(), "nobody can say yet");
+    // Those that come meanwhile are refused, soon, and not charged.
+    let (status, took) = call(&node, &waiting.api_key).join().unwrap();
+    assert_eq!(status, 503);
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    standby.start_again();
+    let (status, took) = waits.join().unwrap();
+    eprintln!("answered {status} after {took:?}, with the standby lost for 17 s");
+    assert_eq!(status, 200);
+    for (account, events) in [(&waiting, 2), (&later, 1)] {
+        assert_eq!(usage_events(&node.client_with(&account.api_key)), events);
+        let _ = node.client_with(&account.api_key).get(BASE).expect(200);
+    }
+    assert_eq!(node.client().get("/ready").status, 200);
+    assert_eq!(usage_events_of(&standby), "5");
+    site.verify();
+}

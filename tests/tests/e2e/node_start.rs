@@ -1,0 +1,62 @@
+//! Nodes that start: many at once on an empty database, and on what is not their schema.
+
+use std::thread;
+
+use metering_tests::postgres::{Cluster, is_skipped};
+use metering_tests::server::Server;
+use metering_tests::site::Site;
+
+use crate::wire::{BASE, usage_events};
+
+#[test]
+fn twenty_nodes_start_at_once_on_an_empty_database() {
+    if is_skipped() {
+        return;
+    }
+    let cluster = Cluster::start(&["fsync=off"]);
+    let site = Site::on_database(format!("{}?pool_size=4", cluster.url()));
+    let nodes: Vec<Server> = thread::scope(|scope| {
+        let starting: Vec<_> = (0..20).map(|_| scope.spawn(|| site.server().start())).collect();
+        starting.into_iter().map(|starting| starting.join().unwrap()).collect()
+    });
+    let account = site.account("1");
+    for node in &nodes {
+        let _ = node.client_with(&account.api_key).get(BASE).expect(200);
+    }
+    assert_eq!(usage_events(&nodes[0].client_with(&account.api_key)), 20);
+    assert_eq!(cluster.run("SELECT count(*) FROM metering_schema"), "1");
+    site.verify();
+}
+
+#[test]
+fn a_schema_that_is_not_the_programs_is_refused_and_left_alone() {
+    if is_skipped() {
+        return;
+    }
+    let cluster = Cluster::start(&["fsync=off"]);
+    let site = Site::on_database(cluster.url());
+    // what another has done, what is said, what is there afterwards
+    let table = [
+        (
+            "CREATE TABLE account (name TEXT); INSERT INTO account VALUES ('theirs')",
+            "tables of another program",
+            ("SELECT name FROM account", "theirs"),
+        ),
+        (
+            "DROP TABLE account; DROP TABLE IF EXISTS metering_schema; \
+             CREATE TABLE metering_schema (id SMALLINT PRIMARY KEY, version BIGINT NOT NULL); \
+             INSERT INTO metering_schema VALUES (1, 1000)",
+            "use a newer program",
+            ("SELECT version FROM metering_schema", "1000"),
+        ),
+    ];
+    for (sql, said, (question, left)) in table {
+        cluster.run(sql);
+        for ran in [site.server().run(), site.admin(&["account", "create", "--agent-name", "a"])] {
+            assert_eq!(ran.code, Some(1), "{ran:?}");
+            assert!(ran.stderr.contains(said), "{ran:?}");
+        }
+        assert_eq!(cluster.run(question), left);
+        assert_eq!(cluster.run("SELECT count(*) FROM pg_tables WHERE tablename = 'meter'"), "0");
+    }
+}
