@@ -143,3 +143,35 @@ impl From<Failure> for StoreError {
 pub(crate) fn corrupt(what: impl std::fmt::Display) -> Failure {
     Failure::Store(StoreError::Corrupt(what.to_string()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_what_the_database_means_by_them() {
+        // code, may be tried again, leaves it open whether it was committed
+        let table = [
+            ("40001", true, false),
+            ("40P01", true, false),
+            ("40003", true, true),
+            ("08007", true, true),
+            ("57P01", true, true),
+            ("25P03", true, true),
+            ("25006", true, false),
+            ("55P03", true, false),
+            // A statement that was cancelled was not committed; a wait for a standby that is cancelled is no error.
+            ("57014", false, false),
+            ("23505", false, false),
+            ("28P01", false, false),
+        ];
+        for (code, transient, open) in table {
+            let state = SqlState::from_code(code);
+            assert_eq!(
+                (is_transient(&state), is_shutdown(&state) || is_ambiguous(&state)),
+                (transient, open),
+                "{code}"
+            );
+        }
+    }
+}
