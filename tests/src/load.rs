@@ -125,7 +125,8 @@ impl<O> Run<O> {
             Stop::AfterRequests(count) => sent >= count,
         };
         let length = u64::try_from(self.plan.requests.len()).unwrap_or(u64::MAX);
-        if over { None } else { usize::try_from(sent % length).ok() }
+        let place = |sent: u64| usize::try_from(sent % length).ok();
+        if over { None } else { Some(place(sent)?.wrapping_add(self.plan.first) % self.plan.requests.len()) }
     }
 }
 

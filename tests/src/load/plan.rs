@@ -17,6 +17,8 @@ pub struct LoadPlan {
     pub stop: Stop,
     /// The requests, sent in this order over all connections together, and again from the first after the last.
     pub requests: Arc<[Vec<u8>]>,
+    /// The place in that list to start at.
+    pub first: usize,
     /// How long a request may take, and a connection to open; after that the connection is given up as failed.
     pub time_out: Duration,
 }
@@ -37,7 +39,14 @@ impl LoadPlan {
     /// A plan with the usual time-out.
     #[must_use]
     pub fn new(address: SocketAddr, connections: usize, stop: Stop, requests: impl Into<Arc<[Vec<u8>]>>) -> Self {
-        Self { addresses: vec![address], connections, stop, requests: requests.into(), time_out: Self::TIME_OUT }
+        Self {
+            addresses: vec![address],
+            connections,
+            stop,
+            requests: requests.into(),
+            first: 0,
+            time_out: Self::TIME_OUT,
+        }
     }
 }
 
@@ -49,6 +58,7 @@ impl fmt::Debug for LoadPlan {
             .field("connections", &self.connections)
             .field("stop", &self.stop)
             .field("requests", &self.requests.len())
+            .field("first", &self.first)
             .field("time_out", &self.time_out)
             .finish()
     }

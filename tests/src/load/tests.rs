@@ -141,6 +141,19 @@ fn connections_are_dealt_out_to_several_servers() {
 }
 
 #[test]
+fn a_plan_starts_where_it_is_told() {
+    let lines = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = Arc::clone(&lines);
+    let address = serve(move |asked| {
+        seen.lock().unwrap().push(asked.line.to_owned());
+        send(OK)
+    });
+    let plan = LoadPlan::new(address, 1, requests(4), get(3));
+    assert_eq!(run(LoadPlan { first: 5, ..plan }).with_status(200), 4);
+    assert_eq!(*lines.lock().unwrap(), [2, 0, 1, 2].map(|path| format!("GET /{path} HTTP/1.1")));
+}
+
+#[test]
 fn a_server_that_never_answers_times_out() {
     let address = serve(|asked| if asked.request < 3 { send(OK) } else { Reply::Silence });
     let plan = LoadPlan {

@@ -1,6 +1,8 @@
 //! A PostgreSQL with accounts that can pay for any number of charges, and the same accounts in the plain way's tables.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use metering_core::{ApiKey, SystemRandomness};
 use metering_postgres::PostgresStore;
@@ -17,6 +19,8 @@ pub(super) struct Accounts {
     cluster: Cluster,
     /// Their keys, in an order that has nothing to do with that of their making.
     pub(super) keys: Vec<ApiKey>,
+    /// How many charges there were, so that each run goes on with the accounts where the last one stopped.
+    pub(super) turns: Arc<AtomicUsize>,
 }
 
 impl Accounts {
@@ -29,7 +33,7 @@ impl Accounts {
         let flushing =
             |value| cluster.run_all(&[&format!("ALTER SYSTEM SET fsync = {value}"), "SELECT pg_reload_conf()"]);
         flushing("off");
-        let mut accounts = Self { cluster, keys: Vec::with_capacity(count) };
+        let mut accounts = Self { cluster, keys: Vec::with_capacity(count), turns: Arc::default() };
         let store = accounts.open().await?;
         for _ in 0..count {
             let key = ApiKey::generate(&SystemRandomness);

@@ -1,6 +1,8 @@
 //! Charges over HTTP: the real server, once and three times, on the same database.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::Measured;
@@ -12,11 +14,41 @@ use crate::load::{LoadPlan, Stop, request, run};
 use crate::program;
 use crate::server::{Server, ServerSetup};
 
+/// What is asked: the same route with each key.
+pub(super) struct Ask(Arc<[Vec<u8>]>);
+
+pub(super) fn ask(accounts: &Accounts) -> Ask {
+    Ask(accounts.keys.iter().map(|key| request("GET", PATH, Some(key.expose()), &[])).collect())
+}
+
+impl Ask {
+    /// Asks over so many connections in all, going on with the accounts where the last run stopped.
+    pub(super) fn run(
+        &self,
+        accounts: &Accounts,
+        addresses: &[SocketAddr],
+        connections: usize,
+        time: Duration,
+    ) -> Result<Measured, Failure> {
+        let measured = self.send(addresses, connections, Stop::After(time), accounts.turns.load(Ordering::Relaxed))?;
+        accounts.turns.fetch_add(usize::try_from(measured.charges)?, Ordering::Relaxed);
+        Ok(measured)
+    }
+
+    fn send(&self, to: &[SocketAddr], connections: usize, stop: Stop, first: usize) -> Result<Measured, Failure> {
+        let address = *to.first().ok_or("there is no node")?;
+        let plan = LoadPlan::new(address, connections, stop, Arc::clone(&self.0));
+        let result = require_success(run(LoadPlan { addresses: to.to_vec(), first, ..plan }))?;
+        let (charges, per_second) = (result.responses(), result.requests_per_second());
+        Ok(Measured { charges, per_second, latencies: result.latencies })
+    }
+}
+
 /// Three nodes, of which one alone can be asked too.
 pub(super) struct Nodes {
     // In this order: the servers end before their folder is removed.
     nodes: Vec<Server>,
-    requests: Arc<[Vec<u8>]>,
+    ask: Ask,
     _folder: tempfile::TempDir,
 }
 
@@ -28,19 +60,28 @@ impl Nodes {
             let data = folder.path().join(number.to_string());
             ServerSetup::new(&data, "127.0.0.1:0").set("METERING_DATABASE", &accounts.url()).start()
         };
-        let nodes = (0..3).map(start).collect();
-        let requests = accounts.keys.iter().map(|key| request("GET", PATH, Some(key.expose()), &[])).collect();
-        Ok(Self { nodes, requests, _folder: folder })
+        Ok(Self { nodes: (0..3).map(start).collect(), ask: ask(accounts), _folder: folder })
     }
 
     /// Asks the first so many nodes over so many connections in all.
-    pub(super) fn run(&self, nodes: usize, connections: usize, time: Duration) -> Result<Measured, Failure> {
+    pub(super) fn run(
+        &self,
+        accounts: &Accounts,
+        nodes: usize,
+        connections: usize,
+        time: Duration,
+    ) -> Result<Measured, Failure> {
         let addresses: Vec<_> = self.nodes.iter().take(nodes).map(Server::address).collect();
-        let first = *addresses.first().ok_or("there is no node")?;
-        let plan = LoadPlan::new(first, connections, Stop::After(time), Arc::clone(&self.requests));
-        let result = require_success(run(LoadPlan { addresses, ..plan }))?;
-        let (charges, per_second) = (result.responses(), result.requests_per_second());
-        Ok(Measured { charges, per_second, latencies: result.latencies })
+        self.ask.run(accounts, &addresses, connections, time)
+    }
+
+    /// Has each node see each key once, and counts the charges: what a node knows of a key it looks up once.
+    pub(super) fn ask_each_once(&self, connections: usize) -> Result<u64, Failure> {
+        let (mut charges, keys) = (0, u64::try_from(self.ask.0.len())?);
+        for node in &self.nodes {
+            charges += self.ask.send(&[node.address()], connections, Stop::AfterRequests(keys), 0)?.charges;
+        }
+        Ok(charges)
     }
 
     pub(super) fn end(self) -> Result<(), Failure> {

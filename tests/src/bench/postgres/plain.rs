@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use metering_core::{Clock, Credits, SystemClock};
+use metering_core::{Clock, Credits, KeyHash, SystemClock};
 use tokio::task::JoinSet;
 use tokio_postgres::{Client, NoTls, Statement};
 
@@ -44,60 +44,80 @@ const CHARGE: &str = "WITH charged AS (\
 
 const ROUTE: &str = "/mpp/ethPrice";
 
-/// Its clients, each with a connection of its own.
+/// A connection, with the statement prepared on it.
+pub(super) struct Session {
+    client: Client,
+    statement: Statement,
+}
+
+/// Makes the tables where they are not there yet, and connects so often.
+pub(super) async fn connect(url: &str, sessions: usize) -> Result<Vec<Session>, Failure> {
+    let mut connected = Vec::with_capacity(sessions);
+    for number in 0..sessions {
+        let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+        // What ends the connection, its client is told too.
+        tokio::spawn(async move { drop(connection.await) });
+        if number == 0 {
+            client.batch_execute(TABLES).await?;
+        }
+        let statement = client.prepare(CHARGE).await?;
+        connected.push(Session { client, statement });
+    }
+    Ok(connected)
+}
+
+impl Session {
+    /// Charges a base call to the account of a key, which has credits.
+    pub(super) async fn charge(&self, key: &KeyHash) -> Result<(), Failure> {
+        let (key, price) = (key.as_bytes().as_slice(), Credits::BASE_CALL.atoms());
+        let day = SystemClock.now().day().unix_days();
+        let charged = self.client.query_one(&self.statement, &[&key, &price, &day, &ROUTE]).await;
+        Ok(charged.map(drop)?)
+    }
+}
+
+/// Clients that each have a connection of their own.
 pub(super) struct Plain {
-    clients: Vec<Arc<(Client, Statement)>>,
+    sessions: Vec<Arc<Session>>,
 }
 
 impl Plain {
     pub(super) async fn connect(accounts: &Accounts, clients: usize) -> Result<Self, Failure> {
-        let mut connected = Vec::with_capacity(clients);
-        for number in 0..clients {
-            let (client, connection) = tokio_postgres::connect(&accounts.url(), NoTls).await?;
-            // What ends the connection, its client is told too.
-            tokio::spawn(async move { drop(connection.await) });
-            if number == 0 {
-                client.batch_execute(TABLES).await?;
-            }
-            let statement = client.prepare(CHARGE).await?;
-            connected.push(Arc::new((client, statement)));
-        }
-        Ok(Self { clients: connected })
+        let sessions = connect(&accounts.url(), clients).await?;
+        Ok(Self { sessions: sessions.into_iter().map(Arc::new).collect() })
     }
 
     /// Charges accounts by turns, as fast as the clients can, for some time.
     pub(super) async fn run(&self, accounts: &Accounts, time: Duration) -> Result<Measured, Failure> {
         let begun = Instant::now();
-        self.charge_while(accounts, move |_| begun.elapsed() < time).await
+        self.charge_while(accounts, Arc::clone(&accounts.turns), move |_| begun.elapsed() < time).await
     }
 
     pub(super) async fn charge_each_once(&self, accounts: &Accounts) -> Result<Measured, Failure> {
         let count = accounts.keys.len();
-        self.charge_while(accounts, move |turn| turn < count).await
+        self.charge_while(accounts, Arc::default(), move |turn| turn < count).await
     }
 
     async fn charge_while(
         &self,
         accounts: &Accounts,
+        turns: Arc<AtomicUsize>,
         go_on: impl Fn(usize) -> bool + Clone + Send + 'static,
     ) -> Result<Measured, Failure> {
         let keys: Arc<[_]> = accounts.keys.iter().map(|key| key.hash()).collect();
-        let (turns, day) = (Arc::new(AtomicUsize::new(0)), SystemClock.now().day().unix_days());
-        let price = Credits::BASE_CALL.atoms();
         let (begun, mut clients) = (Instant::now(), JoinSet::new());
-        for client in &self.clients {
-            let (client, keys, turns) = (Arc::clone(client), Arc::clone(&keys), Arc::clone(&turns));
+        for session in &self.sessions {
+            let (session, keys, turns) = (Arc::clone(session), Arc::clone(&keys), Arc::clone(&turns));
             let go_on = go_on.clone();
             clients.spawn(async move {
-                let (client, statement) = &*client;
                 let mut samples = LatencySamples::default();
                 loop {
                     let turn = turns.fetch_add(1, Ordering::Relaxed);
                     if !go_on(turn) {
                         return Ok::<_, Failure>(samples);
                     }
-                    let (key, sent) = (keys[turn % keys.len()].as_bytes().as_slice(), Instant::now());
-                    client.query_one(statement, &[&key, &price, &day, &ROUTE]).await?;
+                    let sent = Instant::now();
+                    session.charge(&keys[turn % keys.len()]).await?;
                     samples.record(sent.elapsed());
                 }
             });
@@ -111,7 +131,7 @@ impl Plain {
 
     /// Fails unless what was taken from all balances is what is in the totals.
     pub(super) async fn require_books(&self) -> Result<(), Failure> {
-        let (client, _) = &**self.clients.first().ok_or("there is no client")?;
+        let client = &self.sessions.first().ok_or("there is no client")?.client;
         let sql = "SELECT (SELECT sum(m.purchased + m.granted) FROM meter m) - (SELECT sum(balance) FROM plain_account) \
                    = (SELECT sum(amount) FROM plain_usage)";
         if client.query_one(sql, &[]).await?.try_get::<_, bool>(0)? {

@@ -1,7 +1,7 @@
 //! Charges through the store: callers that each wait for their charge, as the tasks of a service that embeds it do.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use metering_core::{Charge, Clock, Credits, Decision, Meter, MeterConfig, Store, SystemClock};
@@ -25,10 +25,10 @@ pub(super) async fn run(
 ) -> Result<Measured, Failure> {
     let meter = Arc::new(Meter::start(Arc::new(store.clone()), Arc::new(SystemClock), MeterConfig::default()));
     let keys: Arc<[_]> = accounts.keys.iter().map(|key| key.hash()).collect();
-    let (turns, line) = (Arc::new(AtomicUsize::new(0)), line());
+    let line = line();
     let (begun, mut tasks) = (Instant::now(), JoinSet::new());
     for _ in 0..callers {
-        let (meter, keys, turns) = (Arc::clone(&meter), Arc::clone(&keys), Arc::clone(&turns));
+        let (meter, keys, turns) = (Arc::clone(&meter), Arc::clone(&keys), Arc::clone(&accounts.turns));
         let line = line.clone();
         tasks.spawn(async move {
             let mut samples = LatencySamples::default();

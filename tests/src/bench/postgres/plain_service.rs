@@ -1,0 +1,82 @@
+//! The plain way behind HTTP: a service that charges by a statement and answers.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use metering_core::ApiKey;
+use tokio::runtime::Runtime;
+
+use super::Measured;
+use super::accounts::Accounts;
+use super::nodes::{Ask, ask};
+use super::plain::{Session, connect};
+use crate::bench::Failure;
+
+/// As long as what the sample upstream answers.
+const BODY: &str =
+    r#"{"jsonrpc":"2.0","id":1,"result":{"block":20000000,"trades":[],"note":"an answer as long as the other"}}"#;
+
+/// A running service, on as many threads as the machine has cores, as the real server is.
+pub(super) struct PlainService {
+    address: SocketAddr,
+    ask: Ask,
+    runtime: Runtime,
+}
+
+struct Shared {
+    sessions: Vec<Session>,
+    next: AtomicUsize,
+}
+
+impl PlainService {
+    /// With a connection to the database for each client.
+    pub(super) fn start(accounts: &Accounts, clients: usize) -> Result<Self, Failure> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let url = accounts.url();
+        let (started, address) = std::sync::mpsc::channel();
+        runtime.spawn(async move {
+            let bound = async {
+                let shared = Shared { sessions: connect(&url, clients).await?, next: AtomicUsize::new(0) };
+                let routes = Router::new().fallback(any(charge)).with_state(Arc::new(shared));
+                let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+                Ok::<_, Failure>((listener.local_addr()?, listener, routes))
+            };
+            match bound.await {
+                Ok((address, listener, routes)) => {
+                    let _ = started.send(Ok(address));
+                    // It serves until its runtime ends with it.
+                    let _ = axum::serve(listener, routes).await;
+                }
+                Err(failure) => drop(started.send(Err(failure))),
+            }
+        });
+        Ok(Self { address: address.recv()??, ask: ask(accounts), runtime })
+    }
+
+    pub(super) fn run(&self, accounts: &Accounts, connections: usize, time: Duration) -> Result<Measured, Failure> {
+        self.ask.run(accounts, &[self.address], connections, time)
+    }
+
+    pub(super) fn end(self) {
+        self.runtime.shutdown_background();
+    }
+}
+
+async fn charge(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+    let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+    let Some(key) = bearer.and_then(|key| ApiKey::parse(key).ok()) else {
+        return StatusCode::UNAUTHORIZED.into_response();
+    };
+    let session = &shared.sessions[shared.next.fetch_add(1, Ordering::Relaxed) % shared.sessions.len()];
+    match session.charge(&key.hash()).await {
+        Ok(()) => ([(header::CONTENT_TYPE, "application/json")], BODY).into_response(),
+        Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
+}
