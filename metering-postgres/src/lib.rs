@@ -15,6 +15,8 @@ mod commit;
 mod connect;
 mod error;
 mod expiry;
+mod export;
+mod import;
 mod known;
 mod ledger;
 mod migrations;
