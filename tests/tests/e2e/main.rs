@@ -40,6 +40,7 @@ mod mcp_limits;
 mod mcp_refusals;
 mod mcp_stdio;
 mod mcp_tools;
+mod moving;
 mod nodes;
 mod operations;
 mod overload;
