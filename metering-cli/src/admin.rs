@@ -6,6 +6,7 @@
 mod account;
 mod backup;
 mod export;
+mod migrate;
 mod payments;
 mod plan;
 mod session;
@@ -39,6 +40,14 @@ pub(crate) struct Admin {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[command(flatten)]
+    OnStore(OnStore),
+    Migrate(migrate::MigrateArgs),
+}
+
+/// The commands that work on one store.
+#[derive(Debug, Subcommand)]
+enum OnStore {
     Account(account::AccountArgs),
     Plan(plan::PlanArgs),
     Payments(payments::PaymentsArgs),
@@ -50,15 +59,30 @@ enum Command {
 
 impl Admin {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let session = Session::new(self.database.location(|name| std::env::var_os(name))?);
         match self.command {
-            Command::Account(args) => args.run(&session, out).await,
-            Command::Plan(args) => args.run(&session, out).await,
-            Command::Payments(args) => args.run(&session, out).await,
-            Command::Usage(args) => args.run(&session, out).await,
-            Command::Verify(args) => args.run(&session, out).await,
-            Command::Backup(args) => args.run(&session, out).await,
-            Command::Export(args) => args.run(&session, out).await,
+            Command::OnStore(command) => {
+                let session = Session::new(self.database.location(|name| std::env::var_os(name))?);
+                command.run(&session, out).await
+            }
+            // It names two stores of its own.
+            Command::Migrate(_) if self.database.is_given() => {
+                Err(Failure::Usage("migrate takes --from and --to, not --database or --data".to_owned()))
+            }
+            Command::Migrate(args) => args.run(out).await,
+        }
+    }
+}
+
+impl OnStore {
+    async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
+        match self {
+            Self::Account(args) => args.run(session, out).await,
+            Self::Plan(args) => args.run(session, out).await,
+            Self::Payments(args) => args.run(session, out).await,
+            Self::Usage(args) => args.run(session, out).await,
+            Self::Verify(args) => args.run(session, out).await,
+            Self::Backup(args) => args.run(session, out).await,
+            Self::Export(args) => args.run(session, out).await,
         }
     }
 }

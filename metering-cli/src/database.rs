@@ -1,7 +1,9 @@
 //! Which store: the only file that names a backend.
 //!
 //! Everything else of the program works on a [`Store`]. A further backend is a variant of [`Location`] and of
-//! [`Backend`] here, and nothing elsewhere.
+//! [`Backend`] here, and nothing elsewhere; which can be moved to which is said in `moving`.
+
+mod moving;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -14,6 +16,8 @@ use metering_postgres::{PostgresConfig, PostgresStore, PostgresUrlError};
 use metering_sqlite::{SqliteStore, path_of_url};
 
 use crate::failure::Failure;
+
+pub(crate) use moving::{Destination, Origin, Target};
 
 const SUPPORTED: &str = "supported: sqlite:PATH, postgres://USER@HOST/DATABASE";
 const DATABASE_VARIABLE: &str = "METERING_DATABASE";
@@ -63,6 +67,11 @@ enum Backend {
 }
 
 impl DatabaseArgs {
+    /// Whether an option names a place.
+    pub(crate) fn is_given(&self) -> bool {
+        self.database.is_some() || self.data.is_some()
+    }
+
     /// The place that options and environment name; an option wins over a variable, a URL over a directory.
     pub(crate) fn location(&self, variable: impl Fn(&str) -> Option<OsString>) -> Result<Location, Failure> {
         let variable = |name| variable(name).filter(|value| !value.is_empty());
@@ -134,18 +143,22 @@ impl Location {
     }
 
     fn cannot_open(&self, error: &StoreError) -> Failure {
-        // The innermost reason says most of a connection that failed.
-        let mut text = error.to_string();
-        let mut cause = std::error::Error::source(error);
-        while let Some(inner) = cause {
-            let more = inner.to_string();
-            if !text.contains(&more) {
-                text = format!("{text}: {more}");
-            }
-            cause = inner.source();
-        }
-        Failure::Failed(format!("cannot open {self}: {text}"))
+        Failure::Failed(format!("cannot open {self}: {}", causes(error)))
     }
+}
+
+/// An error with what caused it: the innermost reason says most of a connection that failed.
+pub(crate) fn causes(error: &StoreError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        let more = inner.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = inner.source();
+    }
+    text
 }
 
 impl fmt::Display for Location {

@@ -73,13 +73,7 @@ impl Credits {
     /// The amount in credits, rounded half-even to ten decimal places.
     #[must_use]
     pub fn to_decimal(self) -> Decimal {
-        // An atom is 25/18 of a ten-billionth: the amount in those is an integer division away.
-        let scaled = i128::from(self.0) * 25;
-        let (mut quotient, remainder) = (scaled.div_euclid(18), scaled.rem_euclid(18));
-        if remainder > 9 || (remainder == 9 && quotient % 2 != 0) {
-            quotient += 1;
-        }
-        Decimal::from_i128_with_scale(quotient, 10).normalize()
+        decimal_of_atoms(self.0.into()).expect("64 bits of atoms are a decimal of 96 bits")
     }
 
     /// The sum, or `None` on overflow.
@@ -131,6 +125,17 @@ impl Credits {
     pub fn checked_sum(amounts: impl IntoIterator<Item = Self>) -> Option<Self> {
         amounts.into_iter().try_fold(Self::ZERO, Self::checked_add)
     }
+}
+
+/// So many atoms in credits, rounded half-even to ten decimal places; `None` beyond what a decimal can hold.
+pub(crate) fn decimal_of_atoms(atoms: i128) -> Option<Decimal> {
+    // An atom is 25/18 of a ten-billionth: the amount in those is an integer division away.
+    let scaled = atoms.checked_mul(25)?;
+    let (mut quotient, remainder) = (scaled.div_euclid(18), scaled.rem_euclid(18));
+    if remainder > 9 || (remainder == 9 && quotient % 2 != 0) {
+        quotient += 1;
+    }
+    Decimal::try_from_i128_with_scale(quotient, 10).ok().map(|decimal| decimal.normalize())
 }
 
 impl FromStr for Credits {

@@ -41,6 +41,7 @@ mod signup;
 mod store;
 mod tally;
 mod transaction;
+pub mod transfer;
 mod trie;
 mod units;
 mod usage;

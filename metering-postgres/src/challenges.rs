@@ -3,10 +3,15 @@
 use deadpool_postgres::GenericClient;
 use metering_core::{Account, Challenge, KeyHash, Timestamp};
 
+use tokio_postgres::Row;
+
 use crate::accounts;
 use crate::error::{Result, corrupt};
 use crate::rows::{Values, address, execute, first, parsed, timestamp, unsigned};
 use crate::turn::Turn;
+
+/// What [`challenge`] reads.
+pub(crate) const COLUMNS: &str = "nonce, address, org_id, message, expires_at, failures";
 
 /// Keeps a challenge.
 pub(crate) async fn open(turn: &Turn<'_>, challenge: &Challenge) -> Result<()> {
@@ -23,16 +28,19 @@ pub(crate) async fn open(turn: &Turn<'_>, challenge: &Challenge) -> Result<()> {
 
 /// The challenge of that nonce, if it is not used up.
 pub(crate) async fn by_nonce<C: GenericClient>(client: &C, nonce: &str) -> Result<Option<Challenge>> {
-    let sql = "SELECT nonce, address, org_id, message, expires_at, failures FROM challenge WHERE nonce = $1";
-    let Some(row) = first(client, sql, &[&nonce]).await? else { return Ok(None) };
-    Ok(Some(Challenge {
+    let sql = format!("SELECT {COLUMNS} FROM challenge WHERE nonce = $1");
+    first(client, &sql, &[&nonce]).await?.as_ref().map(challenge).transpose()
+}
+
+pub(crate) fn challenge(row: &Row) -> Result<Challenge> {
+    Ok(Challenge {
         nonce: row.try_get(0)?,
-        address: address(&row, 1)?,
-        account: parsed(&row, 2)?,
+        address: address(row, 1)?,
+        account: parsed(row, 2)?,
         message: row.try_get(3)?,
-        expires_at: timestamp(&row, 4)?,
-        failures: unsigned(&row, 5)?,
-    }))
+        expires_at: timestamp(row, 4)?,
+        failures: unsigned(row, 5)?,
+    })
 }
 
 /// Counts a wrong answer; the last that is allowed uses the challenge up.

@@ -12,6 +12,10 @@ use crate::rows::{all, amount, execute, one, parsed, payment_ref, timestamp};
 use crate::sum::{SUM, credits, wide_sum};
 use crate::turn::Turn;
 
+/// What [`entry`] reads, of `ledger l JOIN account a`.
+pub(crate) const COLUMNS: &str = "l.id, a.org_id, l.kind, l.amount, l.description, l.created_at, l.tx_chain_id, \
+     l.tx_hash, l.plan_id";
+
 /// What a new account with these entries has; `None` on overflow.
 pub(crate) fn totals_of(entries: &[NewLedgerEntry]) -> Option<Totals> {
     entries.iter().try_fold(Totals::default(), |totals, entry| entry.applied_to(totals))
@@ -57,13 +61,15 @@ pub(crate) async fn list<C: GenericClient>(
     after: Option<&Cursor>,
     limit: u32,
 ) -> Result<Page<LedgerEntry>> {
-    let sql = "SELECT l.id, a.org_id, l.kind, l.amount, l.description, l.created_at, l.tx_chain_id, l.tx_hash, \
-               l.plan_id FROM ledger l JOIN account a ON a.id = l.account WHERE l.id > $1 ORDER BY l.id LIMIT $2";
-    let rows = all(client, sql, &[&row_of_cursor(after)?, &one_more_than(limit)]).await?;
+    let sql = format!(
+        "SELECT {COLUMNS} FROM ledger l JOIN account a ON a.id = l.account WHERE l.id > $1 ORDER BY l.id LIMIT $2"
+    );
+    let rows = all(client, &sql, &[&row_of_cursor(after)?, &one_more_than(limit)]).await?;
     Ok(page_of_rows(rows.iter().map(entry).collect::<Result<_>>()?, limit))
 }
 
-fn entry(row: &Row) -> Result<(i64, LedgerEntry)> {
+/// An entry with its number.
+pub(crate) fn entry(row: &Row) -> Result<(i64, LedgerEntry)> {
     let id: i64 = row.try_get(0)?;
     let entry = LedgerEntry {
         id,

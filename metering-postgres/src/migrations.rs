@@ -6,10 +6,10 @@ use tokio_postgres::error::SqlState;
 
 use crate::error::{Failure, Result};
 use crate::retry::Tries;
-use crate::turn::TRIED_FOR;
+use crate::turn::{TRIED_FOR, UNFINISHED};
 use crate::wait::{REPORT_WAIT, within};
 
-const SCRIPTS: &[&str] = &[include_str!("migrations/0001_initial.sql")];
+const SCRIPTS: &[&str] = &[include_str!("migrations/0001_initial.sql"), include_str!("migrations/0002_import.sql")];
 
 /// The one table that is there before all others. Its row is the lock.
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS metering_schema (id SMALLINT PRIMARY KEY CHECK (id = 1), \
@@ -56,6 +56,22 @@ async fn try_to_migrate(pool: &Pool, make: bool) -> Result<()> {
     transaction.commit().await?;
     tracing::info!(version = supported, "the schema is up to date");
     Ok(())
+}
+
+/// Whether there is a schema.
+pub(crate) async fn is_made(pool: &Pool) -> Result<bool, StoreError> {
+    let client = pool.get().await.map_err(Failure::from)?;
+    Ok(version(&client).await?.is_some())
+}
+
+/// Refuses a database that another store is being moved to.
+pub(crate) async fn refuse_unfinished(pool: &Pool) -> Result<(), StoreError> {
+    let client = pool.get().await.map_err(Failure::from)?;
+    let sql = "SELECT 1 FROM turn WHERE id = 1 AND import_owner IS NOT NULL";
+    match client.query_opt(sql, &[]).await.map_err(Failure::from)? {
+        None => Ok(()),
+        Some(_) => Err(StoreError::Unavailable(UNFINISHED.into())),
+    }
 }
 
 /// The schema's version; `None` where there is none yet.

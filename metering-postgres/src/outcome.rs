@@ -44,6 +44,10 @@ impl TransactionId {
         Ok(Self(id))
     }
 
+    pub(crate) fn array(&self) -> &[u8; 16] {
+        &self.0
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
     }

@@ -12,7 +12,7 @@ use crate::rows::{Values, address, all, execute, first, parsed, timestamp, tx, u
 use crate::turn::Turn;
 use crate::{accounts, ledger, quotes, wallets};
 
-const COLUMNS: &str = "p.id, p.chain_id, p.tx_hash, p.payer, p.recipient, p.token, p.amount, p.block_number, \
+pub(crate) const COLUMNS: &str = "p.id, p.chain_id, p.tx_hash, p.payer, p.recipient, p.token, p.amount, p.block_number, \
      p.mined_at, a.org_id, p.used_as, p.plan_id, p.recorded_at";
 
 fn select(condition: &str) -> String {
@@ -95,7 +95,7 @@ pub(crate) async fn write(turn: &Turn<'_>, account: i64, record: &PaymentRecord)
 }
 
 /// A record with its row number.
-fn record(row: &Row) -> Result<(i64, PaymentRecord)> {
+pub(crate) fn record(row: &Row) -> Result<(i64, PaymentRecord)> {
     let block_number: i64 = row.try_get(7)?;
     let payment = Payment {
         tx: tx(row, 1)?,

@@ -11,12 +11,13 @@ use crate::turn::Turn;
 pub(crate) async fn list<C: GenericClient>(client: &C) -> Result<Vec<Plan>> {
     let sql = "SELECT definition, active FROM plan ORDER BY sort_order, chain_id, id COLLATE \"C\"";
     let rows = all(client, sql, &[]).await?;
-    let plan = |row: &tokio_postgres::Row| {
-        let plan: Plan =
-            serde_json::from_str(row.try_get(0)?).map_err(|error| corrupt(format_args!("plan: {error}")))?;
-        Ok(Plan { active: row.try_get(1)?, ..plan })
-    };
     rows.iter().map(plan).collect()
+}
+
+/// A plan from its definition and whether it is on sale.
+pub(crate) fn plan(row: &tokio_postgres::Row) -> Result<Plan> {
+    let plan: Plan = serde_json::from_str(row.try_get(0)?).map_err(|error| corrupt(format_args!("plan: {error}")))?;
+    Ok(Plan { active: row.try_get(1)?, ..plan })
 }
 
 /// Adds plans or replaces those of the same key.

@@ -12,7 +12,7 @@ use crate::rows::{
 };
 use crate::turn::Turn;
 
-const COLUMNS: &str = "q.nonce, q.agent_name, q.email, q.payer, q.chain_id, q.token, q.recipient, q.amount, q.plan_id, \
+pub(crate) const COLUMNS: &str = "q.nonce, q.agent_name, q.email, q.payer, q.chain_id, q.token, q.recipient, q.amount, q.plan_id, \
      q.credits, q.bonus_credits, q.created_at, q.expires_at, q.state, a.org_id, q.tx_chain_id, q.tx_hash";
 
 fn select(condition: &str) -> String {
@@ -122,7 +122,7 @@ pub(crate) async fn key_given_out<C: GenericClient>(client: &C, account: i64) ->
     execute(client, sql, &[&account]).await.map(drop)
 }
 
-fn quote(row: &Row) -> Result<Quote> {
+pub(crate) fn quote(row: &Row) -> Result<Quote> {
     let chain_id: i64 = row.try_get(4)?;
     let target =
         PaymentTarget { chain_id: chain_id.cast_unsigned(), token: address(row, 5)?, recipient: address(row, 6)? };

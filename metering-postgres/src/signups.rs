@@ -11,10 +11,11 @@ use crate::error::Result;
 use crate::rows::{Values, bytes, execute, first, parsed, timestamp};
 use crate::turn::Turn;
 
+/// What [`session`] reads.
+pub(crate) const COLUMNS: &str = "token, user_code, email, agent_name, created_at, expires_at, approved_at";
+
 fn select(condition: &str) -> String {
-    format!(
-        "SELECT token, user_code, email, agent_name, created_at, expires_at, approved_at FROM signup WHERE {condition}"
-    )
+    format!("SELECT {COLUMNS} FROM signup WHERE {condition}")
 }
 
 /// The session of that token.
@@ -95,7 +96,7 @@ pub(crate) async fn use_solution(turn: &Turn<'_>, solution: &[u8; 32], expires_a
     Ok(execute(turn.client(), sql, &[&solution.as_slice(), &expires_at.unix_millis()]).await? == 1)
 }
 
-fn session(row: &Row) -> Result<SignupSession> {
+pub(crate) fn session(row: &Row) -> Result<SignupSession> {
     Ok(SignupSession {
         token: SessionHash::from_bytes(bytes(row, 0)?),
         user_code: parsed(row, 1)?,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use deadpool_postgres::Pool;
@@ -12,6 +13,7 @@ use metering_core::{
 };
 
 use crate::connect::PostgresConfig;
+use crate::import::Claim;
 use crate::known::SharedKnown;
 use crate::wait::REPORT_WAIT;
 use crate::{accounts, activity, check, expiry, ledger, migrations, plans, usage, verify};
@@ -36,6 +38,8 @@ type Result<T> = std::result::Result<T, StoreError>;
 pub struct PostgresStore {
     pub(crate) pool: Pool,
     pub(crate) known: SharedKnown,
+    /// The move of another store to here, where the store was opened for one.
+    pub(crate) claim: Option<Arc<Claim>>,
     shown: String,
 }
 
@@ -49,7 +53,8 @@ impl PostgresStore {
     /// Connects, and makes the schema or brings it up to date where needed. Needs a Tokio runtime.
     ///
     /// # Errors
-    /// When the database cannot be reached or written to, has another program's tables, or a newer schema.
+    /// When the database cannot be reached or written to, has another program's tables, or a newer schema, or a store is
+    /// being moved to it and that has not finished.
     pub async fn connect(config: &PostgresConfig) -> Result<Self> {
         Self::open(config, true).await
     }
@@ -65,7 +70,12 @@ impl PostgresStore {
     async fn open(config: &PostgresConfig, make: bool) -> Result<Self> {
         let pool = config.pool()?;
         migrations::migrate(&pool, make).await?;
-        Ok(Self { pool, known: SharedKnown::default(), shown: config.to_string() })
+        migrations::refuse_unfinished(&pool).await?;
+        Ok(Self::new(pool, config, None))
+    }
+
+    pub(crate) fn new(pool: Pool, config: &PostgresConfig, claim: Option<Arc<Claim>>) -> Self {
+        Self { pool, known: SharedKnown::default(), claim, shown: config.to_string() }
     }
 }
 

@@ -29,10 +29,52 @@ pub(crate) struct Turn<'t> {
     transaction: &'t Transaction<'t>,
 }
 
+/// Whose turn is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// Everybody's, as long as no store is being moved here.
+    Everybodys,
+    /// That of the move of this name.
+    Movers([u8; 16]),
+    /// Whoever's it is: for a move that begins.
+    Anybodys,
+}
+
+/// What is said while a store is being moved here.
+pub(crate) const UNFINISHED: &str = "a store is being moved to this database, and that has not finished; if nobody is at \
+     it, run the same `metering admin migrate` again";
+
+impl Whose {
+    /// Waits for the turn, and takes it.
+    async fn take(self, transaction: &Transaction<'_>) -> Result<()> {
+        let sql = "UPDATE turn SET last_id = last_id WHERE id = 1";
+        let (taken, problem) = match &self {
+            Self::Anybodys => (execute(transaction, sql, &[]).await?, "the row of turn is missing"),
+            Self::Everybodys => {
+                (execute(transaction, &format!("{sql} AND import_owner IS NULL"), &[]).await?, UNFINISHED)
+            }
+            Self::Movers(owner) => {
+                let sql = format!("{sql} AND import_owner = $1");
+                let problem = "another move to this database has begun meanwhile; this one stopped";
+                (execute(transaction, &sql, &[&owner.as_slice()]).await?, problem)
+            }
+        };
+        if taken == 1 { Ok(()) } else { Err(Failure::Store(StoreError::Unavailable(problem.into()))) }
+    }
+}
+
 impl<'t> Turn<'t> {
     /// What statements are run on.
     pub(crate) fn client(&self) -> &'t Transaction<'t> {
         self.transaction
+    }
+
+    /// So many of them, in their order.
+    pub(crate) async fn next_ids(&self, count: usize) -> Result<Vec<i64>> {
+        let sql = "UPDATE turn SET last_id = last_id + $1 WHERE id = 1 RETURNING last_id";
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let last: i64 = one(self.transaction, sql, &[&count]).await?.try_get(0)?;
+        Ok((last - count + 1..=last).collect())
     }
 
     /// A number that no fact had, above those of all facts before.
@@ -48,7 +90,7 @@ impl PostgresStore {
         &self,
         fact: impl for<'t> Fn(&'t Turn<'t>) -> BoxFuture<'t, Result<T>> + Send + Sync,
     ) -> Result<T, StoreError> {
-        self.write_within(ANSWER_WAIT, fact).await
+        self.write_as(Whose::Everybodys, ANSWER_WAIT, fact).await
     }
 
     /// The same for what may take long.
@@ -57,9 +99,19 @@ impl PostgresStore {
         wait: Duration,
         fact: impl for<'t> Fn(&'t Turn<'t>) -> BoxFuture<'t, Result<T>> + Send + Sync,
     ) -> Result<T, StoreError> {
+        self.write_as(Whose::Everybodys, wait, fact).await
+    }
+
+    /// The same for a turn that is somebody's.
+    pub(crate) async fn write_as<T: Send>(
+        &self,
+        whose: Whose,
+        wait: Duration,
+        fact: impl for<'t> Fn(&'t Turn<'t>) -> BoxFuture<'t, Result<T>> + Send + Sync,
+    ) -> Result<T, StoreError> {
         let mut tries = Tries::for_at_most(TRIED_FOR);
         loop {
-            match self.try_to_write(wait, &fact).await {
+            match self.try_to_write(whose, wait, &fact).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => tries.again(failure).await?,
             }
@@ -68,12 +120,13 @@ impl PostgresStore {
 
     async fn try_to_write<T: Send>(
         &self,
+        whose: Whose,
         wait: Duration,
         fact: &(impl for<'t> Fn(&'t Turn<'t>) -> BoxFuture<'t, Result<T>> + Send + Sync),
     ) -> Result<T> {
         let (id, now) = (TransactionId::draw()?, self.now());
         let mut client = self.pool.get().await?;
-        let ended = write_one(&mut client, id, now, wait, fact).await;
+        let ended = write_one(&mut client, id, now, (whose, wait), fact).await;
         self.end(client, id, now, ended).await
     }
 
@@ -150,12 +203,12 @@ async fn write_one<T: Send>(
     client: &mut Client,
     id: TransactionId,
     now: Timestamp,
-    wait: Duration,
+    (whose, wait): (Whose, Duration),
     fact: &(impl for<'t> Fn(&'t Turn<'t>) -> BoxFuture<'t, Result<T>> + Send + Sync),
 ) -> Result<T, Lost<T>> {
     let written = within(wait, async {
         let transaction = client.transaction().await?;
-        execute(&transaction, "UPDATE turn SET last_id = last_id WHERE id = 1", &[]).await?;
+        whose.take(&transaction).await?;
         let answer = fact(&Turn { transaction: &transaction }).await?;
         id.mark(&transaction, now).await?;
         Ok((transaction, answer))

@@ -1,12 +1,15 @@
 //! Challenges, and the keys that are replaced by answering them.
 
 use metering_core::{Account, Challenge, KeyHash, Timestamp};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use crate::accounts;
 use crate::error::{Result, corrupt, store_error};
 use crate::rows::{address, first, parse, timestamp};
 use crate::writer::Touches;
+
+/// What [`challenge`] reads.
+pub(crate) const COLUMNS: &str = "nonce, address, org_id, message, expires_at, failures";
 
 /// Keeps a challenge.
 pub(crate) fn open(connection: &Connection, challenge: &Challenge) -> Result<()> {
@@ -22,14 +25,16 @@ pub(crate) fn open(connection: &Connection, challenge: &Challenge) -> Result<()>
 
 /// The challenge of that nonce, if it is not used up.
 pub(crate) fn by_nonce(connection: &Connection, nonce: &str) -> Result<Option<Challenge>> {
-    let sql = "SELECT nonce, address, org_id, message, expires_at, failures FROM challenge WHERE nonce = ?1";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    first(&mut statement, [nonce], |row| {
-        let (nonce, address, account): (_, _, String) = (row.get(0)?, address(row, 1)?, row.get(2)?);
-        let (message, expires_at, failures) = (row.get(3)?, timestamp(row, 4)?, row.get(5)?);
-        let account = parse(&account);
-        Ok(account.map(|account| Challenge { nonce, address, account, message, expires_at, failures }))
-    })
+    let sql = format!("SELECT {COLUMNS} FROM challenge WHERE nonce = ?1");
+    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
+    first(&mut statement, [nonce], challenge)
+}
+
+pub(crate) fn challenge(row: &Row<'_>) -> rusqlite::Result<Result<Challenge>> {
+    let (nonce, address, account): (_, _, String) = (row.get(0)?, address(row, 1)?, row.get(2)?);
+    let (message, expires_at, failures) = (row.get(3)?, timestamp(row, 4)?, row.get(5)?);
+    let account = parse(&account);
+    Ok(account.map(|account| Challenge { nonce, address, account, message, expires_at, failures }))
 }
 
 /// Counts a wrong answer; the last that is allowed uses the challenge up.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use metering_core::StoreError;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{Result, store_error};
 
@@ -15,6 +15,9 @@ const BUSY_PATIENCE: Duration = Duration::from_secs(30);
 /// How long to sleep between two tries. Short: a busy server holds the lock most of the time, and a command beside it
 /// gets its turn only by asking in the gap between two commits.
 const BUSY_SLEEP: Duration = Duration::from_micros(500);
+
+/// How long to wait for the others to close a file that is to be used alone.
+const ALONE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Pages in the write-ahead log before they are folded into the database: 64 MiB. Folding costs per distinct page, so
 /// the rarer it is the more writes to one page share it.
@@ -58,20 +61,38 @@ fn tighten(_path: &Path) -> std::io::Result<()> {
 
 /// The connection that writes. Every commit is on disk before it returns.
 pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
-    if rusqlite::version_number() < OLDEST_SAFE_SQLITE {
-        let version = rusqlite::version();
-        return Err(StoreError::Unavailable(format!("SQLite {version} is too old; 3.51.3 or newer is needed").into()));
-    }
     let connection = open(path)?;
-    let configure = || {
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
-        connection.pragma_update(None, "cache_size", -65_536)?;
-        connection.pragma_update(None, "foreign_keys", true)
-    };
-    configure().map_err(store_error)?;
+    configure_writer(&connection).map_err(store_error)?;
     Ok(connection)
+}
+
+fn configure_writer(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    connection.pragma_update(None, "cache_size", -65_536)?;
+    connection.pragma_update(None, "foreign_keys", true)
+}
+
+/// The connection that writes, with the file locked against all others until it is closed.
+pub(crate) fn open_writer_alone(path: &Path) -> Result<Connection> {
+    let connection = open(path)?;
+    // Commands beside a server are short; a server is not worth waiting for.
+    connection.busy_timeout(ALONE_PATIENCE).map_err(store_error)?;
+    // Before the first look at the file: with the write-ahead log, whoever is the only one keeps no shared memory, and
+    // locks the file for as long as it is open.
+    let lock = || {
+        connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
+        configure_writer(&connection)?;
+        connection.execute_batch("BEGIN IMMEDIATE; COMMIT")
+    };
+    match lock() {
+        Ok(()) => Ok(connection),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Err(StoreError::Unavailable(
+            format!("{} is open in another process; stop every server and command that uses it", path.display()).into(),
+        )),
+        Err(error) => Err(store_error(error)),
+    }
 }
 
 /// A connection that only reads; it never waits for the writer, nor the writer for it.
@@ -86,6 +107,10 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
 }
 
 fn open(path: &Path) -> Result<Connection> {
+    if rusqlite::version_number() < OLDEST_SAFE_SQLITE {
+        let version = rusqlite::version();
+        return Err(StoreError::Unavailable(format!("SQLite {version} is too old; 3.51.3 or newer is needed").into()));
+    }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(store_error)?;
     connection.busy_handler(Some(wait_for_turn)).map_err(store_error)?;

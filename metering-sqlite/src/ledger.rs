@@ -1,7 +1,7 @@
 //! The ledger, and what its entries do to an account's totals.
 
 use metering_core::{AccountId, Credits, Cursor, LedgerEntry, NewLedgerEntry, Page, Posted, Timestamp, Totals};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use crate::accounts;
 use crate::activity::ledger_kind;
@@ -10,6 +10,10 @@ use crate::error::{Result, store_error};
 use crate::page::{one_more_than, page_of_rows, row_of_cursor};
 use crate::rows::{all, parse, payment_ref, timestamp};
 use crate::sum::{SUM, credits, wide_sum};
+
+/// What [`entry`] reads, of `ledger l JOIN account a`.
+pub(crate) const COLUMNS: &str = "l.id, a.org_id, l.kind, l.amount, l.description, l.created_at, l.tx_chain_id, \
+     l.tx_hash, l.plan_id";
 
 /// What a new account with these entries has; `None` on overflow.
 pub(crate) fn totals_of(entries: &[NewLedgerEntry]) -> Option<Totals> {
@@ -47,23 +51,27 @@ pub(crate) fn append(connection: &Connection, account: i64, entry: &NewLedgerEnt
 
 /// Entries of all accounts after an id, at most `limit`.
 pub(crate) fn list(connection: &Connection, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
-    let sql = "SELECT l.id, a.org_id, l.kind, l.amount, l.description, l.created_at, l.tx_chain_id, l.tx_hash, \
-               l.plan_id FROM ledger l JOIN account a ON a.id = l.account WHERE l.id > ?1 ORDER BY l.id LIMIT ?2";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    let rows = all(&mut statement, [row_of_cursor(after)?, one_more_than(limit)], |row| {
-        let id: i64 = row.get(0)?;
-        let (org_id, kind): (String, String) = (row.get(1)?, row.get(2)?);
-        let amount = Credits::from_atoms(row.get(3)?);
-        let description = row.get(4)?;
-        let created_at = timestamp(row, 5)?;
-        let payment = payment_ref(row, 6)?;
-        let read = || {
-            let (account, kind) = (parse(&org_id)?, ledger_kind(&kind)?);
-            Ok((id, LedgerEntry { id, account, kind, amount, description, payment, created_at }))
-        };
-        Ok(read())
-    })?;
+    let sql = format!(
+        "SELECT {COLUMNS} FROM ledger l JOIN account a ON a.id = l.account WHERE l.id > ?1 ORDER BY l.id LIMIT ?2"
+    );
+    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
+    let rows = all(&mut statement, [row_of_cursor(after)?, one_more_than(limit)], entry)?;
     Ok(page_of_rows(rows, limit))
+}
+
+/// An entry with its number.
+pub(crate) fn entry(row: &Row<'_>) -> rusqlite::Result<Result<(i64, LedgerEntry)>> {
+    let id: i64 = row.get(0)?;
+    let (org_id, kind): (String, String) = (row.get(1)?, row.get(2)?);
+    let amount = Credits::from_atoms(row.get(3)?);
+    let description = row.get(4)?;
+    let created_at = timestamp(row, 5)?;
+    let payment = payment_ref(row, 6)?;
+    let read = || {
+        let (account, kind) = (parse(&org_id)?, ledger_kind(&kind)?);
+        Ok((id, LedgerEntry { id, account, kind, amount, description, payment, created_at }))
+    };
+    Ok(read())
 }
 
 /// The sum of an account's entries written in a stretch of time.

@@ -15,9 +15,11 @@ mod commit;
 mod connection;
 mod error;
 mod expiry;
+mod export;
 mod ledger;
 mod location;
 mod migrations;
+mod moving;
 mod page;
 mod payment_store;
 mod payments;
@@ -36,6 +38,7 @@ mod wallets;
 mod writer;
 
 pub use location::{UrlError, path_of_url};
+pub use moving::Moved;
 pub use store::SqliteStore;
 
 /// The page on embedding: its snippets are compiled with the tests.

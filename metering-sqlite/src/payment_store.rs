@@ -20,12 +20,12 @@ impl PaymentStore for SqliteStore {
 
     async fn quote(&self, nonce: &NonceHash) -> Result<Option<Quote>> {
         let nonce = *nonce;
-        self.readers.read(move |connection| quotes::by_nonce(connection, &nonce)).await
+        self.read(move |connection| quotes::by_nonce(connection, &nonce)).await
     }
 
     async fn quote_paid_by(&self, payment: &Payment) -> Result<Option<Quote>> {
         let payment = payment.clone();
-        self.readers.read(move |connection| quotes::paid_by(connection, &payment)).await
+        self.read(move |connection| quotes::paid_by(connection, &payment)).await
     }
 
     async fn claim_quote(&self, claim: Claim) -> Result<Claimed> {
@@ -39,22 +39,22 @@ impl PaymentStore for SqliteStore {
 
     async fn payment(&self, tx: &TxRef) -> Result<Option<PaymentRecord>> {
         let tx = *tx;
-        self.readers.read(move |connection| payments::by_tx(connection, &tx)).await
+        self.read(move |connection| payments::by_tx(connection, &tx)).await
     }
 
     async fn payments(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>> {
         let after = after.cloned();
-        self.readers.read(move |connection| payments::list(connection, after.as_ref(), limit)).await
+        self.read(move |connection| payments::list(connection, after.as_ref(), limit)).await
     }
 
     async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>> {
         let payer = *payer;
-        self.readers.read(move |connection| accounts::by_payer(connection, &payer)).await
+        self.read(move |connection| accounts::by_payer(connection, &payer)).await
     }
 
     async fn linked_accounts(&self, wallet: &Address) -> Result<Vec<AccountId>> {
         let wallet = *wallet;
-        self.readers.read(move |connection| wallets::accounts_of(connection, &wallet)).await
+        self.read(move |connection| wallets::accounts_of(connection, &wallet)).await
     }
 
     async fn open_challenge(&self, challenge: Challenge) -> Result<()> {
@@ -63,7 +63,7 @@ impl PaymentStore for SqliteStore {
 
     async fn challenge(&self, nonce: &str) -> Result<Option<Challenge>> {
         let nonce = nonce.to_owned();
-        self.readers.read(move |connection| challenges::by_nonce(connection, &nonce)).await
+        self.read(move |connection| challenges::by_nonce(connection, &nonce)).await
     }
 
     async fn fail_challenge(&self, nonce: &str) -> Result<()> {
@@ -77,7 +77,7 @@ impl PaymentStore for SqliteStore {
     }
 
     async fn scan_mark(&self, chain_id: u64) -> Result<Option<u64>> {
-        self.readers.read(move |connection| scan_marks::of_chain(connection, chain_id)).await
+        self.read(move |connection| scan_marks::of_chain(connection, chain_id)).await
     }
 
     async fn set_scan_mark(&self, chain_id: u64, block: u64) -> Result<()> {

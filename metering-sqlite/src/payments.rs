@@ -10,7 +10,7 @@ use crate::page::{one_more_than, page_of_rows, row_of_cursor};
 use crate::rows::{address, all, first, parse, timestamp, tx, units, units_column};
 use crate::{accounts, ledger, quotes, wallets};
 
-const COLUMNS: &str = "p.id, p.chain_id, p.tx_hash, p.payer, p.recipient, p.token, p.amount, p.block_number, \
+pub(crate) const COLUMNS: &str = "p.id, p.chain_id, p.tx_hash, p.payer, p.recipient, p.token, p.amount, p.block_number, \
      p.mined_at, a.org_id, p.used_as, p.plan_id, p.recorded_at";
 
 fn select(condition: &str) -> String {
@@ -87,7 +87,7 @@ pub(crate) fn write(connection: &Connection, account: i64, record: &PaymentRecor
 }
 
 /// A record with its row number.
-fn record(row: &Row<'_>) -> rusqlite::Result<Result<(i64, PaymentRecord)>> {
+pub(crate) fn record(row: &Row<'_>) -> rusqlite::Result<Result<(i64, PaymentRecord)>> {
     let id: i64 = row.get(0)?;
     let payment = Payment {
         tx: tx(row, 1)?,

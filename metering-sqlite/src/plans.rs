@@ -1,7 +1,7 @@
 //! Plans.
 
 use metering_core::{Plan, PlanKey, StoreError};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, corrupt, store_error};
 use crate::rows::all;
@@ -10,12 +10,15 @@ use crate::rows::all;
 pub(crate) fn list(connection: &Connection) -> Result<Vec<Plan>> {
     let sql = "SELECT definition, active FROM plan ORDER BY sort_order, chain_id, id";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    all(&mut statement, [], |row| {
-        let definition: String = row.get(0)?;
-        let active = row.get(1)?;
-        let plan = serde_json::from_str(&definition).map(|plan| Plan { active, ..plan });
-        Ok(plan.map_err(|error| corrupt(format_args!("plan: {error}"))))
-    })
+    all(&mut statement, [], plan)
+}
+
+/// A plan from its definition and whether it is on sale.
+pub(crate) fn plan(row: &Row<'_>) -> rusqlite::Result<Result<Plan>> {
+    let definition: String = row.get(0)?;
+    let active = row.get(1)?;
+    let plan = serde_json::from_str(&definition).map(|plan| Plan { active, ..plan });
+    Ok(plan.map_err(|error| corrupt(format_args!("plan: {error}"))))
 }
 
 /// Adds plans or replaces those of the same key.

@@ -7,7 +7,7 @@ use crate::accounts;
 use crate::error::{Result, corrupt, store_error};
 use crate::rows::{address, all, first, optional_tx, parse, timestamp, units, units_column};
 
-const COLUMNS: &str = "q.nonce, q.agent_name, q.email, q.payer, q.chain_id, q.token, q.recipient, q.amount, q.plan_id, \
+pub(crate) const COLUMNS: &str = "q.nonce, q.agent_name, q.email, q.payer, q.chain_id, q.token, q.recipient, q.amount, q.plan_id, \
      q.credits, q.bonus_credits, q.created_at, q.expires_at, q.state, a.org_id, q.tx_chain_id, q.tx_hash";
 
 fn select(condition: &str) -> String {
@@ -101,7 +101,7 @@ pub(crate) fn key_given_out(connection: &Connection, account: i64) -> Result<()>
     connection.execute(sql, [account]).map(drop).map_err(store_error)
 }
 
-fn quote(row: &Row<'_>) -> rusqlite::Result<Result<Quote>> {
+pub(crate) fn quote(row: &Row<'_>) -> rusqlite::Result<Result<Quote>> {
     let nonce = NonceHash::from_bytes(row.get(0)?);
     let (agent_name, email): (String, Option<String>) = (row.get(1)?, row.get(2)?);
     let payer = address(row, 3)?;

@@ -20,12 +20,12 @@ impl SignupStore for SqliteStore {
 
     async fn signup(&self, token: &SessionHash) -> Result<Option<SignupSession>> {
         let token = *token;
-        self.readers.read(move |connection| signups::by_token(connection, &token)).await
+        self.read(move |connection| signups::by_token(connection, &token)).await
     }
 
     async fn signup_of_code(&self, code: &UserCode) -> Result<Option<SignupSession>> {
         let code = *code;
-        self.readers.read(move |connection| signups::by_code(connection, &code)).await
+        self.read(move |connection| signups::by_code(connection, &code)).await
     }
 
     async fn approve_signup(&self, code: &UserCode, now: Timestamp) -> Result<SignupApproved> {

@@ -9,10 +9,11 @@ use crate::accounts;
 use crate::error::{Result, store_error};
 use crate::rows::{first, parse};
 
+/// What [`session`] reads.
+pub(crate) const COLUMNS: &str = "token, user_code, email, agent_name, created_at, expires_at, approved_at";
+
 fn select(condition: &str) -> String {
-    format!(
-        "SELECT token, user_code, email, agent_name, created_at, expires_at, approved_at FROM signup WHERE {condition}"
-    )
+    format!("SELECT {COLUMNS} FROM signup WHERE {condition}")
 }
 
 /// The session of that token.
@@ -90,7 +91,7 @@ pub(crate) fn use_solution(connection: &Connection, solution: &[u8; 32], expires
     Ok(written == 1)
 }
 
-fn session(row: &Row<'_>) -> rusqlite::Result<Result<SignupSession>> {
+pub(crate) fn session(row: &Row<'_>) -> rusqlite::Result<Result<SignupSession>> {
     let token = SessionHash::from_bytes(row.get(0)?);
     let (code, email, agent_name): (String, String, String) = (row.get(1)?, row.get(2)?, row.get(3)?);
     let time = |index| row.get(index).map(Timestamp::from_unix_millis);

@@ -12,6 +12,7 @@ use metering_core::{
 use crate::connection::{open_writer, prepare_file};
 use crate::error::{Result, store_error};
 use crate::location::make_folder_of;
+use crate::moving::refuse_moved;
 use crate::readers::Readers;
 use crate::writer::{Touches, Writer};
 use crate::{accounts, activity, backup, expiry, ledger, migrations, plans, usage, verify};
@@ -30,19 +31,22 @@ use crate::{accounts, activity, backup, expiry, ledger, migrations, plans, usage
 #[derive(Debug)]
 pub struct SqliteStore {
     pub(crate) writer: Writer,
-    pub(crate) readers: Readers,
+    /// None where the file is open for this store alone.
+    pub(crate) readers: Option<Readers>,
 }
 
 impl SqliteStore {
     /// Opens a database file, making it (with mode 0600) or bringing its schema up to date where needed.
     ///
     /// # Errors
-    /// When the file cannot be opened or written to, is not a metering database, or was written by a newer version.
+    /// When the file cannot be opened or written to, is not a metering database, was written by a newer version, or was
+    /// moved elsewhere ([`SqliteStore::mark_moved`]).
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         prepare_file(path)?;
         let mut connection = open_writer(path)?;
         migrations::migrate(&mut connection)?;
-        Ok(Self { writer: Writer::start(connection)?, readers: Readers::new(path.to_owned()) })
+        refuse_moved(&connection)?;
+        Ok(Self { writer: Writer::start(connection)?, readers: Some(Readers::new(path.to_owned())) })
     }
 
     /// As [`SqliteStore::open`], after making the folder that is to hold the file, with mode 0700, where there is none.
@@ -60,7 +64,18 @@ impl SqliteStore {
     /// When `path` exists already or cannot be written to.
     pub async fn backup_to(&self, path: &Path) -> Result<(), StoreError> {
         let path = path.to_owned();
-        self.readers.read(move |connection| backup::copy(connection, &path)).await
+        self.read(move |connection| backup::copy(connection, &path)).await
+    }
+
+    /// Reads one snapshot of the database: beside the writer, or with its connection where no other may be open.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&rusqlite::Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        match &self.readers {
+            Some(readers) => readers.read(read).await,
+            None => self.writer.use_connection(read).await,
+        }
     }
 }
 
@@ -76,23 +91,23 @@ impl Store for SqliteStore {
 
     async fn account(&self, id: &AccountId) -> Result<Option<Account>> {
         let id = id.clone();
-        let found = self.readers.read(move |connection| accounts::by_id(connection, &id)).await?;
+        let found = self.read(move |connection| accounts::by_id(connection, &id)).await?;
         Ok(found.map(|(_, account)| account))
     }
 
     async fn account_by_key(&self, key: &KeyHash) -> Result<Option<Account>> {
         let key = *key;
-        self.readers.read(move |connection| accounts::by_key(connection, &key)).await
+        self.read(move |connection| accounts::by_key(connection, &key)).await
     }
 
     async fn live_keys(&self, keys: &[KeyHash]) -> Result<Vec<bool>> {
         let keys = keys.to_vec();
-        self.readers.read(move |connection| accounts::live_keys(connection, &keys)).await
+        self.read(move |connection| accounts::live_keys(connection, &keys)).await
     }
 
     async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>> {
         let after = after.cloned();
-        self.readers.read(move |connection| accounts::list(connection, after.as_ref(), limit)).await
+        self.read(move |connection| accounts::list(connection, after.as_ref(), limit)).await
     }
 
     async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted> {
@@ -121,7 +136,7 @@ impl Store for SqliteStore {
 
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
         let id = id.clone();
-        self.readers.read(move |connection| usage::report(connection, &id, days)).await
+        self.read(move |connection| usage::report(connection, &id, days)).await
     }
 
     async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>> {
@@ -131,21 +146,21 @@ impl Store for SqliteStore {
             Some((row, _)) => activity::newest(connection, row, limit),
             None => Ok(Vec::new()),
         };
-        self.readers.read(read).await
+        self.read(read).await
     }
 
     async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>> {
         let after = after.cloned();
-        self.readers.read(move |connection| ledger::list(connection, after.as_ref(), limit)).await
+        self.read(move |connection| ledger::list(connection, after.as_ref(), limit)).await
     }
 
     async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
         let after = after.cloned();
-        self.readers.read(move |connection| usage::list(connection, after.as_ref(), limit)).await
+        self.read(move |connection| usage::list(connection, after.as_ref(), limit)).await
     }
 
     async fn plans(&self) -> Result<Vec<Plan>> {
-        self.readers.read(plans::list).await
+        self.read(plans::list).await
     }
 
     async fn put_plans(&self, plans: Vec<Plan>) -> Result<()> {
@@ -163,7 +178,7 @@ impl Store for SqliteStore {
     }
 
     async fn verify(&self) -> Result<Verification> {
-        self.readers.read(verify::verify).await
+        self.read(verify::verify).await
     }
 
     async fn forget_expired(&self, now: Timestamp) -> Result<u64> {

@@ -90,6 +90,22 @@ impl Writer {
         .await
     }
 
+    /// Reads with the connection that writes: one snapshot, after all that was written before.
+    pub(crate) async fn use_connection<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.run(move |desk| {
+            let behavior = TransactionBehavior::Deferred;
+            let transaction = desk.connection.transaction_with_behavior(behavior).map_err(store_error)?;
+            let answer = read(&transaction)?;
+            // Committed for the temporary tables that a read may have made; the database itself is as it was.
+            transaction.commit().map_err(store_error)?;
+            Ok(answer)
+        })
+        .await
+    }
+
     async fn run<T: Send + 'static>(&self, task: impl FnOnce(&mut Desk) -> Result<T> + Send + 'static) -> Result<T> {
         let (reply, answer) = oneshot::channel();
         let work: Work = Box::new(move |desk| {

@@ -7,5 +7,6 @@ mod damage;
 mod disk;
 mod examples;
 mod migration;
+mod moving;
 mod payments;
 mod scene;

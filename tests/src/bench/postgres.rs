@@ -170,7 +170,7 @@ impl<'a> Bench<'a> {
 
     async fn end(self) -> Result<PostgresStore, Failure> {
         self.plain.require_books().await?;
-        self.service.end();
+        drop(self.service);
         self.nodes.end()?;
         Ok(self.store)
     }

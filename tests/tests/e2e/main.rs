@@ -42,6 +42,7 @@ mod mcp_limits;
 mod mcp_refusals;
 mod mcp_stdio;
 mod mcp_tools;
+mod moving;
 mod node_faults;
 mod node_keys;
 mod node_start;

@@ -27,7 +27,8 @@ const BODY: &str =
 pub(super) struct PlainService {
     address: SocketAddr,
     ask: Ask,
-    runtime: Runtime,
+    /// There until the service is dropped.
+    runtime: Option<Runtime>,
 }
 
 struct Shared {
@@ -57,15 +58,20 @@ impl PlainService {
                 Err(failure) => drop(started.send(Err(failure))),
             }
         });
-        Ok(Self { address: address.recv()??, ask: ask(accounts), runtime })
+        Ok(Self { address: address.recv()??, ask: ask(accounts), runtime: Some(runtime) })
     }
 
     pub(super) fn run(&self, accounts: &Accounts, connections: usize, time: Duration) -> Result<Measured, Failure> {
         self.ask.run(accounts, &[self.address], connections, time)
     }
+}
 
-    pub(super) fn end(self) {
-        self.runtime.shutdown_background();
+impl Drop for PlainService {
+    fn drop(&mut self) {
+        // A runtime that is simply dropped waits for its tasks, which an asynchronous caller must not.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 

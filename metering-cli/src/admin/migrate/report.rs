@@ -1,0 +1,162 @@
+//! What a move has to show: every section of both stores, side by side.
+
+use std::fmt::Display;
+use std::io::Write;
+
+use metering_core::transfer::{Comparison, Sums};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::output::json_line;
+use crate::table::{Column, Table};
+
+/// How it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Ending {
+    /// It was moved.
+    Moved,
+    /// It had been moved before.
+    AlreadyMoved,
+    /// The copy is not equal.
+    NotEqual,
+    /// It would be moved.
+    WouldMove,
+    /// It would be moved, in the place of a move that was not finished.
+    WouldStartOver,
+    /// It was moved before, and would be compared.
+    WouldCompare,
+}
+
+/// A move, or a look at one.
+#[derive(Debug)]
+pub(super) struct Report {
+    pub(super) from: String,
+    pub(super) to: String,
+    pub(super) ending: Ending,
+    pub(super) comparison: Comparison,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    from: &'a str,
+    to: &'a str,
+    ending: Ending,
+    sections: Vec<SectionDocument<'a>>,
+    differing: u64,
+    differences: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct SectionDocument<'a> {
+    section: &'static str,
+    from: &'a Sums,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<&'a Sums>,
+}
+
+/// How many records differ, as words.
+pub(super) fn differing(comparison: &Comparison) -> String {
+    match comparison.differing() {
+        1 => "1 record differs".to_owned(),
+        n => format!("{n} records differ"),
+    }
+}
+
+impl Report {
+    /// Whether both stores were read.
+    fn has_both(&self) -> bool {
+        !matches!(self.ending, Ending::WouldMove | Ending::WouldStartOver | Ending::WouldCompare)
+    }
+
+    pub(super) fn write(&self, out: &mut dyn Write, json: bool) -> Result<(), Failure> {
+        if json {
+            return self.write_json(out);
+        }
+        if self.has_both() {
+            self.write_both(out)?
+        } else {
+            self.write_one(out)?
+        }
+        for difference in self.comparison.differences() {
+            writeln!(out, "{difference}")?;
+        }
+        let records: u64 = self.comparison.sections.iter().map(|section| section.from.records).sum();
+        let Self { from, to, .. } = self;
+        Ok(match self.ending {
+            Ending::Moved => writeln!(
+                out,
+                "Moved to {to}: {records} records, and every one is equal on both sides. {from} is marked as moved, and is \
+                 opened by nothing any more."
+            ),
+            Ending::AlreadyMoved => {
+                writeln!(out, "Was moved to {to} already: {records} records, and every one is equal.")
+            }
+            Ending::WouldMove => writeln!(out, "Would be moved to {to}: {records} records. Nothing was changed."),
+            Ending::WouldStartOver => writeln!(
+                out,
+                "Would be moved to {to}, in the place of a move that was not finished: {records} records. Nothing was \
+                 changed."
+            ),
+            Ending::WouldCompare => writeln!(out, "Was moved to {to} before. Nothing was changed."),
+            Ending::NotEqual => Ok(()),
+        }?)
+    }
+
+    fn write_both(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        const COLUMNS: &[Column] = &[Column::Text("SECTION"), Column::Number("FROM"), Column::Number("TO")];
+        let mut table = Table::new(COLUMNS);
+        for section in &self.comparison.sections {
+            table.row([&section.section, &section.from.records, &section.to.records]);
+            for (name, sum) in &section.from.amounts {
+                let other = section.to.amounts.get(name).copied().unwrap_or_default();
+                table.row([&format!("  {name}"), sum, &other]);
+            }
+        }
+        table.write(out)
+    }
+
+    fn write_one(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        const COLUMNS: &[Column] = &[Column::Text("SECTION"), Column::Number("FROM")];
+        let mut table = Table::new(COLUMNS);
+        for section in &self.comparison.sections {
+            table.row([&section.section as &dyn Display, &section.from.records]);
+            for (name, sum) in &section.from.amounts {
+                table.row([&format!("  {name}") as &dyn Display, sum]);
+            }
+        }
+        table.write(out)
+    }
+
+    fn write_json(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let both = self.has_both();
+        let section = |section: &'_ metering_core::transfer::SectionComparison| section.section.as_str();
+        let sections = self.comparison.sections.iter();
+        let sections = sections.map(|found| SectionDocument {
+            section: section(found),
+            from: &found.from,
+            to: both.then_some(&found.to),
+        });
+        let document = Document {
+            from: &self.from,
+            to: &self.to,
+            ending: self.ending,
+            sections: sections.collect(),
+            differing: self.comparison.differing(),
+            differences: self.comparison.differences().map(ToString::to_string).collect(),
+        };
+        json_line(out, &document)
+    }
+
+    /// What it means for the exit code.
+    pub(super) fn outcome(&self) -> Result<(), Failure> {
+        if self.ending != Ending::NotEqual {
+            return Ok(());
+        }
+        Err(Failure::Discrepancies(format!(
+            "the copy is not equal: {}; {} is as it was, and still the one to use",
+            differing(&self.comparison),
+            self.from
+        )))
+    }
+}

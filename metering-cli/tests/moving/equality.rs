@@ -1,0 +1,105 @@
+//! What is moved is what was there, and whatever is not is found.
+
+use metering_tests::postgres::is_skipped;
+
+use crate::desk::{Desk, block_on, records};
+use crate::filling::{fill, fill_at_random};
+use crate::told::told;
+
+#[test]
+fn a_store_of_everything_tells_the_same_after_it_was_moved() {
+    if is_skipped() {
+        return;
+    }
+    let desk = Desk::new();
+    block_on(async {
+        fill(&desk).await;
+        let store = desk.sqlite();
+        let (was_told, held) = (told(&store).await, records(&store).await);
+        drop(store);
+        let moved = desk.migrate(&["--json"]).json();
+        assert_eq!((&moved["ending"], &moved["differing"]), (&"moved".into(), &0.into()));
+        for section in moved["sections"].as_array().unwrap() {
+            assert!(section["from"]["records"].as_u64().unwrap() > 0, "nothing of {} was tried", section["section"]);
+            assert_eq!(section["from"], section["to"]);
+        }
+        let store = desk.postgres().await;
+        let (is_told, holds) = (told(&store).await, records(&store).await);
+        for (was, is) in was_told.iter().zip(&is_told) {
+            assert_eq!(is, was);
+        }
+        assert_eq!(is_told.len(), was_told.len());
+        assert_eq!(holds, held);
+    });
+}
+
+#[test]
+fn random_stores_are_moved_as_they_are() {
+    if is_skipped() {
+        return;
+    }
+    for _ in 0..8 {
+        let desk = Desk::new();
+        block_on(async {
+            fill_at_random(&desk).await;
+            let store = desk.sqlite();
+            let was_told = told(&store).await;
+            drop(store);
+            desk.migrate(&[]).success();
+            assert_eq!(told(&desk.postgres().await).await, was_told);
+        });
+    }
+}
+
+#[test]
+fn whatever_is_changed_behind_its_back_is_found() {
+    if is_skipped() {
+        return;
+    }
+    let desk = Desk::new();
+    block_on(fill(&desk));
+    desk.migrate(&[]).success();
+    let busy = "(SELECT id FROM account WHERE org_id = 'org_x0000000000000000001')";
+    let newest = format!("account = {busy} AND entry = (SELECT entries FROM meter WHERE account = {busy})");
+    let third = "decode(repeat('03', 32), 'hex')";
+    // what somebody did, how to undo it, what is said of it
+    let table = [
+        (
+            format!("UPDATE meter SET balance = balance + 1 WHERE account = {busy}"),
+            format!("UPDATE meter SET balance = balance - 1 WHERE account = {busy}"),
+            "account org_x0000000000000000001 is not the same; its balance was",
+        ),
+        (
+            "UPDATE api_key SET revoked_at = revoked_at + 1 WHERE hash = decode(repeat('04', 32), 'hex')".to_owned(),
+            "UPDATE api_key SET revoked_at = revoked_at - 1 WHERE hash = decode(repeat('04', 32), 'hex')".to_owned(),
+            "of org_x0000000000000000004 is not the same",
+        ),
+        (
+            format!("UPDATE activity SET request_path = request_path || '/' WHERE {newest}"),
+            format!("UPDATE activity SET request_path = left(request_path, -1) WHERE {newest}"),
+            "activity of org_x0000000000000000001",
+        ),
+        (
+            format!("UPDATE quote SET expires_at = expires_at + 1 WHERE nonce = {third}"),
+            format!("UPDATE quote SET expires_at = expires_at - 1 WHERE nonce = {third}"),
+            "quote NonceHash(03030303…) is not the same",
+        ),
+        (
+            "UPDATE signup SET email = lower(email)".to_owned(),
+            "UPDATE signup SET email = replace(replace(email, 'v', 'V'), '@e', '@E')".to_owned(),
+            "signup SessionHash(01010101…) is not the same",
+        ),
+        (
+            format!("INSERT INTO wallet_link VALUES (999999, decode(repeat('01', 20), 'hex'), {busy})"),
+            "DELETE FROM wallet_link WHERE id = 999999".to_owned(),
+            "link of 0x0101010101010101010101010101010101010101 to org_x0000000000000000001 is new",
+        ),
+    ];
+    for (change, undo, said) in table {
+        desk.psql(&change);
+        let message = desk.migrate(&[]).failure(5);
+        assert!(message.contains(said) && message.contains("written to since"), "{change}: {message}");
+        desk.psql(&undo);
+    }
+    assert!(desk.migrate(&[]).success().contains("already"));
+}

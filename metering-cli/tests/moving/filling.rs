@@ -1,0 +1,181 @@
+//! Stores with something of every kind in them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use metering_core::conformance::{agrees_with_model, operations};
+use metering_core::{
+    AccountId, Address, Challenge, Charge, Claim, ClientSource, Credits, KeyDelivery, KeyHash, LedgerKind, NewAccount,
+    NewLedgerEntry, NonceHash, Payer, Payment, PaymentCredit, PaymentRef, PaymentStore, PaymentTarget, PaymentUse,
+    Plan, Posting, Quote, QuotePrecedence, QuoteState, RateLimits, RequestId, SessionHash, SignupSession, SignupStore,
+    Store, TokenUnits, TxHash, TxRef, UsageLine,
+};
+use metering_sqlite::SqliteStore;
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::desk::{Desk, NOON, account_id, customer};
+
+/// Charges more than activity keeps, with grants in between.
+pub(crate) const CHARGES: u32 = 2_300;
+pub(crate) const BUSY: u8 = 1;
+pub(crate) const BUYER: u8 = 2;
+pub(crate) const AWAITED: u8 = 3;
+pub(crate) const REVOKED: u8 = 4;
+pub(crate) const CAPPED: u8 = 5;
+
+/// Random operations, held against the model on the way; then something of every kind.
+pub(crate) async fn fill(desk: &Desk) {
+    fill_at_random(desk).await;
+    let store = desk.sqlite();
+    busy(&store).await;
+    sales(&store).await;
+    visitors(&store).await;
+    let (revoked, _) = customer(&store, REVOKED, grant(3)).await;
+    store.revoke_account(&revoked, NOON).await.unwrap();
+    let (capped, key) = customer(&store, CAPPED, grant(10)).await;
+    let limits = RateLimits { requests_per_minute: 3, requests_per_day: 5 };
+    store.set_limits(&capped, limits).await.unwrap();
+    store.commit(vec![charge(key, "/a", None), charge(key, "/b", None)], NOON).await.unwrap();
+}
+
+/// A sequence of operations, the longest of a few.
+pub(crate) async fn fill_at_random(desk: &Desk) {
+    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
+    let drawn = (0..8).map(|_| operations().new_tree(&mut runner).unwrap().current());
+    let longest = drawn.max_by_key(Vec::len).unwrap();
+    let store: Arc<dyn Store> = Arc::new(desk.sqlite());
+    agrees_with_model(store, longest).await;
+}
+
+async fn busy(store: &SqliteStore) {
+    let (id, key) = customer(store, BUSY, grant(1_000_000)).await;
+    store.set_limits(&id, RateLimits { requests_per_minute: 0, requests_per_day: 0 }).await.unwrap();
+    for number in 0..CHARGES {
+        let path = if number % 3 == 0 { "/a" } else { "/Ä/b" };
+        let request = (number % 50 == 0).then(|| format!("request-{number}"));
+        store.commit(vec![charge(key, path, request.as_deref())], NOON).await.unwrap();
+        if number % 100 == 7 {
+            store.post_entry(&id, grant(1), NOON).await.unwrap();
+        }
+    }
+}
+
+async fn sales(store: &SqliteStore) {
+    let plan: Plan = serde_json::from_str(
+        r#"{"id":"starter","chain_id":8453,"token_symbol":"USDC","payment_kind":"erc20","credits":10.12345678,
+            "token_amount":"5","token_decimals":6,"label":"Starter","sort_order":-3,
+            "token_contract":"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"}"#,
+    )
+    .unwrap();
+    store.put_plans(vec![Plan { id: "z".to_owned(), ..plan.clone() }, plan]).await.unwrap();
+    for number in [BUYER, AWAITED, 40, 41] {
+        store.open_quote(quote(number)).await.unwrap();
+    }
+    store.claim_quote(claim(BUYER, KeyDelivery::Now)).await.unwrap();
+    store.claim_quote(claim(AWAITED, KeyDelivery::Later)).await.unwrap();
+    store.credit_payment(top_up(BUYER, 50)).await.unwrap();
+    store.open_challenge(challenge(BUYER, "nonce")).await.unwrap();
+    store.fail_challenge("nonce").await.unwrap();
+    // Beyond the sign of 64 bits.
+    store.set_scan_mark(u64::MAX, u64::MAX - 1).await.unwrap();
+    store.set_scan_mark(8453, 17).await.unwrap();
+}
+
+async fn visitors(store: &SqliteStore) {
+    let second = store.open_signup(session(2)).await.unwrap();
+    store.open_signup(session(1)).await.unwrap();
+    store.approve_signup(&session(1).user_code, NOON).await.unwrap();
+    assert_eq!(second, metering_core::SignupOpened::Opened);
+    assert!(store.use_solution([9; 32], later(60)).await.unwrap());
+}
+
+pub(crate) fn later(seconds: u64) -> metering_core::Timestamp {
+    NOON.saturating_add(Duration::from_secs(seconds))
+}
+
+pub(crate) fn grant(base_calls: i64) -> NewLedgerEntry {
+    let amount = Credits::from_atoms(base_calls * Credits::BASE_CALL.atoms());
+    NewLedgerEntry::new(LedgerKind::Adjustment, amount, "Grant, 'quoted' \"too\" — ü")
+}
+
+pub(crate) fn charge(key: KeyHash, path: &str, request: Option<&str>) -> Posting {
+    let line = UsageLine { route_template: path.into(), http_method: "GET".into(), source: ClientSource::Cli };
+    let request_id = request.map(|request| RequestId::parse(request).unwrap());
+    Posting::Charge(Charge { key, price: Credits::BASE_CALL, line, request_path: path.into(), request_id })
+}
+
+pub(crate) fn wallet(number: u8) -> Address {
+    Address::from_bytes([0x80 + number; 20])
+}
+
+pub(crate) fn tx(number: u8) -> TxRef {
+    TxRef { chain_id: 8453, hash: TxHash::from_bytes([0x90 + number; 32]) }
+}
+
+pub(crate) fn quote(number: u8) -> Quote {
+    Quote {
+        nonce: NonceHash::from_bytes([number; 32]),
+        agent_name: "buyer".parse().unwrap(),
+        email: (number == 40).then(|| "Forty@Example.com".parse().unwrap()),
+        payer: wallet(number),
+        target: PaymentTarget { chain_id: 8453, token: wallet(70), recipient: wallet(71) },
+        amount: TokenUnits::new(u128::from(u64::MAX) + u128::from(number)),
+        plan_id: "starter".to_owned(),
+        credits: Credits::from_whole(10).unwrap(),
+        bonus_credits: Credits::ZERO,
+        created_at: NOON,
+        expires_at: later(1_800),
+        state: QuoteState::Open,
+    }
+}
+
+fn payment(number: u8, tx: TxRef) -> Payment {
+    let Quote { payer, amount, target, .. } = quote(number);
+    let PaymentTarget { token, recipient, .. } = target;
+    Payment { tx, payer, recipient, token, amount, block_number: u64::MAX, mined_at: NOON }
+}
+
+fn purchase(kind: LedgerKind, tx: TxRef) -> NewLedgerEntry {
+    let payment = Some(PaymentRef { tx, plan_id: Some("starter".to_owned()) });
+    NewLedgerEntry { payment, ..NewLedgerEntry::new(kind, Credits::from_whole(10).unwrap(), "Plan starter") }
+}
+
+pub(crate) fn claim(number: u8, delivery: KeyDelivery) -> Claim {
+    let key = KeyHash::from_bytes([number; 32]);
+    let mut account = NewAccount::new(account_id(number), "buyer".parse().unwrap(), key, NOON);
+    account.payer = Some(Payer { address: wallet(number), chain_id: 8453 });
+    account.entries = vec![purchase(LedgerKind::PurchasePaySignup, tx(number))];
+    Claim { nonce: quote(number).nonce, payment: payment(number, tx(number)), account, delivery, now: NOON }
+}
+
+/// Paid by the wallet of that number, which is linked by it.
+pub(crate) fn top_up(account: u8, number: u8) -> PaymentCredit {
+    PaymentCredit {
+        account: account_id(account),
+        payment: payment(number, tx(number)),
+        used_as: PaymentUse::Topup,
+        entry: purchase(LedgerKind::PurchaseTopup, tx(number)),
+        link_payer: true,
+        quotes: QuotePrecedence::Quote,
+        now: NOON,
+    }
+}
+
+fn challenge(account: u8, nonce: &str) -> Challenge {
+    let (account, address, expires_at): (AccountId, _, _) = (account_id(account), wallet(account), later(300));
+    let message = Challenge::message("test", address, nonce, expires_at, "http://localhost/terms");
+    Challenge { nonce: nonce.to_owned(), address, account, message, expires_at, failures: 0 }
+}
+
+pub(crate) fn session(number: u8) -> SignupSession {
+    SignupSession {
+        token: SessionHash::from_bytes([number; 32]),
+        user_code: ["BCDF-GHJK", "BCDF-GHJL", "BCDF-GHJM"][usize::from(number)].parse().unwrap(),
+        email: format!("Visitor{number}@Example.com").parse().unwrap(),
+        agent_name: "visitor".parse().unwrap(),
+        created_at: NOON,
+        expires_at: later(900),
+        approved_at: None,
+    }
+}

@@ -1,0 +1,12 @@
+//! `metering admin migrate`: the real program, from real files to a real PostgreSQL.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+
+mod afterwards;
+mod arguments;
+mod desk;
+mod equality;
+mod filling;
+mod interruptions;
+mod link;
+mod refusals;
+mod told;

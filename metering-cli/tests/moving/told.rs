@@ -1,0 +1,42 @@
+//! All that a store tells through the contract.
+
+use metering_core::{Account, Activity, Day, DayRange, Store};
+
+use crate::filling::{quote, tx, wallet};
+
+/// Every answer of every reading method, as text.
+pub(crate) async fn told(store: &dyn Store) -> Vec<String> {
+    let accounts = store.accounts(None, u32::MAX).await.unwrap().items;
+    let mut told: Vec<String> = accounts.iter().map(|account| format!("{account:?}")).collect();
+    told.push(format!("{:?}", store.ledger(None, u32::MAX).await.unwrap().items));
+    let mut totals = store.daily_totals(None, u32::MAX).await.unwrap().items;
+    // By rising day; in what order a day's own come is the backend's.
+    totals.sort_by(|a, b| (a.day, &a.account, &a.line).cmp(&(b.day, &b.account, &b.line)));
+    told.push(format!("{totals:?}"));
+    told.push(format!("{:?}", store.payments(None, u32::MAX).await.unwrap().items));
+    told.push(format!("{:?}", store.plans().await.unwrap()));
+    told.push(format!("{:?}", store.verify().await.unwrap()));
+    for account in &accounts {
+        told.extend(told_of(store, account).await);
+    }
+    for number in 0..60 {
+        told.push(format!("{:?}", store.quote(&quote(number).nonce).await.unwrap()));
+        told.push(format!("{:?}", store.payment(&tx(number)).await.unwrap()));
+        told.push(format!("{:?}", store.account_by_payer(&wallet(number)).await.unwrap()));
+        told.push(format!("{:?}", store.linked_accounts(&wallet(number)).await.unwrap()));
+    }
+    for chain in [1, 8453, u64::MAX] {
+        told.push(format!("{:?}", store.scan_mark(chain).await.unwrap()));
+    }
+    told.push(format!("{:?}", store.challenge("nonce").await.unwrap()));
+    told
+}
+
+async fn told_of(store: &dyn Store, account: &Account) -> [String; 2] {
+    let days = DayRange { first: Day::from_unix_days(-1_000_000), last: Day::from_unix_days(1_000_000) };
+    let report = store.usage_report(&account.id, days).await.unwrap();
+    // As many as every store keeps. The ids are a store's own.
+    let activity = store.activity(&account.id, metering_core::ACTIVITY_KEPT).await.unwrap();
+    let nameless: Vec<Activity> = activity.into_iter().map(|entry| Activity { id: String::new(), ..entry }).collect();
+    [format!("{report:?}"), format!("{nameless:?}")]
+}

@@ -1,0 +1,250 @@
+//! What a store holds, piece by piece, in no backend's form.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::account::{Account, AccountId};
+use crate::address::Address;
+use crate::charge::{RequestId, Window};
+use crate::clock::Timestamp;
+use crate::credits::Credits;
+use crate::key::KeyHash;
+use crate::ledger::LedgerEntry;
+use crate::payment::PaymentRecord;
+use crate::plan::Plan;
+use crate::quote::Quote;
+use crate::recovery::Challenge;
+use crate::signup::SignupSession;
+use crate::tally::Answer;
+use crate::usage::{DailyTotal, UsageLine};
+
+use super::section::Section;
+
+/// A piece of a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record {
+    /// An account.
+    Account(Box<AccountRecord>),
+    /// A ledger entry.
+    Ledger(LedgerRecord),
+    /// A daily total.
+    Usage(DailyTotal),
+    /// An entry of recent usage.
+    Activity(ActivityRecord),
+    /// A remembered answer.
+    Answer(AnswerRecord),
+    /// A plan.
+    Plan(Box<Plan>),
+    /// The record of a payment.
+    Payment(Box<PaymentRecord>),
+    /// A quote.
+    Quote(Box<Quote>),
+    /// A linked wallet.
+    Link(WalletLink),
+    /// A challenge.
+    Challenge(Challenge),
+    /// How far a chain was scanned.
+    ScanMark(ScanMark),
+    /// A signup session.
+    Signup(SignupSession),
+    /// A used solution.
+    Solution(SolutionRecord),
+    /// A key.
+    Key(KeyRecord),
+}
+
+/// An account, all that the charge rule knows of it, and the length of its history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountRecord {
+    /// The account.
+    pub account: Account,
+    /// Accepted requests of the minute.
+    pub minute: Window,
+    /// Accepted requests of the day.
+    pub day: Window,
+    /// How many entries it has: all of its ledger's, and those of usage that are among the last
+    /// [`ACTIVITY_KEPT`](crate::ACTIVITY_KEPT) of both together. No other usage is moved.
+    pub entries: u64,
+}
+
+/// A ledger entry. It keeps its number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LedgerRecord {
+    /// The entry.
+    pub entry: LedgerEntry,
+    /// How many entries of its account came after it, of ledger and usage together; `None` when it is not among the last
+    /// [`ACTIVITY_KEPT`](crate::ACTIVITY_KEPT).
+    pub newer: Option<u32>,
+}
+
+/// An entry of usage, among the last [`ACTIVITY_KEPT`](crate::ACTIVITY_KEPT) entries of its account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActivityRecord {
+    /// Whose.
+    pub account: AccountId,
+    /// How many entries of its account came after it, of ledger and usage together.
+    pub newer: u32,
+    /// Route, method and source.
+    pub line: UsageLine,
+    /// The change of the balance.
+    pub amount: Credits,
+    /// Whether it pays back.
+    pub is_refund: bool,
+    /// How many requests share it.
+    pub calls: u64,
+    /// The path that was asked for, when all asked for the same.
+    pub request_path: Option<Arc<str>>,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+/// The answer to a request with an id, until it is forgotten.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerRecord {
+    /// Whose request.
+    pub account: AccountId,
+    /// Its id.
+    pub request: RequestId,
+    /// What was answered.
+    pub answer: Answer,
+    /// Until when it is remembered.
+    pub expires_at: Timestamp,
+}
+
+/// A wallet that is linked to an account by an earlier proof.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WalletLink {
+    /// The wallet.
+    pub wallet: Address,
+    /// The account.
+    pub account: AccountId,
+}
+
+/// How far a chain was scanned for payments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScanMark {
+    /// The chain's id.
+    pub chain_id: u64,
+    /// The last block.
+    pub block: u64,
+}
+
+/// A solution of a bot challenge that was used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SolutionRecord {
+    /// The solution.
+    pub solution: [u8; 32],
+    /// When its challenge is over.
+    pub expires_at: Timestamp,
+}
+
+impl fmt::Debug for SolutionRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SolutionRecord({}…, {})", hex::encode(&self.solution[..4]), self.expires_at)
+    }
+}
+
+/// A key that an account has or had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRecord {
+    /// Its hash.
+    pub hash: KeyHash,
+    /// Whose.
+    pub account: AccountId,
+    /// Since when.
+    pub created_at: Timestamp,
+    /// When it was revoked, if it was.
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl Record {
+    /// Which kind it is.
+    #[must_use]
+    pub const fn section(&self) -> Section {
+        match self {
+            Self::Account(_) => Section::Accounts,
+            Self::Ledger(_) => Section::Ledger,
+            Self::Usage(_) => Section::Usage,
+            Self::Activity(_) => Section::Activity,
+            Self::Answer(_) => Section::Answers,
+            Self::Plan(_) => Section::Plans,
+            Self::Payment(_) => Section::Payments,
+            Self::Quote(_) => Section::Quotes,
+            Self::Link(_) => Section::Links,
+            Self::Challenge(_) => Section::Challenges,
+            Self::ScanMark(_) => Section::ScanMarks,
+            Self::Signup(_) => Section::Signups,
+            Self::Solution(_) => Section::Solutions,
+            Self::Key(_) => Section::Keys,
+        }
+    }
+
+    /// Whether the other is the same to the letter. Two email addresses are equal in any case; a store that was moved has
+    /// them as they were given.
+    #[must_use]
+    pub fn is_exactly(&self, other: &Self) -> bool {
+        self == other && self.email() == other.email()
+    }
+
+    fn email(&self) -> Option<&str> {
+        let email = match self {
+            Self::Account(record) => record.account.email.as_ref(),
+            Self::Quote(quote) => quote.email.as_ref(),
+            Self::Signup(session) => Some(&session.email),
+            _ => None,
+        };
+        email.map(crate::account::Email::as_str)
+    }
+
+    /// Its amounts of credits, by name: what is added up.
+    #[must_use]
+    pub fn amounts(&self) -> Vec<(&'static str, Credits)> {
+        match self {
+            Self::Account(record) => {
+                let totals = record.account.totals;
+                vec![
+                    ("balance", totals.balance),
+                    ("purchased", totals.purchased),
+                    ("granted", totals.granted),
+                    ("used", totals.used),
+                ]
+            }
+            Self::Ledger(record) => vec![("amount", record.entry.amount)],
+            Self::Usage(total) => vec![("credits_used", total.credits_used)],
+            Self::Activity(record) => vec![("amount", record.amount)],
+            Self::Answer(record) => vec![("charged", record.answer.charged)],
+            Self::Quote(quote) => vec![("credits", quote.credits), ("bonus_credits", quote.bonus_credits)],
+            _ => Vec::new(),
+        }
+    }
+
+    /// What it is about, without anything secret.
+    #[must_use]
+    pub fn subject(&self) -> String {
+        match self {
+            Self::Account(record) => format!("account {}", record.account.id),
+            Self::Ledger(LedgerRecord { entry, .. }) => format!("ledger entry {} of {}", entry.id, entry.account),
+            Self::Usage(DailyTotal { account, day, line, .. }) => {
+                format!(
+                    "usage of {account} on {day}, {} {} ({})",
+                    line.http_method,
+                    line.route_template,
+                    line.source.as_str()
+                )
+            }
+            Self::Activity(record) => {
+                format!("activity of {} at {}, {} before its last", record.account, record.created_at, record.newer)
+            }
+            Self::Answer(record) => format!("answer to request {} of {}", record.request.as_str(), record.account),
+            Self::Plan(plan) => format!("plan {}", plan.key()),
+            Self::Payment(record) => format!("payment {}", record.payment.tx),
+            Self::Quote(quote) => format!("quote {:?}", quote.nonce),
+            Self::Link(link) => format!("link of {} to {}", link.wallet, link.account),
+            Self::Challenge(challenge) => format!("challenge of {}", challenge.account),
+            Self::ScanMark(mark) => format!("scan mark of chain {}", mark.chain_id),
+            Self::Signup(session) => format!("signup {:?}", session.token),
+            Self::Solution(record) => format!("solution {record:?}"),
+            Self::Key(record) => format!("key {:?} of {}", record.hash, record.account),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What a section adds up to.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::credits::{Credits, decimal_of_atoms};
+
+use super::record::Record;
+
+/// A sum of credits, which may be beyond what one account can hold. Shown as [`Credits`] are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CreditSum(i128);
+
+impl CreditSum {
+    /// The sum in atoms.
+    #[must_use]
+    pub const fn atoms(self) -> i128 {
+        self.0
+    }
+
+    fn add(&mut self, amount: Credits) {
+        // 2^63 amounts of 2^63 atoms fit.
+        self.0 += i128::from(amount.atoms());
+    }
+}
+
+impl fmt::Display for CreditSum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match decimal_of_atoms(self.0) {
+            Some(decimal) => fmt::Display::fmt(&decimal, f),
+            None => write!(f, "{} atoms", self.0),
+        }
+    }
+}
+
+impl Serialize for CreditSum {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match decimal_of_atoms(self.0) {
+            Some(decimal) => {
+                RawValue::from_string(decimal.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer)
+            }
+            None => serializer.collect_str(self),
+        }
+    }
+}
+
+/// How many records a section has, and what their amounts add up to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Sums {
+    /// How many.
+    pub records: u64,
+    /// The sums, by the name of what is added up.
+    pub amounts: BTreeMap<&'static str, CreditSum>,
+}
+
+impl Sums {
+    /// Counts a record.
+    pub fn add(&mut self, record: &Record) {
+        self.records += 1;
+        for (name, amount) in record.amounts() {
+            self.amounts.entry(name).or_default().add(amount);
+        }
+    }
+}

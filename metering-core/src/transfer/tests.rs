@@ -1,0 +1,229 @@
+//! Copying and comparing, over stores that are lists.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+
+use crate::account::{Account, AccountId, RateLimits, Totals};
+use crate::charge::Window;
+use crate::clock::{Day, Timestamp};
+use crate::credits::Credits;
+use crate::key::KeyHash;
+use crate::store::{Cursor, Page, StoreError};
+use crate::usage::{ClientSource, DailyTotal, UsageLine};
+
+use super::*;
+
+const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
+
+/// Lists of records, in pages of its own size.
+#[derive(Debug, Default)]
+struct Lists {
+    records: Mutex<BTreeMap<Section, Vec<Record>>>,
+    page: usize,
+    /// What was written, in its order.
+    written: Mutex<Vec<Section>>,
+    /// How many batches it takes.
+    room: Option<usize>,
+    settled: Mutex<bool>,
+}
+
+impl Lists {
+    fn of(page: usize, records: impl IntoIterator<Item = Record>) -> Self {
+        let lists = Self { page, ..Self::default() };
+        for record in records {
+            lists.records.lock().unwrap().entry(record.section()).or_default().push(record);
+        }
+        lists
+    }
+
+    fn change(&self, section: Section, change: impl FnOnce(&mut Vec<Record>)) {
+        change(self.records.lock().unwrap().get_mut(&section).unwrap());
+    }
+}
+
+#[async_trait]
+impl Export for Lists {
+    async fn export(&self, section: Section, after: Option<&Cursor>, _: u32) -> Result<Page<Record>, StoreError> {
+        let records = self.records.lock().unwrap().get(&section).cloned().unwrap_or_default();
+        let start = after.map_or(0, |cursor| cursor.as_str().parse().unwrap());
+        let end = records.len().min(start + self.page);
+        let next = (end < records.len()).then(|| Cursor::new(end.to_string()));
+        Ok(Page { items: records[start..end].to_vec(), next })
+    }
+}
+
+#[async_trait]
+impl Import for Lists {
+    async fn standing(&self, _: &SourceId) -> Result<Standing, StoreError> {
+        Ok(Standing::Empty)
+    }
+
+    async fn begin(&self, _: &SourceId) -> Result<Standing, StoreError> {
+        Ok(Standing::Empty)
+    }
+
+    async fn import(&self, records: Vec<Record>) -> Result<(), StoreError> {
+        let mut written = self.written.lock().unwrap();
+        if self.room.is_some_and(|room| written.len() >= room) {
+            return Err(StoreError::Unavailable("no room".into()));
+        }
+        written.push(records[0].section());
+        self.records.lock().unwrap().entry(records[0].section()).or_default().extend(records);
+        Ok(())
+    }
+
+    async fn settle(&self) -> Result<(), StoreError> {
+        *self.settled.lock().unwrap() = true;
+        Ok(())
+    }
+
+    async fn finish(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+fn id(number: u8) -> AccountId {
+    format!("org_{number:020}").parse().unwrap()
+}
+
+fn account(number: u8) -> Record {
+    let most = Credits::MAX;
+    let account = Account {
+        id: id(number),
+        agent_name: "agent".parse().unwrap(),
+        email: Some(format!("User{number}@Example.com").parse().unwrap()),
+        payer: None,
+        limits: RateLimits::default(),
+        totals: Totals { balance: most, purchased: most, granted: Credits::ZERO, used: Credits::ZERO },
+        created_at: NOON,
+        revoked_at: None,
+    };
+    let window = Window { index: 7, count: 3 };
+    Record::Account(Box::new(AccountRecord { account, minute: window, day: window, entries: 0 }))
+}
+
+fn usage(number: u8) -> Record {
+    let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
+    let (day, credits_used) = (Day::from_unix_days(number.into()), Credits::BASE_CALL);
+    Record::Usage(DailyTotal { account: id(1), day, line, calls: 1, credits_used })
+}
+
+fn key(number: u8) -> Record {
+    let hash = KeyHash::from_bytes([number; 32]);
+    Record::Key(KeyRecord { hash, account: id(number), created_at: NOON, revoked_at: None })
+}
+
+fn records() -> Vec<Record> {
+    let accounts = (0..5).map(account);
+    accounts.chain((0..7).map(usage)).chain((0..5).map(key)).collect()
+}
+
+fn unwatched(_: Section, _: u64) {}
+
+#[tokio::test]
+async fn a_copy_is_equal_whatever_the_pages() {
+    for (from_page, to_page) in [(1, 3), (2, 2), (5, 1), (100, 4)] {
+        let (from, to) = (Lists::of(from_page, records()), Lists { page: to_page, ..Lists::default() });
+        let mut seen = Vec::new();
+        copy(&from, &to, &mut |section, done| seen.push((section, done))).await.unwrap();
+        assert!(*to.settled.lock().unwrap());
+        let comparison = compare(&from, &to, &mut unwatched).await.unwrap();
+        assert!(comparison.is_equal(), "{comparison:?}");
+        let counts: Vec<u64> = comparison.sections.iter().map(|section| section.to.records).collect();
+        assert_eq!(counts, [5, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5]);
+        assert!(seen.contains(&(Section::Usage, 7)), "{seen:?}");
+        let written = to.written.lock().unwrap();
+        assert!(written.is_sorted(), "{written:?}");
+        assert_eq!(written.last(), Some(&Section::Keys), "nobody is charged before all is there");
+    }
+}
+
+#[tokio::test]
+async fn whatever_differs_is_found_and_named() {
+    type Change = fn(&mut Vec<Record>);
+    let amount: Change = |records| {
+        let Record::Account(record) = &mut records[2] else { panic!() };
+        record.account.totals.balance = Credits::from_whole(1).unwrap();
+    };
+    let letter: Change = |records| {
+        let Record::Account(record) = &mut records[4] else { panic!() };
+        record.account.email = Some("user4@example.com".parse().unwrap());
+    };
+    let window: Change = |records| {
+        let Record::Account(record) = &mut records[0] else { panic!() };
+        record.minute.count += 1;
+    };
+    // section, change, places that differ, what is said of the first
+    let table: [(Section, Change, u64, &str); 7] = [
+        (
+            Section::Accounts,
+            amount,
+            1,
+            "account org_00000000000000000002 is not the same; its balance was 1281023894.007607751, and is 1",
+        ),
+        (Section::Accounts, letter, 1, "account org_00000000000000000004 is not the same"),
+        (Section::Accounts, window, 1, "account org_00000000000000000000 is not the same"),
+        (
+            Section::Keys,
+            |records| drop(records.pop()),
+            1,
+            "key KeyHash(04040404…) of org_00000000000000000004 was not moved",
+        ),
+        (Section::Keys, |records| records.push(key(9)), 1, "key KeyHash(09090909…) of org_00000000000000000009 is new"),
+        (Section::Usage, |records| records.swap(0, 1), 2, "where usage of org_00000000000000000001 on 1970-01-01"),
+        (Section::Usage, |records| drop(records.remove(0)), 7, "where usage of org_00000000000000000001 on 1970-01-01"),
+    ];
+    for (section, change, differing, said) in table {
+        let (from, to) = (Lists::of(3, records()), Lists::of(2, records()));
+        to.change(section, change);
+        let comparison = compare(&from, &to, &mut unwatched).await.unwrap();
+        assert!(!comparison.is_equal(), "{said}");
+        assert_eq!(comparison.differing(), differing, "{said}");
+        let first = comparison.differences().next().unwrap().to_string();
+        assert!(first.starts_with(said), "{first}");
+        assert!(!first.contains("example.com"), "{first}");
+    }
+}
+
+#[tokio::test]
+async fn many_differences_are_counted_and_few_are_shown() {
+    let (from, to) = (Lists::of(50, (0..100).map(key)), Lists::of(50, []));
+    let comparison = compare(&from, &to, &mut unwatched).await.unwrap();
+    assert_eq!((comparison.differing(), comparison.differences().count()), (100, 10));
+}
+
+#[tokio::test]
+async fn sums_hold_more_than_an_account_can() {
+    let found = survey(&Lists::of(2, (0..5).map(account)), &mut unwatched).await.unwrap();
+    let (section, sums) = &found[0];
+    assert_eq!((*section, sums.records), (Section::Accounts, 5));
+    assert_eq!(sums.amounts["balance"].atoms(), 5 * i128::from(i64::MAX));
+    assert_eq!(sums.amounts["balance"].to_string(), "6405119470.0380387549");
+    let json = serde_json::to_string(sums).unwrap();
+    assert!(json.contains("\"balance\":6405119470.0380387549"), "{json}");
+}
+
+#[tokio::test]
+async fn a_target_that_fails_ends_the_copy() {
+    let (from, to) = (Lists::of(2, records()), Lists { page: 2, room: Some(4), ..Lists::default() });
+    let error = copy(&from, &to, &mut unwatched).await.unwrap_err();
+    assert!(error.to_string().contains("no room"), "{error}");
+    assert!(!*to.settled.lock().unwrap());
+}
+
+#[test]
+fn places_survive_their_cursors_and_others_are_refused() {
+    let place = Place(vec![Part::Number(-7), Part::Text("a/\"b".to_owned()), Part::Bytes(vec![0, 255])]);
+    assert_eq!(Place::of(&place.cursor(), 3).unwrap(), place);
+    assert!(Place::of(&place.cursor(), 2).is_err());
+    assert!(Place::of(&Cursor::new("17"), 1).is_err());
+}
+
+#[test]
+fn solutions_are_not_shown_in_full() {
+    let record = Record::Solution(SolutionRecord { solution: [0xab; 32], expires_at: NOON });
+    let shown = format!("{record:?} {}", record.subject());
+    assert!(shown.contains("abababab…") && !shown.contains("ababababab"), "{shown}");
+}

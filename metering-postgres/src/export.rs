@@ -1,0 +1,57 @@
+//! All that the store holds, as records.
+
+mod sections;
+
+use async_trait::async_trait;
+use deadpool_postgres::{Client, GenericClient};
+use metering_core::transfer::{Export, Part, Place, Record, Section};
+use metering_core::{Cursor, Page, StoreError};
+use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::error::Result;
+use crate::page::{one_more_than, page};
+use crate::store::PostgresStore;
+use sections::Source;
+
+#[async_trait]
+impl Export for PostgresStore {
+    async fn export(&self, section: Section, after: Option<&Cursor>, limit: u32) -> Result<Page<Record>, StoreError> {
+        let source = Source::of(section);
+        let place = after.map(|cursor| Place::of(cursor, source.keys.len())).transpose()?;
+        self.read(|client: &Client| {
+            let (source, place) = (source.clone(), place.clone());
+            Box::pin(async move { records(client, &source, place, limit).await })
+        })
+        .await
+    }
+}
+
+async fn records(client: &Client, source: &Source, place: Option<Place>, limit: u32) -> Result<Page<Record>> {
+    let sql = source.sql(place.is_some());
+    let mut values: Vec<Box<dyn ToSql + Sync + Send>> = vec![Box::new(one_more_than(limit))];
+    for part in place.into_iter().flat_map(|place| place.0) {
+        values.push(match part {
+            Part::Number(number) => Box::new(number),
+            Part::Text(text) => Box::new(text),
+            Part::Bytes(bytes) => Box::new(bytes),
+        });
+    }
+    let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| &**value as &(dyn ToSql + Sync)).collect();
+    let statement = client.prepare_cached(&sql).await?;
+    let rows = client.query(&statement, &values).await?;
+    let read = |row: &Row| Ok((place_of(row, source.keys.len())?, (source.read)(row)?));
+    Ok(page(rows.iter().map(read).collect::<Result<_>>()?, limit, Place::cursor))
+}
+
+/// The keys are the last columns.
+fn place_of(row: &Row, keys: usize) -> Result<Place> {
+    let part = |index: usize| {
+        Ok(match *row.columns()[index].type_() {
+            Type::INT8 => Part::Number(row.try_get(index)?),
+            Type::BYTEA => Part::Bytes(row.try_get(index)?),
+            _ => Part::Text(row.try_get(index)?),
+        })
+    };
+    (row.len() - keys..row.len()).map(part).collect::<Result<_>>().map(Place)
+}

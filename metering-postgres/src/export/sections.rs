@@ -1,0 +1,216 @@
+//! Where the records of each section are, and how they are read.
+//!
+//! Texts that are keys are compared as bytes (`"C"`), whatever the database's own order is.
+
+use metering_core::transfer::{
+    AccountRecord, ActivityRecord, AnswerRecord, KeyRecord, LedgerRecord, Record, ScanMark, Section, SolutionRecord,
+    WalletLink,
+};
+use metering_core::{
+    ACTIVITY_KEPT, Answer, ClientSource, DailyTotal, Day, KeyHash, RequestId, Timestamp, UsageLine, Window,
+};
+use tokio_postgres::Row;
+
+use crate::error::{Result, corrupt};
+use crate::rows::{ACCOUNT_COLUMNS, account, address, amount, bytes, parsed, timestamp, unsigned};
+use crate::{challenges, ledger, payments, plans, quotes, signups};
+
+/// The number that the statements have.
+const _: () = assert!(ACTIVITY_KEPT == 1_000, "what is recent is said in SQL, too");
+
+/// The rows of a section.
+#[derive(Clone)]
+pub(super) struct Source {
+    columns: String,
+    from: &'static str,
+    condition: &'static str,
+    /// What the section is ordered by, each row's own.
+    pub(super) keys: &'static [&'static str],
+    /// How many of the keys are the beginning of an index.
+    indexed: usize,
+    pub(super) read: fn(&Row) -> Result<Record>,
+}
+
+impl Source {
+    /// At most `$1` rows, after the keys in `$2` and beyond.
+    pub(super) fn sql(&self, after: bool) -> String {
+        let Self { columns, from, condition, keys, indexed, .. } = self;
+        let values = |count: usize| (2..2 + count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ");
+        let place = if after {
+            let (prefix, all) = (keys[..*indexed].join(", "), keys.join(", "));
+            // The first half is for the index.
+            format!("AND ({prefix}) >= ({}) AND ({all}) > ({})", values(*indexed), values(keys.len()))
+        } else {
+            String::new()
+        };
+        let keys = keys.join(", ");
+        format!("SELECT {columns}, {keys} FROM {from} WHERE {condition} {place} ORDER BY {keys} LIMIT $1")
+    }
+
+    pub(super) fn of(section: Section) -> Self {
+        match section {
+            Section::Accounts | Section::Ledger | Section::Usage | Section::Activity | Section::Answers => {
+                books(section)
+            }
+            _ => rest(section),
+        }
+    }
+
+    fn new(
+        columns: impl Into<String>,
+        from: &'static str,
+        keys: &'static [&'static str],
+        read: fn(&Row) -> Result<Record>,
+    ) -> Self {
+        Self { columns: columns.into(), from, condition: "TRUE", keys, indexed: 1, read }
+    }
+}
+
+fn books(section: Section) -> Source {
+    match section {
+        Section::Ledger => Source::new(
+            format!("{}, CASE WHEN m.entries - l.entry < 1000 THEN m.entries - l.entry END", ledger::COLUMNS),
+            "ledger l JOIN account a ON a.id = l.account JOIN meter m ON m.account = l.account",
+            &["l.id"],
+            ledger_record,
+        ),
+        Section::Usage => Source {
+            indexed: 2,
+            ..Source::new(
+                "a.org_id, n.route_template, n.http_method, n.source, u.day, u.calls, u.amount",
+                "usage_daily u JOIN account a ON a.id = u.account JOIN usage_line n ON n.id = u.line",
+                &[
+                    "u.day",
+                    "u.account",
+                    "n.route_template COLLATE \"C\"",
+                    "n.http_method COLLATE \"C\"",
+                    "n.source COLLATE \"C\"",
+                ],
+                usage_record,
+            )
+        },
+        Section::Activity => Source {
+            // Older ones may still be there, but with gaps between them.
+            condition: "x.entry > m.entries - 1000",
+            ..Source::new(
+                "a.org_id, n.route_template, n.http_method, n.source, m.entries - x.entry, x.amount, x.refund, \
+                 x.calls, x.request_path, x.created_at",
+                "activity x JOIN meter m ON m.account = x.account JOIN account a ON a.id = x.account \
+                 JOIN usage_line n ON n.id = x.line",
+                &["x.account", "x.entry"],
+                activity_record,
+            )
+        },
+        Section::Answers => Source::new(
+            "a.org_id, q.request_id, q.charged, q.balance, q.expires_at",
+            "request_id q JOIN account a ON a.id = q.account",
+            &["q.account", "q.request_id COLLATE \"C\""],
+            answer_record,
+        ),
+        _ => Source::new(
+            format!(
+                "{ACCOUNT_COLUMNS}, m.minute, m.minute_count, m.day, m.day_count, \
+                 (SELECT count(*) FROM ledger l WHERE l.account = a.id) + (SELECT count(*) FROM activity x \
+                 WHERE x.account = a.id AND x.entry > m.entries - 1000)"
+            ),
+            "account a JOIN meter m ON m.account = a.id",
+            &["a.id"],
+            account_record,
+        ),
+    }
+}
+
+fn rest(section: Section) -> Source {
+    match section {
+        Section::Plans => Source::new("definition, active", "plan", &["chain_id", "id COLLATE \"C\""], |row| {
+            Ok(Record::Plan(Box::new(plans::plan(row)?)))
+        }),
+        Section::Payments => {
+            Source::new(payments::COLUMNS, "payment p JOIN account a ON a.id = p.account", &["p.id"], |row| {
+                Ok(Record::Payment(Box::new(payments::record(row)?.1)))
+            })
+        }
+        Section::Quotes => {
+            Source::new(quotes::COLUMNS, "quote q LEFT JOIN account a ON a.id = q.account", &["q.nonce"], |row| {
+                Ok(Record::Quote(Box::new(quotes::quote(row)?)))
+            })
+        }
+        Section::Links => {
+            Source::new("w.wallet, a.org_id", "wallet_link w JOIN account a ON a.id = w.account", &["w.id"], |row| {
+                Ok(Record::Link(WalletLink { wallet: address(row, 0)?, account: parsed(row, 1)? }))
+            })
+        }
+        Section::Challenges => Source::new(challenges::COLUMNS, "challenge", &["nonce COLLATE \"C\""], |row| {
+            Ok(Record::Challenge(challenges::challenge(row)?))
+        }),
+        Section::ScanMarks => Source::new("chain_id, block", "scan_mark", &["chain_id"], mark_record),
+        Section::Signups => {
+            Source::new(signups::COLUMNS, "signup", &["token"], |row| Ok(Record::Signup(signups::session(row)?)))
+        }
+        Section::Solutions => Source::new("solution, expires_at", "used_solution", &["solution"], |row| {
+            Ok(Record::Solution(SolutionRecord { solution: bytes(row, 0)?, expires_at: timestamp(row, 1)? }))
+        }),
+        _ => Source::new(
+            "k.hash, a.org_id, k.created_at, k.revoked_at",
+            "api_key k JOIN account a ON a.id = k.account",
+            &["k.hash"],
+            key_record,
+        ),
+    }
+}
+
+fn account_record(row: &Row) -> Result<Record> {
+    let window = |first: usize| {
+        Ok::<_, crate::error::Failure>(Window { index: row.try_get(first)?, count: unsigned(row, first + 1)? })
+    };
+    let (minute, day, entries) = (window(14)?, window(16)?, unsigned(row, 18)?);
+    Ok(Record::Account(Box::new(AccountRecord { account: account(row)?.1, minute, day, entries })))
+}
+
+fn ledger_record(row: &Row) -> Result<Record> {
+    let newer = row.try_get::<_, Option<i64>>(9)?.map(number).transpose()?;
+    Ok(Record::Ledger(LedgerRecord { entry: ledger::entry(row)?.1, newer }))
+}
+
+fn number(newer: i64) -> Result<u32> {
+    u32::try_from(newer).map_err(|_| corrupt(format_args!("{newer} entries cannot come after another")))
+}
+
+/// A line from the three columns after an account's id.
+fn line(row: &Row) -> Result<UsageLine> {
+    let (route, method): (&str, &str) = (row.try_get(1)?, row.try_get(2)?);
+    let source = ClientSource::from_name(row.try_get(3)?);
+    Ok(UsageLine { route_template: route.into(), http_method: method.into(), source })
+}
+
+fn usage_record(row: &Row) -> Result<Record> {
+    let (account, line, day) = (parsed(row, 0)?, line(row)?, Day::from_unix_days(row.try_get(4)?));
+    let (calls, credits_used) = (unsigned(row, 5)?, amount(row, 6)?);
+    Ok(Record::Usage(DailyTotal { account, day, line, calls, credits_used }))
+}
+
+fn activity_record(row: &Row) -> Result<Record> {
+    let (account, line, newer) = (parsed(row, 0)?, line(row)?, unsigned(row, 4)?);
+    let (amount, is_refund, calls) = (amount(row, 5)?, row.try_get(6)?, unsigned(row, 7)?);
+    let request_path = row.try_get::<_, Option<&str>>(8)?.map(Into::into);
+    let created_at = timestamp(row, 9)?;
+    Ok(Record::Activity(ActivityRecord { account, newer, line, amount, is_refund, calls, request_path, created_at }))
+}
+
+fn answer_record(row: &Row) -> Result<Record> {
+    let text: &str = row.try_get(1)?;
+    let request = RequestId::parse(text).map_err(|error| corrupt(format_args!("{text:?}: {error}")))?;
+    let answer = Answer { charged: amount(row, 2)?, balance: amount(row, 3)? };
+    Ok(Record::Answer(AnswerRecord { account: parsed(row, 0)?, request, answer, expires_at: timestamp(row, 4)? }))
+}
+
+fn mark_record(row: &Row) -> Result<Record> {
+    let number = |index: usize| Ok::<_, crate::error::Failure>(row.try_get::<_, i64>(index)?.cast_unsigned());
+    Ok(Record::ScanMark(ScanMark { chain_id: number(0)?, block: number(1)? }))
+}
+
+fn key_record(row: &Row) -> Result<Record> {
+    let (hash, account) = (KeyHash::from_bytes(bytes(row, 0)?), parsed(row, 1)?);
+    let revoked_at = row.try_get::<_, Option<i64>>(3)?.map(Timestamp::from_unix_millis);
+    Ok(Record::Key(KeyRecord { hash, account, created_at: timestamp(row, 2)?, revoked_at }))
+}

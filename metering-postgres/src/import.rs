@@ -1,0 +1,178 @@
+//! Taking another store in: who may, what is taken away first, and the records, batch by batch.
+//!
+//! Each batch is a fact that takes its turn, so that one whose commit got no answer is looked up and not repeated. `turn`
+//! names the move that is under way: batches of any other, and all other facts, find that it is not theirs.
+
+mod access;
+mod books;
+mod claim;
+mod sales;
+mod standing;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use metering_core::transfer::{Import, Record, Section, SourceId, Standing};
+use metering_core::{Clock, StoreError, SystemClock};
+
+use crate::connect::PostgresConfig;
+use crate::error::{Result, corrupt};
+use crate::known::SharedKnown;
+use crate::migrations;
+use crate::rows::execute;
+use crate::store::PostgresStore;
+use crate::turn::{Turn, Whose};
+use crate::wait::REPORT_WAIT;
+
+pub(crate) use claim::Claim;
+
+impl PostgresStore {
+    /// Connects to move another store here; makes the schema where there is none.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::connect`]; that a move has not finished is none.
+    pub async fn connect_to_import(config: &PostgresConfig) -> Result<Self, StoreError> {
+        let pool = config.pool()?;
+        migrations::migrate(&pool, true).await?;
+        Ok(Self::new(pool, config, Some(Arc::new(Claim::draw()?))))
+    }
+
+    /// The same, to look only: `None` where there is no schema.
+    ///
+    /// # Errors
+    /// As [`PostgresStore::connect_to_import`].
+    pub async fn connect_to_look(config: &PostgresConfig) -> Result<Option<Self>, StoreError> {
+        let pool = config.pool()?;
+        if !migrations::is_made(&pool).await? {
+            return Ok(None);
+        }
+        migrations::migrate(&pool, false).await?;
+        Ok(Some(Self::new(pool, config, Some(Arc::new(Claim::draw()?)))))
+    }
+
+    fn claim(&self) -> Result<&Claim, StoreError> {
+        let missing = || StoreError::Unavailable("this store was not opened to move another here".into());
+        self.claim.as_deref().ok_or_else(missing)
+    }
+}
+
+#[async_trait]
+impl Import for PostgresStore {
+    async fn standing(&self, source: &SourceId) -> Result<Standing, StoreError> {
+        if claim::is_held(&self.pool).await? {
+            return Ok(Standing::UnderWay);
+        }
+        let source = *source;
+        self.read_at_once(move |transaction| Box::pin(standing::of(transaction, source))).await
+    }
+
+    async fn begin(&self, source: &SourceId) -> Result<Standing, StoreError> {
+        let claim = self.claim()?;
+        if !claim.take(&self.pool).await? {
+            return Ok(Standing::UnderWay);
+        }
+        let (source, owner) = (*source, claim.owner());
+        self.write_as(Whose::Anybodys, REPORT_WAIT, move |turn| Box::pin(begin(turn, source, owner))).await
+    }
+
+    async fn import(&self, records: Vec<Record>) -> Result<(), StoreError> {
+        let Some(section) = records.first().map(Record::section) else { return Ok(()) };
+        let lines = self.line_numbers(&records).await?;
+        let (records, lines) = (Arc::new(records), Arc::new(lines));
+        let whose = Whose::Movers(self.claim()?.owner());
+        self.write_as(whose, REPORT_WAIT, move |turn| {
+            let (records, lines) = (Arc::clone(&records), Arc::clone(&lines));
+            Box::pin(async move { write(turn, section, &records, &lines).await })
+        })
+        .await
+    }
+
+    async fn settle(&self) -> Result<(), StoreError> {
+        // A database that knows nothing of its new tables reads them by whatever way comes first.
+        let tables = standing::TABLES.join(", ");
+        let (sql, whose) = (format!("ANALYZE {tables}"), Whose::Movers(self.claim()?.owner()));
+        self.write_as(whose, REPORT_WAIT, |turn| {
+            let sql = sql.clone();
+            Box::pin(async move { Ok(turn.client().batch_execute(&sql).await?) })
+        })
+        .await
+    }
+
+    async fn finish(&self) -> Result<(), StoreError> {
+        let claim = self.claim()?;
+        self.write_as(Whose::Movers(claim.owner()), REPORT_WAIT, |turn| Box::pin(finish(turn))).await?;
+        claim.give_back().await;
+        Ok(())
+    }
+}
+
+impl PostgresStore {
+    /// The numbers of the records' usage lines, in their order; nothing where they have none.
+    async fn line_numbers(&self, records: &[Record]) -> Result<Vec<i64>, StoreError> {
+        let lines: Vec<_> = records
+            .iter()
+            .filter_map(|record| match record {
+                Record::Usage(total) => Some(total.line.clone()),
+                Record::Activity(entry) => Some(entry.line.clone()),
+                _ => None,
+            })
+            .collect();
+        self.read(|client| {
+            let (lines, known) = (lines.clone(), SharedKnown::clone(&self.known));
+            Box::pin(async move { known.lines(client, &lines.iter().collect::<Vec<_>>()).await })
+        })
+        .await
+    }
+}
+
+async fn begin(turn: &Turn<'_>, source: SourceId, owner: [u8; 16]) -> Result<Standing> {
+    let client = turn.client();
+    let found = standing::of(client, source).await?;
+    if found == Standing::Unfinished {
+        // One statement for all, in the transaction that takes the store over.
+        client.batch_execute(&format!("TRUNCATE {}", standing::TABLES.join(", "))).await?;
+    }
+    if matches!(found, Standing::Empty | Standing::Unfinished) {
+        let sql = "INSERT INTO import (id, source, began_at, finished_at) VALUES (1, $1, $2, NULL) \
+                   ON CONFLICT (id) DO UPDATE SET source = excluded.source, began_at = excluded.began_at";
+        let now = SystemClock.now().unix_millis();
+        execute(client, sql, &[&source.as_bytes().as_slice(), &now]).await?;
+        execute(client, "UPDATE turn SET import_owner = $1 WHERE id = 1", &[&owner.as_slice()]).await?;
+    }
+    Ok(found)
+}
+
+async fn finish(turn: &Turn<'_>) -> Result<()> {
+    let client = turn.client();
+    // Ledger entries keep their numbers; the next is to be above them.
+    let sql = "UPDATE turn SET import_owner = NULL, \
+               last_id = greatest(last_id, (SELECT coalesce(max(id), 0) FROM ledger)) WHERE id = 1";
+    execute(client, sql, &[]).await?;
+    let now = SystemClock.now().unix_millis();
+    execute(client, "UPDATE import SET finished_at = $1 WHERE id = 1", &[&now]).await.map(drop)
+}
+
+/// Writes a batch; every record must have found what it names.
+async fn write(turn: &Turn<'_>, section: Section, records: &[Record], lines: &[i64]) -> Result<()> {
+    let written = match section {
+        Section::Accounts => books::accounts(turn, records).await?,
+        Section::Ledger => books::ledger(turn, records).await?,
+        Section::Usage => books::usage(turn, records, lines).await?,
+        Section::Activity => books::activity(turn, records, lines).await?,
+        Section::Answers => books::answers(turn, records).await?,
+        Section::Plans => sales::plans(turn, records).await?,
+        Section::Payments => sales::payments(turn, records).await?,
+        Section::Quotes => sales::quotes(turn, records).await?,
+        Section::Links => sales::links(turn, records).await?,
+        Section::ScanMarks => sales::scan_marks(turn, records).await?,
+        Section::Challenges => access::challenges(turn, records).await?,
+        Section::Signups => access::signups(turn, records).await?,
+        Section::Solutions => access::solutions(turn, records).await?,
+        Section::Keys => access::keys(turn, records).await?,
+    };
+    if u64::try_from(records.len()).is_ok_and(|count| count == written) {
+        return Ok(());
+    }
+    let count = records.len();
+    Err(corrupt(format_args!("{count} records of {section} were to be written, and {written} were")))
+}

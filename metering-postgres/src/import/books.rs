@@ -1,0 +1,196 @@
+//! Accounts and their books: one statement per table and batch.
+
+use metering_core::transfer::{AccountRecord, ActivityRecord, AnswerRecord, LedgerRecord, Record};
+use metering_core::{ACTIVITY_KEPT, Credits, DailyTotal, Email};
+
+use crate::error::Result;
+use crate::rows::execute;
+use crate::turn::Turn;
+
+const ACCOUNTS: &str = "INSERT INTO account \
+     (id, org_id, agent_name, email, email_folded, payer_address, payer_chain_id, created_at, revoked_at) \
+     SELECT * FROM unnest($1::BIGINT[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::TEXT[], $6::BYTEA[], $7::BIGINT[], \
+     $8::BIGINT[], $9::BIGINT[])";
+
+const METERS: &str = "INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minute, \
+     requests_per_day, minute, minute_count, day, day_count, entries) \
+     SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], \
+     $7::BIGINT[], $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::BIGINT[], $12::BIGINT[])";
+
+/// Entries among the last of their account are numbered back from its end, as their usage is; older ones from the
+/// beginning, without gaps.
+const LEDGER: &str = "INSERT INTO ledger \
+     (id, account, entry, kind, amount, description, created_at, tx_chain_id, tx_hash, plan_id) \
+     SELECT new.id, a.id, CASE WHEN new.newer IS NULL \
+       THEN coalesce((SELECT max(l.entry) FROM ledger l WHERE l.account = a.id), 0) \
+            + row_number() OVER (PARTITION BY a.id ORDER BY new.id) \
+       ELSE m.entries - new.newer END, \
+     new.kind, new.amount, new.description, new.created_at, new.chain_id, new.hash, new.plan_id \
+     FROM unnest($1::BIGINT[], $2::TEXT[], $3::BIGINT[], $4::TEXT[], $5::BIGINT[], $6::TEXT[], $7::BIGINT[], \
+     $8::BIGINT[], $9::BYTEA[], $10::TEXT[]) \
+     AS new (id, org_id, newer, kind, amount, description, created_at, chain_id, hash, plan_id) \
+     JOIN account a ON a.org_id = new.org_id JOIN meter m ON m.account = a.id";
+
+const USAGE: &str = "INSERT INTO usage_daily (account, day, line, calls, amount) \
+     SELECT a.id, new.day, new.line, new.calls, new.amount \
+     FROM unnest($1::TEXT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[]) \
+     AS new (org_id, day, line, calls, amount) JOIN account a ON a.org_id = new.org_id";
+
+/// The number that the statement has.
+const _: () = assert!(ACTIVITY_KEPT == 1_000, "the size of the ring is said in SQL, too");
+
+const ACTIVITY: &str = "INSERT INTO activity \
+     (account, slot, entry, line, amount, refund, calls, request_path, created_at) \
+     SELECT a.id, (m.entries - new.newer) % 1000, m.entries - new.newer, new.line, new.amount, new.refund, new.calls, \
+     new.request_path, new.created_at \
+     FROM unnest($1::TEXT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BOOLEAN[], $6::BIGINT[], $7::TEXT[], \
+     $8::BIGINT[]) AS new (org_id, newer, line, amount, refund, calls, request_path, created_at) \
+     JOIN account a ON a.org_id = new.org_id JOIN meter m ON m.account = a.id";
+
+const ANSWERS: &str = "INSERT INTO request_id (account, request_id, charged, balance, expires_at) \
+     SELECT a.id, new.request_id, new.charged, new.balance, new.expires_at \
+     FROM unnest($1::TEXT[], $2::TEXT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[]) \
+     AS new (org_id, request_id, charged, balance, expires_at) JOIN account a ON a.org_id = new.org_id";
+
+/// The records of one kind. A batch has no others.
+macro_rules! of_kind {
+    ($records:expr, $kind:ident) => {
+        $records
+            .iter()
+            .filter_map(|record| match record {
+                Record::$kind(record) => Some(record),
+                _ => None,
+            })
+            .collect::<Vec<_>>()
+    };
+}
+pub(super) use of_kind;
+
+/// A column of a batch.
+macro_rules! column {
+    ($records:expr, $record:ident => $value:expr) => {
+        $records.iter().map(|$record| $value).collect::<Vec<_>>()
+    };
+}
+pub(super) use column;
+
+/// A number as its column has it; none of them comes near the end.
+fn number(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+pub(super) async fn accounts(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<&AccountRecord> = of_kind!(records, Account).into_iter().map(|record| &**record).collect();
+    let rows = turn.next_ids(records.len()).await?;
+    let folded = column!(records, record => record.account.email.as_ref().map(Email::folded));
+    execute(
+        turn.client(),
+        ACCOUNTS,
+        &[
+            &rows,
+            &column!(records, record => record.account.id.as_str()),
+            &column!(records, record => record.account.agent_name.as_str()),
+            &column!(records, record => record.account.email.as_ref().map(Email::as_str)),
+            &folded,
+            &column!(records, record => record.account.payer.as_ref().map(|payer| payer.address.as_bytes().as_slice())),
+            &column!(records, record => record.account.payer.map(|payer| payer.chain_id.cast_signed())),
+            &column!(records, record => record.account.created_at.unix_millis()),
+            &column!(records, record => record.account.revoked_at.map(|at| at.unix_millis())),
+        ],
+    )
+    .await?;
+    let amount = |of: fn(&AccountRecord) -> Credits| column!(records, record => of(record).atoms());
+    let of = |of: fn(&AccountRecord) -> i64| column!(records, record => of(record));
+    execute(
+        turn.client(),
+        METERS,
+        &[
+            &rows,
+            &amount(|record| record.account.totals.balance),
+            &amount(|record| record.account.totals.purchased),
+            &amount(|record| record.account.totals.granted),
+            &amount(|record| record.account.totals.used),
+            &of(|record| record.account.limits.requests_per_minute.into()),
+            &of(|record| record.account.limits.requests_per_day.into()),
+            &of(|record| record.minute.index),
+            &of(|record| record.minute.count.into()),
+            &of(|record| record.day.index),
+            &of(|record| record.day.count.into()),
+            &of(|record| number(record.entries)),
+        ],
+    )
+    .await
+}
+
+pub(super) async fn ledger(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<&LedgerRecord> = of_kind!(records, Ledger);
+    let payments = column!(records, record => record.entry.payment.as_ref());
+    execute(
+        turn.client(),
+        LEDGER,
+        &[
+            &column!(records, record => record.entry.id),
+            &column!(records, record => record.entry.account.as_str()),
+            &column!(records, record => record.newer.map(i64::from)),
+            &column!(records, record => record.entry.kind.as_str()),
+            &column!(records, record => record.entry.amount.atoms()),
+            &column!(records, record => record.entry.description.as_str()),
+            &column!(records, record => record.entry.created_at.unix_millis()),
+            &column!(payments, payment => payment.map(|payment| payment.tx.chain_id.cast_signed())),
+            &column!(payments, payment => payment.map(|payment| payment.tx.hash.as_bytes().as_slice())),
+            &column!(payments, payment => payment.and_then(|payment| payment.plan_id.as_deref())),
+        ],
+    )
+    .await
+}
+
+pub(super) async fn usage(turn: &Turn<'_>, records: &[Record], lines: &[i64]) -> Result<u64> {
+    let records: Vec<&DailyTotal> = of_kind!(records, Usage);
+    execute(
+        turn.client(),
+        USAGE,
+        &[
+            &column!(records, total => total.account.as_str()),
+            &column!(records, total => total.day.unix_days()),
+            &lines,
+            &column!(records, total => number(total.calls)),
+            &column!(records, total => total.credits_used.atoms()),
+        ],
+    )
+    .await
+}
+
+pub(super) async fn activity(turn: &Turn<'_>, records: &[Record], lines: &[i64]) -> Result<u64> {
+    let records: Vec<&ActivityRecord> = of_kind!(records, Activity);
+    execute(
+        turn.client(),
+        ACTIVITY,
+        &[
+            &column!(records, entry => entry.account.as_str()),
+            &column!(records, entry => i64::from(entry.newer)),
+            &lines,
+            &column!(records, entry => entry.amount.atoms()),
+            &column!(records, entry => entry.is_refund),
+            &column!(records, entry => number(entry.calls)),
+            &column!(records, entry => entry.request_path.as_deref()),
+            &column!(records, entry => entry.created_at.unix_millis()),
+        ],
+    )
+    .await
+}
+
+pub(super) async fn answers(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<&AnswerRecord> = of_kind!(records, Answer);
+    execute(
+        turn.client(),
+        ANSWERS,
+        &[
+            &column!(records, record => record.account.as_str()),
+            &column!(records, record => record.request.as_str()),
+            &column!(records, record => record.answer.charged.atoms()),
+            &column!(records, record => record.answer.balance.atoms()),
+            &column!(records, record => record.expires_at.unix_millis()),
+        ],
+    )
+    .await
+}

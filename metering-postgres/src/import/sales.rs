@@ -1,0 +1,123 @@
+//! Plans, and money that arrives by chain.
+
+use metering_core::transfer::{Record, ScanMark, WalletLink};
+use metering_core::{Email, PaymentRecord, Plan, Quote, QuoteState, TxRef};
+
+use super::books::{column, of_kind};
+use crate::error::Result;
+use crate::plans;
+use crate::rows::{execute, units_column};
+use crate::turn::Turn;
+
+const PAYMENTS: &str = "INSERT INTO payment (id, chain_id, tx_hash, payer, recipient, token, amount, block_number, \
+     mined_at, account, used_as, plan_id, recorded_at) \
+     SELECT new.id, new.chain_id, new.tx_hash, new.payer, new.recipient, new.token, new.amount, new.block_number, \
+     new.mined_at, a.id, new.used_as, new.plan_id, new.recorded_at \
+     FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BYTEA[], $4::BYTEA[], $5::BYTEA[], $6::BYTEA[], $7::BYTEA[], \
+     $8::BIGINT[], $9::BIGINT[], $10::TEXT[], $11::TEXT[], $12::TEXT[], $13::BIGINT[]) \
+     AS new (id, chain_id, tx_hash, payer, recipient, token, amount, block_number, mined_at, org_id, used_as, plan_id, \
+     recorded_at) JOIN account a ON a.org_id = new.org_id";
+
+/// An open quote has no account; that any other found its own is the schema's to check.
+const QUOTES: &str = "INSERT INTO quote (nonce, agent_name, email, payer, chain_id, token, recipient, amount, plan_id, \
+     credits, bonus_credits, created_at, expires_at, honoured_until, state, account, tx_chain_id, tx_hash) \
+     SELECT new.nonce, new.agent_name, new.email, new.payer, new.chain_id, new.token, new.recipient, new.amount, \
+     new.plan_id, new.credits, new.bonus_credits, new.created_at, new.expires_at, new.honoured_until, new.state, a.id, \
+     new.tx_chain_id, new.tx_hash \
+     FROM unnest($1::BYTEA[], $2::TEXT[], $3::TEXT[], $4::BYTEA[], $5::BIGINT[], $6::BYTEA[], $7::BYTEA[], \
+     $8::BYTEA[], $9::TEXT[], $10::BIGINT[], $11::BIGINT[], $12::BIGINT[], $13::BIGINT[], $14::BIGINT[], $15::TEXT[], \
+     $16::TEXT[], $17::BIGINT[], $18::BYTEA[]) \
+     AS new (nonce, agent_name, email, payer, chain_id, token, recipient, amount, plan_id, credits, bonus_credits, \
+     created_at, expires_at, honoured_until, state, org_id, tx_chain_id, tx_hash) \
+     LEFT JOIN account a ON a.org_id = new.org_id";
+
+const LINKS: &str = "INSERT INTO wallet_link (id, wallet, account) SELECT new.id, new.wallet, a.id \
+     FROM unnest($1::BIGINT[], $2::BYTEA[], $3::TEXT[]) AS new (id, wallet, org_id) \
+     JOIN account a ON a.org_id = new.org_id";
+
+const SCAN_MARKS: &str = "INSERT INTO scan_mark (chain_id, block) SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[])";
+
+pub(super) async fn plans(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<Plan> = of_kind!(records, Plan).into_iter().map(|plan| Plan::clone(plan)).collect();
+    plans::put(turn, &records).await?;
+    Ok(u64::try_from(records.len()).unwrap_or(u64::MAX))
+}
+
+pub(super) async fn payments(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<&PaymentRecord> = of_kind!(records, Payment).into_iter().map(|record| &**record).collect();
+    let rows = turn.next_ids(records.len()).await?;
+    let amounts = column!(records, record => units_column(record.payment.amount));
+    execute(
+        turn.client(),
+        PAYMENTS,
+        &[
+            &rows,
+            &column!(records, record => record.payment.tx.chain_id.cast_signed()),
+            &column!(records, record => record.payment.tx.hash.as_bytes().as_slice()),
+            &column!(records, record => record.payment.payer.as_bytes().as_slice()),
+            &column!(records, record => record.payment.recipient.as_bytes().as_slice()),
+            &column!(records, record => record.payment.token.as_bytes().as_slice()),
+            &column!(amounts, amount => amount.as_slice()),
+            &column!(records, record => record.payment.block_number.cast_signed()),
+            &column!(records, record => record.payment.mined_at.unix_millis()),
+            &column!(records, record => record.account.as_str()),
+            &column!(records, record => record.used_as.as_str()),
+            &column!(records, record => record.plan_id.as_deref()),
+            &column!(records, record => record.recorded_at.unix_millis()),
+        ],
+    )
+    .await
+}
+
+/// State, account and transaction of a quote, as its columns have them.
+fn state(quote: &Quote) -> (&'static str, Option<&str>, Option<TxRef>) {
+    match &quote.state {
+        QuoteState::Open => ("open", None, None),
+        QuoteState::Paid { account, tx } => ("paid", Some(account.as_str()), Some(*tx)),
+        QuoteState::Claimed { account, tx } => ("claimed", Some(account.as_str()), Some(*tx)),
+    }
+}
+
+pub(super) async fn quotes(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<&Quote> = of_kind!(records, Quote).into_iter().map(|quote| &**quote).collect();
+    let amounts = column!(records, quote => units_column(quote.amount));
+    let states = column!(records, quote => state(quote));
+    execute(
+        turn.client(),
+        QUOTES,
+        &[
+            &column!(records, quote => quote.nonce.as_bytes().as_slice()),
+            &column!(records, quote => quote.agent_name.as_str()),
+            &column!(records, quote => quote.email.as_ref().map(Email::as_str)),
+            &column!(records, quote => quote.payer.as_bytes().as_slice()),
+            &column!(records, quote => quote.target.chain_id.cast_signed()),
+            &column!(records, quote => quote.target.token.as_bytes().as_slice()),
+            &column!(records, quote => quote.target.recipient.as_bytes().as_slice()),
+            &column!(amounts, amount => amount.as_slice()),
+            &column!(records, quote => quote.plan_id.as_str()),
+            &column!(records, quote => quote.credits.atoms()),
+            &column!(records, quote => quote.bonus_credits.atoms()),
+            &column!(records, quote => quote.created_at.unix_millis()),
+            &column!(records, quote => quote.expires_at.unix_millis()),
+            &column!(records, quote => quote.honoured_until().unix_millis()),
+            &column!(states, state => state.0),
+            &column!(states, state => state.1),
+            &column!(states, state => state.2.map(|tx| tx.chain_id.cast_signed())),
+            &column!(states, state => state.2.as_ref().map(|tx| tx.hash.as_bytes().as_slice())),
+        ],
+    )
+    .await
+}
+
+pub(super) async fn links(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<&WalletLink> = of_kind!(records, Link);
+    let rows = turn.next_ids(records.len()).await?;
+    let wallets = column!(records, link => link.wallet.as_bytes().as_slice());
+    execute(turn.client(), LINKS, &[&rows, &wallets, &column!(records, link => link.account.as_str())]).await
+}
+
+pub(super) async fn scan_marks(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<&ScanMark> = of_kind!(records, ScanMark);
+    let chains = column!(records, mark => mark.chain_id.cast_signed());
+    execute(turn.client(), SCAN_MARKS, &[&chains, &column!(records, mark => mark.block.cast_signed())]).await
+}

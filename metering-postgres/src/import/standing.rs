@@ -1,0 +1,44 @@
+//! What stands in a database that a store is to be moved to.
+
+use deadpool_postgres::GenericClient;
+use metering_core::transfer::{SourceId, Standing};
+
+use crate::error::Result;
+use crate::rows::{bytes, exists, first};
+
+/// All that a store holds. Usage lines are not among it: they are numbered alike everywhere, and do no harm.
+pub(super) const TABLES: [&str; 15] = [
+    "account",
+    "meter",
+    "api_key",
+    "ledger",
+    "usage_daily",
+    "activity",
+    "request_id",
+    "plan",
+    "payment",
+    "quote",
+    "wallet_link",
+    "challenge",
+    "scan_mark",
+    "signup",
+    "used_solution",
+];
+
+pub(super) async fn of<C: GenericClient>(client: &C, source: SourceId) -> Result<Standing> {
+    if let Some(row) = first(client, "SELECT source, finished_at FROM import WHERE id = 1", &[]).await? {
+        if row.try_get::<_, Option<i64>>(1)?.is_none() {
+            return Ok(Standing::Unfinished);
+        }
+        if SourceId::from_bytes(bytes(&row, 0)?) == source {
+            return Ok(Standing::Finished);
+        }
+        return Ok(Standing::Occupied("another store was moved there".to_owned()));
+    }
+    for table in TABLES {
+        if exists(client, &format!("SELECT 1 FROM {table} LIMIT 1"), &[]).await? {
+            return Ok(Standing::Occupied(format!("its table {table} has rows")));
+        }
+    }
+    Ok(Standing::Empty)
+}

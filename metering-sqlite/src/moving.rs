@@ -1,0 +1,93 @@
+//! The store as one that is moved to another backend: opened by nobody else meanwhile, and marked once it went.
+
+use std::path::Path;
+
+use metering_core::transfer::SourceId;
+use metering_core::{StoreError, Timestamp};
+use rusqlite::{Connection, params};
+
+use crate::connection::{open_writer_alone, prepare_file};
+use crate::error::{Result, store_error};
+use crate::migrations;
+use crate::rows::first;
+use crate::store::SqliteStore;
+use crate::writer::{Touches, Writer};
+
+/// Where a store went, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// The other store's URL, without a password.
+    pub to: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl SqliteStore {
+    /// Opens a database file that exists, with nobody else having it open, now or until the store is dropped. One that
+    /// was moved is opened, too.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`], and when another process has the file open.
+    pub fn open_alone(path: &Path) -> Result<Self> {
+        if !path.is_file() {
+            return Err(StoreError::Unavailable(format!("there is no store at {}", path.display()).into()));
+        }
+        prepare_file(path)?;
+        let mut connection = open_writer_alone(path)?;
+        migrations::migrate(&mut connection)?;
+        Ok(Self { writer: Writer::start(connection)?, readers: None })
+    }
+
+    /// What the store calls itself.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn source_id(&self) -> Result<SourceId> {
+        let sql = "SELECT name FROM identity WHERE id = 1";
+        let read = move |connection: &Connection| connection.query_row(sql, [], |row| row.get(0)).map_err(store_error);
+        self.read(read).await.map(SourceId::from_bytes)
+    }
+
+    /// Where the store went, if it was moved.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub async fn moved(&self) -> Result<Option<Moved>> {
+        self.read(mark).await
+    }
+
+    /// Marks the store as moved: from then on, only [`SqliteStore::open_alone`] opens it. `to` has no password.
+    ///
+    /// # Errors
+    /// When that cannot be written.
+    pub async fn mark_moved(&self, to: &str, at: Timestamp) -> Result<()> {
+        let sql = "INSERT OR REPLACE INTO moved (id, destination, at) VALUES (1, ?1, ?2)";
+        let to = to.to_owned();
+        let write = move |connection: &Connection| connection.execute(sql, params![to, at.unix_millis()]);
+        self.writer.write(Touches::Nothing, move |connection| write(connection).map(drop).map_err(store_error)).await
+    }
+
+    /// Takes the mark away; `false` when there was none.
+    ///
+    /// # Errors
+    /// When that cannot be written.
+    pub async fn unmark_moved(&self) -> Result<bool> {
+        let delete = |connection: &Connection| connection.execute("DELETE FROM moved", []).map_err(store_error);
+        Ok(self.writer.write(Touches::Nothing, move |connection| delete(connection)).await? > 0)
+    }
+}
+
+/// Refuses a store that was moved: what is charged on it now would be in no books.
+pub(crate) fn refuse_moved(connection: &Connection) -> Result<()> {
+    let Some(Moved { to, at }) = mark(connection)? else { return Ok(()) };
+    let problem = format!(
+        "this store was moved to {to} at {at}; use that one (`metering admin migrate --go-back` opens this one again)"
+    );
+    Err(StoreError::Unavailable(problem.into()))
+}
+
+fn mark(connection: &Connection) -> Result<Option<Moved>> {
+    let sql = "SELECT destination, at FROM moved WHERE id = 1";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    first(&mut statement, [], |row| Ok(Ok(Moved { to: row.get(0)?, at: Timestamp::from_unix_millis(row.get(1)?) })))
+}
