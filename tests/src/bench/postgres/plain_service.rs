@@ -27,9 +27,11 @@ const BODY: &str =
 pub(super) struct PlainService {
     address: SocketAddr,
     ask: Ask,
-    /// There until the service is dropped.
-    runtime: Option<Runtime>,
+    _runtime: Background,
 }
+
+/// A runtime that may be dropped by an asynchronous caller: it does not wait for its tasks. There until then.
+struct Background(Option<Runtime>);
 
 struct Shared {
     sessions: Vec<Session>,
@@ -39,7 +41,7 @@ struct Shared {
 impl PlainService {
     /// With a connection to the database for each client.
     pub(super) fn start(accounts: &Accounts, clients: usize) -> Result<Self, Failure> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let runtime = Background(Some(tokio::runtime::Builder::new_multi_thread().enable_all().build()?));
         let url = accounts.url();
         let (started, address) = std::sync::mpsc::channel();
         runtime.spawn(async move {
@@ -58,7 +60,7 @@ impl PlainService {
                 Err(failure) => drop(started.send(Err(failure))),
             }
         });
-        Ok(Self { address: address.recv()??, ask: ask(accounts), runtime: Some(runtime) })
+        Ok(Self { address: address.recv()??, ask: ask(accounts), _runtime: runtime })
     }
 
     pub(super) fn run(&self, accounts: &Accounts, connections: usize, time: Duration) -> Result<Measured, Failure> {
@@ -66,10 +68,17 @@ impl PlainService {
     }
 }
 
-impl Drop for PlainService {
+impl Background {
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if let Some(runtime) = &self.0 {
+            runtime.spawn(task);
+        }
+    }
+}
+
+impl Drop for Background {
     fn drop(&mut self) {
-        // A runtime that is simply dropped waits for its tasks, which an asynchronous caller must not.
-        if let Some(runtime) = self.runtime.take() {
+        if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
     }
