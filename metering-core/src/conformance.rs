@@ -16,12 +16,14 @@
 //! metering_core::store_conformance!(fresh);
 //! ```
 //!
-//! Beyond that, [`agrees_on_random_operations`] holds a store against a plain model of the whole contract.
+//! Beyond that, [`agrees_on_random_operations`] holds a store against a plain model of the whole contract, and
+//! [`openers_agree`] several openers of one database, by turns.
 #![allow(clippy::unwrap_used, reason = "these are tests, compiled as a library so that every backend can run them")]
 
 use std::future::Future;
 use std::sync::Arc;
 
+use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 use tokio::runtime::{Builder, Runtime};
 
@@ -64,7 +66,7 @@ pub mod verification;
 pub mod wallets;
 
 pub use agreement::agrees_with_model;
-pub use operation::{Item, Operation, Price, Sale, operations};
+pub use operation::{Item, Operation, Price, Sale, Signup, operations, operations_by_turns};
 
 /// Runs one contract on a fresh store; what [`store_conformance!`](crate::store_conformance) stamps.
 ///
@@ -91,12 +93,37 @@ pub fn agrees_on_random_operations<G, F>(cases: u32, fresh: impl Fn() -> F)
 where
     F: Future<Output = (Arc<dyn Store>, G)>,
 {
+    hold_against_model(cases, &operations(), || async {
+        let (store, guard) = fresh().await;
+        ([store], guard)
+    });
+}
+
+/// Holds two openers of one fresh database against the model, with so many random sequences of
+/// [`operations_by_turns`]: whatever one of them remembers, it must know at once what the other did.
+///
+/// # Panics
+/// When they disagree, with the shortest sequence found that shows it.
+pub fn openers_agree<G, F>(cases: u32, fresh_pair: impl Fn() -> F)
+where
+    F: Future<Output = ([Arc<dyn Store>; 2], G)>,
+{
+    hold_against_model(cases, &operations_by_turns(), fresh_pair);
+}
+
+fn hold_against_model<const OPENERS: usize, G, F>(
+    cases: u32,
+    sequences: &impl Strategy<Value = Vec<Operation>>,
+    fresh: impl Fn() -> F,
+) where
+    F: Future<Output = ([Arc<dyn Store>; OPENERS], G)>,
+{
     let runtime = runtime();
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
-    let outcome = runner.run(&operations(), |operations| {
+    let outcome = runner.run(sequences, |operations| {
         runtime.block_on(async {
-            let (store, _guard) = fresh().await;
-            agrees_with_model(store, operations).await;
+            let (openers, _guard) = fresh().await;
+            agrees_with_model(openers.into(), operations).await;
         });
         Ok::<(), TestCaseError>(())
     });

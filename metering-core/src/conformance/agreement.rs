@@ -1,4 +1,4 @@
-//! A store and the [`Model`], side by side: the same operations, and every answer compared.
+//! The openers of a store and the [`Model`], side by side: the same operations, and every answer compared.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -20,31 +20,43 @@ use super::sale::wallet;
 use super::scene::{NOON, atoms};
 
 mod sales;
+mod signups;
 
-/// Does `operations` to a fresh store and to the model, and compares all that can be read.
+/// Does `operations` to a fresh database and to the model, and compares all that can be read. Whatever one of its
+/// `openers` did, each of the others must know at once.
 ///
 /// # Panics
-/// At the first difference.
-pub async fn agrees_with_model(store: Arc<dyn Store>, operations: Vec<Operation>) {
+/// At the first difference, and without an opener.
+pub async fn agrees_with_model(openers: Vec<Arc<dyn Store>>, operations: Vec<Operation>) {
     let mut pair = Pair {
-        store,
+        store: Arc::clone(openers.first().expect("there is an opener")),
+        openers,
+        turns: 0,
         model: Model::default(),
         keys: Vec::new(),
         receipts: Vec::new(),
         quotes: Vec::new(),
         now: NOON,
         made_ids: 0,
+        made_keys: 0,
     };
     for operation in operations {
         pair.apply(operation).await;
         reading::accounts_agree(&*pair.store, &pair.model).await;
     }
-    reading::everything_agrees(&*pair.store, &pair.model, &pair.keys, pair.now).await;
-    reading::payments_agree(&*pair.store, &pair.model, &pair.quotes, pair.now).await;
+    for store in &pair.openers {
+        reading::everything_agrees(&**store, &pair.model, &pair.keys, pair.now).await;
+        reading::payments_agree(&**store, &pair.model, &pair.quotes, pair.now).await;
+        reading::signups_agree(&**store, &pair.model).await;
+    }
 }
 
 /// What is done to both, and what is needed to name things by number.
 struct Pair {
+    openers: Vec<Arc<dyn Store>>,
+    /// How many turns are over.
+    turns: usize,
+    /// The opener whose turn it is.
     store: Arc<dyn Store>,
     model: Model,
     /// Every key that was ever given to an account.
@@ -55,15 +67,17 @@ struct Pair {
     quotes: Vec<Quote>,
     now: Timestamp,
     made_ids: u32,
+    made_keys: u32,
 }
 
 impl Pair {
     async fn apply(&mut self, operation: Operation) {
         match operation {
-            Operation::Create { email, capitals, wallet: number, limits, entries } => {
+            Operation::Create { email, capitals, wallet: number, limits, entries, key } => {
                 let payer = number.map(|number| Payer { address: wallet(number), chain_id: 8453 });
                 let email = email.map(|number| email_address(number, capitals));
-                self.create(email, payer, limits, &entries).await;
+                let key = self.key(key);
+                self.create(email, payer, limits, &entries, key).await;
             }
             Operation::Commit(items) => self.commit(items).await,
             Operation::Post { account, kind, atoms } => self.post(account, kind, atoms).await,
@@ -79,14 +93,19 @@ impl Pair {
                 self.model.owners[number].revoked_at.get_or_insert(self.now);
                 assert_eq!(answer, Some(self.model.owners[number].account()), "the account was revoked");
             }
-            Operation::ReplaceKey { account } => self.replace_key(account).await,
+            Operation::ReplaceKey { account, key } => self.replace_key(account, key).await,
             Operation::Sell(sale) => self.sell(sale).await,
+            Operation::SignUp(signup) => self.sign_up(signup).await,
             Operation::Forget => {
                 let forgotten = self.store.forget_expired(self.now).await.unwrap();
                 assert_eq!(forgotten, self.model.forget(self.now), "how much was forgotten");
             }
             Operation::Pass { millis } => {
                 self.now = Timestamp::from_unix_millis(self.now.unix_millis() + millis);
+            }
+            Operation::Turn => {
+                self.turns += 1;
+                self.store = Arc::clone(&self.openers[self.turns % self.openers.len()]);
             }
         }
     }
@@ -96,11 +115,20 @@ impl Pair {
         any.checked_rem(self.model.owners.len())
     }
 
-    fn new_key(&mut self) -> KeyHash {
+    fn new_id(&mut self) -> AccountId {
         self.made_ids += 1;
-        let mut bytes = [0xA5; 32];
-        bytes[..4].copy_from_slice(&self.made_ids.to_be_bytes());
-        KeyHash::from_bytes(bytes)
+        account_id(self.made_ids)
+    }
+
+    /// An old key by its number, or a new one.
+    fn key(&mut self, old: Option<usize>) -> KeyHash {
+        let old = old.and_then(|any| Some(self.keys[any.checked_rem(self.keys.len())?]));
+        old.unwrap_or_else(|| self.new_key())
+    }
+
+    fn new_key(&mut self) -> KeyHash {
+        self.made_keys += 1;
+        key_hash(self.made_keys)
     }
 
     async fn create(
@@ -109,10 +137,10 @@ impl Pair {
         payer: Option<Payer>,
         limits: RateLimits,
         entries: &[(LedgerKind, i64)],
+        key: KeyHash,
     ) {
-        let key = self.new_key();
         let new = NewAccount {
-            id: account_id(self.made_ids),
+            id: self.new_id(),
             agent_name: format!("agent-{}", self.made_ids).parse().unwrap(),
             email,
             payer,
@@ -136,9 +164,9 @@ impl Pair {
         assert_eq!(answer, expected, "the entry was written, or not");
     }
 
-    async fn replace_key(&mut self, account: usize) {
+    async fn replace_key(&mut self, account: usize, key: Option<usize>) {
         let Some(number) = self.number(account) else { return };
-        let key = self.new_key();
+        let key = self.key(key);
         let answer = self.store.replace_key(&self.model.id(number), key, self.now).await;
         let expected = self.model.replace_key(number, key);
         if matches!(expected, Ok(Some(_))) {
@@ -173,11 +201,11 @@ impl Pair {
     }
 
     fn charge(&self, key: usize, price: i64, line: u8, path: u8, request: Option<u8>) -> Charge {
-        // One more than there are: a key that is nobody's.
+        // One more than there are: the key that is made next, and nobody's until then.
         let key = self.keys.get(key % (self.keys.len() + 1)).copied();
         let line = line_of(line);
         Charge {
-            key: key.unwrap_or(KeyHash::from_bytes([0; 32])),
+            key: key.unwrap_or(key_hash(self.made_keys + 1)),
             price: atoms(price),
             request_path: format!("{}?{path}", line.route_template).into(),
             line,
@@ -202,6 +230,12 @@ fn assert_agree<T: PartialEq + Debug>(answer: Result<T, StoreError>, expected: R
 
 fn account_id(number: u32) -> AccountId {
     format!("org_{number:020}").parse().unwrap()
+}
+
+fn key_hash(number: u32) -> KeyHash {
+    let mut bytes = [0xA5; 32];
+    bytes[..4].copy_from_slice(&number.to_be_bytes());
+    KeyHash::from_bytes(bytes)
 }
 
 fn email_address(number: u8, capitals: bool) -> Email {

@@ -12,12 +12,14 @@ use crate::credits::Credits;
 use crate::key::KeyHash;
 use crate::ledger::NewLedgerEntry;
 use crate::recovery::Challenge;
+use crate::signup::SignupSession;
 use crate::store::{Created, NewAccount, Posted};
 
 mod challenges;
 mod owner;
 mod payments;
 mod quotes;
+mod signups;
 
 pub(super) use owner::{Entry, Event, Owner, credits};
 use payments::Used;
@@ -38,6 +40,10 @@ pub(super) struct Model {
     challenges: Vec<Challenge>,
     /// Every scan of a chain, and up to which block.
     scans: Vec<(u64, u64)>,
+    /// Every signup session that can be found.
+    signups: Vec<SignupSession>,
+    /// Every solution that was used, and when it is forgotten.
+    solutions: Vec<([u8; 32], Timestamp)>,
 }
 
 /// An id, a key or a nonce is in use, which is an error of the store's.
@@ -133,7 +139,8 @@ impl Model {
     /// Forgets all whose time is over, and says how much that was.
     pub(super) fn forget(&mut self, now: Timestamp) -> u64 {
         let answers: usize = self.owners.iter_mut().map(|owner| owner.forget(now)).sum();
-        u64::try_from(answers + self.forget_quotes(now) + self.forget_challenges(now)).unwrap()
+        let sold = self.forget_quotes(now) + self.forget_challenges(now);
+        u64::try_from(answers + sold + self.forget_signups(now)).unwrap()
     }
 
     pub(super) fn id(&self, number: usize) -> AccountId {

@@ -13,10 +13,17 @@ use crate::ledger::LedgerKind;
 use super::scene::BASE;
 
 mod sale;
+mod signup;
 
 use sale::sale;
 pub(super) use sale::{CHAINS, HASHES, NONCES, TARGETS, WALLETS, chain, nonce, target};
 pub use sale::{Price, Sale};
+pub use signup::Signup;
+use signup::signup;
+pub(super) use signup::{SESSIONS, code, token};
+
+/// How many email addresses there are.
+const EMAILS: u8 = 5;
 
 /// Something done to a store, or time passing.
 #[derive(Debug, Clone)]
@@ -33,6 +40,8 @@ pub enum Operation {
         limits: RateLimits,
         /// Kind and atoms of its first entries.
         entries: Vec<(LedgerKind, i64)>,
+        /// The number of its key, of all that were ever made; a new one if there is none.
+        key: Option<usize>,
     },
     /// A batch is committed.
     Commit(Vec<Item>),
@@ -61,9 +70,13 @@ pub enum Operation {
     ReplaceKey {
         /// The number of the account.
         account: usize,
+        /// The number of the key, of all that were ever made; a new one if there is none.
+        key: Option<usize>,
     },
     /// Something about quotes, payments and challenges.
     Sell(Sale),
+    /// Something about signup sessions.
+    SignUp(Signup),
     /// What has expired is forgotten.
     Forget,
     /// The clock moves, a little backwards at times.
@@ -71,6 +84,8 @@ pub enum Operation {
         /// By how much.
         millis: i64,
     },
+    /// From here on it is another opener's turn. There is none in [`operations`], which are for one.
+    Turn,
 }
 
 /// One posting of a batch.
@@ -78,7 +93,7 @@ pub enum Operation {
 pub enum Item {
     /// A charge.
     Charge {
-        /// The number of the key, of all that were ever made and one that was not.
+        /// The number of the key, of all that were ever made and the next one.
         key: usize,
         /// The price.
         atoms: i64,
@@ -96,10 +111,20 @@ pub enum Item {
     },
 }
 
-/// Sequences of operations.
+/// Sequences of operations for one opener.
 pub fn operations() -> impl Strategy<Value = Vec<Operation>> {
+    sequences(vec(operation(), 1..80))
+}
+
+/// Sequences of operations for several openers.
+pub fn operations_by_turns() -> impl Strategy<Value = Vec<Operation>> {
+    sequences(vec(prop_oneof![1 => Just(Operation::Turn), 2 => operation()], 1..120))
+}
+
+/// Sequences that begin with accounts and quotes, so that what follows has something to be about.
+fn sequences(then: impl Strategy<Value = Vec<Operation>>) -> impl Strategy<Value = Vec<Operation>> {
     let quotes = vec(sale::quote().prop_map(Operation::Sell), 1..5);
-    (vec(create(), 1..3), quotes, vec(operation(), 1..80)).prop_map(|(made, quotes, then)| {
+    (vec(create(), 1..3), quotes, then).prop_map(|(made, quotes, then)| {
         let operations = made.into_iter().chain(quotes).chain(then);
         operations.collect()
     })
@@ -111,10 +136,11 @@ fn operation() -> impl Strategy<Value = Operation> {
         12 => vec(item(), 0..8).prop_map(Operation::Commit),
         4 => (number(), kind(), amount())
             .prop_map(|(account, kind, atoms)| Operation::Post { account, kind, atoms }),
-        1 => (number(), limits()).prop_map(|(account, limits)| Operation::SetLimits { account, limits }),
+        2 => (number(), limits()).prop_map(|(account, limits)| Operation::SetLimits { account, limits }),
         1 => number().prop_map(|account| Operation::Revoke { account }),
-        1 => number().prop_map(|account| Operation::ReplaceKey { account }),
+        2 => (number(), stale_key()).prop_map(|(account, key)| Operation::ReplaceKey { account, key }),
         24 => sale().prop_map(Operation::Sell),
+        10 => signup().prop_map(Operation::SignUp),
         1 => Just(Operation::Forget),
         5 => millis().prop_map(|millis| Operation::Pass { millis }),
     ]
@@ -122,8 +148,15 @@ fn operation() -> impl Strategy<Value = Operation> {
 
 fn create() -> impl Strategy<Value = Operation> {
     let entries = vec((kind(), amount()), 0..3);
-    (option::of(0..3_u8), any::<bool>(), option::of(0..WALLETS), limits(), entries).prop_map(
-        |(email, capitals, wallet, limits, entries)| Operation::Create { email, capitals, wallet, limits, entries },
+    (option::of(0..EMAILS), any::<bool>(), option::of(0..WALLETS), limits(), entries, stale_key()).prop_map(
+        |(email, capitals, wallet, limits, entries, key)| Operation::Create {
+            email,
+            capitals,
+            wallet,
+            limits,
+            entries,
+            key,
+        },
     )
 }
 
@@ -138,6 +171,11 @@ fn item() -> impl Strategy<Value = Item> {
 /// The number of something, before it is taken modulo how many there are.
 fn number() -> impl Strategy<Value = usize> {
     0..60_usize
+}
+
+/// Mostly a new key.
+fn stale_key() -> impl Strategy<Value = Option<usize>> {
+    option::weighted(0.1, number())
 }
 
 fn kind() -> impl Strategy<Value = LedgerKind> {
@@ -174,10 +212,22 @@ fn price() -> impl Strategy<Value = i64> {
 fn millis() -> impl Strategy<Value = i64> {
     const MINUTE: i64 = 60_000;
     const DAY: i64 = 24 * 60 * MINUTE;
+    /// How long a challenge, a session and a quote live, and for how long each is honoured or remembered.
+    const ENDS: [i64; 7] = [
+        10 * MINUTE,
+        15 * MINUTE,
+        30 * MINUTE,
+        DAY + 10 * MINUTE,
+        DAY + 15 * MINUTE,
+        7 * DAY + 30 * MINUTE,
+        97 * DAY + 30 * MINUTE,
+    ];
     prop_oneof![
         4 => 0..MINUTE,
         2 => MINUTE..10 * MINUTE,
         2 => -2 * MINUTE..0,
+        // At the end of something, and on both sides of it.
+        2 => (proptest::sample::select(ENDS.as_slice()), -1..=1_i64).prop_map(|(end, by)| end + by),
         1 => DAY - 1..=DAY + 1,
         1 => 0..3 * DAY,
         1 => -DAY..0,

@@ -15,8 +15,10 @@ use super::model::{Entry, Event, Model, Owner, credits};
 use super::scene::{ALWAYS, all_daily_totals};
 
 mod payments;
+mod signups;
 
 pub(super) use payments::payments_agree;
+pub(super) use signups::signups_agree;
 
 /// Compares every account with the model, its email to the letter, and expects that all money adds up.
 pub(super) async fn accounts_agree(store: &dyn Store, model: &Model) {

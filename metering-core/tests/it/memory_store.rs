@@ -8,9 +8,20 @@ async fn fresh() -> (Arc<dyn Store>, ()) {
     (Arc::new(MemoryStore::new()), ())
 }
 
+/// One store, given twice.
+async fn fresh_pair() -> ([Arc<dyn Store>; 2], ()) {
+    let (store, guard) = fresh().await;
+    ([Arc::clone(&store), store], guard)
+}
+
 metering_core::store_conformance!(fresh);
 
 #[test]
 fn it_agrees_with_the_model() {
     conformance::agrees_on_random_operations(256, fresh);
+}
+
+#[test]
+fn it_agrees_with_the_model_by_turns() {
+    conformance::openers_agree(256, fresh_pair);
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metering_core::conformance::agrees_on_random_operations;
+use metering_core::conformance::{agrees_on_random_operations, openers_agree};
 use metering_core::{MemoryStore, Store};
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped};
@@ -12,9 +12,21 @@ async fn fresh() -> (Arc<dyn Store>, ()) {
         // A person's machine without PostgreSQL; where it must be there, ./test.sh fails before this.
         return (Arc::new(MemoryStore::new()), ());
     }
+    (connect(&Cluster::shared().fresh_schema()).await, ())
+}
+
+/// Two nodes on one schema, each with connections and a memory of its own.
+async fn fresh_pair() -> ([Arc<dyn Store>; 2], ()) {
+    if is_skipped() {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        return ([Arc::clone(&store), store], ());
+    }
     let url = Cluster::shared().fresh_schema();
-    let store = PostgresStore::connect(&format!("{url}&pool_size=8").parse().unwrap()).await.unwrap();
-    (Arc::new(store), ())
+    ([connect(&url).await, connect(&url).await], ())
+}
+
+async fn connect(url: &str) -> Arc<dyn Store> {
+    Arc::new(PostgresStore::connect(&format!("{url}&pool_size=8").parse().unwrap()).await.unwrap())
 }
 
 metering_core::store_conformance!(fresh);
@@ -22,4 +34,9 @@ metering_core::store_conformance!(fresh);
 #[test]
 fn random_operations_agree_with_the_model() {
     agrees_on_random_operations(24, fresh);
+}
+
+#[test]
+fn two_nodes_on_one_schema_agree_with_the_model() {
+    openers_agree(28, fresh_pair);
 }

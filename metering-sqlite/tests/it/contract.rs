@@ -4,13 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use metering_core::Store;
-use metering_core::conformance::agrees_on_random_operations;
+use metering_core::conformance::{agrees_on_random_operations, openers_agree};
 use metering_sqlite::SqliteStore;
 use tempfile::TempDir;
 
 /// In memory where there is such a folder: the contract is about what is kept, not about the disk, and thousands of
 /// commits that wait for one would make it slow. What the disk may do is tested by killing real servers.
-pub(crate) fn fast_folder() -> TempDir {
+fn fast_folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
 }
@@ -21,9 +21,21 @@ async fn fresh() -> (Arc<dyn Store>, TempDir) {
     (Arc::new(store), folder)
 }
 
+/// Two openers of one file, each with a writer of its own that remembers what it wrote.
+async fn fresh_pair() -> ([Arc<dyn Store>; 2], TempDir) {
+    let folder = fast_folder();
+    let open = || -> Arc<dyn Store> { Arc::new(SqliteStore::open(&folder.path().join("metering.db")).unwrap()) };
+    ([open(), open()], folder)
+}
+
 metering_core::store_conformance!(fresh);
 
 #[test]
 fn random_operations_agree_with_the_model() {
     agrees_on_random_operations(64, fresh);
+}
+
+#[test]
+fn two_openers_of_one_file_agree_with_the_model() {
+    openers_agree(128, fresh_pair);
 }

@@ -1,7 +1,6 @@
 //! The SQLite backend against the storage contract, and what only a backend on disk can get wrong.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod agreement;
 mod contract;
 mod damage;
 mod disk;

@@ -58,14 +58,11 @@ pub(crate) fn grant(count: i64) -> NewLedgerEntry {
     NewLedgerEntry::new(LedgerKind::Adjustment, base_calls(count), "Granted")
 }
 
-pub(crate) fn charge_of(key: KeyHash) -> Posting {
-    let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
-    Posting::Charge(Charge { key, price: Credits::BASE_CALL, line, request_path: "/x".into(), request_id: None })
-}
-
 /// The base calls left after one more, or why it was refused.
 pub(crate) async fn charge(store: &SqliteStore, key: KeyHash) -> Result<i64, Refusal> {
-    match store.commit(vec![charge_of(key)], NOON).await.unwrap().remove(0) {
+    let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
+    let charge = Charge { key, price: Credits::BASE_CALL, line, request_path: "/x".into(), request_id: None };
+    match store.commit(vec![Posting::Charge(charge)], NOON).await.unwrap().remove(0) {
         Outcome::Decided(Decision::Accepted(receipt)) => Ok(receipt.balance.atoms() / Credits::BASE_CALL.atoms()),
         Outcome::Decided(Decision::Refused(refusal)) => Err(refusal),
         Outcome::Refunded(_) => panic!("a charge is not a refund"),
@@ -99,7 +96,7 @@ pub(crate) fn quote(number: u8) -> Quote {
     }
 }
 
-pub(crate) fn payment_of(quote: &Quote, tx: TxRef) -> Payment {
+fn payment_of(quote: &Quote, tx: TxRef) -> Payment {
     let PaymentTarget { token, recipient, .. } = quote.target;
     let (payer, amount) = (quote.payer, quote.amount);
     Payment { tx, payer, recipient, token, amount, block_number: 17, mined_at: NOON }

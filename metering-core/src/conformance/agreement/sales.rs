@@ -78,12 +78,6 @@ impl Pair {
         }
     }
 
-    /// An old key by its number, or a new one.
-    fn key(&mut self, old: Option<usize>) -> KeyHash {
-        let old = old.and_then(|any| Some(self.keys[any.checked_rem(self.keys.len())?]));
-        old.unwrap_or_else(|| self.new_key())
-    }
-
     /// A quote of now, whose nonce nobody has yet.
     fn quote(&self, price: Price) -> Quote {
         let mut nonce = [0xC3; 32];
@@ -132,13 +126,12 @@ impl Pair {
         let unknown = || (0, self.quote(Price { wallet: 0, amount: 0, target: 0 }));
         let (own_hash, quote) = self.kept_quote(quote).unwrap_or_else(unknown);
         let payment = self.payment(&quote, hash.unwrap_or(own_hash));
-        self.made_ids += 1;
         let mut first_entries: Vec<_> = entries.iter().map(|(kind, amount)| entry(*kind, *amount)).collect();
         if let (Some(first), Some(bought)) = (first_entries.first_mut(), entries.first()) {
             *first = paid_entry(*bought, payment.tx, Some(PLAN));
         }
         let account = NewAccount {
-            id: account_id(self.made_ids),
+            id: self.new_id(),
             agent_name: quote.agent_name.clone(),
             email: quote.email.clone(),
             payer: Some(Payer { address: quote.payer, chain_id: quote.target.chain_id }),

@@ -11,7 +11,7 @@ use crate::ledger::LedgerKind;
 use crate::payment::PaymentTarget;
 
 use super::super::sale::TARGET;
-use super::{amount, kind, number};
+use super::{EMAILS, amount, kind, number, stale_key};
 
 /// How many wallets there are.
 pub(in crate::conformance) const WALLETS: u8 = 4;
@@ -147,7 +147,7 @@ pub(super) fn sale() -> impl Strategy<Value = Sale> {
 }
 
 pub(super) fn quote() -> impl Strategy<Value = Sale> {
-    (price(), option::weighted(0.3, 0..3_u8), any::<bool>()).prop_map(|(price, email, capitals)| Sale::Quote {
+    (price(), option::weighted(0.3, 0..EMAILS), any::<bool>()).prop_map(|(price, email, capitals)| Sale::Quote {
         price,
         email,
         capitals,
@@ -184,9 +184,4 @@ fn price() -> impl Strategy<Value = Price> {
 /// Seldom one that is not there.
 fn nearly_any() -> impl Strategy<Value = Option<usize>> {
     option::weighted(0.95, number())
-}
-
-/// Mostly a new key.
-fn stale_key() -> impl Strategy<Value = Option<usize>> {
-    option::weighted(0.1, number())
 }
