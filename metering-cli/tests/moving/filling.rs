@@ -45,7 +45,7 @@ pub(crate) async fn fill_at_random(desk: &Desk) {
     let drawn = (0..8).map(|_| operations().new_tree(&mut runner).unwrap().current());
     let longest = drawn.max_by_key(Vec::len).unwrap();
     let store: Arc<dyn Store> = Arc::new(desk.sqlite());
-    agrees_with_model(store, longest).await;
+    agrees_with_model(vec![store], longest).await;
 }
 
 async fn busy(store: &SqliteStore) {

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 /// In memory where there is such a folder: the contract is about what is kept, not about the disk, and thousands of
 /// commits that wait for one would make it slow. What the disk may do is tested by killing real servers.
-fn fast_folder() -> TempDir {
+pub(crate) fn fast_folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
 }
