@@ -135,7 +135,13 @@ fn announce(config: &Config, database: &str, address: SocketAddr) {
     if config.serves(Surface::Mcp) {
         println!("  tools      http://{address}/mcp, http://{address}/sse (MCP)");
     }
-    println!("  new key    metering admin --database {database} account create --agent-name NAME --credits 2");
+    let create = "account create --agent-name NAME --credits 2";
+    if database.starts_with("sqlite:") {
+        println!("  new key    metering admin --database {database} {create}");
+    } else {
+        // Its password is masked here, so what could be copied would not work.
+        println!("  new key    metering admin {create}, with the same METERING_DATABASE");
+    }
 }
 
 /// What a process says that serves MCP tools alone.
