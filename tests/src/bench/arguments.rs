@@ -70,7 +70,7 @@ pub struct Arguments {
     pub database_accounts: Vec<NonZeroUsize>,
 
     /// Numbers of clients that charge on PostgreSQL at once
-    #[arg(long, value_delimiter = ',', default_value = "64,256", default_value_if("quick", "true", "16"))]
+    #[arg(long, value_delimiter = ',', default_value = "64,256,512", default_value_if("quick", "true", "16"))]
     pub clients: Vec<NonZeroUsize>,
 
     /// Where databases are made, and removed again: on the disk that is to be measured

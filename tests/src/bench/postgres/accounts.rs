@@ -28,7 +28,7 @@ impl Accounts {
     pub(super) async fn make(data_dir: &Path, count: usize) -> Result<Self, Failure> {
         // As much memory as an operator would give it, and checkpoints that come by time and not in mid-round.
         let mut settings = vec!["shared_buffers=2GB", "max_wal_size=8GB", "checkpoint_timeout=30min"];
-        settings.extend(["wal_buffers=64MB", "max_connections=1000"]);
+        settings.extend(["wal_buffers=64MB", "max_connections=2000"]);
         let cluster = Cluster::start_in(data_dir, &settings);
         // Accounts are made one by one, as they always are. Only while there is nothing to lose, without the disk.
         let flushing =
