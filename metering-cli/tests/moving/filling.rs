@@ -170,7 +170,8 @@ fn challenge(account: u8, nonce: &str) -> Challenge {
 
 pub(crate) fn session(number: u8) -> SignupSession {
     SignupSession {
-        token: SessionHash::from_bytes([number; 32]),
+        // Those of random operations are low.
+        token: SessionHash::from_bytes([0xa0 + number; 32]),
         user_code: ["BCDF-GHJK", "BCDF-GHJL", "BCDF-GHJM"][usize::from(number)].parse().unwrap(),
         email: format!("Visitor{number}@Example.com").parse().unwrap(),
         agent_name: "visitor".parse().unwrap(),
