@@ -61,7 +61,7 @@ fn whatever_is_changed_behind_its_back_is_found() {
     desk.migrate(&[]).success();
     let busy = "(SELECT id FROM account WHERE org_id = 'org_x0000000000000000001')";
     let newest = format!("account = {busy} AND entry = (SELECT entries FROM meter WHERE account = {busy})");
-    let third = "decode(repeat('03', 32), 'hex')";
+    let (third, visitor) = ("decode(repeat('03', 32), 'hex')", "decode(repeat('a1', 32), 'hex')");
     // what somebody did, how to undo it, what is said of it
     let table = [
         (
@@ -85,9 +85,9 @@ fn whatever_is_changed_behind_its_back_is_found() {
             "quote NonceHash(03030303…) is not the same",
         ),
         (
-            "UPDATE signup SET email = lower(email)".to_owned(),
-            "UPDATE signup SET email = replace(replace(email, 'v', 'V'), '@e', '@E')".to_owned(),
-            "signup SessionHash(01010101…) is not the same",
+            format!("UPDATE signup SET expires_at = expires_at + 1 WHERE token = {visitor}"),
+            format!("UPDATE signup SET expires_at = expires_at - 1 WHERE token = {visitor}"),
+            "signup SessionHash(a1a1a1a1…) is not the same",
         ),
         (
             format!("INSERT INTO wallet_link VALUES (999999, decode(repeat('01', 20), 'hex'), {busy})"),
