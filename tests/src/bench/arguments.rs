@@ -9,7 +9,7 @@ use clap::{Parser, ValueEnum};
 /// Measures what charges cost, and prints tables in Markdown.
 ///
 /// Build everything with `cargo build --workspace --release`, run `cargo run --release -p metering-tests --bin bench`,
-/// and leave the machine alone for the ten minutes or less that it takes. It starts servers of its own, on free ports
+/// and leave the machine alone for the twenty minutes or so that it takes. It starts servers of its own, on free ports
 /// of the loopback interface and with data of their own; nothing of yours is touched.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "bench")]
