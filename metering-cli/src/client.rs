@@ -13,6 +13,7 @@ pub(crate) mod home;
 pub(crate) mod interruption;
 pub(crate) mod json_line;
 pub(crate) mod mcp;
+pub(crate) mod pauses;
 pub(crate) mod payment;
 pub(crate) mod percent;
 pub(crate) mod plans;

@@ -8,6 +8,7 @@
 
 mod account;
 mod address;
+pub mod backend;
 mod bot;
 mod catalogue;
 mod chain;

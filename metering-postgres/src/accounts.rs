@@ -8,10 +8,10 @@ use metering_core::{
 };
 
 use crate::error::{Result, corrupt};
-use crate::page::{one_more_than, page_of_rows, row_of_cursor};
 use crate::rows::{ACCOUNT_COLUMNS, account, all, bytes, execute, exists, first};
 use crate::turn::{Turn, lock_meter};
 use crate::{ledger, quotes};
+use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 
 fn select(condition: &str) -> String {
     format!("SELECT {ACCOUNT_COLUMNS} FROM account a JOIN meter m ON m.account = a.id WHERE {condition}")

@@ -10,8 +10,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::error::Result;
-use crate::page::{one_more_than, page};
 use crate::store::PostgresStore;
+use metering_core::backend::{one_more_than, page};
 use sections::Source;
 
 #[async_trait]

@@ -7,10 +7,10 @@ use tokio_postgres::Row;
 use crate::accounts;
 use crate::activity::ledger_kind;
 use crate::error::Result;
-use crate::page::{one_more_than, page_of_rows, row_of_cursor};
 use crate::rows::{all, amount, execute, one, parsed, payment_ref, timestamp};
-use crate::sum::{SUM, credits, wide_sum};
+use crate::sum::{SUM, wide_sum};
 use crate::turn::Turn;
+use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};
 
 /// What [`entry`] reads, of `ledger l JOIN account a`.
 pub(crate) const COLUMNS: &str = "l.id, a.org_id, l.kind, l.amount, l.description, l.created_at, l.tx_chain_id, \
@@ -92,5 +92,5 @@ pub(crate) async fn added_between<C: GenericClient>(
 ) -> Result<Credits> {
     let sql = format!("SELECT {SUM} FROM ledger WHERE account = $1 AND created_at >= $2 AND created_at < $3");
     let row = one(client, &sql, &[&account, &from.unix_millis(), &until.unix_millis()]).await?;
-    credits(wide_sum(&row, 0)?)
+    Ok(credits(wide_sum(&row, 0)?)?)
 }

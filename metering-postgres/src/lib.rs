@@ -22,7 +22,6 @@ mod known;
 mod ledger;
 mod migrations;
 mod outcome;
-mod page;
 mod payment_store;
 mod payments;
 mod plans;

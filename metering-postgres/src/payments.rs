@@ -7,10 +7,10 @@ use metering_core::{
 use tokio_postgres::Row;
 
 use crate::error::{Result, corrupt};
-use crate::page::{one_more_than, page_of_rows, row_of_cursor};
 use crate::rows::{Values, address, all, execute, first, parsed, timestamp, tx, units, units_column};
 use crate::turn::Turn;
 use crate::{accounts, ledger, quotes, wallets};
+use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 
 pub(crate) const COLUMNS: &str = "p.id, p.chain_id, p.tx_hash, p.payer, p.recipient, p.token, p.amount, p.block_number, \
      p.mined_at, a.org_id, p.used_as, p.plan_id, p.recorded_at";

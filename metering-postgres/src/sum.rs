@@ -1,6 +1,5 @@
 //! Sums of amounts that may leave 64 bits on the way to a result that fits.
 
-use metering_core::Credits;
 use tokio_postgres::Row;
 
 use crate::error::{Result, corrupt};
@@ -12,10 +11,4 @@ pub(crate) const SUM: &str = "coalesce(sum(amount), 0)::TEXT";
 pub(crate) fn wide_sum(row: &Row, index: usize) -> Result<i128> {
     let text: String = row.try_get(index)?;
     text.parse().map_err(|_| corrupt(format_args!("{text:?} is no sum of atoms")))
-}
-
-/// The amount of so many atoms.
-pub(crate) fn credits(atoms: i128) -> Result<Credits> {
-    let atoms = i64::try_from(atoms).map_err(|_| corrupt(format_args!("{atoms} atoms are out of range")))?;
-    Ok(Credits::from_atoms(atoms))
 }

@@ -1,40 +1,16 @@
 //! Daily totals: reports for an account, and the list for an export.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use deadpool_postgres::GenericClient;
-use metering_core::{
-    AccountId, Cursor, DailyTotal, Day, DayRange, DayUsage, EndpointUsage, Page, UsageLine, UsageReport,
-};
+use metering_core::{AccountId, Cursor, DailyTotal, Day, DayRange, Page, UsageReport};
 
 use crate::accounts;
-use crate::error::{Result, corrupt};
+use crate::error::Result;
 use crate::known::Known;
 use crate::ledger;
-use crate::page::{one_more_than, page};
 use crate::rows::{all, amount, parsed, unsigned};
-use crate::sum::credits;
-
-/// One daily total of an account.
-struct Total {
-    day: Day,
-    line: i64,
-    sum: Sum,
-}
-
-/// Calls and atoms; wide, so that refunds and charges can be added in any order.
-#[derive(Clone, Copy, Default)]
-struct Sum {
-    calls: u64,
-    atoms: i128,
-}
-
-impl Sum {
-    fn add(&mut self, other: Self) {
-        self.calls += other.calls;
-        self.atoms += other.atoms;
-    }
-}
+use metering_core::backend::{UsageSums, one_more_than, page, unknown_cursor};
 
 pub(crate) async fn report<C: GenericClient>(
     client: &C,
@@ -43,53 +19,24 @@ pub(crate) async fn report<C: GenericClient>(
     days: DayRange,
 ) -> Result<Option<UsageReport>> {
     let Some((row, account)) = accounts::by_id(client, id).await? else { return Ok(None) };
-    let totals = totals(client, row, days).await?;
+    let sums = sums(client, row, days).await?;
     let after_last = Day::from_unix_days(days.last.unix_days().saturating_add(1));
     let credits_added = ledger::added_between(client, row, days.first.start(), after_last.start()).await?;
-    let (by_day, by_endpoint) = (by_day(&totals)?, by_endpoint(client, known, &totals).await?);
-    Ok(Some(UsageReport { account, by_day, by_endpoint, credits_added }))
+    let mut lines = HashMap::new();
+    for line in sums.lines() {
+        lines.insert(line, known.line(client, line).await?);
+    }
+    Ok(Some(sums.report(account, credits_added, &lines)?))
 }
 
-async fn totals<C: GenericClient>(client: &C, account: i64, days: DayRange) -> Result<Vec<Total>> {
+async fn sums<C: GenericClient>(client: &C, account: i64, days: DayRange) -> Result<UsageSums<i64>> {
     let sql = "SELECT day, line, calls, amount FROM usage_daily WHERE account = $1 AND day BETWEEN $2 AND $3";
-    let rows = all(client, sql, &[&account, &days.first.unix_days(), &days.last.unix_days()]).await?;
-    let total = |row: &tokio_postgres::Row| {
-        let sum = Sum { calls: unsigned(row, 2)?, atoms: row.try_get::<_, i64>(3)?.into() };
-        Ok(Total { day: Day::from_unix_days(row.try_get(0)?), line: row.try_get(1)?, sum })
-    };
-    rows.iter().map(total).collect()
-}
-
-fn by_day(totals: &[Total]) -> Result<Vec<DayUsage>> {
-    let mut days: BTreeMap<Day, Sum> = BTreeMap::new();
-    for total in totals {
-        days.entry(total.day).or_default().add(total.sum);
+    let mut sums = UsageSums::default();
+    for row in all(client, sql, &[&account, &days.first.unix_days(), &days.last.unix_days()]).await? {
+        let atoms: i64 = row.try_get(3)?;
+        sums.add(Day::from_unix_days(row.try_get(0)?), row.try_get(1)?, unsigned(&row, 2)?, atoms.into());
     }
-    let day = |(day, sum): (Day, Sum)| Ok(DayUsage { day, usage_events: sum.calls, credits_used: credits(sum.atoms)? });
-    days.into_iter().rev().map(day).collect()
-}
-
-async fn by_endpoint<C: GenericClient>(client: &C, known: &Known, totals: &[Total]) -> Result<Vec<EndpointUsage>> {
-    let mut lines: HashMap<i64, Sum> = HashMap::new();
-    for total in totals {
-        lines.entry(total.line).or_default().add(total.sum);
-    }
-    // Lines differ by source as well; a report does not.
-    let mut endpoints: HashMap<_, Sum> = HashMap::new();
-    for (line, sum) in lines {
-        let UsageLine { route_template, http_method, .. } = known.line(client, line).await?;
-        endpoints.entry((route_template, http_method)).or_default().add(sum);
-    }
-    let endpoint = |((route_template, http_method), sum): (_, Sum)| {
-        let credits_used = credits(sum.atoms)?;
-        Ok(EndpointUsage { route_template, http_method, call_count: sum.calls, credits_used })
-    };
-    let mut endpoints = endpoints.into_iter().map(endpoint).collect::<Result<Vec<_>>>()?;
-    endpoints.sort_unstable_by(|a, b| {
-        let most_first = (b.credits_used, b.call_count).cmp(&(a.credits_used, a.call_count));
-        most_first.then_with(|| (&a.route_template, &a.http_method).cmp(&(&b.route_template, &b.http_method)))
-    });
-    Ok(endpoints)
+    Ok(sums)
 }
 
 /// Daily totals of all accounts after a place, at most `limit`.
@@ -118,5 +65,5 @@ fn place_of(cursor: Option<&Cursor>) -> Result<[i64; 3]> {
     let Some(cursor) = cursor else { return Ok([i64::MIN, 0, 0]) };
     let parts: Option<Vec<i64>> = cursor.as_str().split('/').map(|part| part.parse().ok()).collect();
     let place = parts.and_then(|parts| <[i64; 3]>::try_from(parts).ok());
-    place.ok_or_else(|| corrupt("a cursor that is not of this store was handed in"))
+    Ok(place.ok_or_else(unknown_cursor)?)
 }

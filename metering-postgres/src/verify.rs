@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use deadpool_postgres::GenericClient;
-use metering_core::{Credits, Discrepancy, LedgerKind, Totals, Verification};
+use metering_core::backend::Books;
+use metering_core::{Credits, LedgerKind, Totals, Verification};
 
 use crate::activity::ledger_kind;
 use crate::error::{Result, corrupt};
 use crate::rows::{all, one, parse, tx};
-use crate::sum::{SUM, credits, wide_sum};
+use crate::sum::{SUM, wide_sum};
 
 /// An account without its meter has no balance that could be shown.
 const RECORDED: &str = "SELECT a.id, a.org_id, m.balance, m.purchased, m.granted, m.used \
@@ -45,7 +46,7 @@ pub(crate) async fn verify<C: GenericClient>(client: &C) -> Result<Verification>
         return Err(corrupt(format_args!("{other_keys} meters have another key than their account's live one")));
     }
     payments(client).await?;
-    let sums = sums(client).await?;
+    let books = books(client).await?;
     let mut verification = Verification { accounts: 0, discrepancies: Vec::new() };
     for row in all(client, RECORDED, &[]).await? {
         let (id, org_id): (i64, &str) = (row.try_get(0)?, row.try_get(1)?);
@@ -55,50 +56,25 @@ pub(crate) async fn verify<C: GenericClient>(client: &C) -> Result<Verification>
             Ok::<_, crate::error::Failure>(Credits::from_atoms(atoms))
         };
         let recorded = Totals { balance: amount(2)?, purchased: amount(3)?, granted: amount(4)?, used: amount(5)? };
-        let computed = sums.get(&id).copied().unwrap_or_default();
+        let books = books.get(&id).copied().unwrap_or_default();
         verification.accounts += 1;
-        verification.discrepancies.extend(discrepancies(org_id, recorded, computed)?);
+        verification.discrepancies.extend(books.discrepancies(&parse(org_id)?, recorded)?);
     }
     Ok(verification)
 }
 
-/// What ledger and usage add up to, in atoms.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sums {
-    purchased: i128,
-    granted: i128,
-    used: i128,
-}
-
-async fn sums<C: GenericClient>(client: &C) -> Result<HashMap<i64, Sums>> {
-    let mut sums: HashMap<i64, Sums> = HashMap::new();
+async fn books<C: GenericClient>(client: &C) -> Result<HashMap<i64, Books>> {
+    let mut books: HashMap<i64, Books> = HashMap::new();
     let entries = format!("SELECT account, kind, {SUM} FROM ledger GROUP BY account, kind");
     for row in all(client, &entries, &[]).await? {
         let (kind, atoms) = (ledger_kind(row.try_get(1)?)?, wide_sum(&row, 2)?);
-        let sums = sums.entry(row.try_get(0)?).or_default();
-        *(if kind.is_purchase() { &mut sums.purchased } else { &mut sums.granted }) += atoms;
+        books.entry(row.try_get(0)?).or_default().add_entries(kind, atoms);
     }
     let usage = format!("SELECT account, {SUM} FROM usage_daily GROUP BY account");
     for row in all(client, &usage, &[]).await? {
-        sums.entry(row.try_get(0)?).or_default().used = wide_sum(&row, 1)?;
+        books.entry(row.try_get(0)?).or_default().add_usage(wide_sum(&row, 1)?);
     }
-    Ok(sums)
-}
-
-fn discrepancies(org_id: &str, recorded: Totals, computed: Sums) -> Result<Vec<Discrepancy>> {
-    let Sums { purchased, granted, used } = computed;
-    let amounts = [
-        ("balance", recorded.balance, purchased + granted - used),
-        ("purchased", recorded.purchased, purchased),
-        ("granted", recorded.granted, granted),
-        ("used", recorded.used, used),
-    ];
-    let wrong = amounts.into_iter().filter(|(_, recorded, computed)| i128::from(recorded.atoms()) != *computed);
-    wrong
-        .map(|(amount, recorded, computed)| {
-            Ok(Discrepancy { account: parse(org_id)?, amount, recorded, computed: credits(computed)? })
-        })
-        .collect()
+    Ok(books)
 }
 
 /// An error where something is wrong: unlike an amount that does not add up, it has no two numbers to be shown.

@@ -6,9 +6,9 @@ use metering_core::{
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{Result, corrupt, store_error};
-use crate::page::{one_more_than, page_of_rows, row_of_cursor};
 use crate::rows::{ACCOUNT_COLUMNS, account, all, first};
 use crate::{ledger, quotes};
+use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 
 fn select(condition: &str) -> String {
     format!("SELECT {ACCOUNT_COLUMNS} FROM account a JOIN meter m ON m.account = a.id WHERE {condition}")

@@ -10,9 +10,9 @@ use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Row, ToSql};
 
 use crate::error::{Result, store_error};
-use crate::page::{one_more_than, page};
 use crate::rows::all;
 use crate::store::SqliteStore;
+use metering_core::backend::{one_more_than, page};
 use sections::Source;
 
 #[async_trait]

@@ -7,9 +7,9 @@ use crate::accounts;
 use crate::activity::ledger_kind;
 use crate::cache::newest_in_sequence;
 use crate::error::{Result, store_error};
-use crate::page::{one_more_than, page_of_rows, row_of_cursor};
 use crate::rows::{all, parse, payment_ref, timestamp};
-use crate::sum::{SUM, credits, wide_sum};
+use crate::sum::{SUM, wide_sum};
+use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};
 
 /// What [`entry`] reads, of `ledger l JOIN account a`.
 pub(crate) const COLUMNS: &str = "l.id, a.org_id, l.kind, l.amount, l.description, l.created_at, l.tx_chain_id, \

@@ -20,7 +20,6 @@ mod ledger;
 mod location;
 mod migrations;
 mod moving;
-mod page;
 mod payment_store;
 mod payments;
 mod plans;

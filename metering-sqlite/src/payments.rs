@@ -6,9 +6,9 @@ use metering_core::{
 use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, corrupt, store_error};
-use crate::page::{one_more_than, page_of_rows, row_of_cursor};
 use crate::rows::{address, all, first, parse, timestamp, tx, units, units_column};
 use crate::{accounts, ledger, quotes, wallets};
+use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 
 pub(crate) const COLUMNS: &str = "p.id, p.chain_id, p.tx_hash, p.payer, p.recipient, p.token, p.amount, p.block_number, \
      p.mined_at, a.org_id, p.used_as, p.plan_id, p.recorded_at";

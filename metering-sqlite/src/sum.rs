@@ -3,10 +3,7 @@
 //! SQLite's `sum` fails on such a way. So the halves of the amounts are summed apart: neither sum can overflow for
 //! fewer than two billion rows.
 
-use metering_core::Credits;
 use rusqlite::Row;
-
-use crate::error::{Result, corrupt};
 
 /// The two columns that [`wide_sum`] reads, over the rows' `amount`.
 pub(crate) const SUM: &str = "coalesce(sum(amount >> 32), 0), coalesce(sum(amount & 4294967295), 0)";
@@ -15,10 +12,4 @@ pub(crate) const SUM: &str = "coalesce(sum(amount >> 32), 0), coalesce(sum(amoun
 pub(crate) fn wide_sum(row: &Row<'_>, first: usize) -> rusqlite::Result<i128> {
     let (high, low): (i64, i64) = (row.get(first)?, row.get(first + 1)?);
     Ok((i128::from(high) << 32) + i128::from(low))
-}
-
-/// The amount of so many atoms.
-pub(crate) fn credits(atoms: i128) -> Result<Credits> {
-    let atoms = i64::try_from(atoms).map_err(|_| corrupt(format_args!("{atoms} atoms are out of range")))?;
-    Ok(Credits::from_atoms(atoms))
 }

@@ -4,13 +4,14 @@ mod payments;
 
 use std::collections::HashMap;
 
-use metering_core::{Credits, Discrepancy, Totals, Verification};
+use metering_core::backend::Books;
+use metering_core::{Credits, Totals, Verification};
 use rusqlite::Connection;
 
 use crate::activity::ledger_kind;
 use crate::error::{Result, corrupt, store_error};
 use crate::rows::{all, parse};
-use crate::sum::{SUM, credits, wide_sum};
+use crate::sum::{SUM, wide_sum};
 
 /// One pass over each table.
 const RECORDED: &str = "
@@ -30,7 +31,7 @@ pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
         return Err(corrupt(format_args!("{orphans} rows of usage, ledger or payments belong to no account")));
     }
     payments::verify(connection)?;
-    let sums = sums(connection)?;
+    let books = books(connection)?;
     let mut statement = connection.prepare_cached(RECORDED).map_err(store_error)?;
     let mut rows = statement.query([]).map_err(store_error)?;
     let mut verification = Verification { accounts: 0, discrepancies: Vec::new() };
@@ -39,23 +40,15 @@ pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
         let org_id: String = row.get(1).map_err(store_error)?;
         let amount = |index| row.get(index).map(Credits::from_atoms).map_err(store_error);
         let recorded = Totals { balance: amount(2)?, purchased: amount(3)?, granted: amount(4)?, used: amount(5)? };
-        let computed = sums.get(&id).copied().unwrap_or_default();
+        let books = books.get(&id).copied().unwrap_or_default();
         verification.accounts += 1;
-        verification.discrepancies.extend(discrepancies(&org_id, recorded, computed)?);
+        verification.discrepancies.extend(books.discrepancies(&parse(&org_id)?, recorded)?);
     }
     Ok(verification)
 }
 
-/// What ledger and usage add up to, in atoms.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sums {
-    purchased: i128,
-    granted: i128,
-    used: i128,
-}
-
-fn sums(connection: &Connection) -> Result<HashMap<i64, Sums>> {
-    let mut sums: HashMap<i64, Sums> = HashMap::new();
+fn books(connection: &Connection) -> Result<HashMap<i64, Books>> {
+    let mut books: HashMap<i64, Books> = HashMap::new();
     let entries = format!("SELECT account, kind, {SUM} FROM ledger GROUP BY account, kind");
     let mut statement = connection.prepare_cached(&entries).map_err(store_error)?;
     let entries = all(&mut statement, [], |row| {
@@ -63,29 +56,12 @@ fn sums(connection: &Connection) -> Result<HashMap<i64, Sums>> {
         Ok(ledger_kind(&kind).map(|kind| (account, kind, atoms)))
     })?;
     for (account, kind, atoms) in entries {
-        let sums = sums.entry(account).or_default();
-        *(if kind.is_purchase() { &mut sums.purchased } else { &mut sums.granted }) += atoms;
+        books.entry(account).or_default().add_entries(kind, atoms);
     }
     let usage = format!("SELECT account, {SUM} FROM usage_daily GROUP BY account");
     let mut statement = connection.prepare_cached(&usage).map_err(store_error)?;
     for (account, atoms) in all(&mut statement, [], |row| Ok(Ok((row.get(0)?, wide_sum(row, 1)?))))? {
-        sums.entry(account).or_default().used = atoms;
+        books.entry(account).or_default().add_usage(atoms);
     }
-    Ok(sums)
-}
-
-fn discrepancies(org_id: &str, recorded: Totals, computed: Sums) -> Result<Vec<Discrepancy>> {
-    let Sums { purchased, granted, used } = computed;
-    let amounts = [
-        ("balance", recorded.balance, purchased + granted - used),
-        ("purchased", recorded.purchased, purchased),
-        ("granted", recorded.granted, granted),
-        ("used", recorded.used, used),
-    ];
-    let wrong = amounts.into_iter().filter(|(_, recorded, computed)| i128::from(recorded.atoms()) != *computed);
-    wrong
-        .map(|(amount, recorded, computed)| {
-            Ok(Discrepancy { account: parse(org_id)?, amount, recorded, computed: credits(computed)? })
-        })
-        .collect()
+    Ok(books)
 }

@@ -14,3 +14,4 @@ pub mod program;
 mod scripted;
 pub mod server;
 pub mod site;
+pub mod skipped;

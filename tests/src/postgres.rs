@@ -32,14 +32,11 @@ pub struct Cluster {
     folder: TempDir,
 }
 
-/// Whether there is no PostgreSQL, and the tests were told so; says it.
+/// Whether tests on PostgreSQL are switched off.
 #[must_use]
+#[track_caller]
 pub fn is_skipped() -> bool {
-    let skipped = std::env::var_os(SKIP).is_some();
-    if skipped {
-        eprintln!("skipped: PostgreSQL is not installed ({SKIP} is set)");
-    }
-    skipped
+    crate::skipped::by(SKIP)
 }
 
 impl Cluster {

@@ -1,13 +1,13 @@
 //! Lists by the page. A cursor is the place of the page's last item, so that what is written later moves nothing.
 
 use crate::account::Account;
+use crate::backend::credits;
 use crate::clock::Day;
 use crate::ledger::LedgerEntry;
 use crate::payment::PaymentRecord;
 use crate::store::{Cursor, Page, StoreError};
 use crate::usage::{ClientSource, DailyTotal, UsageLine};
 
-use super::report::credits;
 use super::state::{DayTotal, State};
 
 /// The place of a daily total: day, index of the account, line.

@@ -1,21 +1,14 @@
 //! Where the npm packages are that a chain is made of, and whether this machine does without them.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Set by `./test.sh` on a machine without Node.js.
 const SKIP: &str = "METERING_TESTS_SKIP_CHAIN";
 
-/// Whether tests against a real chain are switched off; says so if they are, past the capture of passing tests' output.
+/// Whether tests against a real chain are switched off.
 #[track_caller]
 pub(crate) fn are_skipped() -> bool {
-    let skipped = std::env::var_os(SKIP).is_some_and(|value| value == "1");
-    if skipped {
-        assert!(std::env::var_os("CI").is_none_or(|value| value != "true"), "{SKIP} is set, but CI skips nothing");
-        let test = std::thread::current().name().unwrap_or("a test").to_owned();
-        let _ = writeln!(std::io::stderr(), "skipped, since {SKIP} is set: {test}");
-    }
-    skipped
+    crate::skipped::by(SKIP)
 }
 
 /// The folder with the wallet's script and, once installed, the packages.

@@ -13,12 +13,10 @@ use crate::signup::server;
 
 /// Chromium, or `None` where the tests were told that there is none.
 fn chromium() -> Option<PathBuf> {
-    let skipped = std::env::var_os("METERING_TESTS_SKIP_BROWSER").is_some();
     let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
         .flat_map(|folder| [folder.join("chromium"), folder.join("chromium-browser")])
         .find(|file| file.is_file());
-    if skipped {
-        eprintln!("skipped: METERING_TESTS_SKIP_BROWSER is set");
+    if metering_tests::skipped::by("METERING_TESTS_SKIP_BROWSER") {
         return None;
     }
     Some(found.expect("Chromium is installed; ./test.sh sees to it"))

@@ -4,22 +4,19 @@ use std::time::Duration;
 
 use metering_client::ClientError;
 
-/// The first pause when the service names none; each further one is twice as long.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// Longer pauses are only those that the service names.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+use crate::client::pauses::{Pauses, SHORTEST};
 
 /// What is left to wait.
 #[derive(Debug)]
 pub(super) struct Patience {
     left: Duration,
-    next: Duration,
+    pauses: Pauses,
 }
 
 impl Patience {
     /// Waits for `limit` altogether.
     pub(super) const fn new(limit: Duration) -> Self {
-        Self { left: limit, next: FIRST_PAUSE }
+        Self { left: limit, pauses: Pauses::new() }
     }
 
     /// How long to wait before asking again; `None` when that would not help, or not in time.
@@ -32,12 +29,8 @@ impl Patience {
             return None;
         }
         let pause = match refusal.retry_after {
-            Some(named) => named.max(FIRST_PAUSE),
-            None => {
-                let pause = self.next;
-                self.next = (pause * 2).min(LONGEST_PAUSE);
-                pause
-            }
+            Some(named) => named.max(SHORTEST),
+            None => self.pauses.next(),
         };
         self.left = self.left.checked_sub(pause)?;
         Some(pause)

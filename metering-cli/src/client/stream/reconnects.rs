@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use metering_client::ClientError;
 
-/// The first pause when the service names none; each further one is twice as long.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+use crate::client::pauses::{Pauses, SHORTEST};
+
 /// The longest pause that the service may name.
 const NAMED_PAUSE_MAX: Duration = Duration::from_secs(5 * 60);
 /// After so many failures in a row, without an event in between, something is wrong that pauses do not mend.
@@ -16,12 +15,12 @@ const TRIES: u32 = 8;
 #[derive(Debug)]
 pub(super) struct Reconnects {
     tries_left: u32,
-    next: Duration,
+    pauses: Pauses,
 }
 
 impl Reconnects {
     pub(super) const fn new() -> Self {
-        Self { tries_left: TRIES, next: FIRST_PAUSE }
+        Self { tries_left: TRIES, pauses: Pauses::new() }
     }
 
     /// How long to wait before connecting again; `None` if that does not help.
@@ -36,9 +35,8 @@ impl Reconnects {
         if self.tries_left == 0 || named.is_some_and(|named| named > NAMED_PAUSE_MAX) {
             return None;
         }
-        let pause = self.next;
-        self.next = (pause * 2).min(LONGEST_PAUSE);
-        Some(named.unwrap_or(pause).max(FIRST_PAUSE))
+        let pause = self.pauses.next();
+        Some(named.unwrap_or(pause).max(SHORTEST))
     }
 }
 
