@@ -1,6 +1,6 @@
-//! Recent activity: a ring of entries per account, and the ledger's entries beside it.
+//! Recent activity: a ring of blocks of usage per account, the tail before it, and the ledger's entries beside them.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use deadpool_postgres::GenericClient;
 use metering_core::{ACTIVITY_KEPT, Activity, ActivityKind, ClientSource, Credits, LedgerKind, Timestamp, UsageLine};
@@ -9,81 +9,45 @@ use tokio_postgres::types::ToSql;
 
 use crate::error::{Result, corrupt};
 use crate::known::Known;
-use crate::rows::{all, amount, first, payment_ref, timestamp, unsigned};
+use crate::rows::{all, first, one, payment_ref, timestamp};
+use crate::tail::{Entry, Folds, unpack};
 
-/// The size of the ring.
-const SLOTS: i64 = ACTIVITY_KEPT as i64;
+/// How many of the newest numbers are shown; older entries may still be there, but with gaps between them.
+const SHOWN: i64 = ACTIVITY_KEPT as i64;
 
-/// An entry to be written, with its number among its account's.
-#[derive(Debug)]
-pub(crate) struct Entry<'p> {
-    pub(crate) account: i64,
-    pub(crate) entry: i64,
-    pub(crate) line: i64,
-    pub(crate) amount: i64,
-    pub(crate) refund: bool,
-    pub(crate) calls: i64,
-    pub(crate) path: Option<&'p str>,
-}
+/// Rows of blocks that are folded. A block that was folded before it was full has its newer entries put in front.
+pub(crate) const BLOCKS: &str = "INSERT INTO activity AS old (account, slot, block, entries) \
+     SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BYTEA[]) \
+     ON CONFLICT (account, slot) DO UPDATE SET block = excluded.block, \
+     entries = CASE WHEN old.block = excluded.block THEN excluded.entries || old.entries ELSE excluded.entries END";
 
-/// The entries without those whose place a later one of the same batch takes: a statement writes each row once.
-pub(crate) fn without_overwritten(entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
-    let mut places: BTreeMap<(i64, i64), Entry<'_>> = BTreeMap::new();
-    for entry in entries {
-        places.insert((entry.account, entry.entry % SLOTS), entry);
-    }
-    places.into_values().collect()
-}
-
-pub(crate) const APPEND: &str = "INSERT INTO activity \
-     (account, slot, entry, line, amount, refund, calls, request_path, created_at) \
-     SELECT account, slot, entry, line, amount, refund, calls, request_path, $9 \
-     FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BOOLEAN[], $7::BIGINT[], \
-     $8::TEXT[]) AS new (account, slot, entry, line, amount, refund, calls, request_path) \
-     ON CONFLICT (account, slot) DO UPDATE SET entry = excluded.entry, line = excluded.line, \
-     amount = excluded.amount, refund = excluded.refund, calls = excluded.calls, \
-     request_path = excluded.request_path, created_at = excluded.created_at";
-
-/// The columns of [`APPEND`].
-pub(crate) struct Rows<'p> {
+/// The columns of [`BLOCKS`].
+#[derive(Default)]
+pub(crate) struct BlockRows<'f> {
     accounts: Vec<i64>,
     slots: Vec<i64>,
-    entries: Vec<i64>,
-    lines: Vec<i64>,
-    amounts: Vec<i64>,
-    refunds: Vec<bool>,
-    calls: Vec<i64>,
-    paths: Vec<Option<&'p str>>,
-    now: i64,
+    blocks: Vec<i64>,
+    entries: Vec<&'f [u8]>,
 }
 
-impl<'p> Rows<'p> {
-    pub(crate) fn new(entries: &[Entry<'p>], now: Timestamp) -> Self {
-        Self {
-            accounts: entries.iter().map(|entry| entry.account).collect(),
-            slots: entries.iter().map(|entry| entry.entry % SLOTS).collect(),
-            entries: entries.iter().map(|entry| entry.entry).collect(),
-            lines: entries.iter().map(|entry| entry.line).collect(),
-            amounts: entries.iter().map(|entry| entry.amount).collect(),
-            refunds: entries.iter().map(|entry| entry.refund).collect(),
-            calls: entries.iter().map(|entry| entry.calls).collect(),
-            paths: entries.iter().map(|entry| entry.path).collect(),
-            now: now.unix_millis(),
+impl<'f> BlockRows<'f> {
+    pub(crate) fn new(folds: &'f Folds) -> Self {
+        let mut rows = Self::default();
+        for ((account, slot), (block, entries)) in &folds.blocks {
+            rows.accounts.push(*account);
+            rows.slots.push(*slot);
+            rows.blocks.push(*block);
+            rows.entries.push(entries);
         }
+        rows
     }
 
-    pub(crate) fn values(&self) -> [&(dyn ToSql + Sync); 9] {
-        [
-            &self.accounts,
-            &self.slots,
-            &self.entries,
-            &self.lines,
-            &self.amounts,
-            &self.refunds,
-            &self.calls,
-            &self.paths,
-            &self.now,
-        ]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.accounts.is_empty()
+    }
+
+    pub(crate) fn values(&self) -> [&(dyn ToSql + Sync); 4] {
+        [&self.accounts, &self.slots, &self.blocks, &self.entries]
     }
 }
 
@@ -107,32 +71,36 @@ async fn usage_entries<C: GenericClient>(
     account: i64,
     limit: u32,
 ) -> Result<Vec<(i64, Activity)>> {
-    // Older ones may still be there, where the ledger's entries left their places alone, but with gaps between them.
-    let sql = "SELECT entry, line, amount, refund, calls, request_path, created_at FROM activity \
-               WHERE account = $1 AND entry > (SELECT entries FROM meter WHERE account = $1) - $2 \
-               ORDER BY entry DESC LIMIT $3";
-    let rows = all(client, sql, &[&account, &SLOTS, &i64::from(limit)]).await?;
-    let mut entries = Vec::with_capacity(rows.len());
-    for row in rows {
-        let (entry, line): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
-        entries.push((entry, usage_entry(&row, entry, known.line(client, line).await?)?));
+    let meter = one(client, "SELECT entries, tail FROM meter WHERE account = $1", &[&account]).await?;
+    let oldest = meter.try_get::<_, i64>(0)? - SHOWN;
+    // A block has one entry at least.
+    let sql = "SELECT entries FROM activity WHERE account = $1 ORDER BY block DESC LIMIT $2";
+    let blocks = all(client, sql, &[&account, &i64::from(limit)]).await?;
+    let packed = [Ok(meter.try_get(1)?)].into_iter().chain(blocks.iter().map(|row| row.try_get(0)));
+    let (mut entries, most) = (Vec::new(), usize::try_from(limit).unwrap_or(usize::MAX));
+    for packed in packed {
+        for entry in unpack(packed?)? {
+            if entry.number <= oldest || entries.len() == most {
+                return Ok(entries);
+            }
+            entries.push((entry.number, usage_entry(&entry, known.line(client, entry.line).await?)));
+        }
     }
     Ok(entries)
 }
 
-fn usage_entry(row: &Row, entry: i64, line: UsageLine) -> Result<Activity> {
-    let refund: bool = row.try_get(3)?;
-    Ok(Activity {
-        id: format!("act_{entry}"),
-        kind: if refund { ActivityKind::UsageRefund } else { ActivityKind::Usage },
-        amount: amount(row, 2)?,
+fn usage_entry(entry: &Entry<'_>, line: UsageLine) -> Activity {
+    Activity {
+        id: format!("act_{}", entry.number),
+        kind: if entry.refund { ActivityKind::UsageRefund } else { ActivityKind::Usage },
+        amount: Credits::from_atoms(entry.amount),
         description: None,
+        request_path: entry.path.get(Arc::clone(&line.route_template)),
         line: Some(line),
-        request_path: row.try_get::<_, Option<&str>>(5)?.map(Into::into),
-        calls: unsigned(row, 4)?,
+        calls: entry.calls.unsigned_abs(),
         payment: None,
-        created_at: timestamp(row, 6)?,
-    })
+        created_at: Timestamp::from_unix_millis(entry.created_at),
+    }
 }
 
 async fn ledger_entries<C: GenericClient>(client: &C, account: i64, limit: u32) -> Result<Vec<(i64, Activity)>> {

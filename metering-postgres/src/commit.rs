@@ -10,21 +10,22 @@ mod columns;
 use std::collections::BTreeMap;
 
 use deadpool_postgres::Client;
-use futures_util::future::{join, join3, join4};
+use futures_util::future::{join, join3, join4, try_join_all};
 use metering_core::{
     AccountId, Answer, Changes, Decision, KeyHash, MeterState, Outcome, Posting, Refusal, StoreError, Tally, Timestamp,
-    UsageChange, UsageKind,
+    UsageChange, UsageKind, UsageLine,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use crate::activity::{self, Entry};
+use crate::activity::{self, BlockRows};
 use crate::error::Result;
 use crate::known::{Known, Numbered};
 use crate::outcome::{Lost, TransactionId};
 use crate::retry::Tries;
 use crate::rows::{METER_COLUMNS, amount, bytes, meter_state};
 use crate::store::PostgresStore;
+use crate::tail::{Entry, Folds, Path, Tail};
 use crate::turn::TRIED_FOR;
 use crate::wait::{ANSWER_WAIT, within};
 use columns::{ANSWERS, AnswerRows, DAILY, DailyRows, METERS, MeterRows};
@@ -65,12 +66,15 @@ struct Item<'p> {
     line: i64,
 }
 
+type Lines<'p> = foldhash::HashMap<i64, &'p UsageLine>;
+
 /// What was read of an account under its lock.
 struct Locked {
     id: AccountId,
     key: Option<KeyHash>,
     state: MeterState,
     entries: i64,
+    tail: Tail,
 }
 
 /// All that was read under the locks.
@@ -129,7 +133,8 @@ impl<'p> Batch<'p> {
             within(ANSWER_WAIT, async { Ok(client.batch_execute("ROLLBACK").await?) }).await?;
             return Ok(outcomes);
         }
-        let written = within(ANSWER_WAIT, write(client, id, &mut read, changes, now)).await;
+        let folds = fold(&mut read, &changes.usage, &self.lines(), now)?;
+        let written = within(ANSWER_WAIT, write(client, id, &read, &changes, &folds, now)).await;
         Lost::of_commit(written, outcomes)
     }
 
@@ -138,8 +143,8 @@ impl<'p> Batch<'p> {
         let accounts: Vec<i64> = self.accounts.keys().copied().collect();
         let (of, requests): (Vec<i64>, Vec<&str>) = self.requests().unzip();
         let lock = format!(
-            "SELECT m.account, m.entries, m.key, {METER_COLUMNS} FROM meter m WHERE m.account = ANY($1) \
-             ORDER BY m.account FOR UPDATE"
+            "SELECT m.account, m.entries, m.key, m.tail_day, m.tail, {METER_COLUMNS} FROM meter m \
+             WHERE m.account = ANY($1) ORDER BY m.account FOR UPDATE"
         );
         let remembered = "SELECT r.account, r.request_id, r.charged, r.balance \
              FROM unnest($1::BIGINT[], $2::TEXT[]) AS asked (account, request_id) \
@@ -171,8 +176,8 @@ impl<'p> Batch<'p> {
                 Some(_) => Some(KeyHash::from_bytes(bytes(row, 2)?)),
                 None => None,
             };
-            let (entries, state) = (row.try_get(1)?, meter_state(row, 3)?);
-            read.accounts.insert(account, Locked { id, key, state, entries });
+            let (entries, tail, state) = (row.try_get(1)?, Tail::of_row(row, 3)?, meter_state(row, 5)?);
+            read.accounts.insert(account, Locked { id, key, state, entries, tail });
         }
         for row in remembered {
             let answer = Answer { charged: amount(row, 2)?, balance: amount(row, 3)? };
@@ -186,6 +191,15 @@ impl<'p> Batch<'p> {
             Posting::Charge(charge) => Some((item.account?, charge.request_id.as_ref()?.as_str())),
             Posting::Refund(_) => None,
         })
+    }
+
+    /// The usage lines of the batch by their numbers.
+    fn lines(&self) -> Lines<'p> {
+        let line = |posting: &'p Posting| match posting {
+            Posting::Charge(charge) => &charge.line,
+            Posting::Refund(refund) => &refund.line,
+        };
+        self.items.iter().map(|item| (item.line, line(item.posting))).collect()
     }
 
     fn decide(&self, read: &mut Read, now: Timestamp) -> (Vec<Outcome>, Changes<i64, i64>) {
@@ -227,29 +241,31 @@ impl Read {
 async fn write(
     client: &Client,
     id: TransactionId,
-    read: &mut Read,
-    changes: Changes<i64, i64>,
+    read: &Read,
+    changes: &Changes<i64, i64>,
+    folds: &Folds,
     now: Timestamp,
 ) -> Result<()> {
-    let entries = entries(read, &changes.usage);
     let prepared = join4(
         client.prepare_cached(DAILY),
-        client.prepare_cached(activity::APPEND),
+        client.prepare_cached(activity::BLOCKS),
         client.prepare_cached(METERS),
         join(client.prepare_cached(ANSWERS), client.prepare_cached(crate::outcome::INSERT)),
     );
-    let (daily, activity, meters, (answers, outcome)) = prepared.await;
-    let (daily, activity, meters, answers, outcome) = (daily?, activity?, meters?, answers?, outcome?);
-    let (daily_rows, activity_rows) = (DailyRows::new(&changes), activity::Rows::new(&entries, now));
-    let (meter_rows, answer_rows) = (MeterRows::new(read, &changes), AnswerRows::new(&changes.answers, now));
+    let (daily, blocks, meters, (answers, outcome)) = prepared.await;
+    let (daily, blocks, meters, answers, outcome) = (daily?, blocks?, meters?, answers?, outcome?);
+    let daily_rows: Vec<DailyRows> = folds.usage.iter().map(DailyRows::new).collect();
+    let (block_rows, meter_rows) = (BlockRows::new(folds), MeterRows::new(read, changes));
+    let answer_rows = AnswerRows::new(&changes.answers, now);
     let (marked_at, mark) = (now.unix_millis(), id.bytes());
-    let (daily_values, activity_values) = (daily_rows.values(), activity_rows.values());
-    let (meter_values, answer_values) = (meter_rows.values(), answer_rows.values());
+    let daily_values: Vec<_> = daily_rows.iter().map(DailyRows::values).collect();
+    let (block_values, meter_values) = (block_rows.values(), meter_rows.values());
+    let answer_values = answer_rows.values();
     let outcome_values: [&(dyn ToSql + Sync); 2] = [&mark, &marked_at];
     // Sent one after the other without waiting; the first that fails makes all that follow fail.
-    let (daily, activity, meters, (answers, outcome, committed)) = join4(
-        client.execute(&daily, &daily_values),
-        client.execute(&activity, &activity_values),
+    let (daily, blocks, meters, (answers, outcome, committed)) = join4(
+        try_join_all(daily_values.iter().map(|values| client.execute(&daily, values))),
+        async { if block_rows.is_empty() { Ok(0) } else { client.execute(&blocks, &block_values).await } },
         client.execute(&meters, &meter_values),
         join3(
             async { if answer_rows.is_empty() { Ok(0) } else { client.execute(&answers, &answer_values).await } },
@@ -260,28 +276,36 @@ async fn write(
     .await;
     // A COMMIT of a failed transaction is answered with success: it rolls back.
     daily?;
-    activity?;
+    blocks?;
     meters?;
     answers?;
     outcome?;
     Ok(committed?)
 }
 
-/// Numbers the changes of usage as entries of their accounts' activity.
-fn entries<'u>(read: &mut Read, usage: &'u [UsageChange<i64, i64>]) -> Vec<Entry<'u>> {
-    let mut entries = Vec::with_capacity(usage.len());
-    for change in usage {
-        let Some(locked) = read.accounts.get_mut(&change.account) else { continue };
-        locked.entries += 1;
-        entries.push(Entry {
-            account: change.account,
-            entry: locked.entries,
-            line: change.line,
-            amount: -change.added_credits().atoms(),
-            refund: change.kind == UsageKind::Refunded,
-            calls: i64::try_from(change.calls).unwrap_or(i64::MAX),
-            path: change.request_path.as_deref(),
-        });
+/// Puts usage into the tails of its accounts, numbered; what has no room there is returned, to be written elsewhere.
+fn fold(read: &mut Read, usage: &[UsageChange<i64, i64>], lines: &Lines<'_>, now: Timestamp) -> Result<Folds> {
+    let mut folds = Folds::default();
+    // Usage is sorted, so that what belongs to one daily total is side by side.
+    for same in usage.chunk_by(|a, b| (a.account, a.day, a.line) == (b.account, b.day, b.line)) {
+        let UsageChange { account, day, line, .. } = same[0];
+        let Some(locked) = read.accounts.get_mut(&account) else { continue };
+        let template = lines.get(&line).map_or("", |line| &line.route_template);
+        let entry = |(change, number): (_, i64)| {
+            let UsageChange { kind, calls, request_path, .. }: &UsageChange<i64, i64> = change;
+            Entry {
+                number,
+                line,
+                amount: -change.added_credits().atoms(),
+                refund: *kind == UsageKind::Refunded,
+                calls: i64::try_from(*calls).unwrap_or(i64::MAX),
+                created_at: now.unix_millis(),
+                path: Path::of(request_path.as_deref(), template),
+            }
+        };
+        let entries: Vec<Entry<'_>> = same.iter().zip(locked.entries + 1..).map(entry).collect();
+        locked.entries = entries.last().map_or(locked.entries, |last| last.number);
+        locked.tail.push(account, day.unix_days(), &entries, &mut folds)?;
     }
-    activity::without_overwritten(entries)
+    Ok(folds)
 }

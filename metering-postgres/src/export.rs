@@ -1,33 +1,49 @@
 //! All that the store holds, as records.
 
+mod activity;
 mod sections;
 
 use async_trait::async_trait;
-use deadpool_postgres::{Client, GenericClient};
+use deadpool_postgres::GenericClient;
+use metering_core::backend::{one_more_than, page};
 use metering_core::transfer::{Export, Part, Place, Record, Section};
 use metering_core::{Cursor, Page, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::error::Result;
+use crate::known::SharedKnown;
 use crate::store::PostgresStore;
-use metering_core::backend::{one_more_than, page};
+use crate::usage;
 use sections::Source;
 
 #[async_trait]
 impl Export for PostgresStore {
     async fn export(&self, section: Section, after: Option<&Cursor>, limit: u32) -> Result<Page<Record>, StoreError> {
-        let source = Source::of(section);
-        let place = after.map(|cursor| Place::of(cursor, source.keys.len())).transpose()?;
-        self.read(|client: &Client| {
-            let (source, place) = (source.clone(), place.clone());
-            Box::pin(async move { records(client, &source, place, limit).await })
+        self.read_at_once(|transaction| {
+            let (after, known) = (after.cloned(), SharedKnown::clone(&self.known));
+            Box::pin(async move {
+                match section {
+                    Section::Usage => {
+                        let Page { items, next } = usage::list(transaction, &known, after.as_ref(), limit).await?;
+                        Ok(Page { items: items.into_iter().map(Record::Usage).collect(), next })
+                    }
+                    Section::Activity => activity::records(transaction, &known, after.as_ref(), limit).await,
+                    _ => records(transaction, &Source::of(section), after.as_ref(), limit).await,
+                }
+            })
         })
         .await
     }
 }
 
-async fn records(client: &Client, source: &Source, place: Option<Place>, limit: u32) -> Result<Page<Record>> {
+async fn records<C: GenericClient>(
+    client: &C,
+    source: &Source,
+    after: Option<&Cursor>,
+    limit: u32,
+) -> Result<Page<Record>> {
+    let place = after.map(|cursor| Place::of(cursor, source.keys.len())).transpose()?;
     let sql = source.sql(place.is_some());
     let mut values: Vec<Box<dyn ToSql + Sync + Send>> = vec![Box::new(one_more_than(limit))];
     for part in place.into_iter().flat_map(|place| place.0) {

@@ -33,6 +33,7 @@ mod signup_store;
 mod signups;
 mod store;
 mod sum;
+mod tail;
 mod tls;
 mod turn;
 mod usage;

@@ -187,9 +187,9 @@ impl Store for PostgresStore {
     }
 
     async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
-        self.read(|client| {
+        self.read_at_once(|transaction| {
             let (after, known) = (after.cloned(), SharedKnown::clone(&self.known));
-            Box::pin(async move { usage::list(client, &known, after.as_ref(), limit).await })
+            Box::pin(async move { usage::list(transaction, &known, after.as_ref(), limit).await })
         })
         .await
     }

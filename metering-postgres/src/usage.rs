@@ -1,16 +1,20 @@
 //! Daily totals: reports for an account, and the list for an export.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use deadpool_postgres::GenericClient;
-use metering_core::{AccountId, Cursor, DailyTotal, Day, DayRange, Page, UsageReport};
+use metering_core::backend::{UsageSums, credits, one_more_than, page, unknown_cursor};
+use metering_core::transfer::{Part, Place};
+use metering_core::{AccountId, ClientSource, Cursor, DailyTotal, Day, DayRange, Page, UsageLine, UsageReport};
+use tokio_postgres::types::ToSql;
 
 use crate::accounts;
 use crate::error::Result;
 use crate::known::Known;
 use crate::ledger;
-use crate::rows::{all, amount, parsed, unsigned};
-use metering_core::backend::{UsageSums, one_more_than, page, unknown_cursor};
+use crate::rows::{all, one, parsed, unsigned};
+use crate::tail::Tail;
 
 pub(crate) async fn report<C: GenericClient>(
     client: &C,
@@ -36,8 +40,18 @@ async fn sums<C: GenericClient>(client: &C, account: i64, days: DayRange) -> Res
         let atoms: i64 = row.try_get(3)?;
         sums.add(Day::from_unix_days(row.try_get(0)?), row.try_get(1)?, unsigned(&row, 2)?, atoms.into());
     }
+    let tail = one(client, "SELECT tail_day, tail FROM meter WHERE account = $1", &[&account]).await?;
+    let tail = Tail::of_row(&tail, 0)?;
+    if let Some(day) = tail.day.map(Day::from_unix_days).filter(|day| days.contains(*day)) {
+        for (line, (calls, atoms)) in tail.totals()? {
+            sums.add(day, line, calls, atoms);
+        }
+    }
     Ok(sums)
 }
+
+/// The parts of a daily total's place: day, account, and its line's route, method and source, compared as bytes.
+type DailyKey = (i64, i64, Arc<str>, Arc<str>, &'static str);
 
 /// Daily totals of all accounts after a place, at most `limit`.
 pub(crate) async fn list<C: GenericClient>(
@@ -46,24 +60,80 @@ pub(crate) async fn list<C: GenericClient>(
     after: Option<&Cursor>,
     limit: u32,
 ) -> Result<Page<DailyTotal>> {
-    let [day, account, line] = place_of(after)?;
-    let sql = "SELECT u.day, u.account, u.line, u.calls, u.amount, a.org_id \
-               FROM usage_daily u JOIN account a ON a.id = u.account \
-               WHERE (u.day, u.account, u.line) > ($1, $2, $3) ORDER BY u.day, u.account, u.line LIMIT $4";
-    let rows = all(client, sql, &[&day, &account, &line, &one_more_than(limit)]).await?;
-    let mut totals = Vec::with_capacity(rows.len());
-    for row in rows {
-        let place: [i64; 3] = [row.try_get(0)?, row.try_get(1)?, row.try_get(2)?];
-        let (calls, credits_used) = (unsigned(&row, 3)?, amount(&row, 4)?);
-        let (account, line) = (parsed(&row, 5)?, known.line(client, place[2]).await?);
-        totals.push((place, DailyTotal { account, day: Day::from_unix_days(place[0]), line, calls, credits_used }));
-    }
-    Ok(page(totals, limit, |[day, account, line]| Cursor::new(format!("{day}/{account}/{line}"))))
+    let place = after.map(place_of).transpose()?.unwrap_or_else(|| (i64::MIN, i64::MIN, "".into(), "".into(), ""));
+    // The first of both are the first of all; a total that has a part in each is among the first of each.
+    let mut totals = folded(client, &place, limit).await?;
+    in_tails(client, known, &place, limit, &mut totals).await?;
+    let total = |(key, (account, calls, atoms)): (DailyKey, (AccountId, u64, i128))| {
+        let (day, _, route_template, http_method, source) = key.clone();
+        let line = UsageLine { route_template, http_method, source: ClientSource::from_name(source) };
+        let credits_used = credits(atoms)?;
+        Ok((key, DailyTotal { account, day: Day::from_unix_days(day), line, calls, credits_used }))
+    };
+    let most = usize::try_from(one_more_than(limit)).unwrap_or(usize::MAX);
+    let totals = totals.into_iter().take(most).map(total).collect::<Result<_>>()?;
+    Ok(page(totals, limit, cursor_of))
 }
 
-fn place_of(cursor: Option<&Cursor>) -> Result<[i64; 3]> {
-    let Some(cursor) = cursor else { return Ok([i64::MIN, 0, 0]) };
-    let parts: Option<Vec<i64>> = cursor.as_str().split('/').map(|part| part.parse().ok()).collect();
-    let place = parts.and_then(|parts| <[i64; 3]>::try_from(parts).ok());
-    Ok(place.ok_or_else(unknown_cursor)?)
+type DailyTotals = BTreeMap<DailyKey, (AccountId, u64, i128)>;
+
+async fn folded<C: GenericClient>(client: &C, after: &DailyKey, limit: u32) -> Result<DailyTotals> {
+    // The first half of the condition is for the index.
+    let sql = "SELECT u.day, u.account, n.route_template, n.http_method, n.source, a.org_id, u.calls, u.amount \
+         FROM usage_daily u JOIN account a ON a.id = u.account JOIN usage_line n ON n.id = u.line \
+         WHERE (u.day, u.account) >= ($1, $2) AND (u.day, u.account, n.route_template COLLATE \"C\", \
+         n.http_method COLLATE \"C\", n.source COLLATE \"C\") > ($1, $2, $3, $4, $5) \
+         ORDER BY u.day, u.account, n.route_template COLLATE \"C\", n.http_method COLLATE \"C\", \
+         n.source COLLATE \"C\" LIMIT $6";
+    let (day, account, route, method, source) = after;
+    let values: [&(dyn ToSql + Sync); 6] =
+        [day, account, &route.as_ref(), &method.as_ref(), source, &one_more_than(limit)];
+    let mut totals = DailyTotals::new();
+    for row in all(client, sql, &values).await? {
+        let (route, method): (&str, &str) = (row.try_get(2)?, row.try_get(3)?);
+        let source = ClientSource::from_name(row.try_get(4)?).as_str();
+        let key = (row.try_get(0)?, row.try_get(1)?, route.into(), method.into(), source);
+        totals.insert(key, (parsed(&row, 5)?, unsigned(&row, 6)?, row.try_get::<_, i64>(7)?.into()));
+    }
+    Ok(totals)
+}
+
+/// Adds what is not folded yet.
+async fn in_tails<C: GenericClient>(
+    client: &C,
+    known: &Known,
+    after: &DailyKey,
+    limit: u32,
+    totals: &mut DailyTotals,
+) -> Result<()> {
+    let sql = "SELECT m.account, a.org_id, m.tail_day, m.tail FROM meter m JOIN account a ON a.id = m.account \
+               WHERE (m.tail_day, m.account) >= ($1, $2) AND m.tail <> '' ORDER BY m.tail_day, m.account LIMIT $3";
+    // Each has one total at least, but the first may have none that is after the place.
+    for row in all(client, sql, &[&after.0, &after.1, &(one_more_than(limit) + 1)]).await? {
+        let (account, id, tail): (i64, AccountId, _) = (row.try_get(0)?, parsed(&row, 1)?, Tail::of_row(&row, 2)?);
+        for (line, (calls, atoms)) in tail.totals()? {
+            let UsageLine { route_template, http_method, source } = known.line(client, line).await?;
+            let key = (tail.day.unwrap_or_default(), account, route_template, http_method, source.as_str());
+            if key > *after {
+                let total = totals.entry(key).or_insert_with(|| (id.clone(), 0, 0));
+                (total.1, total.2) = (total.1 + calls, total.2 + atoms);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn cursor_of((day, account, route, method, source): &DailyKey) -> Cursor {
+    let text = |text: &str| Part::Text(text.to_owned());
+    Place(vec![Part::Number(*day), Part::Number(*account), text(route), text(method), text(source)]).cursor()
+}
+
+fn place_of(cursor: &Cursor) -> Result<DailyKey> {
+    match &*Place::of(cursor, 5)?.0 {
+        [Part::Number(day), Part::Number(account), Part::Text(route), Part::Text(method), Part::Text(source)] => {
+            let source = ClientSource::from_name(source).as_str();
+            Ok((*day, *account, route.as_str().into(), method.as_str().into(), source))
+        }
+        _ => Err(unknown_cursor().into()),
+    }
 }

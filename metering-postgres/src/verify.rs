@@ -10,6 +10,7 @@ use crate::activity::ledger_kind;
 use crate::error::{Result, corrupt};
 use crate::rows::{all, one, parse, tx};
 use crate::sum::{SUM, wide_sum};
+use crate::tail::Tail;
 
 /// An account without its meter has no balance that could be shown.
 const RECORDED: &str = "SELECT a.id, a.org_id, m.balance, m.purchased, m.granted, m.used \
@@ -73,6 +74,10 @@ async fn books<C: GenericClient>(client: &C) -> Result<HashMap<i64, Books>> {
     let usage = format!("SELECT account, {SUM} FROM usage_daily GROUP BY account");
     for row in all(client, &usage, &[]).await? {
         books.entry(row.try_get(0)?).or_default().add_usage(wide_sum(&row, 1)?);
+    }
+    for row in all(client, "SELECT account, tail_day, tail FROM meter WHERE tail <> ''", &[]).await? {
+        let used = Tail::of_row(&row, 1)?.totals()?.values().map(|(_, atoms)| atoms).sum();
+        books.entry(row.try_get(0)?).or_default().add_usage(used);
     }
     Ok(books)
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
 mod afterwards;
+mod alike;
 mod arguments;
 mod desk;
 mod equality;

@@ -32,7 +32,7 @@ pub(crate) async fn told(store: &dyn Store) -> Vec<String> {
     told
 }
 
-async fn told_of(store: &dyn Store, account: &Account) -> [String; 2] {
+pub(crate) async fn told_of(store: &dyn Store, account: &Account) -> [String; 2] {
     let days = DayRange { first: Day::from_unix_days(-1_000_000), last: Day::from_unix_days(1_000_000) };
     // Not every sum can be held: what was added goes beyond range where more was granted than the balance ever had.
     let report = store.usage_report(&account.id, days).await.map_err(|error| error.to_string());

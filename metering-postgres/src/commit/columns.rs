@@ -4,6 +4,7 @@ use metering_core::{Answer, Changes, Credits, RequestId, Timestamp};
 use tokio_postgres::types::ToSql;
 
 use super::Read;
+use crate::tail::DailySums;
 
 pub(super) const DAILY: &str = "INSERT INTO usage_daily AS total (account, day, line, calls, amount) \
      SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[]) \
@@ -23,14 +24,14 @@ pub(super) struct DailyRows {
 pub(super) type ArrayValues<'v, const N: usize> = [&'v (dyn ToSql + Sync); N];
 
 impl DailyRows {
-    pub(super) fn new(changes: &Changes<i64, i64>) -> Self {
+    pub(super) fn new(sums: &DailySums) -> Self {
         let mut rows = Self::default();
-        for change in changes.daily() {
-            rows.accounts.push(change.account);
-            rows.days.push(change.day.unix_days());
-            rows.lines.push(change.line);
-            rows.calls.push(i64::try_from(change.calls).unwrap_or(i64::MAX));
-            rows.amounts.push(change.credits.atoms());
+        for ((day, account, line), (calls, amount)) in sums {
+            rows.accounts.push(*account);
+            rows.days.push(*day);
+            rows.lines.push(*line);
+            rows.calls.push(*calls);
+            rows.amounts.push(*amount);
         }
         rows
     }
@@ -41,21 +42,25 @@ impl DailyRows {
 }
 
 pub(super) const METERS: &str = "UPDATE meter SET balance = new.balance, used = new.used, minute = new.minute, \
-     minute_count = new.minute_count, day = new.day, day_count = new.day_count, entries = new.entries \
+     minute_count = new.minute_count, day = new.day, day_count = new.day_count, entries = new.entries, \
+     tail_day = new.tail_day, tail = new.tail \
      FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::BIGINT[], \
-     $8::BIGINT[]) AS new (account, balance, used, minute, minute_count, day, day_count, entries) \
+     $8::BIGINT[], $9::BIGINT[], $10::BYTEA[]) \
+     AS new (account, balance, used, minute, minute_count, day, day_count, entries, tail_day, tail) \
      WHERE meter.account = new.account";
 
 #[derive(Default)]
-pub(super) struct MeterRows {
-    columns: [Vec<i64>; 8],
+pub(super) struct MeterRows<'r> {
+    numbers: [Vec<i64>; 8],
+    tail_days: Vec<Option<i64>>,
+    tails: Vec<&'r [u8]>,
 }
 
-impl MeterRows {
-    pub(super) fn new(read: &Read, changes: &Changes<i64, i64>) -> Self {
+impl<'r> MeterRows<'r> {
+    pub(super) fn new(read: &'r Read, changes: &Changes<i64, i64>) -> Self {
         let mut rows = Self::default();
         for (account, state) in &changes.accounts {
-            let entries = read.accounts.get(account).map_or(0, |locked| locked.entries);
+            let Some(locked) = read.accounts.get(account) else { continue };
             let values = [
                 *account,
                 state.totals.balance.atoms(),
@@ -64,17 +69,20 @@ impl MeterRows {
                 i64::from(state.minute.count),
                 state.day.index,
                 i64::from(state.day.count),
-                entries,
+                locked.entries,
             ];
-            for (column, value) in rows.columns.iter_mut().zip(values) {
+            for (column, value) in rows.numbers.iter_mut().zip(values) {
                 column.push(value);
             }
+            rows.tail_days.push(locked.tail.day);
+            rows.tails.push(&locked.tail.packed);
         }
         rows
     }
 
-    pub(super) fn values(&self) -> ArrayValues<'_, 8> {
-        self.columns.each_ref().map(|column| column as _)
+    pub(super) fn values(&self) -> ArrayValues<'_, 10> {
+        let [account, balance, used, minute, minute_count, day, day_count, entries] = &self.numbers;
+        [account, balance, used, minute, minute_count, day, day_count, entries, &self.tail_days, &self.tails]
     }
 }
 

@@ -3,12 +3,9 @@
 //! Texts that are keys are compared as bytes (`"C"`), whatever the database's own order is.
 
 use metering_core::transfer::{
-    AccountRecord, ActivityRecord, AnswerRecord, KeyRecord, LedgerRecord, Record, ScanMark, Section, SolutionRecord,
-    WalletLink,
+    AccountRecord, AnswerRecord, KeyRecord, LedgerRecord, Record, ScanMark, Section, SolutionRecord, WalletLink,
 };
-use metering_core::{
-    ACTIVITY_KEPT, Answer, ClientSource, DailyTotal, Day, KeyHash, RequestId, Timestamp, UsageLine, Window,
-};
+use metering_core::{ACTIVITY_KEPT, Answer, KeyHash, RequestId, Timestamp, Window};
 use tokio_postgres::Row;
 
 use crate::error::{Result, corrupt};
@@ -49,9 +46,7 @@ impl Source {
 
     pub(super) fn of(section: Section) -> Self {
         match section {
-            Section::Accounts | Section::Ledger | Section::Usage | Section::Activity | Section::Answers => {
-                books(section)
-            }
+            Section::Accounts | Section::Ledger | Section::Answers => books(section),
             _ => rest(section),
         }
     }
@@ -74,33 +69,6 @@ fn books(section: Section) -> Source {
             &["l.id"],
             ledger_record,
         ),
-        Section::Usage => Source {
-            indexed: 2,
-            ..Source::new(
-                "a.org_id, n.route_template, n.http_method, n.source, u.day, u.calls, u.amount",
-                "usage_daily u JOIN account a ON a.id = u.account JOIN usage_line n ON n.id = u.line",
-                &[
-                    "u.day",
-                    "u.account",
-                    "n.route_template COLLATE \"C\"",
-                    "n.http_method COLLATE \"C\"",
-                    "n.source COLLATE \"C\"",
-                ],
-                usage_record,
-            )
-        },
-        Section::Activity => Source {
-            // Older ones may still be there, but with gaps between them.
-            condition: "x.entry > m.entries - 1000",
-            ..Source::new(
-                "a.org_id, n.route_template, n.http_method, n.source, m.entries - x.entry, x.amount, x.refund, \
-                 x.calls, x.request_path, x.created_at",
-                "activity x JOIN meter m ON m.account = x.account JOIN account a ON a.id = x.account \
-                 JOIN usage_line n ON n.id = x.line",
-                &["x.account", "x.entry"],
-                activity_record,
-            )
-        },
         Section::Answers => Source::new(
             "a.org_id, q.request_id, q.charged, q.balance, q.expires_at",
             "request_id q JOIN account a ON a.id = q.account",
@@ -110,8 +78,8 @@ fn books(section: Section) -> Source {
         _ => Source::new(
             format!(
                 "{ACCOUNT_COLUMNS}, m.minute, m.minute_count, m.day, m.day_count, \
-                 (SELECT count(*) FROM ledger l WHERE l.account = a.id) + (SELECT count(*) FROM activity x \
-                 WHERE x.account = a.id AND x.entry > m.entries - 1000)"
+                 least(m.entries, 1000) + (SELECT count(*) FROM ledger l \
+                 WHERE l.account = a.id AND l.entry <= m.entries - 1000)"
             ),
             "account a JOIN meter m ON m.account = a.id",
             &["a.id"],
@@ -174,27 +142,6 @@ fn ledger_record(row: &Row) -> Result<Record> {
 
 fn number(newer: i64) -> Result<u32> {
     u32::try_from(newer).map_err(|_| corrupt(format_args!("{newer} entries cannot come after another")))
-}
-
-/// A line from the three columns after an account's id.
-fn line(row: &Row) -> Result<UsageLine> {
-    let (route, method): (&str, &str) = (row.try_get(1)?, row.try_get(2)?);
-    let source = ClientSource::from_name(row.try_get(3)?);
-    Ok(UsageLine { route_template: route.into(), http_method: method.into(), source })
-}
-
-fn usage_record(row: &Row) -> Result<Record> {
-    let (account, line, day) = (parsed(row, 0)?, line(row)?, Day::from_unix_days(row.try_get(4)?));
-    let (calls, credits_used) = (unsigned(row, 5)?, amount(row, 6)?);
-    Ok(Record::Usage(DailyTotal { account, day, line, calls, credits_used }))
-}
-
-fn activity_record(row: &Row) -> Result<Record> {
-    let (account, line, newer) = (parsed(row, 0)?, line(row)?, unsigned(row, 4)?);
-    let (amount, is_refund, calls) = (amount(row, 5)?, row.try_get(6)?, unsigned(row, 7)?);
-    let request_path = row.try_get::<_, Option<&str>>(8)?.map(Into::into);
-    let created_at = timestamp(row, 9)?;
-    Ok(Record::Activity(ActivityRecord { account, newer, line, amount, is_refund, calls, request_path, created_at }))
 }
 
 fn answer_record(row: &Row) -> Result<Record> {

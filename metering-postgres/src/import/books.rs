@@ -1,10 +1,14 @@
 //! Accounts and their books: one statement per table and batch.
 
-use metering_core::transfer::{AccountRecord, ActivityRecord, AnswerRecord, LedgerRecord, Record};
-use metering_core::{ACTIVITY_KEPT, Credits, DailyTotal, Email};
+use std::collections::HashMap;
 
+use metering_core::transfer::{AccountRecord, ActivityRecord, AnswerRecord, LedgerRecord, Record};
+use metering_core::{AccountId, Credits, DailyTotal, Email};
+
+use crate::activity::{BLOCKS, BlockRows};
 use crate::error::Result;
-use crate::rows::execute;
+use crate::rows::{all, execute, parsed};
+use crate::tail::{Entry, Folds, Path};
 use crate::turn::Turn;
 
 const ACCOUNTS: &str = "INSERT INTO account \
@@ -35,17 +39,6 @@ const USAGE: &str = "INSERT INTO usage_daily (account, day, line, calls, amount)
      SELECT a.id, new.day, new.line, new.calls, new.amount \
      FROM unnest($1::TEXT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[]) \
      AS new (org_id, day, line, calls, amount) JOIN account a ON a.org_id = new.org_id";
-
-/// The number that the statement has.
-const _: () = assert!(ACTIVITY_KEPT == 1_000, "the size of the ring is said in SQL, too");
-
-const ACTIVITY: &str = "INSERT INTO activity \
-     (account, slot, entry, line, amount, refund, calls, request_path, created_at) \
-     SELECT a.id, (m.entries - new.newer) % 1000, m.entries - new.newer, new.line, new.amount, new.refund, new.calls, \
-     new.request_path, new.created_at \
-     FROM unnest($1::TEXT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BOOLEAN[], $6::BIGINT[], $7::TEXT[], \
-     $8::BIGINT[]) AS new (org_id, newer, line, amount, refund, calls, request_path, created_at) \
-     JOIN account a ON a.org_id = new.org_id JOIN meter m ON m.account = a.id";
 
 const ANSWERS: &str = "INSERT INTO request_id (account, request_id, charged, balance, expires_at) \
      SELECT a.id, new.request_id, new.charged, new.balance, new.expires_at \
@@ -160,23 +153,32 @@ pub(super) async fn usage(turn: &Turn<'_>, records: &[Record], lines: &[i64]) ->
     .await
 }
 
+/// Entries come by account, the oldest first, and are numbered back from the account's end.
 pub(super) async fn activity(turn: &Turn<'_>, records: &[Record], lines: &[i64]) -> Result<u64> {
     let records: Vec<&ActivityRecord> = of_kind!(records, Activity);
-    execute(
-        turn.client(),
-        ACTIVITY,
-        &[
-            &column!(records, entry => entry.account.as_str()),
-            &column!(records, entry => i64::from(entry.newer)),
-            &lines,
-            &column!(records, entry => entry.amount.atoms()),
-            &column!(records, entry => entry.is_refund),
-            &column!(records, entry => number(entry.calls)),
-            &column!(records, entry => entry.request_path.as_deref()),
-            &column!(records, entry => entry.created_at.unix_millis()),
-        ],
-    )
-    .await
+    let sql = "SELECT a.org_id, a.id, m.entries FROM account a JOIN meter m ON m.account = a.id \
+               WHERE a.org_id = ANY($1)";
+    let mut accounts: HashMap<AccountId, (i64, i64)> = HashMap::new();
+    for row in all(turn.client(), sql, &[&column!(records, entry => entry.account.as_str())]).await? {
+        accounts.insert(parsed(&row, 0)?, (row.try_get(1)?, row.try_get(2)?));
+    }
+    let (mut folds, mut written) = (Folds::default(), 0);
+    for (record, line) in records.into_iter().zip(lines) {
+        let Some((account, entries)) = accounts.get(&record.account) else { continue };
+        let entry = Entry {
+            number: entries - i64::from(record.newer),
+            line: *line,
+            amount: record.amount.atoms(),
+            refund: record.is_refund,
+            calls: number(record.calls),
+            created_at: record.created_at.unix_millis(),
+            path: Path::of(record.request_path.as_deref(), &record.line.route_template),
+        };
+        folds.add(*account, entry.block(), entry.pack(Vec::new())?);
+        written += 1;
+    }
+    execute(turn.client(), BLOCKS, &BlockRows::new(&folds).values()).await?;
+    Ok(written)
 }
 
 pub(super) async fn answers(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {

@@ -1,0 +1,122 @@
+//! Two stores that went the same way, each by itself, tell the same of it, page by page.
+
+use std::time::Duration;
+
+use metering_core::transfer::{Export, Section};
+use metering_core::{AccountId, Activity, ClientSource, Credits, Decision, KeyHash, Outcome, Posting, Store};
+use metering_tests::postgres::is_skipped;
+
+use crate::desk::{Desk, NOON, account, account_id, block_on, customer};
+use crate::filling::{charge, grant, later};
+use crate::told::told_of;
+
+const DAY: u64 = 86_400;
+const COMMITS: usize = 900;
+
+#[test]
+fn usage_is_told_alike_whatever_is_folded_of_it() {
+    if is_skipped() {
+        return;
+    }
+    let desk = Desk::new();
+    block_on(async {
+        let sqlite = desk.sqlite();
+        let postgres = metering_postgres::PostgresStore::connect(&desk.url.parse().unwrap()).await.unwrap();
+        for step in [20, 300, COMMITS] {
+            go(&sqlite, step).await;
+            go(&postgres, step).await;
+            for section in [Section::Accounts, Section::Usage, Section::Activity] {
+                for limit in [1_000, 7, 2] {
+                    let (was, is) = (pages(&sqlite, section, limit).await, pages(&postgres, section, limit).await);
+                    assert!(!was.is_empty());
+                    let differs = was.iter().zip(&is).find(|(was, is)| was != is);
+                    assert_eq!((differs, is.len()), (None, was.len()), "after {step}: {section:?} by {limit}");
+                }
+            }
+            assert_eq!(totals(&postgres, 3).await, totals(&postgres, 1_000).await);
+            assert_eq!(totals(&postgres, 1_000).await, totals(&sqlite, 1_000).await);
+            for id in [1, 2, 3].map(account_id) {
+                let (was, is) = (account(&sqlite, &id).await, account(&postgres, &id).await);
+                assert_eq!(told_of(&postgres, &is).await, told_of(&sqlite, &was).await);
+                for limit in [1, 17, 200] {
+                    assert_eq!(newest(&postgres, &id, limit).await, newest(&sqlite, &id, limit).await);
+                }
+            }
+            assert_eq!(postgres.verify().await.unwrap().discrepancies, []);
+        }
+    });
+}
+
+/// Charges, refunds and grants for three accounts up to a step, one of which is quiet, over some days.
+async fn go(store: &dyn Store, to: usize) {
+    let from = store.ledger(None, u32::MAX).await.unwrap().items.len();
+    let keys = [1, 2, 3].map(|number| KeyHash::from_bytes([number; 32]));
+    if from == 0 {
+        for number in 1..=3 {
+            customer(store, number, grant(1_000_000)).await;
+        }
+    }
+    // What was done before is told by the grants: one for each step, of the account that has most.
+    for step in from.saturating_sub(3)..to {
+        let now = later(u64::try_from(step).unwrap() * DAY / 90);
+        let paths = ["/a", "/b/1", "/b/2", "/Ä", &"/long".repeat(60)];
+        let number = if step % 40 == 0 { 2 } else { usize::from(step % 3 == 0) };
+        // One line for each commit: in what order a commit's own lines come is the backend's.
+        let new = |path: &str| {
+            let path = format!("{}{path}", paths[step * 7 / 3 % paths.len()]);
+            let Posting::Charge(mut charge) = charge(keys[number], &path, None) else { unreachable!() };
+            charge.line.route_template = paths[step * 7 / 3 % paths.len()].into();
+            charge.line.source = ClientSource::ALL[step / 11 % 4];
+            charge.price = Credits::from_atoms(i64::try_from(1 + step * 31 % 977).unwrap());
+            Posting::Charge(charge)
+        };
+        let postings = ["", "", "/x", ""][..=step % 4].iter().copied().map(new).collect();
+        let outcomes = store.commit(postings, now).await.unwrap();
+        if step % 5 == 0 {
+            // Some are paid back, the same day or a day later, together with a new one.
+            let refunds = outcomes.into_iter().filter_map(|outcome| match outcome {
+                Outcome::Decided(Decision::Accepted(receipt)) => receipt.into_refund().map(Posting::Refund),
+                _ => None,
+            });
+            let later = now.saturating_add(Duration::from_secs(if step % 2 == 0 { DAY } else { 0 }));
+            store.commit(refunds.chain([new("")]).collect(), later).await.unwrap();
+        }
+        store.post_entry(&account_id(1), grant(1), NOON).await.unwrap();
+    }
+}
+
+/// The last entries, without what is a store's own.
+async fn newest(store: &dyn Store, id: &AccountId, limit: u32) -> Vec<Activity> {
+    let entries = store.activity(id, limit).await.unwrap();
+    assert!(!entries.is_empty() && entries.len() <= limit as usize);
+    entries.into_iter().map(|entry| Activity { id: String::new(), ..entry }).collect()
+}
+
+async fn pages(store: &dyn Export, section: Section, limit: u32) -> Vec<String> {
+    let (mut records, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.export(section, after.as_ref(), limit).await.unwrap();
+        assert!(page.items.len() <= limit as usize);
+        records.extend(page.items.iter().map(|record| format!("{record:?}")));
+        after = page.next;
+        if after.is_none() {
+            return records;
+        }
+    }
+}
+
+async fn totals(store: &dyn Store, limit: u32) -> Vec<String> {
+    let (mut totals, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.daily_totals(after.as_ref(), limit).await.unwrap();
+        assert!(page.items.len() <= limit as usize && page.items.is_sorted_by_key(|total| total.day));
+        totals.extend(page.items);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let mut texts: Vec<String> = totals.iter().map(|total| format!("{total:?}")).collect();
+    texts.sort_unstable();
+    texts
+}

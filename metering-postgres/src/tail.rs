@@ -1,0 +1,416 @@
+//! The newest usage of an account, packed into its meter's row.
+//!
+//! A charge rewrites that row in any case. A row of recent activity and one of a daily total beside it cost as much again
+//! each, so an entry of usage goes into the tail first, and is nowhere else: when the tail is full, its entries are
+//! folded, which is to say that they become one row of `activity` and are added to their totals in `usage_daily`. What
+//! is in those tables is therefore what was so some charges ago, and whoever reads them reads the tail with them, in one
+//! snapshot.
+//!
+//! Entries are numbered by account, together with those of the ledger. Those with the same number divided by sixteen are
+//! a block. A tail holds entries of one block and one day.
+
+use std::collections::BTreeMap;
+use std::mem::take;
+
+use metering_core::ACTIVITY_KEPT;
+use postcard::take_from_bytes;
+use serde::{Deserialize, Serialize};
+use tokio_postgres::Row;
+
+use crate::error::{Result, corrupt};
+
+/// How many numbers a block has.
+const BLOCK: i64 = 16;
+/// How many blocks are kept of an account; the place of one is taken by the one that comes so many after it.
+const SLOTS: i64 = 64;
+
+const _: () = assert!((SLOTS - 1) * BLOCK >= ACTIVITY_KEPT as i64, "the newest block may have one entry only");
+
+/// A tail of more bytes is folded, so that the meter's row stays on its page.
+const MOST_BYTES: usize = 1_024;
+/// An amount above it, in atoms, is folded by itself. So much less than the largest that a block's sum always fits.
+const LARGE: u64 = i64::MAX.unsigned_abs() / 64;
+
+/// An entry of usage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry<'b> {
+    /// Among its account's, of usage and ledger together.
+    pub(crate) number: i64,
+    #[serde(with = "postcard::fixint::le")]
+    pub(crate) line: i64,
+    /// The change of the balance, in atoms: below zero unless it is a refund.
+    pub(crate) amount: i64,
+    pub(crate) refund: bool,
+    pub(crate) calls: i64,
+    /// In milliseconds since the Unix epoch.
+    pub(crate) created_at: i64,
+    #[serde(borrow)]
+    pub(crate) path: Path<'b>,
+}
+
+/// The path that the requests of an entry asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Path<'b> {
+    /// Not all asked for the same.
+    Several,
+    /// The template of their route, which has no parameters.
+    Template,
+    Other(&'b str),
+}
+
+/// An entry as it is stored, with the version of its form.
+#[derive(Serialize, Deserialize)]
+enum Stored<'b> {
+    #[serde(borrow)]
+    First(Entry<'b>),
+}
+
+impl Entry<'_> {
+    /// By how much the day's count of calls rises.
+    const fn added_calls(&self) -> u64 {
+        if self.refund { 0 } else { self.calls.unsigned_abs() }
+    }
+
+    pub(crate) const fn block(&self) -> i64 {
+        self.number.div_euclid(BLOCK)
+    }
+
+    /// The packed form, after what is in `to` already.
+    pub(crate) fn pack(self, to: Vec<u8>) -> Result<Vec<u8>> {
+        postcard::to_extend(&Stored::First(self), to).map_err(|error| corrupt(format_args!("{self:?}: {error}")))
+    }
+}
+
+impl<'b> Path<'b> {
+    /// The path of requests to a route with this template.
+    pub(crate) fn of(path: Option<&'b str>, template: &str) -> Self {
+        match path {
+            None => Self::Several,
+            Some(path) if path == template => Self::Template,
+            Some(path) => Self::Other(path),
+        }
+    }
+
+    /// The path, given the route's template.
+    pub(crate) fn get<T: From<&'b str>>(self, template: T) -> Option<T> {
+        match self {
+            Self::Several => None,
+            Self::Template => Some(template),
+            Self::Other(path) => Some(path.into()),
+        }
+    }
+}
+
+/// The entries in these bytes, in their order.
+pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<Entry<'_>>> {
+    let (mut entries, mut rest) = (Vec::new(), packed);
+    while !rest.is_empty() {
+        let (entry, after) = unpack_one(rest)?;
+        entries.push(entry);
+        rest = after;
+    }
+    Ok(entries)
+}
+
+fn unpack_one(packed: &[u8]) -> Result<(Entry<'_>, &[u8])> {
+    match take_from_bytes(packed) {
+        Ok((Stored::First(entry), rest)) => Ok((entry, rest)),
+        Err(error) => Err(corrupt(format_args!("{} bytes of packed usage cannot be read: {error}", packed.len()))),
+    }
+}
+
+/// The entries of an account that are not folded yet.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Tail {
+    /// The UTC day that all are booked on, since the Unix epoch; of those before, when there are none.
+    pub(crate) day: Option<i64>,
+    /// The newest first: what a new one leaves as it was stays at the row's end, and need not be logged again.
+    pub(crate) packed: Vec<u8>,
+}
+
+impl Tail {
+    /// From two columns of `meter`: `tail_day` and `tail`.
+    pub(crate) fn of_row(row: &Row, first: usize) -> Result<Self> {
+        Ok(Self { day: row.try_get(first)?, packed: row.try_get(first + 1)? })
+    }
+
+    /// Its entries, the newest first.
+    pub(crate) fn entries(&self) -> Result<Vec<Entry<'_>>> {
+        unpack(&self.packed)
+    }
+
+    /// What its entries add to the day's totals, by line: calls and atoms.
+    pub(crate) fn totals(&self) -> Result<BTreeMap<i64, (u64, i128)>> {
+        let mut totals: BTreeMap<i64, (u64, i128)> = BTreeMap::new();
+        for entry in self.entries()? {
+            let total = totals.entry(entry.line).or_default();
+            *total = (total.0 + entry.added_calls(), total.1 - i128::from(entry.amount));
+        }
+        Ok(totals)
+    }
+
+    /// Adds new entries of one line and day, the newest last, and folds what has no room beside them.
+    ///
+    /// They come together: their sum can be held, while a part of it may be beyond range.
+    pub(crate) fn push(&mut self, account: i64, day: i64, entries: &[Entry<'_>], folds: &mut Folds) -> Result<()> {
+        let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return Ok(()) };
+        let large = entries.iter().any(|entry| entry.amount.unsigned_abs() > LARGE);
+        if large || self.day != Some(day) || self.block()?.is_some_and(|block| block != first.block()) {
+            folds.fold(account, self)?;
+        }
+        self.day = Some(day);
+        for entry in entries {
+            let mut packed = entry.pack(Vec::with_capacity(64 + self.packed.len()))?;
+            packed.append(&mut self.packed);
+            self.packed = packed;
+        }
+        if large || first.block() != last.block() || self.packed.len() > MOST_BYTES {
+            folds.fold(account, self)?;
+        }
+        Ok(())
+    }
+
+    /// The block of its entries, if there are any.
+    fn block(&self) -> Result<Option<i64>> {
+        if self.packed.is_empty() { Ok(None) } else { Ok(Some(unpack_one(&self.packed)?.0.block())) }
+    }
+}
+
+/// What a batch folds: at most one row for each place in a table.
+#[derive(Debug, PartialEq, Eq, Default)]
+pub(crate) struct Folds {
+    /// Rows of `activity` by account and slot: number of the block, and its entries, the newest first.
+    pub(crate) blocks: BTreeMap<(i64, i64), (i64, Vec<u8>)>,
+    /// What is added to daily totals, one after the other: all is in one, unless a sum would be beyond range, of which
+    /// each part is not.
+    pub(crate) usage: Vec<DailySums>,
+}
+
+/// Calls and atoms by day, account and line.
+pub(crate) type DailySums = BTreeMap<(i64, i64, i64), (i64, i64)>;
+
+impl Folds {
+    fn fold(&mut self, account: i64, tail: &mut Tail) -> Result<()> {
+        let Some(day) = tail.day else { return Ok(()) };
+        for (line, (calls, atoms)) in tail.totals()? {
+            let atoms = i64::try_from(atoms).map_err(|_| corrupt(format_args!("{atoms} atoms in a tail")))?;
+            self.add_usage((day, account, line), i64::try_from(calls).unwrap_or(i64::MAX), atoms);
+        }
+        let packed = take(&mut tail.packed);
+        let (mut rest, mut oldest_first) = (packed.as_slice(), Vec::new());
+        while !rest.is_empty() {
+            let (entry, after) = unpack_one(rest)?;
+            oldest_first.push((entry.block(), &rest[..rest.len() - after.len()]));
+            rest = after;
+        }
+        oldest_first.reverse();
+        for same in oldest_first.chunk_by(|a, b| a.0 == b.0) {
+            let newest_first = same.iter().rev().flat_map(|(_, bytes)| *bytes).copied().collect();
+            self.add(account, same[0].0, newest_first);
+        }
+        Ok(())
+    }
+
+    fn add_usage(&mut self, total: (i64, i64, i64), calls: i64, atoms: i64) {
+        let before = self.usage.last().map(|sums| sums.get(&total).copied().unwrap_or_default());
+        match before.and_then(|before| Some((before.0 + calls, before.1.checked_add(atoms)?))) {
+            Some(sum) => self.usage.last_mut().map(|sums| sums.insert(total, sum)),
+            None => {
+                self.usage.push(DailySums::from([(total, (calls, atoms))]));
+                None
+            }
+        };
+    }
+
+    /// Adds entries that are newer than all before.
+    pub(crate) fn add(&mut self, account: i64, block: i64, mut packed: Vec<u8>) {
+        let (before, bytes) = self.blocks.entry((account, block.rem_euclid(SLOTS))).or_default();
+        if *before == block {
+            packed.append(bytes);
+        }
+        (*before, *bytes) = (block, packed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ACCOUNT: i64 = 7;
+
+    fn entry(number: i64, amount: i64) -> Entry<'static> {
+        Entry {
+            number,
+            line: 0x1234_5678_9abc_def0,
+            amount,
+            refund: amount > 0,
+            calls: 1,
+            created_at: 1_795_262_400_000,
+            path: Path::Template,
+        }
+    }
+
+    /// Pushes entries one by one, all of one day.
+    fn pushed(entries: impl IntoIterator<Item = (i64, i64)>) -> (Tail, Folds) {
+        let (mut tail, mut folds) = (Tail::default(), Folds::default());
+        for (number, amount) in entries {
+            tail.push(ACCOUNT, 1, &[entry(number, amount)], &mut folds).unwrap();
+        }
+        (tail, folds)
+    }
+
+    fn numbers(packed: &[u8]) -> Vec<i64> {
+        unpack(packed).unwrap().iter().map(|entry| entry.number).collect()
+    }
+
+    #[test]
+    fn entries_come_back_as_they_were() {
+        let other = "/mpp/gas/%C3%84".repeat(100);
+        for path in [Path::Several, Path::Template, Path::Other(""), Path::Other(&other)] {
+            for number in [0, 1, i64::MAX] {
+                for extreme in [0, 1, -1, i64::MIN, i64::MAX] {
+                    let entry = Entry { line: extreme, created_at: extreme, path, ..entry(number, extreme) };
+                    let packed = entry.pack(entry.pack(Vec::new()).unwrap()).unwrap();
+                    assert_eq!(unpack(&packed).unwrap(), [entry, entry]);
+                }
+            }
+        }
+        assert_eq!(unpack(&[]).unwrap(), []);
+    }
+
+    #[test]
+    fn a_usual_entry_takes_few_bytes() {
+        let packed = entry(1_000_000, -1_000_000).pack(Vec::new()).unwrap();
+        assert!(packed.len() <= 27, "{} bytes", packed.len());
+    }
+
+    #[test]
+    fn what_is_no_entry_is_an_error() {
+        let packed = entry(5, -3).pack(Vec::new()).unwrap();
+        for length in 1..packed.len() {
+            assert!(unpack(&packed[..length]).is_err(), "{length} bytes");
+        }
+        let of_a_later_form = [&[1], &packed[1..]].concat();
+        assert!(unpack(&of_a_later_form).is_err());
+        assert!(unpack(&[packed, vec![0xff; 9]].concat()).is_err());
+    }
+
+    #[test]
+    fn a_path_that_is_the_template_is_not_stored_again() {
+        for path in [None, Some("/a"), Some("/a/b"), Some("")] {
+            assert_eq!(Path::of(path, "/a").get("/a"), path);
+        }
+        assert_eq!(Path::of(Some("/a"), "/a"), Path::Template);
+    }
+
+    #[test]
+    fn a_full_block_is_folded_by_what_comes_after_it() {
+        let (tail, folds) = pushed((1..16).map(|number| (number, -2)));
+        assert_eq!((numbers(&tail.packed), folds), ((1..16).rev().collect(), Folds::default()));
+        let (tail, folds) = pushed((1..17).map(|number| (number, -2)));
+        assert_eq!(numbers(&tail.packed), [16]);
+        assert_eq!(folds.usage, [DailySums::from([((1, ACCOUNT, entry(0, 0).line), (15, 30))])]);
+        let blocks: Vec<_> =
+            folds.blocks.iter().map(|(place, (block, entries))| (*place, *block, numbers(entries))).collect();
+        assert_eq!(blocks, [((ACCOUNT, 0), 0, (1..16).rev().collect())]);
+    }
+
+    #[test]
+    fn numbers_of_the_ledger_leave_gaps() {
+        let (tail, folds) = pushed([(3, -1), (14, -1), (40, -1)]);
+        assert_eq!(numbers(&tail.packed), [40]);
+        assert_eq!(numbers(&folds.blocks[&(ACCOUNT, 0)].1), [14, 3]);
+    }
+
+    #[test]
+    fn another_day_is_another_tail() {
+        let (mut tail, mut folds) = pushed([(1, -1), (2, -1)]);
+        tail.push(ACCOUNT, 2, &[entry(3, -1)], &mut folds).unwrap();
+        assert_eq!((tail.day, numbers(&tail.packed)), (Some(2), vec![3]));
+        tail.push(ACCOUNT, 1, &[entry(4, 5)], &mut folds).unwrap();
+        assert_eq!((tail.day, numbers(&tail.packed)), (Some(1), vec![4]));
+        // One row for the block, however often it is folded.
+        assert_eq!(numbers(&folds.blocks[&(ACCOUNT, 0)].1), [3, 2, 1]);
+        assert_eq!(folds.usage[0].len(), 2);
+    }
+
+    #[test]
+    fn a_tail_that_grows_too_long_is_folded() {
+        let (path, mut tail, mut folds) = ("x".repeat(300), Tail::default(), Folds::default());
+        for number in 1..=4 {
+            let entry = Entry { path: Path::Other(&path), ..entry(number, -1) };
+            tail.push(ACCOUNT, 1, &[entry], &mut folds).unwrap();
+            assert!(tail.packed.len() <= MOST_BYTES);
+        }
+        assert_eq!(numbers(&folds.blocks[&(ACCOUNT, 0)].1), [4, 3, 2, 1]);
+        assert_eq!(tail, Tail { day: Some(1), packed: Vec::new() });
+    }
+
+    #[test]
+    fn a_charge_and_its_refund_are_folded_together() {
+        let (mut tail, mut folds) = pushed([(15, -1)]);
+        tail.push(ACCOUNT, 1, &[entry(31, -9), entry(32, 9)], &mut folds).unwrap();
+        assert!(tail.packed.is_empty());
+        let blocks: Vec<_> = folds.blocks.values().map(|(block, entries)| (*block, numbers(entries))).collect();
+        assert_eq!(blocks, [(0, vec![15]), (1, vec![31]), (2, vec![32])]);
+        assert_eq!(folds.usage, [DailySums::from([((1, ACCOUNT, entry(0, 0).line), (2, 1))])]);
+    }
+
+    #[test]
+    fn a_large_amount_is_added_by_itself() {
+        let (tail, folds) = pushed([(1, -50), (2, -i64::MAX), (3, -1)]);
+        let atoms: Vec<i64> = folds.usage.iter().flat_map(|sums| sums.values().map(|(_, atoms)| *atoms)).collect();
+        assert_eq!((atoms, numbers(&tail.packed)), (vec![50, i64::MAX], vec![3]));
+    }
+
+    #[test]
+    fn a_block_takes_the_place_of_the_one_sixty_four_before() {
+        let (_, folds) = pushed((1..=1_100).map(|number| (number, -1)));
+        assert_eq!(folds.blocks.len(), 64);
+        assert_eq!(folds.blocks[&(ACCOUNT, 3)].0, 67);
+        assert_eq!(folds.blocks[&(ACCOUNT, 5)].0, 5);
+    }
+
+    proptest! {
+        /// Whatever comes, tail and folded together are all of it.
+        #[test]
+        fn nothing_is_lost_or_told_twice(
+            pushes in prop::collection::vec((0_i64..3, 0_i64..4, 1_usize..3, -100_i64..100, 0_usize..500), 0..200)
+        ) {
+            let (mut tail, mut folds, mut number) = (Tail::default(), Folds::default(), 0);
+            let (mut totals, mut all) = (BTreeMap::<_, (i64, i64)>::new(), Vec::new());
+            let paths: Vec<String> = pushes.iter().map(|push| "p".repeat(push.4)).collect();
+            for ((day, line, count, amount, _), path) in pushes.iter().zip(&paths) {
+                let gap = amount.rem_euclid(3);
+                let entries: Vec<Entry<'_>> = (1..=*count as i64)
+                    .map(|step| Entry { line: *line, path: Path::Other(path), ..entry(number + gap + step, *amount) })
+                    .collect();
+                number += gap + *count as i64;
+                for entry in &entries {
+                    let total = totals.entry((*day, ACCOUNT, *line)).or_default();
+                    *total = (total.0 + i64::from(!entry.refund), total.1 - entry.amount);
+                }
+                all.extend(entries.iter().copied());
+                tail.push(ACCOUNT, *day, &entries, &mut folds).unwrap();
+                prop_assert!(tail.packed.len() <= MOST_BYTES);
+            }
+            let mut found: BTreeMap<_, (i64, i64)> = folds.usage.first().cloned().unwrap_or_default();
+            prop_assert!(folds.usage.len() <= 1);
+            for (line, (calls, atoms)) in tail.totals().unwrap() {
+                let total = found.entry((tail.day.unwrap(), ACCOUNT, line)).or_default();
+                *total = (total.0 + i64::try_from(calls).unwrap(), total.1 + i64::try_from(atoms).unwrap());
+            }
+            prop_assert_eq!(found, totals);
+            let mut newest_first = tail.packed.clone();
+            let blocks: BTreeMap<i64, &Vec<u8>> = folds.blocks.values().map(|(block, bytes)| (*block, bytes)).collect();
+            blocks.values().rev().for_each(|bytes| newest_first.extend_from_slice(bytes));
+            let kept = unpack(&newest_first).unwrap();
+            all.reverse();
+            let recent: Vec<_> = all.iter().copied().filter(|entry| entry.number > number - 1_000).collect();
+            prop_assert!(kept.len() >= recent.len());
+            prop_assert_eq!(&kept[..recent.len()], &recent[..]);
+        }
+    }
+}
