@@ -7,10 +7,11 @@ use metering_core::{ACTIVITY_KEPT, Activity, ActivityKind, ClientSource, Credits
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use crate::entry::{Entry, unpack};
 use crate::error::{Result, corrupt};
 use crate::known::Known;
 use crate::rows::{all, first, one, payment_ref, timestamp};
-use crate::tail::{Entry, Folds, unpack};
+use crate::tail::Folds;
 
 /// How many of the newest numbers are shown; older entries may still be there, but with gaps between them.
 const SHOWN: i64 = ACTIVITY_KEPT as i64;

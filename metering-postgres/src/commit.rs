@@ -19,13 +19,14 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::activity::{self, BlockRows};
+use crate::entry::{Entry, Path};
 use crate::error::Result;
 use crate::known::{Known, Numbered};
 use crate::outcome::{Lost, TransactionId};
 use crate::retry::Tries;
 use crate::rows::{METER_COLUMNS, amount, bytes, meter_state};
 use crate::store::PostgresStore;
-use crate::tail::{Entry, Folds, Path, Tail};
+use crate::tail::{Folds, Tail};
 use crate::turn::TRIED_FOR;
 use crate::wait::{ANSWER_WAIT, within};
 use columns::{ANSWERS, AnswerRows, DAILY, DailyRows, METERS, MeterRows};

@@ -11,10 +11,10 @@ use metering_core::{Cursor, Page, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::{ToSql, Type};
 
+use crate::daily_totals;
 use crate::error::Result;
 use crate::known::SharedKnown;
 use crate::store::PostgresStore;
-use crate::usage;
 use sections::Source;
 
 #[async_trait]
@@ -25,7 +25,8 @@ impl Export for PostgresStore {
             Box::pin(async move {
                 match section {
                     Section::Usage => {
-                        let Page { items, next } = usage::list(transaction, &known, after.as_ref(), limit).await?;
+                        let Page { items, next } =
+                            daily_totals::list(transaction, &known, after.as_ref(), limit).await?;
                         Ok(Page { items: items.into_iter().map(Record::Usage).collect(), next })
                     }
                     Section::Activity => activity::records(transaction, &known, after.as_ref(), limit).await,

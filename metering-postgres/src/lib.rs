@@ -13,6 +13,8 @@ mod check;
 mod claims;
 mod commit;
 mod connect;
+mod daily_totals;
+mod entry;
 mod error;
 mod expiry;
 mod export;

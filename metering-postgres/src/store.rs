@@ -16,7 +16,7 @@ use crate::connect::PostgresConfig;
 use crate::import::Claim;
 use crate::known::SharedKnown;
 use crate::wait::REPORT_WAIT;
-use crate::{accounts, activity, check, expiry, ledger, migrations, plans, usage, verify};
+use crate::{accounts, activity, check, daily_totals, expiry, ledger, migrations, plans, usage, verify};
 
 /// Commits under way at one time. While one waits for the disk, others are decided; more than a few only cut batches
 /// into smaller ones.
@@ -189,7 +189,7 @@ impl Store for PostgresStore {
     async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
         self.read_at_once(|transaction| {
             let (after, known) = (after.cloned(), SharedKnown::clone(&self.known));
-            Box::pin(async move { usage::list(transaction, &known, after.as_ref(), limit).await })
+            Box::pin(async move { daily_totals::list(transaction, &known, after.as_ref(), limit).await })
         })
         .await
     }

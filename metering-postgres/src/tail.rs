@@ -6,21 +6,17 @@
 //! is in those tables is therefore what was so some charges ago, and whoever reads them reads the tail with them, in one
 //! snapshot.
 //!
-//! Entries are numbered by account, together with those of the ledger. Those with the same number divided by sixteen are
-//! a block. A tail holds entries of one block and one day.
+//! A tail holds entries of one block and one day.
 
 use std::collections::BTreeMap;
 use std::mem::take;
 
 use metering_core::ACTIVITY_KEPT;
-use postcard::take_from_bytes;
-use serde::{Deserialize, Serialize};
 use tokio_postgres::Row;
 
+use crate::entry::{BLOCK, Entry, unpack, unpack_first};
 use crate::error::{Result, corrupt};
 
-/// How many numbers a block has.
-const BLOCK: i64 = 16;
 /// How many blocks are kept of an account; the place of one is taken by the one that comes so many after it.
 const SLOTS: i64 = 64;
 
@@ -30,94 +26,6 @@ const _: () = assert!((SLOTS - 1) * BLOCK >= ACTIVITY_KEPT as i64, "the newest b
 const MOST_BYTES: usize = 1_024;
 /// An amount above it, in atoms, is folded by itself. So much less than the largest that a block's sum always fits.
 const LARGE: u64 = i64::MAX.unsigned_abs() / 64;
-
-/// An entry of usage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Entry<'b> {
-    /// Among its account's, of usage and ledger together.
-    pub(crate) number: i64,
-    #[serde(with = "postcard::fixint::le")]
-    pub(crate) line: i64,
-    /// The change of the balance, in atoms: below zero unless it is a refund.
-    pub(crate) amount: i64,
-    pub(crate) refund: bool,
-    pub(crate) calls: i64,
-    /// In milliseconds since the Unix epoch.
-    pub(crate) created_at: i64,
-    #[serde(borrow)]
-    pub(crate) path: Path<'b>,
-}
-
-/// The path that the requests of an entry asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Path<'b> {
-    /// Not all asked for the same.
-    Several,
-    /// The template of their route, which has no parameters.
-    Template,
-    Other(&'b str),
-}
-
-/// An entry as it is stored, with the version of its form.
-#[derive(Serialize, Deserialize)]
-enum Stored<'b> {
-    #[serde(borrow)]
-    First(Entry<'b>),
-}
-
-impl Entry<'_> {
-    /// By how much the day's count of calls rises.
-    const fn added_calls(&self) -> u64 {
-        if self.refund { 0 } else { self.calls.unsigned_abs() }
-    }
-
-    pub(crate) const fn block(&self) -> i64 {
-        self.number.div_euclid(BLOCK)
-    }
-
-    /// The packed form, after what is in `to` already.
-    pub(crate) fn pack(self, to: Vec<u8>) -> Result<Vec<u8>> {
-        postcard::to_extend(&Stored::First(self), to).map_err(|error| corrupt(format_args!("{self:?}: {error}")))
-    }
-}
-
-impl<'b> Path<'b> {
-    /// The path of requests to a route with this template.
-    pub(crate) fn of(path: Option<&'b str>, template: &str) -> Self {
-        match path {
-            None => Self::Several,
-            Some(path) if path == template => Self::Template,
-            Some(path) => Self::Other(path),
-        }
-    }
-
-    /// The path, given the route's template.
-    pub(crate) fn get<T: From<&'b str>>(self, template: T) -> Option<T> {
-        match self {
-            Self::Several => None,
-            Self::Template => Some(template),
-            Self::Other(path) => Some(path.into()),
-        }
-    }
-}
-
-/// The entries in these bytes, in their order.
-pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<Entry<'_>>> {
-    let (mut entries, mut rest) = (Vec::new(), packed);
-    while !rest.is_empty() {
-        let (entry, after) = unpack_one(rest)?;
-        entries.push(entry);
-        rest = after;
-    }
-    Ok(entries)
-}
-
-fn unpack_one(packed: &[u8]) -> Result<(Entry<'_>, &[u8])> {
-    match take_from_bytes(packed) {
-        Ok((Stored::First(entry), rest)) => Ok((entry, rest)),
-        Err(error) => Err(corrupt(format_args!("{} bytes of packed usage cannot be read: {error}", packed.len()))),
-    }
-}
 
 /// The entries of an account that are not folded yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -172,7 +80,7 @@ impl Tail {
 
     /// The block of its entries, if there are any.
     fn block(&self) -> Result<Option<i64>> {
-        if self.packed.is_empty() { Ok(None) } else { Ok(Some(unpack_one(&self.packed)?.0.block())) }
+        if self.packed.is_empty() { Ok(None) } else { Ok(Some(unpack_first(&self.packed)?.0.block())) }
     }
 }
 
@@ -199,7 +107,7 @@ impl Folds {
         let packed = take(&mut tail.packed);
         let (mut rest, mut oldest_first) = (packed.as_slice(), Vec::new());
         while !rest.is_empty() {
-            let (entry, after) = unpack_one(rest)?;
+            let (entry, after) = unpack_first(rest)?;
             oldest_first.push((entry.block(), &rest[..rest.len() - after.len()]));
             rest = after;
         }
@@ -237,20 +145,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::entry::Path;
+    use crate::entry::tests::entry;
 
     const ACCOUNT: i64 = 7;
-
-    fn entry(number: i64, amount: i64) -> Entry<'static> {
-        Entry {
-            number,
-            line: 0x1234_5678_9abc_def0,
-            amount,
-            refund: amount > 0,
-            calls: 1,
-            created_at: 1_795_262_400_000,
-            path: Path::Template,
-        }
-    }
 
     /// Pushes entries one by one, all of one day.
     fn pushed(entries: impl IntoIterator<Item = (i64, i64)>) -> (Tail, Folds) {
@@ -263,46 +161,6 @@ mod tests {
 
     fn numbers(packed: &[u8]) -> Vec<i64> {
         unpack(packed).unwrap().iter().map(|entry| entry.number).collect()
-    }
-
-    #[test]
-    fn entries_come_back_as_they_were() {
-        let other = "/mpp/gas/%C3%84".repeat(100);
-        for path in [Path::Several, Path::Template, Path::Other(""), Path::Other(&other)] {
-            for number in [0, 1, i64::MAX] {
-                for extreme in [0, 1, -1, i64::MIN, i64::MAX] {
-                    let entry = Entry { line: extreme, created_at: extreme, path, ..entry(number, extreme) };
-                    let packed = entry.pack(entry.pack(Vec::new()).unwrap()).unwrap();
-                    assert_eq!(unpack(&packed).unwrap(), [entry, entry]);
-                }
-            }
-        }
-        assert_eq!(unpack(&[]).unwrap(), []);
-    }
-
-    #[test]
-    fn a_usual_entry_takes_few_bytes() {
-        let packed = entry(1_000_000, -1_000_000).pack(Vec::new()).unwrap();
-        assert!(packed.len() <= 27, "{} bytes", packed.len());
-    }
-
-    #[test]
-    fn what_is_no_entry_is_an_error() {
-        let packed = entry(5, -3).pack(Vec::new()).unwrap();
-        for length in 1..packed.len() {
-            assert!(unpack(&packed[..length]).is_err(), "{length} bytes");
-        }
-        let of_a_later_form = [&[1], &packed[1..]].concat();
-        assert!(unpack(&of_a_later_form).is_err());
-        assert!(unpack(&[packed, vec![0xff; 9]].concat()).is_err());
-    }
-
-    #[test]
-    fn a_path_that_is_the_template_is_not_stored_again() {
-        for path in [None, Some("/a"), Some("/a/b"), Some("")] {
-            assert_eq!(Path::of(path, "/a").get("/a"), path);
-        }
-        assert_eq!(Path::of(Some("/a"), "/a"), Path::Template);
     }
 
     #[test]

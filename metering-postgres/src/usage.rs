@@ -1,19 +1,16 @@
-//! Daily totals: reports for an account, and the list for an export.
+//! Reports of an account's usage, made of daily totals and of what is not in them yet.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::collections::HashMap;
 
 use deadpool_postgres::GenericClient;
-use metering_core::backend::{UsageSums, credits, one_more_than, page, unknown_cursor};
-use metering_core::transfer::{Part, Place};
-use metering_core::{AccountId, ClientSource, Cursor, DailyTotal, Day, DayRange, Page, UsageLine, UsageReport};
-use tokio_postgres::types::ToSql;
+use metering_core::backend::UsageSums;
+use metering_core::{AccountId, Day, DayRange, UsageReport};
 
 use crate::accounts;
 use crate::error::Result;
 use crate::known::Known;
 use crate::ledger;
-use crate::rows::{all, one, parsed, unsigned};
+use crate::rows::{all, one, unsigned};
 use crate::tail::Tail;
 
 pub(crate) async fn report<C: GenericClient>(
@@ -48,92 +45,4 @@ async fn sums<C: GenericClient>(client: &C, account: i64, days: DayRange) -> Res
         }
     }
     Ok(sums)
-}
-
-/// The parts of a daily total's place: day, account, and its line's route, method and source, compared as bytes.
-type DailyKey = (i64, i64, Arc<str>, Arc<str>, &'static str);
-
-/// Daily totals of all accounts after a place, at most `limit`.
-pub(crate) async fn list<C: GenericClient>(
-    client: &C,
-    known: &Known,
-    after: Option<&Cursor>,
-    limit: u32,
-) -> Result<Page<DailyTotal>> {
-    let place = after.map(place_of).transpose()?.unwrap_or_else(|| (i64::MIN, i64::MIN, "".into(), "".into(), ""));
-    // The first of both are the first of all; a total that has a part in each is among the first of each.
-    let mut totals = folded(client, &place, limit).await?;
-    in_tails(client, known, &place, limit, &mut totals).await?;
-    let total = |(key, (account, calls, atoms)): (DailyKey, (AccountId, u64, i128))| {
-        let (day, _, route_template, http_method, source) = key.clone();
-        let line = UsageLine { route_template, http_method, source: ClientSource::from_name(source) };
-        let credits_used = credits(atoms)?;
-        Ok((key, DailyTotal { account, day: Day::from_unix_days(day), line, calls, credits_used }))
-    };
-    let most = usize::try_from(one_more_than(limit)).unwrap_or(usize::MAX);
-    let totals = totals.into_iter().take(most).map(total).collect::<Result<_>>()?;
-    Ok(page(totals, limit, cursor_of))
-}
-
-type DailyTotals = BTreeMap<DailyKey, (AccountId, u64, i128)>;
-
-async fn folded<C: GenericClient>(client: &C, after: &DailyKey, limit: u32) -> Result<DailyTotals> {
-    // The first half of the condition is for the index.
-    let sql = "SELECT u.day, u.account, n.route_template, n.http_method, n.source, a.org_id, u.calls, u.amount \
-         FROM usage_daily u JOIN account a ON a.id = u.account JOIN usage_line n ON n.id = u.line \
-         WHERE (u.day, u.account) >= ($1, $2) AND (u.day, u.account, n.route_template COLLATE \"C\", \
-         n.http_method COLLATE \"C\", n.source COLLATE \"C\") > ($1, $2, $3, $4, $5) \
-         ORDER BY u.day, u.account, n.route_template COLLATE \"C\", n.http_method COLLATE \"C\", \
-         n.source COLLATE \"C\" LIMIT $6";
-    let (day, account, route, method, source) = after;
-    let values: [&(dyn ToSql + Sync); 6] =
-        [day, account, &route.as_ref(), &method.as_ref(), source, &one_more_than(limit)];
-    let mut totals = DailyTotals::new();
-    for row in all(client, sql, &values).await? {
-        let (route, method): (&str, &str) = (row.try_get(2)?, row.try_get(3)?);
-        let source = ClientSource::from_name(row.try_get(4)?).as_str();
-        let key = (row.try_get(0)?, row.try_get(1)?, route.into(), method.into(), source);
-        totals.insert(key, (parsed(&row, 5)?, unsigned(&row, 6)?, row.try_get::<_, i64>(7)?.into()));
-    }
-    Ok(totals)
-}
-
-/// Adds what is not folded yet.
-async fn in_tails<C: GenericClient>(
-    client: &C,
-    known: &Known,
-    after: &DailyKey,
-    limit: u32,
-    totals: &mut DailyTotals,
-) -> Result<()> {
-    let sql = "SELECT m.account, a.org_id, m.tail_day, m.tail FROM meter m JOIN account a ON a.id = m.account \
-               WHERE (m.tail_day, m.account) >= ($1, $2) AND m.tail <> '' ORDER BY m.tail_day, m.account LIMIT $3";
-    // Each has one total at least, but the first may have none that is after the place.
-    for row in all(client, sql, &[&after.0, &after.1, &(one_more_than(limit) + 1)]).await? {
-        let (account, id, tail): (i64, AccountId, _) = (row.try_get(0)?, parsed(&row, 1)?, Tail::of_row(&row, 2)?);
-        for (line, (calls, atoms)) in tail.totals()? {
-            let UsageLine { route_template, http_method, source } = known.line(client, line).await?;
-            let key = (tail.day.unwrap_or_default(), account, route_template, http_method, source.as_str());
-            if key > *after {
-                let total = totals.entry(key).or_insert_with(|| (id.clone(), 0, 0));
-                (total.1, total.2) = (total.1 + calls, total.2 + atoms);
-            }
-        }
-    }
-    Ok(())
-}
-
-fn cursor_of((day, account, route, method, source): &DailyKey) -> Cursor {
-    let text = |text: &str| Part::Text(text.to_owned());
-    Place(vec![Part::Number(*day), Part::Number(*account), text(route), text(method), text(source)]).cursor()
-}
-
-fn place_of(cursor: &Cursor) -> Result<DailyKey> {
-    match &*Place::of(cursor, 5)?.0 {
-        [Part::Number(day), Part::Number(account), Part::Text(route), Part::Text(method), Part::Text(source)] => {
-            let source = ClientSource::from_name(source).as_str();
-            Ok((*day, *account, route.as_str().into(), method.as_str().into(), source))
-        }
-        _ => Err(unknown_cursor().into()),
-    }
 }

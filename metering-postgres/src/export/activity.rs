@@ -7,10 +7,10 @@ use metering_core::backend::{page, unknown_cursor};
 use metering_core::transfer::{ActivityRecord, Part, Place, Record};
 use metering_core::{ACTIVITY_KEPT, AccountId, Credits, Cursor, Page, Timestamp};
 
+use crate::entry::{Entry, unpack};
 use crate::error::{Result, corrupt};
 use crate::known::Known;
 use crate::rows::{all, parsed};
-use crate::tail::{Entry, unpack};
 
 /// How many accounts are looked at together, at most.
 const ACCOUNTS: i64 = 512;

@@ -6,9 +6,10 @@ use metering_core::transfer::{AccountRecord, ActivityRecord, AnswerRecord, Ledge
 use metering_core::{AccountId, Credits, DailyTotal, Email};
 
 use crate::activity::{BLOCKS, BlockRows};
+use crate::entry::{Entry, Path};
 use crate::error::Result;
 use crate::rows::{all, execute, parsed};
-use crate::tail::{Entry, Folds, Path};
+use crate::tail::Folds;
 use crate::turn::Turn;
 
 const ACCOUNTS: &str = "INSERT INTO account \

@@ -1,0 +1,159 @@
+//! Entries of usage, packed: in the tail of a meter's row, and in blocks of recent activity.
+//!
+//! Entries are numbered by account, together with those of the ledger. Those with the same number divided by sixteen are
+//! a block.
+
+use postcard::take_from_bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, corrupt};
+
+/// How many numbers a block has.
+pub(crate) const BLOCK: i64 = 16;
+
+/// An entry of usage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry<'b> {
+    /// Among its account's, of usage and ledger together.
+    pub(crate) number: i64,
+    #[serde(with = "postcard::fixint::le")]
+    pub(crate) line: i64,
+    /// The change of the balance, in atoms: below zero unless it is a refund.
+    pub(crate) amount: i64,
+    pub(crate) refund: bool,
+    pub(crate) calls: i64,
+    /// In milliseconds since the Unix epoch.
+    pub(crate) created_at: i64,
+    #[serde(borrow)]
+    pub(crate) path: Path<'b>,
+}
+
+/// The path that the requests of an entry asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Path<'b> {
+    /// Not all asked for the same.
+    Several,
+    /// The template of their route, which has no parameters.
+    Template,
+    Other(&'b str),
+}
+
+/// An entry as it is stored, with the version of its form. Another form needs another version of the schema too: an older
+/// program is to refuse the database, and not its single accounts.
+#[derive(Serialize, Deserialize)]
+enum Stored<'b> {
+    #[serde(borrow)]
+    First(Entry<'b>),
+}
+
+impl Entry<'_> {
+    /// By how much the day's count of calls rises.
+    pub(crate) const fn added_calls(&self) -> u64 {
+        if self.refund { 0 } else { self.calls.unsigned_abs() }
+    }
+
+    pub(crate) const fn block(&self) -> i64 {
+        self.number.div_euclid(BLOCK)
+    }
+
+    /// The packed form, after what is in `to` already.
+    pub(crate) fn pack(self, to: Vec<u8>) -> Result<Vec<u8>> {
+        postcard::to_extend(&Stored::First(self), to).map_err(|error| corrupt(format_args!("{self:?}: {error}")))
+    }
+}
+
+impl<'b> Path<'b> {
+    /// The path of requests to a route with this template.
+    pub(crate) fn of(path: Option<&'b str>, template: &str) -> Self {
+        match path {
+            None => Self::Several,
+            Some(path) if path == template => Self::Template,
+            Some(path) => Self::Other(path),
+        }
+    }
+
+    /// The path, given the route's template.
+    pub(crate) fn get<T: From<&'b str>>(self, template: T) -> Option<T> {
+        match self {
+            Self::Several => None,
+            Self::Template => Some(template),
+            Self::Other(path) => Some(path.into()),
+        }
+    }
+}
+
+/// The entries in these bytes, in their order.
+pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<Entry<'_>>> {
+    let (mut entries, mut rest) = (Vec::new(), packed);
+    while !rest.is_empty() {
+        let (entry, after) = unpack_first(rest)?;
+        entries.push(entry);
+        rest = after;
+    }
+    Ok(entries)
+}
+
+/// The first entry in these bytes, and the bytes after it.
+pub(crate) fn unpack_first(packed: &[u8]) -> Result<(Entry<'_>, &[u8])> {
+    match take_from_bytes(packed) {
+        Ok((Stored::First(entry), rest)) => Ok((entry, rest)),
+        Err(error) => Err(corrupt(format_args!("{} bytes of packed usage cannot be read: {error}", packed.len()))),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn entry(number: i64, amount: i64) -> Entry<'static> {
+        Entry {
+            number,
+            line: 0x1234_5678_9abc_def0,
+            amount,
+            refund: amount > 0,
+            calls: 1,
+            created_at: 1_795_262_400_000,
+            path: Path::Template,
+        }
+    }
+
+    #[test]
+    fn entries_come_back_as_they_were() {
+        let other = "/mpp/gas/%C3%84".repeat(100);
+        for path in [Path::Several, Path::Template, Path::Other(""), Path::Other(&other)] {
+            for number in [0, 1, i64::MAX] {
+                for extreme in [0, 1, -1, i64::MIN, i64::MAX] {
+                    let entry = Entry { line: extreme, created_at: extreme, path, ..entry(number, extreme) };
+                    let packed = entry.pack(entry.pack(Vec::new()).unwrap()).unwrap();
+                    assert_eq!(unpack(&packed).unwrap(), [entry, entry]);
+                }
+            }
+        }
+        assert_eq!(unpack(&[]).unwrap(), []);
+    }
+
+    #[test]
+    fn a_usual_entry_takes_few_bytes() {
+        let packed = entry(1_000_000, -1_000_000).pack(Vec::new()).unwrap();
+        assert!(packed.len() <= 27, "{} bytes", packed.len());
+    }
+
+    #[test]
+    fn what_is_no_entry_is_an_error() {
+        let packed = entry(5, -3).pack(Vec::new()).unwrap();
+        for length in 1..packed.len() {
+            assert!(unpack(&packed[..length]).is_err(), "{length} bytes");
+        }
+        let of_a_later_form = [&[1], &packed[1..]].concat();
+        assert!(unpack(&of_a_later_form).is_err());
+        assert!(unpack(&[packed, vec![0xff; 9]].concat()).is_err());
+    }
+
+    #[test]
+    fn a_path_that_is_the_template_is_not_stored_again() {
+        for path in [None, Some("/a"), Some("/a/b"), Some("")] {
+            assert_eq!(Path::of(path, "/a").get("/a"), path);
+        }
+        assert_eq!(Path::of(Some("/a"), "/a"), Path::Template);
+    }
+}
