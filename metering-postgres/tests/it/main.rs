@@ -3,3 +3,4 @@
 
 mod contract;
 mod lost_commits;
+mod recent_activity;

@@ -1,0 +1,53 @@
+//! What is shown of recent activity, where blocks of it were overwritten and others not.
+
+use metering_core::{
+    ACTIVITY_KEPT, AccountId, Activity, ActivityKind, ApiKey, Charge, ClientSource, Credits, LedgerKind, NewAccount,
+    NewLedgerEntry, Posting, Store, SystemRandomness, Timestamp, UsageLine,
+};
+use metering_postgres::PostgresStore;
+use metering_tests::postgres::{Cluster, is_skipped};
+
+const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
+
+async fn charge(store: &PostgresStore, key: &ApiKey, times: u32) {
+    let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
+    let (price, request_path) = (Credits::BASE_CALL, line.route_template.clone());
+    let charge = Charge { key: key.hash(), price, line, request_path, request_id: None };
+    for _ in 0..times {
+        store.commit(vec![Posting::Charge(charge.clone())], NOON).await.unwrap();
+    }
+}
+
+fn number(entry: &Activity) -> u32 {
+    entry.id.strip_prefix("act_").unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_are_shown_without_gaps_also_where_a_block_is_the_ledgers_alone() {
+    if is_skipped() {
+        return;
+    }
+    let store = PostgresStore::connect(&Cluster::shared().fresh_schema().parse().unwrap()).await.unwrap();
+    let (id, key) = (AccountId::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness));
+    let grant = || NewLedgerEntry::new(LedgerKind::Adjustment, Credits::from_whole(1).unwrap(), "grant");
+    let mut account = NewAccount::new(id.clone(), "agent".parse().unwrap(), key.hash(), NOON);
+    account.limits.requests_per_minute = 0;
+    account.entries = vec![grant()];
+    store.create_account(account).await.unwrap();
+    // Up to block 65; then more grants than a block has numbers, so that block 2 is not overwritten by block 66, as its
+    // neighbours are by theirs.
+    charge(&store, &key, 1_040).await;
+    for _ in 0..40 {
+        store.post_entry(&id, grant(), NOON).await.unwrap();
+    }
+    charge(&store, &key, 60).await;
+
+    let shown = store.activity(&id, u32::MAX).await.unwrap();
+    let (usage, ledger): (Vec<_>, Vec<_>) = shown.iter().partition(|entry| entry.kind == ActivityKind::Usage);
+    assert_eq!((ledger.len(), shown.iter().map(number).max()), (41, Some(1_141)));
+    // The account's first entry is the ledger's, which keeps all of its own.
+    let numbers: Vec<u32> = shown.iter().map(number).collect();
+    let recent: Vec<u32> = (1_141 - ACTIVITY_KEPT + 1..=1_141).rev().chain([1]).collect();
+    assert_eq!(numbers, recent);
+    assert_eq!(usage.len(), 960);
+}
