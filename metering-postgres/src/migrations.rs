@@ -1,6 +1,8 @@
 //! The schema's versions: each a script, applied once and in order, by one node at a time.
 
-use deadpool_postgres::{Client, Pool};
+mod packing;
+
+use deadpool_postgres::{Client, Pool, Transaction};
 use metering_core::StoreError;
 use tokio_postgres::error::SqlState;
 
@@ -9,7 +11,14 @@ use crate::retry::Tries;
 use crate::turn::{TRIED_FOR, UNFINISHED};
 use crate::wait::{REPORT_WAIT, within};
 
-const SCRIPTS: &[&str] = &[include_str!("migrations/0001_initial.sql"), include_str!("migrations/0002_import.sql")];
+const SCRIPTS: &[&str] = &[
+    include_str!("migrations/0001_initial.sql"),
+    include_str!("migrations/0002_import.sql"),
+    include_str!("migrations/0003_tail.sql"),
+];
+
+/// The version whose script leaves the packing of activity to the program.
+const PACKED: usize = 3;
 
 /// The one table that is there before all others. Its row is the lock.
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS metering_schema (id SMALLINT PRIMARY KEY CHECK (id = 1), \
@@ -20,7 +29,7 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS metering_schema (id SMALLINT PRI
 pub(crate) async fn migrate(pool: &Pool, make: bool) -> Result<(), StoreError> {
     let mut tries = Tries::for_at_most(TRIED_FOR);
     loop {
-        let failure = match within(REPORT_WAIT, try_to_migrate(pool, make)).await {
+        let failure = match try_to_migrate(pool, make).await {
             Ok(()) => return Ok(()),
             Err(failure) => failure,
         };
@@ -29,33 +38,53 @@ pub(crate) async fn migrate(pool: &Pool, make: bool) -> Result<(), StoreError> {
     }
 }
 
+/// Each step has its time, and not all of them together: how long it takes depends on what there is.
 async fn try_to_migrate(pool: &Pool, make: bool) -> Result<()> {
-    let mut client: Client = pool.get().await?;
-    if version(&client).await?.is_none() {
-        if !make {
-            let missing = "there is no metering store in this database; make one by starting a server on it, or with \
-                           `metering admin account create`";
-            return Err(Failure::Store(StoreError::Unavailable(missing.into())));
-        }
-        client.batch_execute(TABLE).await?;
-    }
-    let transaction = client.transaction().await?;
-    let row = transaction.query_one("SELECT version FROM metering_schema WHERE id = 1 FOR UPDATE", &[]).await?;
-    let version: i64 = row.try_get(0)?;
-    let supported = i64::try_from(SCRIPTS.len()).unwrap_or(i64::MAX);
-    let Some(missing) = usize::try_from(version).ok().and_then(|version| SCRIPTS.get(version..)) else {
-        return Err(Failure::Store(StoreError::NewerVersion { found: version, supported }));
-    };
+    let mut client: Client = within(REPORT_WAIT, async { Ok(pool.get().await?) }).await?;
+    within(REPORT_WAIT, begin(&client, make)).await?;
+    let transaction = within(REPORT_WAIT, async { Ok(client.transaction().await?) }).await?;
+    let missing = within(REPORT_WAIT, lock(&transaction)).await?;
     if missing.is_empty() {
         return Ok(());
     }
-    for script in missing {
-        transaction.batch_execute(script).await.map_err(taken)?;
+    for (version, script) in (SCRIPTS.len() - missing.len() + 1..).zip(missing) {
+        within(REPORT_WAIT, async { transaction.batch_execute(script).await.map_err(taken) }).await?;
+        if version == PACKED {
+            packing::pack_activity(&transaction).await?;
+        }
     }
-    transaction.execute("UPDATE metering_schema SET version = $1 WHERE id = 1", &[&supported]).await?;
-    transaction.commit().await?;
+    let supported = supported();
+    within(REPORT_WAIT, async {
+        transaction.execute("UPDATE metering_schema SET version = $1 WHERE id = 1", &[&supported]).await?;
+        Ok(transaction.commit().await?)
+    })
+    .await?;
     tracing::info!(version = supported, "the schema is up to date");
     Ok(())
+}
+
+async fn begin(client: &Client, make: bool) -> Result<()> {
+    if version(client).await?.is_some() {
+        return Ok(());
+    }
+    if !make {
+        let missing = "there is no metering store in this database; make one by starting a server on it, or with \
+                       `metering admin account create`";
+        return Err(Failure::Store(StoreError::Unavailable(missing.into())));
+    }
+    Ok(client.batch_execute(TABLE).await?)
+}
+
+/// Keeps all others waiting, and finds the scripts that are to be run.
+async fn lock(transaction: &Transaction<'_>) -> Result<&'static [&'static str]> {
+    let row = transaction.query_one("SELECT version FROM metering_schema WHERE id = 1 FOR UPDATE", &[]).await?;
+    let found: i64 = row.try_get(0)?;
+    let missing = usize::try_from(found).ok().and_then(|version| SCRIPTS.get(version..));
+    missing.ok_or_else(|| Failure::Store(StoreError::NewerVersion { found, supported: supported() }))
+}
+
+fn supported() -> i64 {
+    i64::try_from(SCRIPTS.len()).unwrap_or(i64::MAX)
 }
 
 /// Whether there is a schema.

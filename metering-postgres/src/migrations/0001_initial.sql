@@ -48,7 +48,7 @@ CREATE TABLE api_key (
 CREATE UNIQUE INDEX api_key_live ON api_key (account) WHERE revoked_at IS NULL;
 
 -- What the charge rule reads and writes, and the row that whoever changes anything of an account locks first. No index
--- on what each charge changes, and room on each page, so that an update stays on its page.
+-- on what charges change, and room on each page, so that an update stays on its page.
 CREATE TABLE meter (
   account BIGINT PRIMARY KEY REFERENCES account (id),
   -- The live key of `api_key`, under the lock of this row; none when the account is revoked.
@@ -64,15 +64,8 @@ CREATE TABLE meter (
   day BIGINT NOT NULL DEFAULT 0,
   day_count BIGINT NOT NULL DEFAULT 0,
   -- How many entries of activity the account ever had, of usage and of the ledger.
-  entries BIGINT NOT NULL DEFAULT 0,
-  -- The newest entries of usage, packed, and the day that they are booked on. They are in neither `usage_daily` nor
-  -- `activity` yet. At the end of the row, since it grows.
-  tail_day BIGINT,
-  tail BYTEA NOT NULL DEFAULT ''
+  entries BIGINT NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
-
--- For the list of all totals, by day. It changes once a day, so that all other updates stay on their page.
-CREATE INDEX meter_tail ON meter (tail_day, account);
 
 -- Append-only. `id` is the order of writing of all, `entry` that of the account's activity.
 CREATE TABLE ledger (
@@ -113,16 +106,20 @@ CREATE TABLE usage_daily (
 -- For the list of all totals, by day.
 CREATE INDEX usage_daily_day ON usage_daily (day, account, line);
 
--- A ring for each account: a block of sixteen entries, packed, takes the place of the one that came sixty-four before it,
--- so that nothing has to be deleted.
+-- A ring for each account: an entry takes the place of the one that came a thousand before it, so that nothing has to
+-- be deleted.
 CREATE TABLE activity (
   account BIGINT NOT NULL,
   slot BIGINT NOT NULL,
-  block BIGINT NOT NULL,
-  -- The newest first.
-  entries BYTEA NOT NULL,
+  entry BIGINT NOT NULL,
+  line BIGINT NOT NULL,
+  amount BIGINT NOT NULL,
+  refund BOOLEAN NOT NULL,
+  calls BIGINT NOT NULL,
+  request_path TEXT,
+  created_at BIGINT NOT NULL,
   PRIMARY KEY (account, slot)
-) WITH (fillfactor = 80);
+) WITH (fillfactor = 50);
 
 CREATE TABLE request_id (
   account BIGINT NOT NULL,

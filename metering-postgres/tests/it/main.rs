@@ -4,3 +4,4 @@
 mod contract;
 mod lost_commits;
 mod recent_activity;
+mod upgrade;

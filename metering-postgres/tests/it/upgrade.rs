@@ -1,0 +1,83 @@
+//! A database of an earlier version of the schema, with what it holds.
+
+use metering_core::{
+    Activity, ActivityKind, Charge, ClientSource, Credits, Day, DayRange, Decision, KeyHash, Outcome, Posting, Store,
+    Timestamp, UsageLine,
+};
+use metering_postgres::PostgresStore;
+use metering_tests::postgres::{Cluster, is_skipped};
+
+const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
+
+/// An account with 1,200 entries: one of the ledger first, then usage, of which every seventh pays back.
+const BOOKS: &str = "\
+INSERT INTO account (id, org_id, agent_name, created_at) VALUES (5, 'org_x0000000000000000005', 'agent', 0);
+INSERT INTO api_key (hash, account, created_at) VALUES (decode(repeat('05', 32), 'hex'), 5, 0);
+INSERT INTO usage_line VALUES (77, '/x', 'GET', 'cli');
+INSERT INTO ledger (id, account, entry, kind, amount, description, created_at) VALUES (6, 5, 1, 'adjustment', 9000000, 'g', 0);
+INSERT INTO activity SELECT 5, n % 1000, n, 77, CASE WHEN n % 7 = 0 THEN 10 ELSE -10 END, n % 7 = 0, 1,
+  CASE n % 3 WHEN 0 THEN '/x' WHEN 1 THEN '/x/' || n END, 1000 * n FROM generate_series(201, 1200) n;
+INSERT INTO usage_daily VALUES (5, 20000, 77, 1028, 8570);
+INSERT INTO meter (account, key, balance, purchased, granted, used, requests_per_minute, requests_per_day, entries)
+  VALUES (5, decode(repeat('05', 32), 'hex'), 8991430, 0, 9000000, 8570, 0, 0, 1200);";
+
+fn expected(number: i64) -> Activity {
+    let refund = number % 7 == 0;
+    Activity {
+        id: format!("act_{number}"),
+        kind: if refund { ActivityKind::UsageRefund } else { ActivityKind::Usage },
+        amount: Credits::from_atoms(if refund { 10 } else { -10 }),
+        description: None,
+        line: Some(line()),
+        request_path: match number % 3 {
+            0 => Some("/x".into()),
+            1 => Some(format!("/x/{number}").into()),
+            _ => None,
+        },
+        calls: 1,
+        payment: None,
+        created_at: Timestamp::from_unix_millis(1_000 * number),
+    }
+}
+
+fn line() -> UsageLine {
+    UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Cli }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_with_a_row_for_each_entry_is_packed_and_goes_on() {
+    if is_skipped() {
+        return;
+    }
+    let cluster = Cluster::shared();
+    let url = cluster.fresh_schema();
+    let schema = url.rsplit_once("%3D").unwrap().1;
+    let scripts =
+        [include_str!("../../src/migrations/0001_initial.sql"), include_str!("../../src/migrations/0002_import.sql")];
+    let version = "CREATE TABLE metering_schema (id SMALLINT PRIMARY KEY CHECK (id = 1), version BIGINT NOT NULL); \
+                   INSERT INTO metering_schema VALUES (1, 2);";
+    cluster.run(&format!("SET search_path = {schema}; {version} {} {BOOKS}", scripts.join("\n")));
+
+    // Two nodes of the new version start at once.
+    let config = url.parse().unwrap();
+    let (store, other) = tokio::join!(PostgresStore::connect(&config), PostgresStore::connect(&config));
+    let (store, _) = (store.unwrap(), other.unwrap());
+    let id = "org_x0000000000000000005".parse().unwrap();
+    let shown = store.activity(&id, 1_000).await.unwrap();
+    assert_eq!(shown, (201..=1_200).rev().map(expected).collect::<Vec<_>>());
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+
+    let key = KeyHash::from_bytes([5; 32]);
+    let price = Credits::from_atoms(3);
+    let charge = Charge { key, price, line: line(), request_path: "/x".into(), request_id: None };
+    for _ in 0..40 {
+        let outcomes = store.commit(vec![Posting::Charge(charge.clone())], NOON).await.unwrap();
+        assert!(matches!(outcomes[..], [Outcome::Decided(Decision::Accepted(_))]), "{outcomes:?}");
+    }
+    let shown = store.activity(&id, 1_000).await.unwrap();
+    assert_eq!(shown[40..], (241..=1_200).rev().map(expected).collect::<Vec<_>>());
+    let days = DayRange { first: Day::from_unix_days(20_000), last: NOON.day() };
+    let report = store.usage_report(&id, days).await.unwrap().unwrap();
+    assert_eq!(report.by_endpoint[0].credits_used, Credits::from_atoms(8_570 + 40 * 3));
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
