@@ -9,6 +9,7 @@ pub(crate) mod call;
 pub(crate) mod catch_up;
 pub(crate) mod config;
 pub(crate) mod documents;
+pub(crate) mod follow_up;
 pub(crate) mod home;
 pub(crate) mod interruption;
 pub(crate) mod json_line;

@@ -21,6 +21,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::cli::Cli;
+use crate::client::follow_up;
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
         Err(Failure::Output(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             // Nothing is left to tell when even stderr is closed.
-            let _ = writeln!(io::stderr(), "error: {}", failure.one_line());
+            let _ = writeln!(io::stderr(), "error: {}", follow_up::addressed(&failure.one_line()));
             ExitCode::from(failure.exit_code())
         }
     }

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use clap::Args;
 use serde::Serialize;
 
+use crate::client::follow_up;
 use crate::failure::Failure;
 
 /// The choice between text for people and JSON for programs.
@@ -20,7 +21,7 @@ pub(crate) struct Format {
 /// Tells the person something that is no part of the answer, on stderr.
 pub(crate) fn notice(text: &str) {
     // Nothing is left to tell when even stderr is closed.
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", follow_up::addressed(text));
 }
 
 /// Writes `document` as one line of JSON.

@@ -24,6 +24,16 @@ const NAME_BYTES_MAX: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ProfileName(String);
 
+impl ProfileName {
+    /// The profile of whoever names none.
+    pub(crate) const DEFAULT: &str = "default";
+
+    /// Whether commands that name no profile are of this one.
+    pub(crate) fn is_default(&self) -> bool {
+        self.0 == Self::DEFAULT
+    }
+}
+
 impl FromStr for ProfileName {
     type Err = &'static str;
 

@@ -8,6 +8,7 @@ use clap::Args;
 use metering_client::{Client, HttpTransport, ServiceUrl};
 use metering_core::{ApiKey, ClientSource};
 
+use crate::client::follow_up;
 use crate::client::home::Home;
 use crate::client::profile::{Profile, ProfileName};
 use crate::failure::Failure;
@@ -30,7 +31,7 @@ pub(crate) struct ProfileArgs {
         long,
         value_name = "NAME",
         env = "METERING_CLIENT_PROFILE",
-        default_value = "default",
+        default_value = ProfileName::DEFAULT,
         help_heading = "Client"
     )]
     profile: ProfileName,
@@ -51,11 +52,13 @@ pub(crate) struct Session {
 impl ProfileArgs {
     /// Reads the profile and the environment; nothing is sent yet.
     pub(crate) fn open(&self) -> Result<Session, Failure> {
+        follow_up::are_of(&self.profile);
         self.open_with(|name| std::env::var_os(name))
     }
 
     /// The profile alone, as it is on disk.
     pub(crate) fn profile(&self) -> Result<Profile, Failure> {
+        follow_up::are_of(&self.profile);
         Profile::load(&Home::find(|name| std::env::var_os(name))?, self.profile.clone())
     }
 

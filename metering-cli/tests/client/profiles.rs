@@ -69,3 +69,18 @@ fn help_shows_no_secrets_of_the_environment() {
         assert!(!String::from_utf8(output.stdout).unwrap().contains(key.expose()), "{args:?}");
     }
 }
+
+#[test]
+fn what_to_run_next_is_of_the_same_profile() {
+    let home = Home::new();
+    let message = home.metering(&["balance", "--profile", "work", "--url", "http://127.0.0.1:1"]).failure(6);
+    assert!(message.contains("`metering signup --profile work`"), "{message}");
+    assert!(message.contains("`metering config set api-key --profile work`"), "{message}");
+    let message = home.metering(&["balance", "--url", "http://127.0.0.1:1"]).failure(6);
+    assert!(message.contains("`metering signup`"), "{message}");
+    let service = StandIn::start();
+    service.on("/credits/balance", Reply::ok(BALANCE.replace(r#""credit_balance":1"#, r#""credit_balance":0"#)));
+    home.add_profile("work", &service);
+    let ran = home.metering(&["balance", "--profile", "work"]);
+    assert!(ran.stderr.contains("`metering topup --profile work` pays"), "{ran:?}");
+}
