@@ -13,11 +13,23 @@ case $CARGO_TARGET_DIR in /*) ;; *) CARGO_TARGET_DIR=$root/$CARGO_TARGET_DIR ;; 
 # The service's own variables would change what is tested.
 for name in "${!METERING_@}"; do unset "$name"; done
 
+# What is built once and thrown away needs no incremental state, which is half of the room that a build takes.
+if [ "${CI:-}" = true ]; then export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}; fi
+
 cargo_deny_version=0.20.2
+# What a build with everything takes, and what is too little to go on with: compilers, browsers and databases tell of a
+# full disk in words that are easily taken for something else.
+mib_to_build=4000
+mib_to_go_on=500
 started=$SECONDS
 step=setup
 passed=()
 skipped=()
+
+# What may still be written where everything is built, in MiB.
+mib_left() {
+  mkdir -p "$CARGO_TARGET_DIR" && df -Pk "$CARGO_TARGET_DIR" | awk 'NR == 2 { print int($4 / 1024) }'
+}
 
 finish() {
   local code=$?
@@ -27,6 +39,9 @@ finish() {
   else
     echo
     echo "test.sh: FAILED at: $step (exit code $code); passed before: ${passed[*]:-nothing}"
+    local left
+    left=$(mib_left)
+    [ "$left" -ge "$mib_to_go_on" ] || echo "test.sh: only $left MiB are left on the disk of $CARGO_TARGET_DIR"
   fi
 }
 trap finish EXIT
@@ -60,6 +75,11 @@ deny() {
 have_deny() {
   [ -x "$CARGO_TARGET_DIR/tools/bin/cargo-deny" ] || cargo deny --version >/dev/null 2>&1
 }
+
+if [ ! -d "$CARGO_TARGET_DIR/debug/deps" ] && [ "$(mib_left)" -lt "$mib_to_build" ]; then
+  echo "test.sh: $(mib_left) MiB are free on the disk of $CARGO_TARGET_DIR; a build from nothing needs about" \
+    "$mib_to_build MiB. CARGO_TARGET_DIR names another place." >&2
+fi
 
 command -v cargo >/dev/null 2>&1 || fail "cargo is not installed; get it from https://rustup.rs"
 command -v cc >/dev/null 2>&1 || fail "no C compiler (cc) is installed; SQLite is built from source. On Debian: apt-get install build-essential"
