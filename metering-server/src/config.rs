@@ -11,6 +11,7 @@ mod quota;
 mod secret;
 mod signup;
 mod span;
+mod web;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -24,13 +25,14 @@ pub use limits::LimitsConfig;
 pub use list::List;
 pub(crate) use load::needs_gateway;
 pub use load::{Arguments, ConfigError, load};
-pub use mcp::{HostName, HostNameError, McpConfig, Surface, WebOrigin, WebOriginError};
+pub use mcp::{McpConfig, Surface};
 pub use payments::{CreditAmount, PaymentsConfig, RecoveryConfig, TopupConfig};
 pub use proxies::TrustedProxies;
 pub use quota::{Quota, QuotaError};
 pub use secret::Secret;
 pub use signup::{BotCheckKind, SignupConfig, TurnstileConfig};
 pub use span::{Span, SpanError};
+pub use web::{HostName, HostNameError, WebOrigin, WebOriginError};
 
 /// The effective configuration. Every key has a default, and an unknown key is an error.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -123,6 +125,8 @@ pub struct HttpConfig {
     pub max_connections: NonZeroUsize,
     /// The proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: TrustedProxies,
+    /// Other origins whose web pages may call the API, the gateway and the MCP server (CORS).
+    pub allowed_origins: List<WebOrigin>,
     /// How long a shutdown waits for requests to finish.
     pub shutdown_grace: Span,
 }
@@ -239,6 +243,7 @@ impl Default for HttpConfig {
             max_header_bytes: 32 * 1024,
             max_connections: NonZeroUsize::new(10_000).expect("not zero"),
             trusted_proxies: TrustedProxies::default(),
+            allowed_origins: List::default(),
             shutdown_grace: Span::seconds(20),
         }
     }
@@ -279,6 +284,11 @@ impl Config {
     #[must_use]
     pub fn serves(&self, surface: Surface) -> bool {
         self.surfaces.contains(&surface)
+    }
+
+    /// Other origins whose web pages may call the MCP server.
+    pub(crate) fn mcp_origins(&self) -> impl Iterator<Item = &WebOrigin> {
+        self.http.allowed_origins.iter().chain(self.mcp.allowed_origins.iter())
     }
 
     /// Whether this process is the MCP server and nothing else: it needs no database.

@@ -15,7 +15,7 @@ use tower_service::Service as _;
 use crate::api;
 use crate::app::App;
 use crate::config::{Config, HttpConfig, Surface};
-use crate::http::{Problem, Response, read_capped, whole};
+use crate::http::{CrossOrigin, Problem, Response, read_capped, whole};
 
 /// Paths that every process answers, whichever surfaces it serves.
 pub(crate) const OPERATIONS: [&str; 5] = ["/endpoints.json", "/health", "/metrics", "/openapi.json", "/ready"];
@@ -26,6 +26,7 @@ type Api = dyn Fn(Request<Full<Bytes>>) -> BoxFuture<'static, Response> + Send +
 pub(crate) struct Front {
     app: Arc<App>,
     api: Box<Api>,
+    cross_origin: CrossOrigin,
     limits: HttpConfig,
     gateway: bool,
     metering: bool,
@@ -52,6 +53,7 @@ impl Front {
         Self {
             app,
             api: Box::new(api),
+            cross_origin: CrossOrigin::new(config.http.allowed_origins.iter()),
             limits: config.http.clone(),
             gateway: config.serves(Surface::Gateway),
             metering: config.serves(Surface::Metering),
@@ -65,6 +67,14 @@ impl Front {
 
     /// Answers a request.
     pub(crate) async fn answer<B>(&self, request: Request<B>) -> Response
+    where
+        B: Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        self.cross_origin.answer(request, |request| self.serve(request)).await
+    }
+
+    async fn serve<B>(&self, request: Request<B>) -> Response
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,

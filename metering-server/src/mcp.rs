@@ -30,7 +30,7 @@ use url::Url;
 
 use crate::config::{Config, HttpConfig};
 use crate::front::Front;
-use crate::http::{Problem, Response, Shutdown, read_capped, whole};
+use crate::http::{CrossOrigin, Problem, Response, Shutdown, read_capped, whole};
 use crate::run::RunError;
 
 pub(crate) use alone::run_alone;
@@ -45,6 +45,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The MCP surface.
 pub(crate) struct Mcp {
     guard: Guard,
+    cross_origin: CrossOrigin,
     service: Client,
     sessions: Arc<Sessions>,
     sse: Sse,
@@ -89,7 +90,8 @@ impl Mcp {
             streamable_config,
         );
         let guard = Guard::new(config, listen);
-        Ok(Self { guard, service, sessions, sse, streamable, limits: config.http.clone() })
+        let cross_origin = CrossOrigin::new(config.mcp_origins());
+        Ok(Self { guard, cross_origin, service, sessions, sse, streamable, limits: config.http.clone() })
     }
 
     /// Whether a path is of this surface.
@@ -108,10 +110,8 @@ impl Mcp {
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        match self.serve(request).await {
-            Ok(response) => response,
-            Err(problem) => whole(problem.into_reply()),
-        }
+        let serve = |request| async { self.serve(request).await.unwrap_or_else(|problem| whole(problem.into_reply())) };
+        self.cross_origin.answer(request, serve).await
     }
 
     async fn serve<B>(&self, request: Request<B>) -> Result<Response, Problem>

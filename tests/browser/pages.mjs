@@ -171,6 +171,38 @@ const scenes = {
     assert.equal((await call(page, "/credits/balance", key)).status, 401);
     assert.equal((await call(page, "/credits/balance", fresh)).status, 200);
   },
+
+  /** Pages of two other origins call the service, of which it lets one. */
+  async crossOrigin(visitor, { key, page: allowed, elsewhere }) {
+    const from = async (origin) => {
+      const page = await visitor.window();
+      await page.goto(`${origin}/health`);
+      const asked = ["/mpp/ethPrice", "/mpp/nothing", "/mcp"];
+      return page.evaluate(async ({ base, key, asked }) => {
+        const initialize = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "page", version: "1" } };
+        const answers = asked.map(async (path) => {
+          const headers = { authorization: `Bearer ${key}`, "content-type": "application/json", accept: "application/json, text/event-stream" };
+          const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: initialize });
+          const options = path === "/mcp" ? { method: "POST", headers: { ...headers, "mcp-protocol-version": "2025-06-18" }, body } : { headers };
+          try {
+            const answer = await fetch(base + path, options);
+            return { status: answer.status, balance: answer.headers.get("x-bds-credit-balance"), text: await answer.text() };
+          } catch (error) {
+            return { refused: error.name };
+          }
+        });
+        return Promise.all(answers);
+      }, { base: visitor.base, key, asked });
+    };
+    const [price, nothing, tools] = await from(allowed);
+    assert.equal(price.status, 200);
+    assert.match(price.balance, /^0\.\d+$/, "the page can read what is left");
+    assert.equal(nothing.status, 404);
+    assert.match(nothing.text, /unknown_route/);
+    assert.equal(tools.status, 200);
+    assert.match(tools.text, /serverInfo/);
+    assert.deepEqual(await from(elsewhere), Array(3).fill({ refused: "TypeError" }));
+  },
 };
 
 const [name, settings] = process.argv.slice(2);

@@ -1,14 +1,10 @@
 //! The surfaces that a process serves, and the MCP server, as configured.
 
-use std::fmt;
 use std::num::NonZeroUsize;
-use std::str::FromStr;
 
-use http::uri::Authority;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use url::Url;
+use serde::{Deserialize, Serialize};
 
-use crate::config::{List, Span};
+use crate::config::{HostName, List, Span, WebOrigin};
 
 /// A part of the service that can be served by a process of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,141 +59,6 @@ impl Default for McpConfig {
             idle_timeout: Span::seconds(600),
             key_check: Span::seconds(2),
             stream_wait: Span::seconds(45),
-        }
-    }
-}
-
-/// What a request may be addressed to: a name with any port, or with one; in lower case.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostName(String);
-
-/// Why a text is not what a request can be addressed to.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a host such as api.example.com or api.example.com:8080")]
-pub struct HostNameError(String);
-
-impl HostName {
-    /// The name, and the port if there is one.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for HostName {
-    type Err = HostNameError;
-
-    fn from_str(text: &str) -> Result<Self, HostNameError> {
-        // No wildcards: a name that was meant to let many in would be compared as it stands, and let nobody in.
-        let plain = text.parse::<Authority>().is_ok_and(|host| !host.host().is_empty()) && !text.contains(['@', '*']);
-        if plain { Ok(Self(text.to_ascii_lowercase())) } else { Err(HostNameError(text.to_owned())) }
-    }
-}
-
-/// Where a web page is from, as browsers say it: scheme, host, and a port that is not the scheme's own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WebOrigin(String);
-
-/// Why a text is not where a page can be from.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not an origin such as https://app.example.com")]
-pub struct WebOriginError(String);
-
-impl WebOrigin {
-    /// As browsers send it.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for WebOrigin {
-    type Err = WebOriginError;
-
-    fn from_str(text: &str) -> Result<Self, WebOriginError> {
-        let wrong = || WebOriginError(text.to_owned());
-        let url = Url::parse(text).map_err(|_| wrong())?;
-        let nothing_more = url.path().trim_end_matches('/').is_empty() && url.query().is_none();
-        let nobody = url.username().is_empty() && url.password().is_none();
-        if !url.has_host() || text.contains('*') || !nothing_more || !nobody || url.fragment().is_some() {
-            return Err(wrong());
-        }
-        // Origins of applications, such as vscode-file://vscode-app, are none by the URL standard.
-        let origin = url.origin();
-        let application = || format!("{}://{}", url.scheme(), url.authority()).to_ascii_lowercase();
-        Ok(Self(if origin.is_tuple() { origin.ascii_serialization() } else { application() }))
-    }
-}
-
-/// Both are written as the text they are.
-macro_rules! as_text {
-    ($name:ident) => {
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-            }
-        }
-    };
-}
-
-as_text!(HostName);
-as_text!(WebOrigin);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_are_names_with_or_without_a_port() {
-        let table = [
-            ("api.example.com", Some("api.example.com")),
-            ("API.example:8080", Some("api.example:8080")),
-            ("[::1]:80", Some("[::1]:80")),
-            ("10.0.0.1", Some("10.0.0.1")),
-            ("", None),
-            ("*", None),
-            ("*.example.com", None),
-            ("https://api.example.com", None),
-            ("api.example.com/mcp", None),
-            ("me@api.example.com", None),
-            ("two names", None),
-        ];
-        for (text, expected) in table {
-            assert_eq!(text.parse::<HostName>().ok().as_ref().map(HostName::as_str), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn origins_are_kept_as_browsers_send_them() {
-        let table = [
-            ("https://App.example", Some("https://app.example")),
-            ("https://app.example/", Some("https://app.example")),
-            ("https://app.example:443", Some("https://app.example")),
-            ("http://localhost:6274", Some("http://localhost:6274")),
-            ("vscode-file://vscode-app", Some("vscode-file://vscode-app")),
-            ("app.example", None),
-            ("null", None),
-            ("*", None),
-            ("https://*.example", None),
-            ("https://app.example/page", None),
-            ("https://app.example/?q", None),
-            ("https://me@app.example", None),
-            ("file:///page.html", None),
-        ];
-        for (text, expected) in table {
-            assert_eq!(text.parse::<WebOrigin>().ok().as_ref().map(WebOrigin::as_str), expected, "{text}");
         }
     }
 }

@@ -28,7 +28,7 @@ impl Guard {
         let own_host = own.as_ref().and_then(Url::host_str).map(str::to_owned);
         let own_origin = own.as_ref().map(|url| url.origin().ascii_serialization());
         let hosts = config.mcp.allowed_hosts.iter().map(|host| host.as_str().to_owned());
-        let origins = config.mcp.allowed_origins.iter().map(|origin| origin.as_str().to_owned());
+        let origins = config.mcp_origins().map(|origin| origin.as_str().to_owned());
         Self {
             listen,
             hosts: own_host.into_iter().chain(hosts).collect(),
@@ -48,7 +48,7 @@ impl Guard {
         }
         let origin = single(headers, &header::ORIGIN);
         if origin.is_some_and(|origin| !origin.is_some_and(|origin| self.allows(origin, host))) {
-            let message = "Pages of that Origin may not call; the operator can add it to mcp.allowed_origins.";
+            let message = "Pages of that Origin may not call; the operator can add it to http.allowed_origins or mcp.allowed_origins.";
             return Err(Problem::new(ErrorCode::Forbidden, message));
         }
         Ok(())

@@ -17,6 +17,7 @@ mod client_address;
 mod client_life;
 mod client_payments;
 mod configuration;
+mod cross_origin;
 mod database_tls;
 mod exactness;
 mod failover;

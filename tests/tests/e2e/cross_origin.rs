@@ -1,0 +1,86 @@
+//! Web pages of other origins: those that the operator named may call from a browser, all others may not.
+
+use metering_tests::client::Client;
+use metering_tests::site::Site;
+use serde_json::json;
+
+use crate::mcp_http::{accepting, initialize};
+use crate::pages::play;
+use crate::wire::{BASE, balance};
+
+const PAGE: &str = "https://app.example";
+const ELSEWHERE: &str = "https://evil.example";
+
+/// What a browser asks before it sends what a page told it to.
+fn asks(client: &Client, origin: &str, method: &str, path: &str) -> (u16, Option<String>) {
+    let client = client
+        .clone()
+        .with_header("Origin", origin)
+        .with_header("Access-Control-Request-Method", method)
+        .with_header("Access-Control-Request-Headers", "authorization,content-type");
+    let answer = client.send("OPTIONS", path, None);
+    let allowed = answer.header("access-control-allow-origin").map(str::to_owned);
+    if allowed.is_some() {
+        assert_eq!(answer.header("access-control-allow-methods"), Some(method), "{path}");
+        assert_eq!(answer.header("access-control-allow-headers"), Some("authorization,content-type"), "{path}");
+        assert_eq!(answer.header("access-control-max-age"), Some("3600"), "{path}");
+        assert_eq!(answer.header("access-control-allow-credentials"), None, "{path}");
+    }
+    (answer.status, allowed)
+}
+
+#[test]
+fn pages_that_were_named_may_call_everything_and_no_other_page_may() {
+    let site = Site::new();
+    let account = site.account("1");
+    let server = site.server().set("METERING_HTTP__ALLOWED_ORIGINS", PAGE).start();
+    let (nobody, client) = (server.client(), server.client_with(&account.api_key));
+    let before = balance(&client);
+    for (method, path) in [("GET", "/credits/balance"), ("POST", "/credits/topup"), ("GET", BASE), ("POST", "/mcp")] {
+        assert_eq!(asks(&nobody, PAGE, method, path), (200, Some(PAGE.to_owned())), "{path}");
+        let (status, allowed) = asks(&nobody, ELSEWHERE, method, path);
+        assert!(status >= 400 && allowed.is_none(), "{path}: {status} {allowed:?}");
+    }
+    assert_eq!(balance(&client), before, "asking costs nothing");
+
+    let page = client.clone().with_header("Origin", PAGE);
+    // Refusals are for the page to read as well.
+    let strangers = [nobody.with_header("Origin", PAGE).get(BASE).expect(401), page.get("/nothing").expect(404)];
+    let answers = [page.get("/credits/balance").expect(200), page.get(BASE).expect(200)];
+    let initialized = accepting(&page).post("/mcp", &initialize()).expect(200);
+    for answer in strangers.iter().chain(&answers).chain([&initialized]) {
+        assert_eq!(answer.header("access-control-allow-origin"), Some(PAGE));
+        assert_eq!(answer.header("access-control-expose-headers"), Some("*"));
+        assert!(answer.header("vary").is_some_and(|vary| vary.contains("origin")), "{:?}", answer.header("vary"));
+    }
+    // An answer that the browser keeps from its page.
+    let answer = client.clone().with_header("Origin", ELSEWHERE).get("/credits/balance").expect(200);
+    assert_eq!(answer.header("access-control-allow-origin"), None);
+    let _ = accepting(&client.with_header("Origin", ELSEWHERE)).post("/mcp", &initialize()).expect(403);
+    site.verify();
+}
+
+#[test]
+fn pages_that_were_named_for_tools_may_call_tools_alone() {
+    let site = Site::new();
+    let account = site.account("1");
+    let server = site.server().set("METERING_MCP__ALLOWED_ORIGINS", PAGE).start();
+    assert_eq!(asks(&server.client(), PAGE, "POST", "/mcp"), (200, Some(PAGE.to_owned())));
+    assert_eq!(asks(&server.client(), PAGE, "GET", "/sse"), (200, Some(PAGE.to_owned())));
+    assert_eq!(asks(&server.client(), PAGE, "GET", BASE).1, None);
+    let page = server.client_with(&account.api_key).with_header("Origin", PAGE);
+    let _ = accepting(&page).post("/mcp", &initialize()).expect(200);
+    assert_eq!(page.get("/credits/balance").expect(200).header("access-control-allow-origin"), None);
+}
+
+#[test]
+fn a_browser_lets_a_page_that_was_named_call_and_no_other() {
+    let (site, pages) = (Site::new(), [Site::new(), Site::new()]);
+    let account = site.account("1");
+    // Two servers, for pages of two other origins.
+    let pages = pages.each_ref().map(|site| site.server().start());
+    let [page, elsewhere] = pages.each_ref().map(|server| format!("http://{}", server.address()));
+    let server = site.server().set("METERING_HTTP__ALLOWED_ORIGINS", &page).start();
+    play("crossOrigin", &server, json!({"key": account.api_key, "page": page, "elsewhere": elsewhere}));
+    site.verify();
+}
