@@ -271,6 +271,7 @@ macro_rules! store_conformance {
             quotes::a_payment_finds_its_quote,
             quotes::each_payment_finds_its_own_quote,
             quotes::a_paid_quote_waits_for_no_payment,
+            quotes::where_quotes_were_to_be_paid_is_remembered_with_them,
             races::a_balance_is_spent_once,
             races::a_cap_is_filled_once,
             races::a_request_id_is_charged_once,

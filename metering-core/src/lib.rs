@@ -80,7 +80,7 @@ pub use recovery::Challenge;
 pub use route::{Param, ParamPlace, ParamType, Route};
 pub use service::{
     Admission, Arrival, PaidBack, Passage, PaymentSettings, RequestHead, Service, ServiceConfig, SignupSettings,
-    Watched, arrivals,
+    Watched, arrivals, payment_targets,
 };
 pub use signature::{WalletSignature, WalletSignatureError, signer, signing_digest};
 pub use signup::{MalformedCode, MalformedToken, SessionHash, SessionToken, SignupError, SignupSession, UserCode};

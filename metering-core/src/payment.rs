@@ -18,7 +18,7 @@ use crate::transaction::TxRef;
 use crate::units::TokenUnits;
 
 /// Where a payment goes, and in what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaymentTarget {
     /// The chain's id (EIP-155).
     pub chain_id: u64,

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 pub use nonce::{MalformedNonce, NonceHash, QuoteNonce};
 pub use tag::draw_amount;
+pub(crate) use tag::may_be_tagged;
 
 use crate::account::{AccountId, AgentName, Email};
 use crate::address::Address;

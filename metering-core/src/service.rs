@@ -19,7 +19,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-pub use arrivals::{Arrival, arrivals};
+pub use arrivals::{Arrival, arrivals, payment_targets};
 pub use desk::PaymentSettings;
 pub use gate::{Admission, Passage, RequestHead};
 pub use refund::PaidBack;
@@ -149,6 +149,12 @@ impl Service {
     pub fn with_payments(mut self, readers: BTreeMap<u64, Arc<dyn ChainReader>>, settings: PaymentSettings) -> Self {
         self.desk = desk::Desk::new(readers, settings);
         self
+    }
+
+    /// Ends what waits for payments to be deep enough, now and from now on: those claims and top-ups are answered as
+    /// they stand, and can be repeated. For the beginning of a shutdown.
+    pub fn end_waits(&self) {
+        self.desk.end_waits();
     }
 
     /// The same service, with these rules of signing up.

@@ -1,5 +1,6 @@
 //! What can go wrong with a transaction, and what the storage contract calls it.
 
+use std::iter;
 use std::time::Duration;
 
 use deadpool_postgres::{PoolError, TimeoutType};
@@ -122,7 +123,7 @@ impl From<Failure> for StoreError {
         match failure {
             Failure::Database(error) | Failure::Pool(PoolError::Backend(error)) => match Insecure::advised(error) {
                 Ok(insecure) => Self::Unavailable(Box::new(insecure)),
-                Err(error) => Self::Unavailable(Box::new(error)),
+                Err(error) => Self::Unavailable(told(&error).into()),
             },
             Failure::Pool(PoolError::Timeout(TimeoutType::Create)) => {
                 Self::Unavailable("the database does not answer".into())
@@ -137,6 +138,16 @@ impl From<Failure> for StoreError {
             Failure::Store(error) => error,
         }
     }
+}
+
+/// What went wrong, in the database's own words where it has any: the driver's are "db error". Not their details, which
+/// may be data.
+fn told(error: &tokio_postgres::Error) -> String {
+    if let Some(said) = error.as_db_error() {
+        return format!("{}: {} (SQLSTATE {})", said.severity(), said.message(), said.code().code());
+    }
+    let causes = iter::successors(std::error::Error::source(error), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 /// An error for a stored value that its own type refuses.

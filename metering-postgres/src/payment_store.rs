@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use metering_core::{
     Account, AccountId, Address, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment, PaymentCredit,
-    PaymentCredited, PaymentRecord, PaymentStore, Quote, QuoteOpened, StoreError, Timestamp, TxRef,
+    PaymentCredited, PaymentRecord, PaymentStore, PaymentTarget, Quote, QuoteOpened, StoreError, Timestamp, TxRef,
 };
 
 use crate::store::PostgresStore;
@@ -32,6 +32,10 @@ impl PaymentStore for PostgresStore {
             Box::pin(async move { quotes::paid_by(client, &payment).await })
         })
         .await
+    }
+
+    async fn quoted_targets(&self, chain_id: u64) -> Result<Vec<PaymentTarget>> {
+        self.read(move |client| Box::pin(quotes::targets(client, chain_id))).await
     }
 
     async fn claim_quote(&self, claim: Claim) -> Result<Claimed> {

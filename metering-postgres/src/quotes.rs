@@ -43,6 +43,14 @@ pub(crate) async fn paid_by<C: GenericClient>(client: &C, payment: &Payment) -> 
     Ok(quotes.into_iter().find(|quote| quote.is_paid_by(payment)))
 }
 
+/// Where the chain's quotes were to be paid, each once.
+pub(crate) async fn targets<C: GenericClient>(client: &C, chain_id: u64) -> Result<Vec<PaymentTarget>> {
+    let sql = "SELECT DISTINCT token, recipient FROM quote WHERE chain_id = $1 ORDER BY token, recipient";
+    let rows = all(client, sql, &[&chain_id.cast_signed()]).await?;
+    let target = |row| Ok(PaymentTarget { chain_id, token: address(row, 0)?, recipient: address(row, 1)? });
+    rows.iter().map(target).collect()
+}
+
 /// Keeps a quote, unless its owner has an account or its amount is in use.
 pub(crate) async fn open(turn: &Turn<'_>, new: &Quote) -> Result<QuoteOpened> {
     let client = turn.client();

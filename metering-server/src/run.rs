@@ -130,6 +130,7 @@ pub async fn run(
     };
     tracing::info!("shutting down: finishing what was accepted");
     shutdown.cancel();
+    app.service.end_waits();
     // In this order: requests that were accepted still charge, refund and answer; then the last batch is committed.
     let tasks =
         [Some(serving), administering, sessions, Some(watch), Some(upkeep)].into_iter().flatten().chain(watching);

@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use metering_core::{
     Account, AccountId, Address, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment, PaymentCredit,
-    PaymentCredited, PaymentRecord, PaymentStore, Quote, QuoteOpened, Timestamp, TxRef,
+    PaymentCredited, PaymentRecord, PaymentStore, PaymentTarget, Quote, QuoteOpened, Timestamp, TxRef,
 };
 
 use crate::error::Result;
@@ -26,6 +26,10 @@ impl PaymentStore for SqliteStore {
     async fn quote_paid_by(&self, payment: &Payment) -> Result<Option<Quote>> {
         let payment = payment.clone();
         self.read(move |connection| quotes::paid_by(connection, &payment)).await
+    }
+
+    async fn quoted_targets(&self, chain_id: u64) -> Result<Vec<PaymentTarget>> {
+        self.read(move |connection| quotes::targets(connection, chain_id)).await
     }
 
     async fn claim_quote(&self, claim: Claim) -> Result<Claimed> {

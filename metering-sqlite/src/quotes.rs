@@ -31,6 +31,15 @@ pub(crate) fn paid_by(connection: &Connection, payment: &Payment) -> Result<Opti
     Ok(all(&mut statement, values, quote)?.into_iter().find(|quote| quote.is_paid_by(payment)))
 }
 
+/// Where the chain's quotes were to be paid, each once.
+pub(crate) fn targets(connection: &Connection, chain_id: u64) -> Result<Vec<PaymentTarget>> {
+    let sql = "SELECT DISTINCT token, recipient FROM quote WHERE chain_id = ?1 ORDER BY token, recipient";
+    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
+    let target =
+        |row: &Row<'_>| Ok(Ok(PaymentTarget { chain_id, token: address(row, 0)?, recipient: address(row, 1)? }));
+    all(&mut statement, [chain_id.cast_signed()], target)
+}
+
 /// Keeps a quote, unless its owner has an account or its amount is in use.
 pub(crate) fn open(connection: &Connection, new: &Quote) -> Result<QuoteOpened> {
     if new.state != QuoteState::Open || by_nonce(connection, &new.nonce)?.is_some() {

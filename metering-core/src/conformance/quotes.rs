@@ -1,5 +1,6 @@
 //! Quotes: kept as given, refused to those who have an account, and found by the payment that pays them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::account::Payer;
@@ -179,4 +180,23 @@ pub async fn a_paid_quote_waits_for_no_payment(store: Arc<dyn Store>) {
     let created_at = after(MINUTE);
     let third = open(&*store, Quote { payer: wallet(3), created_at, ..quote(3) }).await;
     assert_eq!(store.quote_paid_by(&payment_of(&third, tx(4))).await.unwrap(), Some(third));
+}
+
+/// Where quotes were to be paid is told for as long as they are remembered, paid or not, chain by chain, each once.
+pub async fn where_quotes_were_to_be_paid_is_remembered_with_them(store: Arc<dyn Store>) {
+    let coin = PaymentTarget { token: Address::ZERO, ..TARGET };
+    let elsewhere = PaymentTarget { recipient: wallet(1), ..TARGET };
+    let other_chain = PaymentTarget { chain_id: u64::MAX, ..TARGET };
+    assert_eq!(store.quoted_targets(TARGET.chain_id).await.unwrap(), []);
+    for (number, target) in [(1, TARGET), (2, TARGET), (3, elsewhere), (4, coin), (5, other_chain)] {
+        open(&*store, Quote { target, ..quote(number) }).await;
+    }
+    claimed(&*store, claim(&quote(1), tx(1))).await;
+    let expected = BTreeSet::from([TARGET, elsewhere, coin]);
+    assert_eq!(store.quoted_targets(TARGET.chain_id).await.unwrap(), Vec::from_iter(expected));
+    assert_eq!(store.quoted_targets(u64::MAX).await.unwrap(), [other_chain]);
+    assert_eq!(store.quoted_targets(1).await.unwrap(), []);
+    let forgotten = quote(1).honoured_until().saturating_add(Quote::REMEMBERED);
+    store.forget_expired(forgotten).await.unwrap();
+    assert_eq!(store.quoted_targets(TARGET.chain_id).await.unwrap(), []);
 }

@@ -1,6 +1,6 @@
 //! Quotes, payments, linked wallets and challenges in memory.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use async_trait::async_trait;
 
@@ -8,7 +8,7 @@ use crate::account::{Account, AccountId, Email};
 use crate::address::Address;
 use crate::clock::Timestamp;
 use crate::key::KeyHash;
-use crate::payment::{Payment, PaymentRecord, PaymentUse};
+use crate::payment::{Payment, PaymentRecord, PaymentTarget, PaymentUse};
 use crate::quote::{NonceHash, Quote, QuoteState};
 use crate::recovery::Challenge;
 use crate::store::{
@@ -236,6 +236,13 @@ impl PaymentStore for MemoryStore {
 
     async fn quote_paid_by(&self, payment: &Payment) -> Result<Option<Quote>, StoreError> {
         Ok(self.state()?.payments.quote_paid_by(payment).cloned())
+    }
+
+    async fn quoted_targets(&self, chain_id: u64) -> Result<Vec<PaymentTarget>, StoreError> {
+        let state = self.state()?;
+        let quoted = state.payments.quotes.values().map(|quote| quote.target);
+        let targets: BTreeSet<_> = quoted.filter(|target| target.chain_id == chain_id).collect();
+        Ok(targets.into_iter().collect())
     }
 
     async fn claim_quote(&self, claim: Claim) -> Result<Claimed, StoreError> {

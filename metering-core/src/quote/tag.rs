@@ -15,12 +15,31 @@ const PRICE_SHARE: u128 = 1_000;
 /// `None` when the token has fewer than three decimals, so that a tag does not fit, or the sum is out of range.
 #[must_use]
 pub fn draw_amount(randomness: &dyn Randomness, price: TokenUnits, decimals: u8) -> Option<TokenUnits> {
-    let decimals = u32::from(decimals);
-    let step = 10_u128.checked_pow(decimals.saturating_sub(TAG_DECIMALS))?;
-    let room = 10_u128.checked_pow(decimals.checked_sub(2)?)?.checked_sub(1)? / step;
-    let steps = room.min((price.get() / PRICE_SHARE / step).max(ENOUGH_TAGS));
+    let Tags { step, steps } = Tags::on(price, decimals)?;
     let tag = below(randomness, steps)?.checked_add(1)?.checked_mul(step)?;
     price.get().checked_add(tag).filter(|amount| *amount < u128::MAX).map(TokenUnits::new)
+}
+
+/// Whether an amount is the price, or the price with a tag of a size that is drawn.
+pub(crate) fn may_be_tagged(price: TokenUnits, decimals: u8, amount: TokenUnits) -> bool {
+    let largest = Tags::on(price, decimals).and_then(|tags| tags.steps.checked_mul(tags.step)).unwrap_or(0);
+    amount.get().checked_sub(price.get()).is_some_and(|tag| tag <= largest)
+}
+
+/// The tags that a price can have: the multiples of `step` from one to `steps` times it.
+struct Tags {
+    step: u128,
+    steps: u128,
+}
+
+impl Tags {
+    /// `None` when there is no room for any.
+    fn on(price: TokenUnits, decimals: u8) -> Option<Self> {
+        let decimals = u32::from(decimals);
+        let step = 10_u128.checked_pow(decimals.saturating_sub(TAG_DECIMALS))?;
+        let room = 10_u128.checked_pow(decimals.checked_sub(2)?)?.checked_sub(1)? / step;
+        Some(Self { step, steps: room.min((price.get() / PRICE_SHARE / step).max(ENOUGH_TAGS)) })
+    }
 }
 
 /// A number from 0 up to `bound`, exclusive, each equally likely; `None` for a bound of zero.
@@ -65,6 +84,13 @@ mod tests {
                 let tag = drawn(price, decimals) - price;
                 assert!((1..=largest).contains(&tag), "{tag} on {price} with {decimals} decimals");
                 assert!(tag < 10_u128.pow(u32::from(decimals) - 2), "under a hundredth of a token");
+                assert!(may_be_tagged(TokenUnits::new(price), decimals, TokenUnits::new(price + tag)));
+            }
+            // amount, whether it may be that price
+            let table = [(price, true), (price + largest, true), (price + largest + 1, false), (price - 1, false)];
+            for (amount, expected) in table {
+                let (price, amount) = (TokenUnits::new(price), TokenUnits::new(amount));
+                assert_eq!(may_be_tagged(price, decimals, amount), expected, "{amount} for {price}");
             }
         }
     }
@@ -85,6 +111,8 @@ mod tests {
     fn tokens_without_room_for_a_tag_have_none() {
         for decimals in 0..=2 {
             assert_eq!(draw_amount(&SystemRandomness, TokenUnits::new(500), decimals), None);
+            assert!(may_be_tagged(TokenUnits::new(500), decimals, TokenUnits::new(500)));
+            assert!(!may_be_tagged(TokenUnits::new(500), decimals, TokenUnits::new(501)));
         }
         assert_eq!(draw_amount(&SystemRandomness, TokenUnits::MAX, 6), None);
     }

@@ -6,6 +6,7 @@ use crate::address::Address;
 use crate::chain::{Block, Chain, ChainError, ChainReader, Evidence, Sighting};
 use crate::payment::{Payment, PaymentFault, PaymentTarget};
 use crate::plan::Plan;
+use crate::store::{PaymentStore, StoreError};
 use crate::transaction::{TxHash, TxRef};
 
 /// Something that arrived for a recipient.
@@ -21,30 +22,41 @@ pub struct Arrival {
     pub payment: Result<Payment, PaymentFault>,
 }
 
-/// Everything that arrived at the recipients and in the tokens of a chain's plans, those off sale included, in blocks
-/// that are settled, both ends included; in the order of the chain.
+/// Where payments may arrive on a chain: where its plans are paid, those off sale included, and where they were to be
+/// paid when a quote that is remembered was made. Whoever was told to pay there may still do so.
+///
+/// # Errors
+/// When the store fails.
+pub async fn payment_targets<S: PaymentStore + ?Sized>(
+    store: &S,
+    chain: &Chain,
+    plans: &[Plan],
+) -> Result<BTreeSet<PaymentTarget>, StoreError> {
+    let of_plans = plans.iter().filter(|plan| plan.chain_id == chain.chain_id).map(|plan| plan.target(chain));
+    Ok(of_plans.chain(store.quoted_targets(chain.chain_id).await?).collect())
+}
+
+/// Everything that arrived at such targets of one chain in blocks that are settled, both ends included; in the order
+/// of the chain.
 ///
 /// # Errors
 /// When the chain cannot be read, or changes while it is.
 pub async fn arrivals(
     reader: &dyn ChainReader,
-    chain: &Chain,
-    plans: &[Plan],
+    targets: &BTreeSet<PaymentTarget>,
     from_block: u64,
     to_block: u64,
 ) -> Result<Vec<Arrival>, ChainError> {
-    let mut targets: BTreeMap<Address, BTreeSet<Address>> = BTreeMap::new();
-    for plan in plans.iter().filter(|plan| plan.chain_id == chain.chain_id) {
-        let target = plan.target(chain);
-        targets.entry(target.recipient).or_default().insert(target.token);
+    let mut tokens_of: BTreeMap<(u64, Address), Vec<Address>> = BTreeMap::new();
+    for PaymentTarget { chain_id, token, recipient } in targets {
+        tokens_of.entry((*chain_id, *recipient)).or_default().push(*token);
     }
     let mut found = Vec::new();
-    for (recipient, tokens) in targets {
-        let tokens: Vec<Address> = tokens.into_iter().collect();
+    for ((chain_id, recipient), tokens) in tokens_of {
         for hash in reader.payments_to(recipient, &tokens, from_block, to_block).await? {
             let evidence = mined(reader, &hash).await?;
-            let tx = TxRef { chain_id: chain.chain_id, hash };
-            let target = |token: &Address| PaymentTarget { chain_id: chain.chain_id, token: *token, recipient };
+            let tx = TxRef { chain_id, hash };
+            let target = |token: &Address| PaymentTarget { chain_id, token: *token, recipient };
             found.extend(tokens.iter().map(target).filter_map(|target| arrival(tx, target, &evidence)));
         }
     }

@@ -5,11 +5,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
 use crate::address::Address;
-use crate::chain::{Chain, ChainReader, Depth, Evidence, Sighting};
+use crate::chain::{Chain, ChainError, ChainReader, Depth, Evidence, Sighting};
 use crate::credits::Credits;
 use crate::error::Error;
 use crate::payment::{Payment, PaymentError, PaymentFault};
@@ -17,8 +17,11 @@ use crate::plan::{PaymentKind, Plan};
 use crate::random::{Randomness, SystemRandomness};
 use crate::transaction::TxRef;
 
-/// Requests that wait for a chain at most; more would hold connections without end.
+/// Requests that wait for a payment to be deep enough, at most: more would hold connections without end. What needs no
+/// wait needs no place among them, so that those who do not pay keep nobody from claiming who did.
 const MAX_WAITING: usize = 256;
+/// Looks at chains at one time, at most; more queue.
+const MAX_LOOKING: usize = 256;
 /// How long a transaction that nobody knows is looked for: a node may be a moment behind the one it was sent to.
 const UNKNOWN_PATIENCE: Duration = Duration::from_secs(4);
 
@@ -58,6 +61,9 @@ pub(super) struct Desk {
     pub(super) settings: PaymentSettings,
     pub(super) randomness: Arc<dyn Randomness>,
     waiting: Semaphore,
+    looking: Semaphore,
+    /// Whether waits are over for good.
+    closing: watch::Sender<bool>,
     /// Tokens whose contracts confirmed the decimals that a plan says they have.
     confirmed: Mutex<HashSet<(u64, Address, u8)>>,
 }
@@ -81,6 +87,8 @@ impl Desk {
             settings,
             randomness: Arc::new(SystemRandomness),
             waiting: Semaphore::new(MAX_WAITING),
+            looking: Semaphore::new(MAX_LOOKING),
+            closing: watch::Sender::new(false),
             confirmed: Mutex::default(),
         }
     }
@@ -125,45 +133,58 @@ impl Desk {
         judge: impl Fn(&Evidence) -> Result<Payment, PaymentFault>,
     ) -> Result<Payment, Error> {
         let reader = self.reader(tx.chain_id)?;
-        let _turn = self.turn()?;
+        let mut place = None;
         let begun = Instant::now();
         let mut seen_before = false;
         loop {
             let waited = begun.elapsed();
-            let out_of_patience = waited >= self.settings.claim_wait;
-            let refusal = match reader.transaction(&tx.hash).await {
+            let refusal = match self.look(reader, &tx).await {
                 // Trouble in the middle of a wait is waited for as well; at its beginning the client learns of it.
-                Err(error) if out_of_patience || !seen_before => return Err(PaymentError::Chain(error).into()),
-                Err(_) => None,
+                Err(error) if !seen_before => return Err(PaymentError::Chain(error).into()),
+                Err(error) => PaymentError::Chain(error),
                 Ok(Sighting::Unknown) if waited >= UNKNOWN_PATIENCE && !seen_before => {
                     return Err(PaymentError::TxNotFound.into());
                 }
-                Ok(Sighting::Unknown) => Some(PaymentError::TxNotFound),
+                Ok(Sighting::Unknown) => PaymentError::TxNotFound,
                 Ok(Sighting::Pending { required }) => {
                     seen_before = true;
-                    Some(PaymentError::Unfit(PaymentFault::Unconfirmed(Depth { confirmations: 0, required })))
+                    PaymentError::Unfit(PaymentFault::Unconfirmed(Depth { confirmations: 0, required }))
                 }
                 Ok(Sighting::Mined(evidence)) => match judge(&evidence) {
                     Ok(payment) => return Ok(payment),
                     Err(fault @ PaymentFault::Unconfirmed(_)) => {
                         seen_before = true;
-                        Some(PaymentError::Unfit(fault))
+                        PaymentError::Unfit(fault)
                     }
                     Err(fault) => return Err(PaymentError::Unfit(fault).into()),
                 },
             };
-            if let Some(refusal) = refusal
-                && out_of_patience
-            {
+            if place.is_none() {
+                place = self.waiting.try_acquire().ok();
+            }
+            if waited >= self.settings.claim_wait || place.is_none() || *self.closing.borrow() {
                 return Err(refusal.into());
             }
-            let left = self.settings.claim_wait.saturating_sub(begun.elapsed());
-            tokio::time::sleep(self.settings.claim_poll.min(left)).await;
+            self.pause(begun).await;
         }
     }
 
-    fn turn(&self) -> Result<SemaphorePermit<'_>, Error> {
-        self.waiting.try_acquire().map_err(|_| Error::Overloaded)
+    async fn look(&self, reader: &Arc<dyn ChainReader>, tx: &TxRef) -> Result<Sighting, ChainError> {
+        // Never closed.
+        let _place = self.looking.acquire().await;
+        reader.transaction(&tx.hash).await
+    }
+
+    /// Until the next look: at once when the waits end.
+    async fn pause(&self, begun: Instant) {
+        let left = self.settings.claim_wait.saturating_sub(begun.elapsed());
+        let mut closing = self.closing.subscribe();
+        let _ = tokio::time::timeout(self.settings.claim_poll.min(left), closing.wait_for(|closing| *closing)).await;
+    }
+
+    /// Ends all waits, those to come too: what is not deep enough now is answered as what it is.
+    pub(super) fn end_waits(&self) {
+        self.closing.send_replace(true);
     }
 }
 

@@ -89,7 +89,8 @@ impl Service {
         let recipient = quote.target.recipient.to_checksummed();
         let notice = format!(
             "Send exactly {amount_human} {} from {} to {recipient} on chain {} before {}, in a plain transfer: not a \
-             unit more or less, and from no other wallet. Then claim with the signup_nonce and the transaction's hash.",
+             unit more or less, and from no other wallet: one whose key you hold, never an exchange's, which others \
+             share. Then claim with the signup_nonce and the transaction's hash.",
             plan.token_symbol,
             quote.payer.to_checksummed(),
             plan.chain_id,
@@ -100,7 +101,7 @@ impl Service {
             recipient,
             amount_atomic: quote.amount.to_string(),
             amount_human,
-            token_contract: quote.target.token.to_checksummed(),
+            token_contract: quote.target.token.to_string(),
             token_symbol: plan.token_symbol.clone(),
             token_decimals: plan.token_decimals,
             chain_id: plan.chain_id,

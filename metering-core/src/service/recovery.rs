@@ -46,6 +46,9 @@ impl Service {
     /// [`Error::ValidationFailed`], [`Error::Recovery`], or when the store fails.
     pub async fn verify(&self, request: &VerifyRequest) -> Result<VerifyAnswer, Error> {
         let (address, nonce, signature) = read(request)?;
+        if !is_nonce(&nonce) {
+            return Err(RecoveryError::UnknownChallenge.into());
+        }
         let challenge = self.store.challenge(&nonce).await?.ok_or(RecoveryError::UnknownChallenge)?;
         if challenge.address != address {
             return Err(RecoveryError::AddressMismatch.into());
@@ -88,6 +91,11 @@ impl Service {
         let accepted = reader.accepts_signature(challenge.address, digest, signature.as_bytes()).await;
         accepted.map_err(|error| RecoveryError::Chain(error).into())
     }
+}
+
+/// Whether a text can be a nonce of ours: stores are not asked for anything else, since not all can hold any text.
+fn is_nonce(text: &str) -> bool {
+    text.len() == NONCE_DIGITS && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 fn read(request: &VerifyRequest) -> Result<(Address, String, String), Error> {

@@ -10,9 +10,9 @@ use crate::error::Error;
 use crate::key::ApiKey;
 use crate::payment::{Payment, PaymentError};
 use crate::plan::Plan;
-use crate::quote::Quote;
+use crate::quote::{Quote, may_be_tagged};
 use crate::service::Service;
-use crate::service::arrivals::arrivals;
+use crate::service::arrivals::{arrivals, payment_targets};
 use crate::service::desk::find_chain;
 use crate::service::topups::Title;
 use crate::store::{Claimed, KeyDelivery};
@@ -62,7 +62,8 @@ impl Service {
         }
         let to = settled.min(from.saturating_add(CHUNK_BLOCKS - 1));
         let plans = self.store.plans().await?;
-        let found = arrivals(&**reader, chain, &plans, from, to).await.map_err(PaymentError::Chain)?;
+        let targets = payment_targets(&*self.store, chain, &plans).await?;
+        let found = arrivals(&**reader, &targets, from, to).await.map_err(PaymentError::Chain)?;
         let mut watched = Watched { scanned_to: Some(to), up_to_date: to == settled, ..Watched::default() };
         for arrival in found {
             let settled = match arrival.payment {
@@ -138,10 +139,8 @@ impl Service {
 /// and of those the one with most credits.
 fn plan_paid_by<'a>(plans: &'a [Plan], chain: &Chain, payment: &Payment) -> Option<&'a Plan> {
     let fits = |plan: &&Plan| {
-        let price = plan.price().map_or(u128::MAX, |price| price.get());
-        let tag_room = 10_u128.pow(u32::from(plan.token_decimals.saturating_sub(2)));
-        let paid = payment.amount.get();
-        plan.active && plan.target(chain) == payment.target() && paid >= price && paid - price < tag_room
+        let of_price = plan.price().is_some_and(|price| may_be_tagged(price, plan.token_decimals, payment.amount));
+        plan.active && plan.target(chain) == payment.target() && of_price
     };
     let rank = |plan: &&Plan| (plan.price(), plan.credits_in_all());
     plans.iter().filter(|plan| plan.chain_id == chain.chain_id).filter(fits).max_by_key(rank)

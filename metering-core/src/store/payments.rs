@@ -9,7 +9,7 @@ use crate::address::Address;
 use crate::clock::Timestamp;
 use crate::key::KeyHash;
 use crate::ledger::NewLedgerEntry;
-use crate::payment::{Payment, PaymentRecord, PaymentUse};
+use crate::payment::{Payment, PaymentRecord, PaymentTarget, PaymentUse};
 use crate::quote::{NonceHash, Quote};
 use crate::recovery::Challenge;
 use crate::store::{Cursor, NewAccount, Page, StoreError};
@@ -34,6 +34,9 @@ pub trait PaymentStore: Send + Sync + fmt::Debug {
 
     /// The open quote that a payment pays, as [`Quote::is_paid_by`] says.
     async fn quote_paid_by(&self, payment: &Payment) -> Result<Option<Quote>, StoreError>;
+
+    /// Where the quotes that are remembered were to be paid on a chain, whatever became of them: each once, in order.
+    async fn quoted_targets(&self, chain_id: u64) -> Result<Vec<PaymentTarget>, StoreError>;
 
     /// Turns a quote and its payment into an account with its key, or hands out the key of one that was made without.
     /// The payment's record, the account, its entries and the quote's new state are one fact.

@@ -11,20 +11,20 @@ use crate::http::Problem;
 /// # Errors
 /// 400, naming the field where there is one.
 pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    // serde reads a struct from an array of its values too, which no client means, and tells of types of ours.
+    if body.trim_ascii_start().first().is_some_and(|first| *first != b'{') {
+        let any: Result<serde::de::IgnoredAny, _> = serde_json::from_slice(body);
+        return Err(any.map_or_else(|error| not_json(&error), |_| Error::field("body", "must be a JSON object").into()));
+    }
     let mut json = serde_json::Deserializer::from_slice(body);
     let request = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let (path, cause) = (error.path().to_string(), error.into_inner());
         if cause.is_data() {
-            let body_itself = path == "." || path.starts_with('[');
-            return Error::field(if body_itself { "body" } else { &path }, cause).into();
+            return Error::field(if path == "." { "body" } else { &path }, cause).into();
         }
         not_json(&cause)
     })?;
     json.end().map_err(|error| not_json(&error))?;
-    // serde reads a struct from an array of its values too, which no client means.
-    if body.trim_ascii_start().starts_with(b"[") {
-        return Err(Error::field("body", "must be a JSON object").into());
-    }
     Ok(request)
 }
 
@@ -42,7 +42,11 @@ mod tests {
     fn what_is_wrong_with_a_body_is_told_apart() {
         use ErrorCode::{InvalidJson, ValidationFailed};
         // body, code
-        let table: [(&[u8], ErrorCode); 10] = [
+        let table: [(&[u8], ErrorCode); 14] = [
+            (b"null", ValidationFailed),
+            (b" \"text\"", ValidationFailed),
+            (b"[{}]", ValidationFailed),
+            (b"[", InvalidJson),
             (b"", InvalidJson),
             (b"{", InvalidJson),
             (b"{\"path\": \"/x\", \"method\": \"GET\"} trailing", InvalidJson),
@@ -57,6 +61,7 @@ mod tests {
         for (body, code) in table {
             let problem = read::<DeductRequest>(body).unwrap_err();
             assert_eq!(problem.code(), code, "{}", String::from_utf8_lossy(body));
+            assert!(!format!("{problem:?}").contains("struct"), "{problem:?}");
         }
         let request: DeductRequest =
             read(b"{\"path\": \"/x\", \"method\": \"GET\", \"credit_weight\": 2.5, \"unknown\": 1}").unwrap();

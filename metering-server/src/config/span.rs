@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A length of time above zero.
+/// The longest: beyond it, a number or a unit is mistaken, and dates have no usual form.
+const LONGEST: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
+
+/// A length of time above zero, of a hundred years at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span(Duration);
 
@@ -34,7 +37,7 @@ impl FromStr for Span {
 
     fn from_str(text: &str) -> Result<Self, SpanError> {
         match humantime::parse_duration(text) {
-            Ok(duration) if !duration.is_zero() => Ok(Self(duration)),
+            Ok(duration) if !duration.is_zero() && duration <= LONGEST => Ok(Self(duration)),
             _ => Err(SpanError(text.to_owned())),
         }
     }

@@ -118,6 +118,12 @@ impl Market {
         Self { chain, site, server, token, recipient, settings }
     }
 
+    /// The same, started anew, where claims wait as long as they do by default.
+    pub(crate) fn patient(self) -> Self {
+        let settings = self.settings.replace("claim_wait = '1s'\n", "");
+        Self { settings, ..self }.restart()
+    }
+
     /// The same, started anew, where clients reach it at another URL than its own.
     pub(crate) fn known_as(self, public_url: &str) -> Self {
         let settings = format!("public_url = '{public_url}'\n{}", self.settings);

@@ -1,6 +1,6 @@
 //! Payments that are not deep enough, and chains that change their mind.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use metering_tests::chain::Chain;
 
@@ -95,4 +95,24 @@ fn a_top_up_waits_for_depth_as_well() {
     assert_eq!(market.top_up(&key, Kind::Token, &hash, None).expect(409).error(), "payment_unconfirmed");
     market.chain.mine(1);
     let _ = market.top_up(&key, Kind::Token, &hash, None).expect(200);
+}
+
+#[test]
+fn a_claim_that_waits_when_the_server_is_told_to_end_is_answered() {
+    let Some(market) = market("3") else { return };
+    let mut market = market.patient();
+    let customer = market.customer();
+    let quote = market.quote(Kind::Token, &customer.address());
+    let hash = market.pay(Kind::Token, &customer, quote.units);
+    market.chain.mine(1);
+    let (client, nonce, tx) = (market.client(), quote.nonce.clone(), hash.clone());
+    let waiting = std::thread::spawn(move || claim(&client, &nonce, &tx));
+    std::thread::sleep(Duration::from_millis(500));
+    let begun = Instant::now();
+    market.server.terminate();
+    let answer = waiting.join().unwrap().expect(409);
+    assert_eq!(answer.error(), "payment_unconfirmed");
+    assert!(answer.header("retry-after").is_some());
+    assert_eq!(market.server.wait().code(), Some(0));
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
 }

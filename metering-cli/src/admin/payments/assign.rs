@@ -96,7 +96,7 @@ impl AssignArgs {
             let outcome = Outcome::of_record(&account, &record).ok_or_else(|| used(&tx, &record))?;
             return outcome.write(out, self.format.json);
         }
-        let payment = judge::payment(&chain, tx, &plans, plan).await?;
+        let payment = judge::payment(store, &chain, tx, &plans, plan).await?;
         let paid = Token::of(&plans, &payment.target()).amount(payment.amount).to_string();
         if self.despite_quote
             && let Some(quote) = store.quote_paid_by(&payment).await?

@@ -1,13 +1,13 @@
 //! The chains of a server's configuration, opened for reading.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use config::{Environment, File, FileFormat};
-use metering_core::{Arrival, Chain, ChainError, ChainReader, Plan, Sighting, TxHash, arrivals};
+use metering_core::{Arrival, Chain, ChainError, ChainReader, PaymentTarget, Sighting, TxHash, arrivals};
 use metering_evm::{ChainConfig, ChainConfigError, EvmReader};
 use serde::Deserialize;
 
@@ -139,9 +139,14 @@ impl OpenChain {
         self.reader.settled_block().await.map_err(|error| self.unreadable(&error))
     }
 
-    /// What arrived in these blocks, both ends included.
-    pub(super) async fn arrivals(&self, plans: &[Plan], from: u64, to: u64) -> Result<Vec<Arrival>, Failure> {
-        let found = arrivals(&self.reader, &self.chain, plans, from, to).await;
+    /// What arrived there in these blocks, both ends included.
+    pub(super) async fn arrivals(
+        &self,
+        targets: &BTreeSet<PaymentTarget>,
+        from: u64,
+        to: u64,
+    ) -> Result<Vec<Arrival>, Failure> {
+        let found = arrivals(&self.reader, targets, from, to).await;
         found.map_err(|error| self.unreadable(&error))
     }
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::{Address, Arrival, PaymentTarget, Plan, Store, Timestamp, TokenUnits, TxHash};
+use metering_core::{Address, Arrival, PaymentTarget, Plan, Store, Timestamp, TokenUnits, TxHash, payment_targets};
 use serde::Serialize;
 
 use super::chains::{ConfigArgs, OpenChain};
@@ -23,8 +23,8 @@ const LOOK_BACK_BLOCKS: u64 = 10_000;
 /// List payments that arrived and that no account has.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Reads all transfers to the recipients of plans, those off sale included, in the tokens of those plans. Only blocks
-that are settled by the chain's finality are looked at.
+Reads all transfers to the recipients of plans, those off sale included, in the tokens of those plans, and to where
+quotes of the last three months were to be paid. Only blocks that are settled by the chain's finality are looked at.
 Without --from-block it begins 10,000 blocks before the block that the server's watcher has come to, or before the
 newest settled block when nobody watches. Where a plan is paid with the native coin every block is fetched whole: a
 long range takes long.
@@ -137,13 +137,14 @@ impl ListArgs {
 
     async fn scan(&self, store: &dyn Store, plans: &[Plan], chain: OpenChain) -> Result<Scanned, Failure> {
         let (from_block, to_block) = self.range(store, &chain).await?;
+        let targets = payment_targets(store, &chain.chain, plans).await?;
         let progress = Progress::new();
         let mut found = Vec::new();
         let mut next = from_block;
         while next <= to_block {
             progress.show(&format!("chain {}: block {next} of {to_block}", chain.name));
             let last = to_block.min(next.saturating_add(CHUNK_BLOCKS - 1));
-            for arrival in chain.arrivals(plans, next, last).await? {
+            for arrival in chain.arrivals(&targets, next, last).await? {
                 let standing = Standing::of(store, &arrival).await?;
                 if self.all || !standing.is_used() {
                     found.push((arrival, standing));

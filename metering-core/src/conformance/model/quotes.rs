@@ -1,8 +1,10 @@
 //! Quotes and claims in the model.
 
+use std::collections::BTreeSet;
+
 use crate::clock::Timestamp;
 use crate::key::KeyHash;
-use crate::payment::{Payment, PaymentUse};
+use crate::payment::{Payment, PaymentTarget, PaymentUse};
 use crate::quote::{NonceHash, Quote, QuoteState};
 use crate::store::{Claim, Claimed, Created, KeyDelivery, QuoteOpened};
 use crate::transaction::TxRef;
@@ -76,6 +78,12 @@ impl Model {
     pub(in crate::conformance) fn quotes_paid_by(&self, payment: &Payment) -> Vec<Quote> {
         let waiting = self.quotes.iter().filter(|asked| asked.waits_for(payment));
         waiting.map(|asked| asked.quote.clone()).collect()
+    }
+
+    pub(in crate::conformance) fn quoted_targets(&self, chain_id: u64) -> Vec<PaymentTarget> {
+        let quoted = self.quotes.iter().map(|asked| asked.quote.target);
+        let targets: BTreeSet<_> = quoted.filter(|target| target.chain_id == chain_id).collect();
+        targets.into_iter().collect()
     }
 
     pub(in crate::conformance) fn open_quote(&mut self, new: &Quote) -> Result<QuoteOpened, InUse> {

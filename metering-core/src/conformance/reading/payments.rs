@@ -35,6 +35,8 @@ pub(in crate::conformance) async fn payments_agree(store: &dyn Store, model: &Mo
     }
     for chain in (0..CHAINS).map(chain) {
         assert_eq!(store.scan_mark(chain).await.unwrap(), model.scan_mark(chain), "the mark of chain {chain}");
+        let targets = store.quoted_targets(chain).await.unwrap();
+        assert_eq!(targets, model.quoted_targets(chain), "where quotes of chain {chain} were to be paid");
     }
 }
 

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use metering_core::{
     Account, AccountId, Address, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment, PaymentCredit,
-    PaymentCredited, PaymentRecord, PaymentStore, Quote, QuoteOpened, StoreError, Timestamp, TxRef,
+    PaymentCredited, PaymentRecord, PaymentStore, PaymentTarget, Quote, QuoteOpened, StoreError, Timestamp, TxRef,
 };
 
 use super::gated::Gated;
@@ -20,6 +20,9 @@ impl PaymentStore for Gated {
     }
     async fn quote_paid_by(&self, payment: &Payment) -> Result<Option<Quote>> {
         self.store.quote_paid_by(payment).await
+    }
+    async fn quoted_targets(&self, chain_id: u64) -> Result<Vec<PaymentTarget>> {
+        self.store.quoted_targets(chain_id).await
     }
     async fn claim_quote(&self, claim: Claim) -> Result<Claimed> {
         self.store.claim_quote(claim).await

@@ -250,3 +250,52 @@ async fn the_signup_bonus_can_be_none() {
     let (_, answer) = scene.customer(&Wallet::of(1), MAIN).await;
     assert_eq!(answer.credit_balance.to_string(), "10.5");
 }
+
+/// More than may wait name a transaction that is in no block, or one that is too shallow.
+#[tokio::test(start_paused = true)]
+async fn those_who_wait_keep_nobody_from_claiming_what_is_deep_enough() {
+    let scene = Scene::new().await;
+    let (idler, customer) = (Wallet::of(1), Wallet::of(2));
+    let pending = scene.main.pay(USDC, idler.address, RECIPIENT, STARTER);
+    scene.main.reorganise(pending);
+    let idle = scene.quote(&idler, "starter", MAIN).await.unwrap();
+    let mut waiting = JoinSet::new();
+    for _ in 0..300 {
+        let (service, request) = (scene.service.clone(), claim_request(&idle.signup_nonce, pending));
+        waiting.spawn(async move { service.claim(&request).await });
+    }
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let quote = scene.quote(&customer, "starter", MAIN).await.unwrap();
+    scene.claim(&quote.signup_nonce, scene.pay(&customer, &quote)).await.unwrap();
+    // Who finds no place to wait is told how the payment stands, and comes again.
+    let shallow = scene.quote(&Wallet::of(3), "starter", MAIN).await.unwrap();
+    let units = shallow.amount_atomic.parse().unwrap();
+    let hash = scene.main.pay(USDC, Wallet::of(3).address, RECIPIENT, units);
+    let begun = tokio::time::Instant::now();
+    assert_eq!(code(scene.claim(&shallow.signup_nonce, hash).await), "payment_unconfirmed");
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    for answer in waiting.join_all().await {
+        assert_eq!(code(answer), "payment_unconfirmed");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_ends_the_waits_with_an_answer() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
+    let hash = scene.main.pay(USDC, wallet.address, RECIPIENT, quote.amount_atomic.parse().unwrap());
+    let claim = || {
+        let (service, request) = (scene.service.clone(), claim_request(&quote.signup_nonce, hash));
+        tokio::spawn(async move { service.claim(&request).await })
+    };
+    let waiting = claim();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let begun = tokio::time::Instant::now();
+    scene.service.end_waits();
+    assert_eq!(code(waiting.await.unwrap()), "payment_unconfirmed");
+    assert_eq!(code(claim().await.unwrap()), "payment_unconfirmed");
+    assert!(begun.elapsed() < Duration::from_secs(1));
+    scene.main.grow(2);
+    scene.claim(&quote.signup_nonce, hash).await.unwrap();
+}

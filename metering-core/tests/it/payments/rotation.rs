@@ -48,7 +48,10 @@ async fn wrong_answers_have_their_codes() {
     scene.customer(&other, MAIN).await;
     let asked = challenge(&scene, &wallet).await;
     let right = wallet.sign(&asked.message);
-    assert_eq!(code(scene.verify(wallet.address, "unknown", &right).await), "not_found");
+    let longer = format!("{}0", asked.nonce);
+    for nonce in ["unknown", "", "a\0b", "\0".repeat(32).as_str(), "ä".repeat(16).as_str(), longer.as_str()] {
+        assert_eq!(code(scene.verify(wallet.address, nonce, &right).await), "not_found", "{nonce:?}");
+    }
     assert_eq!(code(scene.verify(other.address, &asked.nonce, &right).await), "address_mismatch");
     let wrong = [
         ("another wallet's", other.sign(&asked.message)),

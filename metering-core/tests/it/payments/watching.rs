@@ -1,8 +1,8 @@
 //! The watcher: nobody who paid loses money because their client died.
 
-use metering_core::{ChainError, PaymentStore, Store};
+use metering_core::{Address, ChainError, PaymentStore, Plan, Store};
 
-use super::scene::{MAIN, RECIPIENT, SIDE, STARTER, Scene, USDC, code, key_of};
+use super::scene::{MAIN, RECIPIENT, SIDE, STARTER, Scene, USDC, code, key_of, plan};
 use super::wallet::Wallet;
 
 /// Watches until nothing more is settled: quotes that became accounts, payments credited, and payments left.
@@ -115,4 +115,42 @@ async fn a_long_gap_is_looked_at_in_parts() {
     assert_eq!((first.scanned_to, first.up_to_date), (Some(499), false));
     assert_eq!(scene.store.scan_mark(MAIN).await.unwrap(), Some(499));
     assert_eq!(watch(&scene, MAIN).await, (1, 0, 0));
+}
+
+/// What was quoted is paid where it was quoted, whatever became of the plan since.
+#[tokio::test]
+async fn a_quote_is_settled_after_its_plan_was_changed_or_removed() {
+    let scene = Scene::new().await;
+    let (first, second) = (Wallet::of(1), Wallet::of(2));
+    let tokens = scene.quote(&first, "starter", MAIN).await.unwrap();
+    let coins = scene.quote(&second, "coin", MAIN).await.unwrap();
+    let moved = Plan { recipient: Some(Wallet::of(9).address), ..plan("starter", MAIN) };
+    scene.store.put_plans(vec![moved]).await.unwrap();
+    assert!(scene.store.remove_plan(&plan("coin", MAIN).key()).await.unwrap());
+    scene.pay(&first, &tokens);
+    scene.pay(&second, &coins);
+    assert_eq!(watch(&scene, MAIN).await, (2, 0, 0));
+    for wallet in [first, second] {
+        scene.rotate(&wallet).await.unwrap();
+    }
+    // What no quote waits for is seen as well, and left for the operator.
+    scene.pay_price(&Wallet::of(3), MAIN);
+    assert_eq!(watch(&scene, MAIN).await, (0, 0, 1));
+}
+
+/// A coin's tags are small beside its price, however much a hundredth of a coin is worth.
+#[tokio::test]
+async fn an_amount_between_the_prices_of_two_plans_is_left_to_its_payer() {
+    let scene = Scene::new().await;
+    let owner = Wallet::of(1);
+    scene.customer(&owner, MAIN).await;
+    let price = 2_500_000_000_000_000;
+    // amount, whether it may be the plan's
+    let table =
+        [(price, true), (price + 2_500_000_000_000, true), (price + 12_500_000_000_000, false), (5 * price, false)];
+    for (amount, credited) in table {
+        scene.main.pay(Address::ZERO, owner.address, RECIPIENT, amount);
+        scene.main.grow(10);
+        assert_eq!(watch(&scene, MAIN).await, (0, u32::from(credited), u32::from(!credited)), "{amount}");
+    }
 }

@@ -3,14 +3,17 @@
 
 use std::collections::BTreeSet;
 
-use metering_core::{Address, Depth, Evidence, Payment, PaymentFault, PaymentTarget, Plan, Sighting, TxRef};
+use metering_core::{
+    Depth, Evidence, Payment, PaymentFault, PaymentTarget, Plan, Sighting, Store, TxRef, payment_targets,
+};
 
 use super::super::chains::OpenChain;
 use super::super::token::Token;
 use crate::failure::Failure;
 
-/// The payment that a transaction made; for `plan` if there is one, else to any recipient of the chain's plans.
+/// The payment that a transaction made; for `plan` if there is one, else to wherever plans are or were paid.
 pub(super) async fn payment(
+    store: &dyn Store,
     chain: &OpenChain,
     tx: TxRef,
     plans: &[Plan],
@@ -26,25 +29,18 @@ pub(super) async fn payment(
     match plan {
         Some(plan) => plan.judge(&chain.chain, tx, &evidence).map_err(|fault| unfit(plan, &fault)),
         None => {
-            let payment = only_payment(&targets(chain, plans), tx, &evidence, plans)?;
+            let payment = only_payment(&payment_targets(store, &chain.chain, plans).await?, tx, &evidence, plans)?;
             if evidence.depth.is_enough() { Ok(payment) } else { Err(unconfirmed(evidence.depth)) }
         }
     }
 }
 
-fn targets(chain: &OpenChain, plans: &[Plan]) -> Vec<PaymentTarget> {
-    let of_chain = plans.iter().filter(|plan| plan.chain_id == chain.chain.chain_id);
-    let distinct: BTreeSet<(Address, Address)> = of_chain
-        .map(|plan| {
-            let target = plan.target(&chain.chain);
-            (target.recipient, target.token)
-        })
-        .collect();
-    let chain_id = chain.chain.chain_id;
-    distinct.into_iter().map(|(recipient, token)| PaymentTarget { chain_id, token, recipient }).collect()
-}
-
-fn only_payment(targets: &[PaymentTarget], tx: TxRef, evidence: &Evidence, plans: &[Plan]) -> Result<Payment, Failure> {
+fn only_payment(
+    targets: &BTreeSet<PaymentTarget>,
+    tx: TxRef,
+    evidence: &Evidence,
+    plans: &[Plan],
+) -> Result<Payment, Failure> {
     let (mut payments, mut unclear) = (Vec::new(), Vec::new());
     for target in targets {
         match target.payment(tx, evidence) {
@@ -73,7 +69,7 @@ fn only_payment(targets: &[PaymentTarget], tx: TxRef, evidence: &Evidence, plans
     }
 }
 
-fn no_payment(targets: &[PaymentTarget]) -> Failure {
+fn no_payment(targets: &BTreeSet<PaymentTarget>) -> Failure {
     Failure::Failed(if targets.is_empty() {
         "no plan is paid on this chain, so that nobody can say what is a payment there".to_owned()
     } else {
