@@ -14,6 +14,7 @@ pub(crate) mod home;
 pub(crate) mod interruption;
 pub(crate) mod json_line;
 pub(crate) mod mcp;
+pub(crate) mod money;
 pub(crate) mod pauses;
 pub(crate) mod payment;
 pub(crate) mod percent;

@@ -2,22 +2,33 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use tokio::sync::oneshot;
+
 use crate::failure::Failure;
 
 /// Asks `question` on the terminal.
 ///
 /// # Errors
-/// When the answer is not yes, or nobody is there to answer.
-pub(crate) fn confirm(question: &str) -> Result<(), Failure> {
-    let stdin = io::stdin();
-    if !stdin.is_terminal() {
+/// When the answer is not yes, or Ctrl-C, or nobody is there to answer.
+pub(crate) async fn confirm(question: &str) -> Result<(), Failure> {
+    if !io::stdin().is_terminal() {
         let problem = "this needs to be confirmed, and standard input is no terminal to ask on; add --yes to go ahead";
         return Err(Failure::Usage(problem.to_owned()));
     }
-    // Onto stderr, so that stdout stays what programs read.
-    let answer = ask(question, &mut stdin.lock(), &mut io::stderr())
-        .map_err(|error| Failure::Failed(format!("cannot ask on the terminal: {error}; add --yes to go ahead")))?;
-    if answer { Ok(()) } else { Err(Failure::Failed("not confirmed; nothing was changed".to_owned())) }
+    let (send, answer) = oneshot::channel();
+    let question = question.to_owned();
+    // A thread of its own, which is left behind when the person stops the program: reading cannot be given up. Onto
+    // stderr, so that stdout stays what programs read.
+    std::thread::spawn(move || send.send(ask(&question, &mut io::stdin().lock(), &mut io::stderr())));
+    let answer = tokio::select! {
+        answer = answer => answer.unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into())),
+        Ok(()) = tokio::signal::ctrl_c() => {
+            return Err(Failure::Interrupted("interrupted; nothing was changed".to_owned()));
+        }
+    };
+    let failed = |error| Failure::Failed(format!("cannot ask on the terminal: {error}; add --yes to go ahead"));
+    let changed = answer.map_err(failed)?;
+    if changed { Ok(()) } else { Err(Failure::Failed("not confirmed; nothing was changed".to_owned())) }
 }
 
 fn ask(question: &str, answers: &mut dyn BufRead, screen: &mut dyn Write) -> io::Result<bool> {

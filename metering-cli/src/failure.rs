@@ -75,6 +75,23 @@ impl Failure {
         }
     }
 
+    /// The same, with one more sentence.
+    pub(crate) fn and(mut self, more: &str) -> Self {
+        match &mut self {
+            Self::Failed(text)
+            | Self::Usage(text)
+            | Self::Discrepancies(text)
+            | Self::NotFound(text)
+            | Self::Conflict(text)
+            | Self::Unauthorized(text)
+            | Self::NoCredits(text)
+            | Self::TryLater(text)
+            | Self::Interrupted(text) => *text = format!("{text}. {more}"),
+            Self::Store(_) | Self::Output(_) => {}
+        }
+        self
+    }
+
     /// The sentence without line breaks or other control characters, which a cause may contain.
     pub(crate) fn one_line(&self) -> String {
         let text = self.to_string();

@@ -9,6 +9,7 @@ mod backlog;
 mod caller;
 mod channel;
 mod guard;
+mod message;
 mod service;
 mod sessions;
 mod sse;
@@ -128,7 +129,8 @@ impl Mcp {
             ("/mcp", &Method::POST) => {
                 let place = self.sessions.reserve(&key)?;
                 let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
-                Ok(self.call(Request::from_parts(head, Full::new(body)), place).await)
+                message::read(&body)?;
+                self.call(Request::from_parts(head, Full::new(body)), place).await
             }
             // No stream but those of answers, and no session to delete: clients are told so by 405.
             ("/mcp", _) => Err(Problem::method_not_allowed(&["POST"])),
@@ -141,8 +143,9 @@ impl Mcp {
     }
 
     /// A call over Streamable HTTP, whose place is kept until its answer is read.
-    async fn call(&self, request: Request<Full<Bytes>>, place: Place) -> Response {
-        let mut response = self.streamable.handle(request).await.map(|body| {
+    async fn call(&self, request: Request<Full<Bytes>>, place: Place) -> Result<Response, Problem> {
+        let answer = message::refused(self.streamable.handle(request).await).await?;
+        let mut response = answer.map(|body| {
             let mut frames = Box::pin(body.into_data_stream());
             let stream = futures_util::stream::poll_fn(move |context| {
                 let _place = &place;
@@ -156,7 +159,7 @@ impl Mcp {
         });
         // Answers hold what an account paid for.
         response.headers_mut().insert(header::CACHE_CONTROL, http::HeaderValue::from_static("no-store"));
-        response
+        Ok(response)
     }
 }
 

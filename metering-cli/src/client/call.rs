@@ -10,15 +10,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use http::{HeaderMap, Method};
-use metering_client::OpenAnswer;
-use metering_core::wire::{BALANCE_HEADER, CHARGED_HEADER};
+use http::Method;
+use metering_client::{Client, ClientError, OpenAnswer};
 
 use crate::client::call::body::Destination;
 use crate::client::call::payload::Payload;
 use crate::client::call::retry::Patience;
 use crate::client::call::target::{Asked, Param};
-use crate::client::session::ProfileArgs;
+use crate::client::interruption::Interruption;
+use crate::client::money;
+use crate::client::session::{ProfileArgs, Session};
 use crate::failure::Failure;
 use crate::output::notice;
 use crate::table::printable;
@@ -78,44 +79,52 @@ impl CallArgs {
         let client = session.client()?;
         // Whatever can be wrong here is found before anything is charged.
         let mut destination = Destination::open(self.output.as_deref(), self.force, out)?;
+        if !destination.is_file() {
+            return self.fetch(&session, client, &mut destination).await;
+        }
+        let mut interruption = Interruption::watch()?;
+        tokio::select! {
+            fetched = self.fetch(&session, client, &mut destination) => fetched?,
+            // A file that is not whole goes with its destination.
+            () = interruption.next() => {
+                let problem = "stopped: the file was not written; if the service had begun to answer, that is charged";
+                return Err(Failure::Interrupted(problem.to_owned()));
+            }
+        }
+        destination.finish()
+    }
+
+    async fn fetch(&self, session: &Session, client: Client, destination: &mut Destination<'_>) -> Result<(), Failure> {
         let payload = self.data.as_ref().map(Payload::read).transpose()?;
         let method = self.method.clone().or_else(|| payload.as_ref().map(|_| Method::POST));
         let Asked { method, target } = target::resolve(&session.anonymous(), method, &self.route, &self.params).await?;
-        let mut patience =
-            Patience::new(if self.retry { Duration::from_secs(self.retry_limit) } else { Duration::ZERO });
+        let limit = if self.retry { Duration::from_secs(self.retry_limit) } else { Duration::ZERO };
+        let mut patience = Patience::new(limit);
         let answer = loop {
-            match client.open(method.clone(), &target, payload.clone().map(Into::into)).await {
+            let error = match client.open(method.clone(), &target, payload.clone().map(Into::into)).await {
                 Ok(answer) => break answer,
-                Err(error) => match patience.pause_after(&error) {
-                    Some(pause) => {
-                        if !self.quiet {
-                            let seconds = pause.as_secs();
-                            notice(&printable(&format!("{error} Trying again in {seconds} s.")));
-                        }
-                        tokio::time::sleep(pause).await;
-                    }
-                    None => return Err(error.into()),
-                },
+                Err(error) => error,
+            };
+            let Some(pause) = patience.pause_after(&error) else {
+                if let ClientError::Refused(refusal) = &error
+                    && !self.quiet
+                {
+                    money::tell(&refusal.headers);
+                }
+                return Err(error.into());
+            };
+            if !self.quiet {
+                let seconds = pause.as_secs();
+                notice(&printable(&format!("{error} Trying again in {seconds} s.")));
             }
+            tokio::time::sleep(pause).await;
         };
         let OpenAnswer { headers, body, .. } = answer;
         let received = destination.receive(body).await;
         destination.end_line()?;
         if !self.quiet {
-            tell_money(&headers);
+            money::tell(&headers);
         }
-        received?;
-        destination.finish()
-    }
-}
-
-/// Says what the answer's headers say; nothing when it was no metered route.
-fn tell_money(headers: &HeaderMap) {
-    let amount = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(printable);
-    match (amount(CHARGED_HEADER), amount(BALANCE_HEADER)) {
-        (Some(charged), Some(balance)) => notice(&format!("Charged {charged} credits; the balance is {balance}.")),
-        (None, Some(balance)) => notice(&format!("The balance is {balance} credits.")),
-        (Some(charged), None) => notice(&format!("Charged {charged} credits.")),
-        (None, None) => {}
+        received
     }
 }

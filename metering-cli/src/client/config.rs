@@ -63,7 +63,7 @@ impl ConfigArgs {
             ConfigCommand::Set(args) => args.run(),
             ConfigCommand::Unset(args) => args.run(),
             ConfigCommand::Path(args) => args.run(out),
-            ConfigCommand::Remove(args) => args.run(),
+            ConfigCommand::Remove(args) => args.run().await,
         }
     }
 }

@@ -1,13 +1,18 @@
 //! Files for their owner alone, which are whole at every moment: whoever reads one sees the last write or the one
 //! before, also after a power cut.
 
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
+
+/// After which age a file in the making is nobody's any more.
+const ABANDONED_AFTER: Duration = Duration::from_secs(10 * 60);
 
 /// The content, or `None` when there is no such file.
 pub(crate) fn read(path: &Path) -> Result<Option<Zeroizing<String>>, Failure> {
@@ -24,6 +29,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     make_directory(directory)?;
     let mut name = path.file_name().unwrap_or_default().to_owned();
+    remove_abandoned(directory, &name);
     name.push(format!(".{}.partial", std::process::id()));
     let partial = directory.join(name);
     // What an earlier process of the same id left may be open to others.
@@ -89,6 +95,19 @@ impl Turn {
     }
 }
 
+/// Removes what processes that were killed left of this file: nobody writes one for longer than an instant.
+fn remove_abandoned(directory: &Path, name: &OsStr) {
+    let Some(name) = name.to_str() else { return };
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let partial = entry.file_name();
+        let rest = partial.to_str().and_then(|partial| partial.strip_prefix(name)?.strip_suffix(".partial"));
+        let is_old = || entry.metadata().ok()?.modified().ok()?.elapsed().ok().map(|age| age > ABANDONED_AFTER);
+        if rest.is_some() && is_old() == Some(true) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 fn create(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -124,6 +143,24 @@ mod tests {
         remove(&path).unwrap();
         remove(&path).unwrap();
         assert!(read(&path).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_killed_processes_left_is_removed_after_a_while() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str| directory.path().join(name);
+        for name in ["cursor.json.1.partial", "cursor.json.2.partial", "other.json.1.partial"] {
+            fs::write(file(name), "").unwrap();
+        }
+        let old = fs::metadata(directory.path()).unwrap().modified().unwrap() - ABANDONED_AFTER * 2;
+        for name in ["cursor.json.1.partial", "other.json.1.partial"] {
+            File::options().write(true).open(file(name)).unwrap().set_modified(old).unwrap();
+        }
+        write(&file("cursor.json"), b"1").unwrap();
+        let mut left: Vec<_> =
+            fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["cursor.json", "cursor.json.2.partial", "other.json.1.partial"]);
     }
 
     #[test]

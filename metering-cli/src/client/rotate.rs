@@ -46,7 +46,7 @@ pub(crate) struct RotateArgs {
     /// Replace the profile's key even if it is another account's.
     #[arg(long)]
     replace_key: bool,
-    /// Sign without asking, even a text that names another service than the one that was asked.
+    /// Never ask: a text that names another service than the one that was asked is not signed then.
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -140,7 +140,7 @@ pub(crate) async fn rotated(session: &Session, wallet: &Wallet, consent: Consent
     let challenge = Challenge::ask(session, wallet.address()).await?;
     let effect = "Signing it replaces the account's API key.";
     let request = Request { service: session.url(), message: &challenge.message, effect };
-    request.is_agreed(consent)?;
+    request.is_agreed(consent).await?;
     verify(session, wallet.address(), &challenge.nonce, &wallet.sign_message(&challenge.message)).await
 }
 

@@ -12,6 +12,7 @@ use crate::client::payment::claiming::{Claimed, claim};
 use crate::client::payment::entry::{Entry, Payment, Purpose, Signup};
 use crate::client::payment::journal::{Journal, Pending};
 use crate::client::payment::offered::{Wanted, write_quote};
+use crate::client::payment::paid::Held;
 use crate::client::payment::sending;
 use crate::client::payment::till::{Fate, Till};
 use crate::client::rotate::owns_key;
@@ -68,10 +69,12 @@ impl SignupPayArgs {
         let (journal, entry) = self.without_stale(journal, entry, &session)?;
         let (mut pending, wallet) = match entry {
             Some(entry) => {
-                if self.has_key_already(&session, &entry).await? {
-                    journal.resume(entry).finish()?;
-                    notice("The profile has the account's key already.");
-                    return Ok(());
+                if let Some(hash) = self.has_key_already(&session, &entry).await? {
+                    let held = Held::ask(&session).await?;
+                    let account = held.account(&session, "approved").paid_by(&entry.bill, hash);
+                    account.write(out, self.format.json, "The profile has the account's key already.")?;
+                    out.flush()?;
+                    return journal.resume(entry).finish();
                 }
                 (self.resume(journal, entry, &session).await?, None)
             }
@@ -123,17 +126,19 @@ impl SignupPayArgs {
         entry.agrees(self.payment.plan.as_deref(), self.payment.chain.as_deref())
     }
 
-    /// Whether an earlier run came to its end but for the journal. Another account's key stays where it is.
-    async fn has_key_already(&self, session: &Session, entry: &Entry) -> Result<bool, Failure> {
-        let Some(signup) = entry.signup() else { return Ok(false) };
+    /// The transaction, if an earlier run came to its end but for the journal. Another account's key stays where it is.
+    async fn has_key_already(&self, session: &Session, entry: &Entry) -> Result<Option<TxHash>, Failure> {
+        let Some(signup) = entry.signup() else { return Ok(None) };
         if session.profile.settings.api_key.is_none() {
-            return Ok(false);
+            return Ok(None);
         }
-        if entry.payment.hash().is_some() && owns_key(session, entry.payer).await? == Some(true) {
-            return Ok(true);
+        if let Some(hash) = entry.payment.hash()
+            && owns_key(session, entry.payer).await? == Some(true)
+        {
+            return Ok(Some(hash));
         }
         self.may_replace_key(session, signup.replaces_key)?;
-        Ok(false)
+        Ok(None)
     }
 
     fn may_replace_key(&self, session: &Session, agreed: bool) -> Result<(), Failure> {

@@ -17,7 +17,7 @@ use crate::client::call::target::{self, Asked, Param};
 use crate::client::interruption::Interruption;
 use crate::client::routes;
 use crate::client::session::ProfileArgs;
-use crate::client::stream::bounds::{Bounds, read_duration};
+use crate::client::stream::bounds::{Bounds, End, read_duration};
 use crate::client::stream::follow::{Follower, Wishes};
 use crate::client::stream::line::Form;
 use crate::failure::Failure;
@@ -63,16 +63,25 @@ impl StreamArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let session = self.profile.open()?;
         let client = session.client()?;
-        let bounds = Bounds::new(Interruption::watch()?, self.max_events, self.duration);
-        let anonymous = session.anonymous();
-        let Asked { method, target } = target::resolve(&anonymous, None, &self.route, &self.params).await?;
-        if method != Method::GET {
-            return Err(Failure::Usage(format!("{method} {target} is no stream: those are followed with GET")));
-        }
-        check_stream(&anonymous, &target).await?;
+        let mut bounds = Bounds::new(Interruption::watch()?, self.max_events, self.duration);
+        let target = match bounds.wait_for(self.target(&session.anonymous())).await {
+            Ok(target) => target?,
+            Err(End::Reached) => return Ok(()),
+            Err(End::Interrupted) => return Err(Failure::Interrupted("stopped; nothing was charged".to_owned())),
+        };
         let form = Form { events: self.events, terminal: std::io::stdout().is_terminal() };
         let wishes = Wishes { form, reconnect: self.reconnect, quiet: self.quiet };
         Follower::new(client, target, wishes, bounds).follow(out).await
+    }
+
+    /// What to follow; found wrong before anything is charged.
+    async fn target(&self, client: &Client) -> Result<String, Failure> {
+        let Asked { method, target } = target::resolve(client, None, &self.route, &self.params).await?;
+        if method != Method::GET {
+            return Err(Failure::Usage(format!("{method} {target} is no stream: those are followed with GET")));
+        }
+        check_stream(client, &target).await?;
+        Ok(target)
     }
 }
 

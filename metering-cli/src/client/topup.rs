@@ -73,9 +73,11 @@ impl TopupArgs {
 
     fn may_go_on(&self, entry: &Entry, session: &Session, org_id: &str) -> Result<(), Failure> {
         let Purpose::Topup { org_id: pending } = &entry.purpose else { return Err(entry.in_the_way()) };
-        if pending != org_id || entry.service != session.url().to_string() {
+        // A service may have several names; the account's is its own.
+        if pending != org_id {
             return Err(Failure::Conflict(format!(
-                "a payment for account {pending} at {} is pending, and this is account {org_id} at {}: {entry}",
+                "a payment for account {pending} at {} is pending, and this is account {org_id} at {}: {entry}; go on \
+                 with it there, or forget it by `metering topup --abandon`",
                 entry.service,
                 session.url()
             )));
@@ -122,8 +124,11 @@ impl TopupArgs {
         let claim = Claim { plan_id: &entry.bill.plan_id, chain_id: entry.bill.chain_id, hash, watched };
         match crediting.register(claim, out).await? {
             Ok(credited) => {
-                pending.finish()?;
-                credited.write(out, self.format.json)
+                // Told before it is forgotten: whoever did not see the answer runs the command again, which must find
+                // this payment and not begin another.
+                credited.write(out, self.format.json)?;
+                out.flush()?;
+                pending.finish()
             }
             Err(refusal) if is_final(&refusal) => {
                 let (_journal, file) = pending.set_aside(&refusal.code)?;

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::home::{Home, Ran};
+use crate::home::{Home, Ran, signal};
 use crate::routes::CATALOGUE;
 use crate::stand_in::{Reply, StandIn};
 
@@ -156,4 +156,55 @@ fn a_cap_is_waited_out_when_that_is_asked_for() {
     home.metering(&["call", "/mpp/z", "--retry"]).failure(7);
     let asked = |path: &str| service.targets().iter().filter(|target| *target == path).count();
     assert_eq!((asked("/mpp/x"), asked("/mpp/y"), asked("/mpp/z")), (3, 1, 1));
+}
+
+/// What comes from the source behind a route comes after the charge.
+#[test]
+fn what_a_refusal_cost_is_told() {
+    let service = StandIn::start();
+    let refused = Reply::error(404, "unknown_pool");
+    service.on("/mpp/pool", refused.header("x-bds-credit-charged", "0.01").header("x-bds-credit-balance", "1.99"));
+    let (home, _) = Home::of(&service);
+    for command in ["call", "stream"] {
+        let ran = home.metering(&[command, "/mpp/pool"]);
+        assert_eq!(ran.code, 4, "{ran:?}");
+        assert!(ran.stderr.contains("Charged 0.01 credits; the balance is 1.99."), "{ran:?}");
+        let quiet = home.metering(&[command, "/mpp/pool", "--quiet"]);
+        assert!(!quiet.stderr.contains("Charged"), "{quiet:?}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_whole_is_taken_away_whenever_the_call_is_stopped() {
+    // While the answer does not begin, and while it is waited for to be asked again.
+    let hangs = Reply::ok("{}").late(Duration::from_secs(60));
+    let busy = Reply::error(429, "rate_limited").header("retry-after", 60);
+    for (reply, name) in [(hangs.clone(), "INT"), (hangs, "TERM"), (busy.clone(), "INT"), (busy, "TERM")] {
+        let service = StandIn::start();
+        service.on("/mpp/ethPrice", reply);
+        let (home, _) = Home::of(&service);
+        let child = home.start(&["call", "/mpp/ethPrice", "--output", "price.json", "--retry"]);
+        service.await_requests("/mpp/ethPrice", 1);
+        std::thread::sleep(Duration::from_millis(100));
+        signal(&child, name);
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        assert_eq!(ran.code, 130, "{name} {ran:?}");
+        let files: Vec<_> = fs::read_dir(home.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(files, ["profiles"], "{name}");
+    }
+}
+
+#[test]
+fn a_stream_is_stopped_while_it_is_looked_up() {
+    let service = StandIn::start();
+    service.on("/endpoints.json", Reply::ok("{}").late(Duration::from_secs(60)));
+    let (home, _) = Home::of(&service);
+    for name in ["INT", "TERM"] {
+        let child = home.start(&["stream", "/mpp/stream/allTrades"]);
+        service.await_requests("/endpoints.json", if name == "INT" { 1 } else { 2 });
+        let begun = Instant::now();
+        signal(&child, name);
+        assert_eq!(Ran::from(child.wait_with_output().unwrap()).code, 130);
+        assert!(begun.elapsed() < Duration::from_secs(10));
+    }
 }

@@ -95,6 +95,12 @@ impl Home {
     }
 }
 
+/// Sends a signal to a run of the program.
+pub(crate) fn signal(child: &Child, name: &str) {
+    let kill = format!("kill -{name} {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+}
+
 impl From<Output> for Ran {
     fn from(output: Output) -> Self {
         Self {

@@ -28,6 +28,7 @@ pub(crate) struct Reply {
     status: u16,
     headers: Vec<(&'static str, String)>,
     body: Vec<Piece>,
+    late: Duration,
 }
 
 #[derive(Debug, Clone)]
@@ -59,7 +60,7 @@ impl Seen {
 
 impl Reply {
     pub(crate) fn new(status: u16, body: impl Into<Bytes>) -> Self {
-        Self { status, headers: Vec::new(), body: vec![Piece::Bytes(body.into())] }
+        Self { status, headers: Vec::new(), body: vec![Piece::Bytes(body.into())], late: Duration::ZERO }
             .header("content-type", "application/json")
     }
 
@@ -81,6 +82,12 @@ impl Reply {
     pub(crate) fn header(mut self, name: &'static str, value: impl ToString) -> Self {
         self.headers.retain(|(other, _)| *other != name);
         self.headers.push((name, value.to_string()));
+        self
+    }
+
+    /// Does not begin for so long.
+    pub(crate) fn late(mut self, late: Duration) -> Self {
+        self.late = late;
         self
     }
 
@@ -177,11 +184,11 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
     let target = head.uri.path_and_query().unwrap().as_str().to_owned();
     let seen = Seen { method: head.method.to_string(), target, headers: head.headers, body };
     shared.seen.lock().unwrap().push(seen);
-    let mut replies = shared.replies.lock().unwrap();
-    let reply = match replies.get_mut(head.uri.path()) {
+    let reply = match shared.replies.lock().unwrap().get_mut(head.uri.path()) {
         Some(queue) if queue.len() > 1 => queue.pop_front().unwrap(),
         Some(queue) => queue.front().unwrap().clone(),
         None => Reply::error(404, "not_found"),
     };
+    tokio::time::sleep(reply.late).await;
     reply.response()
 }

@@ -1,6 +1,6 @@
 //! Killed at any step and run again: one payment, one account, and its key in the profile.
 
-use crate::desk::{Desk, SIGNUP, WALLET};
+use crate::desk::{Desk, Ran, SIGNUP, WALLET};
 use crate::node::Fortune;
 use crate::stand_in::Turn;
 
@@ -152,4 +152,17 @@ fn a_damaged_journal_stops_everything() {
     let failure = desk.run(&SIGNUP).failure(1);
     assert!(failure.contains("left alone"), "{failure}");
     assert_eq!(desk.sent(), 0);
+}
+
+#[test]
+fn an_answer_that_nobody_saw_is_told_again() {
+    let desk = Desk::new();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let ran = Ran::of(desk.command(&SIGNUP).stdout(full).output().unwrap());
+    assert!(ran.code == 1 && ran.stderr.contains("cannot write the output"), "{ran:?}");
+    let ran = desk.run(&[&SIGNUP[..], &["--json"]].concat()).success();
+    let document = ran.json();
+    assert_eq!((&document["status"], &document["credit_balance"]), (&"approved".into(), &12.into()));
+    assert_eq!(document["tx_hash"], desk.stand_in.world().node.sent[0].as_str());
+    desk.is_settled();
 }

@@ -212,13 +212,15 @@ impl Service {
 
 impl Account {
     fn balance(&self) -> Value {
-        json!({ "org_id": self.id, "payer_address": self.payer, "credit_balance": self.credits })
+        json!({
+            "org_id": self.id, "payer_address": self.payer, "credit_balance": self.credits, "rate_limits": caps(),
+        })
     }
 
     fn issued(&self, key: &str) -> Value {
         json!({
             "status": "approved", "api_key": key, "org_id": self.id, "credit_balance": self.credits,
-            "rate_limits": { "requests_per_minute": 240, "requests_per_day": 1_500_000 },
+            "rate_limits": caps(),
         })
     }
 
@@ -229,6 +231,10 @@ impl Account {
         });
         (200, answer)
     }
+}
+
+fn caps() -> Value {
+    json!({ "requests_per_minute": 240, "requests_per_day": 1_500_000 })
 }
 
 /// An error as the protocol has them.

@@ -181,3 +181,39 @@ fn a_registration_goes_past_what_is_pending() {
     desk.run(&["topup", "--plan", "starter", "--tx", &hash]).success();
     assert!(desk.journal().exists());
 }
+
+#[test]
+fn an_answer_that_nobody_saw_is_told_again_and_not_paid_again() {
+    let desk = of_wallet();
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let ran = Ran::of(desk.command(&TOPUP).stdout(full).output().unwrap());
+    assert!(ran.code == 1 && ran.stderr.contains("cannot write the output"), "{ran:?}");
+    let ran = desk.run(&[&TOPUP[..], &["--json"]].concat()).success();
+    assert_eq!(ran.json()["already_credited"], json!(true));
+    is_credited_once(&desk);
+}
+
+#[test]
+fn a_payment_goes_on_by_another_name_of_its_service() {
+    let desk = of_wallet();
+    desk.stand_in.next("POST /credits/topup", Turn::HangBefore);
+    desk.run_and_kill(&TOPUP);
+    let mut command = desk.command(&TOPUP);
+    command.env("METERING_CLIENT_URL", desk.stand_in.url().replace("127.0.0.1", "localhost"));
+    command.env("METERING_CLIENT_API_KEY", desk.key().unwrap());
+    Ran::of(command.output().unwrap()).success();
+    is_credited_once(&desk);
+}
+
+#[test]
+fn a_profile_with_a_payment_under_way_is_not_removed() {
+    let desk = of_wallet();
+    desk.stand_in.next("POST /credits/topup", Turn::HangBefore);
+    desk.run_and_kill(&TOPUP);
+    let failure = desk.run(&["config", "remove", "--yes"]).failure(5);
+    assert!(failure.contains("pending") && failure.contains("`metering topup --abandon`"), "{failure}");
+    desk.run(&TOPUP).success();
+    is_credited_once(&desk);
+    desk.run(&["config", "remove", "--yes"]).success();
+    assert!(!desk.profile("").exists());
+}

@@ -15,6 +15,9 @@ use crate::error::{ClientError, Refusal};
 /// The largest answer that is passed on, in bytes. A result holds it twice, and its reader is a model.
 pub(super) const RESULT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// As much as is passed on of a text that says why, in bytes.
+const TEXT_BYTES_MAX: usize = 4096;
+
 /// Why a call came to nothing.
 #[derive(Debug)]
 pub(super) enum Failure {
@@ -61,10 +64,12 @@ pub(super) fn with_money(document: Document, headers: &HeaderMap) -> Document {
 }
 
 fn refused(refusal: &Refusal) -> Document {
-    let own = Document::parse(&refusal.body).filter(|body| body.has_text("error") && body.has_text("message"));
+    let fits = refusal.body.len() <= RESULT_BYTES_MAX;
+    let own = fits.then(|| Document::parse(&refusal.body)).flatten();
+    let own = own.filter(|body| body.has_text("error") && body.has_text("message"));
     // Not the gateway's: the upstream's, or a proxy's.
     let document = own.unwrap_or_else(|| {
-        let document = error(&refusal.code, &refusal.message);
+        let document = error(beginning(&refusal.code), beginning(&refusal.message));
         if refusal.body.is_empty() { document } else { document.with("body", foreign(&refusal.body)) }
     });
     let document = match refusal.retry_after {
@@ -76,9 +81,14 @@ fn refused(refusal: &Refusal) -> Document {
 
 /// A body that may be anything, such as a proxy's page.
 fn foreign(body: &[u8]) -> Json {
-    const TEXT_BYTES_MAX: usize = 4096;
     let cut = &body[..body.len().min(TEXT_BYTES_MAX)];
-    Json::parse(body).filter(|_| body.len() <= RESULT_BYTES_MAX).unwrap_or_else(|| Json::or_text(cut))
+    let whole = if body.len() <= RESULT_BYTES_MAX { Json::parse(body) } else { None };
+    whole.unwrap_or_else(|| Json::or_text(cut))
+}
+
+/// As much of a text as an agent has use for.
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
 }
 
 fn unanswered(fault: &ClientError, is_local: bool) -> Document {

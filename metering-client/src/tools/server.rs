@@ -6,8 +6,9 @@ use std::time::Duration;
 use metering_core::Error;
 use metering_core::wire::{ErrorBody, ErrorCode};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, Extensions, Implementation, JsonObject, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult, ConstString, CustomRequest,
+    CustomResult, Extensions, Implementation, InitializeResultMethod, JsonObject, ListToolsRequestMethod,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -30,7 +31,7 @@ A call that fails has a JSON error {error, message, ...}:
 - insufficient_credits (402): the credits are used up; nothing was charged. The error lists the plans, and where to \
 register a payment (topup_url). There is no tool for paying: tell the account's owner, and do not repeat the call before.
 - rate_limited, too_many_streams (429): nothing was charged. Wait retry_after_sec seconds, then call again.
-- invalid_parameter (400): nothing was charged. Correct the arguments as `fields` says.
+- invalid_parameter (400): correct the arguments as `fields` says. Nothing was charged, unless credits_charged says so.
 - unauthorized (401): the key was rotated or revoked. Keys change outside of MCP; ask for the new one.
 - upstream_unreachable, upstream_unavailable, upstream_timeout: the charge was taken back. Try again later.
 Other errors come from the data source behind the route and may have been charged: see credits_charged.";
@@ -127,6 +128,21 @@ impl ServerHandler for McpServer {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items(self.toolbox.tools().to_vec()))
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        // A method of MCP whose parameters could not be read is taken for a custom one.
+        if [InitializeResultMethod::VALUE, ListToolsRequestMethod::VALUE, CallToolRequestMethod::VALUE]
+            .contains(&&*method)
+        {
+            return Err(ErrorData::invalid_params(format!("The params of {method} are not those that MCP has."), None));
+        }
+        Err(ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, method, None))
     }
 
     async fn call_tool(

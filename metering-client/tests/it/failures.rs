@@ -219,3 +219,18 @@ async fn a_key_that_is_revoked_between_two_calls_ends_only_the_second() {
     assert_eq!(session.call(CALL, json!({})).await.is_error, Some(false));
     assert_eq!(error(&session.call(CALL, json!({})).await)["error"], "unauthorized");
 }
+
+#[tokio::test]
+async fn an_error_of_any_size_has_a_result_of_a_bounded_one() {
+    let pad = "x".repeat(5 * 1024 * 1024);
+    let own = format!(r#"{{"error":"not_there","message":"{pad}","pad":"{pad}"}}"#);
+    for body in [own, pad] {
+        let script = Script::default().then(answer(404, &[("x-bds-credit-charged", "0.01")], body));
+        let result = Session::start(&script).await.call(CALL, json!({})).await;
+        error(&result);
+        let text = text(&result);
+        assert!(text.len() < 20_000, "{}", text.len());
+        assert!(text.contains(r#""credits_charged":0.01"#));
+        script.all_closed().await;
+    }
+}

@@ -65,6 +65,8 @@ pub enum ErrorCode {
     NoLinkedWallet,
     /// The path has no such method.
     MethodNotAllowed,
+    /// The client takes no form of answer that there is.
+    NotAcceptable,
     /// The body took too long to arrive.
     RequestTimeout,
     /// An account has that email address.
@@ -85,6 +87,8 @@ pub enum ErrorCode {
     ChallengeExpired,
     /// The body is too large.
     PayloadTooLarge,
+    /// The body is not of the type that is read here.
+    UnsupportedMediaType,
     /// A cap is reached.
     RateLimited,
     /// The key has as many streams open as it may.
@@ -121,7 +125,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 52] = [
+    pub const ALL: [Self; 54] = [
         Self::InvalidJson,
         Self::ValidationFailed,
         Self::InvalidParameter,
@@ -148,6 +152,7 @@ impl ErrorCode {
         Self::TxNotFound,
         Self::NoLinkedWallet,
         Self::MethodNotAllowed,
+        Self::NotAcceptable,
         Self::RequestTimeout,
         Self::EmailAlreadyRegistered,
         Self::PayerAlreadyRegistered,
@@ -158,6 +163,7 @@ impl ErrorCode {
         Self::QuoteExpired,
         Self::ChallengeExpired,
         Self::PayloadTooLarge,
+        Self::UnsupportedMediaType,
         Self::RateLimited,
         Self::TooManyStreams,
         Self::TooManySessions,
@@ -205,6 +211,7 @@ impl ErrorCode {
             Self::TxNotFound => ("tx_not_found", 404),
             Self::NoLinkedWallet => ("no_linked_wallet", 404),
             Self::MethodNotAllowed => ("method_not_allowed", 405),
+            Self::NotAcceptable => ("not_acceptable", 406),
             Self::RequestTimeout => ("request_timeout", 408),
             Self::EmailAlreadyRegistered => ("email_already_registered", 409),
             Self::PayerAlreadyRegistered => ("payer_already_registered", 409),
@@ -215,6 +222,7 @@ impl ErrorCode {
             Self::QuoteExpired => ("quote_expired", 410),
             Self::ChallengeExpired => ("challenge_expired", 410),
             Self::PayloadTooLarge => ("payload_too_large", 413),
+            Self::UnsupportedMediaType => ("unsupported_media_type", 415),
             Self::RateLimited => ("rate_limited", 429),
             Self::TooManyStreams => ("too_many_streams", 429),
             Self::TooManySessions => ("too_many_sessions", 429),

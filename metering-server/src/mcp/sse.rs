@@ -15,13 +15,14 @@ use http_body_util::{BodyExt, StreamBody};
 use metering_client::tools::McpServer;
 use metering_core::ApiKey;
 use metering_core::wire::ErrorCode;
-use rmcp::model::{ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{GetExtensions, JsonRpcMessage, ServerJsonRpcMessage};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio_util::sync::DropGuard;
 
 use super::backlog::{Backlog, busy};
 use super::channel::Channel;
+use super::message;
 use super::sessions::{Inbox, SessionId, Sessions};
 use crate::http::{Problem, Reply, Response, bytes};
 
@@ -76,10 +77,7 @@ impl Sse {
     pub(crate) fn take(&self, key: &ApiKey, mut head: Parts, body: &[u8]) -> Result<Reply, Problem> {
         let id = session_id(head.uri.query().unwrap_or_default());
         let inbox = id.and_then(|id| self.sessions.inbox(&id, key)).ok_or_else(no_session)?;
-        let mut message: ClientJsonRpcMessage = serde_json::from_slice(body).map_err(|error| {
-            let message = format!("The body is no JSON-RPC message of MCP: {error}.");
-            Problem::new(ErrorCode::InvalidJson, message)
-        })?;
+        let mut message = message::read(body)?;
         inbox.backlog.note(&message)?;
         // The tools find the caller's key there.
         head.extensions = http::Extensions::new();

@@ -148,7 +148,8 @@ fn what_is_no_message_is_refused_and_the_session_goes_on() {
         let shown = String::from_utf8_lossy(&body[..body.len().min(60)]);
         for (client, path) in [(&client, endpoint.as_str()), (&session, "/mcp")] {
             let answer = accepting(client).send("POST", path, Some(body));
-            assert!((400..500).contains(&answer.status), "{path} {shown}: {} {}", answer.status, answer.text());
+            let expected = if body == large.as_bytes() { (413, "payload_too_large") } else { (400, "invalid_json") };
+            assert_eq!((answer.status, &*answer.error()), expected, "{path} {shown}: {}", answer.text());
         }
     }
     // method, path, status
@@ -169,6 +170,34 @@ fn what_is_no_message_is_refused_and_the_session_goes_on() {
     assert!(answer.text().contains("-32601"), "{answer:?}");
     assert_eq!(post(&client, &endpoint, &unknown).status, 202);
     let _ = stream.read_until("-32601");
+
+    // What MCP has, with other parameters than MCP has, is another.
+    for (id, method, params) in [(6, "tools/call", json!({})), (7, "tools/call", json!({"name": "x", "arguments": []}))]
+    {
+        let malformed = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        assert!(post(&session, "/mcp", &malformed).text().contains("-32602"), "{malformed}");
+        assert_eq!(post(&client, &endpoint, &malformed).status, 202);
+        let _ = stream.read_until("-32602");
+    }
+    // What HTTP says of a message is refused in the form of all errors.
+    let ping = json!({"jsonrpc": "2.0", "id": 9, "method": "ping"}).to_string();
+    let key = format!("Authorization: Bearer {}", account.api_key);
+    let (json, both) = ("Content-Type: application/json", "Accept: application/json, text/event-stream");
+    // headers, status, code
+    let table = [
+        ([json, "Accept: application/json", "X: 1"], 406, "not_acceptable"),
+        (["Content-Type: text/plain", both, "X: 1"], 415, "unsupported_media_type"),
+        ([json, both, "MCP-Protocol-Version: 1999-01-01"], 400, "validation_failed"),
+    ];
+    for (headers, status, code) in table {
+        let lines = [&headers[..], &[&key]].concat().join("\r\n");
+        let (host, length) = (server.address(), ping.len());
+        let sent = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {host}\r\n{lines}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{ping}"
+        );
+        let answer = Answer::parse(&exchange(server.address(), sent.as_bytes()).unwrap()).unwrap();
+        assert_eq!((answer.status, &*answer.error()), (status, code), "{headers:?}");
+    }
 
     assert_eq!(post(&client, &endpoint, &call(8, BASE_TOOL)).status, 202);
     let _ = stream.read_until("credit_balance");

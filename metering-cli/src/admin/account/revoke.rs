@@ -41,7 +41,8 @@ impl RevokeArgs {
             confirm(&format!(
                 "Revoke account {} ({}) with a balance of {} credits, for ever?",
                 before.id, before.agent_name, before.totals.balance
-            ))?;
+            ))
+            .await?;
         }
         match store.revoke_account(&self.org, session.now()).await? {
             Some(account) => document::write(out, self.format.json, "The account is revoked.", &account),

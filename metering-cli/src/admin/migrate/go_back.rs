@@ -23,7 +23,7 @@ pub(super) async fn run(from: &Origin, yes: bool, json: bool, out: &mut dyn Writ
     };
     if !yes {
         let at = moved.at;
-        confirm(&format!("Use {store} again? What was written to {} since {at} is not in it.", moved.to))?;
+        confirm(&format!("Use {store} again? What was written to {} since {at} is not in it.", moved.to)).await?;
     }
     from.unmark().await?;
     if json {

@@ -32,21 +32,13 @@ impl<'o> Destination<'o> {
         Ok(if terminal { Self::Terminal(Screen { out, last: b'\n' }) } else { Self::Pipe(out) })
     }
 
-    /// Passes the body on, chunk by chunk. Ctrl-C takes a file that is not whole away.
-    pub(super) async fn receive(&mut self, body: BodyStream) -> Result<(), Failure> {
-        if !matches!(self, Self::File(..)) {
-            return self.pass_on(body).await;
-        }
-        tokio::select! {
-            received = self.pass_on(body) => received,
-            Ok(()) = tokio::signal::ctrl_c() => {
-                let problem = "stopped: the file was not written, and what was received of the answer is charged";
-                Err(Failure::Interrupted(problem.to_owned()))
-            }
-        }
+    /// Whether it is a file in the making.
+    pub(super) const fn is_file(&self) -> bool {
+        matches!(self, Self::File(..))
     }
 
-    async fn pass_on(&mut self, mut body: BodyStream) -> Result<(), Failure> {
+    /// Passes the body on, chunk by chunk.
+    pub(super) async fn receive(&mut self, mut body: BodyStream) -> Result<(), Failure> {
         let mut bytes = 0;
         while let Some(chunk) = body.next().await {
             let chunk = chunk.map_err(|Unreachable(why)| {

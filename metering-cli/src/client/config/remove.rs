@@ -4,6 +4,7 @@ use std::fs;
 
 use clap::Args;
 
+use crate::client::payment::journal::Journal;
 use crate::client::session::ProfileArgs;
 use crate::confirm::confirm;
 use crate::failure::Failure;
@@ -23,18 +24,24 @@ pub(super) struct RemoveArgs {
 }
 
 impl RemoveArgs {
-    pub(super) fn run(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), Failure> {
         let profile = self.profile.profile()?;
         let directory = profile.file("");
         if !directory.is_dir() {
             return Err(Failure::NotFound(format!("there is no profile {}", profile.name())));
         }
+        // Held until the end, so that no payment begins meanwhile.
+        let (_journal, entry) = Journal::open(&profile)?;
+        if let Some(entry) = entry.filter(|entry| !entry.is_certainly_unpaid()) {
+            return Err(entry.in_the_way());
+        }
         if !self.yes {
             let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
             let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+            names.retain(|name| name != Journal::TURN);
             names.sort();
             let names = names.join(", ");
-            confirm(&format!("Remove the profile {} for good ({names})?", profile.name()))?;
+            confirm(&format!("Remove the profile {} for good ({names})?", profile.name())).await?;
         }
         profile.remove()
     }

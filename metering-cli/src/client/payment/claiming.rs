@@ -59,18 +59,17 @@ pub(crate) async fn claim(
 }
 
 impl Claimed<'_> {
-    /// Stores the key, then forgets the payment, then prints what came of it.
+    /// Stores the key, then prints what came of it, then forgets the payment.
     fn end(self, pending: Pending, issued: &Issued, tx_hash: TxHash, out: &mut dyn Write) -> Result<(), Failure> {
-        let kept = issued.keep(self.session, out);
-        let bill = pending.entry().bill.clone();
-        pending.finish()?;
-        kept?;
-        let mut account = issued.account(self.session, "approved");
-        account.plan_id = Some(&bill.plan_id);
-        account.tx_hash = Some(tx_hash.to_string());
-        account.chain_id = Some(bill.chain_id);
-        let done = format!("Paid {bill} in transaction {tx_hash}.");
-        account.write(out, self.json, &done)
+        if let Err(failure) = issued.keep(self.session, out) {
+            pending.finish()?;
+            return Err(failure);
+        }
+        let bill = &pending.entry().bill;
+        let account = issued.account(self.session, "approved").paid_by(bill, tx_hash);
+        account.write(out, self.json, &format!("Paid {bill} in transaction {tx_hash}."))?;
+        out.flush()?;
+        pending.finish()
     }
 
     /// The account was made, and its key was lost on the way here: the wallet that paid gets another.
@@ -95,7 +94,7 @@ impl Claimed<'_> {
             )));
         };
         notice("The account was made, but its key was lost on the way here: replacing it.");
-        self.args.consent().ask("The account's present key, if anybody has it, stops at once. Replace it?")?;
+        self.args.consent().ask("The account's present key, if anybody has it, stops at once. Replace it?").await?;
         let issued = rotated(self.session, &wallet, self.args.consent()).await?;
         self.end(pending, &issued, tx_hash, out)
     }

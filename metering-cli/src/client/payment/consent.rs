@@ -23,7 +23,7 @@ impl Consent {
     }
 
     /// Asks, unless that was done.
-    pub(crate) fn ask(self, question: &str) -> Result<(), Failure> {
-        if self.yes { Ok(()) } else { confirm(question) }
+    pub(crate) async fn ask(self, question: &str) -> Result<(), Failure> {
+        if self.yes { Ok(()) } else { confirm(question).await }
     }
 }

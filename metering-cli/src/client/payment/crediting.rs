@@ -125,12 +125,12 @@ impl<'a> Crediting<'a> {
             if refusal.code != "payer_proof_required" || signature.is_some() {
                 return Ok(Err(refusal));
             }
-            signature = Some(self.prove(&refusal, claim, out)?);
+            signature = Some(self.prove(&refusal, claim, out).await?);
         }
     }
 
     /// The payer's signature under the text that the service gave.
-    fn prove(&mut self, refusal: &Refusal, claim: Claim<'_>, out: &mut dyn Write) -> Result<String, Failure> {
+    async fn prove(&mut self, refusal: &Refusal, claim: Claim<'_>, out: &mut dyn Write) -> Result<String, Failure> {
         let effect = "Signing it credits the payment to this account, and links the wallet to it for top-ups.";
         let message = refusal.message.as_str();
         let request = Request { service: self.session.url(), message, effect };
@@ -145,7 +145,9 @@ impl<'a> Crediting<'a> {
                 wallet.address().to_checksummed()
             )));
         }
-        request.is_agreed(self.args.consent())?;
+        let agreed = request.is_agreed(self.args.consent()).await;
+        agreed
+            .map_err(|failure| failure.and("The payment is not lost: mend this, then run the same command again."))?;
         Ok(wallet.sign_message(message))
     }
 

@@ -14,7 +14,6 @@ use crate::client::profile::Profile;
 use crate::failure::Failure;
 
 const FILE: &str = "payment.json";
-const TURN: &str = "payment.lock";
 const ASIDE: &str = "payments-refused.json";
 
 /// A profile's journal, in this process's hands.
@@ -41,9 +40,12 @@ struct Aside<'a> {
 }
 
 impl Journal {
+    /// The file by which one process at a time has it.
+    pub(crate) const TURN: &str = "payment.lock";
+
     /// Takes the journal, and reads the payment that is pending, if one is.
     pub(crate) fn open(profile: &Profile) -> Result<(Self, Option<Entry>), Failure> {
-        let turn = Turn::take(profile.file(TURN), "paying")?;
+        let turn = Turn::take(profile.file(Self::TURN), "paying")?;
         let journal = Self { path: profile.file(FILE), aside: profile.file(ASIDE), _turn: turn };
         let entry = match private_file::read(&journal.path)? {
             None => None,

@@ -2,12 +2,13 @@
 
 use std::io::Write;
 
-use metering_core::ApiKey;
+use metering_core::{ApiKey, TxHash};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use zeroize::Zeroizing;
 
 use crate::client::amount::Amount;
+use crate::client::payment::bill::Bill;
 use crate::client::session::Session;
 use crate::failure::Failure;
 use crate::output::json_line;
@@ -22,6 +23,14 @@ pub(crate) struct Issued {
     pub(crate) rate_limits: Box<RawValue>,
 }
 
+/// An account whose key the profile has.
+#[derive(Deserialize)]
+pub(crate) struct Held {
+    org_id: String,
+    credit_balance: Amount,
+    rate_limits: Box<RawValue>,
+}
+
 /// What is printed of it: not the key.
 #[derive(Debug, Serialize)]
 pub(crate) struct Account<'a> {
@@ -31,11 +40,11 @@ pub(crate) struct Account<'a> {
     pub(crate) credit_balance: &'a Amount,
     pub(crate) rate_limits: &'a RawValue,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) plan_id: Option<&'a str>,
+    plan_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) tx_hash: Option<String>,
+    tx_hash: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) chain_id: Option<u64>,
+    chain_id: Option<u64>,
 }
 
 impl Issued {
@@ -54,20 +63,42 @@ impl Issued {
 
     /// What to print of it.
     pub(crate) fn account(&self, session: &Session, status: &'static str) -> Account<'_> {
-        Account {
-            status,
-            profile: session.profile.name().to_string(),
-            org_id: &self.org_id,
-            credit_balance: &self.credit_balance,
-            rate_limits: &self.rate_limits,
-            plan_id: None,
-            tx_hash: None,
-            chain_id: None,
-        }
+        Account::new(session, status, &self.org_id, &self.credit_balance, &self.rate_limits)
     }
 }
 
-impl Account<'_> {
+impl Held {
+    /// Asks the service.
+    pub(crate) async fn ask(session: &Session) -> Result<Self, Failure> {
+        Ok(session.client()?.get("/credits/balance").await?.json()?)
+    }
+
+    /// What to print of it.
+    pub(crate) fn account(&self, session: &Session, status: &'static str) -> Account<'_> {
+        Account::new(session, status, &self.org_id, &self.credit_balance, &self.rate_limits)
+    }
+}
+
+impl<'a> Account<'a> {
+    fn new(
+        session: &Session,
+        status: &'static str,
+        org_id: &'a str,
+        credit_balance: &'a Amount,
+        rate_limits: &'a RawValue,
+    ) -> Self {
+        let profile = session.profile.name().to_string();
+        Self { status, profile, org_id, credit_balance, rate_limits, plan_id: None, tx_hash: None, chain_id: None }
+    }
+
+    /// With what it was paid by.
+    pub(crate) fn paid_by(mut self, bill: &'a Bill, tx_hash: TxHash) -> Self {
+        self.plan_id = Some(&bill.plan_id);
+        self.tx_hash = Some(tx_hash.to_string());
+        self.chain_id = Some(bill.chain_id);
+        self
+    }
+
     /// Prints it, under a sentence that says what was done.
     pub(crate) fn write(&self, out: &mut dyn Write, json: bool, done: &str) -> Result<(), Failure> {
         if json {

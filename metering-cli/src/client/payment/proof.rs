@@ -36,7 +36,7 @@ impl Request<'_> {
 
     /// Shows the text and asks, where it is another service's by its own word. Whoever stands between the client and a
     /// service could have its texts signed.
-    pub(crate) fn is_agreed(&self, consent: Consent) -> Result<(), Failure> {
+    pub(crate) async fn is_agreed(&self, consent: Consent) -> Result<(), Failure> {
         if names_host(self.message, &host(self.service)) {
             return Ok(());
         }
@@ -49,7 +49,7 @@ impl Request<'_> {
                            without --yes, or let the service's operator set public_url";
             return Err(Failure::Failed(problem.to_owned()));
         }
-        confirm(&format!("{} Sign it?", self.effect))
+        confirm(&format!("{} Sign it?", self.effect)).await
     }
 }
 
@@ -102,15 +102,15 @@ mod tests {
         assert!(is_for(&message, WALLET.parse().unwrap()) && !is_for(&message, Address::ZERO));
     }
 
-    #[test]
-    fn the_text_of_another_service_is_not_signed_without_consent() {
+    #[tokio::test]
+    async fn the_text_of_another_service_is_not_signed_without_consent() {
         let (ours, theirs) = ("http://127.0.0.1:8787".parse().unwrap(), "https://api.example/v1".parse().unwrap());
         let message = "The metering service at https://api.example/v1 asks you to replace the API key.";
         // Tests have no terminal, so that nobody can be asked.
         let (no, yes) = (Consent { yes: false }, Consent { yes: true });
-        assert!(request(&theirs, message).is_agreed(no).is_ok());
-        assert!(request(&theirs, message).is_agreed(yes).is_ok());
-        assert!(request(&ours, message).is_agreed(yes).is_err());
+        assert!(request(&theirs, message).is_agreed(no).await.is_ok());
+        assert!(request(&theirs, message).is_agreed(yes).await.is_ok());
+        assert!(request(&ours, message).is_agreed(yes).await.is_err());
         assert_eq!(host(&theirs), "api.example");
     }
 

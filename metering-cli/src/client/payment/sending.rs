@@ -37,7 +37,7 @@ pub(crate) async fn pay(
             is_payer(pending.entry(), wallet.address())?;
             let signed = till.sign(wallet, bill).await?;
             show(pending.entry(), &signed);
-            args.consent().ask("Pay this?")?;
+            args.consent().ask("Pay this?").await?;
             if pending.entry().signup().is_some_and(|signup| signup.expires_at.is_over()) {
                 let problem = "the quote expired before anything was paid; run the command again for a new one";
                 return Err(Failure::TryLater(problem.to_owned()));

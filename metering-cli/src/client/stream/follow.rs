@@ -7,6 +7,7 @@ use metering_client::{Client, ClientError, Event, Events, Unreachable};
 use metering_core::wire::{BALANCE_HEADER, CHARGED_HEADER};
 use tokio::time::sleep;
 
+use crate::client::money;
 use crate::client::stream::bounds::{Bounds, End};
 use crate::client::stream::line::Form;
 use crate::client::stream::reconnects::Reconnects;
@@ -86,7 +87,14 @@ impl Follower {
                 Stop::Broken(error) => error,
             };
             let pause = if self.wishes.reconnect { self.reconnects.pause_after(&error) } else { None };
-            let Some(pause) = pause else { return Err(self.broken(error)) };
+            let Some(pause) = pause else {
+                if let ClientError::Refused(refusal) = &error
+                    && !self.wishes.quiet
+                {
+                    money::tell(&refusal.headers);
+                }
+                return Err(self.broken(error));
+            };
             if !self.wishes.quiet {
                 let from = match &self.last_id {
                     Some(id) => format!("after event {id}"),

@@ -1,0 +1,47 @@
+//! Messages of MCP as HTTP bodies, and what is refused of them, in the form that all errors of the service have.
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use http::{StatusCode, header};
+use http_body_util::BodyExt;
+use metering_core::wire::ErrorCode;
+use rmcp::model::ClientJsonRpcMessage;
+
+use crate::http::Problem;
+
+/// Reads a client's message.
+///
+/// # Errors
+/// 400 where it is none.
+pub(super) fn read(body: &[u8]) -> Result<ClientJsonRpcMessage, Problem> {
+    serde_json::from_slice(body).map_err(|error| {
+        let message = format!("The body is no JSON-RPC message of MCP: {error}.");
+        Problem::new(ErrorCode::InvalidJson, message)
+    })
+}
+
+/// What the library refuses before JSON-RPC begins, such as media types, it says in plain text.
+///
+/// # Errors
+/// The refusal, when it is one.
+pub(super) async fn refused<B>(answer: http::Response<B>) -> Result<http::Response<B>, Problem>
+where
+    B: http_body::Body<Data = Bytes, Error = Infallible> + Send,
+{
+    let code = match answer.status() {
+        StatusCode::BAD_REQUEST => ErrorCode::ValidationFailed,
+        StatusCode::NOT_ACCEPTABLE => ErrorCode::NotAcceptable,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => ErrorCode::UnsupportedMediaType,
+        _ => return Ok(answer),
+    };
+    let media_type = answer.headers().get(header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);
+    if media_type.is_some_and(|media_type| media_type.starts_with(b"application/json")) {
+        return Ok(answer);
+    }
+    let text = match answer.into_body().collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(never) => match never {},
+    };
+    Err(Problem::new(code, String::from_utf8_lossy(&text)))
+}
