@@ -61,11 +61,26 @@ fn a_newcomer_has_a_key_and_a_first_call_in_no_time() {
 fn an_account_holder_sees_what_the_key_was_spent_on() {
     let site = Site::new();
     let server = server(&site, &[]);
-    let create = |credits| {
-        site.admin_json(&["account", "create", "--agent-name", "holder", "--credits", credits])["api_key"].clone()
-    };
-    play("account", &server, json!({"key": create("2"), "empty": create("0")}));
+    play("account", &server, json!({"key": account(&site, "holder", "2"), "empty": account(&site, "holder", "0")}));
     site.verify();
+}
+
+/// A new account's key.
+fn account(site: &Site, name: &str, credits: &str) -> Value {
+    site.admin_json(&["account", "create", "--agent-name", name, "--credits", credits])["api_key"].clone()
+}
+
+#[test]
+fn a_signup_goes_on_where_an_answer_was_lost() {
+    let site = Site::new();
+    play("lostAnswers", &server(&site, &[]), json!({}));
+    site.verify();
+}
+
+#[test]
+fn nothing_is_sent_before_its_script_has_come() {
+    let site = Site::new();
+    play("withoutScripts", &server(&site, &[]), json!({}));
 }
 
 #[test]
