@@ -71,6 +71,13 @@ fn account(site: &Site, name: &str, credits: &str) -> Value {
 }
 
 #[test]
+fn what_comes_after_signing_out_shows_and_closes_nothing() {
+    let site = Site::new();
+    let server = server(&site, &[]);
+    play("late", &server, json!({"key": account(&site, "holder", "2"), "other": account(&site, "other", "2")}));
+}
+
+#[test]
 fn a_signup_goes_on_where_an_answer_was_lost() {
     let site = Site::new();
     play("lostAnswers", &server(&site, &[]), json!({}));
@@ -98,5 +105,16 @@ fn a_wallet_in_the_browser_pays_and_rotates() {
     let key = market.signed_up(Kind::Token, &customer);
     let more = json!({"key": key, "node": market.chain.url(), "account": customer.checksummed()});
     play("wallet", &market.server, more);
+    market.site.verify();
+}
+
+#[test]
+fn a_wallet_that_declines_or_never_answers_loses_nothing() {
+    let Some(market) = Market::with(Chain::setup(), "1", "") else { return };
+    let customer = market.chain.wallet().account(3);
+    market.chain.wallet().mint(&market.token, &customer.address(), 100_000_000);
+    let key = market.signed_up(Kind::Token, &customer);
+    let more = json!({"key": key, "node": market.chain.url(), "account": customer.checksummed()});
+    play("walletTrouble", &market.server, more);
     market.site.verify();
 }
