@@ -75,6 +75,33 @@ export const trouble = {
     assert.equal(await page.textContent("#account-status"), "");
   },
 
+  /** An account of many routes, and one call. */
+  async longLists(visitor, { key }) {
+    const page = await visitor.window({ viewport: { width: 700, height: 900 } });
+    const routes = Array.from({ length: 40 }, (_, number) => ({ route_template: `/mpp/${"long-".repeat(12)}${number}`, http_method: "GET", call_count: 1, credits_used: 0.5 }));
+    await page.route(SUMMARY, async (route) => {
+      const answer = await (await route.fetch()).json();
+      const by_day = [{ day: new Date().toISOString().slice(0, 10), usage_events: 1, credits_used: 1 }];
+      await route.fulfill({ json: { ...answer, by_day, by_endpoint: routes } });
+    });
+    await signIn(page, key);
+    const endpoints = page.locator('section[aria-labelledby="endpoints-title"]');
+    assert.equal(await endpoints.locator("tbody tr").count(), 10);
+    const words = await page.innerText(".chart-reading");
+    assert.match(words, /1 credit · 1 call$/);
+    await wellBehaved(page, "account-many-routes");
+    await endpoints.getByRole("button", { name: "Show all 40" }).click();
+    assert.equal(await endpoints.locator("tbody tr").count(), 40);
+
+    const plans = await visitor.window({ viewport: { width: 700, height: 900 } });
+    await plans.route("**/credits/plans", async (route) => route.fulfill({ json: dear(await (await route.fetch()).json()) }));
+    await plans.goto(`${plans.base}/metering`);
+    await plans.waitForSelector("#plans .table-frame[role=group]");
+    await wellBehaved(plans, "plans-wide");
+    await plans.setViewportSize({ width: 1200, height: 900 });
+    await plans.waitForSelector("#plans .table-frame:not([role])");
+  },
+
   /** Signing up where answers are lost on the way. */
   async lostAnswers(visitor) {
     const page = await visitor.window({ expected: ["ERR_FAILED", 400, 404] });
@@ -212,4 +239,38 @@ export const trouble = {
     assert.ok(!(await page.content()).includes(fresh));
     assert.ok(await page.isVisible("#key-form"));
   },
+
+  /** 320 pixels, with the longest of everything; and the colours of the system. */
+  async narrow(visitor, { key, account, terms }) {
+    const narrow = { viewport: { width: 320, height: 700 }, wallet: { node: visitor.base, account } };
+    for (const options of [narrow, { ...narrow, colorScheme: "dark" }, { ...narrow, viewport: { width: 1200, height: 900 } }]) {
+      const page = await visitor.window(options);
+      const name = (path) => `${path}-${options.viewport.width}${options.colorScheme ?? ""}`;
+      for (const path of ["/metering", "/verify", terms]) {
+        await page.goto(page.base + path);
+        await page.waitForLoadState("networkidle");
+        await wellBehaved(page, name(`brand${path.replaceAll("/", "-")}`));
+      }
+      await page.route("**/credits/plans", async (route) => route.fulfill({ json: dear(await (await route.fetch()).json()) }));
+      await signIn(page, key);
+      await page.click("#tab-top-up");
+      await page.waitForSelector("[data-action=pay]");
+      await wellBehaved(page, name("top-up-dear"));
+      const [price, words, pay, option] = await Promise.all([".choice .price", ".choice strong", "[data-action=pay]", ".choices .choice >> nth=-1"].map((part) => page.locator(part).first().boundingBox()));
+      if (options.viewport.width === 320) assert.ok(price.y > words.y && price.width > 100, "the price has a line of its own");
+      assert.ok(pay.y > option.y + option.height, "the button lies over no plan");
+    }
+    const page = await visitor.window({ forcedColors: "active" });
+    await signIn(page, key);
+    const colour = (tab) => page.evaluate((id) => getComputedStyle(document.getElementById(id)).borderBottomColor, tab);
+    assert.notEqual(await colour("tab-usage"), await colour("tab-top-up"), "the open tab can be told");
+  },
 };
+
+/** The same plans, with prices as long as they get. */
+function dear({ chains, plans, ...rest }) {
+  const chain = chains[0] ?? { chain_id: 1, name: "devnet", confirmations: "1" };
+  const plan = plans[0] ?? { id: "p", credits: 1, bonus_credits: 0, payment_kind: "erc20", token_decimals: 18, token_symbol: "T", label: "Plan", active: true };
+  const long = (number) => ({ ...plan, id: `dear-${number}`, chain_id: chain.chain_id, label: "A plan for whoever needs a lot", token_amount: "1234567890.123456789012345678", token_symbol: "LONGESTTOKEN", discount_percent: 15 });
+  return { ...rest, chains: [chain], plans: [1, 2, 3, 4, 5, 6, 7, 8].map(long) };
+}

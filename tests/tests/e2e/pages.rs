@@ -78,6 +78,13 @@ fn what_comes_after_signing_out_shows_and_closes_nothing() {
 }
 
 #[test]
+fn long_lists_are_short_at_first_and_wide_ones_can_be_scrolled() {
+    let site = Site::new();
+    let server = server(&site, &[]);
+    play("longLists", &server, json!({"key": account(&site, "holder", "1")}));
+}
+
+#[test]
 fn a_signup_goes_on_where_an_answer_was_lost() {
     let site = Site::new();
     play("lostAnswers", &server(&site, &[]), json!({}));
@@ -88,6 +95,31 @@ fn a_signup_goes_on_where_an_answer_was_lost() {
 fn nothing_is_sent_before_its_script_has_come() {
     let site = Site::new();
     play("withoutScripts", &server(&site, &[]), json!({}));
+}
+
+#[test]
+fn the_longest_texts_fit_the_narrowest_screen() {
+    let site = Site::new();
+    let word = "W".repeat(40);
+    let terms = format!(
+        "# Terms\n\n{}\n\n```\n{}\n```\n\n|{}\n|{}\n|{}\n",
+        "x".repeat(200),
+        "code ".repeat(60),
+        "a column |".repeat(12),
+        "---|".repeat(12),
+        "a cell |".repeat(12),
+    );
+    let terms = site.write("terms.md", &terms);
+    let settings = [
+        ("METERING_BRAND__NAME", word.as_str()),
+        ("METERING_BRAND__HEADLINE", word.as_str()),
+        ("METERING_BRAND__TAGLINE", word.as_str()),
+        ("METERING_TERMS__FILE", terms.to_str().unwrap()),
+    ];
+    let server = server(&site, &settings);
+    let address = format!("0x{}", "07".repeat(20));
+    let more = json!({"key": account(&site, "holder", "1"), "account": address, "terms": "/agents-tos/1"});
+    play("narrow", &server, more);
 }
 
 #[test]
