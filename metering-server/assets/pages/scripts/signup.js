@@ -31,11 +31,13 @@ export async function startSignup() {
       try {
         status.textContent = "Signing up …";
         session ??= await begin(email.value.trim(), agentName.value.trim());
+        // Editing the form forgets the session, not what was sent.
+        const begun = session;
         status.textContent = "Checking that you are no robot …";
-        const token = session.approved ? undefined : await challenge.token();
+        const token = begun.approved ? undefined : await challenge.token();
         status.textContent = "Opening your account …";
-        await approve(session, token, challenge);
-        const account = await collect(session);
+        await approve(begun, token, challenge);
+        const account = await collect(begun);
         session = null;
         show(account);
       } catch (error) {
