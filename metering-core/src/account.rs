@@ -10,6 +10,7 @@ use crate::address::Address;
 use crate::clock::Timestamp;
 use crate::credits::Credits;
 use crate::random::{Randomness, push_base62};
+use crate::unseen::is_unseen;
 
 /// The public id of an account: `org_` and 20 base-62 digits.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -146,10 +147,11 @@ impl Eq for Email {}
 impl FromStr for Email {
     type Err = EmailError;
 
-    /// Only the shape is checked, on purpose: whether an address exists is for a message to it to find out.
+    /// Only the shape is checked, on purpose: whether an address exists is for a message to it to find out. It must show
+    /// as what it is, though, since people approve signups by it.
     fn from_str(text: &str) -> Result<Self, EmailError> {
         let (local, domain) = text.rsplit_once('@').ok_or(EmailError)?;
-        let clean = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, '@' | '<' | '>' | ',' | ';' | '"');
+        let clean = |c: char| !c.is_whitespace() && !is_unseen(c) && !matches!(c, '@' | '<' | '>' | ',' | ';' | '"');
         let labels_filled = domain.split('.').all(|label| !label.is_empty());
         if local.is_empty()
             || text.len() > Self::MAX_BYTES
@@ -275,6 +277,11 @@ mod tests {
             ("a b@example.com", false),
             ("a@b@example.com", false),
             ("a\r\nBcc: x@example.com", false),
+            ("moc.elpmaxe@\u{202E}a@example.com", false),
+            ("\u{202E}moc.elpmaxe@example.com", false),
+            ("na\u{200B}me@example.com", false),
+            ("name@exam\u{AD}ple.com", false),
+            ("name\u{7F}@example.com", false),
         ];
         for (text, valid) in table {
             assert_eq!(text.parse::<Email>().is_ok(), valid, "{text:?}");

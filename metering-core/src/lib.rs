@@ -45,6 +45,7 @@ mod transaction;
 pub mod transfer;
 mod trie;
 mod units;
+mod unseen;
 mod usage;
 pub mod wire;
 

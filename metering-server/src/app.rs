@@ -12,7 +12,7 @@ use crate::bot::BotChallenge;
 use crate::chains::Readers;
 use crate::config::Secret;
 use crate::gateway::Gateway;
-use crate::http::Problem;
+use crate::http::{ClientAddress, Problem};
 use crate::limits::Limits;
 use crate::pages::Pages;
 use crate::readiness::Readiness;
@@ -41,8 +41,16 @@ impl App {
     ///
     /// # Errors
     /// 429 when there were too many.
-    pub(crate) fn limit_email(&self, email: Option<&str>) -> Result<(), Problem> {
-        email.and_then(|text| text.parse().ok()).map_or(Ok(()), |email| self.limits.email(&email))
+    pub(crate) fn limit_email(&self, client: &ClientAddress, email: Option<&str>) -> Result<(), Problem> {
+        email.and_then(|text| text.parse().ok()).map_or(Ok(()), |email| self.limits.email(client, &email))
+    }
+
+    /// Counts a quote, which names a wallet; one that is no address is for validation to refuse.
+    ///
+    /// # Errors
+    /// 429 when there were too many.
+    pub(crate) fn limit_quote(&self, client: &ClientAddress, wallet: Option<&str>) -> Result<(), Problem> {
+        wallet.and_then(|text| text.parse().ok()).map_or(Ok(()), |wallet| self.limits.quote(client, &wallet))
     }
 
     /// Counts a request that names a wallet; one that is no address is for validation to refuse.

@@ -7,14 +7,20 @@
 mod limiter;
 mod network;
 
+use std::time::Duration;
+
 use governor::clock::{Clock, DefaultClock};
 use metering_core::wire::ErrorCode;
 use metering_core::{Address, Email, SessionHash, SessionToken};
 
-use crate::config::{LimitsConfig, Quota, Span};
+use crate::config::{LimitsConfig, Span};
 use crate::http::{ClientAddress, Problem};
 use limiter::Limiter;
 use network::Network;
+
+/// By how much sooner than it was told a session may be asked about: one question may take longer on its way than the
+/// next, and whoever comes exactly when told must not be refused for it.
+const POLL_SLACK: Duration = Duration::from_millis(500);
 
 /// Counts who asks how often.
 #[derive(Debug)]
@@ -22,11 +28,14 @@ pub(crate) struct Limits<C: Clock = DefaultClock> {
     signup: Limiter<Network, C>,
     signup_network: Limiter<Network, C>,
     email: Limiter<String, C>,
+    email_network: Limiter<(String, Network), C>,
     verification: Limiter<Network, C>,
+    verification_network: Limiter<Network, C>,
     polls: Limiter<Network, C>,
     sessions: Limiter<SessionHash, C>,
     recovery: Limiter<Network, C>,
     wallet: Limiter<Address, C>,
+    quotes: Limiter<(Address, Network), C>,
 }
 
 impl Limits {
@@ -39,16 +48,20 @@ impl Limits {
 
 impl<C: Clock + Clone> Limits<C> {
     fn with_clock(config: &LimitsConfig, poll_interval: Span, clock: C) -> Self {
-        let each_session = Quota::new(1, poll_interval).unwrap_or(Quota::OFF);
+        // What clients are told is in whole seconds, one at least.
+        let announced = Duration::from_secs(poll_interval.duration().as_secs().max(1));
         Self {
             signup: Limiter::new(config.signup_per_ip, clock.clone()),
             signup_network: Limiter::new(config.signup_per_network, clock.clone()),
             email: Limiter::new(config.signup_per_email, clock.clone()),
+            email_network: Limiter::new(config.signup_per_email_and_network, clock.clone()),
             verification: Limiter::new(config.verification_per_ip, clock.clone()),
+            verification_network: Limiter::new(config.verification_per_network, clock.clone()),
             polls: Limiter::new(config.polls_per_ip, clock.clone()),
-            sessions: Limiter::new(each_session, clock.clone()),
+            sessions: Limiter::spaced(announced.saturating_sub(POLL_SLACK), clock.clone()),
             recovery: Limiter::new(config.recovery_per_ip, clock.clone()),
-            wallet: Limiter::new(config.per_wallet, clock),
+            wallet: Limiter::new(config.per_wallet, clock.clone()),
+            quotes: Limiter::new(config.quotes_per_wallet_and_network, clock),
         }
     }
 
@@ -63,13 +76,17 @@ impl<C: Clock + Clone> Limits<C> {
         self.signup_network.check(&Network::around(client.ip())).map_err(refused)
     }
 
-    /// Counts a signup for an email address, whoever it is from.
+    /// Counts a signup for an email address. The network's own quota comes first: what it refuses is not counted for
+    /// the address, so that it takes many networks to lock the address's owner out.
     ///
     /// # Errors
-    /// 429 when there were too many.
-    pub(crate) fn email(&self, email: &Email) -> Result<(), Problem> {
+    /// 429 when there were too many, from this network or from all.
+    pub(crate) fn email(&self, client: &ClientAddress, email: &Email) -> Result<(), Problem> {
+        let email = email.folded();
+        let refused = |seconds| refusal("Too many signups for this email address from your network", seconds);
+        self.email_network.check(&(email.clone(), Network::around(client.ip()))).map_err(refused)?;
         let refused = |seconds| refusal("Too many signups for this email address", seconds);
-        self.email.check(&email.folded()).map_err(refused)
+        self.email.check(&email).map_err(refused)
     }
 
     /// Counts a client that asks for a bot challenge, looks at a user code, or approves a signup.
@@ -78,13 +95,15 @@ impl<C: Clock + Clone> Limits<C> {
     /// 429 when it did so too often.
     pub(crate) fn verification(&self, client: &ClientAddress) -> Result<(), Problem> {
         let refused = |seconds| refusal("Too many attempts from your network address", seconds);
-        self.verification.check(&Network::of(client.ip())).map_err(refused)
+        self.verification.check(&Network::of(client.ip())).map_err(refused)?;
+        let refused = |seconds| refusal("Too many attempts from your network", seconds);
+        self.verification_network.check(&Network::around(client.ip())).map_err(refused)
     }
 
     /// Counts a question how a signup stands.
     ///
     /// # Errors
-    /// 429 when it came sooner than the interval allows, or there were too many from one client.
+    /// 429 when it came clearly sooner than the interval allows, or there were too many from one client.
     pub(crate) fn poll(&self, client: &ClientAddress, token: &str) -> Result<(), Problem> {
         let refused = |seconds| refusal("Too many questions from your network address", seconds);
         self.polls.check(&Network::of(client.ip())).map_err(refused)?;
@@ -111,21 +130,34 @@ impl<C: Clock + Clone> Limits<C> {
         self.wallet.check(wallet).map_err(|seconds| refusal("Too many requests for this wallet", seconds))
     }
 
+    /// Counts a quote for a wallet, as [`Self::email`] counts a signup: quotes keep tags from the wallet's owner.
+    ///
+    /// # Errors
+    /// 429 when there were too many, from this network or from all.
+    pub(crate) fn quote(&self, client: &ClientAddress, wallet: &Address) -> Result<(), Problem> {
+        let refused = |seconds| refusal("Too many quotes for this wallet from your network", seconds);
+        self.quotes.check(&(*wallet, Network::around(client.ip()))).map_err(refused)?;
+        self.wallet(wallet)
+    }
+
     /// Forgets everybody who could not be told from a newcomer any more, and gives their memory back.
     ///
     /// There is no cap on how many are remembered: to refuse newcomers beyond one would let an attacker with many
     /// addresses lock everybody out, to admit them uncounted would let it switch the limits off. What is remembered is
     /// bounded anyhow: who asked once and does not come again is forgotten by the first call that is two of its quota's
-    /// intervals later, so that a flood holds some fifty bytes per request of the last minute or so.
+    /// intervals later, so that a flood holds some fifty bytes, and an email address, per request of the last minutes.
     pub(crate) fn forget_idle(&self) {
         self.signup.forget_idle();
         self.signup_network.forget_idle();
         self.email.forget_idle();
+        self.email_network.forget_idle();
         self.verification.forget_idle();
+        self.verification_network.forget_idle();
         self.polls.forget_idle();
         self.sessions.forget_idle();
         self.recovery.forget_idle();
         self.wallet.forget_idle();
+        self.quotes.forget_idle();
     }
 }
 

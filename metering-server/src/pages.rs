@@ -25,6 +25,8 @@ use assets::Assets;
 const OURS: [&str; 4] = ["/metering", "/assets", "/agents-tos", "/docs"];
 /// The page and its form's target: other methods than these are not for it.
 const SHARED: &str = "/verify";
+/// The page with a slash too many. It is the page itself: leading to it would lose the code in the query.
+const SHARED_BY_SLIP: &str = "/verify/";
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 const FOR_AN_HOUR: HeaderValue = HeaderValue::from_static("public, max-age=3600");
@@ -79,11 +81,12 @@ impl Pages {
         let below =
             |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         let ours = matches!(path, "/" | "/favicon.ico") || OURS.into_iter().any(below);
-        if !(ours || path == SHARED) || (path == SHARED && method == Method::POST) {
+        let shared = matches!(path, SHARED | SHARED_BY_SLIP);
+        if !(ours || shared) || (shared && method == Method::POST) {
             return None;
         }
         if !matches!(*method, Method::GET | Method::HEAD) {
-            let allowed: &[&str] = if path == SHARED { &["GET", "HEAD", "POST"] } else { &["GET", "HEAD"] };
+            let allowed: &[&str] = if shared { &["GET", "HEAD", "POST"] } else { &["GET", "HEAD"] };
             return Some(crate::http::Problem::method_not_allowed(allowed).into_reply());
         }
         let reply = self.get(path, headers.get(header::IF_NONE_MATCH));
@@ -101,6 +104,7 @@ impl Pages {
         match path {
             "/" => redirect("/metering"),
             "/favicon.ico" => self.favicon(known),
+            SHARED_BY_SLIP => self.get(SHARED, known),
             // A slash too many is a slip of the pen.
             _ => match path.strip_suffix('/') {
                 Some(page) if self.by_path.contains_key(page) => redirect(page),

@@ -33,7 +33,7 @@ class Visitor {
     Object.assign(this, { browser, base, shots });
   }
 
-  /** A fresh window, with nothing remembered. `expected` are statuses of answers that this visit provokes. */
+  /** A fresh window, with nothing remembered. `expected` are the statuses, or names of faults, that this visit provokes. */
   async window({ expected = [], wallet, ...options } = {}) {
     const context = await this.browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
     const page = await context.newPage();
@@ -46,7 +46,7 @@ class Visitor {
     page.on("pageerror", (error) => faults.push(`an error was thrown: ${error.message}`));
     page.on("console", (message) => {
       const text = message.text();
-      const provoked = expected.some((status) => text.includes(`status of ${status}`));
+      const provoked = expected.some((fault) => text.includes(typeof fault === "number" ? `status of ${fault}` : fault));
       if (/sk_live_/.test(text)) faults.push(`a key in the console: ${text}`);
       if (message.type() === "error" && !provoked) faults.push(`the console says: ${text}`);
     });
@@ -60,10 +60,13 @@ class Visitor {
 }
 
 /** A wallet in the browser (EIP-1193) in front of a node whose accounts are unlocked; the page itself asks nobody. */
-async function injectWallet(page, { node, account, refuse }) {
+async function injectWallet(page, { node, account, refuse, hold }) {
   const calls = [];
+  const sent = [];
   await page.exposeFunction("__wallet", async (method, params) => {
     calls.push(method);
+    if (method === "eth_sendTransaction") sent.push(params[0]);
+    await hold?.(method);
     if (refuse?.(method)) return { error: { code: 4001, message: "declined" } };
     if (method === "eth_requestAccounts" || method === "eth_accounts") return { result: [account] };
     if (method === "wallet_switchEthereumChain") return { result: null };
@@ -82,7 +85,7 @@ async function injectWallet(page, { node, account, refuse }) {
       },
     };
   });
-  page.walletCalls = calls;
+  Object.assign(page, { walletCalls: calls, walletSent: sent });
 }
 
 /** Holds a page, as it stands now, to what every page promises; keeps a picture of it when pictures are asked for. */

@@ -2,27 +2,12 @@
 
 import assert from "node:assert/strict";
 import { kept, shows, wellBehaved, withBrowser } from "./browser.mjs";
-
-const KEY = /sk_live_[0-9A-Za-z]{38}/;
-
-/** Fills the signup form and sends it. */
-async function signUp(page, email) {
-  await page.fill("#email", email);
-  await page.fill("#agent-name", "my-agent");
-  await page.check("#terms");
-  await page.click("#signup-button");
-}
-
-async function signIn(page, key) {
-  await page.goto(`${page.base}/metering/account`);
-  await page.fill("#key", key);
-  await page.click("#key-button");
-  await page.waitForSelector("#balance");
-}
-
-const call = (page, path, key) => fetch(page.base + path, { headers: { authorization: `Bearer ${key}` } });
+import { KEY, call, signIn, signUp } from "./steps.mjs";
+import { trouble } from "./trouble.mjs";
 
 const scenes = {
+  ...trouble,
+
   /** From the front page to a key and a first call, as a newcomer does it. */
   async signup(visitor) {
     const page = await visitor.window({ expected: [409] });

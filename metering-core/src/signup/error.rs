@@ -13,7 +13,9 @@ pub enum SignupError {
     #[error("An account with this email address exists already; use its key, or another address.")]
     EmailTaken,
     /// There is no such session, or its key was given out.
-    #[error("There is no signup of this session_token, or its key was given out already; begin a new one.")]
+    #[error(
+        "There is no signup of this session_token, or its key was given out already. Begin a new one; where the account is there and its key was lost on the way, the operator can replace the key."
+    )]
     UnknownSession,
     /// The code is nobody's, or its time is over.
     #[error("This code is wrong or has expired; check it, or begin the signup anew to get another.")]

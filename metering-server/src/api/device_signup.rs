@@ -27,7 +27,7 @@ use crate::metrics::counted;
 pub(crate) async fn initiate(app: &App, client: ClientAddress, body: Bytes) -> Result<Reply, Problem> {
     app.limits.signup(&client)?;
     let request: InitiateRequest = read(&body)?;
-    app.limit_email(request.email.as_deref())?;
+    app.limit_email(&client, request.email.as_deref())?;
     Ok(json(StatusCode::CREATED, &counted("signup", app.service.initiate_signup(&request).await)?))
 }
 

@@ -24,7 +24,7 @@ use crate::metrics::counted;
 pub(crate) async fn quote(app: &App, client: ClientAddress, body: Bytes) -> Result<Reply, Problem> {
     app.limits.signup(&client)?;
     let request: QuoteRequest = read(&body)?;
-    app.limit_wallet(request.payer_address.as_deref())?;
+    app.limit_quote(&client, request.payer_address.as_deref())?;
     Ok(json(StatusCode::CREATED, &counted("quote", app.service.quote(&request).await)?))
 }
 

@@ -24,6 +24,11 @@ impl<K: Clone + Eq + Hash, C: Clock> Limiter<K, C> {
         }))
     }
 
+    /// Lets everybody ask once, and again each time that so much has passed; always, when that is nothing.
+    pub(super) fn spaced(interval: Duration, clock: C) -> Self {
+        Self(governor::Quota::with_period(interval).map(|quota| RateLimiter::dashmap_with_clock(quota, clock)))
+    }
+
     /// Counts one request of `who`. A refused one does not count.
     ///
     /// # Errors

@@ -29,6 +29,10 @@ fn small() -> LimitsConfig {
     }
 }
 
+fn email(text: &str) -> Email {
+    text.parse().unwrap()
+}
+
 fn client(address: &str) -> ClientAddress {
     let address: IpAddr = address.parse().unwrap();
     ClientAddress::find(address, &HeaderMap::new(), &TrustedProxies::default())
@@ -84,6 +88,67 @@ fn one_client_or_wallet_does_not_use_up_anothers_quota() {
 }
 
 #[test]
+fn one_network_cannot_lock_others_out_of_an_email_address_or_a_wallet() {
+    let Scene { limits, clock } = scene(&LimitsConfig::default());
+    let (named, its_wallet) = (email("name@example.com"), wallet(1));
+    // All that neighbours may ask for, for a day: each address 30 a minute, by a /48 as by a /24.
+    let neighbours = |minute: usize| [format!("6.6.6.{}", minute % 256), format!("2001:db8:1:{minute:x}::1")];
+    for minute in 0..24 * 60 {
+        for from in neighbours(minute).map(|address| client(&address)) {
+            let _ = tries(30, || limits.email(&from, &named));
+            let _ = tries(30, || limits.quote(&from, &its_wallet));
+        }
+        clock.advance(Duration::from_secs(60));
+    }
+    let owner = client("1.2.3.4");
+    assert_eq!(tries(11, || limits.email(&owner, &named)), (10, Some(60)));
+    assert_eq!(tries(21, || limits.quote(&owner, &its_wallet)), (20, Some(180)));
+    assert!(limits.wallet(&its_wallet).is_ok(), "and the owner's rotation is let through");
+}
+
+#[test]
+fn one_network_cannot_reserve_all_tags_of_a_wallet() {
+    let Scene { limits, clock } = scene(&LimitsConfig::default());
+    let mut quotes = 0;
+    // For as long as the first one's tag is kept: seven days and the half hour of its promise.
+    for minute in 0..(7 * 24 * 60 + 30) {
+        let from = client(&format!("6.6.6.{}", minute % 256));
+        quotes += tries(2, || limits.quote(&from, &wallet(1))).0;
+        clock.advance(Duration::from_secs(60));
+    }
+    assert!((3_000..4_000).contains(&quotes), "{quotes} of 9,999 tags");
+}
+
+#[test]
+fn looks_at_codes_are_counted_for_a_network_too() {
+    let quota = |text: &str| text.parse::<Quota>().unwrap();
+    let config = LimitsConfig { verification_per_network: quota("3/1m"), ..LimitsConfig::default() };
+    let limits = scene(&config).limits;
+    let look = |address: &str| limits.verification(&client(address)).is_ok();
+    assert_eq!(["6.6.6.1", "6.6.6.2", "6.6.6.3", "6.6.6.4", "7.7.7.7"].map(look), [true, true, true, false, true]);
+}
+
+#[test]
+fn whoever_asks_as_often_as_told_is_never_refused() {
+    // poll interval, what clients are told, in seconds
+    let table = [("2s", 2), ("1s", 1), ("2500ms", 2), ("1m", 60)];
+    for (interval, told) in table {
+        let clock = FakeRelativeClock::default();
+        let limits = Limits::with_clock(&LimitsConfig::default(), interval.parse().unwrap(), clock.clone());
+        let token = SessionToken::generate(&metering_core::SystemRandomness);
+        let ask = || limits.poll(&client("1.2.3.4"), token.expose());
+        assert!(ask().is_ok());
+        // Each second question is a quarter of a second late on its way.
+        for late in [0, 250, -250, 250, -250] {
+            clock.advance(Duration::from_millis((told * 1_000_u64).saturating_add_signed(late)));
+            assert!(ask().is_ok(), "{interval}, {late}");
+        }
+        clock.advance(Duration::from_millis(told * 1_000 - 600));
+        assert!(ask().is_err(), "{interval}: that is too soon");
+    }
+}
+
+#[test]
 fn all_addresses_of_a_client_share_its_quota() {
     let limits = scene(&small()).limits;
     let ask = |address: &str| limits.signup(&client(address)).is_ok();
@@ -100,14 +165,16 @@ fn a_limit_that_is_off_refuses_and_remembers_nobody() {
         signup_per_network: Quota::OFF,
         recovery_per_ip: Quota::OFF,
         per_wallet: Quota::OFF,
+        quotes_per_wallet_and_network: Quota::OFF,
         ..LimitsConfig::default()
     };
     let limits = scene(&off).limits;
     let one = client("1.2.3.4");
-    let ask = || limits.signup(&one).and_then(|()| limits.recovery(&one)).and_then(|()| limits.wallet(&wallet(1)));
+    let ask = || limits.signup(&one).and_then(|()| limits.recovery(&one)).and_then(|()| limits.quote(&one, &wallet(1)));
     assert_eq!(tries(10_000, ask), (10_000, None));
     limits.forget_idle();
-    assert_eq!((limits.signup.len(), limits.recovery.len(), limits.wallet.len()), (0, 0, 0));
+    assert_eq!((limits.signup.len(), limits.recovery.len()), (0, 0));
+    assert_eq!((limits.wallet.len(), limits.quotes.len()), (0, 0));
 }
 
 #[test]

@@ -59,8 +59,22 @@ fn markdown_to_html(text: &str) -> String {
         event => Some(event),
     });
     let mut html = String::new();
-    html::push_html(&mut html, harmless);
+    html::push_html(&mut html, harmless.flat_map(scrollable));
     html
+}
+
+/// What may be wider than a screen scrolls by itself, for keyboards too.
+fn scrollable(event: Event<'_>) -> Vec<Event<'_>> {
+    let html = |text: &'static str| Event::Html(CowStr::Borrowed(text));
+    match event {
+        Event::Start(Tag::Table(_)) => {
+            vec![html("<div class=\"wide-table\" role=\"group\" aria-label=\"Table\" tabindex=\"0\">"), event]
+        }
+        Event::End(TagEnd::Table) => vec![event, html("</div>\n")],
+        Event::Start(Tag::CodeBlock(_)) => vec![html("<pre tabindex=\"0\"><code>")],
+        Event::End(TagEnd::CodeBlock) => vec![html("</code></pre>\n")],
+        event => vec![event],
+    }
 }
 
 fn below_the_first(level: HeadingLevel, highest: usize) -> HeadingLevel {
@@ -96,6 +110,7 @@ mod tests {
             ("a heading with a style", "# Terms {style=color:red}", "<h2>Terms {style=color:red}</h2>\n"),
             ("a block of HTML", "<script>alert(1)</script>\n", "&lt;script&gt;alert(1)&lt;/script&gt;\n"),
             ("HTML in a line", "a <img src=x onerror=y> b", "<p>a &lt;img src=x onerror=y&gt; b</p>\n"),
+            ("code", "```sh\na <b\n```\n", "<pre tabindex=\"0\"><code>a &lt;b\n</code></pre>\n"),
             ("an image", "![a seal](https://example.com/x.png)", "<p>a seal</p>\n"),
             ("a link", "[mail](mailto:a@example.com)", "<p><a href=\"mailto:a@example.com\">mail</a></p>\n"),
             ("a link that runs", "[x](javascript:alert(1)) y", "<p>x y</p>\n"),
@@ -107,6 +122,10 @@ mod tests {
         }
         let table = markdown_to_html("| a |\n|--:|\n| 1 |\n");
         assert!(table.contains("<td>1</td>") && !table.contains("style"), "{table}");
+        assert!(
+            table.starts_with("<div class=\"wide-table\" role=\"group\"") && table.ends_with("</table>\n</div>\n"),
+            "{table}"
+        );
     }
 
     #[test]

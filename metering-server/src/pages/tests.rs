@@ -60,6 +60,8 @@ fn the_root_and_slips_of_the_pen_lead_to_pages() {
         let reply = get(&pages, path);
         assert_eq!((reply.status(), header(&reply, "location")), (StatusCode::FOUND, to), "{path}");
     }
+    let slip = get(&pages, "/verify/");
+    assert_eq!((slip.status(), body(&slip)), (StatusCode::OK, body(&get(&pages, "/verify"))), "it keeps its query");
 }
 
 #[test]

@@ -106,7 +106,7 @@ impl Market {
         let (recipient, token) = (wallet.account(9), wallet.deploy_token("USDC", 6));
         let settings = format!(
             "[payments]\nclaim_wait = '1s'\nclaim_poll = '100ms'\nwatch_interval = '200ms'\n[limits]\nsignup_per_ip = 'off'\n\
-             recovery_per_ip = 'off'\nper_wallet = 'off'\n[chains.devnet]\nchain_id = {}\nrecipient = '{}'\nrpc_urls = [{urls}]\n\
+             recovery_per_ip = 'off'\nper_wallet = 'off'\nquotes_per_wallet_and_network = 'off'\n[chains.devnet]\nchain_id = {}\nrecipient = '{}'\nrpc_urls = [{urls}]\n\
              finality = {finality}\n{more}\n",
             chain.chain_id(),
             recipient.checksummed(),

@@ -49,6 +49,24 @@ fn clients_behind_a_trusted_proxy_are_told_apart() {
 }
 
 #[test]
+fn a_network_is_counted_for_each_wallet_that_it_names() {
+    let site = Site::new();
+    let server = server(&site, &[("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1")]);
+    let from = |address: &str| server.client().with_header("X-Forwarded-For", address);
+    for neighbour in 0..20 {
+        assert_eq!(ask(&from(&format!("6.6.6.{neighbour}")), 7).0, 503);
+    }
+    let (status, seconds) = ask(&from("6.6.6.99"), 7);
+    assert_eq!(status, 429);
+    assert!(seconds.is_some_and(|seconds| (170..=180).contains(&seconds)), "{seconds:?}");
+    assert_eq!(ask(&from("6.6.6.99"), 8).0, 503, "another wallet");
+    assert_eq!(ask(&from("1.1.1.1"), 7).0, 503, "its owner, from elsewhere");
+    let wallet = format!("0x{}", "07".repeat(20));
+    let challenge = from("6.6.6.99").post("/api-key/recover/challenge", &json!({"address": wallet}));
+    assert_ne!(challenge.status, 429, "rotation reserves nothing");
+}
+
+#[test]
 fn a_wallet_is_counted_whoever_names_it() {
     let site = Site::new();
     let settings = [("METERING_LIMITS__PER_WALLET", "2/1h"), ("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1")];

@@ -61,11 +61,65 @@ fn a_newcomer_has_a_key_and_a_first_call_in_no_time() {
 fn an_account_holder_sees_what_the_key_was_spent_on() {
     let site = Site::new();
     let server = server(&site, &[]);
-    let create = |credits| {
-        site.admin_json(&["account", "create", "--agent-name", "holder", "--credits", credits])["api_key"].clone()
-    };
-    play("account", &server, json!({"key": create("2"), "empty": create("0")}));
+    play("account", &server, json!({"key": account(&site, "holder", "2"), "empty": account(&site, "holder", "0")}));
     site.verify();
+}
+
+/// A new account's key.
+fn account(site: &Site, name: &str, credits: &str) -> Value {
+    site.admin_json(&["account", "create", "--agent-name", name, "--credits", credits])["api_key"].clone()
+}
+
+#[test]
+fn what_comes_after_signing_out_shows_and_closes_nothing() {
+    let site = Site::new();
+    let server = server(&site, &[]);
+    play("late", &server, json!({"key": account(&site, "holder", "2"), "other": account(&site, "other", "2")}));
+}
+
+#[test]
+fn long_lists_are_short_at_first_and_wide_ones_can_be_scrolled() {
+    let site = Site::new();
+    let server = server(&site, &[]);
+    play("longLists", &server, json!({"key": account(&site, "holder", "1")}));
+}
+
+#[test]
+fn a_signup_goes_on_where_an_answer_was_lost() {
+    let site = Site::new();
+    play("lostAnswers", &server(&site, &[]), json!({}));
+    site.verify();
+}
+
+#[test]
+fn nothing_is_sent_before_its_script_has_come() {
+    let site = Site::new();
+    play("withoutScripts", &server(&site, &[]), json!({}));
+}
+
+#[test]
+fn the_longest_texts_fit_the_narrowest_screen() {
+    let site = Site::new();
+    let word = "W".repeat(40);
+    let terms = format!(
+        "# Terms\n\n{}\n\n```\n{}\n```\n\n|{}\n|{}\n|{}\n",
+        "x".repeat(200),
+        "code ".repeat(60),
+        "a column |".repeat(12),
+        "---|".repeat(12),
+        "a cell |".repeat(12),
+    );
+    let terms = site.write("terms.md", &terms);
+    let settings = [
+        ("METERING_BRAND__NAME", word.as_str()),
+        ("METERING_BRAND__HEADLINE", word.as_str()),
+        ("METERING_BRAND__TAGLINE", word.as_str()),
+        ("METERING_TERMS__FILE", terms.to_str().unwrap()),
+    ];
+    let server = server(&site, &settings);
+    let address = format!("0x{}", "07".repeat(20));
+    let more = json!({"key": account(&site, "holder", "1"), "account": address, "terms": "/agents-tos/1"});
+    play("narrow", &server, more);
 }
 
 #[test]
@@ -83,5 +137,16 @@ fn a_wallet_in_the_browser_pays_and_rotates() {
     let key = market.signed_up(Kind::Token, &customer);
     let more = json!({"key": key, "node": market.chain.url(), "account": customer.checksummed()});
     play("wallet", &market.server, more);
+    market.site.verify();
+}
+
+#[test]
+fn a_wallet_that_declines_or_never_answers_loses_nothing() {
+    let Some(market) = Market::with(Chain::setup(), "1", "") else { return };
+    let customer = market.chain.wallet().account(3);
+    market.chain.wallet().mint(&market.token, &customer.address(), 100_000_000);
+    let key = market.signed_up(Kind::Token, &customer);
+    let more = json!({"key": key, "node": market.chain.url(), "account": customer.checksummed()});
+    play("walletTrouble", &market.server, more);
     market.site.verify();
 }

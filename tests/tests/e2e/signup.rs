@@ -19,7 +19,9 @@ pub(crate) fn server(site: &Site, settings: &[(&str, &str)]) -> Server {
         ("METERING_SIGNUP__POLL_INTERVAL", "1s"),
         ("METERING_LIMITS__SIGNUP_PER_IP", "off"),
         ("METERING_LIMITS__SIGNUP_PER_EMAIL", "off"),
+        ("METERING_LIMITS__SIGNUP_PER_EMAIL_AND_NETWORK", "off"),
         ("METERING_LIMITS__VERIFICATION_PER_IP", "off"),
+        ("METERING_LIMITS__VERIFICATION_PER_NETWORK", "off"),
         ("METERING_LIMITS__POLLS_PER_IP", "off"),
     ];
     let setup = usual.iter().chain(settings).fold(site.server(), |setup, (name, value)| setup.set(name, value));

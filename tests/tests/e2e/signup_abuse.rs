@@ -78,6 +78,7 @@ fn asking_too_often_is_refused() {
         ("METERING_LIMITS__SIGNUP_PER_EMAIL", "2/1h"),
         ("METERING_LIMITS__SIGNUP_PER_NETWORK", "3/1h"),
         ("METERING_LIMITS__VERIFICATION_PER_IP", "2/1h"),
+        ("METERING_LIMITS__VERIFICATION_PER_NETWORK", "3/1h"),
         ("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1"),
     ];
     let server = server(&site, &settings);
@@ -95,8 +96,23 @@ fn asking_too_often_is_refused() {
     assert_eq!(begin("3.3.3.3", "NAME@example.com"), 429, "an email address, whoever names it");
     assert_eq!((begin("5.5.5.1", "a@example.com"), begin("5.5.5.2", "b@example.com")), (201, 201));
     assert_eq!((begin("5.5.5.3", "c@example.com"), begin("5.5.5.4", "d@example.com")), (201, 429), "a network");
-    let look = || from("7.7.7.7").get("/signup/pending?code=BCDF-GHJK").status;
-    assert_eq!((look(), look(), look()), (400, 400, 429), "guessing codes");
+    let look = |address: &str| from(address).get("/signup/pending?code=BCDF-GHJK").status;
+    assert_eq!((look("7.7.7.7"), look("7.7.7.7"), look("7.7.7.7")), (400, 400, 429), "guessing codes");
+    assert_eq!((look("7.7.7.8"), look("7.7.7.9"), look("8.8.8.8")), (400, 429, 400), "from a network");
+}
+
+#[test]
+fn nobody_keeps_an_email_address_from_signing_up_by_naming_it() {
+    let site = Site::new();
+    let usual = [("METERING_SIGNUP__BOT_CHECK", "off"), ("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1")];
+    let server = usual.into_iter().fold(site.server(), |setup, (name, value)| setup.set(name, value)).start();
+    let begin = |address: &str| {
+        let client = server.client().with_header("X-Forwarded-For", address);
+        client.post("/signup/initiate", &json!({"email": "name@example.com", "agent_name": "agent"})).status
+    };
+    let answers: Vec<_> = (0..30).map(|host| begin(&format!("6.6.6.{}", host % 3))).collect();
+    assert_eq!(answers.iter().filter(|status| **status == 201).count(), 10, "{answers:?}");
+    assert_eq!(begin("1.1.1.1"), 201);
 }
 
 #[test]

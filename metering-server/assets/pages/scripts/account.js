@@ -2,7 +2,7 @@
 
 import { ask, sentence } from "/assets/api.js";
 import { toUnits } from "/assets/decimal.js";
-import { busy, byId, complain, h } from "/assets/dom.js";
+import { busy, byId, complain, h, onSubmit } from "/assets/dom.js";
 import { showRotate } from "/assets/rotate.js";
 import { forgetEverything, forgetKey, rememberKey, rememberedKey, rememberedPayment } from "/assets/session.js";
 import { startTabs } from "/assets/tabs.js";
@@ -12,6 +12,7 @@ import { DAYS, showUsage } from "/assets/usage.js";
 const KEY = /^sk_live_[A-Za-z0-9]+$/;
 const ACTIVITY = 50;
 
+const status = byId("account-status");
 let topUp = null;
 let tabs = null;
 
@@ -37,9 +38,14 @@ function show(key, data) {
   if (topUp) return;
   topUp = new TopUp(byId("panel-top-up"), { key, account: balance, credited: () => refresh() });
   topUp.start();
-  showRotate(byId("rotate"), balance, (newKey) => {
-    rememberKey(newKey);
-    topUp.useKey(newKey);
+  showRotate(byId("rotate"), {
+    account: balance,
+    here: () => rememberedKey() === key,
+    rotated: (newKey) => {
+      rememberKey(newKey);
+      topUp.useKey(newKey);
+      status.textContent = "";
+    },
   });
   tabs ??= startTabs(byId("tabs"));
   tabs.openNamed();
@@ -65,12 +71,16 @@ async function refresh() {
     askForKey();
     return;
   }
-  const status = byId("dashboard-status");
+  // Who has signed out, or has another key by now, is not to see or lose anything by what comes late.
+  const late = () => rememberedKey() !== key;
   status.textContent = "Loading …";
   try {
-    show(key, await load(key));
+    const data = await load(key);
+    if (late()) return;
+    show(key, data);
     status.textContent = "";
   } catch (error) {
+    if (late()) return;
     status.textContent = "";
     if (error.code === "unauthorized") {
       close();
@@ -84,14 +94,18 @@ async function refresh() {
 }
 
 function askForKey(problem = "") {
+  status.textContent = "";
   byId("dashboard").hidden = true;
   byId("sign-in").hidden = false;
   byId("key").value = "";
   complain(byId("key"), problem);
-  showRotate(byId("lost-key-rotate"), null, (key) => {
-    rememberKey(key);
-    const open = h("button", { class: "button", type: "button", on: { click: refresh } }, "Open account");
-    byId("lost-key-rotate").after(h("div", { class: "actions", id: "after-rotation" }, open));
+  showRotate(byId("lost-key-rotate"), {
+    here: () => !rememberedKey(),
+    rotated: (key) => {
+      rememberKey(key);
+      const open = h("button", { class: "button", type: "button", on: { click: refresh } }, "Open account");
+      byId("lost-key-rotate").after(h("div", { class: "actions", id: "after-rotation" }, open));
+    },
   });
   byId("key").focus({ preventScroll: true });
 }
@@ -116,16 +130,20 @@ function signOut() {
 
 async function signIn() {
   const input = byId("key");
-  const key = input.value.trim();
+  // What is copied from a terminal or a chat may be broken over lines, or hold characters that nobody sees.
+  const key = input.value.replace(/[\s\p{Cf}]/gu, "");
   if (!KEY.test(key)) {
     complain(input, "A key begins with sk_live_, followed by letters and digits. Copy all of it.");
     input.focus();
     return;
   }
   complain(input, "");
+  const before = rememberedKey();
   await busy(byId("key-button"), async () => {
     try {
       const data = await load(key);
+      // A lost key was replaced meanwhile: the new one is on the page, and is not to be forgotten for this one.
+      if (rememberedKey() !== before) return;
       rememberKey(key);
       input.value = "";
       show(key, data);
@@ -160,10 +178,7 @@ function confirmSignOut() {
   dialog.showModal();
 }
 
-byId("key-form").addEventListener("submit", (event) => {
-  event.preventDefault();
-  signIn();
-});
+onSubmit(byId("key-form"), signIn);
 byId("key").addEventListener("input", () => complain(byId("key"), ""));
 byId("refresh").addEventListener("click", () => busy(byId("refresh"), refresh));
 byId("sign-out").addEventListener("click", confirmSignOut);

@@ -6,27 +6,60 @@ const { challenge: kind, siteKey } = document.body.dataset;
 /** How long Cloudflare's script may take to come. */
 const SCRIPT_PATIENCE_MS = 15_000;
 
-/** Puts the challenge into its place. The result has `token()`, which waits for the solution, and `renew()`. */
-export async function mountChallenge(place) {
-  const error = h("p", { class: "field-error", role: "alert", hidden: true });
-  try {
-    if (kind === "altcha") return await mountAltcha(place, error);
-    if (kind === "turnstile") return await mountTurnstile(place, error);
-  } catch (failure) {
-    place.replaceChildren(error);
-    error.textContent = failure.message;
-    error.hidden = false;
-    return { token: () => Promise.reject(failure), renew() {} };
+/** ALTCHA's states in which it does no more by itself. */
+const SETTLED = ["verified", "error", "expired"];
+/** How often ALTCHA's script was asked for. */
+let loads = 0;
+
+/** Why a challenge is not there; `again` says whether another try may help. */
+class Missing extends Error {
+  constructor(message, { again = false } = {}) {
+    super(message);
+    this.again = again;
   }
+}
+
+/** Puts the challenge into its place. The result has `token()`, which waits for the solution, and `renew()`. */
+export function mountChallenge(place) {
+  let mounted;
+  const mountIt = () => {
+    mounted = mount(place);
+    mounted.catch((failure) => explain(place, failure, mountIt));
+  };
+  mountIt();
+  return {
+    async token() {
+      let widget;
+      try {
+        widget = await mounted;
+      } catch {
+        // Why, stands in its place.
+        throw new Error("This needs the bot challenge above.");
+      }
+      return widget.token();
+    },
+    renew: () => mounted.then((widget) => widget.renew(), () => {}),
+  };
+}
+
+async function mount(place) {
+  const error = h("p", { class: "field-error", role: "alert", hidden: true });
+  if (kind === "altcha") return mountAltcha(place, error);
+  if (kind === "turnstile") return mountTurnstile(place, error);
   place.remove();
   return { token: async () => undefined, renew() {} };
 }
 
+function explain(place, { message, again }, retry) {
+  const button = again && h("button", { class: "button button-quiet button-small", type: "button", on: { click: retry } }, "Try again");
+  place.replaceChildren(h("div", { class: "notice notice-bad", role: "alert" }, h("p", {}, message), button && h("div", { class: "actions" }, button)));
+}
+
 async function mountAltcha(place, error) {
   if (!globalThis.isSecureContext) {
-    throw new Error("The proof that you are no robot needs a secure connection: open this page by https, or on this machine itself.");
+    throw new Missing("The proof that you are no robot needs a secure connection: open this page by https, or on this machine itself.");
   }
-  await import("/assets/altcha.min.js");
+  await load();
   for (const hash of ["SHA-256", "SHA-384", "SHA-512"]) {
     globalThis.$altcha.algorithms.set(`PBKDF2/${hash}`, () => new Worker("/assets/altcha-pbkdf2.js"));
   }
@@ -47,8 +80,11 @@ async function mountAltcha(place, error) {
   place.replaceChildren(widget, error);
   return {
     async token() {
-      if (!payload && widget.getState() !== "verifying") await widget.verify();
-      while (!payload && widget.getState() === "verifying") await wait(100);
+      if (payload) return payload;
+      const settled = settling(widget);
+      // It says so only later: until then it has the state of the last time.
+      if (widget.getState() !== "verifying") widget.verify();
+      await settled;
       if (!payload) throw new Error("The challenge could not be solved. Try again.");
       return payload;
     },
@@ -59,10 +95,33 @@ async function mountAltcha(place, error) {
   };
 }
 
+/** ALTCHA's script. Browsers remember that a module failed, by its address with the part that is not sent. */
+async function load() {
+  loads += 1;
+  const script = "/assets/altcha.min.js";
+  try {
+    await import(loads === 1 ? script : `${script}#${loads}`);
+  } catch {
+    throw new Missing("The bot challenge could not be loaded.", { again: true });
+  }
+}
+
+/** The next time that ALTCHA is done, well or not. */
+function settling(widget) {
+  return new Promise((resolve) => {
+    const look = ({ detail }) => {
+      if (!SETTLED.includes(detail.state)) return;
+      widget.removeEventListener("statechange", look);
+      resolve();
+    };
+    widget.addEventListener("statechange", look);
+  });
+}
+
 async function mountTurnstile(place, error) {
   const deadline = Date.now() + SCRIPT_PATIENCE_MS;
   while (!globalThis.turnstile && Date.now() < deadline) await wait(100);
-  if (!globalThis.turnstile) throw new Error("The bot challenge cannot be loaded. Allow this page to load it, and reload.");
+  if (!globalThis.turnstile) throw new Missing("The bot challenge cannot be loaded. Allow this page to load it, and reload.");
   const box = h("div");
   place.replaceChildren(box, error);
   let token;

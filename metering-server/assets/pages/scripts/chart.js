@@ -1,6 +1,6 @@
 // Usage by day, as bars. The same numbers stand in a table below: the chart is for the eye, and is one image to others.
 
-import { PLACES, fromUnits, group, toUnits } from "/assets/decimal.js";
+import { PLACES, fromUnits, group, plural, toUnits } from "/assets/decimal.js";
 import { h, s } from "/assets/dom.js";
 
 const HEIGHT = 240;
@@ -21,7 +21,7 @@ export function chart(days) {
 
 function read(day, days) {
   const [shown, name] = day ? [day, longDay(day.day)] : [sum(days), `Last ${days.length} days`];
-  return [h("strong", {}, name), ` · ${group(shown.credits)} credits · ${group(shown.calls)} calls`];
+  return [h("strong", {}, name), ` · ${group(shown.credits)} ${plural(shown.credits, "credit")} · ${group(shown.calls)} ${plural(shown.calls, "call")}`];
 }
 
 function sum(days) {
@@ -33,7 +33,7 @@ function inWords(days) {
   const total = sum(days);
   const busiest = days.reduce((most, day) => (toUnits(day.credits) > toUnits(most.credits) ? day : most));
   const most = toUnits(busiest.credits) > 0n ? ` Most on ${longDay(busiest.day)}: ${group(busiest.credits)}.` : "";
-  return `Bar chart of credits used by day, last ${days.length} days. In all ${group(total.credits)} credits.${most} The table below has every day.`;
+  return `Bar chart of credits used by day, last ${days.length} days. In all ${group(total.credits)} ${plural(total.credits, "credit")}.${most} The table below has each day with usage.`;
 }
 
 function plot(svg, days, show) {

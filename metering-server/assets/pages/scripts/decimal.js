@@ -38,6 +38,9 @@ export function group(text) {
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }
 
+/** The noun for a number of things. */
+export const plural = (count, noun) => (count === "1" ? noun : `${noun}s`);
+
 /** An amount to read: exact, its fraction quieter than what stands before the point. */
 export function amount(text, { sign = false } = {}) {
   const plus = sign && !text.startsWith("-") && text !== "0" ? "+" : "";

@@ -36,17 +36,26 @@ export function complain(input, text) {
   else input.removeAttribute("aria-invalid");
 }
 
-/** A button that works: it cannot be pressed again until the work is done. */
+/** A button that works: pressing it does nothing until the work is done. It is not `disabled`, which would take the focus away. */
 export async function busy(button, work) {
   if (button.getAttribute("aria-busy") === "true") return undefined;
   button.setAttribute("aria-busy", "true");
-  button.disabled = true;
+  button.setAttribute("aria-disabled", "true");
   try {
     return await work();
   } finally {
     button.removeAttribute("aria-busy");
-    button.disabled = false;
+    button.removeAttribute("aria-disabled");
   }
+}
+
+/** What becomes of a form that is sent. Its button is disabled in the page, so that nobody sends it to the service before. */
+export function onSubmit(form, work) {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    work();
+  });
+  form.querySelector('[type="submit"]').disabled = false;
 }
 
 export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));

@@ -2,7 +2,7 @@
 
 import { ApiError, ask } from "/assets/api.js";
 import { wait } from "/assets/dom.js";
-import { forgetPayment, rememberPayment, rememberedPayment } from "/assets/session.js";
+import { rememberPayment, rememberedPayment, replacePayment } from "/assets/session.js";
 import { WalletError, checkFunds, connect, payment, request, sign, switchChain } from "/assets/wallet.js";
 
 export const TX_HASH = /^0x[0-9a-fA-F]{64}$/;
@@ -10,30 +10,34 @@ export const TX_HASH = /^0x[0-9a-fA-F]{64}$/;
 const REGISTER_TIMEOUT_MS = 150_000;
 const RETRY_MS = 3_000;
 
-/** Pays a plan. `say(step, state, detail)` is told how far it is. The result is the remembered payment. */
-export async function pay({ plan, chain, account, coin }, say) {
+/**
+ * Pays a plan. `say(step, state, detail)` is told how far it is, `signal` ends the waiting for the wallet. The result is the
+ * remembered payment.
+ */
+export async function pay({ plan, chain, account, coin }, say, signal) {
   if (rememberedPayment()) throw new WalletError("Another payment is under way in this tab.");
   say("wallet", "now", "Choose an account in your wallet.");
-  const from = await connect();
+  const from = await connect(signal);
   say("wallet", "done", from);
   say("network", "now", `Your wallet may ask to change to ${chain.name}.`);
-  await switchChain(chain, coin);
+  await switchChain(chain, coin, signal);
   say("network", "done", chain.name);
   say("send", "now", "Confirm the payment in your wallet.");
-  await checkFunds(plan, from);
+  await checkFunds(plan, from, signal);
   const about = { org_id: account.org_id, plan_id: plan.id, chain_id: plan.chain_id, label: plan.label || plan.id, from };
   // Before it is sent: if this page goes away now, nobody may send it again without a look at the wallet.
-  rememberPayment({ ...about, stage: "sending" });
+  const sending = { ...about, stage: "sending" };
+  rememberPayment(sending);
   let hash;
   try {
-    hash = await request("eth_sendTransaction", [payment(plan, from)]);
+    hash = await request("eth_sendTransaction", [payment(plan, from)], signal);
     if (!TX_HASH.test(hash)) throw new WalletError("Your wallet did not say which transaction it sent.", "unknown");
   } catch (error) {
-    if (error.sent === "no") forgetPayment();
+    if (error.sent === "no") replacePayment(sending);
     throw error;
   }
   const sent = { ...about, stage: "sent", tx_hash: hash.toLowerCase() };
-  rememberPayment(sent);
+  replacePayment(sending, sent);
   return sent;
 }
 
@@ -46,7 +50,7 @@ export async function register(sent, key, say, going = () => true) {
       const { plan_id, chain_id, tx_hash } = sent;
       const body = { plan_id, chain_id, tx_hash, ...(signature && { signature }) };
       const answer = await ask("/credits/topup", { method: "POST", key, body, timeout: REGISTER_TIMEOUT_MS });
-      forgetPayment();
+      replacePayment(sent);
       return answer;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;

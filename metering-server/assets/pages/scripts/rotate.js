@@ -5,12 +5,15 @@ import { busy, h } from "/assets/dom.js";
 import { firstCall, secret } from "/assets/secret.js";
 import { connect, provider, sign } from "/assets/wallet.js";
 
-/** Fills `place`. `account` is the balance document when one is signed in; `rotated` is told the new key. */
-export function showRotate(place, account, rotated) {
-  place.replaceChildren(...content(place, account, rotated));
+/**
+ * Fills `place`. `account` is the balance document when one is signed in. `here` says whether the page is still of who
+ * asked; if it is, `rotated` is told the new key.
+ */
+export function showRotate(place, visit) {
+  place.replaceChildren(...content(place, visit));
 }
 
-function content(place, account, rotated) {
+function content(place, { account = null, here, rotated }) {
   const about = h("p", { class: "soft" }, "A new key replaces the old one, which stops at once. Balance, usage and limits stay as they are.");
   if (account && !account.payer_address) {
     return [
@@ -33,46 +36,75 @@ function content(place, account, rotated) {
   const status = h("p", { class: "status", role: "status" });
   const failure = h("div", { class: "notice notice-bad", role: "alert", hidden: true });
   const button = h("button", { class: "button", type: "button", "data-action": "rotate" }, "Rotate the key");
+  const cancel = h("button", { class: "button button-quiet", type: "button", hidden: true }, "Stop waiting for the wallet");
   button.addEventListener("click", () => {
     failure.hidden = true;
     busy(button, async () => {
+      const waiting = new AbortController();
+      cancel.onclick = () => {
+        waiting.abort();
+        button.focus();
+      };
+      cancel.hidden = false;
       try {
-        const answer = await rotate(account, (text) => {
+        const proof = await prove(account, waiting.signal, (text) => {
           status.textContent = text;
         });
-        rotated(answer.api_key);
-        place.replaceChildren(...shown(answer));
+        cancel.hidden = true;
+        // Whoever signed out wants nothing replaced any more.
+        if (!here()) return;
+        status.textContent = "Replacing the key …";
+        const { api_key: key } = await ask("/api-key/recover/verify", { method: "POST", body: proof });
+        if (!here()) {
+          showElsewhere(key);
+          return;
+        }
+        rotated(key);
+        place.replaceChildren(...shown(key));
         place.querySelector("h2").focus();
       } catch (error) {
         failure.textContent = error.code === "no_linked_wallet" ? "This wallet has not paid for an account here. Choose the account in your wallet that did." : sentence(error);
         failure.hidden = false;
       } finally {
+        cancel.hidden = true;
         status.textContent = "";
       }
     });
   });
   const wallet = account && h("p", {}, "Your wallet must hold ", h("code", {}, account.payer_address), ".");
-  return [about, wallet, failure, h("div", { class: "actions" }, button), status].filter(Boolean);
+  return [about, wallet, failure, h("div", { class: "actions" }, button, cancel), status].filter(Boolean);
 }
 
-async function rotate(account, say) {
+/** The wallet's signature under a new challenge, as the service wants it. */
+async function prove(account, signal, say) {
   say("Waiting for your wallet …");
-  const address = await connect();
+  const address = await connect(signal);
   if (account && address !== account.payer_address.toLowerCase()) {
     throw new Error(`Your wallet offers ${address}, but this account was paid for by ${account.payer_address}. Choose that one in your wallet.`);
   }
   const challenge = await ask("/api-key/recover/challenge", { method: "POST", body: { address } });
   say("Sign the message in your wallet. It moves no money.");
-  const signature = await sign(challenge.message, address);
-  say("Replacing the key …");
-  return ask("/api-key/recover/verify", { method: "POST", body: { address, nonce: challenge.nonce, signature } });
+  const signature = await sign(challenge.message, address, signal);
+  return { address, nonce: challenge.nonce, signature };
 }
 
-function shown({ api_key: key }) {
+function shown(key) {
   return [
     h("h2", { tabindex: "-1" }, "Your new key"),
     h("p", {}, h("strong", {}, "Keep it now: it is shown only this once. "), "The old one has stopped working."),
     secret(key),
     firstCall(key),
   ];
+}
+
+/** The key came after its account was signed out of: it is shown all the same, since nobody can show it again, and kept nowhere. */
+function showElsewhere(key) {
+  const close = h("form", { method: "dialog", class: "actions" }, h("button", { class: "button" }, "I have kept it"));
+  const words = h("p", {}, h("strong", {}, "Keep it now: it is shown only this once. "), "You signed out while it was made. The old one has stopped working.");
+  const dialog = h("dialog", { "aria-labelledby": "late-key-title", id: "late-key" }, h("h2", { id: "late-key-title" }, "Your new key"), words, secret(key), close);
+  // Escape is pressed too easily for what cannot be shown again.
+  dialog.addEventListener("cancel", (event) => event.preventDefault());
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
 }

@@ -19,6 +19,13 @@ export function rememberedPayment() {
 export const rememberPayment = (payment) => sessionStorage.setItem(PAYMENT, JSON.stringify(payment));
 export const forgetPayment = () => sessionStorage.removeItem(PAYMENT);
 
+/** Puts what is known now in a payment's place, or nothing; unless it was forgotten meanwhile, or another has its place. */
+export function replacePayment(payment, known = null) {
+  if (JSON.stringify(rememberedPayment()) !== JSON.stringify(payment)) return;
+  if (known) rememberPayment(known);
+  else forgetPayment();
+}
+
 export function forgetEverything() {
   forgetKey();
   forgetPayment();

@@ -3,13 +3,14 @@
 import { ApiError, ask, sentence } from "/assets/api.js";
 import { mountChallenge } from "/assets/challenge.js";
 import { amount, group } from "/assets/decimal.js";
-import { busy, byId, complain, h, say, wait } from "/assets/dom.js";
+import { busy, byId, complain, h, onSubmit, say, wait } from "/assets/dom.js";
 import { firstCall, secret } from "/assets/secret.js";
 import { rememberKey } from "/assets/session.js";
 
 const AGENT_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 /** How often a status is asked for in vain before giving up. */
 const MOST_POLLS = 30;
+const KEY_LOST = "Your account was opened, but its key was lost on the way here, and cannot be shown again. Ask the operator to replace it: the email address is taken now.";
 
 /** Makes the form on the page work. */
 export async function startSignup() {
@@ -22,8 +23,7 @@ export async function startSignup() {
     });
   }
   const challenge = mountChallenge(byId("challenge"));
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
+  onSubmit(form, () => {
     say(byId("signup-error"), "");
     if (!looksRight(email, agentName, terms)) return;
     busy(byId("signup-button"), async () => {
@@ -31,15 +31,17 @@ export async function startSignup() {
       try {
         status.textContent = "Signing up …";
         session ??= await begin(email.value.trim(), agentName.value.trim());
+        // Editing the form forgets the session, not what was sent.
+        const begun = session;
         status.textContent = "Checking that you are no robot …";
-        const token = await (await challenge).token();
+        const token = begun.approved ? undefined : await challenge.token();
         status.textContent = "Opening your account …";
-        await approve(session, token, await challenge);
-        const account = await collect(session);
+        await approve(begun, token, challenge);
+        const account = await collect(begun);
         session = null;
         show(account);
       } catch (error) {
-        if (["invalid_code", "expired", "not_found"].includes(error.code)) session = null;
+        if (["invalid_code", "expired", "not_found", "key_lost"].includes(error.code)) session = null;
         report(error, email, agentName);
       } finally {
         status.textContent = "";
@@ -70,9 +72,16 @@ async function approve(session, token, challenge) {
   } catch (error) {
     // A solution counts once, whatever came of it.
     challenge.renew();
+    // The try before had no answer, and was the one that counted.
+    session.approved = error.code === "invalid_code" && session.unanswered === true;
+    if (session.approved) return;
+    session.unanswered ||= isUnanswered(error);
     throw error;
   }
 }
+
+/** Whether the service may have done what it was asked, without a word of it coming here. */
+const isUnanswered = (error) => ["network", "timeout", "unreadable"].includes(error.code) || error.status >= 500;
 
 /** Asks for the key until it is there. */
 async function collect(session) {
@@ -85,12 +94,13 @@ async function collect(session) {
       if (answer.status === "expired") throw new ApiError("expired", "That took too long. Sign up again.");
       await wait(interval);
     } catch (error) {
-      const passing = error.retryAfter !== undefined || error.code === "network" || error.code === "timeout";
-      if (!passing) throw error;
+      if (error.code === "not_found" && session.keyUnanswered) throw new ApiError("key_lost", KEY_LOST);
+      session.keyUnanswered ||= isUnanswered(error);
+      if (error.retryAfter === undefined && !isUnanswered(error)) throw error;
       await wait(Math.max(interval, (error.retryAfter ?? 0) * 1_000));
     }
   }
-  throw new ApiError("expired", "Your key did not come. Sign up again in a few minutes.");
+  throw new ApiError("late", "Your key did not come yet. Press Sign up to ask for it once more.");
 }
 
 function report(error, email, agentName) {

@@ -9,10 +9,9 @@ import { h } from "/assets/dom.js";
 export function table(caption, columns, rows, { stacks = true, scrolls = false } = {}) {
   const head = h("tr", { role: "row" }, ...columns.map((column) => heading(column)));
   const body = rows.map((cells) => h("tr", { role: "row" }, ...cells.map((content, place) => cell(columns[place], content))));
-  const frame = scrolls ? { class: "table-frame scrolls", tabindex: "0", role: "region", "aria-label": caption } : { class: "table-frame" };
-  return h(
+  const frame = h(
     "div",
-    frame,
+    { class: scrolls ? "table-frame scrolls" : "table-frame" },
     h(
       "table",
       { class: stacks ? "data stacks" : "data", role: "table" },
@@ -21,6 +20,17 @@ export function table(caption, columns, rows, { stacks = true, scrolls = false }
       h("tbody", { role: "rowgroup" }, ...body),
     ),
   );
+  new ResizeObserver(() => reachable(frame, caption)).observe(frame);
+  return frame;
+}
+
+/** What scrolls can be scrolled with the keyboard, and is no stop for it otherwise. */
+function reachable(frame, name) {
+  const scrolls = frame.scrollWidth > frame.clientWidth || frame.scrollHeight > frame.clientHeight;
+  for (const [attribute, value] of Object.entries({ tabindex: "0", role: "group", "aria-label": name })) {
+    if (scrolls) frame.setAttribute(attribute, value);
+    else frame.removeAttribute(attribute);
+  }
 }
 
 const heading = (column) => h("th", { scope: "col", role: "columnheader", class: column.number ? "number" : null }, column.name);

@@ -1,8 +1,8 @@
 // The TOP UP tab: a plan is chosen, paid from the browser's wallet, and registered.
 
 import { ask, sentence } from "/assets/api.js";
-import { amount } from "/assets/decimal.js";
-import { busy, byId, h } from "/assets/dom.js";
+import { amount, plural } from "/assets/decimal.js";
+import { busy, byId, h, onSubmit } from "/assets/dom.js";
 import { TX_HASH, pay, register } from "/assets/payment.js";
 import { byChain, price } from "/assets/plans.js";
 import { forgetPayment, rememberPayment, rememberedPayment } from "/assets/session.js";
@@ -17,7 +17,10 @@ export class TopUp {
   #account;
   #credited;
   #groups = [];
-  #ended = false;
+  /** The plan that was chosen last, as `CHAIN/ID`. */
+  #chosen = null;
+  /** Ends with the account's tab, and with it the waiting for a wallet. */
+  #end = new AbortController();
 
   /** `credited` is called when the account got credits. */
   constructor(panel, { key, account, credited }) {
@@ -50,7 +53,11 @@ export class TopUp {
 
   /** Nothing is shown or asked any more. */
   end() {
-    this.#ended = true;
+    this.#end.abort();
+  }
+
+  get #ended() {
+    return this.#end.signal.aborted;
   }
 
   #choose(problem) {
@@ -58,28 +65,28 @@ export class TopUp {
       this.#panel.replaceChildren(h("div", { class: "card centred" }, h("h2", {}, "No plans are on sale"), h("p", { class: "soft" }, "There is nothing to buy here at the moment.")));
       return;
     }
-    const failure = problem && h("div", { class: "notice notice-bad", role: "alert" }, problem);
+    const failure = problem && h("div", { class: "notice notice-bad", role: "alert", tabindex: "-1" }, problem);
     const side = h("aside", { class: "stack-gap" }, this.#byHash());
     const main = provider() ? this.#planForm(failure) : h("div", { class: "card" }, failure, ...withoutWallet());
     this.#panel.replaceChildren(h("div", { class: "split" }, main, side));
+    failure?.focus();
   }
 
   #planForm(failure) {
     const chosen = () => this.#plan(form.elements.plan.value);
     const button = h("button", { class: "button wide-button", type: "submit", "data-action": "pay" }, "Pay");
     const label = () => {
+      this.#chosen = form.elements.plan.value;
       button.textContent = `Pay ${price(chosen().plan)}`;
     };
     const groups = this.#groups.map(({ chain, plans }) =>
       h("fieldset", { class: "choices-chain" }, h("legend", {}, `On ${chain.name}`), h("div", { class: "choices" }, ...plans.map((plan) => this.#choice(plan)))),
     );
     const form = h("form", { class: "card", method: "post", on: { change: label } }, h("h2", {}, "Choose a plan"), failure, ...groups, button);
-    form.querySelector("input").checked = true;
+    const radios = [...form.querySelectorAll("input")];
+    (radios.find((radio) => radio.value === this.#chosen) ?? radios[0]).checked = true;
     label();
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      busy(button, () => this.#pay(chosen()));
-    });
+    onSubmit(form, () => busy(button, () => this.#pay(chosen())));
     return form;
   }
 
@@ -90,7 +97,7 @@ export class TopUp {
       "label",
       { class: "choice" },
       h("input", { type: "radio", name: "plan", value: `${plan.chain_id}/${plan.id}` }),
-      h("span", {}, h("strong", {}, plan.label || plan.id), " ", discount, h("span", { class: "under" }, h("br"), amount(plan.credits), " credits", bonus)),
+      h("span", {}, h("strong", {}, plan.label || plan.id), " ", discount, h("span", { class: "under" }, h("br"), amount(plan.credits), ` ${plural(plan.credits, "credit")}`, bonus)),
       h("span", { class: "price" }, price(plan)),
     );
   }
@@ -110,8 +117,7 @@ export class TopUp {
       h("div", { class: "field" }, h("label", { for: "paid-hash" }, "Transaction hash"), input, wrong),
       h("button", { class: "button button-quiet wide-button", type: "submit" }, "Register payment"),
     );
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
+    onSubmit(form, () => {
       const hash = input.value.trim();
       wrong.hidden = TX_HASH.test(hash);
       wrong.textContent = wrong.hidden ? "" : "A hash is 0x and 64 hexadecimal digits.";
@@ -135,9 +141,18 @@ export class TopUp {
 
   async #pay(choice) {
     const say = this.#steps(`Paying ${price(choice.plan)}`);
+    const waiting = new AbortController();
+    const cancel = this.#button("Stop waiting for the wallet", () => waiting.abort());
+    this.#end.signal.addEventListener("abort", () => waiting.abort());
+    byId("payment-progress").append(h("div", { class: "actions" }, cancel));
+    this.#panel.querySelector("h2").focus();
     try {
-      await this.#register(await pay({ ...choice, account: this.#account }, say), say);
+      const sent = await pay({ ...choice, account: this.#account }, say, waiting.signal);
+      if (this.#ended) return;
+      cancel.parentElement.remove();
+      await this.#register(sent, say);
     } catch (error) {
+      if (this.#ended) return;
       const left = rememberedPayment();
       if (left) this.#resume(left, sentence(error));
       else this.#choose(sentence(error));
@@ -167,8 +182,7 @@ export class TopUp {
       h("div", { class: "field" }, h("label", { for: "lost-hash" }, "Transaction hash"), input, wrong),
       h("div", { class: "actions" }, h("button", { class: "button", type: "submit" }, "Register payment"), this.#button("Nothing was sent: start again", () => this.#startOver())),
     );
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
+    onSubmit(form, () => {
       const hash = input.value.trim();
       wrong.hidden = TX_HASH.test(hash);
       wrong.textContent = wrong.hidden ? "" : "A hash is 0x and 64 hexadecimal digits.";
@@ -210,7 +224,7 @@ export class TopUp {
   }
 
   #done(answer) {
-    const words = answer.already_credited ? "This payment was credited before." : [amount(answer.amount_added, { sign: true }), " credits."];
+    const words = answer.already_credited ? "This payment was credited before." : [amount(answer.amount_added, { sign: true }), ` ${plural(answer.amount_added, "credit")}.`];
     this.#panel.replaceChildren(
       h(
         "div",
@@ -227,7 +241,7 @@ export class TopUp {
   #steps(title) {
     const items = Object.fromEntries(Object.entries(STEPS).map(([step, name]) => [step, h("li", { "data-step": step }, h("span", {}, name))]));
     const list = h("div", { role: "status" }, h("ol", { class: "progress" }, ...Object.values(items)));
-    this.#panel.replaceChildren(h("div", { class: "card", id: "payment-progress" }, h("h2", {}, title), list));
+    this.#panel.replaceChildren(h("div", { class: "card", id: "payment-progress" }, h("h2", { tabindex: "-1" }, title), list));
     return (step, state, detail) => {
       items[step].dataset.state = state;
       if (detail !== undefined) items[step].replaceChildren(h("span", {}, STEPS[step], h("span", { class: "under" }, detail)));

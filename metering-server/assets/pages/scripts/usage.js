@@ -1,15 +1,16 @@
 // The USAGE tab: what the account has, and what it was spent on.
 
 import { chart } from "/assets/chart.js";
-import { amount, drums, group, toUnits } from "/assets/decimal.js";
+import { amount, drums, group, plural, toUnits } from "/assets/decimal.js";
 import { h, s } from "/assets/dom.js";
 import { snippet } from "/assets/secret.js";
 import { longTable, table } from "/assets/table.js";
 
 /** How many days the window has. */
 export const DAYS = 30;
-/** How much of the recent activity is shown at first. */
+/** How much of the recent activity, and how many endpoints, are shown at first. */
 const FIRST = 12;
+const FIRST_ENDPOINTS = 10;
 const KINDS = {
   usage: "Usage",
   usage_refund: "Refund",
@@ -38,7 +39,7 @@ function tiles(balance) {
   return h(
     "div",
     { class: "tiles" },
-    tile("Balance", "balance-title", meter, h("p", { class: "soft" }, amount(balance.credit_balance), " credits")),
+    tile("Balance", "balance-title", meter, h("p", { class: "soft" }, amount(balance.credit_balance), ` ${plural(balance.credit_balance, "credit")}`)),
     tile(
       "Lifetime used",
       "used-title",
@@ -101,7 +102,7 @@ function byEndpoint(summary) {
     "section",
     { "aria-labelledby": "endpoints-title" },
     h("div", { class: "section-head" }, h("h2", { id: "endpoints-title" }, "Top endpoints"), h("p", { class: "soft" }, `Last ${DAYS} days`)),
-    table(`Top endpoints, last ${DAYS} days`, columns, rows),
+    longTable(`Top endpoints, last ${DAYS} days`, columns, rows, FIRST_ENDPOINTS),
   );
 }
 

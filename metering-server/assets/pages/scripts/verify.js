@@ -2,7 +2,7 @@
 
 import { ask, inSeconds, sentence } from "/assets/api.js";
 import { mountChallenge } from "/assets/challenge.js";
-import { busy, byId, complain, say } from "/assets/dom.js";
+import { busy, byId, complain, onSubmit, say } from "/assets/dom.js";
 
 const code = byId("code");
 let pending = null;
@@ -23,7 +23,7 @@ async function lookUp() {
   complain(code, "");
   const wanted = tidy(code.value);
   if (wanted.length !== 9) {
-    complain(code, "A code has eight letters or digits, such as ABCD-EFGH.");
+    complain(code, "A code has eight letters, such as BCDF-GHJK.");
     code.focus();
     return;
   }
@@ -75,7 +75,7 @@ async function approve() {
     const status = byId("approve-status");
     try {
       status.textContent = "Checking that you are no robot …";
-      const token = await (await challenge).token();
+      const token = await challenge.token();
       status.textContent = "Approving …";
       const body = { user_code: byId("pending-code").textContent, tos_accepted: true, captcha_token: token };
       await ask("/verify", { method: "POST", body });
@@ -85,7 +85,7 @@ async function approve() {
       showStep("approved-step");
       byId("approved-step").focus();
     } catch (error) {
-      (await challenge).renew();
+      challenge.renew();
       if (error.code === "invalid_code") {
         showStep("code-step");
         complain(code, "This code has expired, or was used. Begin again where it came from.");
@@ -99,14 +99,8 @@ async function approve() {
   });
 }
 
-byId("code-form").addEventListener("submit", (event) => {
-  event.preventDefault();
-  lookUp();
-});
-byId("approve-form").addEventListener("submit", (event) => {
-  event.preventDefault();
-  approve();
-});
+onSubmit(byId("code-form"), lookUp);
+onSubmit(byId("approve-form"), approve);
 byId("another-code").addEventListener("click", () => {
   clearInterval(clock);
   code.value = "";

@@ -20,6 +20,7 @@ export class WalletError extends Error {
   }
 }
 
+const GIVEN_UP = "You stopped waiting for your wallet.";
 /** Codes with which a wallet says that it did not do what it was asked (EIP-1193, EIP-1474). */
 const NOT_DONE = new Map([
   [4001, "You declined in your wallet."],
@@ -33,13 +34,14 @@ const NOT_DONE = new Map([
   [-32602, null],
 ]);
 
-/** Asks the wallet. */
-export async function request(method, params = []) {
+/** Asks the wallet. Some never answer, so that `signal` ends the waiting; what the wallet does then, nobody knows. */
+export async function request(method, params = [], signal) {
   const wallet = provider();
   if (!wallet) throw new WalletError("No wallet was found in this browser.");
   try {
-    return await wallet.request({ method, params });
+    return await Promise.race([wallet.request({ method, params }), givenUp(signal)]);
   } catch (error) {
+    if (error instanceof WalletError) throw error;
     const said = error?.message ? `Your wallet says: ${error.message}` : "Your wallet refused.";
     const wrapped = new WalletError(NOT_DONE.get(error?.code) ?? said, NOT_DONE.has(error?.code) ? "no" : "unknown");
     wrapped.code = error?.code;
@@ -47,9 +49,18 @@ export async function request(method, params = []) {
   }
 }
 
+/** Fails when nobody waits for the wallet any more. */
+function givenUp(signal) {
+  return new Promise((_, reject) => {
+    const stop = () => reject(new WalletError(GIVEN_UP, "unknown"));
+    if (signal?.aborted) stop();
+    else signal?.addEventListener("abort", stop, { once: true });
+  });
+}
+
 /** The account that the person chose, lower-case. */
-export async function connect() {
-  const accounts = await request("eth_requestAccounts");
+export async function connect(signal) {
+  const accounts = await request("eth_requestAccounts", [], signal);
   const account = accounts?.[0];
   if (typeof account !== "string" || !/^0x[0-9a-fA-F]{40}$/.test(account)) {
     throw new WalletError("Your wallet shared no account. Unlock it and choose one.");
@@ -58,11 +69,11 @@ export async function connect() {
 }
 
 /** Brings the wallet to a chain, which it is told about if it must be. */
-export async function switchChain(chain, coin) {
-  const chainId = `0x${BigInt(chain.chain_id).toString(16)}`;
-  if (await isOn(chainId)) return;
+export async function switchChain(chain, coin, signal) {
+  const chainId = quantity(chain.chain_id);
+  if (await isOn(chainId, signal)) return;
   try {
-    await request("wallet_switchEthereumChain", [{ chainId }]);
+    await request("wallet_switchEthereumChain", [{ chainId }], signal);
   } catch (error) {
     const unknown = error.code === 4902 || error.code === -32603;
     if (!unknown) throw error;
@@ -70,39 +81,41 @@ export async function switchChain(chain, coin) {
       throw new WalletError(`Your wallet does not know the network ${chain.name} (chain ${chain.chain_id}). Add it there first.`);
     }
     const nativeCurrency = { name: coin, symbol: coin, decimals: 18 };
-    await request("wallet_addEthereumChain", [{ chainId, chainName: chain.name, rpcUrls: [chain.rpc_url], nativeCurrency }]);
-    if (!(await isOn(chainId))) await request("wallet_switchEthereumChain", [{ chainId }]);
+    await request("wallet_addEthereumChain", [{ chainId, chainName: chain.name, rpcUrls: [chain.rpc_url], nativeCurrency }], signal);
+    if (!(await isOn(chainId, signal))) await request("wallet_switchEthereumChain", [{ chainId }], signal);
   }
-  if (!(await isOn(chainId))) throw new WalletError(`Your wallet is not on ${chain.name}. Change its network and try again.`);
+  if (!(await isOn(chainId, signal))) throw new WalletError(`Your wallet is not on ${chain.name}. Change its network and try again.`);
 }
 
-async function isOn(chainId) {
-  return BigInt(await request("eth_chainId")) === BigInt(chainId);
+async function isOn(chainId, signal) {
+  return BigInt(await request("eth_chainId", [], signal)) === BigInt(chainId);
 }
 
-/** The transaction that pays a plan's price. */
+/** The transaction that pays a plan's price. It names its chain: the wallet may have been moved to another one since it was asked. */
 export function payment(plan, from) {
   const price = toUnits(plan.token_amount, Number(plan.token_decimals));
+  const chainId = quantity(plan.chain_id);
   if (plan.payment_kind === "native_value") {
-    return { from, to: plan.recipient, value: `0x${price.toString(16)}` };
+    return { from, to: plan.recipient, value: quantity(price), chainId };
   }
   // transfer(address,uint256)
   const data = `0xa9059cbb${word(BigInt(plan.recipient))}${word(price)}`;
-  return { from, to: plan.token_contract, value: "0x0", data };
+  return { from, to: plan.token_contract, value: "0x0", data, chainId };
 }
 
 /** Says when the account certainly has too little; when that cannot be read, the wallet will say it. */
-export async function checkFunds(plan, from) {
+export async function checkFunds(plan, from, signal) {
   const price = toUnits(plan.token_amount, Number(plan.token_decimals));
   let held;
   try {
     held = BigInt(
       plan.payment_kind === "native_value"
-        ? await request("eth_getBalance", [from, "latest"])
+        ? await request("eth_getBalance", [from, "latest"], signal)
         : // balanceOf(address)
-          await request("eth_call", [{ to: plan.token_contract, data: `0x70a08231${word(BigInt(from))}` }, "latest"]),
+          await request("eth_call", [{ to: plan.token_contract, data: `0x70a08231${word(BigInt(from))}` }, "latest"], signal),
     );
   } catch {
+    if (signal?.aborted) throw new WalletError(GIVEN_UP);
     return;
   }
   if (held < price) {
@@ -110,11 +123,12 @@ export async function checkFunds(plan, from) {
   }
 }
 
+const quantity = (number) => `0x${BigInt(number).toString(16)}`;
 const word = (number) => number.toString(16).padStart(64, "0");
 
 /** The account's signature over a text (EIP-191). */
-export function sign(text, account) {
+export function sign(text, account, signal) {
   const bytes = new TextEncoder().encode(text);
   const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return request("personal_sign", [`0x${hex}`, account]);
+  return request("personal_sign", [`0x${hex}`, account], signal);
 }

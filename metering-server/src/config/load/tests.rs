@@ -86,13 +86,15 @@ fn limits_have_defaults_and_can_be_switched_off() {
     let limits = Config::default().limits;
     let texts = [limits.signup_per_ip, limits.recovery_per_ip, limits.per_wallet].map(|quota| quota.to_string());
     assert_eq!(texts, ["30/1m", "20/1m", "600/10m"]);
+    let pairs = [limits.signup_per_email_and_network, limits.quotes_per_wallet_and_network];
+    assert_eq!(pairs.map(|quota| quota.to_string()), ["10/10m", "20/1h"]);
 }
 
 #[test]
 fn what_is_wrong_is_named() {
     // file, variables, what the message must name
     type Variables = &'static [(&'static str, &'static str)];
-    let table: [(&str, Variables, &str); 35] = [
+    let table: [(&str, Variables, &str); 37] = [
         ("listne = 'x'", &[], "listne"),
         ("[http]\nheadr_timeout = '1s'", &[], "headr_timeout"),
         ("[http]\nheader_timeout = 'soon'", &[], "http.header_timeout"),
@@ -113,6 +115,8 @@ fn what_is_wrong_is_named() {
         ("", &[("METERING_HTTP__TRUSTED_PROXIES", "::1, 10.0.0.0/33")], "10.0.0.0/33"),
         ("[limits]\nper_wallet = '30 per minute'", &[], "limits.per_wallet"),
         ("[limits]\nsignup_per_ip = '0/1m'", &[], "limits.signup_per_ip"),
+        ("[limits]\nquotes_per_wallet_and_network = '20'", &[], "limits.quotes_per_wallet_and_network"),
+        ("", &[("METERING_LIMITS__VERIFICATION_PER_NETWORK", "many")], "limits.verification_per_network"),
         ("", &[("METERING_LIMITS__RECOVERY_PER_IP", "20")], "limits.recovery_per_ip"),
         ("", &[("METERING_UNKNOWN", "1")], "unknown"),
         ("", &[("METERING_METER__QUEUE", "many")], "meter.queue"),
