@@ -53,8 +53,8 @@ impl PostgresStore {
     /// Connects, and makes the schema or brings it up to date where needed. Needs a Tokio runtime.
     ///
     /// # Errors
-    /// When the database cannot be reached or written to, has another program's tables, or a newer schema, or a store is
-    /// being moved to it and that has not finished.
+    /// When the database cannot be reached or written to, has another program's tables, a newer schema or another encoding
+    /// than UTF-8, or a store is being moved to it and that has not finished.
     pub async fn connect(config: &PostgresConfig) -> Result<Self> {
         Self::open(config, true).await
     }
@@ -70,8 +70,9 @@ impl PostgresStore {
     async fn open(config: &PostgresConfig, make: bool) -> Result<Self> {
         let pool = config.pool()?;
         migrations::migrate(&pool, make).await?;
-        migrations::refuse_unfinished(&pool).await?;
-        Ok(Self::new(pool, config, None))
+        let store = Self::new(pool, config, None);
+        store.read(|client| Box::pin(migrations::refuse_unfinished(client))).await?;
+        Ok(store)
     }
 
     pub(crate) fn new(pool: Pool, config: &PostgresConfig, claim: Option<Arc<Claim>>) -> Self {

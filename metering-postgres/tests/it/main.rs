@@ -3,5 +3,6 @@
 
 mod contract;
 mod lost_commits;
+mod opening;
 mod recent_activity;
 mod upgrade;
