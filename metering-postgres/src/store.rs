@@ -15,8 +15,7 @@ use metering_core::{
 use crate::connect::PostgresConfig;
 use crate::import::Claim;
 use crate::known::SharedKnown;
-use crate::wait::REPORT_WAIT;
-use crate::{accounts, activity, check, daily_totals, expiry, ledger, migrations, plans, usage, verify};
+use crate::{accounts, activity, check, daily_totals, ledger, migrations, plans, usage, verify};
 
 /// Commits under way at one time. While one waits for the disk, others are decided; more than a few only cut batches
 /// into smaller ones.
@@ -228,7 +227,7 @@ impl Store for PostgresStore {
     }
 
     async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
-        self.write_within(REPORT_WAIT, move |turn| Box::pin(expiry::forget(turn, now))).await
+        self.forget(now).await
     }
 
     async fn check(&self) -> Result<()> {
