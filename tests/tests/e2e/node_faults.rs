@@ -175,6 +175,16 @@ fn a_database_that_falls_silent_under_load_is_given_up_and_found_again() {
     site.verify();
 }
 
+/// Waits for a line of the log, which may arrive after the answer that it is about.
+#[track_caller]
+fn logged(node: &Server, words: &[&str]) {
+    let until = Instant::now() + Duration::from_secs(5);
+    while !node.log().lines().any(|line| words.iter().all(|word| line.contains(word))) {
+        assert!(Instant::now() < until, "{words:?}: {}", node.log());
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn the_log_says_what_the_database_said() {
     if is_skipped() {
@@ -197,8 +207,7 @@ fn the_log_says_what_the_database_said() {
         // What lasts is not tried again.
         assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
         for line in ["a batch of charges could not be committed", "the store cannot be written to"] {
-            let told = node.log().lines().any(|found| found.contains(line) && found.contains(said));
-            assert!(told, "{line}: {said}: {}", node.log());
+            logged(&node, &[line, said]);
         }
     };
     cluster.run("REVOKE UPDATE ON node.meter, node.probe FROM node");
@@ -208,9 +217,7 @@ fn the_log_says_what_the_database_said() {
     cluster.run("ALTER ROLE node PASSWORD 'another'");
     cluster.end_connections();
     refused("password authentication failed");
-    let debug =
-        |line: &str| line.contains("a database host cannot be used") && line.contains("password authentication");
-    assert!(node.log().lines().any(debug), "{}", node.log());
+    logged(&node, &["a database host cannot be used", "password authentication failed"]);
     cluster.run("ALTER ROLE node PASSWORD 'right'");
     site.verify();
 }
