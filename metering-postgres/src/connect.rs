@@ -136,7 +136,8 @@ fn with_host(text: &str) -> Result<Cow<'_, str>, PostgresUrlError> {
         host.replace('/', "%2F") + &port
     });
     let located = located.collect::<Vec<_>>().join(",");
-    Ok(format!("{}{located}{path}?{}", parts.before, rest.join("&")).into())
+    let options = if rest.is_empty() { String::new() } else { format!("?{}", rest.join("&")) };
+    Ok(format!("{}{located}{path}{options}", parts.before).into())
 }
 
 /// The options of a URL that are not simply the driver's.
