@@ -1,6 +1,7 @@
 //! A real PostgreSQL: a cluster of its own, in a folder of its own, on a port that was free.
 
 use std::fs;
+use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -20,8 +21,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const SKIP: &str = "METERING_TESTS_SKIP_POSTGRES";
 
 /// Stands between a test and its server: when the test's process ends, in whatever way, this reads the end of its
-/// input, and ends the server.
-const WATCHER: &str = r#""$@" & server=$!; read -r _; kill -INT "$server"; wait "$server""#;
+/// input, ends the server, and takes its folder away, which is in memory and which nobody else would: what all tests of a
+/// process share is never dropped. Unless it is told to keep it.
+const WATCHER: &str = r#""$@" & server=$!; read -r told; kill -INT "$server"; wait "$server"
+[ "$told" = keep ] || rm -rf "$FOLDER""#;
 
 /// A running server. Dropping it ends it.
 #[derive(Debug)]
@@ -158,7 +161,9 @@ impl Cluster {
         // SIGQUIT: no clean-up, no checkpoint; what was committed is in the log.
         let killed = Command::new("kill").args(["-QUIT", &pid]).status();
         assert!(killed.is_ok_and(|status| status.success()), "the server can be killed");
-        drop(self.watcher.stdin.take());
+        if let Some(mut told) = self.watcher.stdin.take() {
+            told.write_all(b"keep\n").expect("the watcher listens");
+        }
         let _ = self.watcher.wait();
     }
 
@@ -295,7 +300,12 @@ impl Place {
 /// Starts the server, and what watches over it.
 fn spawn(folder: &Path, port: u16, settings: &[String]) -> Child {
     let mut command = ServerUser::find().command(Path::new("sh"));
-    command.args(["-c", WATCHER, "sh"]).arg(program("postgres")).arg("-D").arg(folder.join("data"));
+    command
+        .env("FOLDER", folder)
+        .args(["-c", WATCHER, "sh"])
+        .arg(program("postgres"))
+        .arg("-D")
+        .arg(folder.join("data"));
     command.args(["-p", &port.to_string(), "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300"]);
     command.arg("-k").arg(folder).args(settings.iter().flat_map(|setting| ["-c", setting]));
     let log = fs::OpenOptions::new().create(true).append(true).open(folder.join("log"));
