@@ -1,5 +1,6 @@
 //! The URL that says where the database is, and how it is reached.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -54,7 +55,8 @@ impl FromStr for PostgresConfig {
     type Err = PostgresUrlError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let parts = Parts::of(text)?;
+        let text = with_host(text)?;
+        let parts = Parts::of(&text)?;
         let mut hosts = Vec::new();
         let (mut root_certificates, mut pool_size) = (None, POOL_SIZE);
         for host in parts.hosts.split(',') {
@@ -92,6 +94,11 @@ impl<'t> Parts<'t> {
         }
         let start = scheme.len() + "://".len();
         let end = start + rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        if text[end..].contains('@') {
+            // What stands before it is not the host, then, but a part of the password, and would be shown as one.
+            let problem = "an @ stands behind the host; write / ? # @ in user, password and options as %2F %3F %23 %40";
+            return Err(wrong(problem));
+        }
         let hosts = text[start..end].rfind('@').map_or(start, |at| start + at + 1);
         Ok(Self { before: &text[..hosts], hosts: &text[hosts..end], after: &text[end..] })
     }
@@ -107,6 +114,30 @@ impl<'t> Parts<'t> {
         let parts = Parts::of(&one).map(|parts| format!("{}{}{}", parts.before, self.hosts, parts.after));
         parts.unwrap_or(one)
     }
+}
+
+/// The URL with its host where it belongs, if it is among the options, as libpq has it for sockets:
+/// `postgres://USER@/DATABASE?host=/var/run/postgresql`.
+fn with_host(text: &str) -> Result<Cow<'_, str>, PostgresUrlError> {
+    let parts = Parts::of(text)?;
+    let (true, Some((path, options))) = (parts.hosts.is_empty(), parts.after.split_once('?')) else {
+        return Ok(text.into());
+    };
+    let (mut hosts, mut ports, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+    for option in options.split('&') {
+        match option.split_once('=') {
+            Some(("host", named)) => hosts = named.split(',').collect(),
+            Some(("port", named)) => ports = named.split(',').collect(),
+            _ => rest.push(option),
+        }
+    }
+    let located = hosts.iter().enumerate().map(|(at, host)| {
+        let port = ports.get(at).or(ports.last()).map_or_else(String::new, |port| format!(":{port}"));
+        host.replace('/', "%2F") + &port
+    });
+    let located = located.collect::<Vec<_>>().join(",");
+    let options = if rest.is_empty() { String::new() } else { format!("?{}", rest.join("&")) };
+    Ok(format!("{}{located}{path}{options}", parts.before).into())
 }
 
 /// The options of a URL that are not simply the driver's.
@@ -224,6 +255,7 @@ mod tests {
             ("postgres://h/d", "postgres://h/d"),
             ("postgres://u:secret@a:1,b:2/d?sslmode=require", "postgres://u:********@a:1,b:2/d?sslmode=require"),
             ("postgres://u@a,b/d?password=secret", "postgres://u@a,b/d?password=********"),
+            ("postgres://u:secret@/d?host=/run/pg&port=1", "postgres://u:********@%2Frun%2Fpg:1/d"),
         ];
         for (url, shown) in table {
             let config: PostgresConfig = url.parse().unwrap();
@@ -242,6 +274,12 @@ mod tests {
             "postgres://u:secret@a,,b/d",
             "postgres://u:secret@a:1,b:x/d",
             "postgres://u:secret@a,b/d?target_session_attrs=secret",
+            // Passwords that should have been encoded.
+            "postgres://u:1234/secret@h:1/d",
+            "postgres://u:1234#secret@h/d",
+            "postgres://u:1234?secret@h/d",
+            "postgres://u:secret/secret@h/d",
+            "postgres://u:12@34/secret@h/d",
         ];
         for url in table {
             let error = url.parse::<PostgresConfig>().unwrap_err();
@@ -258,6 +296,9 @@ mod tests {
                 &[("a", 5432), ("127.0.0.1", 2), ("c", 3)],
             ),
             ("postgresql://u@a/d?target_session_attrs=primary", &[("a", 5432)]),
+            ("postgres://u@%2Frun%2Fpg/d", &[("/run/pg", 5432)]),
+            ("postgres://u@/d?host=/run/pg", &[("/run/pg", 5432)]),
+            ("postgres:///d?user=u&host=/run/pg,b&port=1,2&sslmode=disable", &[("/run/pg", 1), ("b", 2)]),
         ];
         for (url, expected) in table {
             let config: PostgresConfig = url.parse().unwrap();

@@ -30,11 +30,7 @@ impl Failure {
     /// own.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
-            Self::Database(error) | Self::Pool(PoolError::Backend(error)) => match error.code() {
-                Some(code) => is_transient(code),
-                // What did not come from the server came from the way to it.
-                None => (error.is_closed() || is_io(error)) && refusal(error).is_none(),
-            },
+            Self::Database(error) | Self::Pool(PoolError::Backend(error)) => !is_lasting(error),
             Self::Pool(_) | Self::Silent(_) => true,
             Self::Store(_) => false,
         }
@@ -64,6 +60,15 @@ impl Failure {
             Self::Database(error) => error.code().is_none_or(is_shutdown) || self.is_the_hosts(),
             _ => self.is_the_hosts(),
         }
+    }
+}
+
+/// Whether trying again does not mend it.
+pub(crate) fn is_lasting(error: &tokio_postgres::Error) -> bool {
+    match error.code() {
+        Some(code) => !is_transient(code),
+        // What did not come from the server came from the way to it.
+        None => !(error.is_closed() || is_io(error)) || refusal(error).is_some(),
     }
 }
 
@@ -142,7 +147,7 @@ impl From<Failure> for StoreError {
 
 /// What went wrong, in the database's own words where it has any: the driver's are "db error". Not their details, which
 /// may be data.
-fn told(error: &tokio_postgres::Error) -> String {
+pub(crate) fn told(error: &tokio_postgres::Error) -> String {
     if let Some(said) = error.as_db_error() {
         return format!("{}: {} (SQLSTATE {})", said.severity(), said.message(), said.code().code());
     }

@@ -12,10 +12,12 @@ use deadpool_postgres::Connect;
 use futures_util::future::{BoxFuture, Either, select};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_postgres::config::Host;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{Client, Config, Error, NoTls, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use crate::error::{is_lasting, told};
 use crate::wait::{ANSWER_WAIT, STATEMENT_TIMEOUT};
 
 /// How long one host may take until a connection to it can be used.
@@ -57,9 +59,11 @@ impl Hosts {
 
     async fn connect_to_any(&self) -> Result<(Client, JoinHandle<()>), Error> {
         let (first, count) = (self.last.load(Ordering::Relaxed), self.hosts.len());
-        let mut failure = None;
+        let mut failure: Option<Error> = None;
         for at in (0..count).map(|step| (first + step) % count) {
-            let connected = match &self.tls {
+            // Nobody listens at a socket, and it has no name for a certificate to be of.
+            let tls = self.tls.as_ref().filter(|_| !is_socket(&self.hosts[at]));
+            let connected = match tls {
                 Some(tls) => timeout(HOST_WAIT, open(&self.hosts[at], tls.clone())).await,
                 None => timeout(HOST_WAIT, open(&self.hosts[at], NoTls)).await,
             };
@@ -69,8 +73,12 @@ impl Hosts {
                     return Ok(connection);
                 }
                 Ok(Err(error)) => {
-                    tracing::debug!(host = at + 1, %error, "a database host cannot be used");
-                    failure = Some(error);
+                    tracing::debug!(host = at + 1, error = told(&error), "a database host cannot be used");
+                    // The one that helps most, whichever host said it: that a standby cannot be reached says nothing
+                    // of a wrong password.
+                    if failure.as_ref().is_none_or(|kept| weight(&error) > weight(kept)) {
+                        failure = Some(error);
+                    }
                 }
                 Err(_) => tracing::warn!(host = at + 1, "a database host does not answer"),
             }
@@ -81,6 +89,15 @@ impl Hosts {
             None => pending().await,
         }
     }
+}
+
+fn is_socket(config: &Config) -> bool {
+    matches!(config.get_hosts(), [Host::Unix(_)])
+}
+
+/// How much an error says: what lasts before what may pass, and a server's own answer before what the way to it does.
+fn weight(error: &Error) -> (bool, bool) {
+    (is_lasting(error), error.code().is_some())
 }
 
 impl Connect for Hosts {
@@ -107,7 +124,7 @@ where
     }
     let task = tokio::spawn(async move {
         if let Err(error) = connection.await {
-            tracing::debug!(%error, "a connection to the database ended");
+            tracing::debug!(error = told(&error), "a connection to the database ended");
         }
     });
     Ok((client, task))

@@ -6,6 +6,7 @@
 mod access;
 mod books;
 mod claim;
+mod look;
 mod sales;
 mod standing;
 
@@ -25,6 +26,7 @@ use crate::turn::{Turn, Whose};
 use crate::wait::REPORT_WAIT;
 
 pub(crate) use claim::Claim;
+pub use look::Look;
 
 impl PostgresStore {
     /// Connects to move another store here; makes the schema where there is none.
@@ -37,17 +39,22 @@ impl PostgresStore {
         Ok(Self::new(pool, config, Some(Arc::new(Claim::draw()?))))
     }
 
-    /// The same, to look only: `None` where there is no schema.
+    /// Connects to look only, and changes nothing: `None` where there is no schema.
     ///
     /// # Errors
     /// As [`PostgresStore::connect_to_import`].
-    pub async fn connect_to_look(config: &PostgresConfig) -> Result<Option<Self>, StoreError> {
-        let pool = config.pool()?;
-        if !migrations::is_made(&pool).await? {
-            return Ok(None);
-        }
-        migrations::migrate(&pool, false).await?;
-        Ok(Some(Self::new(pool, config, Some(Arc::new(Claim::draw()?)))))
+    pub async fn connect_to_look(config: &PostgresConfig) -> Result<Option<Look>, StoreError> {
+        let store = Self::new(config.pool()?, config, Some(Arc::new(Claim::draw()?)));
+        let found = store.read(|client| {
+            Box::pin(async move {
+                migrations::check_encoding(client).await?;
+                migrations::version(client).await
+            })
+        });
+        Ok(match found.await? {
+            None => None,
+            Some(found) => Some(Look::new(store, found)?),
+        })
     }
 
     fn claim(&self) -> Result<&Claim, StoreError> {

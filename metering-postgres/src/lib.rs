@@ -44,4 +44,5 @@ mod wait;
 mod wallets;
 
 pub use connect::{PostgresConfig, PostgresUrlError};
+pub use import::Look;
 pub use store::PostgresStore;

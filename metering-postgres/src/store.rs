@@ -15,8 +15,7 @@ use metering_core::{
 use crate::connect::PostgresConfig;
 use crate::import::Claim;
 use crate::known::SharedKnown;
-use crate::wait::REPORT_WAIT;
-use crate::{accounts, activity, check, daily_totals, expiry, ledger, migrations, plans, usage, verify};
+use crate::{accounts, activity, check, daily_totals, ledger, migrations, plans, usage, verify};
 
 /// Commits under way at one time. While one waits for the disk, others are decided; more than a few only cut batches
 /// into smaller ones.
@@ -53,8 +52,8 @@ impl PostgresStore {
     /// Connects, and makes the schema or brings it up to date where needed. Needs a Tokio runtime.
     ///
     /// # Errors
-    /// When the database cannot be reached or written to, has another program's tables, or a newer schema, or a store is
-    /// being moved to it and that has not finished.
+    /// When the database cannot be reached or written to, has another program's tables, a newer schema or another encoding
+    /// than UTF-8, or a store is being moved to it and that has not finished.
     pub async fn connect(config: &PostgresConfig) -> Result<Self> {
         Self::open(config, true).await
     }
@@ -70,8 +69,9 @@ impl PostgresStore {
     async fn open(config: &PostgresConfig, make: bool) -> Result<Self> {
         let pool = config.pool()?;
         migrations::migrate(&pool, make).await?;
-        migrations::refuse_unfinished(&pool).await?;
-        Ok(Self::new(pool, config, None))
+        let store = Self::new(pool, config, None);
+        store.read(|client| Box::pin(migrations::refuse_unfinished(client))).await?;
+        Ok(store)
     }
 
     pub(crate) fn new(pool: Pool, config: &PostgresConfig, claim: Option<Arc<Claim>>) -> Self {
@@ -227,7 +227,7 @@ impl Store for PostgresStore {
     }
 
     async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
-        self.write_within(REPORT_WAIT, move |turn| Box::pin(expiry::forget(turn, now))).await
+        self.forget(now).await
     }
 
     async fn check(&self) -> Result<()> {

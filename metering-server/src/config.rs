@@ -1,6 +1,7 @@
 //! The configuration: one TOML file, `METERING_...` variables over it, flags over those.
 
 mod brand;
+mod database;
 mod limits;
 mod list;
 mod load;
@@ -21,6 +22,7 @@ use metering_evm::ChainConfig;
 use serde::{Deserialize, Serialize};
 
 pub use brand::{BrandConfig, BrandText, Colour, ColourError};
+pub use database::DatabaseUrl;
 pub use limits::LimitsConfig;
 pub use list::List;
 pub(crate) use load::needs_gateway;
@@ -47,8 +49,7 @@ pub struct Config {
     /// The folder of the default database.
     pub data: PathBuf,
     /// Which database, as a URL; by default `sqlite:DATA/metering.db`.
-    #[serde(serialize_with = "without_password")]
-    pub database: Option<String>,
+    pub database: Option<DatabaseUrl>,
     /// The service behind the gateway; by default the sample feed.
     pub upstream: Option<String>,
     /// The catalogue of metered routes, a JSON file; by default the built-in one.
@@ -215,19 +216,6 @@ impl Default for Config {
     }
 }
 
-/// Shows a database's URL as it may be shown: its password, if it has one, is masked.
-fn without_password<S: serde::Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
-    let masked = url.as_ref().map(|text| match url::Url::parse(text) {
-        Ok(mut url) if url.password().is_some() => {
-            // Cannot fail for a URL that has one.
-            let _ = url.set_password(Some("********"));
-            url.to_string()
-        }
-        _ => text.clone(),
-    });
-    masked.serialize(serializer)
-}
-
 impl Default for LogConfig {
     fn default() -> Self {
         Self { filter: "info".to_owned(), format: LogFormat::Text }
@@ -301,6 +289,6 @@ impl Config {
     #[must_use]
     pub fn database_url(&self) -> String {
         let default = || format!("sqlite:{}", self.data.join("metering.db").display());
-        self.database.clone().unwrap_or_else(default)
+        self.database.as_ref().map_or_else(default, |url| url.expose().to_owned())
     }
 }

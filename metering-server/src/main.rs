@@ -8,7 +8,7 @@ use clap::Parser;
 use metering_core::{ChainError, Store};
 use metering_evm::EvmReader;
 use metering_postgres::{PostgresConfig, PostgresStore};
-use metering_server::config::{Arguments, Config, Surface, load};
+use metering_server::config::{Arguments, Config, DatabaseUrl, Surface, load};
 use metering_server::{ChainMismatch, Ending, Readers, run, run_mcp_alone, start_logging};
 use metering_sqlite::{SqliteStore, path_of_url};
 
@@ -31,7 +31,11 @@ fn main() -> ExitCode {
 fn start(arguments: &Arguments) -> Result<Ending, Failure> {
     let config = load(arguments, std::env::vars().collect())?;
     if arguments.print_config {
-        print!("{}", toml::to_string(&config)?);
+        let masked = |url: DatabaseUrl| {
+            let shown = shown(url.expose());
+            url.shown_as(shown)
+        };
+        print!("{}", toml::to_string(&Config { database: config.database.map(masked), ..config })?);
         return Ok(Ending::Orderly);
     }
     start_logging(&config.log)?;
@@ -70,12 +74,12 @@ fn is_postgres(database: &str) -> bool {
     ["postgres:", "postgresql:"].iter().any(|scheme| database.starts_with(scheme))
 }
 
-/// A database's URL without its password.
+/// A database's URL without its password. Of one that nobody can read, nothing: who knows where its password is?
 fn shown(database: &str) -> String {
-    if !is_postgres(database) {
+    if database.starts_with("sqlite:") {
         return database.to_owned();
     }
-    database.parse::<PostgresConfig>().map(|config| config.to_string()).unwrap_or_default()
+    database.parse().map_or_else(|_| "********".to_owned(), |config: PostgresConfig| config.to_string())
 }
 
 /// An error with what caused it: a connection's says little without.

@@ -296,6 +296,8 @@ fn spawn(folder: &Path, port: u16, settings: &[String]) -> Child {
     let mut command = ServerUser::find().command(Path::new("sh"));
     command.args(["-c", WATCHER, "sh"]).arg(folder).arg(program("postgres")).arg("-D").arg(folder.join("data"));
     command.args(["-p", &port.to_string(), "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300"]);
+    // Shared memory in the folder as well, where a server that was killed leaves nothing behind.
+    command.args(["-c", "dynamic_shared_memory_type=mmap"]);
     command.arg("-k").arg(folder).args(settings.iter().flat_map(|setting| ["-c", setting]));
     let log = fs::OpenOptions::new().create(true).append(true).open(folder.join("log"));
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(log.expect("a log can be written"));

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use metering_core::transfer::{Export, Import, SourceId};
 use metering_core::{Store, StoreError, Timestamp, Verification};
-use metering_postgres::PostgresStore;
+use metering_postgres::{Look, PostgresStore};
 use metering_sqlite::{Moved, SqliteStore};
 
 use super::Location;
@@ -93,11 +93,10 @@ impl Destination {
         Ok(Target(store))
     }
 
-    /// Opens it to look; nothing where there is no schema yet.
-    pub(crate) async fn look(&self) -> Result<Option<Target>, Failure> {
+    /// Opens it to look, and changes nothing; nothing is found where there is no schema yet.
+    pub(crate) async fn look(&self) -> Result<Option<Look>, Failure> {
         let Location::Postgres(config) = &self.0 else { return Err(self.other()) };
-        let store = PostgresStore::connect_to_look(config).await.map_err(|error| self.0.cannot_open(&error))?;
-        Ok(store.map(Target))
+        PostgresStore::connect_to_look(config).await.map_err(|error| self.0.cannot_open(&error))
     }
 
     fn other(&self) -> Failure {

@@ -149,3 +149,30 @@ fn a_target_that_was_written_to_since_is_not_taken_for_a_copy() {
     assert!(desk.migrate(&[]).failure(5).contains("written to since"));
     drop(desk.sqlite());
 }
+
+#[test]
+fn a_look_at_an_earlier_schema_changes_nothing_and_says_what_would_be() {
+    if is_skipped() {
+        return;
+    }
+    let desk = with_one_account();
+    let scripts = [
+        include_str!("../../../metering-postgres/src/migrations/0001_initial.sql"),
+        include_str!("../../../metering-postgres/src/migrations/0002_import.sql"),
+    ];
+    let version = "CREATE TABLE metering_schema (id SMALLINT PRIMARY KEY, version BIGINT NOT NULL); \
+                   INSERT INTO metering_schema VALUES (1, 2);";
+    desk.psql(&format!("{version} {}", scripts.join("\n")));
+    let said = desk.migrate(&["--dry-run"]).success();
+    assert!(said.contains("is of version 2, and would be brought to version 3 first"), "{said}");
+    let document = desk.migrate(&["--dry-run", "--json"]).json();
+    assert_eq!(document["schema_upgrade"], serde_json::json!({"from": 2, "to": 3}));
+    assert_eq!(desk.psql("SELECT version FROM metering_schema"), "2");
+    // Nor does a move that is refused.
+    desk.psql("INSERT INTO scan_mark VALUES (1, 2)");
+    desk.migrate(&[]).failure(5);
+    assert_eq!(desk.psql("SELECT version FROM metering_schema"), "2");
+    desk.psql("DELETE FROM scan_mark");
+    desk.migrate(&[]).success();
+    assert_eq!(desk.psql("SELECT version FROM metering_schema"), "3");
+}

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod contract;
+mod expiry;
 mod lost_commits;
+mod opening;
 mod recent_activity;
 mod upgrade;

@@ -1,5 +1,6 @@
 //! A database of an earlier version of the schema, with what it holds.
 
+use metering_core::transfer::{SourceId, Standing};
 use metering_core::{
     Activity, ActivityKind, Charge, ClientSource, Credits, Day, DayRange, Decision, KeyHash, Outcome, Posting, Store,
     Timestamp, UsageLine,
@@ -20,6 +21,20 @@ INSERT INTO activity SELECT 5, n % 1000, n, 77, CASE WHEN n % 7 = 0 THEN 10 ELSE
 INSERT INTO usage_daily VALUES (5, 20000, 77, 1028, 8570);
 INSERT INTO meter (account, key, balance, purchased, granted, used, requests_per_minute, requests_per_day, entries)
   VALUES (5, decode(repeat('05', 32), 'hex'), 8991430, 0, 9000000, 8570, 0, 0, 1200);";
+
+/// Makes the schema as a program of version 2 did.
+pub(crate) fn version_two(url: &str) {
+    let scripts =
+        [include_str!("../../src/migrations/0001_initial.sql"), include_str!("../../src/migrations/0002_import.sql")];
+    let version = "CREATE TABLE metering_schema (id SMALLINT PRIMARY KEY CHECK (id = 1), version BIGINT NOT NULL); \
+                   INSERT INTO metering_schema VALUES (1, 2);";
+    run_in(url, &format!("{version} {}", scripts.join("\n")));
+}
+
+fn run_in(url: &str, sql: &str) -> String {
+    let schema = url.rsplit_once("%3D").unwrap().1;
+    Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"))
+}
 
 fn expected(number: i64) -> Activity {
     let refund = number % 7 == 0;
@@ -49,14 +64,9 @@ async fn a_database_with_a_row_for_each_entry_is_packed_and_goes_on() {
     if is_skipped() {
         return;
     }
-    let cluster = Cluster::shared();
-    let url = cluster.fresh_schema();
-    let schema = url.rsplit_once("%3D").unwrap().1;
-    let scripts =
-        [include_str!("../../src/migrations/0001_initial.sql"), include_str!("../../src/migrations/0002_import.sql")];
-    let version = "CREATE TABLE metering_schema (id SMALLINT PRIMARY KEY CHECK (id = 1), version BIGINT NOT NULL); \
-                   INSERT INTO metering_schema VALUES (1, 2);";
-    cluster.run(&format!("SET search_path = {schema}; {version} {} {BOOKS}", scripts.join("\n")));
+    let url = Cluster::shared().fresh_schema();
+    version_two(&url);
+    run_in(&url, BOOKS);
 
     // Two nodes of the new version start at once.
     let config = url.parse().unwrap();
@@ -80,4 +90,44 @@ async fn a_database_with_a_row_for_each_entry_is_packed_and_goes_on() {
     let report = store.usage_report(&id, days).await.unwrap().unwrap();
     assert_eq!(report.by_endpoint[0].credits_used, Credits::from_atoms(8_570 + 40 * 3));
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_account_is_packed_whatever_gaps_their_numbers_have() {
+    if is_skipped() {
+        return;
+    }
+    let url = Cluster::shared().fresh_schema();
+    version_two(&url);
+    // More than are packed together; some without any entry.
+    run_in(
+        &url,
+        "INSERT INTO account (id, org_id, agent_name, created_at)
+           SELECT a * a, 'org_' || lpad(a::TEXT, 20, '0'), 'agent', 0 FROM generate_series(1, 200) a;
+         INSERT INTO usage_line VALUES (77, '/x', 'GET', 'cli');
+         INSERT INTO activity SELECT a * a, n, n, 77, -10, FALSE, 1, NULL, 1000 * n
+           FROM generate_series(1, 200) a, generate_series(1, a % 4) n;
+         INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minute, requests_per_day, entries)
+           SELECT a * a, 0, 0, 0, 0, 0, 0, a % 4 FROM generate_series(1, 200) a",
+    );
+    let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+    for account in 1..=200 {
+        let shown = store.activity(&format!("org_{account:020}").parse().unwrap(), 10).await.unwrap();
+        assert_eq!(shown.len(), account % 4, "{account}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn looking_at_an_earlier_schema_leaves_it_as_it_is() {
+    if is_skipped() {
+        return;
+    }
+    let url = Cluster::shared().fresh_schema();
+    version_two(&url);
+    let look = PostgresStore::connect_to_look(&url.parse().unwrap()).await.unwrap().unwrap();
+    assert_eq!(look.upgrade(), Some((2, 3)));
+    assert_eq!(look.standing(&SourceId::from_bytes([7; 16])).await.unwrap(), Standing::Empty);
+    assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "2");
+    run_in(&url, BOOKS);
+    assert!(matches!(look.standing(&SourceId::from_bytes([7; 16])).await.unwrap(), Standing::Occupied(_)));
 }

@@ -94,3 +94,36 @@ fn what_is_printed_can_be_read_back() {
     let server = site.server().args([OsStr::new("--config"), file.as_os_str()]).start();
     let _ = server.client_with(&account.api_key).get(BASE).expect(200);
 }
+
+#[test]
+fn a_databases_password_is_never_printed() {
+    let site = Site::new();
+    // url, what is printed of it
+    let table = [
+        (
+            "postgres://metering:SECRET@a.example.com:5432,b.example.com:5433/metering?sslmode=require",
+            "postgres://metering:********@a.example.com:5432,b.example.com:5433/metering?sslmode=require",
+        ),
+        ("postgres://metering@h/d?password=SECRET", "postgres://metering@h/d?password=********"),
+        ("postgres://u:SEC/RET@h/d", "********"),
+        ("postgres://u:1234/SECRET@h:1/d", "********"),
+        ("mysql://u:SECRET@h/d", "********"),
+        ("sqlite:/var/lib/metering.db", "sqlite:/var/lib/metering.db"),
+    ];
+    for (url, shown) in table {
+        let ran = site.server().set("METERING_DATABASE", url).args(["--print-config"]).run();
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.stdout.contains(&format!("database = \"{shown}\"\n")), "{}", ran.stdout);
+        assert!(!format!("{ran:?}").contains("SECRET") && !format!("{ran:?}").contains("RET@"), "{ran:?}");
+    }
+    // And not repeated where it is no good: what stands before a slash looks like a host and its port.
+    for password in ["1234/SECRET", "1234#SECRET", "1234?SECRET"] {
+        let url = format!("postgres://metering:{password}@127.0.0.1:15601/metering");
+        let server = site.server().set("METERING_DATABASE", &url).run();
+        let admin = Site::on_database(url).admin(&["account", "list"]);
+        for ran in [server, admin] {
+            assert!(ran.stderr.contains("%2F") && !ran.stderr.contains("SECRET"), "{ran:?}");
+            assert!(!ran.stderr.contains("1234"), "{ran:?}");
+        }
+    }
+}

@@ -174,3 +174,50 @@ fn a_database_that_falls_silent_under_load_is_given_up_and_found_again() {
     assert_eq!(usage_events(&client), accepted + 1);
     site.verify();
 }
+
+/// Waits for a line of the log, which may arrive after the answer that it is about.
+#[track_caller]
+fn logged(node: &Server, words: &[&str]) {
+    let until = Instant::now() + Duration::from_secs(5);
+    while !node.log().lines().any(|line| words.iter().all(|word| line.contains(word))) {
+        assert!(Instant::now() < until, "{words:?}: {}", node.log());
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn the_log_says_what_the_database_said() {
+    if is_skipped() {
+        return;
+    }
+    let cluster = Cluster::start(&["fsync=off"]);
+    cluster.run("CREATE ROLE node LOGIN PASSWORD 'right'");
+    cluster.run("CREATE SCHEMA node AUTHORIZATION node");
+    cluster.admit("host all all all scram-sha-256");
+    let hosts = format!("{},127.0.0.1:1", cluster.address());
+    let site = Site::on_database(format!("postgres://node:right@{hosts}/postgres"));
+    let node = site.server().set("METERING_LOG__FILTER", "info,metering_postgres=debug").start();
+    let account = site.account("1");
+    let client = node.client_with(&account.api_key);
+    let _ = client.get(BASE).expect(200);
+    let refused = |said: &str| {
+        let begun = Instant::now();
+        assert_eq!(client.get(BASE).status, 503, "{}", node.log());
+        assert_eq!(node.client().get("/ready").status, 503, "{}", node.log());
+        // What lasts is not tried again.
+        assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+        for line in ["a batch of charges could not be committed", "the store cannot be written to"] {
+            logged(&node, &[line, said]);
+        }
+    };
+    cluster.run("REVOKE UPDATE ON node.meter, node.probe FROM node");
+    refused("permission denied for table");
+    cluster.run("GRANT UPDATE ON node.meter, node.probe TO node");
+    thread::sleep(Duration::from_millis(1_100));
+    cluster.run("ALTER ROLE node PASSWORD 'another'");
+    cluster.end_connections();
+    refused("password authentication failed");
+    logged(&node, &["a database host cannot be used", "password authentication failed"]);
+    cluster.run("ALTER ROLE node PASSWORD 'right'");
+    site.verify();
+}

@@ -21,11 +21,10 @@ impl Moving {
     /// Moves the store, or finds that it was moved before.
     pub(super) async fn run(&mut self) -> Result<Report, Failure> {
         self.check_books().await?;
+        // Looked at first, since opening and beginning change what is there.
+        self.standing().await?;
         let to = self.to.open().await?;
         let id = self.from.id().await?;
-        // Looked at first, since beginning changes what is there.
-        let found = to.store().standing(&id).await?;
-        self.refuse(&found).await?;
         let found = to.store().begin(&id).await?;
         self.refuse(&found).await?;
         if found == Standing::Finished {
@@ -52,11 +51,7 @@ impl Moving {
     /// Looks at both ends.
     pub(super) async fn look(&mut self) -> Result<Report, Failure> {
         self.check_books().await?;
-        let found = match self.to.look().await? {
-            Some(to) => to.store().standing(&self.from.id().await?).await?,
-            None => Standing::Empty,
-        };
-        self.refuse(&found).await?;
+        let (found, upgrade) = self.standing().await?;
         self.progress.begin("reading");
         let progress = &self.progress;
         let sums = survey(self.from.store(), &mut |section, records| progress.step(section, records)).await?;
@@ -68,7 +63,18 @@ impl Moving {
             Standing::Unfinished => Ending::WouldStartOver,
             _ => Ending::WouldMove,
         };
-        Ok(self.report(ending, comparison))
+        Ok(Report { upgrade, ..self.report(ending, comparison) })
+    }
+
+    /// What stands at the other end, if it is no reason to stop, and between which versions its schema would be upgraded.
+    async fn standing(&self) -> Result<(Standing, Option<(i64, i64)>), Failure> {
+        let look = self.to.look().await?;
+        let found = match &look {
+            Some(look) => look.standing(&self.from.id().await?).await?,
+            None => Standing::Empty,
+        };
+        self.refuse(&found).await?;
+        Ok((found, look.and_then(|look| look.upgrade())))
     }
 
     /// A store whose own books do not add up is not moved: which of two wrong numbers would be right there?
@@ -127,7 +133,7 @@ impl Moving {
     }
 
     fn report(&self, ending: Ending, comparison: Comparison) -> Report {
-        Report { from: self.from.shown(), to: self.to.shown(), ending, comparison }
+        Report { from: self.from.shown(), to: self.to.shown(), ending, upgrade: None, comparison }
     }
 }
 

@@ -34,6 +34,8 @@ pub(super) struct Report {
     pub(super) from: String,
     pub(super) to: String,
     pub(super) ending: Ending,
+    /// From which version to which the target's schema would be brought.
+    pub(super) upgrade: Option<(i64, i64)>,
     pub(super) comparison: Comparison,
 }
 
@@ -42,9 +44,17 @@ struct Document<'a> {
     from: &'a str,
     to: &'a str,
     ending: Ending,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema_upgrade: Option<Upgrade>,
     sections: Vec<SectionDocument<'a>>,
     differing: u64,
     differences: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Upgrade {
+    from: i64,
+    to: i64,
 }
 
 #[derive(Serialize)]
@@ -83,6 +93,9 @@ impl Report {
         }
         let records: u64 = self.comparison.sections.iter().map(|section| section.from.records).sum();
         let Self { from, to, .. } = self;
+        if let Some((old, new)) = self.upgrade {
+            writeln!(out, "The schema of {to} is of version {old}, and would be brought to version {new} first.")?;
+        }
         Ok(match self.ending {
             Ending::Moved => writeln!(
                 out,
@@ -141,6 +154,7 @@ impl Report {
             from: &self.from,
             to: &self.to,
             ending: self.ending,
+            schema_upgrade: self.upgrade.map(|(from, to)| Upgrade { from, to }),
             sections: sections.collect(),
             differing: self.comparison.differing(),
             differences: self.comparison.differences().map(ToString::to_string).collect(),

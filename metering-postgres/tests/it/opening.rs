@@ -1,0 +1,149 @@
+//! Opening a store: what is refused and left as it was, who is waited for, and which error is told.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use metering_core::Store;
+use metering_postgres::PostgresStore;
+use metering_tests::postgres::{Cluster, is_skipped};
+
+use crate::upgrade::version_two;
+
+/// Longer than a fact is tried, and than the database waits for a lock.
+const LONG: Duration = Duration::from_secs(23);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_cannot_hold_every_text_is_refused() {
+    if is_skipped() {
+        return;
+    }
+    let cluster = Cluster::shared();
+    cluster.run("CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
+    let config = cluster.url().replace("/postgres", "/latin").parse().unwrap();
+    for refused in [
+        PostgresStore::connect(&config).await.map(drop),
+        PostgresStore::connect_to_import(&config).await.map(drop),
+        PostgresStore::connect_to_look(&config).await.map(drop),
+    ] {
+        let said = refused.unwrap_err().to_string();
+        assert!(said.contains("LATIN1") && said.contains("--encoding UTF8"), "{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_programs_tables_are_left_without_a_trace() {
+    if is_skipped() {
+        return;
+    }
+    let (cluster, url) = (Cluster::shared(), Cluster::shared().fresh_schema());
+    let schema = url.rsplit_once("%3D").unwrap().1;
+    cluster.run(&format!("CREATE TABLE {schema}.account (name TEXT)"));
+    let said = PostgresStore::connect(&url.parse().unwrap()).await.unwrap_err().to_string();
+    assert!(said.contains("tables of another program"), "{said}");
+    let tables = format!("SELECT string_agg(tablename, ' ') FROM pg_tables WHERE schemaname = '{schema}'");
+    assert_eq!(cluster.run(&tables), "account");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_waits_for_another_that_is_long_at_the_schema() {
+    if is_skipped() {
+        return;
+    }
+    let url = Cluster::shared().fresh_schema();
+    version_two(&url);
+    let schema = url.rsplit_once("%3D").unwrap().1.to_owned();
+    let held =
+        format!("BEGIN; SELECT version FROM {schema}.metering_schema FOR UPDATE; SELECT pg_sleep({})", LONG.as_secs());
+    let other = thread::spawn(move || Cluster::shared().run(&held));
+    thread::sleep(Duration::from_millis(500));
+    let begun = Instant::now();
+    let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+    assert!(begun.elapsed() > LONG - Duration::from_secs(2), "{:?}", begun.elapsed());
+    store.check().await.unwrap();
+    other.join().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_is_waited_for_and_nobody_waits_long_behind_the_upgrade() {
+    if is_skipped() {
+        return;
+    }
+    let url = Cluster::shared().fresh_schema();
+    version_two(&url);
+    let schema = url.rsplit_once("%3D").unwrap().1.to_owned();
+    // As pg_dump does.
+    let held = format!("BEGIN; LOCK TABLE {schema}.meter IN ACCESS SHARE MODE; SELECT pg_sleep({})", LONG.as_secs());
+    let backup = thread::spawn(move || Cluster::shared().run(&held));
+    thread::sleep(Duration::from_millis(500));
+    let config = url.parse().unwrap();
+    let node = tokio::spawn(async move { PostgresStore::connect(&config).await });
+    let (begun, mut longest) = (Instant::now(), Duration::ZERO);
+    while begun.elapsed() < Duration::from_secs(14) {
+        let asked = Instant::now();
+        Cluster::shared().run(&format!("SELECT count(*) FROM {schema}.meter"));
+        longest = longest.max(asked.elapsed());
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert!(longest < Duration::from_secs(5), "a statement waited for {longest:?}");
+    let store = node.await.unwrap().unwrap();
+    assert!(begun.elapsed() > LONG - Duration::from_secs(2), "{:?}", begun.elapsed());
+    store.check().await.unwrap();
+    backup.join().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_several_hosts_the_error_that_matters_is_told_at_once() {
+    if is_skipped() {
+        return;
+    }
+    let cluster = Cluster::start(&["fsync=off"]);
+    cluster.run("ALTER ROLE metering PASSWORD 'right'");
+    cluster.admit("host all all all scram-sha-256");
+    let (address, nobody) = (cluster.address(), "127.0.0.1:1");
+    for hosts in [format!("{address},{nobody}"), format!("{nobody},{address}")] {
+        let begun = Instant::now();
+        let config = format!("postgres://metering:wrong@{hosts}/postgres").parse().unwrap();
+        let said = PostgresStore::connect(&config).await.unwrap_err().to_string();
+        assert!(said.contains("password authentication failed"), "{hosts}: {said}");
+        assert!(begun.elapsed() < Duration::from_secs(5), "{hosts}: {:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn connections_that_end_while_a_store_is_opened_do_not_fail_it() {
+    if is_skipped() {
+        return;
+    }
+    let cluster = Cluster::start(&["fsync=off"]);
+    let config = cluster.url().parse().unwrap();
+    drop(PostgresStore::connect(&config).await.unwrap());
+    let opening = tokio::spawn(async move {
+        for _ in 0..60 {
+            drop(PostgresStore::connect(&config).await.unwrap());
+            assert!(PostgresStore::connect_to_look(&config).await.unwrap().is_some());
+        }
+    });
+    while !opening.is_finished() {
+        // As an operator does; the command that does it ends nothing else of the test's.
+        let all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'metering'";
+        cluster.run(all);
+    }
+    opening.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_is_opened_by_its_socket() {
+    if is_skipped() {
+        return;
+    }
+    let cluster = Cluster::shared();
+    let (folder, port) = (cluster.socket_folder().display().to_string(), cluster.address().port());
+    let url = cluster.fresh_schema();
+    let options = url.split_once('?').unwrap().1;
+    for url in [
+        format!("postgres://metering@/postgres?host={folder}&port={port}&{options}"),
+        format!("postgres://metering@{}:{port}/postgres?{options}", folder.replace('/', "%2F")),
+    ] {
+        PostgresStore::connect(&url.parse().unwrap()).await.unwrap().check().await.unwrap();
+    }
+}
