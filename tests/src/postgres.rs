@@ -191,6 +191,12 @@ impl Cluster {
         SocketAddr::from(([127, 0, 0, 1], self.port))
     }
 
+    /// The folder of its socket.
+    #[must_use]
+    pub fn socket_folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// The URL of a schema of its own, which is empty.
     #[must_use]
     #[track_caller]
