@@ -74,6 +74,19 @@ const scenes = {
       await signIn(other, key);
       await wellBehaved(other, name);
     }
+    // A third of a credit, three days running: rounded day by day it is less than one.
+    const month = await visitor.window();
+    await month.route("**/credits/usage/summary?*", async (route) => {
+      const text = await (await route.fetch()).text();
+      const days = [...Array(3).keys()].map((back) => new Date(Date.now() - back * 86_400_000).toISOString().slice(0, 10));
+      const thirds = days.map((day) => ({ day, usage_events: 2400, credits_used: 0.3333333333 }));
+      const body = { ...JSON.parse(text), by_day: thirds, totals: { usage_events: 7200, credits_used: 1, credits_added: 0 } };
+      await route.fulfill({ json: body });
+    });
+    await signIn(month, key);
+    assert.equal(await month.locator(".chart-reading").innerText(), "Last 30 days · 1 credit · 7,200 calls");
+    assert.match(await month.locator("svg.chart").getAttribute("aria-label"), /In all 1 credit\./);
+
     const without = await visitor.window();
     await signIn(without, empty);
     await without.waitForSelector("#out-of-credits");

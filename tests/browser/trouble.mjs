@@ -82,7 +82,8 @@ export const trouble = {
     await page.route(SUMMARY, async (route) => {
       const answer = await (await route.fetch()).json();
       const by_day = [{ day: new Date().toISOString().slice(0, 10), usage_events: 1, credits_used: 1 }];
-      await route.fulfill({ json: { ...answer, by_day, by_endpoint: routes } });
+      const totals = { ...answer.totals, usage_events: 1, credits_used: 1 };
+      await route.fulfill({ json: { ...answer, totals, by_day, by_endpoint: routes } });
     });
     await signIn(page, key);
     const endpoints = page.locator('section[aria-labelledby="endpoints-title"]');

@@ -8,32 +8,29 @@ const ABOVE = 12;
 const BELOW = 26;
 const TEN = 10n;
 
-/** A frame with the chart of `days`, oldest first: `{day, calls, credits}`, all as text. */
-export function chart(days) {
+/**
+ * A frame with the chart of `days`, oldest first: `{day, calls, credits}`, all as text; and of them all, `whole`: amounts
+ * are rounded for each day, so that adding them up gives another sum than the exact one.
+ */
+export function chart(days, whole) {
   const reading = h("p", { class: "chart-reading soft" });
-  const svg = s("svg", { class: "chart", role: "img", "aria-label": inWords(days) });
+  const svg = s("svg", { class: "chart", role: "img", "aria-label": inWords(days, whole) });
   const frame = h("div", { class: "chart-frame" }, reading, svg);
-  const draw = () => plot(svg, days, (day) => reading.replaceChildren(...read(day, days)));
-  reading.replaceChildren(...read(null, days));
+  const all = `Last ${days.length} days`;
+  const draw = () => plot(svg, days, (day) => reading.replaceChildren(...(day ? read(longDay(day.day), day) : read(all, whole))));
+  reading.replaceChildren(...read(all, whole));
   new ResizeObserver(draw).observe(frame);
   return frame;
 }
 
-function read(day, days) {
-  const [shown, name] = day ? [day, longDay(day.day)] : [sum(days), `Last ${days.length} days`];
-  return [h("strong", {}, name), ` · ${group(shown.credits)} ${plural(shown.credits, "credit")} · ${group(shown.calls)} ${plural(shown.calls, "call")}`];
+function read(name, { credits, calls }) {
+  return [h("strong", {}, name), ` · ${group(credits)} ${plural(credits, "credit")} · ${group(calls)} ${plural(calls, "call")}`];
 }
 
-function sum(days) {
-  const credits = days.reduce((total, day) => total + toUnits(day.credits), 0n);
-  return { credits: fromUnits(credits), calls: String(days.reduce((total, day) => total + BigInt(day.calls), 0n)) };
-}
-
-function inWords(days) {
-  const total = sum(days);
+function inWords(days, whole) {
   const busiest = days.reduce((most, day) => (toUnits(day.credits) > toUnits(most.credits) ? day : most));
   const most = toUnits(busiest.credits) > 0n ? ` Most on ${longDay(busiest.day)}: ${group(busiest.credits)}.` : "";
-  return `Bar chart of credits used by day, last ${days.length} days. In all ${group(total.credits)} ${plural(total.credits, "credit")}.${most} The table below has each day with usage.`;
+  return `Bar chart of credits used by day, last ${days.length} days. In all ${group(whole.credits)} ${plural(whole.credits, "credit")}.${most} The table below has each day with usage.`;
 }
 
 function plot(svg, days, show) {

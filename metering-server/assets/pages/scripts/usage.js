@@ -33,7 +33,7 @@ function tiles(balance) {
   const meter = h("p", { class: "drums", id: "balance" });
   drums(meter, balance.credit_balance, 4);
   const { requests_per_minute: minute, requests_per_day: day } = balance.rate_limits;
-  const cap = (count, window) => (count === "0" ? `no cap a ${window}` : `${group(count)} a ${window}`);
+  const cap = (count, window) => (count === "0" ? `No limit per ${window}` : `${group(count)} a ${window}`);
   const bought = balance.total_credits_purchased;
   const granted = balance.total_credits_granted;
   return h(
@@ -79,7 +79,8 @@ function byDay(summary, now) {
   const columns = [{ name: "Day", head: true }, { name: "Calls", number: true }, { name: "Credits used", number: true }];
   const cells = rows.map((day) => [day.day, group(day.calls), amount(day.credits)]);
   const list = table(`Usage by day, last ${DAYS} days, UTC`, columns, cells, { stacks: false, scrolls: true });
-  section.append(chart(days), list);
+  const whole = { calls: summary.totals.usage_events, credits: summary.totals.credits_used };
+  section.append(chart(days, whole), list);
   return section;
 }
 
