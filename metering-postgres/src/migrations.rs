@@ -19,6 +19,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0001_initial.sql"),
     include_str!("migrations/0002_import.sql"),
     include_str!("migrations/0003_tail.sql"),
+    include_str!("migrations/0004_hardening.sql"),
 ];
 
 /// The version whose script leaves the packing of activity to the program.

@@ -13,6 +13,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0002_payments.sql"),
     include_str!("migrations/0003_signups.sql"),
     include_str!("migrations/0004_moving.sql"),
+    include_str!("migrations/0005_hardening.sql"),
 ];
 
 /// Brings the schema up to date, in one transaction, so that several processes may start at once.

@@ -1,0 +1,1 @@
+-- Version 4: what payments, usage and access need to survive reorganisations, hostile input and clock jumps.

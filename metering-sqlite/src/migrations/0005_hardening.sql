@@ -1,0 +1,1 @@
+-- Version 5: what payments, usage and access need to survive reorganisations, hostile input and clock jumps.
