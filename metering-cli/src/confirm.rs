@@ -23,6 +23,8 @@ pub(crate) async fn confirm(question: &str) -> Result<(), Failure> {
     let answer = tokio::select! {
         answer = answer => answer.unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into())),
         Ok(()) = tokio::signal::ctrl_c() => {
+            // Off the line of the question.
+            let _ = writeln!(io::stderr());
             return Err(Failure::Interrupted("interrupted; nothing was changed".to_owned()));
         }
     };

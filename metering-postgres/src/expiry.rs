@@ -12,17 +12,6 @@ use crate::wait::REPORT_WAIT;
 /// Rows of one table that are forgotten in one turn. All other facts wait meanwhile.
 const PORTION: u64 = 5_000;
 
-/// Tables, their keys, and which of their rows are old at a time. A quote whose account waits for somebody to come for
-/// its key is kept however late it is.
-const EXPIRED: [(&str, &str, &str); 6] = [
-    ("request_id", "account, request_id", "expires_at <= $1 ORDER BY expires_at"),
-    ("quote", "nonce", "honoured_until <= $1 AND state <> 'paid' ORDER BY honoured_until"),
-    ("challenge", "nonce", "expires_at <= $1 ORDER BY expires_at"),
-    ("signup", "token", "expires_at <= $1 ORDER BY expires_at"),
-    ("used_solution", "solution", "expires_at <= $1 ORDER BY expires_at"),
-    ("outcome", "id", "at <= $1 ORDER BY at"),
-];
-
 impl PostgresStore {
     /// Forgets what has expired, turn by turn, and returns how many of all together; outcomes are the backend's own,
     /// and do not count.
@@ -41,25 +30,39 @@ impl PostgresStore {
 
 /// Forgets a portion of each kind, and says whether that was all.
 async fn forget_some(turn: &Turn<'_>, now: Timestamp) -> Result<(u64, bool)> {
-    // By the clock of whoever wrote them, and not by one that a caller hands in.
-    let written = metering_core::Clock::now(&metering_core::SystemClock);
+    // A quote whose account waits for somebody to come for its key is kept however late it is.
+    let open = "state <> 'paid'";
+    // table, its key, when a row expires, which rows alone may be forgotten, how long they are kept
+    let expired = [
+        ("request_id", "account, request_id", "expires_at", "TRUE", now),
+        ("quote", "nonce", "honoured_until", open, now.saturating_sub(Quote::REMEMBERED)),
+        ("challenge", "nonce", "expires_at", "TRUE", now.saturating_sub(Challenge::REMEMBERED)),
+        ("signup", "token", "expires_at", "TRUE", now.saturating_sub(SignupSession::REMEMBERED)),
+        ("used_solution", "solution", "expires_at", "TRUE", now),
+    ];
     let (mut forgotten, mut is_all) = (0, true);
-    for (table, key, old) in EXPIRED {
-        let until = match table {
-            "quote" => now.saturating_sub(Quote::REMEMBERED),
-            "challenge" => now.saturating_sub(Challenge::REMEMBERED),
-            "signup" => now.saturating_sub(SignupSession::REMEMBERED),
-            "outcome" => written.saturating_sub(outcome::KEPT),
-            _ => now,
-        };
-        // The number in the text: of a limit that it does not know the database makes a plan for a large one.
-        let sql =
-            format!("DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {old} LIMIT {PORTION})");
-        let rows = execute(turn.client(), &sql, &[&until.unix_millis()]).await?;
+    for (table, key, expiry, which, until) in expired {
+        let rows = forget_portion(turn, table, key, expiry, which, until).await?;
         is_all &= rows < PORTION;
-        if table != "outcome" {
-            forgotten += rows;
-        }
+        forgotten += rows;
     }
+    // By the clock of whoever wrote them, and not by one that a caller hands in.
+    let written = metering_core::Clock::now(&metering_core::SystemClock).saturating_sub(outcome::KEPT);
+    is_all &= forget_portion(turn, "outcome", "id", "at", "TRUE", written).await? < PORTION;
     Ok((forgotten, is_all))
+}
+
+/// Forgets the oldest rows of a table, and returns how many.
+async fn forget_portion(
+    turn: &Turn<'_>,
+    table: &str,
+    key: &str,
+    expiry: &str,
+    which: &str,
+    until: Timestamp,
+) -> Result<u64> {
+    // The number in the text: of a limit that it does not know the database makes a plan for a large one.
+    let old = format!("SELECT {key} FROM {table} WHERE {expiry} <= $1 AND {which} ORDER BY {expiry} LIMIT {PORTION}");
+    let sql = format!("DELETE FROM {table} WHERE ({key}) IN ({old})");
+    execute(turn.client(), &sql, &[&until.unix_millis()]).await
 }

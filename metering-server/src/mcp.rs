@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::request::Parts;
 use http::{Method, Request, header};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Full, StreamBody};
@@ -129,8 +130,7 @@ impl Mcp {
             ("/mcp", &Method::POST) => {
                 let place = self.sessions.reserve(&key)?;
                 let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
-                message::read(&body)?;
-                self.call(Request::from_parts(head, Full::new(body)), place).await
+                self.call(head, body, place).await
             }
             // No stream but those of answers, and no session to delete: clients are told so by 405.
             ("/mcp", _) => Err(Problem::method_not_allowed(&["POST"])),
@@ -143,8 +143,9 @@ impl Mcp {
     }
 
     /// A call over Streamable HTTP, whose place is kept until its answer is read.
-    async fn call(&self, request: Request<Full<Bytes>>, place: Place) -> Result<Response, Problem> {
-        let answer = message::refused(self.streamable.handle(request).await).await?;
+    async fn call(&self, head: Parts, body: Bytes, place: Place) -> Result<Response, Problem> {
+        let request = Request::from_parts(head, Full::new(body.clone()));
+        let answer = message::refused(self.streamable.handle(request).await, &body).await?;
         let mut response = answer.map(|body| {
             let mut frames = Box::pin(body.into_data_stream());
             let stream = futures_util::stream::poll_fn(move |context| {

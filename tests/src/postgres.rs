@@ -42,6 +42,15 @@ pub fn is_skipped() -> bool {
     crate::skipped::by(SKIP)
 }
 
+/// The schema of a URL of [`Cluster::fresh_schema`].
+///
+/// # Panics
+/// When it is none.
+#[must_use]
+pub fn schema_of(url: &str) -> &str {
+    url.rsplit_once("%3D").expect("the URL names a schema").1
+}
+
 impl Cluster {
     /// Starts one, with further settings (`-c name=value`), and returns once it answers.
     ///

@@ -7,7 +7,7 @@ use metering_core::transfer::Export;
 use metering_core::{Account, AccountId, KeyHash, NewAccount, NewLedgerEntry, Store, Timestamp};
 use metering_postgres::PostgresStore;
 use metering_sqlite::SqliteStore;
-use metering_tests::postgres::Cluster;
+use metering_tests::postgres::{Cluster, schema_of};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -91,8 +91,7 @@ impl Desk {
 
     /// Runs SQL in the target, behind everybody's back.
     pub(crate) fn psql(&self, sql: &str) -> String {
-        let schema = self.url.rsplit_once("%3D").unwrap().1;
-        Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"))
+        Cluster::shared().run(&format!("SET search_path = {}; {sql}", schema_of(&self.url)))
     }
 
     /// Runs SQL in the file.

@@ -45,7 +45,7 @@ pub struct QuoteAnswer {
     pub amount_atomic: String,
     /// The same in human units.
     pub amount_human: String,
-    /// The token's contract (EIP-55); the zero address for the native coin.
+    /// The token's contract, in lower case; the zero address for the native coin.
     pub token_contract: String,
     /// The token's symbol.
     pub token_symbol: String,

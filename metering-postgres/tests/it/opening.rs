@@ -1,16 +1,26 @@
 //! Opening a store: what is refused and left as it was, who is waited for, and which error is told.
 
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use metering_core::Store;
 use metering_postgres::PostgresStore;
-use metering_tests::postgres::{Cluster, is_skipped};
+use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 
 use crate::upgrade::version_two;
 
 /// Longer than a fact is tried, and than the database waits for a lock.
 const LONG: Duration = Duration::from_secs(23);
+
+/// A database of version 2, with somebody who keeps what `sql` takes of its schema for a while.
+fn held(sql: impl FnOnce(&str) -> String) -> (String, JoinHandle<String>) {
+    let url = Cluster::shared().fresh_schema();
+    version_two(&url);
+    let sql = format!("BEGIN; {}; SELECT pg_sleep({})", sql(schema_of(&url)), LONG.as_secs());
+    let holder = thread::spawn(move || Cluster::shared().run(&sql));
+    thread::sleep(Duration::from_millis(500));
+    (url, holder)
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_cannot_hold_every_text_is_refused() {
@@ -36,7 +46,7 @@ async fn another_programs_tables_are_left_without_a_trace() {
         return;
     }
     let (cluster, url) = (Cluster::shared(), Cluster::shared().fresh_schema());
-    let schema = url.rsplit_once("%3D").unwrap().1;
+    let schema = schema_of(&url);
     cluster.run(&format!("CREATE TABLE {schema}.account (name TEXT)"));
     let said = PostgresStore::connect(&url.parse().unwrap()).await.unwrap_err().to_string();
     assert!(said.contains("tables of another program"), "{said}");
@@ -49,13 +59,7 @@ async fn a_node_waits_for_another_that_is_long_at_the_schema() {
     if is_skipped() {
         return;
     }
-    let url = Cluster::shared().fresh_schema();
-    version_two(&url);
-    let schema = url.rsplit_once("%3D").unwrap().1.to_owned();
-    let held =
-        format!("BEGIN; SELECT version FROM {schema}.metering_schema FOR UPDATE; SELECT pg_sleep({})", LONG.as_secs());
-    let other = thread::spawn(move || Cluster::shared().run(&held));
-    thread::sleep(Duration::from_millis(500));
+    let (url, other) = held(|schema| format!("SELECT version FROM {schema}.metering_schema FOR UPDATE"));
     let begun = Instant::now();
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     assert!(begun.elapsed() > LONG - Duration::from_secs(2), "{:?}", begun.elapsed());
@@ -68,13 +72,9 @@ async fn a_backup_is_waited_for_and_nobody_waits_long_behind_the_upgrade() {
     if is_skipped() {
         return;
     }
-    let url = Cluster::shared().fresh_schema();
-    version_two(&url);
-    let schema = url.rsplit_once("%3D").unwrap().1.to_owned();
     // As pg_dump does.
-    let held = format!("BEGIN; LOCK TABLE {schema}.meter IN ACCESS SHARE MODE; SELECT pg_sleep({})", LONG.as_secs());
-    let backup = thread::spawn(move || Cluster::shared().run(&held));
-    thread::sleep(Duration::from_millis(500));
+    let (url, backup) = held(|schema| format!("LOCK TABLE {schema}.meter IN ACCESS SHARE MODE"));
+    let schema = schema_of(&url);
     let config = url.parse().unwrap();
     let node = tokio::spawn(async move { PostgresStore::connect(&config).await });
     let (begun, mut longest) = (Instant::now(), Duration::ZERO);

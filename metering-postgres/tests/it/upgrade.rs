@@ -6,7 +6,7 @@ use metering_core::{
     Timestamp, UsageLine,
 };
 use metering_postgres::PostgresStore;
-use metering_tests::postgres::{Cluster, is_skipped};
+use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 
 const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
@@ -32,8 +32,7 @@ pub(crate) fn version_two(url: &str) {
 }
 
 fn run_in(url: &str, sql: &str) -> String {
-    let schema = url.rsplit_once("%3D").unwrap().1;
-    Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"))
+    Cluster::shared().run(&format!("SET search_path = {}; {sql}", schema_of(url)))
 }
 
 fn expected(number: i64) -> Activity {

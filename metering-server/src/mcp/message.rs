@@ -21,18 +21,22 @@ pub(super) fn read(body: &[u8]) -> Result<ClientJsonRpcMessage, Problem> {
     })
 }
 
-/// What the library refuses before JSON-RPC begins, such as media types, it says in plain text.
+/// What the library refuses before JSON-RPC begins, such as media types, it says in plain text; and of a body that is no
+/// message it says that of its media type.
 ///
 /// # Errors
 /// The refusal, when it is one.
-pub(super) async fn refused<B>(answer: http::Response<B>) -> Result<http::Response<B>, Problem>
+pub(super) async fn refused<B>(answer: http::Response<B>, body: &[u8]) -> Result<http::Response<B>, Problem>
 where
     B: http_body::Body<Data = Bytes, Error = Infallible> + Send,
 {
     let code = match answer.status() {
         StatusCode::BAD_REQUEST => ErrorCode::ValidationFailed,
         StatusCode::NOT_ACCEPTABLE => ErrorCode::NotAcceptable,
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => ErrorCode::UnsupportedMediaType,
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+            read(body)?;
+            ErrorCode::UnsupportedMediaType
+        }
         _ => return Ok(answer),
     };
     let media_type = answer.headers().get(header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);

@@ -1,7 +1,9 @@
 //! Payments that are not deep enough, and chains that change their mind.
 
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use metering_tests::answer::Answer;
 use metering_tests::chain::Chain;
 
 use crate::market::{Kind, Market, claim, key_of};
@@ -32,17 +34,22 @@ fn a_payment_counts_when_it_is_deep_enough() {
     }
 }
 
-#[test]
-fn a_claim_waits_for_the_last_confirmations() {
-    let more = "";
-    let Some(market) = Market::with(Chain::setup().manual_mining(), "3", more) else { return };
+/// A claim of a payment with one confirmation, while it waits for more.
+fn waiting_claim(market: &Market) -> JoinHandle<Answer> {
     let customer = market.customer();
     let quote = market.quote(Kind::Token, &customer.address());
     let hash = market.pay(Kind::Token, &customer, quote.units);
     market.chain.mine(1);
-    let (client, nonce, tx) = (market.client(), quote.nonce.clone(), hash.clone());
-    let waiting = std::thread::spawn(move || claim(&client, &nonce, &tx));
+    let client = market.client();
+    let waiting = std::thread::spawn(move || claim(&client, &quote.nonce, &hash));
     std::thread::sleep(Duration::from_millis(300));
+    waiting
+}
+
+#[test]
+fn a_claim_waits_for_the_last_confirmations() {
+    let Some(market) = market("3") else { return };
+    let waiting = waiting_claim(&market);
     market.chain.mine(2);
     let _ = waiting.join().unwrap().expect(200);
 }
@@ -101,13 +108,7 @@ fn a_top_up_waits_for_depth_as_well() {
 fn a_claim_that_waits_when_the_server_is_told_to_end_is_answered() {
     let Some(market) = market("3") else { return };
     let mut market = market.patient();
-    let customer = market.customer();
-    let quote = market.quote(Kind::Token, &customer.address());
-    let hash = market.pay(Kind::Token, &customer, quote.units);
-    market.chain.mine(1);
-    let (client, nonce, tx) = (market.client(), quote.nonce.clone(), hash.clone());
-    let waiting = std::thread::spawn(move || claim(&client, &nonce, &tx));
-    std::thread::sleep(Duration::from_millis(500));
+    let waiting = waiting_claim(&market);
     let begun = Instant::now();
     market.server.terminate();
     let answer = waiting.join().unwrap().expect(409);

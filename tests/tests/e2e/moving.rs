@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use metering_tests::load::{RunningLoad, Stop, request, start};
-use metering_tests::postgres::{Cluster, is_skipped};
+use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 use metering_tests::program::program;
 use metering_tests::server::Server;
 use metering_tests::site::{IssuedAccount, Site};
@@ -81,7 +81,7 @@ fn a_server_is_not_started_on_a_move_that_has_not_finished() {
     let mut node = new.server().start();
     node.terminate();
     assert!(node.wait().success());
-    let schema = url.rsplit_once("%3D").unwrap().1;
+    let schema = schema_of(&url);
     let _ = Cluster::shared().run(&format!("UPDATE {schema}.turn SET import_owner = '\\x00'"));
     let refused = new.server().run();
     assert_eq!(refused.code, Some(1), "{refused:?}");
