@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use metering_core::{Store, StoreError};
+use metering_core::{Store, StoreError, Verification};
 use metering_postgres::{PostgresConfig, PostgresStore, PostgresUrlError};
 use metering_sqlite::{SqliteStore, path_of_url};
 
@@ -198,8 +198,8 @@ impl Database {
         }
     }
 
-    /// Copies the store to a file while it is in use: a state of one moment.
-    pub(crate) async fn backup_to(&self, file: &Path) -> Result<(), Failure> {
+    /// Copies the store to a file while it is in use: a state of one moment. Returns what verifying the copy found.
+    pub(crate) async fn backup_to(&self, file: &Path) -> Result<Verification, Failure> {
         match &self.backend {
             Backend::Sqlite(store) => Ok(store.backup_to(file).await?),
             Backend::Postgres(_) => Err(own_backup()),

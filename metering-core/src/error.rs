@@ -64,6 +64,13 @@ pub enum Error {
     /// The store failed.
     #[error("The service cannot record requests at the moment; nothing was charged, try again.")]
     StorageUnavailable,
+    /// The store failed at a commit: it may or may not have happened.
+    #[error(
+        "A write to disk failed, so it is unknown whether this request took effect and was charged. Send it again with \
+         the same idempotency key (Idempotency-Key, or request_id): it is not charged twice. Without one, check the \
+         usage first."
+    )]
+    OutcomeUnknown,
     /// Too many requests wait to be charged.
     #[error("The service is overloaded; nothing was charged, try again.")]
     Overloaded,
@@ -108,6 +115,10 @@ impl Error {
         Self::ValidationFailed(BTreeMap::from([(name.to_owned(), problem.to_string())]))
     }
 
+    fn of_store(error: &StoreError) -> Self {
+        if error.outcome_is_unknown() { Self::OutcomeUnknown } else { Self::StorageUnavailable }
+    }
+
     /// Its stable code, which knows the HTTP status.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
@@ -124,6 +135,7 @@ impl Error {
             Self::Recovery(error) => error.code(),
             Self::Signup(error) => error.code(),
             Self::StorageUnavailable => ErrorCode::StorageUnavailable,
+            Self::OutcomeUnknown => ErrorCode::OutcomeUnknown,
             Self::Overloaded => ErrorCode::Overloaded,
             Self::ShuttingDown => ErrorCode::ShuttingDown,
             Self::NotRefunded | Self::Internal => ErrorCode::InternalError,
@@ -138,7 +150,9 @@ impl Error {
             Self::Payment(error) => error.retry_after_seconds(),
             Self::Recovery(error) => error.retry_after_seconds(),
             Self::Signup(error) => error.retry_after_seconds(),
-            Self::StorageUnavailable | Self::Overloaded | Self::ShuttingDown => Some(RETRY_SOON_SECONDS),
+            Self::StorageUnavailable | Self::OutcomeUnknown | Self::Overloaded | Self::ShuttingDown => {
+                Some(RETRY_SOON_SECONDS)
+            }
             _ => None,
         }
     }
@@ -215,7 +229,7 @@ impl From<SignupError> for Error {
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         tracing::error!(%error, "the store failed");
-        Self::StorageUnavailable
+        Self::of_store(&error)
     }
 }
 
@@ -225,7 +239,7 @@ impl From<MeterError> for Error {
         match error {
             MeterError::Overloaded => Self::Overloaded,
             MeterError::Closed => Self::ShuttingDown,
-            MeterError::Store(_) => Self::StorageUnavailable,
+            MeterError::Store(error) => Self::of_store(&error),
         }
     }
 }

@@ -12,6 +12,7 @@ mod stats;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use tokio::sync::{Semaphore, TryAcquireError, mpsc, oneshot, watch};
 
@@ -98,11 +99,11 @@ pub struct Meter {
 pub enum MeterEnd {
     /// It was drained, or dropped.
     Drained,
-    /// Its store is [`StoreError::Broken`]; the process must stop.
+    /// Its store [must be opened again](StoreError::must_reopen); the process must stop.
     StoreBroken,
 }
 
-/// Why a charge could not be decided. Nothing was charged, except that nobody can say after a broken store.
+/// Why a charge was not decided. Nothing was charged, unless [`MeterError::outcome_is_unknown`].
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum MeterError {
     /// Too many charges are waiting.
@@ -114,6 +115,20 @@ pub enum MeterError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] Arc<StoreError>),
+}
+
+impl MeterError {
+    /// Whether the charge may have been recorded all the same.
+    #[must_use]
+    pub fn outcome_is_unknown(&self) -> bool {
+        matches!(self, Self::Store(error) if error.outcome_is_unknown())
+    }
+
+    /// For a commit that ended without a result, as one that panicked does.
+    fn no_result() -> Self {
+        let problem = "the commit ended without a result".to_owned();
+        Self::Store(Arc::new(StoreError::OutcomeUnknown(problem)))
+    }
 }
 
 /// A posting, and who waits for its outcome.
@@ -154,7 +169,7 @@ impl Meter {
             Err(TryAcquireError::Closed) => return Err(MeterError::Closed),
         }
         let answer = self.enqueue(Posting::Charge(charge))?;
-        match answer.await.map_err(|_| MeterError::Closed)?? {
+        match answer.await.map_err(|_| MeterError::no_result())?? {
             Outcome::Decided(decision) => Ok(decision),
             Outcome::Refunded(_) => unreachable!("stores answer charges with decisions"),
         }
@@ -173,7 +188,7 @@ impl Meter {
     async fn pay_back(&self, refund: Refund) -> Result<Option<Credits>, MeterError> {
         self.places.acquire().await.map_err(|_| MeterError::Closed)?.forget();
         let answer = self.enqueue(Posting::Refund(refund))?;
-        match answer.await.map_err(|_| MeterError::Closed)?? {
+        match answer.await.map_err(|_| MeterError::no_result())?? {
             Outcome::Refunded(balance) => Ok(balance),
             Outcome::Decided(_) => unreachable!("stores answer refunds with balances"),
         }
@@ -199,6 +214,12 @@ impl Meter {
         let mut ended = self.ended.clone();
         // An error means that the committing task was ended from outside, with its runtime.
         ended.wait_for(Option::is_some).await.ok().and_then(|end| *end).unwrap_or(MeterEnd::Drained)
+    }
+
+    /// How long ago the last commit failed; `None` if none did, or if one succeeded after it.
+    #[must_use]
+    pub fn last_failure(&self) -> Option<Duration> {
+        self.stats.failed_at().map(|at| at.elapsed())
     }
 
     /// What the meter has done so far.

@@ -43,7 +43,7 @@ pub trait Store: PaymentStore + SignupStore {
     /// The answers are in the order of `postings`, and each holds when it is returned, whatever happens to the
     /// process. Keys, limits and balances are those of the moment of the commit, so that a revocation, a rotation or
     /// a top-up counts from the moment that its own method returned, in whichever process that was. On an error
-    /// nothing of the batch happened, except after [`StoreError::Broken`], when nobody can say.
+    /// nothing of the batch happened, unless [`StoreError::outcome_is_unknown`].
     ///
     /// An accepted charge with a request id is remembered for [`RequestId::REMEMBERED`](crate::RequestId::REMEMBERED),
     /// in its account, whichever key it came with: until then the id is answered as it was at first, and after that
@@ -116,15 +116,23 @@ pub trait Store: PaymentStore + SignupStore {
     /// Puts a plan on sale or takes it off; `false` when there is none of that key.
     async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool, StoreError>;
 
-    /// Recomputes every account's money from ledger and usage, in one consistent read.
+    /// Recomputes every account's money from ledger and usage, in one consistent read, and proves that every account
+    /// has the key it should have. Corrupt data is an error.
     async fn verify(&self) -> Result<Verification, StoreError>;
 
     /// Forgets what has expired at `now`, and returns how much that was. It stays forgotten, for a clock that lags
     /// too.
     async fn forget_expired(&self, now: Timestamp) -> Result<u64, StoreError>;
 
-    /// Whether the store can be written to at this moment.
+    /// Whether the store can be written to at this moment, with room for more than a few charges.
     async fn check(&self) -> Result<(), StoreError>;
+
+    /// Whether the store is still the one that was opened: its file was neither deleted nor replaced. Cheap enough to be
+    /// called every second; writes nothing. An error that [`StoreError::must_reopen`] means that the process has to
+    /// stop, since what it writes from now on would be lost.
+    async fn check_identity(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// How many calls of [`Store::commit`] are worth having under way at one time. One, where all of them would wait
     /// for the same writer.
@@ -244,10 +252,16 @@ pub enum StoreError {
     /// It cannot do it now, and did nothing; trying again later may work.
     #[error("the store is unavailable: {0}")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// Writing to disk failed so that nobody can say what is on it. The process must stop and open the store anew;
-    /// retrying an fsync that failed can report success for data that is lost.
-    #[error("the store failed while writing to disk and must be opened anew: {0}")]
+    /// The commit itself failed, so that it may or may not turn out to have happened. The store can still be used.
+    #[error("the commit failed, and may or may not have happened: {0}")]
+    OutcomeUnknown(String),
+    /// A flush to disk failed at the commit, or the file under it is gone: it may or may not have happened. The process
+    /// must stop and open the store again; retrying an fsync that failed can report success for data that is lost.
+    #[error("the store failed while writing to disk and must be opened again: {0}")]
     Broken(String),
+    /// An earlier failure ended the use of the store; nothing was done. The process must stop and open it again.
+    #[error("the store can no longer be used and must be opened again: {0}")]
+    Closed(String),
     /// What was read makes no sense.
     #[error("the store holds data that makes no sense: {0}")]
     Corrupt(String),
@@ -259,4 +273,18 @@ pub enum StoreError {
         /// The newest that is known.
         supported: i64,
     },
+}
+
+impl StoreError {
+    /// Whether what was asked for may have happened all the same. After every other error, nothing of it did.
+    #[must_use]
+    pub const fn outcome_is_unknown(&self) -> bool {
+        matches!(self, Self::OutcomeUnknown(_) | Self::Broken(_))
+    }
+
+    /// Whether the process has to stop and open the store again.
+    #[must_use]
+    pub const fn must_reopen(&self) -> bool {
+        matches!(self, Self::Broken(_) | Self::Closed(_))
+    }
 }

@@ -18,7 +18,10 @@ fn main() -> ExitCode {
     match start(&Arguments::parse()) {
         Ok(Ending::Orderly) => ExitCode::SUCCESS,
         Ok(Ending::StoreBroken) => {
-            eprintln!("metering-server: stopped because the store failed while writing to disk; start it anew");
+            eprintln!(
+                "metering-server: stopped: the database can no longer be written to safely. The log says why; see to the \
+                 disk and the database file, then start again"
+            );
             ExitCode::FAILURE
         }
         Err(failure) => {

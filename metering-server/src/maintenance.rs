@@ -9,6 +9,9 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use crate::http::Shutdown;
 use crate::limits::Limits;
 
+/// How often it is looked whether the store is still there.
+const STORE_WATCH: Duration = Duration::from_secs(1);
+
 const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Forgets expired records and clients that went away, so that they do not pile up, and keeps the figures small.
@@ -30,6 +33,20 @@ pub(crate) async fn maintain(
             Ok(0) => {}
             Ok(count) => tracing::debug!(count, "expired records were forgotten"),
             Err(error) => tracing::warn!(%error, "expired records could not be forgotten"),
+        }
+    }
+}
+
+/// Resolves when the store must be opened again although nothing is being charged: its files were deleted or replaced.
+pub(crate) async fn watch_store(store: Arc<dyn Store>) {
+    loop {
+        tokio::time::sleep(STORE_WATCH).await;
+        match store.check_identity().await {
+            Err(error) if error.must_reopen() => {
+                tracing::error!(%error, "stopping");
+                return;
+            }
+            Ok(()) | Err(_) => {}
         }
     }
 }

@@ -112,7 +112,10 @@ fn operation(route: &Route) -> openapi::path::Operation {
             ("402", "`insufficient_credits`, with the plans"),
             ("429", "`rate_limited`, `too_many_streams`; nothing was charged"),
             ("502", "`upstream_unreachable`; refunded"),
-            ("503", "`overloaded`, `storage_unavailable`, `upstream_unavailable`; not charged, or refunded"),
+            (
+                "503",
+                "`overloaded`, `storage_unavailable`, `upstream_unavailable`; not charged, or refunded; `outcome_unknown`: send it again with the same `Idempotency-Key`",
+            ),
             ("504", "`upstream_timeout`; refunded"),
         ]
     } else {

@@ -1,13 +1,17 @@
-//! Whether the server can do its work: the store can be written to, and the chains that plans are paid on can be read.
+//! Whether the server can do its work: charges are recorded, the store can be written to, and the chains that plans are
+//! paid on can be read.
 
 use std::time::Duration;
 
-use metering_core::Store;
+use metering_core::{Meter, Store};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::chains::Readers;
 
+/// How long the server is not ready after a charge could not be recorded, unless a later one was. Without this, a write
+/// that happens to succeed (a small one on a full disk, or one that touches no damaged page) would hide that charges fail.
+const FAILURE_COUNTS: Duration = Duration::from_secs(10);
 /// How long an answer about the store holds: each finding out is a write to disk, and anybody may ask.
 const STORE_FRESH: Duration = Duration::from_secs(1);
 /// How long the store may take to answer: whoever asks decides where requests go, and soon.
@@ -35,8 +39,13 @@ pub(crate) struct Readiness {
 
 impl Readiness {
     /// Finds out, unless it just did.
-    pub(crate) async fn hindrance(&self, store: &dyn Store, readers: &Readers) -> Option<Hindrance> {
-        if !self.store_works(store).await {
+    pub(crate) async fn hindrance(&self, meter: &Meter, store: &dyn Store, readers: &Readers) -> Option<Hindrance> {
+        // These two cost nothing, so they are always of this moment.
+        let charges_fail = || meter.last_failure().is_some_and(|ago| ago < FAILURE_COUNTS);
+        if charges_fail() || store.check_identity().await.is_err() {
+            return Some(Hindrance::Store);
+        }
+        if !self.store_works(store).await || charges_fail() {
             return Some(Hindrance::Store);
         }
         self.unreachable_chain(readers).await.map(Hindrance::Chain)

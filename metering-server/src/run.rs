@@ -80,7 +80,7 @@ pub enum RunError {
 pub enum Ending {
     /// As it was told to.
     Orderly,
-    /// Its store broke; see [`metering_core::StoreError::Broken`].
+    /// Its store must be opened again; see [`metering_core::StoreError::must_reopen`].
     StoreBroken,
 }
 
@@ -114,6 +114,7 @@ pub async fn run(
         tokio::spawn(async move { streams.watch(&*store, interval, shutdown).await })
     };
     let (limits, figures) = (Arc::clone(&app.limits), app.metrics.clone());
+    let gone = maintenance::watch_store(Arc::clone(&store));
     let upkeep = tokio::spawn(maintenance::maintain(store, clock, limits, figures, shutdown.clone()));
     let watching = watch_chains(&app, &config, &shutdown);
     let front = Arc::new(Front::new(Arc::clone(&app), &config));
@@ -125,6 +126,7 @@ pub async fn run(
 
     let ending = tokio::select! {
         () = stop => Ending::Orderly,
+        () = gone => Ending::StoreBroken,
         // The meter ends by itself only when its store broke.
         end = app.meter.ended() => if end == MeterEnd::StoreBroken { Ending::StoreBroken } else { Ending::Orderly },
     };

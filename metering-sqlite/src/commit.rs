@@ -8,10 +8,10 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use crate::activity;
 use crate::cache::Cache;
-use crate::error::{Result, store_error};
+use crate::error::{Result, commit_error, store_error};
 use crate::rows::first;
 
-/// Decides and records a batch. When it fails the caller clears the cache; the database is as it was.
+/// Decides and records a batch. When it fails the caller clears the cache.
 pub(crate) fn commit(
     connection: &mut Connection,
     cache: &mut Cache,
@@ -29,7 +29,7 @@ pub(crate) fn commit(
         return Ok(outcomes);
     }
     write(&transaction, cache, changes, now)?;
-    transaction.commit().map_err(store_error)?;
+    transaction.commit().map_err(commit_error)?;
     Ok(outcomes)
 }
 

@@ -9,6 +9,8 @@ use metering_core::StoreError;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{Result, store_error};
+use crate::location::missing_folder_of;
+use crate::migrations::refuse_foreign;
 
 /// How long a write waits for another process to finish its own.
 const BUSY_PATIENCE: Duration = Duration::from_secs(30);
@@ -26,10 +28,17 @@ const CHECKPOINT_PAGES: u32 = 16_384;
 /// The first version without the WAL-reset bug that can corrupt a database with several writers.
 const OLDEST_SAFE_SQLITE: i32 = 3_051_003;
 
-/// Makes the file with mode 0600, and tightens one that is more open: it holds email addresses and key hashes.
+/// Makes the file with mode 0600 where there is none.
 pub(crate) fn prepare_file(path: &Path) -> Result<()> {
     let unavailable = |error: std::io::Error| {
-        StoreError::Unavailable(format!("cannot open database {}: {error}", path.display()).into())
+        let problem = match missing_folder_of(path) {
+            Some(folder) => format!(
+                "the folder {} does not exist; make it, or open the store with `SqliteStore::create`, which does",
+                folder.display()
+            ),
+            None => error.to_string(),
+        };
+        StoreError::Unavailable(format!("cannot open database {}: {problem}", path.display()).into())
     };
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
@@ -37,31 +46,40 @@ pub(crate) fn prepare_file(path: &Path) -> Result<()> {
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     match options.open(path) {
         Ok(_) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => tighten(path).map_err(unavailable),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(unavailable(error)),
     }
 }
 
+/// Sets the mode of a database of ours to 0600 if it is more open: it holds email addresses and key hashes.
 #[cfg(unix)]
-fn tighten(path: &Path) -> std::io::Result<()> {
+fn tighten(path: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    let mut permissions = std::fs::metadata(path)?.permissions();
-    if permissions.mode() & 0o077 != 0 {
-        tracing::warn!(path = %path.display(), "the database was readable by others; its mode is now 0600");
-        permissions.set_mode(0o600);
-        std::fs::set_permissions(path, permissions)?;
-    }
-    Ok(())
+    let tighten = || {
+        let mut permissions = std::fs::metadata(path)?.permissions();
+        if permissions.mode() & 0o077 != 0 {
+            tracing::warn!(path = %path.display(), "the database was readable by others; its mode is now 0600");
+            permissions.set_mode(0o600);
+            std::fs::set_permissions(path, permissions)?;
+        }
+        Ok(())
+    };
+    tighten().map_err(|error: std::io::Error| {
+        StoreError::Unavailable(format!("cannot set the mode of database {}: {error}", path.display()).into())
+    })
 }
 
 #[cfg(not(unix))]
-fn tighten(_path: &Path) -> std::io::Result<()> {
+fn tighten(_path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The connection that writes. Every commit is on disk before it returns.
+/// The connection that writes. Every commit is on disk before it returns. Another program's database is refused before
+/// anything of it is changed.
 pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
     let connection = open(path)?;
+    refuse_foreign(&connection)?;
+    tighten(path)?;
     configure_writer(&connection).map_err(store_error)?;
     Ok(connection)
 }
@@ -74,25 +92,45 @@ fn configure_writer(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "foreign_keys", true)
 }
 
-/// The connection that writes, with the file locked against all others until it is closed.
-pub(crate) fn open_writer_alone(path: &Path) -> Result<Connection> {
+/// A connection that has the file to itself until it is closed; `None` when another process has it open for longer than
+/// `patience`.
+pub(crate) fn open_alone(path: &Path, patience: Duration) -> Result<Option<Connection>> {
     let connection = open(path)?;
-    // Commands beside a server are short; a server is not worth waiting for.
-    connection.busy_timeout(ALONE_PATIENCE).map_err(store_error)?;
+    connection.busy_timeout(patience).map_err(store_error)?;
     // Before the first look at the file: with the write-ahead log, whoever is the only one keeps no shared memory, and
     // locks the file for as long as it is open.
+    let locked = connection
+        .execute_batch("PRAGMA locking_mode = EXCLUSIVE")
+        .and_then(|()| connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())));
+    match locked {
+        Ok(()) => {
+            refuse_foreign(&connection)?;
+            Ok(Some(connection))
+        }
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(None),
+        Err(error) => Err(store_error(error)),
+    }
+}
+
+/// The connection that writes, with the file locked against all others until it is closed.
+pub(crate) fn open_writer_alone(path: &Path) -> Result<Connection> {
+    // Commands beside a server are short; a server is not worth waiting for.
+    let Some(connection) = open_alone(path, ALONE_PATIENCE)? else { return Err(in_use(path)) };
+    tighten(path)?;
     let lock = || {
-        connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
         configure_writer(&connection)?;
         connection.execute_batch("BEGIN IMMEDIATE; COMMIT")
     };
     match lock() {
         Ok(()) => Ok(connection),
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Err(StoreError::Unavailable(
-            format!("{} is open in another process; stop every server and command that uses it", path.display()).into(),
-        )),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Err(in_use(path)),
         Err(error) => Err(store_error(error)),
     }
+}
+
+fn in_use(path: &Path) -> StoreError {
+    let problem = format!("{} is open in another process; stop every server and command that uses it", path.display());
+    StoreError::Unavailable(problem.into())
 }
 
 /// A connection that only reads; it never waits for the writer, nor the writer for it.

@@ -1,21 +1,42 @@
-//! From SQLite's errors to the three that the storage contract knows.
+//! Maps SQLite's errors to those of the storage contract.
 
 use metering_core::StoreError;
-use rusqlite::ffi;
+use rusqlite::{Error, ffi};
 
-/// A failed fsync leaves unknown what is on disk; everything else left the database as it was.
-pub(crate) fn store_error(error: rusqlite::Error) -> StoreError {
-    let extended = match &error {
-        rusqlite::Error::SqliteFailure(failure, _) => Some(failure.extended_code),
-        _ => None,
-    };
-    match extended {
-        Some(ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC) => StoreError::Broken(error.to_string()),
+/// The error of a statement: nothing of its transaction happened, unless a flush failed.
+pub(crate) fn store_error(error: Error) -> StoreError {
+    let code = extended_code(&error);
+    match code {
+        Some(code) if is_failed_flush(code) => StoreError::Broken(error.to_string()),
         Some(code) if matches!(code & 0xff, ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB) => {
             StoreError::Corrupt(error.to_string())
         }
         _ => StoreError::Unavailable(Box::new(error)),
     }
+}
+
+/// The error of a `COMMIT`.
+///
+/// An I/O error leaves the outcome open: the frame that commits may be in the write-ahead log all the same, and recovery
+/// would find it there. A full disk does not, since that frame is the last one and was not written whole.
+pub(crate) fn commit_error(error: Error) -> StoreError {
+    match extended_code(&error) {
+        Some(code) if code & 0xff == ffi::SQLITE_IOERR && !is_failed_flush(code) => {
+            StoreError::OutcomeUnknown(error.to_string())
+        }
+        _ => store_error(error),
+    }
+}
+
+fn extended_code(error: &Error) -> Option<i32> {
+    match error {
+        Error::SqliteFailure(failure, _) => Some(failure.extended_code),
+        _ => None,
+    }
+}
+
+const fn is_failed_flush(code: i32) -> bool {
+    matches!(code, ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC)
 }
 
 /// An error for a stored value that its own type refuses.
@@ -25,3 +46,28 @@ pub(crate) fn corrupt(what: impl std::fmt::Display) -> StoreError {
 
 /// `Result` with the contract's error.
 pub(crate) type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_commit_that_cannot_have_happened_is_called_unavailable() {
+        // code, outcome unknown after a statement, after a COMMIT
+        let table = [
+            (ffi::SQLITE_IOERR_FSYNC, true, true),
+            (ffi::SQLITE_IOERR_DIR_FSYNC, true, true),
+            (ffi::SQLITE_IOERR_WRITE, false, true),
+            (ffi::SQLITE_IOERR_READ, false, true),
+            (ffi::SQLITE_IOERR_SHMMAP, false, true),
+            (ffi::SQLITE_FULL, false, false),
+            (ffi::SQLITE_BUSY, false, false),
+            (ffi::SQLITE_CORRUPT, false, false),
+        ];
+        for (code, statement, commit) in table {
+            let error = || Error::SqliteFailure(ffi::Error::new(code), None);
+            let unknown = (store_error(error()).outcome_is_unknown(), commit_error(error()).outcome_is_unknown());
+            assert_eq!(unknown, (statement, commit), "{code}");
+        }
+    }
+}

@@ -1,26 +1,38 @@
-//! What is forgotten after a while: answers to requests, quotes, challenges, signup sessions.
+//! Forgets what has expired: remembered request ids, quotes, challenges, signup sessions, used solutions.
 
 use metering_core::{Challenge, Quote, SignupSession, Timestamp};
 use rusqlite::Connection;
 
 use crate::error::{Result, store_error};
 
-/// A quote whose account waits for somebody to come for its key is kept however late it is.
-const QUOTES: &str = "DELETE FROM quote WHERE honoured_until <= ?1 AND state <> 'paid'";
+/// Rows of one table that are forgotten in one transaction. Charges wait meanwhile: a slice takes some milliseconds.
+const SLICE: usize = 500;
 
-/// Forgets what has expired, and returns how many of all together.
-pub(crate) fn forget(connection: &Connection, now: Timestamp) -> Result<u64> {
-    let expired = [
-        ("DELETE FROM request_id WHERE expires_at <= ?1", now),
-        (QUOTES, now.saturating_sub(Quote::REMEMBERED)),
-        ("DELETE FROM challenge WHERE expires_at <= ?1", now.saturating_sub(Challenge::REMEMBERED)),
-        ("DELETE FROM signup WHERE expires_at <= ?1", now.saturating_sub(SignupSession::REMEMBERED)),
-        ("DELETE FROM used_solution WHERE expires_at <= ?1", now),
-    ];
-    let mut forgotten: u64 = 0;
-    for (sql, until) in expired {
-        let rows = connection.execute(sql, [until.unix_millis()]).map_err(store_error)?;
+/// Tables, their keys, and which of their rows are old at a time. A quote whose account waits for somebody to come for
+/// its key is kept however late it is.
+const EXPIRED: [(&str, &str, &str); 5] = [
+    ("request_id", "account, request_id", "expires_at <= ?1 ORDER BY expires_at"),
+    ("quote", "nonce", "honoured_until <= ?1 AND state <> 'paid' ORDER BY honoured_until"),
+    ("challenge", "nonce", "expires_at <= ?1 ORDER BY expires_at"),
+    ("signup", "token", "expires_at <= ?1 ORDER BY expires_at"),
+    ("used_solution", "solution", "expires_at <= ?1 ORDER BY expires_at"),
+];
+
+/// Forgets a slice of each kind. Returns how many rows that were, and whether nothing is left that has expired.
+pub(crate) fn forget_slice(connection: &Connection, now: Timestamp) -> Result<(u64, bool)> {
+    let (mut forgotten, mut is_all) = (0_u64, true);
+    for (table, key, old) in EXPIRED {
+        let until = match table {
+            "quote" => now.saturating_sub(Quote::REMEMBERED),
+            "challenge" => now.saturating_sub(Challenge::REMEMBERED),
+            "signup" => now.saturating_sub(SignupSession::REMEMBERED),
+            _ => now,
+        };
+        let sql = format!("DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {old} LIMIT {SLICE})");
+        let mut delete = connection.prepare_cached(&sql).map_err(store_error)?;
+        let rows = delete.execute([until.unix_millis()]).map_err(store_error)?;
+        is_all &= rows < SLICE;
         forgotten = forgotten.saturating_add(u64::try_from(rows).unwrap_or(u64::MAX));
     }
-    Ok(forgotten)
+    Ok((forgotten, is_all))
 }

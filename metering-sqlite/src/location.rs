@@ -45,6 +45,12 @@ pub fn path_of_url(url: &str) -> Result<PathBuf, UrlError> {
     }
 }
 
+/// The first folder on the way to `file` that does not exist.
+pub(crate) fn missing_folder_of(file: &Path) -> Option<&Path> {
+    let folders = file.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
+    folders.take_while(|folder| !folder.exists()).last()
+}
+
 /// Makes the folder that is to hold `file`, for its owner alone, where there is none.
 pub(crate) fn make_folder_of(file: &Path) -> Result<(), StoreError> {
     let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) else {

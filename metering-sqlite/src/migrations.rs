@@ -3,7 +3,7 @@
 use metering_core::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::error::{Result, store_error};
+use crate::error::{Result, commit_error, store_error};
 
 /// Marks the file as ours ("Mtr1"), so that another program's database is never migrated.
 const APPLICATION_ID: i32 = 0x4d74_7231;
@@ -16,18 +16,26 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0005_hardening.sql"),
 ];
 
+/// Refuses another program's database. Only reads.
+pub(crate) fn refuse_foreign(connection: &Connection) -> Result<()> {
+    let application: i64 =
+        connection.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(store_error)?;
+    let tables: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(store_error)?;
+    if application != i64::from(APPLICATION_ID) && (application != 0 || tables > 0) {
+        return Err(StoreError::Corrupt("this is another program's SQLite database; choose another file".to_owned()));
+    }
+    Ok(())
+}
+
 /// Brings the schema up to date, in one transaction, so that several processes may start at once.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
+    // Again, under the lock: another program may have been at an empty file since it was opened.
+    refuse_foreign(&transaction)?;
     let pragma = |name: &str| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let version = pragma("user_version").map_err(store_error)?;
-    let application = pragma("application_id").map_err(store_error)?;
-    let tables: i64 =
-        transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(store_error)?;
     let supported = SCRIPTS.len();
-    if application != i64::from(APPLICATION_ID) && tables > 0 {
-        return Err(StoreError::Corrupt("this is another program's SQLite database; choose another file".to_owned()));
-    }
     let Some(missing) = usize::try_from(version).ok().and_then(|version| SCRIPTS.get(version..)) else {
         let supported = i64::try_from(supported).unwrap_or(i64::MAX);
         return Err(StoreError::NewerVersion { found: version, supported });
@@ -43,5 +51,5 @@ pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
         transaction.pragma_update(None, "user_version", i64::try_from(supported).unwrap_or(i64::MAX))
     };
     apply().map_err(store_error)?;
-    transaction.commit().map_err(store_error)
+    transaction.commit().map_err(commit_error)
 }

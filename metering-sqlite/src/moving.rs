@@ -1,14 +1,17 @@
 //! The store as one that is moved to another backend: opened by nobody else meanwhile, and marked once it went.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use metering_core::transfer::SourceId;
 use metering_core::{StoreError, Timestamp};
 use rusqlite::{Connection, params};
 
-use crate::connection::{open_writer_alone, prepare_file};
+use crate::connection::open_writer_alone;
 use crate::error::{Result, store_error};
+use crate::health::Health;
 use crate::migrations;
+use crate::recovery::check_after_crash;
 use crate::rows::first;
 use crate::store::SqliteStore;
 use crate::writer::{Touches, Writer};
@@ -32,10 +35,11 @@ impl SqliteStore {
         if !path.is_file() {
             return Err(StoreError::Unavailable(format!("there is no store at {}", path.display()).into()));
         }
-        prepare_file(path)?;
+        check_after_crash(path)?;
         let mut connection = open_writer_alone(path)?;
         migrations::migrate(&mut connection)?;
-        Ok(Self { writer: Writer::start(connection)?, readers: None })
+        let health = Arc::new(Health::of(path)?);
+        Ok(Self { writer: Writer::start(connection, Arc::clone(&health))?, readers: None, health })
     }
 
     /// What the store calls itself.

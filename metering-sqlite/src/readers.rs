@@ -42,6 +42,15 @@ impl Readers {
         task.await.map_err(|error| StoreError::Unavailable(Box::new(error)))?
     }
 
+    /// As [`Readers::read`], with a connection that has read nothing yet.
+    pub(crate) async fn read_with_new_connection<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let new = Self { idle: Arc::default(), ..self.clone() };
+        new.read(read).await
+    }
+
     fn read_now<T>(&self, read: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut connection = match idle {

@@ -1,6 +1,7 @@
 //! [`SqliteStore`]: the storage contract, each method handed to the writer or to a reader.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use metering_core::{
@@ -11,9 +12,11 @@ use metering_core::{
 
 use crate::connection::{open_writer, prepare_file};
 use crate::error::{Result, store_error};
+use crate::health::Health;
 use crate::location::make_folder_of;
 use crate::moving::refuse_moved;
 use crate::readers::Readers;
+use crate::recovery::check_after_crash;
 use crate::writer::{Touches, Writer};
 use crate::{accounts, activity, backup, expiry, ledger, migrations, plans, usage, verify};
 
@@ -25,7 +28,7 @@ use crate::{accounts, activity, backup, expiry, ledger, migrations, plans, usage
 /// use std::path::Path;
 /// use metering_sqlite::SqliteStore;
 ///
-/// let store = SqliteStore::open(Path::new("metering-data/metering.db"))?;
+/// let store = SqliteStore::create(Path::new("metering-data/metering.db"))?;
 /// # Ok::<(), metering_core::StoreError>(())
 /// ```
 #[derive(Debug)]
@@ -33,23 +36,30 @@ pub struct SqliteStore {
     pub(crate) writer: Writer,
     /// None where the file is open for this store alone.
     pub(crate) readers: Option<Readers>,
+    pub(crate) health: Arc<Health>,
 }
 
 impl SqliteStore {
-    /// Opens a database file, making it (with mode 0600) or bringing its schema up to date where needed.
+    /// Opens a database file, making it (with mode 0600) or bringing its schema up to date where needed. The folder that
+    /// holds it must exist; [`SqliteStore::create`] makes it.
+    ///
+    /// A database that the last process did not close in order is checked for damage first.
     ///
     /// # Errors
-    /// When the file cannot be opened or written to, is not a metering database, was written by a newer version, or was
-    /// moved elsewhere ([`SqliteStore::mark_moved`]).
+    /// When the file cannot be opened or written to, is not a metering database, is damaged, was written by a newer
+    /// version, or was moved elsewhere ([`SqliteStore::mark_moved`]).
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         prepare_file(path)?;
+        check_after_crash(path)?;
         let mut connection = open_writer(path)?;
         migrations::migrate(&mut connection)?;
         refuse_moved(&connection)?;
-        Ok(Self { writer: Writer::start(connection)?, readers: Some(Readers::new(path.to_owned())) })
+        let health = Arc::new(Health::of(path)?);
+        let writer = Writer::start(connection, Arc::clone(&health))?;
+        Ok(Self { writer, readers: Some(Readers::new(path.to_owned())), health })
     }
 
-    /// As [`SqliteStore::open`], after making the folder that is to hold the file, with mode 0700, where there is none.
+    /// As [`SqliteStore::open`], after making the folder that holds the file, with mode 0700, where there is none.
     ///
     /// # Errors
     /// As [`SqliteStore::open`], and when the folder cannot be made.
@@ -58,11 +68,13 @@ impl SqliteStore {
         Self::open(path)
     }
 
-    /// Copies the database as it is at this moment to a new file, while it is in use.
+    /// Copies the database as it is at this moment to a new file, while it is in use, and verifies the copy. The file
+    /// appears under its name only when the copy is sound; what [`Store::verify`] finds in it is returned.
     ///
     /// # Errors
-    /// When `path` exists already or cannot be written to.
-    pub async fn backup_to(&self, path: &Path) -> Result<(), StoreError> {
+    /// When `path` exists already or cannot be written to, and when the copy is damaged, as the database then is: no file
+    /// is left behind.
+    pub async fn backup_to(&self, path: &Path) -> Result<Verification, StoreError> {
         let path = path.to_owned();
         self.read(move |connection| backup::copy(connection, &path)).await
     }
@@ -72,8 +84,21 @@ impl SqliteStore {
         &self,
         read: impl FnOnce(&rusqlite::Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        match &self.readers {
+        let found = match &self.readers {
             Some(readers) => readers.read(read).await,
+            None => self.writer.use_connection(read).await,
+        };
+        self.health.note(&found);
+        found
+    }
+
+    /// As [`SqliteStore::read`], with a connection that remembers no pages: what is on the disk, not what was.
+    async fn read_from_disk<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&rusqlite::Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        match &self.readers {
+            Some(readers) => readers.read_with_new_connection(read).await,
             None => self.writer.use_connection(read).await,
         }
     }
@@ -178,14 +203,37 @@ impl Store for SqliteStore {
     }
 
     async fn verify(&self) -> Result<Verification> {
-        self.read(verify::verify).await
+        let found = self.read_from_disk(verify::verify).await;
+        self.health.note(&found);
+        found
     }
 
     async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
-        self.writer.write(Touches::Nothing, move |connection| expiry::forget(connection, now)).await
+        let mut forgotten: u64 = 0;
+        loop {
+            // A transaction for each slice, so that charges are committed in between.
+            let slice = move |connection: &rusqlite::Transaction<'_>| expiry::forget_slice(connection, now);
+            let (rows, is_all) = self.writer.write(Touches::Nothing, slice).await?;
+            forgotten = forgotten.saturating_add(rows);
+            if is_all {
+                return Ok(forgotten);
+            }
+        }
+    }
+
+    async fn check_identity(&self) -> Result<()> {
+        self.health.check_identity()
     }
 
     async fn check(&self) -> Result<()> {
+        self.health.check_identity()?;
+        if self.health.begin_check()? {
+            let health = Arc::clone(&self.health);
+            self.read_from_disk(move |connection| health.check_damage(connection)).await?;
+        }
+        let health = Arc::clone(&self.health);
+        let room = tokio::task::spawn_blocking(move || health.check_room()).await;
+        room.map_err(|error| StoreError::Unavailable(Box::new(error)))??;
         let sql = "UPDATE probe SET writes = writes + 1 WHERE id = 1";
         let touch = move |connection: &rusqlite::Transaction<'_>| connection.execute(sql, []).map(drop);
         self.writer.write(Touches::Nothing, move |connection| touch(connection).map_err(store_error)).await

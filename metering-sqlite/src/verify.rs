@@ -1,4 +1,5 @@
-//! The proof that every balance is what ledger and usage add up to, and that every payment counted once.
+//! The proof that the file is sound, that every balance is what ledger and usage add up to, and that every payment
+//! counted once.
 
 mod payments;
 
@@ -10,6 +11,7 @@ use rusqlite::Connection;
 
 use crate::activity::ledger_kind;
 use crate::error::{Result, corrupt, store_error};
+use crate::integrity::{self, Depth};
 use crate::rows::{all, parse};
 use crate::sum::{SUM, wide_sum};
 
@@ -26,6 +28,7 @@ const ORPHANS: &str = "
          + (SELECT count(*) FROM payment WHERE account NOT IN (SELECT id FROM account))";
 
 pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
+    integrity::check(connection, Depth::Full)?;
     let orphans: i64 = connection.query_row(ORPHANS, [], |row| row.get(0)).map_err(store_error)?;
     if orphans > 0 {
         return Err(corrupt(format_args!("{orphans} rows of usage, ledger or payments belong to no account")));

@@ -3,7 +3,7 @@
 //! SQLite lets one connection write at a time, so one thread holds it and everybody else sends work. The thread also
 //! owns the cache, which thereby needs no lock.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use metering_core::{AccountId, Outcome, Posting, StoreError, Timestamp};
@@ -12,7 +12,8 @@ use tokio::sync::oneshot;
 
 use crate::cache::Cache;
 use crate::commit;
-use crate::error::{Result, store_error};
+use crate::error::{Result, commit_error, store_error};
+use crate::health::Health;
 
 /// Which cached account a write makes stale: its money, its caps, or its key.
 #[derive(Debug)]
@@ -36,14 +37,15 @@ pub(crate) struct Writer {
 struct Desk {
     connection: Connection,
     cache: Cache,
-    /// Set once an fsync failed: from then on nobody knows what is on disk.
-    broken: bool,
+    health: Arc<Health>,
+    /// Why the store must be opened again: a flush failed, or the files are gone. From then on nothing is written.
+    broken: Option<String>,
 }
 
 impl Writer {
-    pub(crate) fn start(connection: Connection) -> Result<Self> {
+    pub(crate) fn start(connection: Connection, health: Arc<Health>) -> Result<Self> {
         let (work, inbox) = mpsc::channel::<Work>();
-        let mut desk = Desk { connection, cache: Cache::default(), broken: false };
+        let mut desk = Desk { connection, cache: Cache::default(), health, broken: None };
         let thread = std::thread::Builder::new()
             .name("metering-sqlite-writer".to_owned())
             .spawn(move || {
@@ -84,7 +86,7 @@ impl Writer {
             if let Touches::Account(account) = &touches {
                 desk.cache.forget_account(&transaction, account)?;
             }
-            transaction.commit().map_err(store_error)?;
+            transaction.commit().map_err(commit_error)?;
             Ok(answer)
         })
         .await
@@ -112,22 +114,30 @@ impl Writer {
             // The asker may have gone; the work is done all the same.
             let _ = reply.send(desk.attempt(task));
         });
-        let gone = || StoreError::Broken("the writing thread has ended".to_owned());
-        let sender = self.work.as_ref().ok_or_else(gone)?;
-        sender.send(work).map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
+        let not_begun = || StoreError::Closed("the writing thread has ended".to_owned());
+        let sender = self.work.as_ref().ok_or_else(not_begun)?;
+        sender.send(work).map_err(|_| not_begun())?;
+        answer.await.map_err(|_| StoreError::Broken("the writing thread ended during a write".to_owned()))?
     }
 }
 
 impl Desk {
     fn attempt<T>(&mut self, task: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        if self.broken {
-            return Err(StoreError::Broken("an earlier write to disk failed".to_owned()));
+        if let Some(reason) = &self.broken {
+            return Err(StoreError::Closed(reason.clone()));
         }
-        let result = task(self);
-        if let Err(StoreError::Broken(_)) = &result {
-            self.broken = true;
+        if let Some(loss) = self.health.loss() {
+            return Err(StoreError::Closed(loss.to_owned()));
         }
+        let mut result = task(self);
+        // After the commit, and before anybody is told of it: what went into a deleted file is lost.
+        if let Some(loss) = self.health.loss() {
+            result = Err(StoreError::Broken(loss.to_owned()));
+        }
+        if let Err(StoreError::Broken(reason)) = &result {
+            self.broken = Some(reason.clone());
+        }
+        self.health.note(&result);
         if result.is_err() {
             // What is cached must be read again rather than trusted.
             self.cache.clear();

@@ -11,11 +11,13 @@ use crate::failure::Failure;
 use crate::output::{Format, json_line};
 use crate::table::{Column, Table};
 
-/// Recompute every account's money from ledger and usage; exit code 3 when any amount differs.
+/// Check the database file, and recompute every account's money from ledger and usage; exit code 3 when any amount differs.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Reads one moment of the store, also while servers charge on it. For every account, exactly:
 balance = purchased + granted - used = sum of its ledger - sum of its usage.
+Of a SQLite file, every page and every index is checked too, and that every account has the key it should have; damage
+ends with exit code 1.
 
 Examples:
   metering admin verify

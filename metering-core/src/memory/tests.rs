@@ -95,6 +95,6 @@ async fn a_panic_in_a_method_leaves_the_store_broken() {
     // A price is never negative: committing one is a fault of the program.
     let panic = tokio::spawn(async move { panicking.commit(vec![charge(-1)], NOW).await }).await;
     assert!(panic.unwrap_err().is_panic());
-    assert!(matches!(store.check().await, Err(StoreError::Broken(_))));
-    assert!(matches!(store.commit(vec![charge(1)], NOW).await, Err(StoreError::Broken(_))));
+    assert!(matches!(store.check().await, Err(StoreError::Closed(_))));
+    assert!(matches!(store.commit(vec![charge(1)], NOW).await, Err(StoreError::Closed(_))));
 }

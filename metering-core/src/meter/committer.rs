@@ -6,7 +6,6 @@
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -104,7 +103,10 @@ impl Committer {
                     self.lanes.give_back(&lanes);
                 }
                 // One that did not come to its end leaves what nobody can say, as a broken store does.
-                Event::Ended(Ok(Ended { broken: true, .. }) | Err(_)) => return self.broken(inbox, commits).await,
+                Event::Ended(Ok(Ended { broken: true, .. }) | Err(_)) => {
+                    received.drain(..).for_each(|request| self.sort_in(request));
+                    return self.broken(inbox, commits).await;
+                }
             }
             while let Ok(request) = inbox.try_recv() {
                 received.push(request);
@@ -154,10 +156,17 @@ impl Committer {
         }
     }
 
-    /// Takes nothing more, and lets the commits that are under way come to their end.
-    async fn broken(&self, mut inbox: mpsc::UnboundedReceiver<Request>, mut commits: JoinSet<Ended>) -> MeterEnd {
+    /// Takes nothing more, tells whoever waits for a commit that has not begun that nothing was charged, and lets the
+    /// commits that are under way come to their end.
+    async fn broken(&mut self, mut inbox: mpsc::UnboundedReceiver<Request>, mut commits: JoinSet<Ended>) -> MeterEnd {
         inbox.close();
         self.places.close();
+        while let Ok(request) = inbox.try_recv() {
+            self.sort_in(request);
+        }
+        for request in self.lanes.take_all() {
+            let _ = request.reply.send(Err(MeterError::Closed));
+        }
         while commits.join_next().await.is_some() {}
         MeterEnd::StoreBroken
     }
@@ -175,6 +184,7 @@ impl Work {
         match outcomes {
             Ok(outcomes) => {
                 assert_eq!(outcomes.len(), replies.len(), "a store answers each posting once");
+                self.stats.count_success(&outcomes);
                 for (outcome, reply) in outcomes.into_iter().zip(replies) {
                     self.stats.count_outcome(&outcome);
                     // The caller may have gone; its charge stands all the same.
@@ -183,10 +193,10 @@ impl Work {
                 Ended { lanes, broken: false }
             }
             Err(error) => {
-                let broken = matches!(error, StoreError::Broken(_));
+                let broken = error.must_reopen();
                 let error = Arc::new(error);
                 tracing::error!(%error, charges = replies.len(), "a batch of charges could not be committed");
-                self.stats.failed.fetch_add(1, Ordering::Relaxed);
+                self.stats.count_failure();
                 for reply in replies {
                     let _ = reply.send(Err(MeterError::Store(Arc::clone(&error))));
                 }

@@ -109,6 +109,11 @@ impl<T> Lanes<T> {
         held_up.flat_map(|lane| lane.waiting.extract_if(.., |item| may_be_taken_out(item))).collect()
     }
 
+    /// Takes out all that waits, for an end without another commit.
+    pub(super) fn take_all(&mut self) -> Vec<T> {
+        self.lanes.iter_mut().flat_map(|lane| std::mem::take(&mut lane.waiting)).collect()
+    }
+
     fn is_free(&self, lane: usize) -> bool {
         self.lanes[lane].holder == Holder::Nobody && !self.lanes[lane].waiting.is_empty()
     }

@@ -1,7 +1,8 @@
 //! What a meter counts.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::charge::{Decision, Refusal};
 use crate::tally::Outcome;
@@ -29,6 +30,8 @@ pub struct MeterStats {
     pub postings: AtomicU64,
     /// Microseconds spent in commits.
     pub commit_micros: AtomicU64,
+    /// When the last commit failed, unless one that recorded something succeeded since.
+    failed_at: Mutex<Option<Instant>>,
 }
 
 impl MeterStats {
@@ -36,6 +39,23 @@ impl MeterStats {
         self.commits.fetch_add(1, Ordering::Relaxed);
         self.postings.fetch_add(u64::try_from(postings).unwrap_or(u64::MAX), Ordering::Relaxed);
         self.commit_micros.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    pub(super) fn count_failure(&self) {
+        self.failed.fetch_add(1, Ordering::Relaxed);
+        *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// A batch that recorded something shows that the store works; refusals alone are decided without a write.
+    pub(super) fn count_success(&self, outcomes: &[Outcome]) {
+        let is_refusal = |outcome: &Outcome| matches!(outcome, Outcome::Decided(Decision::Refused(_)));
+        if !outcomes.iter().all(is_refusal) {
+            *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
+
+    pub(super) fn failed_at(&self) -> Option<Instant> {
+        *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn count_outcome(&self, outcome: &Outcome) {

@@ -107,8 +107,10 @@ pub enum ErrorCode {
     Overloaded,
     /// The service is shutting down.
     ShuttingDown,
-    /// The store cannot be read or written at the moment.
+    /// The store cannot be read or written at the moment; nothing was charged.
     StorageUnavailable,
+    /// A write failed at its commit: it is unknown whether the request was charged.
+    OutcomeUnknown,
     /// The upstream says that it is unavailable.
     UpstreamUnavailable,
     /// The operator has not set payments up on that chain.
@@ -125,7 +127,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 54] = [
+    pub const ALL: [Self; 55] = [
         Self::InvalidJson,
         Self::ValidationFailed,
         Self::InvalidParameter,
@@ -174,6 +176,7 @@ impl ErrorCode {
         Self::Overloaded,
         Self::ShuttingDown,
         Self::StorageUnavailable,
+        Self::OutcomeUnknown,
         Self::UpstreamUnavailable,
         Self::PaymentNotConfigured,
         Self::QuotesExhausted,
@@ -233,6 +236,7 @@ impl ErrorCode {
             Self::Overloaded => ("overloaded", 503),
             Self::ShuttingDown => ("shutting_down", 503),
             Self::StorageUnavailable => ("storage_unavailable", 503),
+            Self::OutcomeUnknown => ("outcome_unknown", 503),
             Self::UpstreamUnavailable => ("upstream_unavailable", 503),
             Self::PaymentNotConfigured => ("payment_not_configured", 503),
             Self::QuotesExhausted => ("quotes_exhausted", 503),

@@ -166,9 +166,42 @@ async fn draining_finishes_what_was_accepted_and_takes_no_more() {
 async fn a_store_that_is_unavailable_charges_nothing_and_may_come_back() {
     let scene = Scene::new(10, config(10, 10)).await;
     scene.store.fail_next(StoreError::Unavailable("the disk is full".into()));
-    assert!(matches!(scene.charge().await.unwrap(), Err(MeterError::Store(_))));
+    assert_eq!(scene.meter.last_failure(), None);
+    let failed = scene.charge().await.unwrap();
+    assert!(matches!(&failed, Err(error @ MeterError::Store(_)) if !error.outcome_is_unknown()), "{failed:?}");
+    assert!(scene.meter.last_failure().is_some());
     accepted(scene.charge().await.unwrap());
+    assert_eq!(scene.meter.last_failure(), None);
     assert_eq!(scene.base_calls_used().await, 1);
+}
+
+#[tokio::test]
+async fn only_charges_whose_commit_had_begun_are_in_doubt() {
+    let scene = Scene::new(0, config(10, 1)).await;
+    let under_way = scene.charge();
+    scene.settled(1, 0).await;
+    let waiting = [scene.charge(), scene.charge()];
+    scene.settled(1, 2).await;
+    scene.store.fail_next(StoreError::Broken("fsync failed".to_owned()));
+    scene.store.open(1);
+    let failed = under_way.await.unwrap().unwrap_err();
+    assert!(failed.outcome_is_unknown(), "{failed}");
+    for charge in waiting {
+        let refused = charge.await.unwrap().unwrap_err();
+        assert!(matches!(refused, MeterError::Closed) && !refused.outcome_is_unknown(), "{refused}");
+    }
+    assert_eq!(scene.meter.ended().await, MeterEnd::StoreBroken);
+}
+
+#[tokio::test]
+async fn an_outcome_that_is_unknown_need_not_end_the_meter() {
+    let scene = Scene::new(10, config(10, 10)).await;
+    scene.store.fail_next(StoreError::OutcomeUnknown("EIO at the commit".to_owned()));
+    assert!(scene.charge().await.unwrap().unwrap_err().outcome_is_unknown());
+    accepted(scene.charge().await.unwrap());
+    scene.store.fail_next(StoreError::Closed("the file was deleted".to_owned()));
+    assert!(!scene.charge().await.unwrap().unwrap_err().outcome_is_unknown());
+    assert_eq!(scene.meter.ended().await, MeterEnd::StoreBroken);
 }
 
 #[tokio::test]

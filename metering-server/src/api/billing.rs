@@ -24,7 +24,7 @@ const SECRET_HEADER: &str = "x-bds-internal-billing-secret";
     (status = 403, description = "`forbidden`", body = ErrorBody),
     (status = 404, description = "`not_found`: no secret is configured", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
-    (status = 503, description = "`overloaded`, `storage_unavailable`", body = ErrorBody),
+    (status = 503, description = "`overloaded`, `storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
 pub(crate) async fn deduct(app: &App, headers: HeaderMap, body: Bytes) -> Result<Reply, Problem> {
     let key = caller(app, &headers)?;

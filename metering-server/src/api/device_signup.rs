@@ -22,7 +22,7 @@ use crate::metrics::counted;
     (status = 400, description = "`invalid_json`, `validation_failed`", body = ErrorBody),
     (status = 409, description = "`email_already_registered`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
-    (status = 503, description = "`storage_unavailable`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
 pub(crate) async fn initiate(app: &App, client: ClientAddress, body: Bytes) -> Result<Reply, Problem> {
     app.limits.signup(&client)?;
@@ -58,7 +58,7 @@ pub(crate) async fn bot_challenge(app: &App, client: ClientAddress) -> Result<Re
     (status = 200, description = "What is about to be approved", body = PendingAnswer),
     (status = 400, description = "`invalid_code`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
-    (status = 503, description = "`storage_unavailable`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
 pub(crate) async fn pending(app: &App, client: ClientAddress, query: String) -> Result<Reply, Problem> {
     app.limits.verification(&client)?;
@@ -74,7 +74,7 @@ pub(crate) async fn pending(app: &App, client: ClientAddress, query: String) -> 
     (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_code`, `terms_not_accepted`, `challenge_failed`", body = ErrorBody),
     (status = 409, description = "`email_already_registered`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
-    (status = 503, description = "`challenge_unavailable`, `storage_unavailable`", body = ErrorBody),
+    (status = 503, description = "`challenge_unavailable`, `storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
 pub(crate) async fn approve(
     app: &App,
@@ -102,7 +102,7 @@ pub(crate) async fn approve(
     (status = 404, description = "`not_found`: no such session, or its key was given out", body = ErrorBody),
     (status = 409, description = "`email_already_registered`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
-    (status = 503, description = "`storage_unavailable`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
 pub(crate) async fn status(app: &App, client: ClientAddress, query: String) -> Result<Reply, Problem> {
     let Some(token) = parameter(&query, "session_token") else {

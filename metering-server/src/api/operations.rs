@@ -35,13 +35,13 @@ pub(crate) async fn health(_: &App) -> Result<Reply, Problem> {
 
 /// Whether the service can do its work
 ///
-/// The store can be written to, and the chains that plans are paid on can be read.
+/// Charges are recorded, the store can be written to, and the chains that plans are paid on can be read.
 #[utoipa::path(get, path = "/ready", tag = "operations", responses(
     (status = 200, description = "Ready", body = HealthDocument),
     (status = 503, description = "`storage_unavailable`, `chain_unreachable`", body = ErrorBody),
 ))]
 pub(crate) async fn ready(app: &App) -> Result<Reply, Problem> {
-    let (code, message) = match app.readiness.hindrance(&*app.store, &app.readers).await {
+    let (code, message) = match app.readiness.hindrance(&app.meter, &*app.store, &app.readers).await {
         None => return Ok(json(StatusCode::OK, &HealthDocument::OK)),
         Some(Hindrance::Store) => (ErrorCode::StorageUnavailable, "The store cannot be written to".to_owned()),
         Some(Hindrance::Chain(id)) => (ErrorCode::ChainUnreachable, format!("Chain {id} cannot be read")),

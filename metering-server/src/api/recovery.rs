@@ -15,7 +15,7 @@ use crate::metrics::counted;
     (status = 400, description = "`invalid_json`, `validation_failed`", body = ErrorBody),
     (status = 404, description = "`no_linked_wallet`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
-    (status = 503, description = "`storage_unavailable`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
 pub(crate) async fn challenge(app: &App, client: ClientAddress, body: Bytes) -> Result<Reply, Problem> {
     app.limits.recovery(&client)?;
@@ -35,7 +35,7 @@ pub(crate) async fn challenge(app: &App, client: ClientAddress, body: Bytes) -> 
     (status = 410, description = "`challenge_expired`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 502, description = "`rpc_error`, `rpc_chain_mismatch`", body = ErrorBody),
-    (status = 503, description = "`storage_unavailable`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
 pub(crate) async fn verify(app: &App, client: ClientAddress, body: Bytes) -> Result<Reply, Problem> {
     app.limits.recovery(&client)?;

@@ -19,7 +19,7 @@ use crate::metrics::counted;
     (status = 409, description = "`email_already_registered`, `payer_already_registered`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 502, description = "`rpc_error`, `rpc_chain_mismatch`", body = ErrorBody),
-    (status = 503, description = "`payment_not_configured`, `quotes_exhausted`, `storage_unavailable`", body = ErrorBody),
+    (status = 503, description = "`payment_not_configured`, `quotes_exhausted`, `storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
 pub(crate) async fn quote(app: &App, client: ClientAddress, body: Bytes) -> Result<Reply, Problem> {
     app.limits.signup(&client)?;
@@ -40,7 +40,7 @@ pub(crate) async fn quote(app: &App, client: ClientAddress, body: Bytes) -> Resu
     (status = 410, description = "`quote_expired`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 502, description = "`rpc_error`, `rpc_chain_mismatch`", body = ErrorBody),
-    (status = 503, description = "`payment_not_configured`, `storage_unavailable`", body = ErrorBody),
+    (status = 503, description = "`payment_not_configured`, `storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
 pub(crate) async fn claim(app: &App, client: ClientAddress, body: Bytes) -> Result<Reply, Problem> {
     app.limits.signup(&client)?;

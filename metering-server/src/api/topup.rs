@@ -25,7 +25,7 @@ use crate::metrics::counted;
     (status = 409, description = "`payment_unconfirmed`, `tx_already_used`, `payment_reserved`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 502, description = "`rpc_error`, `rpc_chain_mismatch`", body = ErrorBody),
-    (status = 503, description = "`payment_not_configured`, `storage_unavailable`", body = ErrorBody),
+    (status = 503, description = "`payment_not_configured`, `storage_unavailable`, `outcome_unknown`", body = ErrorBody),
 ))]
 pub(crate) async fn top_up(
     app: &App,

@@ -105,17 +105,52 @@ fn files_that_are_not_ours_to_write_are_left_alone() {
     }
     let foreign = folder.path().join("foreign.db");
     execute(&foreign, "CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)");
+    let before = std::fs::read(&foreign).unwrap();
+    #[cfg(unix)]
+    open_to_all(&foreign);
     assert!(matches!(SqliteStore::open(&foreign), Err(StoreError::Corrupt(_))));
     let count =
         rusqlite::Connection::open(&foreign)
             .unwrap()
             .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0));
     assert_eq!(count, Ok(1), "nothing was added to it");
+    assert_eq!(std::fs::read(&foreign).unwrap(), before, "not a byte of it was changed");
+    #[cfg(unix)]
+    assert_eq!(mode(&foreign), 0o644, "nor its mode");
+    assert!(matches!(SqliteStore::open_alone(&foreign), Err(StoreError::Corrupt(_))));
+    assert_eq!(std::fs::read(&foreign).unwrap(), before);
     let text = folder.path().join("text.db");
     std::fs::write(&text, "not a database at all, but long enough to have a header of one hundred bytes, ".repeat(9))
         .unwrap();
     assert!(matches!(SqliteStore::open(&text), Err(StoreError::Corrupt(_))));
-    assert!(matches!(SqliteStore::open(&folder.path().join("no/such/folder.db")), Err(StoreError::Unavailable(_))));
+    #[cfg(unix)]
+    {
+        open_to_all(&text);
+        assert!(matches!(SqliteStore::open(&text), Err(StoreError::Corrupt(_))));
+        assert_eq!(mode(&text), 0o644);
+    }
+}
+
+#[cfg(unix)]
+fn open_to_all(file: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o644)).unwrap();
+}
+
+#[test]
+fn a_folder_that_is_missing_is_named() {
+    let (folder, _) = place();
+    let missing = folder.path().join("no");
+    let file = missing.join("such").join("metering.db");
+    match SqliteStore::open(&file) {
+        Err(error @ StoreError::Unavailable(_)) => {
+            let expected = format!("the folder {} does not exist", missing.display());
+            assert!(error.to_string().contains(&expected), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(!missing.exists());
+    drop(SqliteStore::create(&file).unwrap());
 }
 
 /// The log of all accounts stays in proportion to what is kept of them, however much is written.

@@ -2,9 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod contract;
+mod corruption;
 mod damage;
 mod disk;
 mod examples;
+mod expiry;
+mod lost_files;
 mod migration;
 mod moving;
 mod payments;

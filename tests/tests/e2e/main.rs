@@ -19,6 +19,7 @@ mod client_payments;
 mod configuration;
 mod cross_origin;
 mod database_tls;
+mod disk_faults;
 mod exactness;
 mod failover;
 mod forwarding;

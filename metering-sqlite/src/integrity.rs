@@ -1,0 +1,65 @@
+//! Whether the file itself is sound: its pages, its indexes, and that every account has the key it should have.
+//!
+//! Adding up the books reads a few tables only; damage anywhere else would stay unnoticed until somebody needs it.
+
+use rusqlite::Connection;
+
+use crate::error::{Result, corrupt, store_error};
+
+/// Problems that SQLite lists at most; the first says where to look.
+const MAX_PROBLEMS: u32 = 100;
+
+/// How thoroughly pages are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// Every page, without holding indexes against their tables. Takes about as long as reading the file.
+    Quick,
+    /// Every page, and that each index has exactly the rows of its table.
+    Full,
+}
+
+/// Accounts without the key they should have: one that is live, unless the account is revoked. Each key is looked up
+/// through both of its trees, as a charge and a revocation do.
+const WITHOUT_KEY: &str = "
+    SELECT count(*) FROM account a
+    WHERE NOT EXISTS (SELECT 1 FROM api_key k WHERE k.account = a.id)
+       OR (a.revoked_at IS NULL) <> EXISTS (
+         SELECT 1 FROM api_key k INDEXED BY api_key_live WHERE k.account = a.id AND k.revoked_at IS NULL
+           AND EXISTS (SELECT 1 FROM api_key found WHERE found.hash = k.hash AND found.account = a.id))";
+
+/// Keys that belong to no account.
+const WITHOUT_ACCOUNT: &str = "SELECT count(*) FROM api_key WHERE account NOT IN (SELECT id FROM account)";
+
+/// Checks the file and the keys.
+pub(crate) fn check(connection: &Connection, depth: Depth) -> Result<()> {
+    check_pages(connection, depth)?;
+    check_keys(connection)
+}
+
+/// Checks the pages of the file.
+pub(crate) fn check_pages(connection: &Connection, depth: Depth) -> Result<()> {
+    let pragma = match depth {
+        Depth::Quick => "quick_check",
+        Depth::Full => "integrity_check",
+    };
+    let mut statement = connection.prepare(&format!("PRAGMA {pragma}({MAX_PROBLEMS})")).map_err(store_error)?;
+    let found = statement.query_map([], |row| row.get::<_, String>(0)).map_err(store_error)?;
+    let problems = found.collect::<rusqlite::Result<Vec<_>>>().map_err(store_error)?;
+    match problems.as_slice() {
+        [only] if only == "ok" => Ok(()),
+        _ => {
+            let (count, first) = (problems.len(), problems.first().map_or("", |first| first.trim()));
+            Err(corrupt(format_args!("the database file is damaged; PRAGMA {pragma} found {count} problems: {first}")))
+        }
+    }
+}
+
+/// Checks that every key resolves.
+fn check_keys(connection: &Connection) -> Result<()> {
+    let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(store_error);
+    match (count(WITHOUT_KEY)?, count(WITHOUT_ACCOUNT)?) {
+        (0, 0) => Ok(()),
+        (0, keys) => Err(corrupt(format_args!("{keys} keys belong to no account"))),
+        (accounts, _) => Err(corrupt(format_args!("{accounts} accounts do not have the key they should have"))),
+    }
+}

@@ -1,0 +1,149 @@
+//! Damaged pages: `verify` and `backup_to` notice every one of them, and so does opening after a crash.
+
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use metering_core::{KeyDelivery, PaymentStore, Store, StoreError};
+use metering_sqlite::SqliteStore;
+
+use crate::contract::fast_folder;
+use crate::scene::{account, challenge, charge, claim, credit, execute, quote, tx, wallet};
+
+/// A closed store with something in most tables.
+async fn filled(file: &Path) {
+    let store = SqliteStore::create(file).unwrap();
+    let (id, key) = account(&store, 1_000).await;
+    for _ in 0..40 {
+        account(&store, 1).await;
+    }
+    store.credit_payment(credit(&id, 1, tx(1))).await.unwrap();
+    store.open_quote(quote(2)).await.unwrap();
+    store.claim_quote(claim(&quote(2), tx(2), KeyDelivery::Now).0).await.unwrap();
+    store.open_challenge(challenge(&id, wallet(2), "asked")).await.unwrap();
+    store.set_scan_mark(8453, 17).await.unwrap();
+    for _ in 0..200 {
+        charge(&store, key).await.unwrap();
+    }
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
+
+/// Every page of every B-tree, with the name of its table or index.
+fn pages(file: &Path) -> Vec<(String, u64)> {
+    let connection = rusqlite::Connection::open(file).unwrap();
+    let mut statement = connection.prepare("SELECT name, pageno FROM dbstat ORDER BY pageno").unwrap();
+    let pages = statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs()))).unwrap();
+    pages.collect::<Result<_, _>>().unwrap()
+}
+
+fn page_of(file: &Path, name: &str) -> u64 {
+    pages(file).into_iter().find(|(found, _)| found == name).unwrap().1
+}
+
+fn zero(file: &Path, page: u64) {
+    let file = std::fs::OpenOptions::new().write(true).open(file).unwrap();
+    file.write_all_at(&[0; 4096], (page - 1) * 4096).unwrap();
+}
+
+fn is_corrupt<T>(found: Result<T, StoreError>) -> bool {
+    matches!(found, Err(StoreError::Corrupt(_)))
+}
+
+#[tokio::test]
+async fn every_zeroed_page_is_noticed_by_verify_and_by_backup() {
+    let folder = fast_folder();
+    let (file, copy, backup) =
+        (folder.path().join("metering.db"), folder.path().join("copy.db"), folder.path().join("backup.db"));
+    filled(&file).await;
+    let pages = pages(&file);
+    let mut missed = Vec::new();
+    for (name, page) in &pages {
+        std::fs::copy(&file, &copy).unwrap();
+        zero(&copy, *page);
+        match SqliteStore::open(&copy) {
+            Ok(store) => {
+                let (verified, backed_up) = (store.verify().await, store.backup_to(&backup).await);
+                if !is_corrupt(verified) || !is_corrupt(backed_up) {
+                    missed.push((name, page));
+                }
+            }
+            refused => assert!(is_corrupt(refused), "{name}, page {page}"),
+        }
+        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(left.iter().all(|name| !name.to_string_lossy().contains("backup")), "{left:?}");
+    }
+    let trees: std::collections::BTreeSet<_> = pages.iter().map(|(name, _)| name).collect();
+    println!("{} pages of {} B-trees were zeroed one at a time; unnoticed: {missed:?}", pages.len(), trees.len());
+    assert!(trees.len() > 30 && missed.is_empty(), "{} B-trees: {missed:?}", trees.len());
+}
+
+#[tokio::test]
+async fn keys_that_do_not_resolve_are_noticed() {
+    // what somebody did, what is said of it
+    let table = [
+        ("DELETE FROM api_key", "do not have the key"),
+        ("DELETE FROM api_key WHERE account = 7", "1 accounts do not have the key"),
+        ("UPDATE api_key SET revoked_at = 1 WHERE account = 7", "1 accounts do not have the key"),
+        ("UPDATE account SET revoked_at = 1 WHERE id = 7", "1 accounts do not have the key"),
+        ("INSERT INTO api_key (hash, account, created_at) VALUES (x'00', 99, 1)", "belong to no account"),
+    ];
+    for (damage, said) in table {
+        let folder = fast_folder();
+        let file = folder.path().join("metering.db");
+        filled(&file).await;
+        execute(&file, &format!("PRAGMA foreign_keys = off; {damage}"));
+        let store = SqliteStore::open(&file).unwrap();
+        match store.verify().await {
+            Err(StoreError::Corrupt(problem)) => assert!(problem.contains(said), "{damage}: {problem}"),
+            other => panic!("{damage}: {other:?}"),
+        }
+    }
+}
+
+/// The files of a store as a crash leaves them: one commit is in the write-ahead log only.
+async fn crashed(folder: &Path) -> PathBuf {
+    let (file, crashed) = (folder.join("metering.db"), folder.join("crashed.db"));
+    filled(&file).await;
+    let store = SqliteStore::open(&file).unwrap();
+    account(&store, 1).await;
+    for suffix in ["", "-wal"] {
+        let named = |file: &Path| PathBuf::from(format!("{}{suffix}", file.display()));
+        std::fs::copy(named(&file), named(&crashed)).unwrap();
+    }
+    crashed
+}
+
+#[tokio::test]
+async fn a_database_that_crashed_is_checked_before_it_is_used() {
+    let folder = fast_folder();
+    let file = crashed(folder.path()).await;
+    let store = SqliteStore::open(&file).unwrap();
+    assert_eq!(store.verify().await.unwrap().accounts, 43, "what was only in the log is there");
+    drop(store);
+
+    let file = crashed(&folder.path().join("again")).await;
+    zero(&file, page_of(&folder.path().join("again").join("metering.db"), "challenge"));
+    for attempt in 1..=3 {
+        assert!(is_corrupt(SqliteStore::open(&file)), "attempt {attempt}");
+        assert!(is_corrupt(SqliteStore::open_alone(&file)), "attempt {attempt}");
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_found_damage_is_not_ready_until_it_is_mended() {
+    let folder = fast_folder();
+    let file = folder.path().join("metering.db");
+    filled(&file).await;
+    let intact = std::fs::read(&file).unwrap();
+    let page = page_of(&file, "api_key");
+    zero(&file, page);
+    let store = SqliteStore::open(&file).unwrap();
+    assert!(is_corrupt(store.account_by_key(&crate::scene::new_key()).await));
+    for _ in 0..3 {
+        assert!(is_corrupt(store.check().await));
+    }
+    drop(store);
+    std::fs::write(&file, intact).unwrap();
+    let store = SqliteStore::open(&file).unwrap();
+    assert_eq!(store.account_by_key(&crate::scene::new_key()).await.unwrap(), None);
+    store.check().await.unwrap();
+}
