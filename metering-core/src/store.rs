@@ -262,8 +262,8 @@ pub enum StoreError {
     /// An earlier failure ended the use of the store; nothing was done. The process must stop and open it again.
     #[error("the store can no longer be used and must be opened again: {0}")]
     Closed(String),
-    /// What was read makes no sense.
-    #[error("the store holds data that makes no sense: {0}")]
+    /// What was read is damaged, or is not a store.
+    #[error("the store cannot be used: {0}")]
     Corrupt(String),
     /// The data was written by a newer version of this software.
     #[error("the data has schema version {found}, this program knows versions up to {supported}; use a newer program")]

@@ -2,6 +2,7 @@
 //!
 //! Adding up the books reads a few tables only; damage anywhere else would stay unnoticed until somebody needs it.
 
+use metering_core::StoreError;
 use rusqlite::Connection;
 
 use crate::error::{Result, corrupt, store_error};
@@ -42,15 +43,20 @@ pub(crate) fn check_pages(connection: &Connection, depth: Depth) -> Result<()> {
         Depth::Quick => "quick_check",
         Depth::Full => "integrity_check",
     };
-    let mut statement = connection.prepare(&format!("PRAGMA {pragma}({MAX_PROBLEMS})")).map_err(store_error)?;
-    let found = statement.query_map([], |row| row.get::<_, String>(0)).map_err(store_error)?;
-    let problems = found.collect::<rusqlite::Result<Vec<_>>>().map_err(store_error)?;
-    match problems.as_slice() {
-        [only] if only == "ok" => Ok(()),
-        _ => {
-            let (count, first) = (problems.len(), problems.first().map_or("", |first| first.trim()));
-            Err(corrupt(format_args!("the database file is damaged; PRAGMA {pragma} found {count} problems: {first}")))
+    let list = || {
+        let mut statement = connection.prepare(&format!("PRAGMA {pragma}({MAX_PROBLEMS})"))?;
+        statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()
+    };
+    let damaged = |what: &str| corrupt(format_args!("the database file is damaged (PRAGMA {pragma}: {what})"));
+    match list().map_err(store_error) {
+        Ok(problems) if problems == ["ok"] => Ok(()),
+        Ok(problems) => {
+            let first = problems.first().map_or("", |first| first.trim());
+            Err(damaged(&format!("{} problems, the first: {first}", problems.len())))
         }
+        // Some damage keeps SQLite from even listing it.
+        Err(StoreError::Corrupt(problem)) => Err(damaged(&problem)),
+        Err(other) => Err(other),
     }
 }
 

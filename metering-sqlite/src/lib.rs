@@ -43,8 +43,3 @@ mod writer;
 pub use location::{UrlError, path_of_url};
 pub use moving::Moved;
 pub use store::SqliteStore;
-
-/// The page on embedding: its snippets are compiled with the tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../docs/embedding.md")]
-struct Embedding;

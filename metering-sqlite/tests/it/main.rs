@@ -5,6 +5,7 @@ mod contract;
 mod corruption;
 mod damage;
 mod disk;
+mod embedding;
 mod examples;
 mod expiry;
 mod lost_files;
