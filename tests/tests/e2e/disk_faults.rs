@@ -21,7 +21,8 @@ impl Faults {
     fn on(site: &Site) -> Self {
         let (library, control) = (site.path("disk_faults.so"), site.write("disk_faults", "none"));
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/disk_faults/shim.c");
-        let build = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).args([source, "-ldl"]);
+        let mut build = Command::new("cc");
+        build.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).args([source, "-ldl"]);
         let built = build.output().expect("a C compiler is there: cargo needs one for SQLite");
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         Self { library, control }
