@@ -1,15 +1,19 @@
 //! The catalogue: which routes there are, which one a request means, and what it costs.
 
+mod file;
+mod lenient;
+mod object;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde::Deserialize;
-
 use crate::credits::Credits;
-use crate::path::{RequestPath, TargetError};
-use crate::price::{LookbackTiers, Multiplier, Pricing, Weight};
-use crate::route::{Param, ParamPlace, ParamType, Route};
+use crate::path::RequestPath;
+use crate::route::Route;
 use crate::trie::{Found, Trie};
+use file::CatalogueFile;
+use lenient::StreamPrefix;
+use object::UnknownKeys;
 
 /// The routes that a gateway serves, read from a file of the `endpoints.json` shape.
 #[derive(Debug, Clone)]
@@ -18,6 +22,7 @@ pub struct Catalogue {
     version: u64,
     routes: Vec<Route>,
     trie: Trie,
+    stream_prefixes: Vec<StreamPrefix>,
     json: Arc<str>,
 }
 
@@ -27,6 +32,9 @@ pub enum CatalogueError {
     /// Not JSON of the expected shape.
     #[error("the route catalogue is not valid: {0}")]
     Json(#[from] serde_json::Error),
+    /// The file itself breaks a rule.
+    #[error("the route catalogue is not valid: {0}")]
+    File(String),
     /// A route breaks a rule.
     #[error("route {method} {path} of the catalogue: {problem}")]
     Route {
@@ -57,32 +65,51 @@ pub enum RouteRefusal {
     UnknownRoute,
     /// Routes have that path, with these methods only.
     MethodNotAllowed(Vec<String>),
+    /// A parameter's value could be read as the name of another route.
+    AmbiguousPath,
     /// Parameters do not fit: what is wrong, by name.
     InvalidParameters(BTreeMap<String, String>),
 }
 
 impl Catalogue {
-    /// Reads a catalogue. Unknown fields are ignored, so that files made for other tools can be used as they are.
+    /// Reads the operator's own catalogue. Unknown keys are refused, so that a misspelt price is not a price of 1;
+    /// keys that start with `x-` or `$` are free to use.
+    ///
+    /// ```
+    /// use metering_core::Catalogue;
+    ///
+    /// let misspelt = r#"{"market": "M", "version": 1, "endpoints": [
+    ///     {"path": "/report", "method": "GET", "metered": true, "credit_wieght": 72}]}"#;
+    /// let error = Catalogue::from_json(misspelt).unwrap_err().to_string();
+    /// assert!(error.contains("unknown key credit_wieght; did you mean credit_weight?"), "{error}");
+    /// ```
     ///
     /// # Errors
-    /// When it is not JSON of the `endpoints.json` shape, or a route breaks a rule; the message names the route.
+    /// When it is not JSON of the `endpoints.json` shape, or a route breaks a rule; the message names route and key.
     pub fn from_json(text: &str) -> Result<Self, CatalogueError> {
-        let file: CatalogueFile = serde_json::from_str(text)?;
-        let mut routes = Vec::with_capacity(file.endpoints.len());
+        Self::read(text, UnknownKeys::Refuse)
+    }
+
+    /// Reads the catalogue that another server publishes. Unknown keys are ignored, since that server may be newer.
+    ///
+    /// # Errors
+    /// As [`Catalogue::from_json`], unknown keys aside.
+    pub fn from_published_json(text: &str) -> Result<Self, CatalogueError> {
+        Self::read(text, UnknownKeys::Ignore)
+    }
+
+    fn read(text: &str, unknown: UnknownKeys) -> Result<Self, CatalogueError> {
+        let CatalogueFile { market, version, routes } = CatalogueFile::read(text, unknown)?;
         let mut trie = Trie::default();
-        for endpoint in file.endpoints {
-            let (method, path) = (endpoint.method.clone(), endpoint.path.clone());
-            let refuse = |problem: String| CatalogueError::Route { method, path, problem };
-            let route = match endpoint.into_route() {
-                Ok(route) => route,
-                Err(problem) => return Err(refuse(problem)),
-            };
-            if !trie.insert(&route.template, &route.method, routes.len()) {
-                return Err(refuse("another route has the same method and path".to_owned()));
+        for (index, route) in routes.iter().enumerate() {
+            if !trie.insert(&route.template, &route.method, index) {
+                let (method, path) = (route.method.to_string(), route.template.to_string());
+                let problem = "another route has the same method and path".to_owned();
+                return Err(CatalogueError::Route { method, path, problem });
             }
-            routes.push(route);
         }
-        Ok(Self { market: file.market, version: file.version, routes, trie, json: text.into() })
+        let stream_prefixes = StreamPrefix::of(&routes);
+        Ok(Self { market, version, routes, trie, stream_prefixes, json: text.into() })
     }
 
     /// The text that it was read from.
@@ -163,11 +190,12 @@ impl Catalogue {
     /// Finds a request's route, by path and method alone.
     ///
     /// # Errors
-    /// [`RouteRefusal::UnknownRoute`] or [`RouteRefusal::MethodNotAllowed`].
+    /// [`RouteRefusal::UnknownRoute`], [`RouteRefusal::MethodNotAllowed`] or [`RouteRefusal::AmbiguousPath`].
     pub fn find(&self, method: &str, path: &RequestPath<'_>) -> Result<&Route, RouteRefusal> {
         match self.trie.find(path.segments(), method) {
             Found::Route(index) => Ok(&self.routes[index]),
             Found::OtherMethods(methods) => Err(RouteRefusal::MethodNotAllowed(methods)),
+            Found::Ambiguous => Err(RouteRefusal::AmbiguousPath),
             Found::Nothing => Err(RouteRefusal::UnknownRoute),
         }
     }
@@ -176,134 +204,6 @@ impl Catalogue {
 /// The name in `{name}`.
 pub(crate) fn param_name(segment: &str) -> Option<&str> {
     segment.strip_prefix('{')?.strip_suffix('}')
-}
-
-/// The file's shape.
-#[derive(Debug, Deserialize)]
-struct CatalogueFile {
-    market: String,
-    version: u64,
-    endpoints: Vec<Endpoint>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Endpoint {
-    path: String,
-    method: String,
-    metered: bool,
-    #[serde(default)]
-    sse: bool,
-    #[serde(default)]
-    description: String,
-    #[serde(default)]
-    params: Vec<Param>,
-    #[serde(default = "weight_one")]
-    credit_weight: Weight,
-    #[serde(default)]
-    billing_modifier: Option<BillingModifier>,
-}
-
-fn weight_one() -> Weight {
-    Weight::ONE
-}
-
-/// As one struct rather than a tagged enum: serde buffers tagged enums, which would send decimals through a float.
-#[derive(Debug, Deserialize)]
-struct BillingModifier {
-    #[serde(rename = "type")]
-    kind: ModifierKind,
-    param: Option<String>,
-    #[serde(default)]
-    tiers: Vec<Tier>,
-    overflow_multiplier: Option<Multiplier>,
-    credits_per_connection: Option<Credits>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum ModifierKind {
-    LookbackMultiplier,
-    StreamSession,
-}
-
-#[derive(Debug, Deserialize)]
-struct Tier {
-    max_seconds: u64,
-    multiplier: Multiplier,
-}
-
-impl Endpoint {
-    fn into_route(self) -> Result<Route, String> {
-        check_template(&self.path, &self.params)?;
-        if self.method.is_empty() || !self.method.bytes().all(|b| b.is_ascii_uppercase()) {
-            return Err("the method must be an upper-case HTTP method".to_owned());
-        }
-        let pricing = pricing(self.credit_weight, self.billing_modifier, &self.params)?;
-        Ok(Route {
-            method: self.method.into(),
-            template: self.path.into(),
-            description: self.description,
-            params: self.params,
-            metered: self.metered,
-            sse: self.sse,
-            pricing,
-        })
-    }
-}
-
-fn check_template(template: &str, params: &[Param]) -> Result<(), String> {
-    let literal = template.replace(['{', '}'], "");
-    match RequestPath::parse(&literal) {
-        Ok(path) if path.as_str() == literal => {}
-        Ok(_) | Err(TargetError::NoLeadingSlash) => return Err("the path is not in normal form".to_owned()),
-        Err(error) => return Err(error.to_string()),
-    }
-    let mut declared: BTreeSet<_> =
-        params.iter().filter(|param| param.place == ParamPlace::Path).map(|param| param.name.as_str()).collect();
-    let names: BTreeSet<_> = params.iter().map(|param| param.name.as_str()).collect();
-    if names.len() != params.len() {
-        return Err("two parameters have the same name".to_owned());
-    }
-    for segment in template[1..].split('/') {
-        match param_name(segment) {
-            _ if segment.is_empty() => return Err("the path has an empty segment".to_owned()),
-            Some(name) if !declared.remove(name) => return Err(format!("path parameter {name} is not declared once")),
-            None if segment.contains(['{', '}']) => return Err(format!("segment {segment} mixes text and parameter")),
-            _ => {}
-        }
-    }
-    match declared.first() {
-        Some(name) => Err(format!("path parameter {name} is not in the path")),
-        None => Ok(()),
-    }
-}
-
-fn pricing(weight: Weight, modifier: Option<BillingModifier>, params: &[Param]) -> Result<Pricing, String> {
-    let Some(modifier) = modifier else {
-        let price = weight.price(Multiplier::ONE).expect("a weight times one is whole");
-        return Ok(Pricing::PerRequest(price));
-    };
-    match modifier.kind {
-        ModifierKind::StreamSession => match modifier.credits_per_connection {
-            Some(price) if !price.is_negative() => Ok(Pricing::PerConnection(price)),
-            _ => Err("stream_session needs credits_per_connection, zero or more".to_owned()),
-        },
-        ModifierKind::LookbackMultiplier => {
-            let name = modifier.param.ok_or("lookback_multiplier needs param")?;
-            let overflow = modifier.overflow_multiplier.ok_or("lookback_multiplier needs overflow_multiplier")?;
-            let steps = modifier.tiers.into_iter().map(|tier| (tier.max_seconds, tier.multiplier)).collect();
-            let tiers = LookbackTiers::new(steps, overflow).ok_or("tiers must rise by max_seconds")?;
-            let given = |param: &&Param| param.place == ParamPlace::Path || param.required;
-            let integer = |param: &Param| param.kind == ParamType::Integer;
-            if !params.iter().filter(given).any(|param| param.name == name && integer(param)) {
-                return Err(format!("lookback parameter {name} must be a required integer parameter"));
-            }
-            if tiers.multipliers().any(|multiplier| weight.price(multiplier).is_err()) {
-                return Err("weight times multiplier must have at most six decimals".to_owned());
-            }
-            Ok(Pricing::PerLookback { weight, param: name, tiers })
-        }
-    }
 }
 
 #[cfg(test)]

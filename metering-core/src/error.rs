@@ -27,8 +27,11 @@ pub enum Error {
     #[error("Send a live API key as 'Authorization: Bearer sk_live_...'.")]
     Unauthorized,
     /// No metered route has that path.
-    #[error("No metered route has this path; see /openapi.json for those there are.")]
-    UnknownRoute,
+    #[error("No metered route has this path; nothing was charged. {}", where_routes_are(.nearest.as_deref()))]
+    UnknownRoute {
+        /// The template that was probably meant.
+        nearest: Option<Arc<str>>,
+    },
     /// The route has other methods only.
     #[error("This path answers to {} only.", .0.join(", "))]
     MethodNotAllowed(Vec<String>),
@@ -50,7 +53,7 @@ pub enum Error {
         rate: RateStatus,
     },
     /// The balance is not above zero.
-    #[error("The balance is used up; buy a plan and register the payment, then try again.")]
+    #[error("{}", .0.advice())]
     InsufficientCredits(Box<Shortage>),
     /// A quote, a claim or a top-up was refused.
     #[error(transparent)]
@@ -102,6 +105,24 @@ pub struct Shortage {
     pub plans: Arc<PlansDocument>,
 }
 
+fn where_routes_are(nearest: Option<&str>) -> String {
+    match nearest {
+        Some(nearest) => format!("Did you mean {nearest}? `metering routes` lists all routes."),
+        None => "`metering routes` and /endpoints.json list all routes.".to_owned(),
+    }
+}
+
+impl Shortage {
+    /// What to do about it, which depends on whether there is anything to buy.
+    fn advice(&self) -> &'static str {
+        if self.plans.plans.is_empty() {
+            "The balance is used up, and no plan is on sale here; nothing was charged. Ask the operator for credits."
+        } else {
+            "The balance is used up; buy a plan and register the payment, then try again."
+        }
+    }
+}
+
 /// What is wrong, by name, in one text.
 pub(crate) fn list(fields: &BTreeMap<String, String>) -> String {
     let items: Vec<_> = fields.iter().map(|(name, problem)| format!("{name} {problem}")).collect();
@@ -124,7 +145,7 @@ impl Error {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Unauthorized => ErrorCode::Unauthorized,
-            Self::UnknownRoute => ErrorCode::UnknownRoute,
+            Self::UnknownRoute { .. } => ErrorCode::UnknownRoute,
             Self::MethodNotAllowed(_) => ErrorCode::MethodNotAllowed,
             Self::InvalidPath(_) => ErrorCode::InvalidPath,
             Self::InvalidParameter(_) => ErrorCode::InvalidParameter,
@@ -175,6 +196,7 @@ impl Error {
                 body.topup_url = Some(shortage.topup_url.clone());
                 body.offer = Some(Arc::clone(&shortage.plans));
             }
+            Self::UnknownRoute { nearest } => body.nearest_route = nearest.as_deref().map(str::to_owned),
             Self::Payment(error) => error.add_context(&mut body),
             _ => {}
         }

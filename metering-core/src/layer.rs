@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Request, Response, Uri};
+use http::{HeaderMap, HeaderValue, Request, Response, Uri};
 use tower_layer::Layer;
 
 use crate::account::AccountId;
@@ -17,6 +17,7 @@ use crate::charge::Receipt;
 use crate::credentials::Credentials;
 use crate::credits::Credits;
 use crate::error::Error;
+use crate::override_headers::overrides_request;
 use crate::path::RequestPath;
 use crate::service::{Admission, Passage, RequestHead, Service};
 use crate::wire::metered_headers;
@@ -31,6 +32,11 @@ use answer::{is_undelivered, set_headers};
 /// - or charged, durably, and handed on with its path and query in normal form and a [`Charged`] among its extensions;
 ///   the answer carries the balance, the charge and the caps in its headers;
 /// - or handed on uncharged, when its route is not `metered`.
+///
+/// Headers that make some frameworks run a different request from the one in the request line, such as
+/// `X-HTTP-Method-Override` and `X-Original-URL`, are dropped from every request ([`overrides_request`]).
+///
+/// [`overrides_request`]: crate::overrides_request
 ///
 /// When the inner service fails, or answers 502, 503 or 504, the charge is paid back in full first. A client that goes
 /// away before the answer is there has been charged all the same: the work was done. So has one whose handler
@@ -157,10 +163,11 @@ impl MeteringLayer {
         S: tower_service::Service<Request<B>, Response = Response<R>>,
         R: From<String>,
     {
-        if self.passes(request.uri().path()) {
-            return inner.call(request).await;
-        }
         let (mut head, body) = request.into_parts();
+        drop_overrides(&mut head.headers);
+        if self.passes(head.uri.path()) {
+            return inner.call(Request::from_parts(head, body)).await;
+        }
         let receipt = match self.admit(&mut head).await {
             Ok(receipt) => receipt,
             Err(refusal) => return Ok(refusal),
@@ -224,6 +231,14 @@ where
         let fresh = self.inner.clone();
         let ready = std::mem::replace(&mut self.inner, fresh);
         Box::pin(self.gate.clone().serve(ready, request))
+    }
+}
+
+/// Drops the headers that could make a service run another request than the one that was priced, or let pass.
+fn drop_overrides(headers: &mut HeaderMap) {
+    let overrides: Vec<_> = headers.keys().filter(|name| overrides_request(name.as_str())).cloned().collect();
+    for name in overrides {
+        headers.remove(name);
     }
 }
 

@@ -26,6 +26,8 @@ mod layer;
 mod ledger;
 mod memory;
 mod meter;
+mod nearest;
+mod override_headers;
 mod path;
 mod payment;
 mod plan;
@@ -39,6 +41,7 @@ mod route;
 mod service;
 mod signature;
 mod signup;
+mod spelling;
 mod store;
 mod tally;
 mod transaction;
@@ -70,6 +73,7 @@ pub use layer::{Charged, Metered, MeteringLayer};
 pub use ledger::{LedgerEntry, LedgerKind, NewLedgerEntry, PaymentRef};
 pub use memory::MemoryStore;
 pub use meter::{Meter, MeterConfig, MeterEnd, MeterError, MeterStats};
+pub use override_headers::{is_same_header, overrides_request, starts_like_header};
 pub use path::{RequestPath, TargetError};
 pub use payment::{Payment, PaymentError, PaymentFault, PaymentRecord, PaymentTarget, PaymentUse, RecoveryError};
 pub use plan::{PaymentKind, Plan, PlanError, PlanKey, TokenAmount};
@@ -80,8 +84,8 @@ pub use random::{Randomness, SystemRandomness};
 pub use recovery::Challenge;
 pub use route::{Param, ParamPlace, ParamType, Route};
 pub use service::{
-    Admission, Arrival, PaidBack, Passage, PaymentSettings, RequestHead, Service, ServiceConfig, SignupSettings,
-    Watched, arrivals, payment_targets,
+    Admission, Arrival, BillingSettings, PaidBack, Passage, PaymentSettings, RequestHead, Service, ServiceConfig,
+    SignupSettings, Watched, arrivals, payment_targets,
 };
 pub use signature::{WalletSignature, WalletSignatureError, signer, signing_digest};
 pub use signup::{MalformedCode, MalformedToken, SessionHash, SessionToken, SignupError, SignupSession, UserCode};

@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use crate::spelling::decode_nested;
+
 /// A request path in normal form: percent-encoding only where needed, its digits upper-case, no dot segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestPath<'a>(Cow<'a, str>);
@@ -31,6 +33,15 @@ pub enum TargetError {
     /// What it encodes is not UTF-8.
     #[error("percent-encoded text must be UTF-8")]
     NotUtf8,
+    /// A segment has a raw semicolon: some servers cut a segment off there, others do not.
+    #[error("a semicolon in a path must be percent-encoded, as %3B")]
+    RawSemicolon,
+    /// It encodes what is already encoded, too many times over.
+    #[error("percent-encoding must not be nested")]
+    NestedEncoding,
+    /// A parameter's value is another spelling of a fixed segment that another route has in its place.
+    #[error("a segment reads like the name of another route; spell that route exactly as the catalogue does")]
+    ReadsLikeOtherRoute,
 }
 
 impl<'a> RequestPath<'a> {
@@ -43,11 +54,17 @@ impl<'a> RequestPath<'a> {
             return Err(TargetError::NoLeadingSlash);
         }
         let normal = if raw.contains('%') { Cow::Owned(normalise(raw)?) } else { Cow::Borrowed(raw) };
+        if normal.contains(';') {
+            return Err(TargetError::RawSemicolon);
+        }
         if !normal.bytes().all(|b| is_path_char(b) || b == b'/' || b == b'%') {
             return Err(TargetError::RawCharacter);
         }
         if normal.split('/').any(|segment| matches!(segment, "." | "..")) {
             return Err(TargetError::DotSegment);
+        }
+        if normal.contains("%25") {
+            normal.split('/').try_for_each(check_nested)?;
         }
         Ok(Self(normal))
     }
@@ -61,6 +78,18 @@ impl<'a> RequestPath<'a> {
     /// The segments between the slashes, still percent-encoded where needed.
     pub fn segments(&self) -> impl Iterator<Item = &str> {
         self.0[1..].split('/')
+    }
+}
+
+/// A server that decodes a segment more than once must not find separators or dot segments in it.
+fn check_nested(segment: &str) -> Result<(), TargetError> {
+    let decoded = decode_nested(segment).ok_or(TargetError::NestedEncoding)?;
+    match decoded.as_str() {
+        "." | ".." => Err(TargetError::DotSegment),
+        decoded if decoded.contains(['/', '\\']) || decoded.contains(|c: char| c.is_ascii_control()) => {
+            Err(TargetError::EncodedSeparator)
+        }
+        _ => Ok(()),
     }
 }
 
@@ -104,10 +133,10 @@ fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// `pchar` of RFC 3986, section 3.3, less percent-encoding.
+/// `pchar` of RFC 3986, section 3.3, less percent-encoding and the semicolon.
 fn is_path_char(byte: u8) -> bool {
     is_unreserved(byte)
-        || matches!(byte, b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=' | b':' | b'@')
+        || matches!(byte, b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b'=' | b':' | b'@')
 }
 
 /// Percent-decodes text; in a query a plus sign is a space.
@@ -164,6 +193,46 @@ pub(crate) fn push_encoded(text: &str, query: &mut String) {
     }
 }
 
+/// A path as another service names it, decoded or not, in the form that this one keeps: encoded where it must be.
+/// Nothing is refused.
+pub(crate) fn encode_path(text: &str) -> String {
+    let mut path = String::with_capacity(text.len() + 1);
+    if !text.starts_with('/') {
+        path.push('/');
+    }
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        let decoded = if *first == b'%' { decode_one(tail).ok() } else { None };
+        match decoded {
+            Some((byte, tail)) => {
+                rest = tail;
+                if is_unreserved(byte) {
+                    path.push(char::from(byte));
+                } else {
+                    path.push_str(&format!("%{byte:02X}"));
+                }
+            }
+            None if is_path_char(*first) || matches!(*first, b'/' | b';') => path.push(char::from(*first)),
+            None => path.push_str(&format!("%{first:02X}")),
+        }
+    }
+    path
+}
+
+/// The segments that a path leads through: without empty ones, and with dot segments resolved.
+pub(crate) fn plain_segments(path: &str) -> Vec<&str> {
+    let mut segments = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            other => segments.push(other),
+        }
+    }
+    segments
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,7 +240,10 @@ mod tests {
 
     #[test]
     fn paths_have_one_spelling_or_none() {
-        use TargetError::{BrokenEncoding, DotSegment, EncodedSeparator, NoLeadingSlash, NotUtf8, RawCharacter};
+        use TargetError::{
+            BrokenEncoding, DotSegment, EncodedSeparator, NestedEncoding, NoLeadingSlash, NotUtf8, RawCharacter,
+            RawSemicolon,
+        };
         // raw, normal
         let table = [
             ("/mpp/ethPrice", Ok("/mpp/ethPrice")),
@@ -201,6 +273,17 @@ mod tests {
             ("/mpp/é%20", Err(RawCharacter)),
             ("/mpp/a b", Err(RawCharacter)),
             ("/mpp/...", Ok("/mpp/...")),
+            ("/mpp/a;b=c", Err(RawSemicolon)),
+            ("/mpp;v=1/x", Err(RawSemicolon)),
+            ("/mpp/%41;", Err(RawSemicolon)),
+            ("/mpp/a%3bb", Ok("/mpp/a%3Bb")),
+            ("/mpp/100%25", Ok("/mpp/100%25")),
+            ("/mpp/a%2541", Ok("/mpp/a%2541")),
+            ("/mpp/x%252F..%252Fexport", Err(EncodedSeparator)),
+            ("/mpp/%252e%252e", Err(DotSegment)),
+            ("/mpp/%25255cx", Err(EncodedSeparator)),
+            ("/mpp/%2500", Err(EncodedSeparator)),
+            ("/mpp/%252525252525252541", Err(NestedEncoding)),
         ];
         for (raw, expected) in table {
             assert_eq!(RequestPath::parse(raw).as_ref().map(RequestPath::as_str), expected.as_ref().copied(), "{raw}");
@@ -213,6 +296,26 @@ mod tests {
         assert_eq!(pairs, [("a".into(), "1".into()), ("b".into(), "x&y z".into()), ("c".into(), "".into())]);
         assert_eq!(query_pairs("a=%f"), Err(TargetError::BrokenEncoding));
         assert_eq!(query_pairs("a=%ff"), Err(TargetError::NotUtf8));
+    }
+
+    #[test]
+    fn any_text_can_be_kept_as_a_path() {
+        // named, kept, segments
+        let table: [(&str, &str, &[&str]); 9] = [
+            ("/mpp/ethPrice", "/mpp/ethPrice", &["mpp", "ethPrice"]),
+            ("/mpp/ethPrice/", "/mpp/ethPrice/", &["mpp", "ethPrice"]),
+            ("mpp//x", "/mpp//x", &["mpp", "x"]),
+            ("/a b/é", "/a%20b/%C3%A9", &["a%20b", "%C3%A9"]),
+            ("/a%20b/%c3%a9/%41", "/a%20b/%C3%A9/A", &["a%20b", "%C3%A9", "A"]),
+            ("/100%/%zz", "/100%25/%25zz", &["100%25", "%25zz"]),
+            ("/a/../b/./c", "/a/../b/./c", &["b", "c"]),
+            ("/x\r\n\\", "/x%0D%0A%5C", &["x%0D%0A%5C"]),
+            ("", "/", &[]),
+        ];
+        for (named, kept, segments) in table {
+            let path = encode_path(named);
+            assert_eq!((path.as_str(), plain_segments(&path).as_slice()), (kept, segments), "{named:?}");
+        }
     }
 
     proptest! {

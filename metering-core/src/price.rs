@@ -29,6 +29,17 @@ impl Weight {
     /// The largest weight.
     pub const MAX: Self = Self { millionths: 1_000 * MILLIONTHS_PER_ONE };
 
+    /// The weight of a request that costs this before its multiplier; `None` when no weight does.
+    pub(crate) fn of_price(price: Credits) -> Option<Self> {
+        (0..=Self::MAX.millionths).contains(&price.atoms()).then_some(Self { millionths: price.atoms() })
+    }
+
+    /// Whether it makes a request free.
+    #[must_use]
+    pub const fn is_zero(self) -> bool {
+        self.millionths == 0
+    }
+
     /// The price of a request of this weight: weight × multiplier × 1/7200 credit, exactly.
     ///
     /// # Errors
@@ -44,6 +55,12 @@ impl Multiplier {
     pub const ONE: Self = Self { millionths: MILLIONTHS_PER_ONE };
     /// The largest multiplier.
     pub const MAX: Self = Self { millionths: 4_096 * MILLIONTHS_PER_ONE };
+
+    /// Whether it makes a request free.
+    #[must_use]
+    pub const fn is_zero(self) -> bool {
+        self.millionths == 0
+    }
 
     /// `price` times this, exactly.
     ///

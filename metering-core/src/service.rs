@@ -11,6 +11,7 @@ mod recovery;
 mod refund;
 mod reports;
 mod signups;
+mod templates;
 mod topups;
 mod watch;
 
@@ -20,6 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub use arrivals::{Arrival, arrivals, payment_targets};
+pub use billing::BillingSettings;
 pub use desk::PaymentSettings;
 pub use gate::{Admission, Passage, RequestHead};
 pub use refund::PaidBack;
@@ -47,6 +49,8 @@ const PLANS_FRESH: Duration = Duration::from_secs(1);
 pub struct ServiceConfig {
     /// Where clients reach the service, without a slash at the end; the links in answers start with it.
     pub public_url: String,
+    /// Where people reach the browser pages, without a slash at the end; empty when that is `public_url`.
+    pub pages_url: String,
     /// Where the terms stand.
     pub terms_url: String,
     /// Which version of the terms applies.
@@ -100,6 +104,8 @@ pub struct Service {
     plans: Mutex<Option<(Timestamp, Arc<PlansDocument>)>>,
     desk: desk::Desk,
     signup: SignupSettings,
+    billing: BillingSettings,
+    own_templates: templates::OwnTemplates,
 }
 
 impl fmt::Debug for Service {
@@ -140,6 +146,8 @@ impl Service {
             plans: Mutex::new(None),
             desk,
             signup: SignupSettings::default(),
+            billing: BillingSettings::default(),
+            own_templates: templates::OwnTemplates::default(),
         }
     }
 

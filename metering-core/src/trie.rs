@@ -1,11 +1,12 @@
-//! The segment trie behind the catalogue: finds a path's route in time that does not grow with the catalogue.
+//! The segment trie behind the catalogue: finds a path's route in time that does not grow with the catalogue's depth.
 
 use std::collections::HashMap;
 
 use crate::catalogue::param_name;
+use crate::spelling::{fold, reads_like_any};
 
-/// Path templates by segment. A literal segment is preferred to a parameter; where it leads nowhere, the parameter
-/// is tried.
+/// Path templates by segment. A literal segment is preferred to a parameter, and a parameter never takes a value that
+/// some server could read as one of the literals beside it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trie {
     root: Node,
@@ -14,6 +15,8 @@ pub(crate) struct Trie {
 #[derive(Debug, Clone, Default)]
 struct Node {
     literals: HashMap<Box<str>, Node>,
+    /// The literals as lenient servers read them.
+    folded: Vec<Box<str>>,
     param: Option<Box<Node>>,
     /// `(method, route)` of the templates that end here.
     routes: Vec<(Box<str>, usize)>,
@@ -24,6 +27,8 @@ struct Node {
 pub(crate) enum Found {
     Route(usize),
     OtherMethods(Vec<String>),
+    /// A parameter's value reads like a literal segment of another route.
+    Ambiguous,
     Nothing,
 }
 
@@ -35,6 +40,9 @@ impl Trie {
             node = if param_name(segment).is_some() {
                 node.param.get_or_insert_default()
             } else {
+                if !node.literals.contains_key(segment) {
+                    node.folded.push(fold(segment).into());
+                }
                 node.literals.entry(segment.into()).or_default()
             };
         }
@@ -45,44 +53,57 @@ impl Trie {
         true
     }
 
-    /// Whether some template's first segment takes this one.
+    /// Whether some template's first segment takes this one, in whatever spelling.
     pub(crate) fn covers(&self, first: &str) -> bool {
-        self.root.param.is_some() || self.root.literals.contains_key(first)
+        let Node { literals, folded, param, .. } = &self.root;
+        param.is_some() || literals.contains_key(first) || reads_like_any(first, folded)
     }
 
     /// Finds the route of a path and method.
     pub(crate) fn find<'p>(&self, segments: impl Iterator<Item = &'p str>, method: &str) -> Found {
         let segments: Vec<_> = segments.collect();
-        let mut methods = Vec::new();
-        match self.root.find(&segments, method, &mut methods) {
+        let mut missed = Missed::default();
+        match self.root.find(&segments, method, &mut missed) {
             Some(route) => Found::Route(route),
-            None if methods.is_empty() => Found::Nothing,
-            None => {
-                methods.sort_unstable();
-                methods.dedup();
-                Found::OtherMethods(methods)
+            None if !missed.methods.is_empty() => {
+                missed.methods.sort_unstable();
+                missed.methods.dedup();
+                Found::OtherMethods(missed.methods)
             }
+            None if missed.ambiguous => Found::Ambiguous,
+            None => Found::Nothing,
         }
     }
 }
 
+/// What a search came across that was not its route.
+#[derive(Debug, Default)]
+struct Missed {
+    /// The methods of matching paths, for the response 405.
+    methods: Vec<String>,
+    ambiguous: bool,
+}
+
 impl Node {
-    /// Gathers the methods of matching paths on the way, for the answer 405.
-    fn find(&self, segments: &[&str], method: &str, methods: &mut Vec<String>) -> Option<usize> {
+    fn find(&self, segments: &[&str], method: &str, missed: &mut Missed) -> Option<usize> {
         let Some((segment, rest)) = segments.split_first() else {
             let route = self.routes.iter().find(|(candidate, _)| &**candidate == method);
             if route.is_none() {
-                methods.extend(self.routes.iter().map(|(candidate, _)| candidate.to_string()));
+                missed.methods.extend(self.routes.iter().map(|(candidate, _)| candidate.to_string()));
             }
             return route.map(|(_, route)| *route);
         };
         if let Some(node) = self.literals.get(*segment)
-            && let Some(route) = node.find(rest, method, methods)
+            && let Some(route) = node.find(rest, method, missed)
         {
             return Some(route);
         }
         match &self.param {
-            Some(node) if !segment.is_empty() => node.find(rest, method, methods),
+            Some(_) if reads_like_any(segment, &self.folded) => {
+                missed.ambiguous = true;
+                None
+            }
+            Some(node) if !segment.is_empty() => node.find(rest, method, missed),
             _ => None,
         }
     }

@@ -13,6 +13,7 @@ mod secret;
 mod signup;
 mod span;
 mod web;
+mod weight;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -35,6 +36,7 @@ pub use secret::Secret;
 pub use signup::{BotCheckKind, SignupConfig, TurnstileConfig};
 pub use span::{Span, SpanError};
 pub use web::{HostName, HostNameError, WebOrigin, WebOriginError};
+pub use weight::WeightSetting;
 
 /// The effective configuration. Every key has a default, and an unknown key is an error.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -56,6 +58,9 @@ pub struct Config {
     pub catalogue: Option<PathBuf>,
     /// Where clients reach this service; by default `http://` and the address it listens on.
     pub public_url: Option<String>,
+    /// Where people reach the browser pages, when that is another origin than `public_url`: the pages are then served
+    /// under that host name only, and metered routes under all others.
+    pub pages_url: Option<String>,
     /// Which plan chain stands first; by default the one with the lowest id.
     pub primary_chain: Option<String>,
     /// What is logged.
@@ -144,6 +149,10 @@ pub struct GatewayConfig {
     pub max_streams_per_key: NonZeroUsize,
     /// How often the keys of open streams are looked up: a revoked one ends within this and a little more.
     pub stream_check: Span,
+    /// The `Content-Security-Policy` that every upstream response gets, beside its own; empty for none.
+    pub content_security_policy: String,
+    /// Whether upstream responses get `X-Content-Type-Options: nosniff`.
+    pub nosniff: bool,
 }
 
 /// How charges are committed.
@@ -157,12 +166,16 @@ pub struct MeterLimits {
 }
 
 /// Charging over HTTP for other services.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BillingConfig {
     /// What those services send as `X-BDS-Internal-Billing-Secret`, 16 characters or more; without it the endpoints
     /// do not exist.
     pub internal_secret: Option<Secret>,
+    /// The weight of a request for which neither the caller nor the catalogue names one.
+    pub default_weight: WeightSetting,
+    /// Templates that the catalogue does not have, per account; more usage is booked on `(other)`.
+    pub templates_per_account: NonZeroUsize,
 }
 
 /// The terms that users accept.
@@ -196,6 +209,7 @@ impl Default for Config {
             upstream: None,
             catalogue: None,
             public_url: None,
+            pages_url: None,
             primary_chain: None,
             log: LogConfig::default(),
             http: HttpConfig::default(),
@@ -244,6 +258,8 @@ impl Default for GatewayConfig {
             upstream_timeout: Span::seconds(30),
             max_streams_per_key: NonZeroUsize::new(16).expect("not zero"),
             stream_check: Span::seconds(1),
+            content_security_policy: "sandbox".to_owned(),
+            nosniff: true,
         }
     }
 }
@@ -252,6 +268,17 @@ impl Default for MeterLimits {
     fn default() -> Self {
         let metering_core::MeterConfig { queue, batch } = metering_core::MeterConfig::default();
         Self { queue, batch }
+    }
+}
+
+impl Default for BillingConfig {
+    fn default() -> Self {
+        let settings = metering_core::BillingSettings::default();
+        Self {
+            internal_secret: None,
+            default_weight: WeightSetting::of(settings.default_weight),
+            templates_per_account: NonZeroUsize::new(settings.templates_per_account).expect("not zero"),
+        }
     }
 }
 

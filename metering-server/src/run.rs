@@ -8,8 +8,8 @@ use bytes::Bytes;
 use http::Request;
 use hyper::body::Incoming;
 use metering_core::{
-    Catalogue, Clock, Meter, MeterConfig, MeterEnd, PaymentSettings, Service, ServiceConfig, SignupSettings, Store,
-    SystemClock,
+    BillingSettings, Catalogue, Clock, Meter, MeterConfig, MeterEnd, PaymentSettings, Service, ServiceConfig,
+    SignupSettings, Store, SystemClock,
 };
 use metering_evm::ChainConfig;
 use tokio::task::JoinHandle;
@@ -20,7 +20,7 @@ use crate::bot::BotChallenge;
 use crate::chains::{self, ChainMismatch, Readers, Watch};
 use crate::config::{Config, ConfigError, Surface};
 use crate::front::Front;
-use crate::gateway::{Gateway, HttpUpstream, Upstream};
+use crate::gateway::{self, Gateway, HttpUpstream, Upstream};
 use crate::http::{Listener, Problem, Response, Shutdown, whole};
 use crate::limits::Limits;
 use crate::mcp::{self, Mcp};
@@ -122,6 +122,9 @@ pub async fn run(
     let sessions = mcp.as_ref().map(|mcp| watch_sessions(mcp, &config));
     let serving = tokio::spawn(listener.serve(handler(&front, mcp.as_ref()), shutdown.clone()));
     let administering = admin.map(|admin| tokio::spawn(admin.serve(admin_handler(&app), shutdown.clone())));
+    if config.serves(Surface::Gateway) {
+        tokio::spawn(gateway::warn_about_upstream(config.clone()));
+    }
     announce(address);
 
     let ending = tokio::select! {
@@ -200,6 +203,7 @@ fn assemble(
     let service = Service::new(Arc::clone(&store), Arc::clone(&meter), catalogue, Arc::clone(&clock), about);
     let bot_challenge = BotChallenge::new(&config.signup).map_err(RunError::Setup)?;
     let service = service.with_payments(readers.clone(), payment_settings(config));
+    let service = service.with_billing(billing_settings(config));
     let service = Arc::new(service.with_signup(signup_settings(config, &bot_challenge)));
     let upstream = upstream(config, clock)?;
     let gateway = Gateway::new(Arc::clone(&service), upstream, &config.gateway, config.http.clone());
@@ -223,13 +227,13 @@ fn assemble(
 pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, ConfigError> {
     let wrong = |problem: String| ConfigError::Key { key: "catalogue".to_owned(), problem };
     let catalogue = match &config.catalogue {
-        None => Catalogue::from_json(DEFAULT_CATALOGUE),
+        None => Catalogue::from_json(DEFAULT_CATALOGUE).map_err(|error| wrong(error.to_string()))?,
         Some(file) => {
-            let text = std::fs::read_to_string(file);
-            Catalogue::from_json(&text.map_err(|error| wrong(format!("{}: {error}", file.display())))?)
+            let unusable = |error: &dyn std::fmt::Display| wrong(format!("{}: {error}", file.display()));
+            let text = std::fs::read_to_string(file).map_err(|error| unusable(&error))?;
+            Catalogue::from_json(&text).map_err(|error| unusable(&error))?
         }
     };
-    let catalogue = catalogue.map_err(|error| wrong(error.to_string()))?;
     if let Some(prefix) = catalogue.prefixes().into_iter().find(|prefix| RESERVED.contains(prefix)) {
         return Err(wrong(format!("routes below /{prefix} are the service's own")));
     }
@@ -243,11 +247,13 @@ fn about(config: &Config, address: SocketAddr) -> ServiceConfig {
     let own_url = || format!("http://{address}");
     let public_url = config.public_url.clone().unwrap_or_else(own_url).trim_end_matches('/').to_owned();
     let version = config.terms.version.clone();
-    let terms_url = config.terms.url.clone().unwrap_or_else(|| format!("{public_url}/agents-tos/{version}"));
+    let pages_url = config.pages_url.as_deref().unwrap_or_default().trim_end_matches('/').to_owned();
+    let own_pages = if pages_url.is_empty() { &public_url } else { &pages_url };
+    let terms_url = config.terms.url.clone().unwrap_or_else(|| format!("{own_pages}/agents-tos/{version}"));
     let mut chains: Vec<_> = config.chains.iter().collect();
     chains.sort_by_key(|(section, chain)| (Some(*section) != config.primary_chain.as_ref(), chain.chain_id));
     let chains = chains.into_iter().map(|(section, chain)| chain.chain(section)).collect();
-    ServiceConfig { public_url, terms_url, terms_version: version, chains }
+    ServiceConfig { public_url, pages_url, terms_url, terms_version: version, chains }
 }
 
 fn payment_settings(config: &Config) -> PaymentSettings {
@@ -259,6 +265,13 @@ fn payment_settings(config: &Config) -> PaymentSettings {
         require_payer_proof: config.topup.require_payer_proof,
         challenge_lifetime: config.recovery.challenge_lifetime.duration(),
     }
+}
+
+fn billing_settings(config: &Config) -> BillingSettings {
+    let mut settings = BillingSettings::default();
+    settings.default_weight = config.billing.default_weight.weight();
+    settings.templates_per_account = config.billing.templates_per_account.get();
+    settings
 }
 
 fn signup_settings(config: &Config, bot_challenge: &BotChallenge) -> SignupSettings {

@@ -60,7 +60,7 @@ async fn ask(client: &Client) -> Result<(Catalogue, String), Failure> {
     let answer = client.get(CATALOGUE).await?;
     let text = String::from_utf8(answer.body.to_vec())
         .map_err(|_| Failure::Failed(format!("{CATALOGUE} of the service is not UTF-8")))?;
-    let catalogue = Catalogue::from_json(&text)
+    let catalogue = Catalogue::from_published_json(&text)
         .map_err(|error| Failure::Failed(format!("{CATALOGUE} of the service is not a catalogue: {error}")))?;
     Ok((catalogue, text))
 }

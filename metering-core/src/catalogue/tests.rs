@@ -3,7 +3,7 @@
 use super::*;
 
 const CATALOGUE: &str = r#"{
-  "market": "TEST", "version": 3, "note": "unknown fields are ignored",
+  "market": "TEST", "version": 3, "x-note": "keys that start with x- are ignored",
   "endpoints": [
     {"path": "/mpp/token/{token}/pools", "method": "GET", "metered": true, "sse": false, "description": "pools",
      "params": [{"name": "token", "in": "path", "type": "string", "required": true}], "credit_weight": 1},
@@ -43,8 +43,6 @@ fn requests_find_their_route_and_price() {
     let table = [
         ("/mpp/token/0xabc/pools", "/mpp/token/{token}/pools", 1_000_000),
         ("/mpp/token/price/0xabc/0xdef", "/mpp/token/price/{token}/{pool}", 5_500_000),
-        // "price" is a token here: the literal leads nowhere, so the parameter is tried.
-        ("/mpp/token/price/pools", "/mpp/token/{token}/pools", 1_000_000),
         ("/mpp/ethPrice", "/mpp/ethPrice", 5_000_000),
         ("/mpp/ethPrice/19000000", "/mpp/ethPrice/{block}", 10_000_000),
         ("/mpp/%65thPrice", "/mpp/ethPrice", 5_000_000),
@@ -107,6 +105,150 @@ fn the_forwarded_query_is_in_normal_form() {
     let (.., query) = resolve("GET", "/mpp/search?q=a%2fb+c&&deep=TRUE").unwrap();
     assert_eq!(query.as_deref(), Some("q=a%2Fb%20c&deep=TRUE"));
     assert_eq!(resolve("GET", "/mpp/ethPrice?").unwrap().2, None);
+}
+
+#[test]
+fn a_cheap_spelling_of_a_dear_route_is_no_route() {
+    let text = r#"{"market": "M", "version": 1, "endpoints": [
+        {"path": "/v1/{document}", "method": "GET", "metered": true, "credit_weight": 1,
+         "params": [{"name": "document", "in": "path", "type": "string"}]},
+        {"path": "/v1/{document}/pages", "method": "GET", "metered": true, "credit_weight": 1,
+         "params": [{"name": "document", "in": "path", "type": "string"}]},
+        {"path": "/v1/export", "method": "POST", "metered": true, "credit_weight": 1000},
+        {"path": "/v1/Stra%C3%9Fe", "method": "GET", "metered": true, "credit_weight": 1000}]}"#;
+    let catalogue = Catalogue::from_json(text).unwrap();
+    let find = |path: &str| {
+        let path = RequestPath::parse(path).unwrap();
+        catalogue.find("GET", &path).map(|route| route.template.to_string())
+    };
+    for path in [
+        "/v1/EXPORT",
+        "/v1/export.json",
+        "/v1/export%3Bx=1",
+        "/v1/export.",
+        "/v1/export%20",
+        "/v1/%2565xport",
+        "/v1/%EF%BC%A5xport",
+        "/v1/Export/pages",
+        "/v1/export/pages",
+        "/v1/STRASSE",
+        "/v1/stra%C3%9Fe",
+    ] {
+        assert_eq!(find(path), Err(RouteRefusal::AmbiguousPath), "{path}");
+    }
+    assert_eq!(find("/v1/export"), Err(RouteRefusal::MethodNotAllowed(vec!["POST".to_owned()])));
+    for path in ["/v1/exports", "/v1/report.json", "/v1/my-export", "/v1/a%2541"] {
+        assert_eq!(find(path).as_deref(), Ok("/v1/{document}"), "{path}");
+    }
+    assert!(RequestPath::parse("/v1/export;x=1").is_err());
+    for first in ["/V1/x", "/v1./x", "/v1%20/x"] {
+        assert!(catalogue.covers(&RequestPath::parse(first).unwrap()), "{first}");
+    }
+    assert!(!catalogue.covers(&RequestPath::parse("/v2/x").unwrap()));
+}
+
+#[test]
+fn a_price_in_credits_is_exact_and_stands_in_the_place_of_a_weight() {
+    let price = |fields: &str| {
+        let text = format!(
+            r#"{{"market":"M","version":1,"endpoints":[{{"path":"/x","method":"GET","metered":true,{fields}}}]}}"#
+        );
+        Catalogue::from_json(&text).map(|catalogue| catalogue.routes()[0].price(0).atoms()).map_err(|e| e.to_string())
+    };
+    assert_eq!(price(r#""price": "0.01""#), Ok(72_000_000));
+    assert_eq!(price(r#""price": 0.01"#), Ok(72_000_000));
+    assert_eq!(price(r#""price": "0""#), Ok(0));
+    assert_eq!(price(r#""price": null"#), Ok(1_000_000));
+    assert_eq!(price(r#""price": "568""#), Ok(568 * 7_200_000_000));
+    // fields, a part of the message
+    let table = [
+        (r#""price": "0.01", "credit_weight": 72"#, "price and credit_weight"),
+        (r#""price": "-1""#, "price: must be 0 to"),
+        (r#""price": "569""#, "price: must be 0 to"),
+        (r#""price": "0.00000000001""#, "too many decimal places"),
+        (r#""price": "free""#, "price: free is not a decimal number"),
+        (
+            r#""price": "0.01", "sse": true, "billing_modifier": {"type": "stream_session", "credits_per_connection": 1}"#,
+            "price does not apply",
+        ),
+    ];
+    for (fields, part) in table {
+        let error = price(fields).unwrap_err();
+        assert!(error.contains(part) && error.contains("route GET /x"), "{fields}: {error}");
+    }
+}
+
+#[test]
+fn misspelt_and_misplaced_keys_are_refused_and_the_right_one_is_named() {
+    let route =
+        r#"{"path":"/x/{s}","method":"GET","metered":true,"params":[{"name":"s","in":"path","type":"integer"}]"#;
+    let lookback = r#""billing_modifier":{"type":"lookback_multiplier","param":"s","overflow_multiplier":1"#;
+    // the file, a part of the message
+    let table = [
+        (format!(r#"{{"market":"M","version":1,"endpoints":[{route},"credit_wieght":72}}]}}"#), "route GET /x/{s} of the catalogue: unknown key credit_wieght; did you mean credit_weight?"),
+        (format!(r#"{{"market":"M","version":1,"endpoints":[{route},"colour":1}}]}}"#), "unknown key colour; known here are path, method"),
+        (r#"{"market":"M","version":1,"endpoint":[]}"#.to_owned(), "unknown key endpoint; did you mean endpoints?"),
+        (r#"{"market":"M","version":1,"endpoints":[{"paht":"/x","method":"GET","metered":true}]}"#.to_owned(), "endpoints[0]: unknown key paht; did you mean path?"),
+        (r#"{"market":"M","version":1,"endpoints":[{"path":"/x","method":"GET","metered":true,"params":[{"name":"q","in":"query","type":"string","requierd":true}]}]}"#.to_owned(), "unknown key params[0].requierd; did you mean required?"),
+        (format!(r#"{{"market":"M","version":1,"endpoints":[{route},{lookback},"tires":[]}}}}]}}"#), "unknown key billing_modifier.tires; did you mean tiers?"),
+        (format!(r#"{{"market":"M","version":1,"endpoints":[{route},{lookback},"tiers":[{{"max_secs":1,"multiplier":1}}]}}}}]}}"#), "unknown key billing_modifier.tiers[0].max_secs; did you mean max_seconds?"),
+        (format!(r#"{{"market":"M","version":1,"endpoints":[{route},{lookback},"credits_per_connection":1,"tiers":[]}}}}]}}"#), "unknown key billing_modifier.credits_per_connection"),
+        (format!(r#"{{"market":"M","version":1,"endpoints":[{route},"credit_weight":1,"credit_weight":72}}]}}"#), "key credit_weight is there twice"),
+        (format!(r#"{{"market":"M","version":1,"endpoints":[{route},"credit_weight":"72"}}]}}"#), "credit_weight: not a usable weight"),
+        (format!(r#"{{"market":"M","version":1,"endpoints":[{route},"credit_weight":1001}}]}}"#), "credit_weight: not a usable weight"),
+        (r#"{"market":"M","version":1}"#.to_owned(), "endpoints is missing"),
+    ];
+    for (text, part) in table {
+        let error = Catalogue::from_json(&text).unwrap_err().to_string();
+        assert!(error.contains(part), "{text}: {error}");
+    }
+    let extended =
+        format!(r#"{{"$schema":"s","x-owner":"me","market":"M","version":1,"endpoints":[{route},"x-team":[1]}}]}}"#);
+    assert!(Catalogue::from_json(&extended).is_ok());
+    let newer = format!(r#"{{"market":"M","version":1,"endpoints":[{route},"not_invented_yet":72}}]}}"#);
+    assert!(Catalogue::from_published_json(&newer).is_ok(), "another server may be newer");
+}
+
+#[test]
+fn everything_below_the_streams_costs_a_session() {
+    let catalogue = Catalogue::from_json(include_str!("../../../metering-server/assets/routes.json")).unwrap();
+    // path, atoms
+    let table = [
+        ("mpp/stream/allTrades", Some(72_000_000)),
+        ("mpp/stream/allTrades/0xabc", Some(72_000_000)),
+        ("mpp/stream/unheardOf", Some(72_000_000)),
+        ("mpp/stream", Some(72_000_000)),
+        ("mpp/Stream/alltrades", Some(72_000_000)),
+        ("mpp/streams", None),
+        ("mpp/ethPrice", None),
+        ("mpp", None),
+        ("", None),
+    ];
+    for (path, atoms) in table {
+        let segments: Vec<_> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+        assert_eq!(catalogue.session_price(&segments).map(Credits::atoms), atoms, "{path}");
+    }
+    // A stream among other routes has a prefix of its own, and nothing else does.
+    let catalogue = Catalogue::from_json(CATALOGUE).unwrap();
+    assert_eq!(catalogue.session_price(&["mpp", "stream", "x"]).map(Credits::atoms), Some(72_000_000));
+    assert_eq!(catalogue.session_price(&["mpp", "search"]), None);
+}
+
+#[test]
+fn the_nearest_route_is_suggested_for_a_slip_of_the_pen() {
+    let catalogue = Catalogue::from_json(CATALOGUE).unwrap();
+    // path, suggested
+    let table = [
+        ("/mpp/ethprice", Some("/mpp/ethPrice")),
+        ("/mpp/ethPrice/", Some("/mpp/ethPrice")),
+        ("/mpp/ethPrcie/19000000", Some("/mpp/ethPrice/{block}")),
+        ("/mpp/tokens/0xabc/pools", Some("/mpp/token/{token}/pools")),
+        ("/mpp/unheardOf", None),
+        ("/", None),
+    ];
+    for (path, suggested) in table {
+        assert_eq!(catalogue.nearest_template(path), suggested, "{path}");
+    }
 }
 
 #[test]

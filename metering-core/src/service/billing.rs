@@ -1,33 +1,63 @@
 //! Charging for resolvers that serve the requests themselves and ask over HTTP.
+//!
+//! The caller has the billing secret and has served, or will serve, the request: refusing a path for its spelling would
+//! give its client an error for a request that works. So any path, method and template is charged for.
 
-use crate::catalogue::RouteRefusal;
+use std::sync::Arc;
+
 use crate::charge::{Charge, Receipt, RequestId};
 use crate::credits::Credits;
 use crate::error::Error;
 use crate::key::ApiKey;
-use crate::path::RequestPath;
-use crate::price::{Multiplier, Pricing};
-use crate::route::Route;
+use crate::path::{encode_path, plain_segments};
+use crate::price::{Multiplier, Pricing, Weight};
+use crate::route::{ParamPlace, Route};
 use crate::service::Service;
 use crate::service::gate::kept_path;
-use crate::usage::{ClientSource, UsageLine};
+use crate::usage::ClientSource;
 use crate::wire::{DeductRequest, LookupAnswer};
 
-/// The longest route template that usage is booked on, in bytes: such rows last.
-const MAX_TEMPLATE_BYTES: usize = 256;
+/// How requests are charged that another service serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BillingSettings {
+    /// The weight of a request for which neither the caller nor the catalogue names one.
+    pub default_weight: Weight,
+    /// How many templates that the catalogue does not have usage of one account is booked on; more usage goes on a
+    /// catch-all, `(other)`.
+    pub templates_per_account: usize,
+}
+
+impl Default for BillingSettings {
+    fn default() -> Self {
+        Self { default_weight: Weight::ONE, templates_per_account: 200 }
+    }
+}
+
+/// A request as the caller describes it, in the service's own terms.
+struct Described {
+    path: String,
+    method: Arc<str>,
+}
 
 impl Service {
+    /// The same service, with these rules for [`Service::deduct`].
+    #[must_use]
+    pub fn with_billing(mut self, settings: BillingSettings) -> Self {
+        self.billing = settings;
+        self
+    }
+
     /// Charges a request that another service will serve.
     ///
     /// # Errors
-    /// As for a metered route; [`Error::ValidationFailed`] when no price can be found.
+    /// As for a metered route; [`Error::ValidationFailed`] when a field does not fit.
     pub async fn deduct(&self, key: Option<&ApiKey>, request: &DeductRequest) -> Result<Receipt, Error> {
         let key = key.ok_or(Error::Unauthorized)?;
-        let charge = match self.charge_of(key, request) {
-            Ok(charge) => charge,
-            Err(error) => return Err(self.after_authentication(Some(key), error).await),
-        };
-        self.charge(charge).await
+        match self.charge_of(key, request).await {
+            Ok(charge) => self.charge(charge).await,
+            Err(error) => Err(self.after_authentication(Some(key), error).await),
+        }
     }
 
     /// Whose key it is, without charging.
@@ -43,63 +73,97 @@ impl Service {
         })
     }
 
-    fn charge_of(&self, key: &ApiKey, request: &DeductRequest) -> Result<Charge, Error> {
-        let method = request.method.to_ascii_uppercase();
-        if !(1..=16).contains(&method.len()) || !method.bytes().all(|b| b.is_ascii_uppercase()) {
-            return Err(Error::field("method", "must be an HTTP method such as GET"));
-        }
-        let raw_path = request.path.split('?').next().unwrap_or_default();
-        let path = RequestPath::parse(raw_path).map_err(|error| Error::field("path", error))?;
-        let route = self.route_of(request, &method, &path);
-        let price = price(request, route, &path)?;
-        let template = match (route, &request.route_template) {
-            (Some(route), _) => route.template.clone(),
-            (None, Some(template)) if !template.starts_with('/') => {
-                return Err(Error::field("route_template", "must start with a slash"));
-            }
-            (None, template) => template.as_deref().unwrap_or(path.as_str()).into(),
-        };
-        if template.len() > MAX_TEMPLATE_BYTES || template.chars().any(char::is_control) {
-            return Err(Error::field("route_template", "must be text of at most 256 bytes"));
-        }
+    async fn charge_of(&self, key: &ApiKey, request: &DeductRequest) -> Result<Charge, Error> {
+        check_weights(request)?;
         let request_id = request.request_id.as_deref().map(RequestId::parse).transpose();
         let request_id = request_id.map_err(|error| Error::field("request_id", error))?;
+        let described = Described::of(request)?;
+        let segments = plain_segments(&described.path);
+        let by_template =
+            request.route_template.as_deref().and_then(|template| self.route_of_template(template, &described.method));
+        let route = by_template.or_else(|| self.catalogue.find_leniently(&described.method, &segments));
+        let named = request.route_template.as_deref().map(plain_segments);
+        let session = named.and_then(|named| self.catalogue.session_price(&named));
+        let price = match session.or_else(|| self.catalogue.session_price(&segments)) {
+            Some(price) => price,
+            None => price(request, route, &segments, self.billing.default_weight)?,
+        };
+        let template = match (by_template.or(route), &request.route_template) {
+            (_, Some(template)) if by_template.is_none() => template.as_str().into(),
+            (Some(route), _) => Arc::clone(&route.template),
+            (None, _) => described.path.as_str().into(),
+        };
         let source = request.client_source.as_deref().map_or(ClientSource::Direct, ClientSource::from_name);
-        let line = UsageLine { route_template: template, http_method: method.into(), source };
-        let request_path = kept_path(path.as_str());
+        let line = self.bounded_line(key, template, described.method, source).await;
+        let request_path = kept_path(&described.path);
         Ok(Charge { key: key.hash(), price, line, request_path, request_id })
     }
 
-    fn route_of(&self, request: &DeductRequest, method: &str, path: &RequestPath<'_>) -> Option<&Route> {
-        match &request.route_template {
-            Some(template) => self.catalogue.by_template(method, template),
-            None => self.catalogue.find(method, path).ok(),
-        }
+    /// The catalogue's route of a template that the caller names; `HEAD` is what `GET` is.
+    fn route_of_template(&self, template: &str, method: &str) -> Option<&Route> {
+        let of = |method| self.catalogue.by_template(method, template);
+        of(method).or_else(|| if method == "HEAD" { of("GET") } else { None })
     }
 }
 
-/// The caller's weight and multiplier where given, else the catalogue's.
-fn price(request: &DeductRequest, route: Option<&Route>, path: &RequestPath<'_>) -> Result<Credits, Error> {
-    let multiplier = request.history_multiplier;
-    let uneven = |_| Error::field("credit_weight", "times the multiplier must have at most six decimals");
-    if let Some(weight) = request.credit_weight {
-        let tiered = || Some(route?.pricing.lookback_tiers()?.multiplier(request.lookback_seconds?));
-        return weight.price(multiplier.or_else(tiered).unwrap_or(Multiplier::ONE)).map_err(uneven);
-    }
-    let Some(route) = route else {
-        let problem = "is needed for a route that is not in the catalogue";
-        return Err(Error::field("credit_weight", problem));
-    };
-    match (&route.pricing, multiplier, request.lookback_seconds) {
-        (Pricing::PerLookback { weight, .. }, Some(multiplier), _) => weight.price(multiplier).map_err(uneven),
-        (Pricing::PerLookback { .. }, None, Some(seconds)) => Ok(route.price(seconds)),
-        (Pricing::PerLookback { .. }, None, None) => match route.read(path, None) {
-            Ok((price, _)) => Ok(price),
-            Err(RouteRefusal::InvalidParameters(problems)) => Err(Error::ValidationFailed(problems)),
-            Err(_) => Err(Error::field("lookback_seconds", "is needed for this route")),
-        },
-        (Pricing::PerRequest(price) | Pricing::PerConnection(price), multiplier, _) => {
-            multiplier.unwrap_or(Multiplier::ONE).times(*price).map_err(uneven)
+impl Described {
+    fn of(request: &DeductRequest) -> Result<Self, Error> {
+        let method = request.method.to_ascii_uppercase();
+        if !(1..=32).contains(&method.len()) || !method.bytes().all(is_token_char) {
+            return Err(Error::field("method", "must be an HTTP method such as GET"));
         }
+        let path = encode_path(request.path.split('?').next().unwrap_or_default());
+        Ok(Self { path, method: method.into() })
     }
+}
+
+/// `tchar` of RFC 9110, section 5.6.2.
+fn is_token_char(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// A request is never free because of what the caller sends. Upper bounds are the types' own.
+fn check_weights(request: &DeductRequest) -> Result<(), Error> {
+    if request.credit_weight.is_some_and(Weight::is_zero) {
+        return Err(Error::field("credit_weight", "must be above 0"));
+    }
+    if request.history_multiplier.is_some_and(Multiplier::is_zero) {
+        return Err(Error::field("history_multiplier", "must be above 0"));
+    }
+    Ok(())
+}
+
+/// The caller's weight and multiplier where given, else the catalogue's, else the default.
+fn price(
+    request: &DeductRequest,
+    route: Option<&Route>,
+    segments: &[&str],
+    default_weight: Weight,
+) -> Result<Credits, Error> {
+    let uneven = |_| Error::field("credit_weight", "times the multiplier must have at most six decimals");
+    let seconds = || request.lookback_seconds.or_else(|| lookback_seconds(route?, segments));
+    let tiered = || Some(route?.pricing.lookback_tiers()?.multiplier(seconds()?));
+    if let Some(weight) = request.credit_weight {
+        // The path is looked at for a multiplier only when the weight is the catalogue's too.
+        let tiered = || Some(route?.pricing.lookback_tiers()?.multiplier(request.lookback_seconds?));
+        return weight.price(request.history_multiplier.or_else(tiered).unwrap_or(Multiplier::ONE)).map_err(uneven);
+    }
+    match route.map(|route| &route.pricing) {
+        Some(Pricing::PerLookback { weight, .. }) => {
+            weight.price(request.history_multiplier.or_else(tiered).unwrap_or(Multiplier::ONE)).map_err(uneven)
+        }
+        Some(Pricing::PerRequest(price) | Pricing::PerConnection(price)) => {
+            request.history_multiplier.unwrap_or(Multiplier::ONE).times(*price).map_err(uneven)
+        }
+        None => default_weight.price(request.history_multiplier.unwrap_or(Multiplier::ONE)).map_err(uneven),
+    }
+}
+
+/// How far a path looks back, where its route takes that from the path.
+fn lookback_seconds(route: &Route, segments: &[&str]) -> Option<u64> {
+    let Pricing::PerLookback { param, .. } = &route.pricing else { return None };
+    route.param(ParamPlace::Path, param)?;
+    let place =
+        route.template[1..].split('/').position(|piece| piece.strip_prefix('{') == Some(&format!("{param}}}")))?;
+    segments.get(place)?.parse().ok()
 }

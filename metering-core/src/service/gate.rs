@@ -6,7 +6,7 @@ use crate::catalogue::RouteRefusal;
 use crate::charge::{Charge, Decision, Receipt, Refusal};
 use crate::error::{Error, Shortage};
 use crate::key::ApiKey;
-use crate::path::RequestPath;
+use crate::path::{RequestPath, TargetError};
 use crate::route::Route;
 use crate::service::Service;
 use crate::usage::ClientSource;
@@ -56,9 +56,12 @@ impl Service {
     /// See the table of metered routes in the protocol; nothing is charged then.
     pub async fn admit(&self, request: RequestHead<'_>) -> Result<Admission<'_>, Error> {
         let path = RequestPath::parse(request.path).map_err(Error::InvalidPath);
-        let found = path.and_then(|path| {
-            let route = self.catalogue.find(request.method, &path).map_err(Error::from)?;
-            Ok((path, route))
+        let found = path.and_then(|path| match self.catalogue.find(request.method, &path) {
+            Ok(route) => Ok((path, route)),
+            Err(RouteRefusal::UnknownRoute) => {
+                Err(Error::UnknownRoute { nearest: self.catalogue.nearest_template(path.as_str()).map(Arc::from) })
+            }
+            Err(refusal) => Err(Error::from(refusal)),
         });
         let (path, route) = match found {
             Ok(found) => found,
@@ -122,7 +125,8 @@ pub(crate) fn kept_path(path: &str) -> Arc<str> {
 impl From<RouteRefusal> for Error {
     fn from(refusal: RouteRefusal) -> Self {
         match refusal {
-            RouteRefusal::UnknownRoute => Self::UnknownRoute,
+            RouteRefusal::UnknownRoute => Self::UnknownRoute { nearest: None },
+            RouteRefusal::AmbiguousPath => Self::InvalidPath(TargetError::ReadsLikeOtherRoute),
             RouteRefusal::MethodNotAllowed(methods) => Self::MethodNotAllowed(methods),
             RouteRefusal::InvalidParameters(fields) => Self::InvalidParameter(fields),
         }

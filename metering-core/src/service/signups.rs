@@ -157,7 +157,8 @@ impl Service {
     }
 
     fn initiate_answer(&self, session: &SignupSession, token: &SessionToken) -> InitiateAnswer {
-        let verification_url = format!("{}/verify", self.config.public_url);
+        let pages = [&self.config.pages_url, &self.config.public_url].into_iter().find(|url| !url.is_empty());
+        let verification_url = format!("{}/verify", pages.map(String::as_str).unwrap_or_default());
         InitiateAnswer {
             session_token: token.expose().to_owned(),
             verification_url_complete: format!("{verification_url}?code={}", session.user_code),

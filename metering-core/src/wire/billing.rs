@@ -9,17 +9,19 @@ use crate::price::{Multiplier, Weight};
 #[derive(Debug, Clone, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeductRequest {
-    /// The path that the client asked for.
+    /// The path that the client requested, percent-encoded or decoded; a query is cut off.
     pub path: String,
-    /// The method that the client used.
+    /// The method that the client used, in any case.
     pub method: String,
-    /// The route to book the usage on; by default the catalogue's route for the path, or else the path itself.
+    /// The route to book the usage on; by default the catalogue's route for the path, or else the path itself. A
+    /// template that is too long, or one too many of the account's, is booked as `(other)`.
     pub route_template: Option<String>,
-    /// The weight, 0 to 1000, in place of the catalogue's.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>, minimum = 0, maximum = 1000))]
+    /// The weight, above 0 and at most 1000, in place of the catalogue's; by default the catalogue's, or else the
+    /// operator's `billing.default_weight`. Below the stream prefix the session price applies instead.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>, exclusive_minimum = 0, maximum = 1000))]
     pub credit_weight: Option<Weight>,
-    /// The multiplier, 0 to 4096, in place of the catalogue's.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>, minimum = 0, maximum = 4096))]
+    /// The multiplier, above 0 and at most 4096, in place of the catalogue's.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>, exclusive_minimum = 0, maximum = 4096))]
     pub history_multiplier: Option<Multiplier>,
     /// How far the request looks back, for the catalogue's multiplier.
     pub lookback_seconds: Option<u64>,

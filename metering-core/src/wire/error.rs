@@ -322,6 +322,9 @@ pub struct ErrorBody {
     /// What to do about it, where `message` is a text to sign.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// The template of the metered route that was probably meant, with `unknown_route`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nearest_route: Option<String>,
     /// Where plans are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plans_url: Option<String>,
@@ -351,6 +354,7 @@ impl ErrorBody {
             expected: None,
             found: None,
             hint: None,
+            nearest_route: None,
             plans_url: None,
             topup_url: None,
             offer: None,

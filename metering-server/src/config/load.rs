@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use config::{Environment, File, FileFormat};
+use http::HeaderValue;
 use metering_client::ServiceUrl;
 use metering_evm::ChainConfigError;
 use url::Url;
@@ -112,7 +113,7 @@ pub fn load(arguments: &Arguments, environment: HashMap<String, String>) -> Resu
 }
 
 fn check(config: &Config) -> Result<(), ConfigError> {
-    let urls = [("upstream", &config.upstream), ("public_url", &config.public_url)];
+    let urls = [("upstream", &config.upstream), ("public_url", &config.public_url), ("pages_url", &config.pages_url)];
     for (key, url) in urls {
         let Some(text) = url else { continue };
         let url = Url::parse(text).map_err(|error| ConfigError::key(key, format_args!("{text:?}: {error}")))?;
@@ -124,6 +125,10 @@ fn check(config: &Config) -> Result<(), ConfigError> {
             // It would be shown wherever the URL is: in the banner, in logs, by --print-config.
             return Err(ConfigError::key(key, "must not hold a user or password"));
         }
+    }
+    check_pages_url(config)?;
+    if HeaderValue::from_str(&config.gateway.content_security_policy).is_err() {
+        return Err(ConfigError::key("gateway.content_security_policy", "must be a header's value on one line"));
     }
     if config.http.max_header_bytes < 8192 {
         return Err(ConfigError::key("http.max_header_bytes", "must be at least 8192"));
@@ -156,6 +161,23 @@ fn check(config: &Config) -> Result<(), ConfigError> {
         Some(pair) => Err(ConfigError::key("chains", format_args!("two have chain_id {}", pair[0]))),
         None => Ok(()),
     }
+}
+
+/// Pages are told apart by the host that a request names, so a second origin needs a host of its own.
+fn check_pages_url(config: &Config) -> Result<(), ConfigError> {
+    let Some(pages) = config.pages_url.as_deref().and_then(|url| Url::parse(url).ok()) else { return Ok(()) };
+    let wrong = |problem| Err(ConfigError::key("pages_url", problem));
+    if pages.path() != "/" {
+        return wrong("must not have a path: the pages stand at the root of their host");
+    }
+    let Some(public) = config.public_url.as_deref().and_then(|url| Url::parse(url).ok()) else {
+        return wrong("needs public_url beside it, the URL under which clients reach the metered routes");
+    };
+    let host = |url: &Url| (url.host_str().map(str::to_owned), url.port_or_known_default());
+    if host(&pages) == host(&public) {
+        return wrong("names the same host as public_url: give the pages a host name of their own, or leave it out");
+    }
+    Ok(())
 }
 
 fn check_mcp(config: &Config) -> Result<(), ConfigError> {

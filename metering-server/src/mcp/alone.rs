@@ -84,7 +84,7 @@ async fn fetch_catalogue(service: &Client, gateway: &str) -> Result<Catalogue, R
     };
     let answer = service.get("/endpoints.json").await.map_err(|error| wrong(error.to_string()))?;
     let text = std::str::from_utf8(&answer.body).map_err(|error| wrong(error.to_string()))?;
-    Catalogue::from_json(text).map_err(|error| wrong(error.to_string()))
+    Catalogue::from_published_json(text).map_err(|error| wrong(error.to_string()))
 }
 
 async fn tidy(metrics: PrometheusHandle, shutdown: Shutdown) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::{Request, StatusCode};
+use http::{Request, Response, StatusCode};
 use metering_core::{Charged, ClientSource, Credits, DayRange, RateLimits, Store};
 
 use super::scene::{PRICE, START, Scene, header, json};
@@ -43,6 +43,32 @@ async fn the_inner_service_sees_the_normal_form_that_was_priced() {
         let scene = Scene::new().await;
         assert_eq!(scene.ask(scene.get(asked), StatusCode::OK).await.status(), StatusCode::OK, "{asked}");
         assert_eq!(scene.seen_once().uri().to_string(), seen);
+    }
+}
+
+#[tokio::test]
+async fn headers_that_change_which_request_runs_never_reach_the_inner_service() {
+    let overrides =
+        ["x-http-method-override", "x_http_method_override", "x-original-url", "x-rewrite-url", "script_name"];
+    let scene = Scene::new().await;
+    let mut priced = scene.get("/price/42");
+    let mut other = Request::get("/health").body("a body".to_owned()).unwrap();
+    for request in [&mut priced, &mut other] {
+        request.headers_mut().insert("x-forwarded-for", "10.0.0.7".parse().unwrap());
+        for name in overrides {
+            request.headers_mut().insert(name, "/price/43".parse().unwrap());
+        }
+    }
+    for request in [priced, other] {
+        let layer = scene.layer().pass_others();
+        let answer = scene.send(layer, request, || Ok(Response::new("inner".to_owned()))).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::OK);
+        let seen = scene.seen_once();
+        assert!(seen.headers().contains_key("x-forwarded-for"), "the service's own proxy sets it");
+        for name in overrides {
+            assert!(!seen.headers().contains_key(name), "{name}");
+        }
+        scene.seen.lock().unwrap().clear();
     }
 }
 

@@ -81,6 +81,7 @@ impl Scene {
             terms_url: "https://api.example/terms".to_owned(),
             terms_version: "1".to_owned(),
             chains: [MAIN, SIDE].map(chain).to_vec(),
+            ..ServiceConfig::default()
         };
         let catalogue = Arc::new(Catalogue::from_json(catalogue).unwrap());
         let service = Service::new(Arc::clone(&store) as _, Arc::new(meter), catalogue, shared, config);

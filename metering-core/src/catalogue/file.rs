@@ -1,0 +1,189 @@
+//! Reading a catalogue file: its shape, and the rules that a route must keep.
+
+use std::collections::BTreeSet;
+
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::object::{Object, UnknownKeys};
+use super::{CatalogueError, param_name};
+use crate::credits::Credits;
+use crate::path::{RequestPath, TargetError};
+use crate::price::{LookbackTiers, Multiplier, Pricing, Weight};
+use crate::route::{Param, ParamPlace, ParamType, Route};
+
+const FILE_KEYS: [&str; 4] = ["market", "version", "description", "endpoints"];
+const ROUTE_KEYS: [&str; 9] =
+    ["path", "method", "metered", "sse", "description", "params", "credit_weight", "price", "billing_modifier"];
+const PARAM_KEYS: [&str; 5] = ["name", "in", "type", "required", "description"];
+const LOOKBACK_KEYS: [&str; 4] = ["type", "param", "tiers", "overflow_multiplier"];
+const STREAM_KEYS: [&str; 2] = ["type", "credits_per_connection"];
+const TIER_KEYS: [&str; 2] = ["max_seconds", "multiplier"];
+
+/// A catalogue file that keeps its rules.
+pub(super) struct CatalogueFile {
+    pub(super) market: String,
+    pub(super) version: u64,
+    pub(super) routes: Vec<Route>,
+}
+
+impl CatalogueFile {
+    pub(super) fn read(json: &str, unknown: UnknownKeys) -> Result<Self, CatalogueError> {
+        // As a whole first, so that what is not JSON is shown with its line.
+        let _: &RawValue = serde_json::from_str(json)?;
+        let file = Object::read(json, "").map_err(CatalogueError::File)?;
+        let top = || -> Result<_, String> {
+            file.only(&FILE_KEYS, unknown)?;
+            Ok((file.require("market")?, file.require("version")?, file.list("endpoints")?, file.has("endpoints")))
+        };
+        let (market, version, endpoints, present) = top().map_err(CatalogueError::File)?;
+        if !present {
+            return Err(CatalogueError::File("endpoints is missing".to_owned()));
+        }
+        let mut routes = Vec::with_capacity(endpoints.len());
+        for (index, endpoint) in endpoints.iter().enumerate() {
+            // Named by what it says of itself, as far as that can be read.
+            let said = |key: &str| endpoint.get::<String>(key).ok().flatten();
+            let refuse = |problem: String| match (said("method"), said("path")) {
+                (Some(method), Some(path)) => CatalogueError::Route { method, path, problem },
+                _ => CatalogueError::File(format!("endpoints[{index}]: {problem}")),
+            };
+            routes.push(route(&endpoint.placed_at(""), unknown).map_err(refuse)?);
+        }
+        Ok(Self { market, version, routes })
+    }
+}
+
+fn route(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<Route, String> {
+    endpoint.only(&ROUTE_KEYS, unknown)?;
+    let (path, method): (String, String) = (endpoint.require("path")?, endpoint.require("method")?);
+    let params = endpoint.list("params")?;
+    let params = params.iter().map(|param| read_param(param, unknown)).collect::<Result<Vec<_>, _>>()?;
+    check_template(&path, &params)?;
+    if method.is_empty() || !method.bytes().all(|b| b.is_ascii_uppercase()) {
+        return Err("the method must be an upper-case HTTP method".to_owned());
+    }
+    let pricing = pricing(endpoint, &params, unknown)?;
+    Ok(Route {
+        method: method.into(),
+        template: path.into(),
+        description: endpoint.get("description")?.unwrap_or_default(),
+        params,
+        metered: endpoint.require("metered")?,
+        sse: endpoint.get("sse")?.unwrap_or_default(),
+        pricing,
+    })
+}
+
+fn read_param(param: &Object<'_>, unknown: UnknownKeys) -> Result<Param, String> {
+    param.only(&PARAM_KEYS, unknown)?;
+    Ok(Param {
+        name: param.require("name")?,
+        place: param.require("in")?,
+        kind: param.require("type")?,
+        required: param.get("required")?.unwrap_or_default(),
+    })
+}
+
+fn check_template(template: &str, params: &[Param]) -> Result<(), String> {
+    let literal = template.replace(['{', '}'], "");
+    match RequestPath::parse(&literal) {
+        Ok(path) if path.as_str() == literal => {}
+        Ok(_) | Err(TargetError::NoLeadingSlash) => return Err("the path is not in normal form".to_owned()),
+        Err(error) => return Err(error.to_string()),
+    }
+    let mut declared: BTreeSet<_> =
+        params.iter().filter(|param| param.place == ParamPlace::Path).map(|param| param.name.as_str()).collect();
+    let names: BTreeSet<_> = params.iter().map(|param| param.name.as_str()).collect();
+    if names.len() != params.len() {
+        return Err("two parameters have the same name".to_owned());
+    }
+    for segment in template[1..].split('/') {
+        match param_name(segment) {
+            _ if segment.is_empty() => return Err("the path has an empty segment".to_owned()),
+            Some(name) if !declared.remove(name) => return Err(format!("path parameter {name} is not declared once")),
+            None if segment.contains(['{', '}']) => return Err(format!("segment {segment} mixes text and parameter")),
+            _ => {}
+        }
+    }
+    match declared.first() {
+        Some(name) => Err(format!("path parameter {name} is not in the path")),
+        None => Ok(()),
+    }
+}
+
+fn pricing(endpoint: &Object<'_>, params: &[Param], unknown: UnknownKeys) -> Result<Pricing, String> {
+    let base = base_price(endpoint)?;
+    let Some(modifier) = endpoint.object("billing_modifier")? else {
+        return Ok(Pricing::PerRequest(base));
+    };
+    let kind: String = modifier.require("type")?;
+    match kind.as_str() {
+        "stream_session" => {
+            modifier.only(&STREAM_KEYS, unknown)?;
+            if endpoint.has("price") {
+                return Err("price does not apply to a stream_session: its price is credits_per_connection".to_owned());
+            }
+            match modifier.get::<Credits>("credits_per_connection")? {
+                Some(price) if !price.is_negative() => Ok(Pricing::PerConnection(price)),
+                _ => Err("stream_session needs credits_per_connection, zero or more".to_owned()),
+            }
+        }
+        "lookback_multiplier" => {
+            modifier.only(&LOOKBACK_KEYS, unknown)?;
+            lookback(&modifier, base, params, unknown)
+        }
+        other => Err(format!(
+            "billing_modifier.type: unknown variant {other}, expected lookback_multiplier or stream_session"
+        )),
+    }
+}
+
+/// What a request costs before any modifier: `price` in credits, or `credit_weight` in base calls.
+fn base_price(endpoint: &Object<'_>) -> Result<Credits, String> {
+    let weight: Option<Weight> = endpoint.get("credit_weight")?;
+    let Some(text) = endpoint.get::<&RawValue>("price")?.filter(|value| value.get() != "null") else {
+        let weight = weight.unwrap_or(Weight::ONE);
+        return weight.price(Multiplier::ONE).map_err(|error| format!("credit_weight: {error}"));
+    };
+    if weight.is_some() {
+        return Err("price and credit_weight are both there; give one of them".to_owned());
+    }
+    let wrong = |problem: String| format!("price: {problem}; give credits as text, such as \"0.01\"");
+    // As text, or as a number whose digits are read as they are written.
+    let digits = read::<String>(text).unwrap_or_else(|| text.get().to_owned());
+    let price: Credits = digits.parse().map_err(|error| wrong(format!("{digits} is {error}")))?;
+    if price.is_negative() || price > MAX_PRICE {
+        return Err(wrong(format!("must be 0 to {MAX_PRICE}, not {price}")));
+    }
+    Ok(price)
+}
+
+/// The dearest request that a resolver can name: the largest weight times the largest multiplier.
+const MAX_PRICE: Credits = Credits::from_atoms(1_000 * 4_096 * 1_000_000);
+
+fn read<T: DeserializeOwned>(value: &RawValue) -> Option<T> {
+    serde_json::from_str(value.get()).ok()
+}
+
+fn lookback(modifier: &Object<'_>, base: Credits, params: &[Param], unknown: UnknownKeys) -> Result<Pricing, String> {
+    let name: String = modifier.get("param")?.ok_or("lookback_multiplier needs param")?;
+    let overflow: Multiplier =
+        modifier.get("overflow_multiplier")?.ok_or("lookback_multiplier needs overflow_multiplier")?;
+    let tier = |tier: &Object<'_>| {
+        tier.only(&TIER_KEYS, unknown)?;
+        Ok((tier.require("max_seconds")?, tier.require("multiplier")?))
+    };
+    let steps = modifier.list("tiers")?.iter().map(tier).collect::<Result<Vec<_>, String>>()?;
+    let tiers = LookbackTiers::new(steps, overflow).ok_or("tiers must rise by max_seconds")?;
+    let given = |param: &&Param| param.place == ParamPlace::Path || param.required;
+    let integer = |param: &Param| param.kind == ParamType::Integer;
+    if !params.iter().filter(given).any(|param| param.name == name && integer(param)) {
+        return Err(format!("lookback parameter {name} must be a required integer parameter"));
+    }
+    let weight = Weight::of_price(base).ok_or("price is above that of weight 1000, the most before a multiplier")?;
+    if tiers.multipliers().any(|multiplier| weight.price(multiplier).is_err()) {
+        return Err("weight times multiplier must have at most six decimals".to_owned());
+    }
+    Ok(Pricing::PerLookback { weight, param: name, tiers })
+}

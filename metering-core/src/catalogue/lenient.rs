@@ -1,0 +1,106 @@
+//! Finding what a path means when nothing may be refused: for resolvers that served the request already, and for
+//! telling a caller which route they probably meant.
+
+use crate::catalogue::{Catalogue, param_name};
+use crate::credits::Credits;
+use crate::nearest::distance;
+use crate::price::Pricing;
+use crate::route::Route;
+use crate::spelling::{fold, reads_like};
+use crate::trie::Found;
+
+/// A part of the catalogue that has nothing but streams below it, and what the dearest of them costs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct StreamPrefix {
+    segments: Vec<String>,
+    price: Credits,
+}
+
+impl StreamPrefix {
+    /// The shortest prefixes that lead to streams and to nothing else: `/mpp/stream` for `/mpp/stream/allTrades`.
+    pub(super) fn of(routes: &[Route]) -> Vec<Self> {
+        let mut prefixes: Vec<Self> = Vec::new();
+        for (route, price) in routes.iter().filter_map(|route| Some((route, session_price(route)?))) {
+            let literals: Vec<&str> = segments(route).take_while(|segment| param_name(segment).is_none()).collect();
+            let leads_elsewhere = |length: usize| {
+                let others = routes.iter().filter(|other| session_price(other).is_none());
+                others.into_iter().any(|other| segments(other).take(length).eq(literals[..length].iter().copied()))
+            };
+            let Some(length) = (1..=literals.len()).find(|length| !leads_elsewhere(*length)) else { continue };
+            let segments: Vec<String> = literals[..length].iter().map(|segment| fold(segment)).collect();
+            match prefixes.iter_mut().find(|prefix| prefix.segments == segments) {
+                Some(known) => known.price = known.price.max(price),
+                None => prefixes.push(Self { segments, price }),
+            }
+        }
+        prefixes
+    }
+
+    fn covers(&self, path: &[&str]) -> bool {
+        path.len() >= self.segments.len()
+            && self.segments.iter().zip(path).all(|(folded, segment)| reads_like(segment, folded))
+    }
+}
+
+fn session_price(route: &Route) -> Option<Credits> {
+    match route.pricing {
+        Pricing::PerConnection(price) => Some(price),
+        Pricing::PerRequest(_) | Pricing::PerLookback { .. } => None,
+    }
+}
+
+fn segments(route: &Route) -> impl Iterator<Item = &str> {
+    route.template[1..].split('/')
+}
+
+impl Catalogue {
+    /// What a connection to a stream at this path costs: the stream's own price, or for a path that is no route's the
+    /// price of the streams beside which it stands.
+    pub(crate) fn session_price(&self, path: &[&str]) -> Option<Credits> {
+        let exact = match self.trie.find(path.iter().copied(), "GET") {
+            Found::Route(index) => session_price(&self.routes[index]),
+            _ => None,
+        };
+        let prefix = || self.stream_prefixes.iter().find(|prefix| prefix.covers(path)).map(|prefix| prefix.price);
+        exact.or_else(prefix)
+    }
+
+    /// The route that a path means to a server that is not strict about spelling; `HEAD` means what `GET` does, and a
+    /// method that no route of the path has means the dearest one that some route has.
+    pub(crate) fn find_leniently(&self, method: &str, path: &[&str]) -> Option<&Route> {
+        let method = if method == "HEAD" && !self.has_route("HEAD", path) { "GET" } else { method };
+        if let Found::Route(index) = self.trie.find(path.iter().copied(), method) {
+            return Some(&self.routes[index]);
+        }
+        let fits = |route: &&Route| {
+            let mut pieces = segments(route).zip(path);
+            segments(route).count() == path.len()
+                && pieces.all(|(piece, segment)| param_name(piece).is_some() || reads_like(segment, &fold(piece)))
+        };
+        let dearness = |route: &&Route| (&*route.method == method, literal_count(route), route.price(0));
+        self.routes.iter().filter(fits).max_by_key(dearness)
+    }
+
+    fn has_route(&self, method: &str, path: &[&str]) -> bool {
+        matches!(self.trie.find(path.iter().copied(), method), Found::Route(_))
+    }
+
+    /// The template that a path which is no route's was probably meant for.
+    pub(crate) fn nearest_template(&self, path: &str) -> Option<&str> {
+        let wanted: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+        let steps = |route: &Route| {
+            if segments(route).count() != wanted.len() {
+                return None;
+            }
+            let mut pieces = segments(route).zip(&wanted).filter(|(piece, _)| param_name(piece).is_none());
+            pieces.try_fold(0, |sum, (piece, segment)| Some(sum + distance(segment, piece)?))
+        };
+        let near = self.routes.iter().filter_map(|route| Some((route, steps(route)?)));
+        let nearest = near.min_by_key(|(route, steps)| (*steps, usize::MAX - literal_count(route)));
+        nearest.filter(|(route, _)| literal_count(route) > 0).map(|(route, _)| &*route.template)
+    }
+}
+
+fn literal_count(route: &Route) -> usize {
+    segments(route).filter(|piece| param_name(piece).is_none()).count()
+}
