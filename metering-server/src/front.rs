@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::Request;
+use http::{Method, Request};
 use http_body::Body;
 use http_body_util::{BodyExt, Full};
 use tower_service::Service as _;
@@ -15,7 +15,8 @@ use tower_service::Service as _;
 use crate::api;
 use crate::app::App;
 use crate::config::{Config, HttpConfig, Surface};
-use crate::http::{CrossOrigin, Problem, Response, read_capped, whole};
+use crate::http::{CrossOrigin, Problem, Reply, Response, read_capped, whole};
+use crate::pages::{self, PagesOrigin};
 
 /// Paths that every process answers, whichever surfaces it serves.
 pub(crate) const OPERATIONS: [&str; 5] = ["/endpoints.json", "/health", "/metrics", "/openapi.json", "/ready"];
@@ -30,6 +31,8 @@ pub(crate) struct Front {
     limits: HttpConfig,
     gateway: bool,
     metering: bool,
+    /// Set when the pages have an origin of their own, which then has nothing of the upstream's.
+    pages_origin: Option<PagesOrigin>,
 }
 
 impl fmt::Debug for Front {
@@ -57,6 +60,7 @@ impl Front {
             limits: config.http.clone(),
             gateway: config.serves(Surface::Gateway),
             metering: config.serves(Surface::Metering),
+            pages_origin: PagesOrigin::new(config),
         }
     }
 
@@ -80,8 +84,9 @@ impl Front {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let path = request.uri().path();
+        let at_pages_origin = self.pages_origin.as_ref().map(|origin| origin.is_named_by(&request));
         if self.app.gateway.answers_for(path) {
-            if !self.gateway {
+            if !self.gateway || at_pages_origin == Some(true) {
                 return whole(Problem::not_found().into_reply());
             }
             return self.app.gateway.answer(request).await;
@@ -91,7 +96,10 @@ impl Front {
         if self.metering
             && let Some(reply) = self.app.pages.answer(request.method(), path, request.headers())
         {
-            return whole(reply);
+            return whole(match &self.pages_origin {
+                Some(origin) if at_pages_origin == Some(false) => to_pages(origin, &request),
+                _ => reply,
+            });
         }
         if !served {
             return whole(Problem::not_found().into_reply());
@@ -102,4 +110,13 @@ impl Front {
             Err(problem) => whole(problem.into_reply()),
         }
     }
+}
+
+/// Leads whoever looks for a page under another host name to where the pages stand.
+fn to_pages<B>(origin: &PagesOrigin, request: &Request<B>) -> Reply {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return Problem::not_found().into_reply();
+    }
+    let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
+    pages::redirect(&origin.url_of(target))
 }

@@ -1,7 +1,10 @@
 //! The metered gateway: lets requests through to the upstream, charged, and pays back what could not be delivered.
 
+mod delivery;
 mod forward;
 mod headers;
+mod policy;
+mod reachable;
 mod streams;
 mod upstream;
 
@@ -17,7 +20,9 @@ use metering_core::{Admission, Credentials, Passage, Receipt, RequestHead, Servi
 use crate::config::{GatewayConfig, HttpConfig};
 use crate::credentials;
 use crate::http::{Problem, Response, read_capped, whole, with_headers};
+use policy::ResponsePolicy;
 
+pub(crate) use reachable::warn_about_upstream;
 pub(crate) use streams::Streams;
 pub(crate) use upstream::{HttpUpstream, Upstream};
 
@@ -28,6 +33,7 @@ pub(crate) struct Gateway {
     upstream: Upstream,
     streams: Arc<Streams>,
     prefixes: BTreeSet<String>,
+    policy: ResponsePolicy,
     limits: HttpConfig,
 }
 
@@ -37,7 +43,8 @@ impl Gateway {
     pub(crate) fn new(service: Arc<Service>, upstream: Upstream, config: &GatewayConfig, limits: HttpConfig) -> Self {
         let prefixes = service.catalogue().prefixes().into_iter().map(str::to_owned).collect();
         let streams = Arc::new(Streams::new(config.max_streams_per_key.get()));
-        Self { service, upstream, streams, prefixes, limits }
+        let policy = ResponsePolicy::new(config);
+        Self { service, upstream, streams, prefixes, policy, limits }
     }
 
     /// Whether a path is the gateway's to answer: one whose first segment some metered route has.
@@ -97,11 +104,16 @@ impl Gateway {
         let call = forward::Call { head: &head, target: &target, body, account, streams: route.sse };
         match self.upstream.call(call).await {
             Ok(reply) => {
-                let response = match seat {
-                    Some(seat) => seat.hold(reply),
+                let reply = self.policy.apply(reply);
+                let headers = receipt.as_ref().map(metered_headers).unwrap_or_default();
+                let response = match receipt {
+                    Some(receipt) => delivery::refunded_if_broken(reply, receipt, &self.service),
                     None => reply,
                 };
-                let headers = receipt.as_ref().map(metered_headers).unwrap_or_default();
+                let response = match seat {
+                    Some(seat) => seat.hold(response),
+                    None => response,
+                };
                 Ok(with_headers(response, headers))
             }
             Err(problem) => Err(match receipt {

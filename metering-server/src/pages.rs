@@ -5,6 +5,7 @@
 
 mod assets;
 mod headers;
+mod origin;
 mod palette;
 mod render;
 mod terms;
@@ -20,6 +21,7 @@ use crate::config::Config;
 use crate::http::{Reply, bytes, with_headers};
 pub(crate) use assets::AssetError;
 use assets::Assets;
+pub(crate) use origin::PagesOrigin;
 
 /// Paths that are answered by pages and by nothing else, with all below them.
 const OURS: [&str; 4] = ["/metering", "/assets", "/agents-tos", "/docs"];
@@ -144,7 +146,8 @@ fn kept(reply: Reply, how_long: HeaderValue) -> Reply {
     reply
 }
 
-fn redirect(to: &str) -> Reply {
+/// Leads a browser to another URL.
+pub(crate) fn redirect(to: &str) -> Reply {
     let reply = bytes(StatusCode::FOUND, HTML, Bytes::new());
     with_headers(secured(reply), vec![("location", to.to_owned())])
 }

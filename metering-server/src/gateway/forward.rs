@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{StatusCode, header};
+use http::{HeaderValue, Method, StatusCode, header};
+use http_body::Body;
 use http_body_util::BodyExt;
 use metering_core::AccountId;
 use metering_core::wire::ErrorCode;
@@ -13,7 +14,7 @@ use reqwest::redirect::Policy;
 use url::Url;
 
 use crate::config::GatewayConfig;
-use crate::gateway::headers;
+use crate::gateway::{delivery, headers};
 use crate::http::{ClientAddress, Problem, Response};
 
 /// After how many seconds a request that the upstream could not answer may be tried again.
@@ -74,22 +75,40 @@ impl HttpUpstream {
             .headers(headers::forwarded(&call.head.headers, address, call.account));
         if !call.body.is_empty() {
             request = request.body(call.body);
+        } else if announces_length(call.head) {
+            // Without a body nothing would say that it is empty, and some servers refuse such a POST with 411.
+            request = request.header(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
         let answer = match tokio::time::timeout(self.patience, request.send()).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(error)) if error.is_timeout() => return Err(timed_out()),
-            Ok(Err(error)) => {
-                let error = error.without_url();
-                let cause = std::iter::successors(std::error::Error::source(&error), |cause| cause.source()).last();
-                let cause = cause.map(ToString::to_string).unwrap_or_default();
-                tracing::warn!(%error, cause, "the upstream could not be reached");
-                let message = "The service behind this route could not be reached; nothing was charged, try again.";
-                return Err(Problem::new(ErrorCode::UpstreamUnreachable, message).retry_after(RETRY_SECONDS));
-            }
+            Ok(Err(error)) => return Err(broken(error)),
             Err(_) => return Err(timed_out()),
         };
-        delivered(answer)
+        delivered(answer, call.streams).await
     }
+}
+
+/// Whether the request must say that its body is empty (RFC 9110, section 8.6).
+fn announces_length(head: &Parts) -> bool {
+    matches!(head.method, Method::POST | Method::PUT | Method::PATCH)
+        || head.headers.contains_key(header::CONTENT_LENGTH)
+}
+
+/// The upstream could not be reached, talked nonsense, or broke off before the first byte of its body.
+fn broken(error: reqwest::Error) -> Problem {
+    if error.is_timeout() {
+        return timed_out();
+    }
+    let error = error.without_url();
+    let cause = std::iter::successors(std::error::Error::source(&error), |cause| cause.source()).last();
+    let cause = cause.map(ToString::to_string).unwrap_or_default();
+    tracing::warn!(%error, cause, "the upstream could not be reached, or broke off its response");
+    unreachable_upstream()
+}
+
+fn unreachable_upstream() -> Problem {
+    let message = "The service behind this route could not be reached; nothing was charged, try again.";
+    Problem::new(ErrorCode::UpstreamUnreachable, message).retry_after(RETRY_SECONDS)
 }
 
 fn timed_out() -> Problem {
@@ -97,22 +116,36 @@ fn timed_out() -> Problem {
     Problem::new(ErrorCode::UpstreamTimeout, message).retry_after(RETRY_SECONDS)
 }
 
-/// 502, 503 and 504 mean that the upstream did not serve the request; every other answer is one.
-fn delivered(answer: reqwest::Response) -> Result<Response, Problem> {
+/// 502, 503 and 504 mean that the upstream did not serve the request, and so does a 1xx that nobody asked for; every
+/// other response is one, unless it breaks before the first byte of its body.
+async fn delivered(answer: reqwest::Response, streams: bool) -> Result<Response, Problem> {
     let code = match answer.status() {
+        status if status.is_informational() => {
+            // The gateway never sends `Upgrade`, so the connection cannot have switched to anything.
+            tracing::warn!(%status, "the upstream sent an interim response as its final one");
+            return Err(unreachable_upstream());
+        }
         StatusCode::BAD_GATEWAY => ErrorCode::UpstreamUnreachable,
         StatusCode::SERVICE_UNAVAILABLE => ErrorCode::UpstreamUnavailable,
         StatusCode::GATEWAY_TIMEOUT => ErrorCode::UpstreamTimeout,
-        _ => {
-            let (mut head, body) = http::Response::<reqwest::Body>::from(answer).into_parts();
-            head.headers = headers::returned(&head.headers);
-            // The upstream's version is between it and us.
-            head.version = http::Version::HTTP_11;
-            let body = body.map_err(|error| Box::new(error.without_url()).into()).boxed_unsync();
-            return Ok(http::Response::from_parts(head, body));
-        }
+        _ => return passed_on(answer, streams).await,
     };
     let seconds = answer.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
     let message = "The service behind this route is unavailable; nothing was charged, try again.";
     Err(Problem::new(code, message).retry_after(seconds.unwrap_or(RETRY_SECONDS)))
+}
+
+/// The upstream's response for the client: at once for a stream, and otherwise with the first byte of its body.
+async fn passed_on(answer: reqwest::Response, streams: bool) -> Result<Response, Problem> {
+    let (mut head, body) = http::Response::<reqwest::Body>::from(answer).into_parts();
+    let streams = streams || delivery::is_stream(&head.headers);
+    head.headers = headers::returned(&head.headers);
+    // The upstream's version is between it and us.
+    head.version = http::Version::HTTP_11;
+    let plain = |error: reqwest::Error| Box::new(error.without_url()).into();
+    if streams || body.is_end_stream() {
+        return Ok(http::Response::from_parts(head, body.map_err(plain).boxed_unsync()));
+    }
+    let body = delivery::with_first_piece(body).await.map_err(broken)?;
+    Ok(http::Response::from_parts(head, body.map_err(plain).boxed_unsync()))
 }

@@ -1,7 +1,7 @@
 //! Which headers pass the gateway, in either direction.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
-use metering_core::AccountId;
+use metering_core::{AccountId, is_same_header, overrides_request, starts_like_header};
 
 use crate::http::ClientAddress;
 
@@ -9,33 +9,78 @@ use crate::http::ClientAddress;
 const ACCOUNT_HEADER: HeaderName = HeaderName::from_static("x-metering-org-id");
 
 /// Headers that are about one connection (RFC 9110, section 7.6.1), and their relatives.
-const HOP_BY_HOP: [HeaderName; 9] = [
-    header::CONNECTION,
-    header::PROXY_AUTHENTICATE,
-    header::PROXY_AUTHORIZATION,
-    header::TE,
-    header::TRAILER,
-    header::TRANSFER_ENCODING,
-    header::UPGRADE,
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-connection"),
+const HOP_BY_HOP: [&str; 10] = [
+    "connection",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
 ];
 
-/// What a client must not tell the upstream: its key, and what only the gateway can know.
-const NOT_FORWARDED: [HeaderName; 9] = [
-    header::AUTHORIZATION,
-    header::COOKIE,
-    header::HOST,
-    header::CONTENT_LENGTH,
-    header::EXPECT,
-    header::FORWARDED,
-    HeaderName::from_static("x-api-key"),
-    HeaderName::from_static("x-real-ip"),
-    HeaderName::from_static("x-bds-internal-billing-secret"),
+/// What a client must not tell the upstream: its key, and what only a proxy in front of the upstream can know.
+/// Headers that change which request the upstream runs are dropped too: see [`overrides_request`].
+const NOT_FORWARDED: [&str; 26] = [
+    "authorization",
+    "cf-connecting-ip",
+    "client-ip",
+    "content-length",
+    "cookie",
+    "cookie2",
+    "expect",
+    "fastly-client-ip",
+    "forwarded",
+    "front-end-https",
+    "host",
+    "https",
+    // CGI programs would take it for the HTTP proxy to use (httpoxy, CVE-2016-5385).
+    "proxy",
+    "remote-addr",
+    "remote-user",
+    "true-client-ip",
+    "x-api-key",
+    "x-bds-internal-billing-secret",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-originating-ip",
+    "x-real-ip",
+    "x-remote-addr",
+    "x-remote-ip",
+    "x-remote-user",
+    "x-scheme",
 ];
 
-/// What the upstream must not tell the client: cookies of its own for this origin.
-const NOT_RETURNED: [HeaderName; 2] = [header::SET_COOKIE, HeaderName::from_static("set-cookie2")];
+/// Prefixes of such headers.
+const NOT_FORWARDED_PREFIXES: [&str; 4] = ["x-envoy-", "x-forward", "x-original-", "x-rewrite-"];
+
+/// What the upstream must not tell the client: anything that a browser applies to the whole origin or host, or keeps
+/// for later requests, and instructions to a proxy in front of this service.
+const NOT_RETURNED: [&str; 20] = [
+    "accept-ch",
+    "alt-svc",
+    "alternates",
+    "clear-site-data",
+    "critical-ch",
+    "expect-ct",
+    "nel",
+    "origin-agent-cluster",
+    "public-key-pins",
+    "public-key-pins-report-only",
+    "refresh",
+    "report-to",
+    "reporting-endpoints",
+    "service-worker-allowed",
+    "set-cookie",
+    "set-cookie2",
+    "set-login",
+    "strict-transport-security",
+    "x-accel-redirect",
+    "x-sendfile",
+];
 
 /// Prefixes of headers that only the gateway may set, in either direction.
 const OWN_PREFIXES: [&str; 4] = ["x-metering-", "x-forwarded-", "x-bds-credit-", "ratelimit"];
@@ -46,7 +91,10 @@ pub(crate) fn forwarded(
     client: Option<&ClientAddress>,
     account: Option<&AccountId>,
 ) -> HeaderMap {
-    let mut headers = passing(incoming, &NOT_FORWARDED);
+    let stopped = |name: &str| {
+        is_any_of(&NOT_FORWARDED, name) || starts_like_any_of(&NOT_FORWARDED_PREFIXES, name) || overrides_request(name)
+    };
+    let mut headers = passing(incoming, stopped);
     if let Some(chain) = client.and_then(|client| client.forwarded_for(incoming)) {
         headers.insert("x-forwarded-for", chain);
     }
@@ -62,31 +110,42 @@ pub(crate) fn forwarded(
 
 /// The headers to send back.
 pub(crate) fn returned(upstream: &HeaderMap) -> HeaderMap {
-    let mut headers = passing(upstream, &NOT_RETURNED);
-    // Each answer was paid for by one account: none may be kept for another unless the upstream says so itself.
+    let mut headers = passing(upstream, |name| is_any_of(&NOT_RETURNED, name));
+    // One account paid for this response: no cache may keep it for another unless the upstream says so itself.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers
 }
 
-fn passing(incoming: &HeaderMap, stopped: &[HeaderName]) -> HeaderMap {
-    let named_by_connection: Vec<HeaderName> = incoming
+/// The headers that get past the gateway. Names are compared as CGI-style servers read them, so that
+/// `X_Metering_Org_Id` does not pass for `X-Metering-Org-Id`.
+fn passing(incoming: &HeaderMap, stopped: impl Fn(&str) -> bool) -> HeaderMap {
+    let named_by_connection: Vec<&str> = incoming
         .get_all(header::CONNECTION)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
-        .filter_map(|name| name.trim().parse().ok())
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
         .collect();
-    let passes = |name: &HeaderName| {
-        !HOP_BY_HOP.contains(name)
-            && !stopped.contains(name)
-            && !named_by_connection.contains(name)
-            && !OWN_PREFIXES.iter().any(|prefix| name.as_str().starts_with(prefix))
+    let passes = |name: &str| {
+        !is_any_of(&HOP_BY_HOP, name)
+            && !stopped(name)
+            && !is_any_of(&named_by_connection, name)
+            && !starts_like_any_of(&OWN_PREFIXES, name)
     };
     let mut headers = HeaderMap::with_capacity(incoming.len());
-    for (name, value) in incoming.iter().filter(|(name, _)| passes(name)) {
+    for (name, value) in incoming.iter().filter(|(name, _)| passes(name.as_str())) {
         headers.append(name.clone(), value.clone());
     }
     headers
+}
+
+fn is_any_of(known: &[&str], name: &str) -> bool {
+    known.iter().any(|known| is_same_header(name, known))
+}
+
+fn starts_like_any_of(prefixes: &[&str], name: &str) -> bool {
+    prefixes.iter().any(|prefix| starts_like_header(name, prefix))
 }
 
 #[cfg(test)]
@@ -134,10 +193,62 @@ mod tests {
     }
 
     #[test]
+    fn other_spellings_of_a_dropped_header_are_dropped_too() {
+        let incoming = map(&[
+            ("x_metering_org_id", "org_forged"),
+            ("x_metering-org_id", "org_forged"),
+            ("x.metering.org.id", "org_forged"),
+            ("x_forwarded_for", "6.6.6.6"),
+            ("x_forwarded_proto", "https"),
+            ("x_real_ip", "6.6.6.6"),
+            ("content_length", "5"),
+            ("transfer_encoding", "chunked"),
+            ("x_api_key", "sk"),
+            ("x_bds_internal_billing_secret", "x"),
+            ("connection", "x_private"),
+            ("x-private", "1"),
+            ("accept", "*/*"),
+            ("x_custom", "1"),
+        ]);
+        let headers = forwarded(&incoming, None, None);
+        let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["accept", "x-forwarded-proto", "x_custom"]);
+        assert_eq!(headers["x-forwarded-proto"], "http");
+    }
+
+    #[test]
+    fn no_header_changes_which_request_the_upstream_runs() {
+        let names = [
+            "x-http-method-override",
+            "x-http-method",
+            "x-method-override",
+            "x_http_method_override",
+            "x-original-url",
+            "x-rewrite-url",
+            "x-original-host",
+            "x-original-anything",
+            "x-forwarded-prefix",
+            "x-forwarded-method",
+            "x-envoy-original-path",
+            "script_name",
+            "path_info",
+            "proxy",
+            "true-client-ip",
+        ];
+        for name in names {
+            let headers = forwarded(&map(&[(name, "/v1/export")]), None, None);
+            assert_eq!(headers.keys().map(HeaderName::as_str).collect::<Vec<_>>(), ["x-forwarded-proto"], "{name}");
+        }
+    }
+
+    #[test]
     fn the_upstream_sets_neither_cookies_nor_our_own_headers() {
         let headers = returned(&map(&[
             ("set-cookie", "a=b"),
+            ("set_cookie", "a=b"),
             ("x-bds-credit-balance", "1000000"),
+            ("x_bds_credit_balance", "1000000"),
             ("ratelimit", "forged"),
             ("transfer-encoding", "chunked"),
             ("content-type", "text/plain"),
@@ -147,5 +258,26 @@ mod tests {
         names.sort_unstable();
         assert_eq!(names, ["cache-control", "content-type", "etag"]);
         assert_eq!(returned(&map(&[("cache-control", "max-age=5")]))["cache-control"], "max-age=5");
+    }
+
+    #[test]
+    fn the_upstream_cannot_act_on_the_whole_origin() {
+        let names = [
+            "service-worker-allowed",
+            "clear-site-data",
+            "alt-svc",
+            "strict-transport-security",
+            "refresh",
+            "set-cookie2",
+            "nel",
+            "report-to",
+            "reporting-endpoints",
+            "x-accel-redirect",
+            "x-sendfile",
+        ];
+        for name in names {
+            let headers = returned(&map(&[(name, "anything")]));
+            assert_eq!(headers.keys().map(HeaderName::as_str).collect::<Vec<_>>(), ["cache-control"], "{name}");
+        }
     }
 }

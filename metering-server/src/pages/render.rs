@@ -49,6 +49,8 @@ struct Site {
     terms_version: String,
     /// A path that can be called as it is, for examples.
     sample_path: String,
+    /// Where metered routes are, when the pages have an origin of their own; else empty.
+    api_url: String,
 }
 
 impl Site {
@@ -66,12 +68,20 @@ impl Site {
             terms_url: config.terms.url.clone().unwrap_or(own_terms),
             terms_version,
             sample_path: sample_path(catalogue),
+            api_url: api_url(config),
         }
     }
 }
 
 fn own_terms_path(config: &Config) -> String {
     format!("/agents-tos/{}", config.terms.version)
+}
+
+fn api_url(config: &Config) -> String {
+    match (&config.pages_url, &config.public_url) {
+        (Some(_), Some(public_url)) => public_url.trim_end_matches('/').to_owned(),
+        _ => String::new(),
+    }
 }
 
 /// The first metered route that can be called without knowing anything, else the balance.

@@ -32,8 +32,13 @@ export function snippet(lines) {
   return h("div", { class: "snippet" }, head, pre);
 }
 
+/** A URL to try a key on: metered routes may have another origin than the pages. */
+export function sampleUrl() {
+  const { apiUrl, samplePath } = document.body.dataset;
+  return (apiUrl || location.origin) + samplePath;
+}
+
 /** A first request with a key. */
 export function firstCall(key) {
-  const url = location.origin + document.body.dataset.samplePath;
-  return snippet([`export API_KEY=${key}`, `curl -H "Authorization: Bearer $API_KEY" ${url}`]);
+  return snippet([`export API_KEY=${key}`, `curl -H "Authorization: Bearer $API_KEY" ${sampleUrl()}`]);
 }

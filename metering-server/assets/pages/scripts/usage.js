@@ -3,7 +3,7 @@
 import { chart } from "/assets/chart.js";
 import { amount, drums, group, plural, toUnits } from "/assets/decimal.js";
 import { h, s } from "/assets/dom.js";
-import { snippet } from "/assets/secret.js";
+import { sampleUrl, snippet } from "/assets/secret.js";
 import { longTable, table } from "/assets/table.js";
 
 /** How many days the window has. */
@@ -70,7 +70,7 @@ function byDay(summary, now) {
         { class: "card", id: "no-usage" },
         h("h3", {}, "No calls yet"),
         h("p", { class: "soft" }, "Your first call shows up here as soon as it is charged."),
-        snippet([`curl -H "Authorization: Bearer $API_KEY" ${location.origin}${document.body.dataset.samplePath}`]),
+        snippet([`curl -H "Authorization: Bearer $API_KEY" ${sampleUrl()}`]),
       ),
     );
     return section;

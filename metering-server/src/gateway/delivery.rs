@@ -1,0 +1,151 @@
+//! Whether a response that has begun was delivered: one that breaks before its first body byte was not.
+//!
+//! The head of an ordinary response is held until the first byte of its body is there, so that the client still gets a
+//! 502 when that byte never comes. The head of a stream goes out at once, because a stream may be silent for long; if
+//! it breaks before its first byte, the charge is refunded although the client has seen the head.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::{HeaderMap, header};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
+use metering_core::{Receipt, Service};
+
+use crate::http::Response;
+
+type BodyError = Box<dyn std::error::Error + Send + Sync>;
+type ResponseBody = UnsyncBoxBody<Bytes, BodyError>;
+
+/// Whether the head must not wait for the body: events, and other content that is made to be read piece by piece.
+pub(crate) fn is_stream(headers: &HeaderMap) -> bool {
+    const KINDS: [&str; 4] =
+        ["text/event-stream", "multipart/x-mixed-replace", "application/x-ndjson", "application/stream+json"];
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = content_type.split(';').next().unwrap_or_default().trim();
+    KINDS.iter().any(|stream| kind.eq_ignore_ascii_case(stream))
+}
+
+/// Waits for the first piece of a body and puts it back in front of the rest.
+///
+/// # Errors
+/// When the body breaks before its first byte.
+pub(crate) async fn with_first_piece<B>(mut body: B) -> Result<Prefetched<B>, B::Error>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    loop {
+        let Some(frame) = body.frame().await.transpose()? else { return Ok(Prefetched { first: None, body }) };
+        // An empty piece is no byte yet.
+        if frame.data_ref().is_none_or(|data| !data.is_empty()) {
+            return Ok(Prefetched { first: Some(frame), body });
+        }
+    }
+}
+
+/// A body whose first piece was read ahead.
+pub(crate) struct Prefetched<B> {
+    first: Option<Frame<Bytes>>,
+    body: B,
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for Prefetched<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        match self.first.take() {
+            Some(frame) => Poll::Ready(Some(Ok(frame))),
+            None => Pin::new(&mut self.body).poll_frame(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.first.is_none() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let ahead = self.first.as_ref().and_then(Frame::data_ref).map_or(0, |data| data.len() as u64);
+        let rest = self.body.size_hint();
+        let mut hint = SizeHint::new();
+        hint.set_lower(rest.lower() + ahead);
+        if let Some(upper) = rest.upper() {
+            hint.set_upper(upper + ahead);
+        }
+        hint
+    }
+}
+
+/// The same response; its charge is refunded if the body breaks before its first byte.
+pub(crate) fn refunded_if_broken(response: Response, receipt: Receipt, service: &Arc<Service>) -> Response {
+    if response.body().is_end_stream() {
+        return response;
+    }
+    let service = Arc::clone(service);
+    response.map(|body| Undelivered { body, state: State::NothingPassed(receipt, service) }.boxed_unsync())
+}
+
+/// A body of which nothing has been passed on yet.
+struct Undelivered {
+    body: ResponseBody,
+    state: State,
+}
+
+enum State {
+    NothingPassed(Receipt, Arc<Service>),
+    Refunding(BoxFuture<'static, ()>, Option<BodyError>),
+    Passing,
+}
+
+impl Body for Undelivered {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        if let State::Refunding(refund, error) = &mut self.state {
+            ready!(refund.as_mut().poll(context));
+            let error = error.take();
+            self.state = State::Passing;
+            return Poll::Ready(error.map(Err));
+        }
+        match ready!(Pin::new(&mut self.body).poll_frame(context)) {
+            Some(Err(error)) => match std::mem::replace(&mut self.state, State::Passing) {
+                State::NothingPassed(receipt, service) => {
+                    // The connection breaks off only after the refund is on disk.
+                    let refund = Box::pin(async move { drop(service.pay_back(receipt).await) });
+                    self.state = State::Refunding(refund, Some(error));
+                    self.poll_frame(context)
+                }
+                _ => Poll::Ready(Some(Err(error))),
+            },
+            Some(Ok(frame)) => {
+                if frame.data_ref().is_none_or(|data| !data.is_empty()) {
+                    self.state = State::Passing;
+                }
+                Poll::Ready(Some(Ok(frame)))
+            }
+            None => {
+                self.state = State::Passing;
+                Poll::Ready(None)
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        !matches!(self.state, State::Refunding(..)) && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

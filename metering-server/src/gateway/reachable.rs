@@ -1,0 +1,55 @@
+//! Tells the operator at start what would otherwise show only in the first failed request.
+
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use url::Url;
+
+use crate::config::Config;
+
+/// Warns when nothing listens at the configured upstream, or when its documents share the origin of the pages.
+///
+/// It opens a connection and closes it: a request might have effects. The server starts all the same, since the
+/// upstream may come up later.
+pub(crate) async fn warn_about_upstream(config: Config) {
+    let Some(upstream) = &config.upstream else { return };
+    if config.gateway.content_security_policy.trim().is_empty() && config.pages_url.is_none() {
+        tracing::warn!(
+            "gateway.content_security_policy is empty and pages_url is not set: if this service serves its pages, \
+             upstream documents can read the API keys that its visitors enter"
+        );
+    }
+    let timeout = config.gateway.connect_timeout.duration();
+    if let Err(problem) = connect(upstream, timeout).await {
+        tracing::warn!(
+            upstream,
+            problem,
+            "the upstream cannot be reached; until it can, metered requests get 502 and are refunded"
+        );
+    }
+}
+
+async fn connect(upstream: &str, timeout: Duration) -> Result<(), String> {
+    let url = Url::parse(upstream).map_err(|error| error.to_string())?;
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let port = url.port_or_known_default().unwrap_or(80);
+    match tokio::time::timeout(timeout, TcpStream::connect((host, port))).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err(format!("no connection within {} ms", timeout.as_millis())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_upstream_that_listens_is_told_from_one_that_does_not() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/base", listener.local_addr().unwrap());
+        assert_eq!(connect(&url, Duration::from_secs(5)).await, Ok(()));
+        drop(listener);
+        assert!(connect(&url, Duration::from_secs(5)).await.unwrap_err().contains("refused"));
+    }
+}
