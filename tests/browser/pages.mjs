@@ -37,6 +37,23 @@ const scenes = {
     console.log(`a key and a first call after ${seconds.toFixed(1)} s`);
   },
 
+  /** A page of the upstream, opened in the tab where somebody has signed in. */
+  async upstreamPage(visitor, { key, sandboxed }) {
+    const page = await visitor.window();
+    await page.goto(`${page.base}/metering/account`);
+    await signIn(page, key);
+    // A service worker of the upstream must not take the account page over, whatever its own headers allow.
+    const taken = await page.evaluate(() => navigator.serviceWorker.register("/api/worker", { scope: "/" }).then(() => "taken", (error) => error.name));
+    assert.equal(taken, "SecurityError");
+    await page.goto(`${page.base}/api/page`);
+    const title = await page.title();
+    if (sandboxed) {
+      assert.equal(title, "an upstream page", "no script of it runs");
+    } else {
+      assert.ok(title.includes(key), "without the policy the key is there to be read");
+    }
+  },
+
   /** The dashboard, with usage that was made through the gateway. */
   async account(visitor, { key, empty }) {
     const page = await visitor.window({ expected: [401] });

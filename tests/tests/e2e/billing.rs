@@ -65,7 +65,6 @@ fn prices_are_the_callers_or_the_catalogues() {
         (json!({"path": "/own/route", "method": "GET", "credit_weight": 1}), 1_000_000),
         (json!({"path": "/own/route", "method": "post", "credit_weight": 2.5}), 2_500_000),
         (json!({"path": "/own/route", "method": "GET", "credit_weight": 0.000001}), 1),
-        (json!({"path": "/own/route", "method": "GET", "credit_weight": 0}), 0),
         (json!({"path": "/own/route", "method": "GET", "credit_weight": 1.5, "history_multiplier": 0.5}), 750_000),
         (
             json!({"path": "/own/route", "method": "GET", "credit_weight": 3, "history_multiplier": 4096}),
@@ -81,6 +80,28 @@ fn prices_are_the_callers_or_the_catalogues() {
         (json!({"path": "/x", "method": "GET", "route_template": series, "lookback_seconds": 3601}), 40_000_000),
         (json!({"path": "/x", "method": "GET", "route_template": series, "history_multiplier": 3}), 15_000_000),
         (json!({"path": "/mpp/stream/allTrades", "method": "GET"}), 72_000_000),
+        // A stream costs a session, whatever weight the caller names, and wherever below the streams it is.
+        (json!({"path": "/mpp/stream/allTrades", "method": "GET", "credit_weight": 1.0}), 72_000_000),
+        (json!({"path": "/mpp/stream/other/0xabc", "method": "GET", "credit_weight": 1.0}), 72_000_000),
+        (json!({"path": "/mpp/stream/allTrades/", "method": "GET", "history_multiplier": 3}), 72_000_000),
+        (
+            json!({"path": "/x", "method": "GET", "route_template": "/mpp/stream/{kind}", "credit_weight": 1}),
+            72_000_000,
+        ),
+        // Paths as resolvers see them.
+        (json!({"path": "/mpp/ethPrice", "method": "HEAD"}), 5_000_000),
+        (json!({"path": "/mpp/ethPrice/", "method": "GET"}), 5_000_000),
+        (json!({"path": "//mpp/ethPrice", "method": "GET"}), 5_000_000),
+        (json!({"path": "/mpp/ethprice", "method": "GET"}), 5_000_000),
+        (json!({"path": "/mpp/ethPrice", "method": "POST"}), 5_000_000),
+        (json!({"path": "/mpp/pool/a b é/metadata", "method": "GET"}), 1_000_000),
+        (json!({"path": "/mpp/timeSeries/a/b/601/60/", "method": "GET"}), 10_000_000),
+        (json!({"path": "/mpp/timeSeries/a/b/soon/60", "method": "GET"}), 5_000_000),
+        (json!({"path": "/mpp/ethPrice/19000000", "method": "GET", "route_template": "/mpp/ethPrice/{n}"}), 10_000_000),
+        (json!({"path": "/unheard of/é", "method": "GET"}), 1_000_000),
+        (json!({"path": "own", "method": "PROPFIND"}), 1_000_000),
+        (json!({"path": "", "method": "M-SEARCH", "history_multiplier": 2}), 2_000_000),
+        (json!({"path": "/a/../b;c\r\n", "method": "GET", "route_template": "no slash"}), 1_000_000),
         (
             json!({"path": "/own", "method": "GET", "credit_weight": 1, "unknown": [1], "client_source": "mcp"}),
             1_000_000,
@@ -113,16 +134,17 @@ fn what_cannot_be_priced_is_refused_and_not_charged() {
     let long = "x".repeat(2_000);
     // body, what is named
     let table = [
-        (json!({"path": "/own", "method": "GET"}), "credit_weight"),
         (json!({"method": "GET", "credit_weight": 1}), "path"),
         (json!({"path": "/a", "credit_weight": 1}), "method"),
         (json!({"path": 5, "method": "GET", "credit_weight": 1}), "path"),
-        (json!({"path": "a", "method": "GET", "credit_weight": 1}), "path"),
-        (json!({"path": "/a/../b", "method": "GET", "credit_weight": 1}), "path"),
         (json!({"path": "/a", "method": "", "credit_weight": 1}), "method"),
         (json!({"path": "/a", "method": "G T", "credit_weight": 1}), "method"),
         (json!({"path": "/a", "method": long, "credit_weight": 1}), "method"),
         (json!({"path": "/a", "method": "GET", "credit_weight": -1}), "credit_weight"),
+        (json!({"path": "/a", "method": "GET", "credit_weight": 0}), "credit_weight"),
+        (json!({"path": "/mpp/stream/allTrades", "method": "GET", "credit_weight": 0}), "credit_weight"),
+        (json!({"path": "/a", "method": "GET", "credit_weight": 1, "history_multiplier": 0}), "history_multiplier"),
+        (json!({"path": "/a", "method": "GET", "credit_weight": 1, "history_multiplier": -1}), "history_multiplier"),
         (json!({"path": "/a", "method": "GET", "credit_weight": 1000.000001}), "credit_weight"),
         (json!({"path": "/a", "method": "GET", "credit_weight": 0.0000001}), "credit_weight"),
         (json!({"path": "/a", "method": "GET", "credit_weight": "1"}), "credit_weight"),
@@ -134,11 +156,6 @@ fn what_cannot_be_priced_is_refused_and_not_charged() {
         (json!({"path": "/a", "method": "GET", "credit_weight": 1, "request_id": ""}), "request_id"),
         (json!({"path": "/a", "method": "GET", "credit_weight": 1, "request_id": "a b"}), "request_id"),
         (json!({"path": "/a", "method": "GET", "credit_weight": 1, "request_id": long}), "request_id"),
-        (json!({"path": "/a", "method": "GET", "credit_weight": 1, "route_template": "a"}), "route_template"),
-        (
-            json!({"path": "/a", "method": "GET", "credit_weight": 1, "route_template": format!("/{long}")}),
-            "route_template",
-        ),
         (json!({"path": "/a", "method": "GET", "credit_weight": 1, "client_source": 5}), "client_source"),
         (json!([1]), "body"),
         (json!(["/a", "GET", null, 1, null, null, null, null]), "body"),
@@ -153,6 +170,75 @@ fn what_cannot_be_priced_is_refused_and_not_charged() {
         assert!(fields[named].is_string() || fields.to_string().contains(named), "{body}: {fields}");
     }
     assert_eq!(balance(&client), "1");
+    site.verify();
+}
+
+#[test]
+fn the_default_weight_is_the_operators() {
+    let site = Site::new();
+    let account = site.account("1");
+    let server = site
+        .server()
+        .set("METERING_BILLING__INTERNAL_SECRET", SECRET)
+        .set("METERING_BILLING__DEFAULT_WEIGHT", "2.5")
+        .start();
+    let client = resolver(&server, &account.api_key);
+    let charged =
+        |request: Value| client.post(DEDUCT, &request).expect(200).header("x-bds-credit-charged").map(str::to_owned);
+    assert_eq!(charged(json!({"path": "/unheard/of", "method": "GET"})), Some(amount(2_500_000)));
+    assert_eq!(charged(json!({"path": "/mpp/ethPrice", "method": "GET"})), Some(amount(5_000_000)));
+    drop(server);
+    let refused = site.server().set("METERING_BILLING__DEFAULT_WEIGHT", "0").run();
+    assert!(refused.stderr.contains("billing.default_weight"), "{refused:?}");
+}
+
+#[test]
+fn paths_that_clients_choose_cannot_grow_the_tables() {
+    let site = Site::new();
+    let (account, other) = (site.account("10"), site.account("10"));
+    let server = || {
+        let server = site.server().set("METERING_BILLING__INTERNAL_SECRET", SECRET);
+        server.set("METERING_BILLING__TEMPLATES_PER_ACCOUNT", "3").start()
+    };
+    let templates = |client: &Client| -> Vec<(String, u64)> {
+        let usage = client.get("/credits/usage/by-endpoint?days=2&limit=100").expect(200).json();
+        let endpoints = usage["endpoints"].as_array().or(usage["by_endpoint"].as_array()).unwrap().iter();
+        let mut used: Vec<_> = endpoints
+            .map(|used| (used["route_template"].as_str().unwrap().to_owned(), used["call_count"].as_u64().unwrap()))
+            .collect();
+        used.sort_unstable();
+        used
+    };
+    let running = server();
+    let client = resolver(&running, &account.api_key);
+    let long = format!("/{}", "x".repeat(2_000));
+    let charge = |client: &Client, request: Value| drop(client.post(DEDUCT, &request).expect(200));
+    charge(&client, json!({"path": "/x", "method": "GET", "route_template": long}));
+    charge(&client, json!({"path": "/x", "method": "GET", "route_template": "/a\u{202e}b"}));
+    for number in 0..10 {
+        charge(&client, json!({"path": format!("/chosen/{number}"), "method": "GET"}));
+        charge(&client, json!({"path": "/mpp/ethPrice", "method": "GET"}));
+    }
+    let expected = |other: u64, first: u64| {
+        [("(other)", other), ("/chosen/0", first), ("/chosen/1", 1), ("/chosen/2", 1), ("/mpp/ethPrice", 10)]
+            .map(|(template, calls)| (template.to_owned(), calls))
+    };
+    assert_eq!(templates(&client), expected(9, 1));
+    // Methods are the client's to choose too.
+    charge(&client, json!({"path": "/chosen/0", "method": "X-ANY"}));
+    // The bound is an account's own, and holds over a restart.
+    drop(running);
+    let running = server();
+    let client = resolver(&running, &account.api_key);
+    charge(&client, json!({"path": "/chosen/11", "method": "GET"}));
+    charge(&client, json!({"path": "/chosen/0", "method": "GET"}));
+    let used = templates(&client);
+    let calls: u64 = used.iter().filter(|(template, _)| template == "(other)").map(|(_, calls)| calls).sum();
+    assert_eq!(calls, 11, "{used:?}");
+    assert!(used.iter().any(|used| *used == ("/chosen/0".to_owned(), 2)), "{used:?}");
+    let other = resolver(&running, &other.api_key);
+    charge(&other, json!({"path": "/chosen/11", "method": "GET"}));
+    assert_eq!(templates(&other), [("/chosen/11".to_owned(), 1)]);
     site.verify();
 }
 

@@ -62,6 +62,55 @@ fn a_catalogue_with_a_mistake_is_refused() {
 }
 
 #[test]
+fn a_misspelt_key_of_the_catalogue_stops_the_start_and_is_named() {
+    let site = Site::new();
+    // the route's price, parts of the message
+    let table = [
+        ("\"credit_wieght\":72", ["credit_wieght", "credit_weight"]),
+        ("\"price\":\"0.01\",\"credit_weight\":72", ["price", "credit_weight"]),
+        ("\"price\":\"-0.01\"", ["price", "must be 0 to"]),
+    ];
+    for (price, parts) in table {
+        let text = format!(
+            "{{\"market\":\"M\",\"version\":1,\"endpoints\":[{{\"path\":\"/report\",\"method\":\"GET\",\"metered\":true,{price}}}]}}"
+        );
+        let file = site.write("routes.json", &text);
+        let ran = site.server().args([OsStr::new("--catalogue"), file.as_os_str()]).run();
+        assert_eq!(ran.code, Some(1), "{price}: {ran:?}");
+        for part in parts.into_iter().chain(["routes.json", "route GET /report"]) {
+            assert!(ran.stderr.contains(part), "{part}: {ran:?}");
+        }
+    }
+}
+
+#[test]
+fn a_misspelt_path_is_answered_with_the_route_that_was_probably_meant() {
+    let site = Site::new();
+    let account = site.account("1");
+    let server = site.server().start();
+    let refused = server.client_with(&account.api_key).get("/mpp/ethprice").expect(404);
+    assert_eq!(
+        (refused.error(), refused.json()["nearest_route"].as_str()),
+        ("unknown_route".into(), Some("/mpp/ethPrice"))
+    );
+    let message = refused.json()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("/mpp/ethPrice") && message.contains("metering routes"), "{message}");
+    // A caller without a live key learns nothing of the routes.
+    let stranger = server.client().get("/mpp/ethprice").expect(401);
+    assert!(!stranger.text().contains("ethPrice"));
+}
+
+#[test]
+fn nobody_is_told_to_buy_where_nothing_is_for_sale() {
+    let site = Site::new();
+    let account = site.account("0");
+    let server = site.server().start();
+    let refused = server.client_with(&account.api_key).get("/mpp/ethPrice").expect(402);
+    let message = refused.json()["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("Ask the operator") && !message.contains("buy"), "{message}");
+}
+
+#[test]
 fn the_effective_configuration_is_printed_with_its_secrets_masked() {
     let site = Site::new();
     let file = site.write("metering.toml", "[http]\nbody_timeout = '7s'\nheader_timeout = '7s'\n");

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::market::{Kind, Market};
 use crate::signup::server;
+use crate::upstream::{Upstream, catalogue};
 
 /// Chromium, or `None` where the tests were told that there is none.
 fn chromium() -> Option<PathBuf> {
@@ -75,6 +76,67 @@ fn what_comes_after_signing_out_shows_and_closes_nothing() {
     let site = Site::new();
     let server = server(&site, &[]);
     play("late", &server, json!({"key": account(&site, "holder", "2"), "other": account(&site, "other", "2")}));
+}
+
+#[test]
+fn a_page_of_the_upstream_cannot_read_the_key_of_the_account_page() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let key = site.account("1").api_key;
+    let serving = || site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site));
+    play("upstreamPage", &serving().start(), json!({"key": key, "sandboxed": true}));
+    // Without the policy it can: that is what the policy is for, and shows that the scene would notice.
+    let bare = serving().set("METERING_GATEWAY__CONTENT_SECURITY_POLICY", "").start();
+    play("upstreamPage", &bare, json!({"key": key, "sandboxed": false}));
+}
+
+#[test]
+fn pages_with_an_origin_of_their_own_share_it_with_no_upstream() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let key = site.account("1").api_key;
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (pages, api) = (format!("account.localhost:{port}"), format!("api.localhost:{port}"));
+    let server = site
+        .server_at(&format!("127.0.0.1:{port}"))
+        .set("METERING_PAGES_URL", &format!("http://{pages}"))
+        .set("METERING_PUBLIC_URL", &format!("http://{api}"))
+        .args(["--upstream", &upstream.url()])
+        .args(catalogue(&site))
+        .start();
+    let ask = |host: &str, path: &str| {
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n\r\n");
+        let answer = metering_tests::client::exchange(server.address(), request.as_bytes()).unwrap();
+        let answer = String::from_utf8(answer).unwrap();
+        let status: u16 = answer.split(' ').nth(1).unwrap().parse().unwrap();
+        let location = answer.lines().find_map(|line| line.strip_prefix("location: ").map(str::to_owned));
+        (status, location)
+    };
+    // host, path, status
+    let table = [
+        (&pages, "/metering/account", 200),
+        (&pages, "/verify?code=ABCD-EFGH", 200),
+        (&pages, "/credits/balance", 200),
+        (&pages, "/health", 200),
+        (&pages, "/api/page", 404),
+        (&pages, "/api/echo/word", 404),
+        (&api, "/api/page", 200),
+        (&api, "/api/echo/word", 200),
+        (&api, "/credits/balance", 200),
+        (&api, "/health", 200),
+        (&api, "/metering/account", 302),
+        (&api, "/verify?code=ABCD-EFGH", 302),
+        (&api, "/", 302),
+    ];
+    for (host, path, status) in table {
+        let (found, location) = ask(host, path);
+        assert_eq!(found, status, "{host}{path}");
+        if status == 302 {
+            assert_eq!(location, Some(format!("http://{pages}{path}")), "{host}{path}");
+        }
+    }
+    let begun = server.client().post("/signup/initiate", &json!({"email": "a@example.com", "agent_name": "a"}));
+    let begun = begun.expect(201).json();
+    assert_eq!(begun["verification_url"], format!("http://{pages}/verify"));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use metering_tests::load::{Stop, request, run};
 use metering_tests::site::Site;
 use serde_json::Value;
 
+use crate::market_settings::until;
 use crate::upstream::{Upstream, catalogue};
 use crate::wire::{amount, balance, patient_plan, usage_events};
 
@@ -56,6 +57,8 @@ fn an_upstream_that_is_down_costs_nothing() {
     // Bound and closed again: nobody listens there.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let server = site.server().args(["--upstream", &format!("http://{closed}")]).start();
+    let warning = "the upstream cannot be reached";
+    until("the start warns of it", || server.log().contains(warning));
     let client = server.client_with(&account.api_key);
     for _ in 0..3 {
         let answer = client.get("/mpp/ethPrice").expect(502);
@@ -110,6 +113,122 @@ fn refunds_of_many_connections_at_once_add_up() {
     assert_eq!(balance(&client), amount((7_200 - 500) * 1_000_000));
     let summary = client.get("/credits/usage/summary?days=2").expect(200).json();
     assert_eq!(summary["totals"]["credits_used"].to_string(), amount(500 * 1_000_000));
+    site.verify();
+}
+
+/// An upstream that sends each response as it stands, over and over, and hangs up after it.
+fn sending(responses: &'static [&'static str]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for (connection, response) in listener.incoming().zip(responses.iter().cycle()) {
+            let mut connection = connection.unwrap();
+            let _ = connection.read(&mut [0; 4096]);
+            let _ = connection.write_all(response.as_bytes());
+        }
+    });
+    format!("http://{address}")
+}
+
+#[test]
+fn a_switch_of_protocols_that_nobody_asked_for_costs_nothing() {
+    let site = Site::new();
+    let account = site.account("1");
+    let upstream = sending(&[
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n",
+        "HTTP/1.1 101 Switching Protocols\r\n\r\n",
+        "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n",
+        "HTTP/1.1 199 Unheard Of\r\n\r\n",
+    ]);
+    let server = site.server().args(["--upstream", &upstream]).start();
+    let client = server.client_with(&account.api_key);
+    for _ in 0..4 {
+        let answer = client.get("/mpp/ethPrice").expect(502);
+        assert_eq!(answer.error(), "upstream_unreachable");
+        assert_eq!(answer.header("x-bds-credit-charged"), Some("0"));
+        assert_eq!(answer.header("x-bds-credit-balance"), Some("1"));
+    }
+    assert_eq!(balance(&client), "1");
+    site.verify();
+}
+
+#[test]
+fn an_interim_response_before_the_final_one_is_passed_over() {
+    let site = Site::new();
+    let account = site.account("1");
+    let upstream =
+        sending(&["HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"]);
+    let server = site.server().args(["--upstream", &upstream]).start();
+    let answer = server.client_with(&account.api_key).get("/mpp/ethPrice").expect(200);
+    assert_eq!((answer.text().as_str(), answer.header("link")), ("ok", None));
+}
+
+#[test]
+fn a_response_that_breaks_before_its_first_byte_costs_nothing() {
+    let site = Site::new();
+    let account = site.account("1");
+    let upstream = sending(&[
+        "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n",
+        "HTTP/1.1 404 Not Found\r\nContent-Length: 100\r\n\r\n",
+    ]);
+    let server = site.server().args(["--upstream", &upstream]).start();
+    let client = server.client_with(&account.api_key);
+    for _ in 0..4 {
+        let answer = client.get("/mpp/ethPrice").expect(502);
+        assert_eq!(answer.error(), "upstream_unreachable");
+        assert_eq!(answer.header("x-bds-credit-charged"), Some("0"));
+        assert_eq!(answer.header("x-bds-credit-balance"), Some("1"));
+    }
+    assert_eq!(balance(&client), "1");
+    site.verify();
+}
+
+#[test]
+fn an_empty_response_is_one() {
+    let site = Site::new();
+    let account = site.account("1");
+    let upstream = sending(&[
+        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 204 No Content\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n",
+    ]);
+    let server = site.server().args(["--upstream", &upstream]).start();
+    let client = server.client_with(&account.api_key);
+    for status in [200, 204, 200, 200] {
+        let answer = client.get("/mpp/ethPrice").expect(status);
+        assert_eq!((answer.body.len(), answer.header("x-bds-credit-charged")), (0, Some("0.0006944444")));
+    }
+    assert_eq!(balance(&client), amount((7_200 - 20) * 1_000_000));
+}
+
+#[test]
+fn a_stream_that_breaks_before_its_first_event_is_refunded_and_its_head_is_not_held_back() {
+    let site = Site::new();
+    let account = site.account("1");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (go_on, told) = std::sync::mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = connection.unwrap();
+            let _ = connection.read(&mut [0; 4096]);
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+            let _ = connection.write_all(head.as_bytes());
+            let _ = told.recv();
+        }
+    });
+    let server = site.server().args(["--upstream", &format!("http://{address}")]).start();
+    let client = server.client_with(&account.api_key);
+    // The upstream says nothing more until the client has the head.
+    let stream = client.open("/mpp/stream/allTrades");
+    assert_eq!((stream.status, stream.header("x-bds-credit-charged")), (200, Some("0.01")));
+    assert_eq!(balance(&client), "0.99");
+    go_on.send(()).unwrap();
+    assert!(stream.finish().is_err(), "a stream that breaks must not look as if it had ended");
+    assert_eq!(balance(&client), "1");
     site.verify();
 }
 

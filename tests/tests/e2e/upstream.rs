@@ -65,6 +65,8 @@ impl Upstream {
             .route("/api/echo", any(echo))
             .route("/api/echo/{word}", any(echo))
             .route("/api/free", any(echo))
+            .route("/api/page", get(page))
+            .route("/api/worker", get(worker))
             .route("/api/status/{code}", get(status))
             .route("/api/moved", get(moved))
             .route("/api/big/{mib}", get(big))
@@ -162,10 +164,14 @@ pub(crate) fn catalogue(site: &Site) -> [OsString; 2] {
         route("POST", "/api/echo", Some(("q", "query", "string")), METERED),
         route("HEAD", "/api/echo", None, METERED),
         route("GET", "/api/status/{code}", Some(("code", "path", "integer")), METERED),
+        route("GET", "/api/pieces/{piece}", Some(("piece", "path", "string")), METERED),
+        route("GET", "/api/pieces/whole", None, "\"metered\":true,\"credit_weight\":1000"),
         route("GET", "/api/moved", None, METERED),
         route("GET", "/api/big/{mib}", Some(("mib", "path", "integer")), METERED),
         route("GET", "/api/slow/{millis}", Some(("millis", "path", "integer")), METERED),
         route("GET", "/api/free", None, "\"metered\":false,\"sse\":false,\"credit_weight\":1"),
+        route("GET", "/api/page", None, "\"metered\":false,\"sse\":false"),
+        route("GET", "/api/worker", None, "\"metered\":false,\"sse\":false"),
         route("GET", "/api/events", None, stream),
     ];
     let text = format!("{{\"market\":\"TEST\",\"version\":1,\"endpoints\":[{}]}}", routes.join(","));
@@ -192,6 +198,12 @@ async fn echo(body: Bytes) -> impl IntoResponse {
         ("etag", "\"v1\""),
         ("content-type", "text/x-echo"),
         ("set-cookie", "session=1"),
+        ("service-worker-allowed", "/"),
+        ("clear-site-data", "\"*\""),
+        ("alt-svc", "h3=\":443\""),
+        ("strict-transport-security", "max-age=31536000"),
+        ("refresh", "0; url=https://elsewhere.example"),
+        ("content-security-policy", "script-src *"),
         ("connection", "x-hop"),
         ("x-hop", "1"),
         ("x-metering-org-id", "org_forged"),
@@ -199,6 +211,18 @@ async fn echo(body: Bytes) -> impl IntoResponse {
         ("ratelimit", "\"forged\";r=1"),
     ];
     (headers, body)
+}
+
+/// A document that shows all that its origin has stored.
+async fn page() -> impl IntoResponse {
+    let html = "<!doctype html><title>an upstream page</title>\
+                <script>document.title = JSON.stringify({...sessionStorage})</script>";
+    ([("content-type", "text/html")], html)
+}
+
+/// A service worker that asks for the whole origin.
+async fn worker() -> impl IntoResponse {
+    ([("content-type", "text/javascript"), ("service-worker-allowed", "/")], "self.onfetch = () => {};")
 }
 
 async fn status(Path(code): Path<u16>) -> impl IntoResponse {
