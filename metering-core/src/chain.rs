@@ -86,8 +86,9 @@ pub struct Evidence {
     pub block: Block,
     /// How deep that block is.
     pub depth: Depth,
-    /// The native coin that it moved itself; what contracts moved on its behalf is not in it.
-    pub native: NativeTransfer,
+    /// The native coin that it moved itself; what contracts moved on its behalf is not in it. `None` for transactions
+    /// of a kind that does not show one, such as a list of calls.
+    pub native: Option<NativeTransfer>,
     /// Every `Transfer` that a contract reported, in order (ERC-20). A contract can report what it likes: only those
     /// of a pinned token mean anything.
     pub transfers: Vec<TokenTransfer>,

@@ -78,7 +78,7 @@ impl PaymentTarget {
             return Err(PaymentFault::Reverted);
         }
         let (payer, amount) = if self.token == Address::ZERO {
-            self.native_payment(&evidence.native)?
+            self.native_payment(evidence.native.as_ref())?
         } else {
             self.token_payment(&evidence.transfers)?
         };
@@ -107,7 +107,8 @@ impl PaymentTarget {
         }
     }
 
-    fn native_payment(&self, native: &NativeTransfer) -> Result<(Address, TokenUnits), PaymentFault> {
+    fn native_payment(&self, native: Option<&NativeTransfer>) -> Result<(Address, TokenUnits), PaymentFault> {
+        let native = native.ok_or(PaymentFault::NoNativeTransfer { recipient: self.recipient })?;
         if native.to != Some(self.recipient) {
             return Err(PaymentFault::WrongRecipient { expected: self.recipient, found: native.to });
         }

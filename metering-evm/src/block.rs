@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use crate::encoding::{AddressData, Amount, Height, Quantity, Word};
 use crate::failure::Failure;
+use crate::lenient::Lenient;
 
 /// The method that gives blocks.
 pub(crate) const METHOD: &str = "eth_getBlockByNumber";
@@ -21,17 +22,16 @@ pub(crate) struct Head {
 #[derive(Debug, Deserialize)]
 pub(crate) struct FullBlock {
     pub(crate) number: Height,
-    pub(crate) transactions: Vec<Sent>,
+    /// In their order. One that lacks what a transfer of the native coin has is not one.
+    pub(crate) transactions: Vec<Lenient<Sent>>,
 }
 
-/// A transaction in a block, as far as it moves the native coin.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// A transaction in a block that sends the native coin.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Sent {
     pub(crate) hash: Word,
-    pub(crate) to: Option<AddressData>,
+    pub(crate) to: AddressData,
     pub(crate) value: Amount,
-    pub(crate) transaction_index: Height,
 }
 
 impl Head {

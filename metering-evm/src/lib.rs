@@ -33,6 +33,7 @@ mod contract;
 mod encoding;
 mod failure;
 mod finality;
+mod lenient;
 mod log;
 mod look;
 mod poll;
@@ -41,6 +42,7 @@ mod retry;
 mod rpc_url;
 mod scan;
 mod source;
+mod transaction;
 #[cfg(feature = "wallet")]
 mod wallet;
 

@@ -18,7 +18,7 @@ pub(crate) struct Log {
     address: AddressData,
     topics: Vec<Word>,
     data: Data,
-    pub(crate) transaction_hash: Word,
+    pub(crate) transaction_hash: Option<Word>,
     pub(crate) transaction_index: Option<Height>,
     pub(crate) block_number: Option<Height>,
     pub(crate) block_hash: Option<Word>,

@@ -5,17 +5,18 @@
 //! ever, while the chain has another block at that height; only when the block of that number has the hash of the
 //! receipt is the transaction in the chain. Until then it waits for a block, as it did before.
 
-use metering_core::{Depth, Evidence, NativeTransfer, Sighting, TokenUnits, TxHash};
+use metering_core::{Depth, Evidence, Sighting, TxHash};
 use serde::Deserialize;
 
 use crate::answers::Answers;
 use crate::block::Head;
 use crate::call::Call;
-use crate::encoding::{AddressData, Amount, Data, Height, Quantity, Word};
+use crate::encoding::{Height, Quantity, Word};
 use crate::failure::Failure;
 use crate::finality::Finality;
 use crate::log::Log;
 use crate::source::Source;
+use crate::transaction::Transaction;
 
 /// What became of a transaction (EIP-658 gives it the status).
 #[derive(Debug, Deserialize)]
@@ -26,18 +27,6 @@ struct Receipt {
     block_number: Height,
     status: Option<Quantity>,
     logs: Vec<Log>,
-}
-
-/// A transaction as it was sent, and the block that holds it, if one does.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Transaction {
-    hash: Word,
-    block_hash: Option<Word>,
-    from: AddressData,
-    to: Option<AddressData>,
-    value: Amount,
-    input: Data,
 }
 
 /// How far the chain has come.
@@ -70,9 +59,7 @@ pub(crate) async fn sight(source: &Source, finality: Finality, hash: &TxHash) ->
     let look = source.ask(&calls, |answers| Look::read(answers, finality, hash)).await?;
     let (receipt, transaction) = match (&look.receipt, &look.transaction) {
         (None, None) => return Ok(Sighting::Unknown),
-        (Some(receipt), Some(transaction)) if transaction.block_hash == Some(receipt.block_hash) => {
-            (receipt, transaction)
-        }
+        (Some(receipt), Some(transaction)) if transaction.may_be_in(receipt.block_hash) => (receipt, transaction),
         // Not in a block, or the source is between two states and says so in one answer and not yet in another.
         _ => return Ok(look.progress.pending()),
     };
@@ -120,7 +107,7 @@ impl Look {
         if let Some(receipt) = &receipt {
             receipt.check(hash)?;
         }
-        if transaction.as_ref().is_some_and(|transaction| transaction.hash.0 != *hash.as_bytes()) {
+        if transaction.as_ref().is_some_and(|transaction| transaction.is_another_than(hash)) {
             return Err(Failure::malformed("eth_getTransactionByHash", "another transaction than the one asked for"));
         }
         Ok(Self { receipt, transaction, progress })
@@ -130,11 +117,12 @@ impl Look {
 impl Receipt {
     fn check(&self, hash: &TxHash) -> Result<(), Failure> {
         let of_another = |word: Word| word.0 != *hash.as_bytes();
+        let of_another_if_named = |word: Option<Word>| word.is_some_and(of_another);
         let of_other_block = |log: &Log| log.block_hash.is_some_and(|block| block != self.block_hash);
         if of_another(self.transaction_hash) {
             return Err(Failure::malformed("eth_getTransactionReceipt", "another transaction than the one asked for"));
         }
-        if self.logs.iter().any(|log| of_another(log.transaction_hash) || of_other_block(log)) {
+        if self.logs.iter().any(|log| of_another_if_named(log.transaction_hash) || of_other_block(log)) {
             return Err(Failure::malformed("eth_getTransactionReceipt", "a log of another transaction or block"));
         }
         self.succeeded().map(|_| ())
@@ -146,17 +134,6 @@ impl Receipt {
             Some(Quantity(0)) => Ok(false),
             Some(_) => Err(Failure::malformed("eth_getTransactionReceipt", "a status other than 0 and 1")),
             None => Err(Failure::NoStatus),
-        }
-    }
-}
-
-impl Transaction {
-    fn native(&self) -> NativeTransfer {
-        NativeTransfer {
-            from: self.from.0,
-            to: self.to.map(|to| to.0),
-            value: TokenUnits::from_word(self.value.0),
-            has_input: !self.input.0.is_empty(),
         }
     }
 }

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use metering_core::{Address, TxHash};
 
 use crate::answers::Answers;
-use crate::block::{self, FullBlock};
+use crate::block::{self, FullBlock, Sent};
 use crate::call::Call;
-use crate::encoding::{Height, Word};
+use crate::encoding::{Amount, Height, Word};
 use crate::failure::Failure;
 use crate::log::Log;
 use crate::source::Source;
@@ -131,13 +131,15 @@ fn transfer(
     if !contracts.contains(&transfer.token) {
         return Err(malformed("a log of a contract that was not asked for"));
     }
-    let (Some(Height(number)), Some(Height(index))) = (log.block_number, log.transaction_index) else {
+    let (Some(Word(hash)), Some(Height(number))) = (log.transaction_hash, log.block_number) else {
         return Err(malformed("a log without its place"));
     };
+    // Where a chain has no index, the order within the block is that of the hashes.
+    let Height(index) = log.transaction_index.unwrap_or(Height(0));
     if !(from..=to).contains(&number) {
         return Err(malformed("a log of a block that was not asked for"));
     }
-    Ok(Some(Found { place: (number, index), hash: TxHash::from_bytes(log.transaction_hash.0) }))
+    Ok(Some(Found { place: (number, index), hash: TxHash::from_bytes(hash) }))
 }
 
 /// The transactions of a block that sent the native coin to `recipient`.
@@ -145,10 +147,11 @@ fn coins(block: &FullBlock, recipient: Address, number: u64) -> Result<Vec<Found
     if block.number.0 != number {
         return Err(Failure::malformed(block::METHOD, "another block than the one asked for"));
     }
-    let paid = block.transactions.iter().filter(|sent| {
-        let something = sent.value.0.iter().any(|byte| *byte != 0);
-        something && sent.to.is_some_and(|to| to.0 == recipient)
+    let found = block.transactions.iter().enumerate().filter_map(|(index, transaction)| {
+        let Sent { hash: Word(hash), to, value: Amount(value) } = transaction.as_ref()?;
+        let place = (number, u64::try_from(index).unwrap_or(u64::MAX));
+        let pays = to.0 == recipient && value.iter().any(|byte| *byte != 0);
+        pays.then(|| Found { place, hash: TxHash::from_bytes(*hash) })
     });
-    let found = |Word(hash): Word, Height(index)| Found { place: (number, index), hash: TxHash::from_bytes(hash) };
-    Ok(paid.map(|sent| found(sent.hash, sent.transaction_index)).collect())
+    Ok(found.collect())
 }

@@ -10,6 +10,7 @@
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import {
+  createClient,
   createPublicClient,
   createWalletClient,
   defineChain,
@@ -20,6 +21,8 @@ import {
   toHex,
 } from 'viem'
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
+import { tempoModerato } from 'viem/chains'
+import { Account, tempoActions } from 'viem/tempo'
 
 // The node's own default: these accounts are rich on it, and known to all the world.
 const MNEMONIC = 'test test test test test test test test test test test junk'
@@ -111,6 +114,13 @@ const methods = {
 
   async sendNative({ privateKey, to, value, data, gas }) {
     return (await send(privateKey, { to, value, data, gas })).hash
+  },
+
+  // Tempo's own transaction type, 0x76: a list of calls, whose fee is paid in the token.
+  async transferByCalls({ privateKey, token, to, amount }) {
+    const account = Account.fromSecp256k1(privateKey)
+    const client = createClient({ account, chain: { ...tempoModerato, feeToken: token }, transport })
+    return client.extend(tempoActions()).token.transfer({ token, to, amount: BigInt(amount) })
   },
 
   signMessage({ privateKey, message }) {

@@ -47,6 +47,15 @@ pub enum PaymentFault {
         /// Who was; `None` for a transaction that creates a contract.
         found: Option<Address>,
     },
+    /// The transaction itself moves no native coin that a node reports.
+    #[error(
+        "The transaction shows no transfer of the native coin to {recipient}; a plain transfer from the wallet itself was \
+         expected."
+    )]
+    NoNativeTransfer {
+        /// Who is to be paid.
+        recipient: Address,
+    },
     /// The native coin was sent with call data.
     #[error("The transaction carries call data; a plain transfer without any was expected.")]
     HasInput,
@@ -112,6 +121,7 @@ impl PaymentFault {
             | Self::NoTransfer { .. }
             | Self::SeveralTransfers { .. }
             | Self::WrongRecipient { .. }
+            | Self::NoNativeTransfer { .. }
             | Self::HasInput
             | Self::WrongAmount { .. }
             | Self::TooLittle { .. } => ErrorCode::PaymentMismatch,
@@ -128,6 +138,9 @@ impl PaymentFault {
             }
             Self::SeveralTransfers { count } => Some(("one transfer".to_owned(), format!("{count} transfers"))),
             Self::WrongRecipient { expected, found } => Some((expected.to_string(), target(found))),
+            Self::NoNativeTransfer { recipient } => {
+                Some((format!("a plain transfer to {recipient}"), "no transfer of the native coin".to_owned()))
+            }
             Self::HasInput => Some(("no call data".to_owned(), "call data".to_owned())),
             Self::WrongPayer { expected, found } => Some((expected.to_string(), found.to_string())),
             Self::WrongAmount { expected, found } => Some((expected.to_string(), found.to_string())),

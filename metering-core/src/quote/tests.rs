@@ -48,7 +48,7 @@ fn evidence(mined_at: Timestamp) -> Evidence {
         succeeded: true,
         block: Block { number: 100, hash: [1; 32], time: mined_at },
         depth: Depth { confirmations: 12, required: 12 },
-        native: NativeTransfer { from: PAYER, to: Some(TOKEN), value: TokenUnits::ZERO, has_input: true },
+        native: Some(NativeTransfer { from: PAYER, to: Some(TOKEN), value: TokenUnits::ZERO, has_input: true }),
         transfers: vec![transfer],
     }
 }

@@ -77,7 +77,12 @@ fn arrival(tx: TxRef, target: PaymentTarget, evidence: &Evidence) -> Option<Arri
     let payment = target.payment(tx, evidence);
     match &payment {
         Ok(payment) if payment.amount.get() == 0 => None,
-        Err(PaymentFault::NoTransfer { .. } | PaymentFault::WrongRecipient { .. } | PaymentFault::Reverted) => None,
+        Err(
+            PaymentFault::NoTransfer { .. }
+            | PaymentFault::WrongRecipient { .. }
+            | PaymentFault::NoNativeTransfer { .. }
+            | PaymentFault::Reverted,
+        ) => None,
         _ => Some(Arrival { tx, target, block: evidence.block, payment }),
     }
 }

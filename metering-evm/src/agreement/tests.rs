@@ -9,7 +9,7 @@ fn mined(block: u8, confirmations: u64) -> Sighting {
         succeeded: true,
         block: Block { number: 5, hash: [block; 32], time: Timestamp::from_unix_millis(0) },
         depth: Depth { confirmations, required: 12 },
-        native: NativeTransfer { from: address, to: None, value: TokenUnits::ZERO, has_input: false },
+        native: Some(NativeTransfer { from: address, to: None, value: TokenUnits::ZERO, has_input: false }),
         transfers: Vec::new(),
     })
 }
@@ -83,7 +83,7 @@ fn what_enough_sources_say_alike_is_believed_and_nothing_else() {
 fn every_part_of_the_evidence_must_be_the_same() {
     let Sighting::Mined(evidence) = mined(1, 20) else { unreachable!("it is mined") };
     let block = evidence.block;
-    let native = evidence.native;
+    let native = evidence.native.unwrap();
     let transfer = metering_core::TokenTransfer {
         token: Address::ZERO,
         from: Address::ZERO,
@@ -94,8 +94,9 @@ fn every_part_of_the_evidence_must_be_the_same() {
         Evidence { succeeded: false, ..evidence.clone() },
         Evidence { block: Block { number: 6, ..block }, ..evidence.clone() },
         Evidence { block: Block { time: Timestamp::from_unix_millis(1000), ..block }, ..evidence.clone() },
-        Evidence { native: NativeTransfer { value: TokenUnits::new(1), ..native }, ..evidence.clone() },
-        Evidence { native: NativeTransfer { has_input: true, ..native }, ..evidence.clone() },
+        Evidence { native: Some(NativeTransfer { value: TokenUnits::new(1), ..native }), ..evidence.clone() },
+        Evidence { native: Some(NativeTransfer { has_input: true, ..native }), ..evidence.clone() },
+        Evidence { native: None, ..evidence.clone() },
         Evidence { transfers: vec![transfer], ..evidence.clone() },
     ];
     for other in others {

@@ -59,6 +59,30 @@ async fn the_native_coin_is_found_in_the_blocks() {
 }
 
 #[tokio::test]
+async fn blocks_whose_transactions_lack_fields_are_read_nevertheless() {
+    let lists = Tx::new(0xa1).sending(RECIPIENT, "0x9");
+    let hashes = Tx::new(0xa2).sending(RECIPIENT, "0x9");
+    let odd = Tx::new(0xa3).sending(RECIPIENT, "0x9");
+    let chain = Chain::default().with(10, lists).with(10, hashes).with(10, odd).with(10, Tx::new(1));
+    let (node, reader) = alone(chain.with(10, Tx::new(2).sending(RECIPIENT, "0x7"))).await;
+    node.tamper(|method, mut result| {
+        if method == "eth_getBlockByNumber"
+            && let Some([first, second, third, rest @ ..]) =
+                result["transactions"].as_array_mut().map(Vec::as_mut_slice)
+        {
+            *first = json!({ "hash": first["hash"], "type": "0x76", "calls": [{ "to": RECIPIENT, "value": "0x9" }] });
+            *second = second["hash"].take();
+            third["value"] = json!(9);
+            for transaction in rest {
+                transaction.as_object_mut().unwrap().remove("transactionIndex");
+            }
+        }
+        result
+    });
+    assert_eq!(reader.payments_to(RECIPIENT, &[Address::ZERO], 1, 50).await, Ok(vec![tx(2)]));
+}
+
+#[tokio::test]
 async fn both_are_told_in_the_order_of_the_chain() {
     let (_node, reader) = alone(chain()).await;
     let tokens = [Address::ZERO, TOKEN, address(0x21)];

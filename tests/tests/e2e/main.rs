@@ -64,6 +64,7 @@ mod signup;
 mod signup_abuse;
 mod signup_turnstile;
 mod streams;
+mod tempo;
 mod unclaimed_payments;
 mod upstream;
 mod usage;

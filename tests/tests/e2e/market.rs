@@ -102,8 +102,13 @@ impl Market {
     }
 
     fn at(site: Site, chain: Chain, urls: &str, finality: &str, more: &str) -> Self {
-        let wallet = chain.wallet();
-        let (recipient, token) = (wallet.account(9), wallet.deploy_token("USDC", 6));
+        let token = chain.wallet().deploy_token("USDC", 6);
+        Self::selling_for(&token, site, chain, urls, finality, more)
+    }
+
+    /// On this chain, where the plan `starter` is paid with a token that is there already.
+    pub(crate) fn selling_for(token: &str, site: Site, chain: Chain, urls: &str, finality: &str, more: &str) -> Self {
+        let (recipient, token) = (chain.wallet().account(9), token.to_owned());
         let settings = format!(
             "[payments]\nclaim_wait = '1s'\nclaim_poll = '100ms'\nwatch_interval = '200ms'\n[limits]\nsignup_per_ip = 'off'\n\
              recovery_per_ip = 'off'\nper_wallet = 'off'\nquotes_per_wallet_and_network = 'off'\n[chains.devnet]\nchain_id = {}\nrecipient = '{}'\nrpc_urls = [{urls}]\n\

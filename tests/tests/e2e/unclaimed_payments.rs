@@ -11,7 +11,7 @@ use crate::market_settings::until;
 
 impl Market {
     /// `metering admin payments COMMAND --config ... ARGS`.
-    fn payments(&self, command: &str, args: &[&str]) -> Ran {
+    pub(crate) fn payments(&self, command: &str, args: &[&str]) -> Ran {
         let file = self.site.path("metering.toml");
         let first = ["payments", command, "--config", file.to_str().unwrap()];
         self.site.admin(&[&first, args].concat())
@@ -19,7 +19,7 @@ impl Market {
 
     /// What `payments list` shows, with its status and its note.
     #[track_caller]
-    fn listed(&self, args: &[&str]) -> Vec<Value> {
+    pub(crate) fn listed(&self, args: &[&str]) -> Vec<Value> {
         let ran = self.payments("list", &[args, &["--json"]].concat());
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let document: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -33,7 +33,7 @@ impl Market {
 
     /// Assigns, and returns the document that is printed.
     #[track_caller]
-    fn assigned(&self, tx: &str, account: &str, args: &[&str]) -> Value {
+    pub(crate) fn assigned(&self, tx: &str, account: &str, args: &[&str]) -> Value {
         let ran = self.assign(tx, account, args);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         serde_json::from_str(&ran.stdout).unwrap()

@@ -67,7 +67,7 @@ impl FakeChain {
         let hash = TxHash::from_bytes(bytes);
         let block = Block { number: state.head, hash: bytes, time };
         let depth = Depth { confirmations: 1, required: self.required };
-        state.mined.insert(hash, Evidence { succeeded, block, depth, native, transfers });
+        state.mined.insert(hash, Evidence { succeeded, block, depth, native: Some(native), transfers });
         hash
     }
 
@@ -144,8 +144,8 @@ impl ChainReader for FakeChain {
         readable(&state)?;
         let pays = |evidence: &Evidence| {
             let by_token = evidence.transfers.iter().any(|t| t.to == recipient && tokens.contains(&t.token));
-            let native = &evidence.native;
-            by_token || (tokens.contains(&Address::ZERO) && native.to == Some(recipient) && native.value.get() > 0)
+            let coins = |native: NativeTransfer| native.to == Some(recipient) && native.value.get() > 0;
+            by_token || (tokens.contains(&Address::ZERO) && evidence.native.is_some_and(coins))
         };
         let mut found: Vec<_> = state
             .mined

@@ -17,6 +17,15 @@ impl Wallet {
         self.write(from, &transfer(token, to, &amount.to_string()))
     }
 
+    /// Pays tokens on a Tempo chain, in a transaction of type `0x76`: it has a list of calls, and no target, value or
+    /// input of its own. Needs a chain that was started with `--network tempo`.
+    #[track_caller]
+    pub fn transfer_by_calls(&self, from: &Account, token: &str, to: &str, amount: impl ToString) -> String {
+        let amount = amount.to_string();
+        let params = json!({ "privateKey": from.private_key(), "token": token, "to": to, "amount": amount });
+        text(&self.ask("transferByCalls", &params))
+    }
+
     /// Pays tokens that `from` may not have; a block then takes it as reverted.
     #[track_caller]
     pub fn transfer_untried(&self, from: &Account, token: &str, to: &str, amount: impl ToString) -> String {

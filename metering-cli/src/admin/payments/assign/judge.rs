@@ -46,7 +46,11 @@ fn only_payment(
         match target.payment(tx, evidence) {
             Ok(payment) if payment.amount.get() == 0 => {}
             Ok(payment) => payments.push(payment),
-            Err(PaymentFault::NoTransfer { .. } | PaymentFault::WrongRecipient { .. }) => {}
+            Err(
+                PaymentFault::NoTransfer { .. }
+                | PaymentFault::WrongRecipient { .. }
+                | PaymentFault::NoNativeTransfer { .. },
+            ) => {}
             Err(fault @ PaymentFault::Reverted) => return Err(Failure::Failed(fault.to_string())),
             Err(fault) => unclear.push(fault),
         }

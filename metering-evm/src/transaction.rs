@@ -1,0 +1,110 @@
+//! Transactions as they were sent.
+//!
+//! Not every transaction looks like Ethereum's: some types carry a list of calls, others have no signature, no value or
+//! no input. Payments in tokens are proven by receipts alone, so a field that is missing or unreadable is no error here.
+//! It only means that the transaction shows no transfer of the native coin.
+
+use metering_core::{NativeTransfer, TokenUnits, TxHash};
+use serde::Deserialize;
+
+use crate::encoding::{AddressData, Amount, Data, Word};
+use crate::lenient::Lenient;
+
+/// A transaction, and the block that holds it if there is one.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Transaction {
+    #[serde(default)]
+    hash: Lenient<Word>,
+    /// `null` while it is in no block.
+    #[serde(default)]
+    block_hash: Lenient<Option<Word>>,
+    #[serde(default)]
+    from: Lenient<AddressData>,
+    /// `null` for one that creates a contract.
+    #[serde(default)]
+    to: Lenient<Option<AddressData>>,
+    #[serde(default)]
+    value: Lenient<Amount>,
+    #[serde(default)]
+    input: Lenient<Data>,
+}
+
+impl Transaction {
+    /// Whether it names another hash than the one that was asked for.
+    pub(crate) fn is_another_than(&self, hash: &TxHash) -> bool {
+        self.hash.as_ref().is_some_and(|word| word.0 != *hash.as_bytes())
+    }
+
+    /// Whether it does not contradict a receipt from that block: it says that it is there, or says nothing about it.
+    pub(crate) fn may_be_in(&self, block_hash: Word) -> bool {
+        self.block_hash.as_ref().is_none_or(|block| *block == Some(block_hash))
+    }
+
+    /// The native coin that it moves itself; `None` when any part of that is missing.
+    pub(crate) fn native(&self) -> Option<NativeTransfer> {
+        Some(NativeTransfer {
+            from: self.from.as_ref()?.0,
+            to: self.to.as_ref()?.map(|to| to.0),
+            value: TokenUnits::from_word(self.value.as_ref()?.0),
+            has_input: !self.input.as_ref()?.0.is_empty(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn ordinary() -> Value {
+        json!({
+            "hash": format!("0x{}", "01".repeat(32)), "blockHash": null, "from": format!("0x{}", "02".repeat(20)),
+            "to": format!("0x{}", "03".repeat(20)), "value": "0x5", "input": "0x", "type": "0x2",
+        })
+    }
+
+    fn read(value: Value) -> Transaction {
+        serde_json::from_str(&value.to_string()).unwrap()
+    }
+
+    #[test]
+    fn an_ordinary_transaction_shows_the_coin_that_it_moves() {
+        let native = read(ordinary()).native().unwrap();
+        assert_eq!((native.value, native.has_input), (TokenUnits::new(5), false));
+        let creation = Value::Null;
+        let mut transaction = ordinary();
+        transaction["to"] = creation;
+        assert_eq!(read(transaction).native().unwrap().to, None);
+    }
+
+    #[test]
+    fn a_missing_or_odd_field_means_no_native_transfer_and_never_an_error() {
+        for field in ["from", "to", "value", "input"] {
+            let mut missing = ordinary();
+            missing.as_object_mut().unwrap().remove(field);
+            assert_eq!(read(missing).native(), None, "without {field}");
+            for odd in [json!(7), json!("seven"), json!([]), json!({"to": []}), json!(true), json!("0x0g")] {
+                let mut transaction = ordinary();
+                transaction[field] = odd.clone();
+                assert_eq!(read(transaction).native(), None, "{field}: {odd}");
+            }
+        }
+        assert_eq!(read(json!({})).native(), None);
+    }
+
+    #[test]
+    fn a_block_that_is_named_must_be_the_receipts() {
+        let hash = Word([7; 32]);
+        let with = |block: Value| {
+            let mut transaction = ordinary();
+            transaction["blockHash"] = block;
+            read(transaction)
+        };
+        assert!(with(json!(format!("0x{}", "07".repeat(32)))).may_be_in(hash));
+        assert!(!with(json!(format!("0x{}", "08".repeat(32)))).may_be_in(hash));
+        assert!(!with(Value::Null).may_be_in(hash), "it is in no block, by its own word");
+        assert!(read(json!({})).may_be_in(hash), "it says nothing about its block");
+    }
+}
