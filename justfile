@@ -33,6 +33,20 @@ bench *arguments:
     cargo build --workspace --release
     cargo run --release --package metering-tests --bin bench -- {{ arguments }}
 
+# Chaos campaigns: faults under load, then a check that no confirmed charge is lost; `just chaos --list`
+chaos *arguments="--all":
+    cargo build --workspace --release
+    cargo run --release --package metering-tests --bin chaos -- {{ arguments }}
+
+# Fuzz one parser of untrusted input; needs cargo-fuzz and a C++ compiler. Targets: fuzz/fuzz_targets
+fuzz target seconds="120":
+    mkdir -p fuzz/corpus/{{ target }}
+    cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz run --fuzz-dir . --sanitizer none {{ target }} corpus/{{ target }} seeds/{{ target }} -- -max_total_time={{ seconds }} -max_len=4096
+
+# Mutation testing of the code that decides about money; needs cargo-mutants, and takes an hour or so
+mutants *arguments:
+    cargo mutants {{ arguments }}
+
 # Licences, sources and who may depend on what
 deny:
     cargo deny check bans licenses sources

@@ -229,6 +229,9 @@ run test cargo test --locked --workspace --all-features
 # Shows that the benchmark works, not how fast anything is.
 run bench-smoke "$CARGO_TARGET_DIR/debug/bench" --quick
 
+# Each chaos campaign for a moment, without and with its planted bug; `just chaos` runs them for longer.
+run chaos-smoke "$CARGO_TARGET_DIR/debug/chaos" --smoke
+
 if ! have_deny && [ "${CI:-}" = true ]; then
   run install-cargo-deny cargo install cargo-deny --locked --version "$cargo_deny_version" --root "$CARGO_TARGET_DIR/tools"
 fi

@@ -33,6 +33,8 @@ mod contract;
 mod encoding;
 mod failure;
 mod finality;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod lenient;
 mod log;
 mod look;

@@ -1,8 +1,10 @@
-//! The workspace's end-to-end crate: what tests and the benchmark share, and the benchmark itself.
+//! The workspace's end-to-end crate: what tests, the benchmark and the chaos campaigns share, and the latter two
+//! themselves.
 
 pub mod answer;
 pub mod bench;
 pub mod chain;
+pub mod chaos;
 pub mod client;
 pub mod latency;
 pub mod link;

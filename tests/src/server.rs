@@ -62,7 +62,18 @@ impl ServerSetup {
     /// When it does not.
     #[track_caller]
     #[must_use]
-    pub fn start(mut self) -> Server {
+    pub fn start(self) -> Server {
+        self.try_start().unwrap_or_else(|log| panic!("the server did not say where it listens: {log}"))
+    }
+
+    /// As [`ServerSetup::start`], for a server that may refuse to start.
+    #[must_use]
+    pub fn start_if_it_can(self) -> Option<Server> {
+        self.try_start().ok()
+    }
+
+    /// The server, or what it printed instead of saying where it listens.
+    fn try_start(mut self) -> Result<Server, String> {
         let mut child =
             self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the server can be run");
         let log = Log::default();
@@ -72,11 +83,11 @@ impl ServerSetup {
             log.collect(child.stderr.take().expect("its errors are piped"), tell),
         ];
         match listening(&told) {
-            Some(address) => Server { child, address, log, readers },
+            Some(address) => Ok(Server { child, address, log, readers }),
             None => {
                 let _ = child.kill();
                 let _ = child.wait();
-                panic!("the server did not say where it listens: {}", log.text());
+                Err(log.text())
             }
         }
     }
@@ -133,6 +144,14 @@ impl Server {
         assert_eq!(self.child.try_wait().expect("a child can be asked for"), None, "it runs: {}", self.log());
         self.child.kill().expect("a child can be killed");
         let _ = self.child.wait();
+    }
+
+    /// Whether it has ended by itself.
+    ///
+    /// # Panics
+    /// When the operating system cannot say.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a child can be asked for").is_some()
     }
 
     /// Asks it to come to an orderly end (SIGTERM), without waiting for it.

@@ -8,5 +8,6 @@ mod layer;
 #[cfg(feature = "conformance")]
 mod memory_store;
 mod meter;
+mod money;
 mod payments;
 mod signups;

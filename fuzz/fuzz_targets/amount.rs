@@ -1,0 +1,19 @@
+//! Amounts of credits, weights and token units: what is accepted is printed so that it reads back as the same.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use metering_core::{Credits, Multiplier, TokenUnits, Weight};
+
+fuzz_target!(|text: &str| {
+    if let Ok(credits) = text.parse::<Credits>() {
+        assert_eq!(credits.to_string().parse::<Credits>(), Ok(credits));
+    }
+    if let Ok(units) = text.parse::<TokenUnits>() {
+        assert_eq!(units.to_string().parse::<TokenUnits>(), Ok(units));
+        for decimals in [0, 6, 18, 255] {
+            let _ = units.to_human(decimals);
+        }
+    }
+    let _ = text.parse::<Weight>();
+    let _ = text.parse::<Multiplier>();
+});

@@ -1,0 +1,17 @@
+//! Catalogues, and requests for the routes of those that are accepted.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use metering_core::{Catalogue, Credits, RequestPath};
+
+fuzz_target!(|text: &str| {
+    let Ok(catalogue) = Catalogue::from_json(text) else { return };
+    for route in catalogue.routes() {
+        // A template is a target of its own route, unless its parameters' names are no values for them.
+        let target = route.template.replace(['{', '}'], "");
+        let Ok(path) = RequestPath::parse(&target) else { continue };
+        if let Ok(resolved) = catalogue.resolve(&route.method, &path, None) {
+            assert!(resolved.price >= Credits::ZERO, "{} has a negative price", route.template);
+        }
+    }
+});

@@ -1,0 +1,36 @@
+//! The way in for fuzzers, compiled with `--cfg fuzzing` only: the readers of RPC responses are not public otherwise.
+
+use serde::Deserialize;
+
+use crate::answers::Answers;
+use crate::block::{FullBlock, Head};
+use crate::call::Call;
+use crate::encoding::Height;
+use crate::log::Log;
+
+/// Reads the body of a response as a source's to a batch of four calls, and judges what is in it.
+pub fn read_batch(body: &[u8]) {
+    let calls = [Call::chain_id(), Call::block(1, false), Call::block(1, true), Call::block_number()];
+    let Ok(mut answers) = Answers::parse(body, &calls.each_ref()) else { return };
+    let _ = answers.next::<Height>();
+    if let Ok(Some(head)) = answers.next::<Option<Head>>() {
+        let block = head.block(head.number);
+        assert!(block.is_err() || block.is_ok_and(|block| block.number == head.number.0));
+    }
+    let _ = answers.next_or_error::<Option<FullBlock>>();
+    let _ = answers.next::<Vec<Log>>().map(|logs| logs.iter().filter_map(Log::transfer).count());
+    // There is nothing left to read, whatever was in the body.
+    assert!(answers.next::<serde::de::IgnoredAny>().is_err());
+}
+
+/// Reads one log, which anybody who deploys a contract can choose.
+pub fn read_log(json: &[u8]) {
+    if let Ok(log) = serde_json::from_slice::<Log>(json) {
+        let _ = log.transfer();
+    }
+    let _ = serde_json::from_slice::<Option<Head>>(json);
+    let _ = serde_json::from_slice::<Option<FullBlock>>(json);
+    let _ = Height::deserialize(serde::de::value::StrDeserializer::<serde::de::value::Error>::new(
+        &String::from_utf8_lossy(json),
+    ));
+}

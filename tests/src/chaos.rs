@@ -1,0 +1,185 @@
+//! Chaos campaigns: minutes of faults under load, then a comparison of what was answered with what is on record.
+//!
+//! Each campaign also has a planted bug. With it the campaign must report losses; otherwise its check proves nothing.
+
+mod arguments;
+mod corruption;
+mod crash_image;
+mod crew;
+mod deleted_files;
+mod disk;
+mod fleet;
+mod flood;
+mod hostile_upstream;
+mod journal;
+mod kill;
+mod liar;
+mod mutation;
+mod postgres_faults;
+mod power_loss;
+mod raw_upstream;
+mod report;
+mod rng;
+mod runner;
+mod shim;
+mod targets;
+
+use std::time::{Duration, Instant};
+
+pub use arguments::Arguments;
+pub use runner::run;
+
+use report::Report;
+use rng::Rng;
+
+/// A kind of fault, and how to check that the service survives it.
+struct Campaign {
+    name: &'static str,
+    about: &'static str,
+    planted: &'static str,
+    needs_postgres: bool,
+    /// Figures without which a run proves nothing.
+    proves: &'static [&'static str],
+    run: fn(&mut Setting, &mut Report),
+}
+
+/// What a campaign is told.
+struct Setting {
+    duration: Duration,
+    rng: Rng,
+    plant: bool,
+    created: Instant,
+    /// When the first fault was due: servers and databases have started by then.
+    begun: Option<Instant>,
+}
+
+impl Setting {
+    fn new(duration: Duration, seed: u64, plant: bool) -> Self {
+        Self { duration, rng: Rng::new(seed), plant, created: Instant::now(), begun: None }
+    }
+
+    /// Whether there is time for another round. The time begins with the first call.
+    fn goes_on(&mut self) -> bool {
+        self.begun.get_or_insert_with(Instant::now).elapsed() < self.duration
+    }
+
+    /// Whether this is a run of a moment, as `--smoke` makes them.
+    fn is_short(&self) -> bool {
+        self.duration < Duration::from_secs(5)
+    }
+}
+
+const CAMPAIGNS: &[Campaign] = &[
+    Campaign {
+        name: "kill",
+        about: "kill -9 under load, one server on one SQLite file",
+        planted: "a proxy that acknowledges every 40th charge without forwarding it",
+        needs_postgres: false,
+        proves: &["confirmed", "kills"],
+        run: kill::one_server,
+    },
+    Campaign {
+        name: "kill-two",
+        about: "kill -9 of either of two servers on one SQLite file, under load",
+        planted: "a proxy that sends every 20th charge twice",
+        needs_postgres: false,
+        proves: &["confirmed", "kills"],
+        run: kill::two_servers,
+    },
+    Campaign {
+        name: "disk-full",
+        about: "writes fail with ENOSPC, in the middle of transactions too",
+        planted: "writes are dropped and reported as done",
+        needs_postgres: false,
+        proves: &["confirmed", "calls that failed"],
+        run: disk::full,
+    },
+    Campaign {
+        name: "eio",
+        about: "reads and writes of the database files fail with EIO",
+        planted: "writes are dropped and reported as done",
+        needs_postgres: false,
+        proves: &["confirmed", "calls that failed"],
+        run: disk::input_output_errors,
+    },
+    Campaign {
+        name: "failed-fsync",
+        about: "a flush fails; whatever was not flushed is then kept or dropped",
+        planted: "flushes do nothing and report success",
+        needs_postgres: false,
+        proves: &["confirmed", "images without what was unflushed"],
+        run: disk::failed_flushes,
+    },
+    Campaign {
+        name: "power-loss",
+        about: "power loss at random moments: unflushed writes dropped, torn and reordered",
+        planted: "flushes do nothing and report success",
+        needs_postgres: false,
+        proves: &["confirmed", "power losses"],
+        run: power_loss::run,
+    },
+    Campaign {
+        name: "corruption",
+        about: "one page of the database at a time is zeroed or overwritten",
+        planted: "verify and backup are run on an undamaged copy",
+        needs_postgres: false,
+        proves: &["pages damaged", "servers on damaged files"],
+        run: corruption::run,
+    },
+    Campaign {
+        name: "deleted-files",
+        about: "the database file or its log is deleted under a running server",
+        planted: "a proxy that goes on acknowledging charges after the deletion",
+        needs_postgres: false,
+        proves: &["files deleted"],
+        run: deleted_files::run,
+    },
+    Campaign {
+        name: "postgres-kill",
+        about: "PostgreSQL is killed, or its connections are ended, under load on two nodes",
+        planted: "a proxy that acknowledges every 40th charge without forwarding it",
+        needs_postgres: true,
+        proves: &["confirmed", "kills of PostgreSQL"],
+        run: postgres_faults::kills,
+    },
+    Campaign {
+        name: "commit-cuts",
+        about: "connections to PostgreSQL are cut before, at and after COMMIT",
+        planted: "a proxy that sends every 20th charge twice",
+        needs_postgres: true,
+        proves: &["confirmed", "commits cut"],
+        run: postgres_faults::commit_cuts,
+    },
+    Campaign {
+        name: "frozen-backends",
+        about: "PostgreSQL backends are stopped for seconds, locks held",
+        planted: "a proxy that acknowledges every 40th charge without forwarding it",
+        needs_postgres: true,
+        proves: &["confirmed", "backends frozen"],
+        run: postgres_faults::frozen_backends,
+    },
+    Campaign {
+        name: "socket-flood",
+        about: "thousands of idle, half-open and never-reading connections beside an honest client",
+        planted: "a server without a limit per address, and few connections in all",
+        needs_postgres: false,
+        proves: &["honest requests", "hostile sockets opened"],
+        run: flood::run,
+    },
+    Campaign {
+        name: "hostile-upstream",
+        about: "an upstream that breaks HTTP, breaks off, and sends headers that it must not",
+        planted: "a proxy that adds a header of the upstream to responses",
+        needs_postgres: false,
+        proves: &["requests", "charged"],
+        run: hostile_upstream::run,
+    },
+    Campaign {
+        name: "mutation",
+        about: "mutated paths and headers, in search of a cheap spelling or a forged header that reaches the upstream",
+        planted: "an upstream that is sent a more expensive path and a forged header now and then",
+        needs_postgres: false,
+        proves: &["reached the upstream", "read as the expensive route"],
+        run: mutation::run,
+    },
+];

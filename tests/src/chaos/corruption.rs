@@ -1,0 +1,135 @@
+//! One damaged page at a time: `verify` and `backup` must notice, and a server that cannot charge must not be ready.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use super::Setting;
+use super::crew::{BASE, Crew};
+use super::fleet::{Fleet, on_image};
+use super::report::Report;
+use super::rng::Rng;
+use crate::server::ServerSetup;
+use crate::site::Site;
+
+/// Where the header of an SQLite file has the page size, and its list of free pages.
+const PAGE_SIZE: usize = 16;
+const FIRST_FREE: usize = 32;
+
+/// What a page is overwritten with.
+#[derive(Debug, Clone, Copy)]
+enum Damage {
+    Zeros,
+    Garbage,
+}
+
+pub(super) fn run(setting: &mut Setting, report: &mut Report) {
+    let fleet = populated();
+    let whole = fs::read(fleet.site.database()).expect("the database can be read");
+    let page_size = usize::from(u16::from_be_bytes([whole[PAGE_SIZE], whole[PAGE_SIZE + 1]]));
+    let mut pages = used_pages(&whole, page_size);
+    report.add("pages in use", u64::try_from(pages.len()).unwrap_or(u64::MAX));
+    setting.rng.shuffle(&mut pages);
+    for (number, page) in pages.into_iter().enumerate() {
+        if number > 0 && !setting.goes_on() {
+            break;
+        }
+        let damage = if setting.rng.one_in(3) { Damage::Garbage } else { Damage::Zeros };
+        let damaged = damaged(&whole, page, page_size, damage, &mut setting.rng);
+        report.add("pages damaged", 1);
+        // The planted bug: whoever looks is shown another file.
+        check_commands(if setting.plant { &whole } else { &damaged }, page, damage, report);
+        if number % 3 == 0 {
+            check_server(&fleet, &damaged, page, damage, report);
+        }
+    }
+}
+
+/// A database with something in every table that charging touches, closed in good order.
+fn populated() -> Fleet {
+    let fleet = Fleet::new(Site::new());
+    for _ in 0..8 {
+        let _ = fleet.site.account("5");
+    }
+    let mut server = fleet.server().start();
+    fleet.targets.set([server.address()]);
+    let crew = Crew::start(&fleet.targets, fleet.accounts.clone(), 2, |_| ());
+    thread::sleep(Duration::from_millis(500));
+    let _ = crew.stop();
+    server.terminate();
+    let _ = server.wait();
+    drop(server);
+    fleet
+}
+
+/// The pages that hold something: all but the free ones.
+fn used_pages(file: &[u8], page_size: usize) -> Vec<usize> {
+    let word = |at: usize| u32::from_be_bytes(file[at..at + 4].try_into().expect("four bytes"));
+    let place = |page: u32| (usize::try_from(page).unwrap_or(usize::MAX) - 1) * page_size;
+    let mut free = BTreeSet::new();
+    let mut trunk = word(FIRST_FREE);
+    while trunk != 0 && free.insert(place(trunk)) {
+        let at = place(trunk);
+        for leaf in 0..usize::try_from(word(at + 4)).unwrap_or_default() {
+            free.insert(place(word(at + 8 + 4 * leaf)));
+        }
+        trunk = word(at);
+    }
+    (0..file.len()).step_by(page_size).filter(|at| !free.contains(at)).collect()
+}
+
+fn damaged(whole: &[u8], page: usize, page_size: usize, damage: Damage, rng: &mut Rng) -> Vec<u8> {
+    let mut damaged = whole.to_vec();
+    let replacement = match damage {
+        Damage::Zeros => vec![0; page_size],
+        Damage::Garbage => rng.bytes(page_size),
+    };
+    damaged[page..page + page_size].copy_from_slice(&replacement);
+    damaged
+}
+
+fn on(file: &[u8]) -> (Site, ServerSetup) {
+    on_image(|folder: &Path| fs::write(folder.join("metering.db"), file).expect("the folder can be written to"))
+}
+
+fn check_commands(file: &[u8], page: usize, damage: Damage, report: &mut Report) {
+    let (site, _) = on(file);
+    let good = site.write("good.db", "a good backup of yesterday");
+    let name = good.display().to_string();
+    if site.admin(&["verify"]).code == Some(0) {
+        report.add("unnoticed by verify", 1);
+        report.loss(format!("verify passes with {damage:?} at byte {page}"));
+    }
+    if site.admin(&["backup", &name, "--force"]).code == Some(0) {
+        report.add("unnoticed by backup", 1);
+        report.loss(format!("backup passes with {damage:?} at byte {page}"));
+    } else if fs::read(&good).is_ok_and(|kept| kept != b"a good backup of yesterday") {
+        report.loss(format!("a failed backup replaced a good one, with {damage:?} at byte {page}"));
+    }
+}
+
+/// A server that starts and then refuses all charges must not say that it is ready.
+fn check_server(fleet: &Fleet, file: &[u8], page: usize, damage: Damage, report: &mut Report) {
+    let (_site, setup) = on(file);
+    report.add("servers on damaged files", 1);
+    let Some(server) = setup.start_if_it_can() else {
+        report.add("  refused to start", 1);
+        return;
+    };
+    let statuses = fleet.accounts.each_ref().map(|account| {
+        let client = server.client_with(&account.api_key);
+        client.try_send("GET", BASE, None).map_or(0, |answer| answer.status)
+    });
+    if statuses.contains(&200) {
+        report.add("  went on charging", 1);
+        return;
+    }
+    report.add("  could not charge", 1);
+    // What was noticed by a charge may take a second to be told.
+    thread::sleep(Duration::from_millis(1_200));
+    if server.client().try_send("GET", "/ready", None).is_ok_and(|ready| ready.status == 200) {
+        report.loss(format!("/ready is 200 while charges end in {statuses:?}, with {damage:?} at byte {page}"));
+    }
+}

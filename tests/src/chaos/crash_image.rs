@@ -1,0 +1,186 @@
+//! What a disk may hold after the power failed: all that was flushed, and any part of the rest.
+//!
+//! Each write that was not flushed is kept, dropped, or torn into sectors of 512 bytes of which some are kept; those that
+//! are kept are applied in any order. Truncation may be lost, and so may the deletion of a file, until a file of the
+//! same name is made.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::journal::{Change, Entry};
+use super::rng::Rng;
+
+const SECTOR: usize = 512;
+
+/// What becomes of changes that were not flushed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unflushed {
+    Dropped,
+    AnyPart,
+}
+
+/// The files of a folder as a disk and its cache hold them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Disk(BTreeMap<String, File>);
+
+#[derive(Debug, Clone, Default)]
+struct File {
+    /// What is safe; `None` when no such file is.
+    safe: Option<Vec<u8>>,
+    pending: Vec<Change>,
+    /// The flushes under way, with how many pending changes came before each.
+    syncs: Vec<(u32, u64, usize)>,
+}
+
+impl Disk {
+    /// The files of a folder, all of them flushed.
+    pub(super) fn of(folder: &Path) -> Self {
+        let mut disk = Self::default();
+        for entry in fs::read_dir(folder).expect("the folder can be read").flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.ends_with("-shm") || !entry.path().is_file() {
+                continue;
+            }
+            let safe = Some(fs::read(entry.path()).expect("the file can be read"));
+            disk.0.insert(name, File { safe, ..File::default() });
+        }
+        disk
+    }
+
+    pub(super) fn apply(&mut self, entry: &Entry) {
+        self.0.entry(entry.file.clone()).or_default().apply(&entry.change);
+    }
+
+    /// Writes what is left after the power failed now.
+    pub(super) fn crash_into(&self, folder: &Path, unflushed: Unflushed, rng: &mut Rng) {
+        for (name, file) in &self.0 {
+            if let Some(bytes) = file.after_crash(unflushed, rng) {
+                fs::write(folder.join(name), bytes).expect("the folder can be written to");
+            }
+        }
+    }
+}
+
+impl File {
+    fn apply(&mut self, change: &Change) {
+        match change {
+            Change::SyncBegin { process, token } => self.syncs.push((*process, *token, self.pending.len())),
+            Change::SyncEnd { process, token } => {
+                let Some(place) = self.syncs.iter().position(|sync| (sync.0, sync.1) == (*process, *token)) else {
+                    return;
+                };
+                let (_, _, count) = self.syncs.remove(place);
+                self.settle(count);
+            }
+            // The file systems that we run on keep the order of names: the deletion before this is safe with it.
+            Change::Create => *self = Self { pending: vec![Change::Create], ..Self::default() },
+            change => self.pending.push(change.clone()),
+        }
+    }
+
+    /// The first `count` pending changes are safe from now on.
+    fn settle(&mut self, count: usize) {
+        let rest = self.pending.split_off(count.min(self.pending.len()));
+        let settled = std::mem::replace(&mut self.pending, rest);
+        for change in &settled {
+            make(&mut self.safe, change, None);
+        }
+        for sync in &mut self.syncs {
+            sync.2 = sync.2.saturating_sub(settled.len());
+        }
+    }
+
+    fn after_crash(&self, unflushed: Unflushed, rng: &mut Rng) -> Option<Vec<u8>> {
+        let mut bytes = self.safe.clone();
+        if unflushed == Unflushed::Dropped {
+            return bytes;
+        }
+        let mut kept: Vec<&Change> = self.pending.iter().filter(|_| !rng.one_in(3)).collect();
+        if !kept.iter().any(|change| matches!(change, Change::Unlink)) {
+            rng.shuffle(&mut kept);
+        }
+        for change in kept {
+            make(&mut bytes, change, rng.one_in(3).then_some(&mut *rng));
+        }
+        bytes
+    }
+}
+
+/// Makes a change; with `torn`, only some sectors of a write.
+fn make(bytes: &mut Option<Vec<u8>>, change: &Change, mut torn: Option<&mut Rng>) {
+    match change {
+        Change::Create => {
+            bytes.get_or_insert_with(Vec::new);
+        }
+        Change::Truncate { length } => bytes.get_or_insert_with(Vec::new).resize(*length, 0),
+        Change::Unlink => *bytes = None,
+        Change::Write { offset, data } => {
+            let bytes = bytes.get_or_insert_with(Vec::new);
+            if bytes.len() < offset + data.len() {
+                bytes.resize(offset + data.len(), 0);
+            }
+            for (number, sector) in data.chunks(SECTOR).enumerate() {
+                if torn.as_mut().is_some_and(|rng| rng.one_in(2)) {
+                    continue;
+                }
+                let at = offset + number * SECTOR;
+                bytes[at..at + sector.len()].copy_from_slice(sector);
+            }
+        }
+        Change::SyncBegin { .. } | Change::SyncEnd { .. } => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(offset: usize, data: &[u8]) -> Change {
+        Change::Write { offset, data: data.to_vec() }
+    }
+
+    fn file(changes: &[Change]) -> File {
+        let mut file = File::default();
+        changes.iter().for_each(|change| file.apply(change));
+        file
+    }
+
+    fn sync(token: u64) -> [Change; 2] {
+        [Change::SyncBegin { process: 1, token }, Change::SyncEnd { process: 1, token }]
+    }
+
+    #[test]
+    fn what_was_flushed_is_there_and_the_rest_can_be_dropped() {
+        let [begin, end] = sync(1);
+        let file = file(&[Change::Create, write(0, b"safe"), begin, end, write(4, b" lost")]);
+        assert_eq!(file.after_crash(Unflushed::Dropped, &mut Rng::new(1)), Some(b"safe".to_vec()));
+    }
+
+    #[test]
+    fn a_write_during_a_flush_is_not_safe() {
+        let [begin, end] = sync(1);
+        let file = file(&[Change::Create, write(0, b"safe"), begin, write(4, b" late"), end]);
+        assert_eq!(file.after_crash(Unflushed::Dropped, &mut Rng::new(1)), Some(b"safe".to_vec()));
+    }
+
+    #[test]
+    fn unflushed_writes_come_torn_dropped_and_whole() {
+        let file = file(&[Change::Create, write(0, &[7; 4 * SECTOR])]);
+        let images: Vec<_> = (0..200).map(|seed| file.after_crash(Unflushed::AnyPart, &mut Rng::new(seed))).collect();
+        let whole = |image: &Option<Vec<u8>>| image.as_ref().is_some_and(|bytes| *bytes == [7; 4 * SECTOR]);
+        let torn =
+            |image: &Option<Vec<u8>>| image.as_ref().is_some_and(|bytes| bytes.contains(&7) && bytes.contains(&0));
+        assert!(images.iter().any(whole) && images.iter().any(torn) && images.iter().any(Option::is_none));
+    }
+
+    #[test]
+    fn a_deletion_may_be_lost_until_the_name_is_used_again() {
+        let [begin, end] = sync(1);
+        let mut deleted = file(&[Change::Create, write(0, b"old"), begin, end, Change::Unlink]);
+        let images: Vec<_> = (0..50).map(|seed| deleted.after_crash(Unflushed::AnyPart, &mut Rng::new(seed))).collect();
+        assert!(images.contains(&None) && images.contains(&Some(b"old".to_vec())), "{images:?}");
+        deleted.apply(&Change::Create);
+        assert_eq!(deleted.after_crash(Unflushed::Dropped, &mut Rng::new(1)), None);
+    }
+}

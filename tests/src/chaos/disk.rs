@@ -1,0 +1,143 @@
+//! A disk that is full, that cannot be read or written, or whose flushes fail.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::crash_image::{Disk, Unflushed};
+use super::crew::Crew;
+use super::fleet::{Fleet, becomes_ready, on_image, recorded, verify, within};
+use super::report::Report;
+use super::shim::{DATABASE, Fault, READ_EIO, SYNC_EIO, SYNC_LIES, Shim, WAL, WRITE_EIO, WRITE_ENOSPC, WRITE_LIES};
+use super::{Setting, journal};
+use crate::server::Server;
+use crate::site::Site;
+
+const CALLERS: usize = 4;
+
+/// How soon `/ready` must be 503 while nothing can be written, with some allowance for a busy machine.
+const TOLD: Duration = Duration::from_secs(2);
+
+pub(super) fn full(setting: &mut Setting, report: &mut Report) {
+    let faults = [Fault { kinds: WRITE_ENOSPC, files: DATABASE | WAL, skip: 0, limit: 0 }];
+    run(setting, report, &faults, true);
+}
+
+pub(super) fn input_output_errors(setting: &mut Setting, report: &mut Report) {
+    let fault = |kinds, files, limit| Fault { kinds, files, skip: 0, limit };
+    let faults = [
+        fault(WRITE_EIO, DATABASE | WAL, 0),
+        fault(WRITE_EIO, WAL, 1),
+        fault(READ_EIO, DATABASE, 0),
+        fault(READ_EIO, WAL, 1),
+        fault(READ_EIO | WRITE_EIO, DATABASE | WAL, 0),
+    ];
+    run(setting, report, &faults, false);
+}
+
+fn run(setting: &mut Setting, report: &mut Report, faults: &[Fault], watch_ready: bool) {
+    let (fleet, shim) = (Fleet::new(Site::new()), Shim::build());
+    let start = || started(&fleet, shim.under(fleet.server(), &fleet.site));
+    let mut server = start();
+    let crew = Crew::start(&fleet.targets, fleet.accounts.clone(), CALLERS, |_| ());
+    while setting.goes_on() {
+        thread::sleep(setting.rng.millis(100, 400));
+        let mut fault = *setting.rng.pick(faults);
+        // In the middle of a transaction as often as at its start.
+        fault.skip = u32::try_from(setting.rng.below(12)).unwrap_or_default();
+        if setting.plant {
+            fault = Fault { kinds: WRITE_LIES, limit: 0, ..fault };
+        }
+        shim.inject(fault);
+        let begun = Instant::now();
+        report.add("times that the disk failed", 1);
+        if watch_ready && !setting.plant {
+            tells(&mut server, begun, report);
+        }
+        thread::sleep(setting.rng.millis(100, 600));
+        shim.clear();
+        report.add("calls that failed", shim.injected());
+        if setting.plant || server.has_ended() {
+            report.add("ends of the server", u64::from(!setting.plant));
+            drop(server);
+            server = start();
+        } else if !becomes_ready(&server.client()) {
+            report.loss("the server is not ready 30 s after the disk works again");
+            drop(server);
+            server = start();
+        }
+    }
+    let told = crew.stop();
+    drop(server);
+    fleet.settle(&told, report);
+}
+
+fn started(fleet: &Fleet, setup: crate::server::ServerSetup) -> Server {
+    let server = setup.start();
+    fleet.targets.set([server.address()]);
+    server
+}
+
+/// While nothing can be written, `/ready` says so.
+fn tells(server: &mut Server, begun: Instant, report: &mut Report) {
+    let client = server.client();
+    let told = within(TOLD, || {
+        // A server that ended is not ready either.
+        server.has_ended() || client.try_send("GET", "/ready", None).map_or(true, |ready| ready.status == 503)
+    });
+    let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    report.most("slowest /ready 503, ms", took);
+    if !told {
+        report.loss("/ready is not 503 within 2 s while the disk is full");
+    }
+}
+
+/// Each failed flush is followed by a restart on the file as the page cache has it, and by one on an image of which
+/// everything unflushed is gone: kernels do either.
+pub(super) fn failed_flushes(setting: &mut Setting, report: &mut Report) {
+    let (fleet, shim) = (Fleet::new(Site::new()), Shim::build());
+    let mut disk = Disk::of(&fleet.site.data());
+    let mut server = started(&fleet, shim.recording(fleet.server(), &fleet.site));
+    if setting.plant {
+        shim.inject(Fault { kinds: SYNC_LIES, files: DATABASE | WAL, skip: 0, limit: 0 });
+    }
+    let crew = Crew::start(&fleet.targets, fleet.accounts.clone(), CALLERS, |_| ());
+    let mut handled = 0;
+    while setting.goes_on() {
+        thread::sleep(setting.rng.millis(200, 600));
+        if !setting.plant {
+            let skip = u32::try_from(setting.rng.below(6)).unwrap_or_default();
+            let limit = u32::try_from(setting.rng.below(3)).unwrap_or_default();
+            shim.inject(Fault { kinds: SYNC_EIO, files: WAL, skip, limit });
+            let struck = within(Duration::from_secs(5), || shim.injected() > 0);
+            report.add("flushes that failed", u64::from(struck));
+            thread::sleep(setting.rng.millis(20, 200));
+        }
+        report.add("ends of the server", u64::from(server.has_ended()));
+        let told = [super::crew::Kind::Plain, super::crew::Kind::Keyed].map(|kind| crew.count(kind).charged);
+        drop(server);
+        if !setting.plant {
+            shim.clear();
+        }
+        let entries = journal::read(&shim.log());
+        entries[handled..].iter().for_each(|entry| disk.apply(entry));
+        handled = entries.len();
+        check_dropped(&fleet, &disk, told, setting, report);
+        server = started(&fleet, shim.recording(fleet.server(), &fleet.site));
+    }
+    let told = crew.stop();
+    drop(server);
+    assert!(setting.plant || report.figure("flushes that failed") > 0, "no flush failed");
+    fleet.settle(&told, report);
+}
+
+fn check_dropped(fleet: &Fleet, disk: &Disk, told: [u64; 2], setting: &mut Setting, report: &mut Report) {
+    let (site, setup) = on_image(|folder| disk.crash_into(folder, Unflushed::Dropped, &mut setting.rng));
+    report.add("images without what was unflushed", 1);
+    let server = setup.start();
+    let on_image = recorded(&server, &fleet.accounts);
+    drop(server);
+    for (least, found) in told.into_iter().zip(on_image) {
+        report.bounds("an image without what was unflushed", least, u64::MAX, found);
+    }
+    verify(&site, report);
+}

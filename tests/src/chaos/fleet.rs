@@ -1,0 +1,101 @@
+//! A database with two funded accounts, the servers on it, and the comparison at the end.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::crew::{Count, SECRET};
+use super::report::Report;
+use super::targets::Targets;
+use crate::client::Client;
+use crate::server::{Server, ServerSetup};
+use crate::site::{IssuedAccount, Site};
+
+/// What each account starts with: enough for millions of charges.
+const CREDITS: &str = "10000";
+
+/// How long a server may take to be ready again after a fault has ended.
+pub(super) const RECOVERY: Duration = Duration::from_secs(30);
+
+/// A database under attack.
+pub(super) struct Fleet {
+    pub(super) site: Site,
+    pub(super) accounts: [IssuedAccount; 2],
+    pub(super) targets: Targets,
+}
+
+impl Fleet {
+    pub(super) fn new(site: Site) -> Self {
+        let accounts = [site.account(CREDITS), site.account(CREDITS)];
+        Self { site, accounts, targets: Targets::default() }
+    }
+
+    /// A server to be started on it.
+    pub(super) fn server(&self) -> ServerSetup {
+        setup(&self.site)
+    }
+
+    /// How many charges are on record for each account, as a running server says.
+    pub(super) fn recorded(&self, server: &Server) -> [u64; 2] {
+        recorded(server, &self.accounts)
+    }
+
+    /// Compares what callers were told with the record, by a server of its own, and adds up the books.
+    pub(super) fn settle(&self, told: &[Count; 2], report: &mut Report) {
+        let server = self.server().start();
+        let [plain, keyed] = self.recorded(&server);
+        drop(server);
+        report.compare("metered requests", &told[0], plain);
+        report.compare("idempotent charges", &told[1], keyed);
+        verify(&self.site, report);
+    }
+}
+
+fn setup(site: &Site) -> ServerSetup {
+    site.server().set("METERING_BILLING__INTERNAL_SECRET", SECRET)
+}
+
+/// A site whose data folder has these files, and a server to be started on it.
+pub(super) fn on_image(write: impl FnOnce(&Path)) -> (Site, ServerSetup) {
+    let site = Site::new();
+    std::fs::create_dir(site.data()).expect("the folder can be made");
+    write(&site.data());
+    let server = setup(&site);
+    (site, server)
+}
+
+pub(super) fn recorded(server: &Server, accounts: &[IssuedAccount; 2]) -> [u64; 2] {
+    accounts.each_ref().map(|account| {
+        let summary = server.client_with(&account.api_key).get("/credits/usage/summary?days=2").expect(200).json();
+        summary["totals"]["usage_events"].as_u64().expect("a summary counts its events")
+    })
+}
+
+/// Runs `metering admin verify`, and counts a failure as a loss.
+pub(super) fn verify(site: &Site, report: &mut Report) {
+    let ran = site.admin(&["verify", "--json"]);
+    report.add("verify runs", 1);
+    report.add("verify failures", u64::from(ran.code != Some(0)));
+    if ran.code != Some(0) {
+        report.loss(format!("verify ended with {:?}: {}{}", ran.code, ran.stdout.trim(), ran.stderr.trim()));
+    }
+}
+
+/// Waits until a server is ready; whether it is, in time.
+pub(super) fn becomes_ready(client: &Client) -> bool {
+    within(RECOVERY, || client.try_send("GET", "/ready", None).is_ok_and(|ready| ready.status == 200))
+}
+
+/// Tries until `done`, or the time is over.
+pub(super) fn within(time: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let begun = Instant::now();
+    loop {
+        if done() {
+            return true;
+        }
+        if begun.elapsed() > time {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,148 @@
+//! Thousands of hostile sockets from a few addresses; an honest client from another must not notice.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpSocket, TcpStream};
+
+use super::Setting;
+use super::crew::{BASE, Count, Kind};
+use super::fleet::{Fleet, within};
+use super::report::Report;
+use crate::load::{LoadPlan, Stop, request, run as run_load};
+use crate::site::Site;
+
+/// How long an honest request may take during the flood.
+const PROMPT: Duration = Duration::from_secs(2);
+
+/// Of loopback's own network, which has room for many clients on one machine.
+const HOSTILE: [u8; 4] = [11, 12, 13, 14];
+
+/// Sockets of a flood at a time, and of a smoke run.
+const SOCKETS: usize = 6_000;
+const FEW_SOCKETS: usize = 1_200;
+
+/// How a hostile socket behaves.
+#[derive(Debug, Clone, Copy)]
+enum Manner {
+    Idle,
+    HalfHead,
+    NeverReads,
+}
+
+pub(super) fn run(setting: &mut Setting, report: &mut Report) {
+    let fleet = Fleet::new(Site::new());
+    let mut setup = fleet.server();
+    if setting.plant {
+        let few = [("MAX_CONNECTIONS", "200"), ("MAX_CONNECTIONS_PER_ADDRESS", "200"), ("HEADER_TIMEOUT", "60s")];
+        for (key, value) in few {
+            setup = setup.set(&format!("METERING_HTTP__{key}"), value);
+        }
+    }
+    let server = setup.start();
+    let address = server.address();
+    let wanted = if setting.is_short() { FEW_SOCKETS } else { SOCKETS };
+    let flood = Flood::start(address, wanted);
+    within(Duration::from_secs(10), || flood.opened.load(Ordering::SeqCst) >= u64::try_from(wanted / 2).unwrap_or(0));
+    let mut told = [Count::default(), Count::default()];
+    let requests = [("GET", "/health", None), ("GET", BASE, Some(fleet.accounts[0].api_key.as_str()))];
+    let mut tried = 0;
+    while setting.goes_on() || tried < 4 {
+        let (method, path, key) = requests[tried % 2];
+        let plan = LoadPlan::new(address, 1, Stop::AfterRequests(1), vec![request(method, path, key, &[])]);
+        let begun = Instant::now();
+        let result = run_load(LoadPlan { time_out: 2 * PROMPT, ..plan });
+        let (took, served) = (begun.elapsed(), result.with_status(200) == 1);
+        report.add("honest requests", 1);
+        report.most("slowest honest request, ms", u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
+        if !served || took > PROMPT {
+            report.add("honest requests failed or late", 1);
+            report.loss(format!("GET {path} during the flood: {}", if served { "late" } else { "no response" }));
+        }
+        if path == BASE {
+            let count = &mut told[Kind::Plain as usize];
+            if served { count.charged += 1 } else { count.unknown += 1 }
+        }
+        tried += 1;
+        thread::sleep(setting.rng.millis(20, 120));
+    }
+    report.add("hostile sockets opened", flood.opened.load(Ordering::SeqCst));
+    flood.end();
+    drop(server);
+    fleet.settle(&told, report);
+}
+
+/// Hostile sockets that are opened again whenever the server closes them.
+struct Flood {
+    opened: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Flood {
+    fn start(address: SocketAddr, sockets: usize) -> Self {
+        let (opened, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let (counter, flag) = (Arc::clone(&opened), Arc::clone(&stop));
+        let thread = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("the machine has file descriptors left").block_on(flood(address, sockets, counter, flag));
+        });
+        Self { opened, stop, thread }
+    }
+
+    fn end(self) {
+        self.stop.store(true, Ordering::SeqCst);
+        let _ = self.thread.join();
+    }
+}
+
+async fn flood(address: SocketAddr, sockets: usize, opened: Arc<AtomicU64>, stop: Arc<AtomicBool>) {
+    for number in 0..sockets {
+        let (opened, stop) = (Arc::clone(&opened), Arc::clone(&stop));
+        tokio::spawn(async move {
+            while !stop.load(Ordering::SeqCst) {
+                let _ = hold(address, number, &opened).await;
+                tokio::time::sleep(Duration::from_millis(500)).await;
+            }
+        });
+        if number % 100 == 99 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    while !stop.load(Ordering::SeqCst) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Opens one socket, misbehaves, and holds it until the server closes it.
+async fn hold(address: SocketAddr, number: usize, opened: &AtomicU64) -> io::Result<()> {
+    let source = IpAddr::V4(Ipv4Addr::new(127, 0, 0, HOSTILE[number % HOSTILE.len()]));
+    let socket = TcpSocket::new_v4()?;
+    socket.bind(SocketAddr::new(source, 0))?;
+    let mut stream = tokio::time::timeout(Duration::from_secs(5), socket.connect(address)).await??;
+    opened.fetch_add(1, Ordering::SeqCst);
+    match [Manner::Idle, Manner::HalfHead, Manner::NeverReads][number % 3] {
+        Manner::Idle => closed(&stream).await,
+        Manner::HalfHead => {
+            stream.write_all(b"GET /health HTTP/1.1\r\nHost: a\r\nX-").await?;
+            closed(&stream).await
+        }
+        Manner::NeverReads => {
+            let many = b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n".repeat(40);
+            stream.write_all(&many).await?;
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            Ok(())
+        }
+    }
+}
+
+/// Waits until the server closes, or for long.
+async fn closed(stream: &TcpStream) -> io::Result<()> {
+    let _ = tokio::time::timeout(Duration::from_secs(30), stream.readable()).await;
+    Ok(())
+}

@@ -1,0 +1,217 @@
+//! An upstream that breaks the rules: callers get one well-formed response each, pay for what was delivered only, and
+//! see no header that would act on the gateway's origin.
+
+use std::thread;
+use std::time::Duration;
+
+use metering_core::Credits;
+
+use super::Setting;
+use super::fleet::{Fleet, verify, within};
+use super::kill::called;
+use super::liar::Lie;
+use super::raw_upstream::{RawUpstream, catalogue};
+use super::report::Report;
+use super::rng::Rng;
+use crate::answer::Answer;
+use crate::client::{Client, exchange};
+use crate::site::Site;
+
+/// What must be true of a response, beside the rules that hold for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    /// Delivered, and charged once.
+    Delivered,
+    /// 502 or the like, and nothing charged.
+    Refunded,
+    /// Either of them, as long as it is one of them.
+    Either,
+}
+
+use Expected::{Delivered, Either, Refunded};
+
+const CASES: &[(&str, &[&str], Expected)] = &[
+    ("plain", &["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"], Delivered),
+    ("chunked", &["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"], Delivered),
+    ("until-close", &["HTTP/1.1 200 OK\r\n\r\nok"], Delivered),
+    ("switching", &["HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nraw"], Refunded),
+    ("continue-only", &["HTTP/1.1 100 Continue\r\n\r\n"], Refunded),
+    ("hints-only", &["HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"], Refunded),
+    (
+        "hints-first",
+        &["HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"],
+        Either,
+    ),
+    ("nothing", &[], Refunded),
+    ("garbage", &["\0\u{1}\u{2}garbage\r\n\r\n"], Refunded),
+    ("half-head", &["HTTP/1.1 200 OK\r\nContent-"], Refunded),
+    ("no-first-byte", &["HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"], Refunded),
+    ("no-first-chunk", &["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"], Refunded),
+    ("short-body", &["HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n", "some"], Either),
+    ("short-chunk", &["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "9\r\nsome"], Either),
+    ("bad-chunk", &["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nok\r\n"], Either),
+    ("two-lengths", &["HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 40\r\n\r\nok"], Either),
+    (
+        "length-and-chunks",
+        &["HTTP/1.1 200 OK\r\nContent-Length: 99\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"],
+        Either,
+    ),
+    (
+        "second-response",
+        &["HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged"],
+        Either,
+    ),
+    ("folded", &["HTTP/1.1 200 OK\r\nX-A: 1\r\n 2\r\nContent-Length: 2\r\n\r\nok"], Either),
+    ("unavailable", &["HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"], Refunded),
+    ("not-found", &["HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno"], Delivered),
+    ("status-999", &["HTTP/1.1 999 Odd\r\nContent-Length: 2\r\n\r\nok"], Either),
+    ("empty", &["HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"], Delivered),
+    ("no-content", &["HTTP/1.1 204 No Content\r\n\r\n"], Delivered),
+    (
+        "takes-over",
+        &[
+            "HTTP/1.1 200 OK\r\nService-Worker-Allowed: /\r\nClear-Site-Data: \"*\"\r\nAlt-Svc: h2=\":1\"\r\nSet-Cookie: a=b\r\n\
+           Strict-Transport-Security: max-age=9\r\nRefresh: 0;url=/x\r\nX-BDS-Credit-Balance: 1000000\r\n\
+           X-Metering-Org-Id: org_forged\r\nContent-Length: 2\r\n\r\nok",
+        ],
+        Delivered,
+    ),
+];
+
+/// What each route of the catalogue costs, in atoms.
+const BASE_CALL: u64 = 1_000_000;
+
+/// What the upstream may not send to a browser that has the gateway's pages open, and what it may not claim.
+const FORBIDDEN: &[(&str, &str)] = &[
+    ("service-worker-allowed", ""),
+    ("clear-site-data", ""),
+    ("alt-svc", ""),
+    ("set-cookie", ""),
+    ("strict-transport-security", ""),
+    ("refresh", ""),
+    ("x-metering-org-id", "org_forged"),
+    ("x-bds-credit-balance", "1000000"),
+];
+
+pub(super) fn run(setting: &mut Setting, report: &mut Report) {
+    let fleet = Fleet::new(Site::new());
+    let upstream = RawUpstream::start(|seen| respond(&seen.target));
+    let flags = catalogue(&fleet.site, &[("/v1/{case}", 1), ("/v1/{case}/{seed}", 1)]);
+    let server = fleet.server().args(["--upstream", &upstream.url()]).args(flags).start();
+    fleet.targets.set([server.address()]);
+    let called = called(&fleet.targets, setting.plant, Lie::AddHeader);
+    let key = &fleet.accounts[0].api_key;
+    let client = server.client_with(key);
+    let full = balance(&client);
+    let paid = |client: &Client| (full - balance(client)) / BASE_CALL;
+    let mut paid_before = 0;
+    let mut tried = 0;
+    while tried < CASES.len() || setting.goes_on() {
+        let (case, expected, path) = match CASES.get(tried) {
+            Some((name, _, expected)) => (*name, *expected, format!("/v1/{name}")),
+            None => ("mutated", Either, format!("/v1/mutated/{}", setting.rng.next())),
+        };
+        tried += 1;
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n\r\n");
+        let address = called.pick(0).expect("the server runs");
+        let response = exchange(address, request.as_bytes()).unwrap_or_default();
+        report.add("requests", 1);
+        // A refund is on record before its response is; a break in mid-body may be told before the record is written.
+        let mut charged = 0;
+        let settled = within(Duration::from_secs(2), || {
+            charged = paid(&client).saturating_sub(paid_before);
+            charged <= 1 && is_paid_right(&response, charged)
+        });
+        paid_before += charged;
+        report.add("charged", charged);
+        for fault in faults(&response, expected, charged, settled) {
+            report.loss(format!("{case}: {fault}"));
+        }
+        let _ = upstream.take_seen();
+    }
+    if !within(Duration::from_secs(5), || server.client().get("/health").status == 200) {
+        report.loss("the server is not healthy afterwards");
+    }
+    thread::sleep(Duration::from_millis(100));
+    drop(server);
+    verify(&fleet.site, report);
+}
+
+/// What is left, in atoms.
+fn balance(client: &Client) -> u64 {
+    let printed = client.get("/credits/balance").expect(200).member("credit_balance");
+    let balance: Credits = printed.parse().expect("a balance is an amount of credits");
+    u64::try_from(balance.atoms()).expect("the account is never overdrawn")
+}
+
+/// Whether what was charged fits what the caller got; a body that broke off may be charged or not.
+fn is_paid_right(response: &[u8], charged: u64) -> bool {
+    match Answer::parse(response) {
+        Ok(answer) if is_error_of_ours(&answer) => charged == 0,
+        Ok(_) => charged == 1,
+        Err(_) => charged <= 1,
+    }
+}
+
+fn is_error_of_ours(answer: &Answer) -> bool {
+    answer.status >= 500 || answer.error().starts_with("upstream")
+}
+
+fn faults(response: &[u8], expected: Expected, charged: u64, settled: bool) -> Vec<String> {
+    let mut faults = Vec::new();
+    let heads = String::from_utf8_lossy(response).matches("HTTP/1.1 ").count();
+    if heads > 1 {
+        faults.push(format!("{heads} responses to one request"));
+    }
+    let parsed = Answer::parse(response);
+    if !settled {
+        let status = parsed.as_ref().map_or(0, |answer| answer.status);
+        faults.push(format!("{charged} charges for a response with status {status}"));
+    }
+    match (&parsed, expected) {
+        (Ok(answer), Refunded) if !is_error_of_ours(answer) => faults.push(format!("passed on with {}", answer.status)),
+        (Err(_), Refunded) if charged > 0 => faults.push("charged, and nothing delivered".to_owned()),
+        (Ok(answer), Delivered) if is_error_of_ours(answer) => faults.push(format!("not passed on: {}", answer.status)),
+        (Err(error), Delivered) => faults.push(format!("not delivered: {error}")),
+        _ => {}
+    }
+    let headers = parsed.map(|answer| answer.headers).unwrap_or_default();
+    for (name, value) in FORBIDDEN {
+        if headers.iter().any(|(found, given)| found == name && (value.is_empty() || given == value)) {
+            faults.push(format!("the header {name} is passed on"));
+        }
+    }
+    faults
+}
+
+fn respond(target: &str) -> Vec<Vec<u8>> {
+    let mut parts = target.split('/').skip(2);
+    let name = parts.next().unwrap_or_default();
+    if let Some((_, pieces, _)) = CASES.iter().find(|(case, _, _)| *case == name) {
+        return pieces.iter().map(|piece| piece.as_bytes().to_vec()).collect();
+    }
+    let seed = parts.next().and_then(|seed| seed.parse().ok()).unwrap_or_default();
+    mutated(&mut Rng::new(seed))
+}
+
+/// A response that was right once, with a few bytes changed, removed or doubled.
+fn mutated(rng: &mut Rng) -> Vec<Vec<u8>> {
+    let (_, pieces, _) = rng.pick(CASES);
+    let mut bytes: Vec<u8> = pieces.concat().into_bytes();
+    for _ in 0..=rng.below(3) {
+        if bytes.is_empty() {
+            break;
+        }
+        let at = rng.index(bytes.len());
+        match rng.below(4) {
+            0 => bytes[at] = *rng.pick(b"\r\n\0 :;,0Az\xff"),
+            1 => drop(bytes.remove(at)),
+            2 => bytes.insert(at, *rng.pick(b"\r\n\0 :;,0Az\xff")),
+            _ => bytes.truncate(at),
+        }
+    }
+    let cut = if bytes.is_empty() { 0 } else { rng.index(bytes.len()) };
+    let rest = bytes.split_off(cut);
+    vec![bytes, rest]
+}

@@ -1,0 +1,67 @@
+//! `kill -9` under load: what was confirmed is on record at the next start, and nothing is there twice.
+
+use std::thread;
+
+use super::crew::{Crew, Kind};
+use super::fleet::{Fleet, verify};
+use super::liar::{self, Lie};
+use super::report::Report;
+use super::targets::Targets;
+use super::{Rng, Setting};
+use crate::server::Server;
+use crate::site::Site;
+
+const CALLERS: usize = 6;
+
+pub(super) fn one_server(setting: &mut Setting, report: &mut Report) {
+    run::<1>(setting, report, Lie::Acknowledge);
+}
+
+pub(super) fn two_servers(setting: &mut Setting, report: &mut Report) {
+    run::<2>(setting, report, Lie::Repeat);
+}
+
+fn run<const N: usize>(setting: &mut Setting, report: &mut Report, lie: Lie) {
+    let fleet = Fleet::new(Site::new());
+    let mut servers = [(); N].map(|()| Some(fleet.server().start()));
+    announce(&fleet, &servers);
+    let crew = Crew::start(&called(&fleet.targets, setting.plant, lie), fleet.accounts.clone(), CALLERS, |_| ());
+    while setting.goes_on() {
+        thread::sleep(setting.rng.millis(50, 700));
+        let victim = victim(&mut setting.rng, &mut servers);
+        if let Some(server) = victim.take() {
+            server.kill();
+            report.add("kills", 1);
+        }
+        if setting.rng.one_in(4) {
+            verify(&fleet.site, report);
+        }
+        *victim = Some(fleet.server().start());
+        announce(&fleet, &servers);
+    }
+    // Some load after the last kill, however short the campaign.
+    thread::sleep(setting.rng.millis(300, 500));
+    let told = crew.stop();
+    servers.into_iter().flatten().for_each(Server::kill);
+    fleet.settle(&told, report);
+    assert!(told.iter().all(|count| count.charged > 0), "there was no load: {told:?} {:?}", Kind::Plain);
+}
+
+fn victim<'a>(rng: &mut Rng, servers: &'a mut [Option<Server>]) -> &'a mut Option<Server> {
+    let place = rng.index(servers.len());
+    &mut servers[place]
+}
+
+fn announce(fleet: &Fleet, servers: &[Option<Server>]) {
+    fleet.targets.set(servers.iter().flatten().map(Server::address));
+}
+
+/// Whom the callers call: the servers, or with a planted bug the proxy before them.
+pub(super) fn called(servers: &Targets, plant: bool, lie: Lie) -> Targets {
+    if !plant {
+        return servers.clone();
+    }
+    let targets = Targets::default();
+    targets.set([liar::start(servers, lie)]);
+    targets
+}

@@ -1,0 +1,103 @@
+//! Power loss: from the shim's record, the disk is rebuilt as it may have been at many moments, and each time every
+//! charge that was confirmed by then must be on it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use super::Setting;
+use super::crash_image::{Disk, Unflushed};
+use super::crew::{Crew, Kind};
+use super::fleet::{Fleet, on_image, recorded, verify};
+use super::journal::{self, Entry};
+use super::report::Report;
+use super::shim::{DATABASE, Fault, SYNC_LIES, Shim, WAL};
+use crate::site::Site;
+
+const CALLERS: usize = 4;
+const IMAGES: usize = 12;
+const FEW_IMAGES: usize = 4;
+
+/// Confirmed charges, each with how long the log was when its response had arrived: all that made it safe is before.
+type Confirmed = Arc<Mutex<Vec<(u64, Kind)>>>;
+
+pub(super) fn run(setting: &mut Setting, report: &mut Report) {
+    let mut rounds = 0;
+    while setting.goes_on() || rounds == 0 {
+        round(setting, report);
+        rounds += 1;
+        report.add("rounds", 1);
+    }
+}
+
+fn round(setting: &mut Setting, report: &mut Report) {
+    let (fleet, shim) = (Fleet::new(Site::new()), Shim::build());
+    let base = Disk::of(&fleet.site.data());
+    if setting.plant {
+        shim.inject(Fault { kinds: SYNC_LIES, files: DATABASE | WAL, skip: 0, limit: 0 });
+    }
+    let confirmed = Confirmed::default();
+    let (noted, log) = (Arc::clone(&confirmed), shim.log());
+    let note = move |kind| {
+        let length = fs::metadata(&log).map(|log| log.len()).unwrap_or_default();
+        noted.lock().unwrap_or_else(PoisonError::into_inner).push((length, kind));
+    };
+    let start = || {
+        let server = shim.recording(fleet.server(), &fleet.site).start();
+        fleet.targets.set([server.address()]);
+        server
+    };
+    let mut server = start();
+    let crew = Crew::start(&fleet.targets, fleet.accounts.clone(), CALLERS, note);
+    // An orderly end folds the log into the database, which is a moment to lose power at; so is a recovery.
+    for orderly in [true, false] {
+        thread::sleep(setting.rng.millis(200, 500));
+        if orderly {
+            server.terminate();
+            let _ = server.wait();
+        }
+        drop(server);
+        server = start();
+    }
+    thread::sleep(setting.rng.millis(100, 300));
+    let told = crew.stop();
+    drop(server);
+    for count in &told {
+        report.add("attempts", count.attempts());
+        report.add("confirmed", count.charged);
+    }
+    let confirmed = confirmed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    images(&fleet, base, &journal::read(&shim.log()), &confirmed, setting, report);
+}
+
+fn images(
+    fleet: &Fleet,
+    mut disk: Disk,
+    entries: &[Entry],
+    confirmed: &[(u64, Kind)],
+    setting: &mut Setting,
+    report: &mut Report,
+) {
+    let images = if setting.is_short() { FEW_IMAGES } else { IMAGES };
+    let moments: BTreeSet<usize> = (0..images).map(|_| setting.rng.index(entries.len())).collect();
+    for (number, entry) in entries.iter().enumerate() {
+        disk.apply(entry);
+        if !moments.contains(&number) {
+            continue;
+        }
+        let unflushed = if setting.rng.one_in(4) { Unflushed::Dropped } else { Unflushed::AnyPart };
+        let (site, setup) = on_image(|folder| disk.crash_into(folder, unflushed, &mut setting.rng));
+        report.add("power losses", 1);
+        let server = setup.start();
+        let found = recorded(&server, &fleet.accounts);
+        drop(server);
+        for (kind, found) in [Kind::Plain, Kind::Keyed].into_iter().zip(found) {
+            let by_then = confirmed.iter().filter(|(length, of)| *of == kind && *length <= entry.end).count();
+            let least = u64::try_from(by_then).unwrap_or(u64::MAX);
+            // Each caller has one charge under way at most.
+            report.bounds("after a power loss", least, least + u64::try_from(CALLERS).unwrap_or(u64::MAX), found);
+        }
+        verify(&site, report);
+    }
+}

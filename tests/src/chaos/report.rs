@@ -1,0 +1,145 @@
+//! What a campaign found: figures, and every way in which the service broke its promise.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::crew::Count;
+
+/// How many losses are printed in words; the rest is counted.
+const SHOWN: usize = 8;
+
+/// The findings of one run.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    figures: Vec<(String, u64)>,
+    losses: Vec<String>,
+    loss_count: u64,
+}
+
+impl Report {
+    /// Adds to a figure; figures are printed in the order in which they first came.
+    pub(super) fn add(&mut self, name: &str, count: u64) {
+        match self.figures.iter_mut().find(|(known, _)| known == name) {
+            Some((_, sum)) => *sum += count,
+            None => self.figures.push((name.to_owned(), count)),
+        }
+    }
+
+    /// Keeps the largest value of a figure.
+    pub(super) fn most(&mut self, name: &str, value: u64) {
+        match self.figures.iter_mut().find(|(known, _)| known == name) {
+            Some((_, most)) => *most = value.max(*most),
+            None => self.figures.push((name.to_owned(), value)),
+        }
+    }
+
+    /// A figure; 0 for one that never came.
+    pub(super) fn figure(&self, name: &str) -> u64 {
+        self.figures.iter().find(|(known, _)| known == name).map_or(0, |(_, count)| *count)
+    }
+
+    /// A promise that was broken.
+    pub(super) fn loss(&mut self, what: impl Into<String>) {
+        self.losses_of(1, what);
+    }
+
+    fn losses_of(&mut self, count: u64, what: impl Into<String>) {
+        self.loss_count += count;
+        self.losses.push(what.into());
+    }
+
+    /// Compares what callers were told with what is on record: each confirmed charge must be there, and beyond those
+    /// only charges whose outcome a caller never learned.
+    pub(super) fn compare(&mut self, account: &str, told: &Count, recorded: u64) {
+        let (attempts, charged, unknown) = (told.attempts(), told.charged, told.unknown);
+        for (name, count) in [
+            ("attempts", attempts),
+            ("confirmed", charged),
+            ("refused", told.refused()),
+            ("outcome unknown", unknown),
+            ("recorded", recorded),
+        ] {
+            self.add(name, count);
+        }
+        self.bounds(account, charged, charged + unknown, recorded);
+        for (code, count) in &told.refusals {
+            self.add(&format!("  {code}"), *count);
+        }
+    }
+
+    /// As [`Report::compare`], for bounds that were worked out elsewhere.
+    pub(super) fn bounds(&mut self, account: &str, least: u64, most: u64, recorded: u64) {
+        let (lost, excess) = (least.saturating_sub(recorded), recorded.saturating_sub(most));
+        self.add("lost", lost);
+        self.add("charged twice or after a refusal", excess);
+        if lost > 0 {
+            self.losses_of(
+                lost,
+                format!("{account}: {lost} confirmed charges are gone ({recorded} of {least} on record)"),
+            );
+        }
+        if excess > 0 {
+            self.losses_of(
+                excess,
+                format!("{account}: {excess} charges too many on record ({recorded}, at most {most})"),
+            );
+        }
+    }
+
+    pub(super) fn loss_count(&self) -> u64 {
+        self.loss_count
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, count) in &self.figures {
+            writeln!(f, "  {name:<34} {count:>9}")?;
+        }
+        let mut alike = BTreeMap::<&str, u64>::new();
+        for loss in &self.losses {
+            *alike.entry(loss).or_default() += 1;
+        }
+        for (loss, times) in alike.iter().take(SHOWN) {
+            let times = if *times > 1 { format!(" ({times} times)") } else { String::new() };
+            writeln!(f, "  LOSS: {loss}{times}")?;
+        }
+        if alike.len() > SHOWN {
+            writeln!(f, "  ... and {} more kinds of loss", alike.len() - SHOWN)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(charged: u64, unknown: u64) -> Count {
+        Count { charged, unknown, ..Count::default() }
+    }
+
+    #[test]
+    fn a_confirmed_charge_that_is_not_on_record_is_a_loss() {
+        let mut report = Report::default();
+        report.compare("plain", &told(10, 3), 9);
+        assert_eq!(report.loss_count(), 1);
+        assert!(report.to_string().contains("1 confirmed charges are gone"), "{report}");
+    }
+
+    #[test]
+    fn charges_without_a_response_may_be_on_record_or_not() {
+        for recorded in 10..=13 {
+            let mut report = Report::default();
+            report.compare("plain", &told(10, 3), recorded);
+            assert_eq!(report.loss_count(), 0, "{recorded}");
+        }
+    }
+
+    #[test]
+    fn more_on_record_than_was_sent_is_a_double_charge() {
+        let mut report = Report::default();
+        report.compare("plain", &told(10, 3), 15);
+        assert_eq!(report.loss_count(), 2);
+    }
+}
