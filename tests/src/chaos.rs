@@ -161,7 +161,7 @@ const CAMPAIGNS: &[Campaign] = &[
     Campaign {
         name: "socket-flood",
         about: "thousands of idle, half-open and never-reading connections beside an honest client",
-        planted: "a server without a limit per address, and few connections in all",
+        planted: "a server with room for few connections and a long timeout for request heads",
         needs_postgres: false,
         proves: &["honest requests", "hostile sockets opened"],
         run: flood::run,

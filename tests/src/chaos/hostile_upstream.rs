@@ -78,8 +78,10 @@ const CASES: &[(&str, &[&str], Expected)] = &[
     ),
 ];
 
-/// What each route of the catalogue costs, in atoms.
-const BASE_CALL: u64 = 1_000_000;
+/// What each route of the catalogue costs, in base calls and in atoms: a hundredth of a credit, so that balances are
+/// printed exactly.
+const WEIGHT: u32 = 72;
+const PRICE: u64 = 72_000_000;
 
 /// What the upstream may not send to a browser that has the gateway's pages open, and what it may not claim.
 const FORBIDDEN: &[(&str, &str)] = &[
@@ -96,14 +98,14 @@ const FORBIDDEN: &[(&str, &str)] = &[
 pub(super) fn run(setting: &mut Setting, report: &mut Report) {
     let fleet = Fleet::new(Site::new());
     let upstream = RawUpstream::start(|seen| respond(&seen.target));
-    let flags = catalogue(&fleet.site, &[("/v1/{case}", 1), ("/v1/{case}/{seed}", 1)]);
+    let flags = catalogue(&fleet.site, &[("/v1/{case}", WEIGHT), ("/v1/{case}/{seed}", WEIGHT)]);
     let server = fleet.server().args(["--upstream", &upstream.url()]).args(flags).start();
     fleet.targets.set([server.address()]);
     let called = called(&fleet.targets, setting.plant, Lie::AddHeader);
     let key = &fleet.accounts[0].api_key;
     let client = server.client_with(key);
     let full = balance(&client);
-    let paid = |client: &Client| (full - balance(client)) / BASE_CALL;
+    let paid = |client: &Client| (full - balance(client)) / PRICE;
     let mut paid_before = 0;
     let mut tried = 0;
     while tried < CASES.len() || setting.goes_on() {
