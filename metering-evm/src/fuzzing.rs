@@ -7,6 +7,7 @@ use crate::block::{FullBlock, Head};
 use crate::call::Call;
 use crate::encoding::Height;
 use crate::log::Log;
+use crate::transaction::Transaction;
 
 /// Reads the body of a response as a source's to a batch of four calls, and judges what is in it.
 pub fn read_batch(body: &[u8]) {
@@ -23,10 +24,13 @@ pub fn read_batch(body: &[u8]) {
     assert!(answers.next::<serde::de::IgnoredAny>().is_err());
 }
 
-/// Reads one log, which anybody who deploys a contract can choose.
-pub fn read_log(json: &[u8]) {
+/// Reads one log, transaction or block, of which anybody who deploys a contract can choose parts.
+pub fn read_object(json: &[u8]) {
     if let Ok(log) = serde_json::from_slice::<Log>(json) {
         let _ = log.transfer();
+    }
+    if let Ok(transaction) = serde_json::from_slice::<Transaction>(json) {
+        let _ = transaction.native();
     }
     let _ = serde_json::from_slice::<Option<Head>>(json);
     let _ = serde_json::from_slice::<Option<FullBlock>>(json);
