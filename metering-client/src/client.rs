@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, header};
-use metering_core::wire::SOURCE_HEADER;
-use metering_core::{ApiKey, ClientSource};
+use metering_core::wire::{IDEMPOTENCY_HEADER, SOURCE_HEADER};
+use metering_core::{ApiKey, ClientSource, IdempotencyKey};
 use serde::Serialize;
 
 use crate::answer::{Answer, OpenAnswer, accepted};
@@ -20,15 +20,17 @@ pub struct Client {
     transport: Arc<dyn Transport>,
     source: ClientSource,
     key: Option<ApiKey>,
+    idempotency_key: Option<IdempotencyKey>,
 }
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { transport, source, key } = self;
+        let Self { transport, source, key, idempotency_key } = self;
         f.debug_struct("Client")
             .field("transport", transport)
             .field("source", source)
             .field("key", &key.as_ref().map(ApiKey::hash))
+            .field("idempotency_key", idempotency_key)
             .finish()
     }
 }
@@ -37,13 +39,19 @@ impl Client {
     /// A client without a key, which usage records will name `source`.
     #[must_use]
     pub fn new(transport: Arc<dyn Transport>, source: ClientSource) -> Self {
-        Self { transport, source, key: None }
+        Self { transport, source, key: None, idempotency_key: None }
     }
 
     /// The same client with a key.
     #[must_use]
     pub fn with_key(&self, key: ApiKey) -> Self {
         Self { key: Some(key), ..self.clone() }
+    }
+
+    /// The same client for one request that may have to be sent again: it is charged once.
+    #[must_use]
+    pub fn with_idempotency_key(&self, key: IdempotencyKey) -> Self {
+        Self { idempotency_key: Some(key), ..self.clone() }
     }
 
     /// The same client under another name in usage records.
@@ -117,6 +125,9 @@ impl Client {
             let mut value = value.map_err(|_| ClientError::Garbled("the key is no header value".to_owned()))?;
             value.set_sensitive(true);
             request = request.header(header::AUTHORIZATION, value);
+        }
+        if let Some(key) = &self.idempotency_key {
+            request = request.header(IDEMPOTENCY_HEADER, key.to_header());
         }
         if body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");

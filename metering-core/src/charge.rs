@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::account::{AccountId, RateLimits, Totals};
 use crate::clock::{Day, Timestamp};
 use crate::credits::Credits;
+use crate::delivery::{DeliveryTerms, IdempotencyKey, Repetition};
 use crate::key::KeyHash;
 use crate::usage::UsageLine;
 
@@ -21,11 +22,17 @@ pub struct Charge {
     pub request_path: Arc<str>,
     /// Names the request, so that a retry is answered as the first try was and not charged again.
     pub request_id: Option<RequestId>,
+    /// Set for a request that is forwarded, whose `request_id` is [that of an idempotency
+    /// key](RequestId::of_idempotency_key): a retry is accepted only until a response was delivered.
+    pub delivery: Option<DeliveryTerms>,
 }
 
 /// A caller's name for a request: 1 to 128 visible ASCII characters, unique within the account for 24 hours.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(String);
+
+/// What the stored form of an idempotency key starts with.
+const KEY_PREFIX: &str = "key ";
 
 /// The text is not a request id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -43,6 +50,22 @@ impl RequestId {
     pub fn parse(text: &str) -> Result<Self, RequestIdError> {
         let visible = text.bytes().all(|b| b.is_ascii_graphic());
         if visible && (1..=128).contains(&text.len()) { Ok(Self(text.to_owned())) } else { Err(RequestIdError) }
+    }
+
+    /// That of an idempotency key. It has a space, so that it is never the one that a caller gives to a deduction: a client
+    /// could otherwise pay for a cheap request, and have an expensive one answered as its retry.
+    #[must_use]
+    pub fn of_idempotency_key(key: &IdempotencyKey) -> Self {
+        Self(format!("{KEY_PREFIX}{}", key.as_str()))
+    }
+
+    /// Reads an id back that was stored.
+    ///
+    /// # Errors
+    /// As [`RequestId::parse`].
+    pub fn from_stored(text: &str) -> Result<Self, RequestIdError> {
+        Self::parse(text.strip_prefix(KEY_PREFIX).unwrap_or(text))?;
+        Ok(Self(text.to_owned()))
     }
 
     /// The id as text.
@@ -190,6 +213,30 @@ pub struct Receipt {
     pub rate: RateStatus,
     /// Whether this repeats the answer to an earlier request of the same id, so that nothing was charged now.
     pub repeated: bool,
+    /// Which try this is of a request with an idempotency key.
+    pub delivery: Option<Try>,
+}
+
+/// One try of a request with an idempotency key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Try {
+    /// The key.
+    pub request: RequestId,
+    /// Its number, from 1.
+    pub number: u32,
+}
+
+/// That a response to a request with an idempotency key was passed on, so that the key is used up.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Settlement {
+    /// Whose key.
+    pub account: AccountId,
+    /// The key.
+    pub request: RequestId,
+    /// What the charge was booked on.
+    pub line: UsageLine,
 }
 
 /// A charge to be paid back, because what was accepted could not be delivered.
@@ -206,15 +253,26 @@ pub struct Refund {
     pub day: Day,
     /// The path that was asked for.
     pub request_path: Arc<str>,
+    /// Which try failed, of a request with an idempotency key: the key is forgotten with the refund.
+    pub delivery: Option<Try>,
 }
 
 impl Receipt {
     /// The refund of this charge; `None` when there is nothing to pay back.
+    ///
+    /// A further try of a request with an idempotency key stands for the charge of its first, and pays that back.
     #[must_use]
     pub fn into_refund(self) -> Option<Refund> {
-        let Self { account, charged, line, day, request_path, repeated, .. } = self;
-        let refund = Refund { account, amount: charged, line, day, request_path };
-        (charged.is_positive() && !repeated).then_some(refund)
+        let Self { account, charged, line, day, request_path, repeated, delivery, .. } = self;
+        let owed = delivery.is_some() || (charged.is_positive() && !repeated);
+        owed.then_some(Refund { account, amount: charged, line, day, request_path, delivery })
+    }
+
+    /// What to record once a response is passed on; `None` without an idempotency key.
+    #[must_use]
+    pub fn settlement(&self) -> Option<Settlement> {
+        let Try { request, .. } = self.delivery.clone()?;
+        Some(Settlement { account: self.account.clone(), request, line: self.line.clone() })
     }
 }
 
@@ -230,6 +288,8 @@ pub enum Refusal {
         /// Where the account stands.
         rate: RateStatus,
     },
+    /// The request's idempotency key is known, and another try is not due.
+    Repeated(Repetition),
     /// The balance is not above zero.
     InsufficientCredits {
         /// The balance.

@@ -39,6 +39,7 @@ pub mod claim_refusals;
 pub mod claims;
 pub mod emails;
 pub mod expiry;
+pub mod idempotency_keys;
 pub mod keys;
 pub mod late_claims;
 pub mod ledger;
@@ -210,6 +211,15 @@ macro_rules! store_conformance {
             expiry::awaited_quotes_are_not_forgotten,
             expiry::challenges_are_forgotten_when_their_time_is_over,
             expiry::everything_forgotten_is_counted,
+            idempotency_keys::a_key_is_tried_again_after_its_lease,
+            idempotency_keys::tries_are_bounded,
+            idempotency_keys::a_delivered_key_is_used_up,
+            idempotency_keys::a_refunded_key_is_charged_anew,
+            idempotency_keys::the_last_try_pays_the_charge_back,
+            idempotency_keys::a_batch_decides_keys_in_its_order,
+            idempotency_keys::keys_and_request_ids_are_apart,
+            idempotency_keys::keys_belong_to_the_account,
+            idempotency_keys::a_key_is_new_after_its_time,
             keys::a_replaced_key_is_refused_and_the_new_one_works,
             keys::old_and_new_key_in_one_batch_are_told_apart,
             keys::a_replaced_key_keeps_balance_and_windows,

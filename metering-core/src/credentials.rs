@@ -1,8 +1,9 @@
 //! The credentials that a request came with, read from its headers, whichever HTTP library holds them.
 
+use crate::delivery::{IdempotencyKey, IdempotencyKeyError};
 use crate::key::ApiKey;
 use crate::usage::ClientSource;
-use crate::wire::SOURCE_HEADER;
+use crate::wire::{IDEMPOTENCY_HEADER, SOURCE_HEADER};
 
 /// Who a request says it is from.
 #[derive(Debug, Clone)]
@@ -12,6 +13,8 @@ pub struct Credentials {
     pub key: Option<ApiKey>,
     /// Which kind of client sent it.
     pub source: ClientSource,
+    /// Its idempotency key; `None` when it came without one, an error when it is malformed or given twice.
+    pub idempotency_key: Option<Result<IdempotencyKey, IdempotencyKeyError>>,
 }
 
 impl Credentials {
@@ -43,7 +46,17 @@ impl Credentials {
             Ok(Some(name)) => ClientSource::from_name(name),
             Err(Ambiguous) => ClientSource::Unknown,
         };
-        Self { key, source }
+        let idempotency_key = match once(IDEMPOTENCY_HEADER) {
+            Ok(value) => value.map(IdempotencyKey::parse),
+            Err(Ambiguous) => Some(Err(IdempotencyKeyError)),
+        };
+        Self { key, source, idempotency_key }
+    }
+
+    /// The idempotency key, as a request head takes it.
+    #[must_use]
+    pub fn idempotency_key(&self) -> Option<Result<&IdempotencyKey, IdempotencyKeyError>> {
+        self.idempotency_key.as_ref().map(|key| key.as_ref().map_err(|error| *error))
     }
 }
 

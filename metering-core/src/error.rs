@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::charge::{LimitWindow, RateStatus};
 use crate::credits::Credits;
+use crate::delivery::Repetition;
 use crate::meter::MeterError;
 use crate::path::TargetError;
 use crate::payment::{PaymentError, RecoveryError};
@@ -67,6 +68,9 @@ pub enum Error {
     /// The store failed.
     #[error("The service cannot record requests at the moment; nothing was charged, try again.")]
     StorageUnavailable,
+    /// The request's idempotency key is known, and it is not forwarded again now.
+    #[error("{}", repeated(.0))]
+    Repeated(Repetition),
     /// The store failed at a commit: it may or may not have happened.
     #[error(
         "A write to disk failed, so it is unknown whether this request took effect and was charged. Send it again with \
@@ -103,6 +107,22 @@ pub struct Shortage {
     pub topup_url: String,
     /// What is for sale.
     pub plans: Arc<PlansDocument>,
+}
+
+fn repeated(repetition: &Repetition) -> &'static str {
+    match repetition {
+        Repetition::OtherRequest => {
+            "This Idempotency-Key was used for another request; nothing was charged now. Use a new key for each request."
+        }
+        Repetition::InProgress { .. } => {
+            "The request with this Idempotency-Key may still be under way; nothing was charged now. Retry after the time \
+             given."
+        }
+        Repetition::UsedUp => {
+            "The request with this Idempotency-Key was charged once and served; nothing was charged now. Responses are not \
+             kept: use a new key to buy another."
+        }
+    }
 }
 
 fn where_routes_are(nearest: Option<&str>) -> String {
@@ -157,6 +177,9 @@ impl Error {
             Self::Signup(error) => error.code(),
             Self::StorageUnavailable => ErrorCode::StorageUnavailable,
             Self::OutcomeUnknown => ErrorCode::OutcomeUnknown,
+            Self::Repeated(Repetition::OtherRequest) => ErrorCode::IdempotencyKeyReused,
+            Self::Repeated(Repetition::InProgress { .. }) => ErrorCode::RequestInProgress,
+            Self::Repeated(Repetition::UsedUp) => ErrorCode::IdempotencyKeyUsed,
             Self::Overloaded => ErrorCode::Overloaded,
             Self::ShuttingDown => ErrorCode::ShuttingDown,
             Self::NotRefunded | Self::Internal => ErrorCode::InternalError,
@@ -168,6 +191,7 @@ impl Error {
     pub fn retry_after_seconds(&self) -> Option<u64> {
         match self {
             Self::RateLimited { window, rate } => Some(rate.reset_seconds(*window)),
+            Self::Repeated(Repetition::InProgress { retry_after_seconds }) => Some(*retry_after_seconds),
             Self::Payment(error) => error.retry_after_seconds(),
             Self::Recovery(error) => error.retry_after_seconds(),
             Self::Signup(error) => error.retry_after_seconds(),

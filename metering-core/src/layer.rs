@@ -130,6 +130,7 @@ impl MeteringLayer {
             path: head.uri.path(),
             query: head.uri.query(),
             source: credentials.source,
+            idempotency_key: credentials.idempotency_key(),
         };
         let Admission { target, passage, .. } =
             self.service.admit(request).await.map_err(|error| error.to_response())?;
@@ -174,7 +175,10 @@ impl MeteringLayer {
         };
         match (inner.call(Request::from_parts(head, body)).await, receipt) {
             (Ok(answer), receipt) if is_undelivered(answer.status()) => Ok(self.undelivered(receipt, answer).await),
-            (Ok(answer), Some(receipt)) => Ok(set_headers(answer, metered_headers(&receipt))),
+            (Ok(answer), Some(receipt)) => {
+                self.service.delivered(&receipt);
+                Ok(set_headers(answer, metered_headers(&receipt)))
+            }
             (Err(error), Some(receipt)) => {
                 // There is no answer to put headers on, and a refund that failed was logged.
                 drop(self.service.pay_back(receipt).await);

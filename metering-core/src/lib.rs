@@ -19,6 +19,7 @@ pub mod conformance;
 mod credentials;
 mod credits;
 mod decimal;
+mod delivery;
 mod error;
 mod key;
 #[cfg(feature = "tower")]
@@ -60,12 +61,14 @@ pub use bot::{BotCheck, BotCheckError, BotVerdict, SolutionId};
 pub use catalogue::{Catalogue, CatalogueError, Resolved, RouteRefusal};
 pub use chain::{Block, Chain, ChainError, ChainReader, Depth, Evidence, NativeTransfer, Sighting, TokenTransfer};
 pub use charge::{
-    Charge, Decision, LimitWindow, MeterState, RateStatus, Receipt, Refund, Refusal, RequestId, RequestIdError, Window,
+    Charge, Decision, LimitWindow, MeterState, RateStatus, Receipt, Refund, Refusal, RequestId, RequestIdError,
+    Settlement, Try, Window,
 };
 pub use clock::{Clock, Day, SystemClock, Timestamp};
 pub use credentials::Credentials;
 pub use credits::{ATOMS_PER_CREDIT, Credits};
 pub use decimal::DecimalError;
+pub use delivery::{Delivery, DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError, Repetition};
 pub use error::{Error, Shortage};
 pub use key::{ApiKey, KeyHash, MalformedKey};
 #[cfg(feature = "tower")]
@@ -94,7 +97,7 @@ pub use store::{
     PaymentStore, Posted, QuoteOpened, QuotePrecedence, SignupApproved, SignupOpened, SignupRedeemed, SignupStore,
     Store, StoreError, Verification,
 };
-pub use tally::{Answer, Changes, DailyChange, Outcome, Posting, Tally, UsageChange, UsageKind};
+pub use tally::{Answer, Changes, DailyChange, Outcome, Posting, Remembered, Tally, UsageChange, UsageKind};
 pub use transaction::{TxHash, TxHashError, TxRef};
 pub use units::{TokenUnits, TokenUnitsError};
 pub use usage::{

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, TryAcquireError, mpsc, oneshot, watch};
 
-use crate::charge::{Charge, Decision, Receipt, Refund};
+use crate::charge::{Charge, Decision, Receipt, Refund, Settlement};
 use crate::clock::Clock;
 use crate::credits::Credits;
 use crate::store::{Store, StoreError};
@@ -74,6 +74,7 @@ impl Default for MeterConfig {
 ///     },
 ///     request_path: "/quotes/7".into(),
 ///     request_id: None,
+///     delivery: None,
 /// };
 /// match meter.charge(charge).await? {
 ///     Decision::Accepted(receipt) => assert_eq!(receipt.balance.to_string(), "1.9998611111"),
@@ -171,7 +172,7 @@ impl Meter {
         let answer = self.enqueue(Posting::Charge(charge))?;
         match answer.await.map_err(|_| MeterError::no_result())?? {
             Outcome::Decided(decision) => Ok(decision),
-            Outcome::Refunded(_) => unreachable!("stores answer charges with decisions"),
+            Outcome::Refunded(_) | Outcome::Settled => unreachable!("stores answer charges with decisions"),
         }
     }
 
@@ -190,8 +191,18 @@ impl Meter {
         let answer = self.enqueue(Posting::Refund(refund))?;
         match answer.await.map_err(|_| MeterError::no_result())?? {
             Outcome::Refunded(balance) => Ok(balance),
-            Outcome::Decided(_) => unreachable!("stores answer refunds with balances"),
+            Outcome::Decided(_) | Outcome::Settled => unreachable!("stores answer refunds with balances"),
         }
+    }
+
+    /// Records that a response to a request with an idempotency key was passed on, so that the key is used up.
+    ///
+    /// # Errors
+    /// When it could not be recorded: a retry may then be forwarded again, uncharged.
+    pub async fn settle(&self, settlement: Settlement) -> Result<(), MeterError> {
+        self.places.acquire().await.map_err(|_| MeterError::Closed)?.forget();
+        let answer = self.enqueue(Posting::Settle(settlement))?;
+        answer.await.map_err(|_| MeterError::no_result())?.map(drop)
     }
 
     fn enqueue(&self, posting: Posting) -> Result<oneshot::Receiver<Result<Outcome, MeterError>>, MeterError> {

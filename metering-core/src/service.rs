@@ -45,7 +45,7 @@ const PLANS_FRESH: Duration = Duration::from_secs(1);
 /// What a [`Service`] tells its clients about itself.
 ///
 /// The default says nothing: no chains, no terms, and links that are relative to the service.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ServiceConfig {
     /// Where clients reach the service, without a slash at the end; the links in answers start with it.
     pub public_url: String,
@@ -57,6 +57,16 @@ pub struct ServiceConfig {
     pub terms_version: String,
     /// The chains that plans are paid on, the primary one first.
     pub chains: Vec<Chain>,
+    /// How long a request with an idempotency key may take until its retry is forwarded in its place: longer than
+    /// whatever serves it may need. One minute by default.
+    pub delivery_lease: Duration,
+}
+
+impl Default for ServiceConfig {
+    fn default() -> Self {
+        let (public_url, terms_url, terms_version) = Default::default();
+        Self { public_url, terms_url, terms_version, chains: Vec::new(), delivery_lease: Duration::from_secs(60) }
+    }
 }
 
 /// The metering service without a transport.
@@ -84,7 +94,7 @@ pub struct ServiceConfig {
 /// )?;
 /// let service = Service::start(store, catalogue, ServiceConfig::default());
 /// let (key, source) = (Some(&key), ClientSource::Direct);
-/// let admission = service.admit(RequestHead { key, method: "GET", path: "/price", query: None, source }).await?;
+/// let admission = service.admit(RequestHead { key, method: "GET", path: "/price", query: None, source, idempotency_key: None }).await?;
 /// let Passage::Charged(receipt) = admission.passage else { return Err("the route is metered".into()) };
 /// assert_eq!(receipt.charged, Credits::BASE_CALL);
 /// assert_eq!(service.balance(key).await?.credit_balance, receipt.balance);

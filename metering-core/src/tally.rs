@@ -12,9 +12,10 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashMapExt};
 
 use crate::account::AccountId;
-use crate::charge::{self, Charge, Decision, MeterState, Receipt, Refund, RequestId};
+use crate::charge::{self, Charge, Decision, MeterState, Receipt, Refund, Refusal, RequestId, Settlement, Try};
 use crate::clock::{Day, Timestamp};
 use crate::credits::Credits;
+use crate::delivery::{Delivery, DeliveryTerms};
 
 /// One item of a batch.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub enum Posting {
     Charge(Charge),
     /// Pay a charge back.
     Refund(Refund),
+    /// Record that a response was passed on.
+    Settle(Settlement),
 }
 
 /// The answer to one posting.
@@ -32,6 +35,8 @@ pub enum Outcome {
     Decided(Decision),
     /// The balance after a refund; `None` when its account does not exist or could not hold the amount.
     Refunded(Option<Credits>),
+    /// The answer to a settlement, whether or not its key was still remembered.
+    Settled,
 }
 
 /// The remembered answer to a charge with a request id.
@@ -41,6 +46,17 @@ pub struct Answer {
     pub charged: Credits,
     /// The balance after it.
     pub balance: Credits,
+    /// How far its delivery has come, for an idempotency key.
+    pub delivery: Option<Delivery>,
+}
+
+/// A remembered answer, and until when it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remembered {
+    /// The answer.
+    pub answer: Answer,
+    /// [`RequestId::REMEMBERED`] after its charge.
+    pub expires_at: Timestamp,
 }
 
 /// A batch being applied.
@@ -49,7 +65,7 @@ pub struct Tally<K, L> {
     now: Timestamp,
     accounts: HashMap<K, Touched>,
     usage: HashMap<(K, Day, L, UsageKind), UsageDelta>,
-    answers: BTreeMap<(K, RequestId), Answer>,
+    answers: BTreeMap<(K, RequestId), Remembered>,
 }
 
 #[derive(Debug)]
@@ -82,8 +98,8 @@ pub struct Changes<K, L> {
     pub accounts: Vec<(K, MeterState)>,
     /// Usage made and paid back; each is an entry of recent activity.
     pub usage: Vec<UsageChange<K, L>>,
-    /// Answers to remember until [`RequestId::REMEMBERED`] has passed.
-    pub answers: Vec<(K, RequestId, Answer)>,
+    /// Answers to remember. One that has expired already is forgotten thereby.
+    pub answers: Vec<(K, RequestId, Remembered)>,
 }
 
 /// A change of one daily total, usage and refunds netted: added to the stored total in one step, so that no step in
@@ -100,6 +116,14 @@ pub struct DailyChange<K, L> {
     pub calls: u64,
     /// By how much its credits rise: below zero when refunds prevail.
     pub credits: Credits,
+}
+
+impl<K, L> Changes<K, L> {
+    /// Whether nothing is to be written: the batch was nothing but refusals.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.accounts.is_empty() && self.usage.is_empty() && self.answers.is_empty()
+    }
 }
 
 impl<K: Copy + Eq, L: Clone + Eq> Changes<K, L> {
@@ -190,50 +214,113 @@ where
     ///
     /// # Panics
     /// When the account was not loaded.
-    pub fn charge(&mut self, account: K, line: L, charge: Charge, remembered: Option<Answer>) -> Decision {
+    pub fn charge(&mut self, account: K, line: L, charge: Charge, remembered: Option<Remembered>) -> Decision {
+        let earlier = charge.request_id.as_ref().and_then(|request| self.known(account, request, remembered));
         let touched = self.accounts.get_mut(&account).expect("accounts are loaded before they are charged");
-        let request = charge.request_id.map(|id| (account, id));
-        let earlier = remembered.or_else(|| request.as_ref().and_then(|request| self.answers.get(request).copied()));
+        let Charge { price, line: of, request_path, request_id, delivery, .. } = charge;
         let mut receipt = Receipt {
             account: touched.id.clone(),
-            charged: charge.price,
-            balance: Credits::ZERO,
-            line: charge.line,
+            charged: price,
+            balance: touched.state.totals.balance,
+            line: of,
             day: self.now.day(),
-            request_path: charge.request_path,
+            request_path,
             rate: touched.state.rate_status(self.now),
             repeated: earlier.is_some(),
+            delivery: None,
         };
-        if let Some(Answer { charged, balance }) = earlier {
-            (receipt.charged, receipt.balance) = (charged, balance);
-            return Decision::Accepted(receipt);
+        if let Some(Remembered { answer, expires_at }) = earlier {
+            receipt.charged = answer.charged;
+            let Some((request, terms)) = request_id.zip(delivery) else {
+                receipt.balance = answer.balance;
+                return Decision::Accepted(receipt);
+            };
+            // What is paid back for it is booked where the charge was.
+            receipt.day = expires_at.saturating_sub(RequestId::REMEMBERED).day();
+            return self.try_again(account, request, terms, Remembered { answer, expires_at }, receipt);
         }
-        match charge::apply(&mut touched.state, charge.price, self.now) {
+        match charge::apply(&mut touched.state, price, self.now) {
             Ok(rate) => receipt.rate = rate,
             Err(refusal) => return Decision::Refused(refusal),
         }
         touched.changed = true;
         receipt.balance = touched.state.totals.balance;
-        if let Some(request) = request {
-            self.answers.insert(request, Answer { charged: receipt.charged, balance: receipt.balance });
+        if let Some(request) = request_id {
+            let delivery = delivery.map(|terms| Delivery::begun(terms, self.now));
+            receipt.delivery = delivery.map(|begun| Try { request: request.clone(), number: begun.tries });
+            let answer = Answer { charged: receipt.charged, balance: receipt.balance, delivery };
+            let expires_at = self.now.saturating_add(RequestId::REMEMBERED);
+            self.answers.insert((account, request), Remembered { answer, expires_at });
         }
         self.book((account, receipt.day, line, UsageKind::Charged), receipt.charged, &receipt.request_path);
         Decision::Accepted(receipt)
     }
 
-    /// Pays one charge of a loaded account back, and returns the balance after it.
+    /// Lets a request with a known idempotency key be forwarded again, uncharged, if that is due.
+    fn try_again(
+        &mut self,
+        account: K,
+        request: RequestId,
+        terms: DeliveryTerms,
+        Remembered { answer, expires_at }: Remembered,
+        mut receipt: Receipt,
+    ) -> Decision {
+        let Some(delivery) = answer.delivery else { return Decision::Accepted(receipt) };
+        match delivery.again(terms, self.now) {
+            Ok(next) => {
+                receipt.delivery = Some(Try { request: request.clone(), number: next.tries });
+                let answer = Answer { delivery: Some(next), ..answer };
+                self.answers.insert((account, request), Remembered { answer, expires_at });
+                Decision::Accepted(receipt)
+            }
+            Err(repetition) => Decision::Refused(Refusal::Repeated(repetition)),
+        }
+    }
+
+    /// The answer to a request as this batch leaves it; before it, it was `stored`.
+    fn known(&self, account: K, request: &RequestId, stored: Option<Remembered>) -> Option<Remembered> {
+        let known = self.answers.get(&(account, request.clone())).copied().or(stored);
+        known.filter(|known| self.now < known.expires_at)
+    }
+
+    /// Pays one charge of a loaded account back, and returns the balance after it. `remembered` is the stored answer to
+    /// its idempotency key.
     ///
     /// # Panics
     /// When the account was not loaded.
-    pub fn refund(&mut self, account: K, line: L, refund: &Refund) -> Option<Credits> {
+    pub fn refund(&mut self, account: K, line: L, refund: &Refund, remembered: Option<Remembered>) -> Option<Credits> {
+        let delivery = refund.delivery.as_ref();
+        let known = delivery.and_then(|failed| self.known(account, &failed.request, remembered));
         let touched = self.accounts.get_mut(&account).expect("accounts are loaded before they are paid back");
+        if let (Some(failed), Some(Remembered { answer: Answer { delivery: Some(last), .. }, .. })) = (delivery, known)
+            && last.tries != failed.number
+        {
+            // A later try has taken the charge over, and it is that one's to pay back.
+            return Some(touched.state.totals.balance);
+        }
         if !charge::apply_refund(&mut touched.state, refund.amount) {
             return None;
         }
         touched.changed = true;
         let balance = touched.state.totals.balance;
-        self.book((account, refund.day, line, UsageKind::Refunded), refund.amount, &refund.request_path);
+        if let (Some(failed), Some(known)) = (delivery, known) {
+            // A time that has passed for every clock.
+            let forgotten = Remembered { expires_at: Timestamp::from_unix_millis(0), ..known };
+            self.answers.insert((account, failed.request.clone()), forgotten);
+        }
+        if refund.amount.is_positive() {
+            self.book((account, refund.day, line, UsageKind::Refunded), refund.amount, &refund.request_path);
+        }
         Some(balance)
+    }
+
+    /// Uses an idempotency key up. `remembered` is the stored answer to it.
+    pub fn settle(&mut self, account: K, settlement: &Settlement, remembered: Option<Remembered>) {
+        let Some(Remembered { answer, expires_at }) = self.known(account, &settlement.request, remembered) else {
+            return;
+        };
+        let answer = Answer { delivery: answer.delivery.map(Delivery::delivered), ..answer };
+        self.answers.insert((account, settlement.request.clone()), Remembered { answer, expires_at });
     }
 
     fn book(&mut self, row: (K, Day, L, UsageKind), amount: Credits, request_path: &Arc<str>) {

@@ -16,7 +16,9 @@ pub use account::BalanceDocument;
 pub use billing::{DeductAnswer, DeductRequest, LookupAnswer};
 pub use chain_id::ChainIdInput;
 pub use error::{ErrorBody, ErrorCode, Required};
-pub use headers::{BALANCE_HEADER, CHARGED_HEADER, SOURCE_HEADER, metered_headers, rate_headers, refunded_headers};
+pub use headers::{
+    BALANCE_HEADER, CHARGED_HEADER, IDEMPOTENCY_HEADER, SOURCE_HEADER, metered_headers, rate_headers, refunded_headers,
+};
 pub use payment::{ClaimAnswer, ClaimRequest, QuoteAnswer, QuoteRequest, TopUpAnswer, TopUpRequest};
 pub use plans::{ChainDocument, EpochUnit, PlanDocument, PlansDocument};
 pub use recovery::{ChallengeAnswer, ChallengeRequest, VerifyAnswer, VerifyRequest};

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use deadpool_postgres::Client;
 use futures_util::future::{join, join3, join4, try_join_all};
 use metering_core::{
-    AccountId, Answer, Changes, Decision, KeyHash, MeterState, Outcome, Posting, Refusal, StoreError, Tally, Timestamp,
-    UsageChange, UsageKind, UsageLine,
+    AccountId, Changes, Decision, KeyHash, MeterState, Outcome, Posting, Refusal, Remembered, RequestId, StoreError,
+    Tally, Timestamp, UsageChange, UsageKind, UsageLine,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -24,7 +24,7 @@ use crate::error::Result;
 use crate::known::{Known, Numbered};
 use crate::outcome::{Lost, TransactionId};
 use crate::retry::Tries;
-use crate::rows::{METER_COLUMNS, amount, bytes, meter_state};
+use crate::rows::{METER_COLUMNS, answer, bytes, meter_state};
 use crate::store::PostgresStore;
 use crate::tail::{Folds, Tail};
 use crate::turn::TRIED_FOR;
@@ -81,7 +81,7 @@ struct Locked {
 /// All that was read under the locks.
 struct Read {
     accounts: BTreeMap<i64, Locked>,
-    remembered: BTreeMap<(i64, String), Answer>,
+    remembered: BTreeMap<(i64, String), Remembered>,
 }
 
 impl<'p> Batch<'p> {
@@ -97,6 +97,10 @@ impl<'p> Batch<'p> {
                     ids.push(&refund.account);
                     lines.push(&refund.line);
                 }
+                Posting::Settle(settlement) => {
+                    ids.push(&settlement.account);
+                    lines.push(&settlement.line);
+                }
             }
         }
         let mut of_keys = known.accounts_of_keys(client, &keys).await?.into_iter();
@@ -106,7 +110,7 @@ impl<'p> Batch<'p> {
         for posting in postings {
             let account = match posting {
                 Posting::Charge(_) => of_keys.next(),
-                Posting::Refund(_) => of_ids.next(),
+                Posting::Refund(_) | Posting::Settle(_) => of_ids.next(),
             };
             let account = account.flatten().map(|Numbered { number, id }| {
                 accounts.entry(number).or_insert(id);
@@ -129,7 +133,7 @@ impl<'p> Batch<'p> {
         }
         let mut read = within(ANSWER_WAIT, self.lock_and_read(client, now)).await?;
         let (outcomes, changes) = self.decide(&mut read, now);
-        if changes.accounts.is_empty() {
+        if changes.is_empty() {
             // Nothing but refusals: nothing to wait for a disk for.
             within(ANSWER_WAIT, async { Ok(client.batch_execute("ROLLBACK").await?) }).await?;
             return Ok(outcomes);
@@ -147,7 +151,8 @@ impl<'p> Batch<'p> {
             "SELECT m.account, m.entries, m.key, m.tail_day, m.tail, {METER_COLUMNS} FROM meter m \
              WHERE m.account = ANY($1) ORDER BY m.account FOR UPDATE"
         );
-        let remembered = "SELECT r.account, r.request_id, r.charged, r.balance \
+        let remembered = "SELECT r.account, r.request_id, r.charged, r.balance, r.expires_at, r.fingerprint, r.tries, \
+             r.open_until \
              FROM unnest($1::BIGINT[], $2::TEXT[]) AS asked (account, request_id) \
              JOIN request_id r ON r.account = asked.account AND r.request_id = asked.request_id \
              WHERE r.expires_at > $3";
@@ -181,17 +186,13 @@ impl<'p> Batch<'p> {
             read.accounts.insert(account, Locked { id, key, state, entries, tail });
         }
         for row in remembered {
-            let answer = Answer { charged: amount(row, 2)?, balance: amount(row, 3)? };
-            read.remembered.insert((row.try_get(0)?, row.try_get(1)?), answer);
+            read.remembered.insert((row.try_get(0)?, row.try_get(1)?), answer(row, 2)?);
         }
         Ok(read)
     }
 
     fn requests(&self) -> impl Iterator<Item = (i64, &'p str)> + '_ {
-        self.items.iter().filter_map(|item| match item.posting {
-            Posting::Charge(charge) => Some((item.account?, charge.request_id.as_ref()?.as_str())),
-            Posting::Refund(_) => None,
-        })
+        self.items.iter().filter_map(|item| Some((item.account?, request_of(item.posting)?.as_str())))
     }
 
     /// The usage lines of the batch by their numbers.
@@ -199,6 +200,7 @@ impl<'p> Batch<'p> {
         let line = |posting: &'p Posting| match posting {
             Posting::Charge(charge) => &charge.line,
             Posting::Refund(refund) => &refund.line,
+            Posting::Settle(settlement) => &settlement.line,
         };
         self.items.iter().map(|item| (item.line, line(item.posting))).collect()
     }
@@ -216,19 +218,35 @@ impl<'p> Batch<'p> {
 impl Item<'_> {
     fn decide(&self, read: &Read, tally: &mut Tally<i64, i64>) -> Outcome {
         let account = self.account.filter(|account| tally.is_loaded(*account));
+        let remembered = || {
+            let request = (account?, request_of(self.posting)?.as_str().to_owned());
+            read.remembered.get(&request).copied()
+        };
         match self.posting {
             Posting::Charge(charge) => match account.filter(|account| read.is_live(*account, &charge.key)) {
-                Some(account) => {
-                    let request = charge.request_id.as_ref().map(|request| (account, request.as_str().to_owned()));
-                    let remembered = request.and_then(|request| read.remembered.get(&request).copied());
-                    Outcome::Decided(tally.charge(account, self.line, charge.clone(), remembered))
-                }
+                Some(account) => Outcome::Decided(tally.charge(account, self.line, charge.clone(), remembered())),
                 None => Outcome::Decided(Decision::Refused(Refusal::UnknownKey)),
             },
             Posting::Refund(refund) => {
-                Outcome::Refunded(account.and_then(|account| tally.refund(account, self.line, refund)))
+                let refunded = account.and_then(|account| tally.refund(account, self.line, refund, remembered()));
+                Outcome::Refunded(refunded)
+            }
+            Posting::Settle(settlement) => {
+                if let Some(account) = account {
+                    tally.settle(account, settlement, remembered());
+                }
+                Outcome::Settled
             }
         }
+    }
+}
+
+/// The request id whose remembered answer decides a posting.
+fn request_of(posting: &Posting) -> Option<&RequestId> {
+    match posting {
+        Posting::Charge(charge) => charge.request_id.as_ref(),
+        Posting::Refund(refund) => refund.delivery.as_ref().map(|failed| &failed.request),
+        Posting::Settle(settlement) => Some(&settlement.request),
     }
 }
 
@@ -257,7 +275,7 @@ async fn write(
     let (daily, blocks, meters, answers, outcome) = (daily?, blocks?, meters?, answers?, outcome?);
     let daily_rows: Vec<DailyRows> = folds.usage.iter().map(DailyRows::new).collect();
     let (block_rows, meter_rows) = (BlockRows::new(folds), MeterRows::new(read, changes));
-    let answer_rows = AnswerRows::new(&changes.answers, now);
+    let answer_rows = AnswerRows::new(&changes.answers);
     let (marked_at, mark) = (now.unix_millis(), id.bytes());
     let daily_values: Vec<_> = daily_rows.iter().map(DailyRows::values).collect();
     let (block_values, meter_values) = (block_rows.values(), meter_rows.values());

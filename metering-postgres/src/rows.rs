@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use deadpool_postgres::GenericClient;
 use metering_core::{
-    Account, Address, Credits, MeterState, Payer, PaymentRef, RateLimits, Timestamp, TokenUnits, Totals, TxHash, TxRef,
-    Window,
+    Account, Address, Answer, Credits, Delivery, Fingerprint, MeterState, Payer, PaymentRef, RateLimits, Remembered,
+    Timestamp, TokenUnits, Totals, TxHash, TxRef, Window,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -170,4 +170,20 @@ where
     T::Err: Display,
 {
     text.parse().map_err(|error| corrupt(format_args!("{text:?}: {error}")))
+}
+
+/// A remembered answer: what was charged, the balance, the end of its time, and fingerprint, tries and lease of an
+/// idempotency key.
+pub(crate) fn answer(row: &Row, from: usize) -> Result<Remembered> {
+    let delivery = match row.try_get::<_, Option<&[u8]>>(from + 3)? {
+        None => None,
+        Some(_) => {
+            let tries: i64 = row.try_get(from + 4)?;
+            let tries = tries.try_into().map_err(|_| corrupt(format_args!("{tries} tries of a request")))?;
+            let open_until = row.try_get::<_, Option<i64>>(from + 5)?.map(Timestamp::from_unix_millis);
+            Some(Delivery { fingerprint: Fingerprint::from_bytes(bytes(row, from + 3)?), tries, open_until })
+        }
+    };
+    let answer = Answer { charged: amount(row, from)?, balance: amount(row, from + 1)?, delivery };
+    Ok(Remembered { answer, expires_at: timestamp(row, from + 2)? })
 }

@@ -79,9 +79,10 @@ impl Gateway {
         let (head, body) = request.into_parts();
         // Before the charge: a request whose body never arrives is not one that was accepted.
         let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
-        let Credentials { key, source } = credentials::of(&head.headers);
+        let credentials = credentials::of(&head.headers);
+        let Credentials { key, source, .. } = &credentials;
         let path = head.uri.path();
-        let seat = match &key {
+        let seat = match key {
             Some(key) if self.is_stream(head.method.as_str(), path) => Some(self.streams.reserve(key.hash())?),
             _ => None,
         };
@@ -89,10 +90,11 @@ impl Gateway {
             .service
             .admit(RequestHead {
                 key: key.as_ref(),
+                idempotency_key: credentials.idempotency_key(),
                 method: head.method.as_str(),
                 path,
                 query: head.uri.query(),
-                source,
+                source: *source,
             })
             .await?;
         let Admission { route, target, passage } = admission;
@@ -106,6 +108,9 @@ impl Gateway {
             Ok(reply) => {
                 let reply = self.policy.apply(reply);
                 let headers = receipt.as_ref().map(metered_headers).unwrap_or_default();
+                if let Some(receipt) = &receipt {
+                    self.service.delivered(receipt);
+                }
                 let response = match receipt {
                     Some(receipt) => delivery::refunded_if_broken(reply, receipt, &self.service),
                     None => reply,

@@ -90,6 +90,18 @@ fn method(name: &str) -> Option<HttpMethod> {
     })
 }
 
+/// The header that makes a request safe to retry.
+fn idempotency_key() -> openapi::path::Parameter {
+    let schema = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(258));
+    ParameterBuilder::new()
+        .name("Idempotency-Key")
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some("Names the request: its retry is not charged again. 1 to 128 visible ASCII characters"))
+        .schema(Some(schema.build()))
+        .build()
+}
+
 fn operation(route: &Route) -> openapi::path::Operation {
     let mut operation = OperationBuilder::new()
         .tag("metered")
@@ -104,17 +116,21 @@ fn operation(route: &Route) -> openapi::path::Operation {
         ResponseBuilder::new().description("What the upstream answers").content(media, ContentBuilder::new().build());
     operation = operation.response("200", served.build());
     let refusals: &[(&str, &str)] = if route.metered {
+        operation = operation.parameter(idempotency_key());
         operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>("bearer", []));
         operation = operation.security(SecurityRequirement::new::<_, [&str; 0], &str>("api_key", []));
         &[
             ("400", "`invalid_parameter`, `invalid_path`; nothing was charged"),
             ("401", "`unauthorized`"),
             ("402", "`insufficient_credits`, with the plans"),
+            ("409", "`request_in_progress`, `idempotency_key_used`; nothing was charged now"),
+            ("422", "`idempotency_key_reused`; nothing was charged"),
             ("429", "`rate_limited`, `too_many_streams`; nothing was charged"),
             ("502", "`upstream_unreachable`; refunded"),
             (
                 "503",
-                "`overloaded`, `storage_unavailable`, `upstream_unavailable`; not charged, or refunded; `outcome_unknown`: send it again with the same `Idempotency-Key`",
+                "`overloaded`, `storage_unavailable`, `upstream_unavailable`; not charged, or refunded; \
+                 `outcome_unknown`: send it again with the same `Idempotency-Key`",
             ),
             ("504", "`upstream_timeout`; refunded"),
         ]

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::Request;
@@ -52,6 +52,10 @@ const RESERVED: [&str; 18] = [
     "verify",
     ".well-known",
 ];
+
+/// How much longer than the upstream may take a request with an idempotency key is taken to be under way: for the commits
+/// before and after it, and for clocks that differ.
+const DELIVERY_MARGIN: Duration = Duration::from_secs(10);
 
 /// Why a server could not start.
 #[derive(Debug, thiserror::Error)]
@@ -253,7 +257,9 @@ fn about(config: &Config, address: SocketAddr) -> ServiceConfig {
     let mut chains: Vec<_> = config.chains.iter().collect();
     chains.sort_by_key(|(section, chain)| (Some(*section) != config.primary_chain.as_ref(), chain.chain_id));
     let chains = chains.into_iter().map(|(section, chain)| chain.chain(section)).collect();
-    ServiceConfig { public_url, pages_url, terms_url, terms_version: version, chains }
+    // Head and first byte may take as long as that each.
+    let delivery_lease = config.gateway.upstream_timeout.duration() * 2 + DELIVERY_MARGIN;
+    ServiceConfig { public_url, pages_url, terms_url, terms_version: version, chains, delivery_lease }
 }
 
 fn payment_settings(config: &Config) -> PaymentSettings {

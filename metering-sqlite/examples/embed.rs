@@ -91,6 +91,7 @@ fn quote(key: KeyHash, number: u32) -> Charge {
         },
         request_path: format!("/quotes/{number}").into(),
         request_id: None,
+        delivery: None,
     }
 }
 

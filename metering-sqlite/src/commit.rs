@@ -1,15 +1,15 @@
 //! The charge path's commit: one transaction for a whole batch, one write per distinct row.
 
 use metering_core::{
-    Answer, Changes, Charge, Credits, DailyChange, Decision, Outcome, Posting, Refund, Refusal, RequestId, Tally,
-    Timestamp,
+    AccountId, Answer, Changes, Charge, Credits, DailyChange, Decision, Delivery, Fingerprint, Outcome, Posting,
+    Refund, Refusal, Remembered, RequestId, Settlement, Tally, Timestamp,
 };
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
 
 use crate::activity;
 use crate::cache::Cache;
 use crate::error::{Result, commit_error, store_error};
-use crate::rows::first;
+use crate::rows::{first, timestamp};
 
 /// Decides and records a batch. When it fails the caller clears the cache.
 pub(crate) fn commit(
@@ -24,7 +24,7 @@ pub(crate) fn commit(
     let outcomes = postings.into_iter().map(|posting| batch.post(posting)).collect::<Result<_>>()?;
     let Batch { cache, tally, lines_added, .. } = batch;
     let changes = tally.finish();
-    if changes.accounts.is_empty() && !lines_added {
+    if changes.is_empty() && !lines_added {
         // Nothing but refusals: nothing to wait for a disk for.
         return Ok(outcomes);
     }
@@ -47,6 +47,7 @@ impl Batch<'_> {
         match posting {
             Posting::Charge(charge) => self.charge(charge).map(Outcome::Decided),
             Posting::Refund(refund) => self.refund(&refund).map(Outcome::Refunded),
+            Posting::Settle(settlement) => self.settle(&settlement).map(|()| Outcome::Settled),
         }
     }
 
@@ -64,15 +65,31 @@ impl Batch<'_> {
     }
 
     fn refund(&mut self, refund: &Refund) -> Result<Option<Credits>> {
-        let mut statement =
-            self.transaction.prepare_cached("SELECT id FROM account WHERE org_id = ?1").map_err(store_error)?;
-        match first(&mut statement, [refund.account.as_str()], |row| row.get(0).map(Ok))? {
+        match self.account(&refund.account)? {
             Some(account) if self.load(account)? => {
                 let line = self.line(&refund.line)?;
-                Ok(self.tally.refund(account, line, refund))
+                let remembered = match &refund.delivery {
+                    Some(failed) => remembered(self.transaction, account, &failed.request, self.now)?,
+                    None => None,
+                };
+                Ok(self.tally.refund(account, line, refund, remembered))
             }
             _ => Ok(None),
         }
+    }
+
+    fn settle(&mut self, settlement: &Settlement) -> Result<()> {
+        if let Some(account) = self.account(&settlement.account)? {
+            let remembered = remembered(self.transaction, account, &settlement.request, self.now)?;
+            self.tally.settle(account, settlement, remembered);
+        }
+        Ok(())
+    }
+
+    fn account(&self, id: &AccountId) -> Result<Option<i64>> {
+        let sql = "SELECT id FROM account WHERE org_id = ?1";
+        let mut statement = self.transaction.prepare_cached(sql).map_err(store_error)?;
+        first(&mut statement, [id.as_str()], |row| row.get(0).map(Ok))
     }
 
     fn load(&mut self, account: i64) -> Result<bool> {
@@ -91,13 +108,34 @@ impl Batch<'_> {
     }
 }
 
-fn remembered(connection: &Connection, account: i64, request: &RequestId, now: Timestamp) -> Result<Option<Answer>> {
-    let sql = "SELECT charged, balance FROM request_id WHERE account = ?1 AND request_id = ?2 AND expires_at > ?3";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    first(&mut statement, params![account, request.as_str(), now.unix_millis()], |row| {
-        let amount = |index| row.get(index).map(Credits::from_atoms);
-        Ok(Ok(Answer { charged: amount(0)?, balance: amount(1)? }))
-    })
+fn remembered(
+    connection: &Connection,
+    account: i64,
+    request: &RequestId,
+    now: Timestamp,
+) -> Result<Option<Remembered>> {
+    let sql =
+        format!("SELECT {ANSWER_COLUMNS} FROM request_id WHERE account = ?1 AND request_id = ?2 AND expires_at > ?3");
+    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
+    first(&mut statement, params![account, request.as_str(), now.unix_millis()], |row| answer(row, 0).map(Ok))
+}
+
+/// The columns that [`answer`] reads.
+pub(crate) const ANSWER_COLUMNS: &str = "charged, balance, expires_at, fingerprint, tries, open_until";
+
+/// A remembered answer.
+pub(crate) fn answer(row: &Row<'_>, from: usize) -> rusqlite::Result<Remembered> {
+    let amount = |index| row.get(from + index).map(Credits::from_atoms);
+    let delivery = match row.get::<_, Option<[u8; 16]>>(from + 3)? {
+        Some(fingerprint) => Some(Delivery {
+            fingerprint: Fingerprint::from_bytes(fingerprint),
+            tries: row.get(from + 4)?,
+            open_until: row.get::<_, Option<i64>>(from + 5)?.map(Timestamp::from_unix_millis),
+        }),
+        None => None,
+    };
+    let answer = Answer { charged: amount(0)?, balance: amount(1)?, delivery };
+    Ok(Remembered { answer, expires_at: timestamp(row, from + 2)? })
 }
 
 fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>, now: Timestamp) -> Result<()> {
@@ -109,7 +147,7 @@ fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>,
     let accounts = changes.accounts.iter().map(|(account, _)| *account);
     write_meters(connection, cache, accounts).map_err(store_error)?;
     activity::sweep(connection, cache, changes.usage.len())?;
-    write_answers(connection, &changes.answers, now).map_err(store_error)
+    write_answers(connection, &changes.answers).map_err(store_error)
 }
 
 fn write_usage(connection: &Connection, daily: &[DailyChange<i64, i64>]) -> rusqlite::Result<()> {
@@ -153,22 +191,26 @@ fn write_meters(
     Ok(())
 }
 
-fn write_answers(
-    connection: &Connection,
-    answers: &[(i64, RequestId, Answer)],
-    now: Timestamp,
-) -> rusqlite::Result<()> {
+fn write_answers(connection: &Connection, answers: &[(i64, RequestId, Remembered)]) -> rusqlite::Result<()> {
     if answers.is_empty() {
         return Ok(());
     }
-    let expires_at = now.saturating_add(RequestId::REMEMBERED).unix_millis();
-    let mut statement = connection.prepare_cached(
-        "INSERT OR REPLACE INTO request_id (account, request_id, charged, balance, expires_at) \
-         VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?;
-    for (account, request, answer) in answers {
-        let (charged, balance) = (answer.charged.atoms(), answer.balance.atoms());
-        statement.execute((account, request.as_str(), charged, balance, expires_at))?;
+    let mut remember = connection.prepare_cached(&format!(
+        "INSERT OR REPLACE INTO request_id (account, request_id, {ANSWER_COLUMNS}) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+    ))?;
+    for (account, request, remembered) in answers {
+        let Remembered { answer: Answer { charged, balance, delivery }, expires_at } = remembered;
+        remember.execute(params![
+            account,
+            request.as_str(),
+            charged.atoms(),
+            balance.atoms(),
+            expires_at.unix_millis(),
+            delivery.as_ref().map(|delivery| *delivery.fingerprint.as_bytes()),
+            delivery.map(|delivery| delivery.tries),
+            delivery.and_then(|delivery| delivery.open_until).map(Timestamp::unix_millis),
+        ])?;
     }
     Ok(())
 }

@@ -12,10 +12,11 @@ use std::time::Duration;
 use clap::Args;
 use http::Method;
 use metering_client::{Client, ClientError, OpenAnswer};
+use metering_core::{IdempotencyKey, Randomness, SystemRandomness};
 
 use crate::client::call::body::Destination;
 use crate::client::call::payload::Payload;
-use crate::client::call::retry::Patience;
+use crate::client::call::retry::{Name, Patience};
 use crate::client::call::target::{Asked, Param};
 use crate::client::interruption::Interruption;
 use crate::client::money;
@@ -55,9 +56,13 @@ pub(crate) struct CallArgs {
     /// Replace the file if it exists.
     #[arg(long, requires = "output")]
     force: bool,
-    /// Wait and ask again when a cap is reached or the service is busy; neither is charged.
+    /// Wait and send the request again when a cap is reached or the service is busy; neither is charged.
     #[arg(long)]
     retry: bool,
+    /// Name the request: sent again with the same name within 24 hours, it is not charged again. With --retry a name is
+    /// made up where none is given; with both, a request whose response was lost is sent again too.
+    #[arg(long, value_name = "KEY", value_parser = IdempotencyKey::parse)]
+    idempotency_key: Option<IdempotencyKey>,
     /// For how many seconds to wait altogether.
     #[arg(long, value_name = "SECONDS", requires = "retry", default_value_t = 300)]
     retry_limit: u64,
@@ -71,6 +76,14 @@ fn read_method(text: &str) -> Result<Method, &'static str> {
         matches!(text.to_ascii_uppercase().as_str(), "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS");
     let method = known.then(|| Method::from_bytes(text.to_ascii_uppercase().as_bytes()).ok()).flatten();
     method.ok_or("must be GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS")
+}
+
+/// An idempotency key that no other request has.
+fn made_up() -> IdempotencyKey {
+    let mut bytes = [0; 16];
+    SystemRandomness.fill(&mut bytes);
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    IdempotencyKey::parse(&digits).expect("hexadecimal digits are a key")
 }
 
 impl CallArgs {
@@ -99,7 +112,12 @@ impl CallArgs {
         let method = self.method.clone().or_else(|| payload.as_ref().map(|_| Method::POST));
         let Asked { method, target } = target::resolve(&session.anonymous(), method, &self.route, &self.params).await?;
         let limit = if self.retry { Duration::from_secs(self.retry_limit) } else { Duration::ZERO };
-        let mut patience = Patience::new(limit);
+        let (client, name) = match &self.idempotency_key {
+            Some(key) => (client.with_idempotency_key(key.clone()), Name::Given),
+            None if self.retry => (client.with_idempotency_key(made_up()), Name::MadeUp),
+            None => (client, Name::None),
+        };
+        let mut patience = Patience::new(limit, name);
         let answer = loop {
             let error = match client.open(method.clone(), &target, payload.clone().map(Into::into)).await {
                 Ok(answer) => break answer,

@@ -155,6 +155,7 @@ pub(crate) async fn charge(store: &dyn Store, key: &str, route: &str, price: Cre
         line: UsageLine { route_template: route.into(), http_method: "GET".into(), source: ClientSource::Cli },
         request_path: route.into(),
         request_id: None,
+        delivery: None,
     };
     let mut outcomes = store.commit(vec![Posting::Charge(charge)], now).await.unwrap();
     match outcomes.pop() {

@@ -16,7 +16,7 @@ async fn decide(store: &PostgresStore, key: u8, request: Option<&str>) -> Decisi
     let posting = charge(KeyHash::from_bytes([key; 32]), "/a", request);
     match store.commit(vec![posting], NOON).await.unwrap().remove(0) {
         Outcome::Decided(decision) => decision,
-        other @ Outcome::Refunded(_) => panic!("{other:?}"),
+        other => panic!("{other:?}"),
     }
 }
 

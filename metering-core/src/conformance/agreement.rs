@@ -210,6 +210,7 @@ impl Pair {
             request_path: format!("{}?{path}", line.route_template).into(),
             line,
             request_id: request.map(|number| RequestId::parse(&format!("request-{number}")).unwrap()),
+            delivery: None,
         }
     }
 

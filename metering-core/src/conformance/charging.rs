@@ -110,6 +110,8 @@ fn in_short(outcome: &Outcome) -> Result<i64, &'static str> {
         Outcome::Decided(Decision::Refused(Refusal::RateLimited { .. })) => Err("rate limited"),
         Outcome::Decided(Decision::Refused(Refusal::InsufficientCredits { .. })) => Err("insufficient credits"),
         Outcome::Refunded(balance) => balance.map(Credits::atoms).ok_or("not refunded"),
+        Outcome::Decided(Decision::Refused(Refusal::Repeated(_))) => Err("repeated"),
+        Outcome::Settled => Err("settled"),
     }
 }
 

@@ -108,6 +108,7 @@ pub(super) fn charge(key: KeyHash, price: i64) -> Charge {
         line: line("/mpp/ethPrice"),
         request_path: "/mpp/ethPrice".into(),
         request_id: None,
+        delivery: None,
     }
 }
 
@@ -130,7 +131,7 @@ pub(super) async fn commit(store: &dyn Store, charges: Vec<Charge>, now: Timesta
 pub(super) fn decision(outcome: Outcome) -> Decision {
     match outcome {
         Outcome::Decided(decision) => decision,
-        Outcome::Refunded(_) => panic!("a charge was answered as a refund"),
+        other => panic!("a charge was answered as something else: {other:?}"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::charge::{Decision, Refusal, RequestId};
 use crate::clock::Timestamp;
-use crate::tally::{Answer, Changes, Outcome, Posting, Tally, UsageChange, UsageKind};
+use crate::tally::{Changes, Outcome, Posting, Remembered, Tally, UsageChange, UsageKind};
 use crate::usage::{ACTIVITY_KEPT, Activity, ActivityKind, UsageLine};
 
 use super::state::State;
@@ -31,7 +31,16 @@ impl State {
                     return Outcome::Refunded(None);
                 };
                 self.load(tally, account);
-                Outcome::Refunded(tally.refund(account, refund.line.clone(), &refund))
+                let request = refund.delivery.as_ref().map(|failed| &failed.request);
+                let remembered = request.and_then(|id| self.remembered(account, id, now));
+                Outcome::Refunded(tally.refund(account, refund.line.clone(), &refund, remembered))
+            }
+            Posting::Settle(settlement) => {
+                if let Some(&account) = self.ids.get(&settlement.account) {
+                    let remembered = self.remembered(account, &settlement.request, now);
+                    tally.settle(account, &settlement, remembered);
+                }
+                Outcome::Settled
             }
         }
     }
@@ -43,9 +52,8 @@ impl State {
         }
     }
 
-    fn remembered(&self, account: usize, request: &RequestId, now: Timestamp) -> Option<Answer> {
-        let (answer, expires_at) = self.accounts[account].answers.get(request)?;
-        (now < *expires_at).then_some(*answer)
+    fn remembered(&self, account: usize, request: &RequestId, now: Timestamp) -> Option<Remembered> {
+        self.accounts[account].answers.get(request).copied().filter(|remembered| now < remembered.expires_at)
     }
 
     fn write(&mut self, changes: Changes<usize, UsageLine>, now: Timestamp) {
@@ -57,9 +65,8 @@ impl State {
         for change in changes.usage {
             self.write_usage(change, now);
         }
-        let expires_at = now.saturating_add(RequestId::REMEMBERED);
-        for (account, request, answer) in changes.answers {
-            self.accounts[account].answers.insert(request, (answer, expires_at));
+        for (account, request, remembered) in changes.answers {
+            self.accounts[account].answers.insert(request, remembered);
         }
     }
 

@@ -9,7 +9,7 @@ use crate::key::KeyHash;
 use crate::ledger::{LedgerEntry, NewLedgerEntry};
 use crate::plan::{Plan, PlanKey};
 use crate::store::{Created, NewAccount, Posted, StoreError};
-use crate::tally::Answer;
+use crate::tally::Remembered;
 use crate::usage::{Activity, UsageLine};
 
 use super::payments::PaymentState;
@@ -45,7 +45,7 @@ pub(super) struct Record {
     /// Usage entries by number, oldest first.
     pub(super) recent: BTreeMap<i64, Activity>,
     /// Answers to requests, and when each expires.
-    pub(super) answers: BTreeMap<RequestId, (Answer, Timestamp)>,
+    pub(super) answers: BTreeMap<RequestId, Remembered>,
 }
 
 /// One daily total. Its atoms are wide, so that refunds and charges can be added in any order.
@@ -163,8 +163,8 @@ impl State {
     pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {
         let mut forgotten = self.payments.forget_expired(now) + self.signups.forget_expired(now);
         for record in &mut self.accounts {
-            record.answers.retain(|_, (_, expires_at)| {
-                let keep = now < *expires_at;
+            record.answers.retain(|_, remembered| {
+                let keep = now < remembered.expires_at;
                 forgotten += u64::from(!keep);
                 keep
             });

@@ -43,6 +43,7 @@ fn charge(atoms: i64) -> Posting {
         line: UsageLine { route_template: "/a".into(), http_method: "GET".into(), source: ClientSource::Direct },
         request_path: "/a".into(),
         request_id: None,
+        delivery: None,
     })
 }
 

@@ -153,6 +153,10 @@ impl Committer {
                 let account = refund.account.clone();
                 self.lanes.push(account.as_str().as_bytes(), request);
             }
+            Posting::Settle(settlement) => {
+                let account = settlement.account.clone();
+                self.lanes.push(account.as_str().as_bytes(), request);
+            }
         }
     }
 

@@ -20,6 +20,8 @@ pub struct MeterStats {
     pub insufficient: AtomicU64,
     /// Charges refused because the queue was full.
     pub overloaded: AtomicU64,
+    /// Retries refused because of their idempotency key.
+    pub repeated: AtomicU64,
     /// Refunds recorded.
     pub refunded: AtomicU64,
     /// Commits that succeeded or failed.
@@ -64,7 +66,9 @@ impl MeterStats {
             Outcome::Decided(Decision::Refused(Refusal::UnknownKey)) => &self.unknown_key,
             Outcome::Decided(Decision::Refused(Refusal::RateLimited { .. })) => &self.rate_limited,
             Outcome::Decided(Decision::Refused(Refusal::InsufficientCredits { .. })) => &self.insufficient,
+            Outcome::Decided(Decision::Refused(Refusal::Repeated(_))) => &self.repeated,
             Outcome::Refunded(_) => &self.refunded,
+            Outcome::Settled => return,
         };
         counter.fetch_add(1, Ordering::Relaxed);
     }

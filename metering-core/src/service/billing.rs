@@ -96,7 +96,7 @@ impl Service {
         let source = request.client_source.as_deref().map_or(ClientSource::Direct, ClientSource::from_name);
         let line = self.bounded_line(key, template, described.method, source).await;
         let request_path = kept_path(&described.path);
-        Ok(Charge { key: key.hash(), price, line, request_path, request_id })
+        Ok(Charge { key: key.hash(), price, line, request_path, request_id, delivery: None })
     }
 
     /// The catalogue's route of a template that the caller names; `HEAD` is what `GET` is.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::catalogue::RouteRefusal;
-use crate::charge::{Charge, Decision, Receipt, Refusal};
+use crate::charge::{Charge, Decision, Receipt, Refusal, RequestId};
+use crate::delivery::{DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError};
 use crate::error::{Error, Shortage};
 use crate::key::ApiKey;
 use crate::path::{RequestPath, TargetError};
@@ -27,6 +28,8 @@ pub struct RequestHead<'r> {
     pub query: Option<&'r str>,
     /// Which kind of client sent it.
     pub source: ClientSource,
+    /// Its idempotency key, if it came with one.
+    pub idempotency_key: Option<Result<&'r IdempotencyKey, IdempotencyKeyError>>,
 }
 
 /// A request that was let through.
@@ -81,13 +84,21 @@ impl Service {
             return Ok(Admission { route, target, passage: Passage::Free });
         }
         let key = request.key.ok_or(Error::Unauthorized)?;
-        let charge = Charge {
-            key: key.hash(),
-            price,
-            line: route.usage_line(request.source),
-            request_path: kept_path(path.as_str()),
-            request_id: None,
+        let line = route.usage_line(request.source);
+        let (request_id, delivery) = match request.idempotency_key {
+            None => (None, None),
+            Some(Ok(key)) => {
+                let fingerprint = Fingerprint::of(request.method, &target, &line);
+                let terms = DeliveryTerms { fingerprint, lease: self.config.delivery_lease };
+                (Some(RequestId::of_idempotency_key(key)), Some(terms))
+            }
+            Some(Err(error)) => {
+                let fields = [("Idempotency-Key".to_owned(), error.to_string())].into();
+                return Err(self.after_authentication(Some(key), Error::InvalidParameter(fields)).await);
+            }
         };
+        let request_path = kept_path(path.as_str());
+        let charge = Charge { key: key.hash(), price, line, request_path, request_id, delivery };
         let receipt = self.charge(charge).await?;
         Ok(Admission { route, target, passage: Passage::Charged(receipt) })
     }
@@ -105,6 +116,7 @@ impl Service {
         match self.meter.charge(charge).await? {
             Decision::Accepted(receipt) => Ok(receipt),
             Decision::Refused(Refusal::UnknownKey) => Err(Error::Unauthorized),
+            Decision::Refused(Refusal::Repeated(repetition)) => Err(Error::Repeated(repetition)),
             Decision::Refused(Refusal::RateLimited { window, rate }) => Err(Error::RateLimited { window, rate }),
             Decision::Refused(Refusal::InsufficientCredits { balance, required, rate }) => {
                 let plans = self.plans().await?;

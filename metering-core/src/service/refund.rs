@@ -44,4 +44,16 @@ impl Service {
             Ok(Err(_)) | Err(_) => PaidBack { headers: charged, outcome: Err(Error::NotRefunded) },
         }
     }
+
+    /// Notes that a response was passed on to the client, which uses the request's idempotency key up. Returns at once:
+    /// the response does not wait for it, and a retry that comes first finds the request in progress.
+    pub fn delivered(&self, receipt: &Receipt) {
+        let Some(settlement) = receipt.settlement() else { return };
+        let meter = Arc::clone(&self.meter);
+        tokio::spawn(async move {
+            if let Err(error) = meter.settle(settlement).await {
+                tracing::warn!(%error, "a delivery could not be recorded; its idempotency key may be used again");
+            }
+        });
+    }
 }

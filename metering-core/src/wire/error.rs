@@ -81,6 +81,10 @@ pub enum ErrorCode {
     PaymentReserved,
     /// The payment is not deep enough in the chain yet.
     PaymentUnconfirmed,
+    /// A request with the same idempotency key may still be under way.
+    RequestInProgress,
+    /// The idempotency key has bought its response.
+    IdempotencyKeyUsed,
     /// The payment came too long after the quote expired.
     QuoteExpired,
     /// The challenge expired; ask for a new one.
@@ -89,6 +93,8 @@ pub enum ErrorCode {
     PayloadTooLarge,
     /// The body is not of the type that is read here.
     UnsupportedMediaType,
+    /// The idempotency key was used for another request.
+    IdempotencyKeyReused,
     /// A cap is reached.
     RateLimited,
     /// The key has as many streams open as it may.
@@ -127,7 +133,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 55] = [
+    pub const ALL: [Self; 58] = [
         Self::InvalidJson,
         Self::ValidationFailed,
         Self::InvalidParameter,
@@ -162,10 +168,13 @@ impl ErrorCode {
         Self::TxAlreadyUsed,
         Self::PaymentReserved,
         Self::PaymentUnconfirmed,
+        Self::RequestInProgress,
+        Self::IdempotencyKeyUsed,
         Self::QuoteExpired,
         Self::ChallengeExpired,
         Self::PayloadTooLarge,
         Self::UnsupportedMediaType,
+        Self::IdempotencyKeyReused,
         Self::RateLimited,
         Self::TooManyStreams,
         Self::TooManySessions,
@@ -222,10 +231,13 @@ impl ErrorCode {
             Self::TxAlreadyUsed => ("tx_already_used", 409),
             Self::PaymentReserved => ("payment_reserved", 409),
             Self::PaymentUnconfirmed => ("payment_unconfirmed", 409),
+            Self::RequestInProgress => ("request_in_progress", 409),
+            Self::IdempotencyKeyUsed => ("idempotency_key_used", 409),
             Self::QuoteExpired => ("quote_expired", 410),
             Self::ChallengeExpired => ("challenge_expired", 410),
             Self::PayloadTooLarge => ("payload_too_large", 413),
             Self::UnsupportedMediaType => ("unsupported_media_type", 415),
+            Self::IdempotencyKeyReused => ("idempotency_key_reused", 422),
             Self::RateLimited => ("rate_limited", 429),
             Self::TooManyStreams => ("too_many_streams", 429),
             Self::TooManySessions => ("too_many_sessions", 429),

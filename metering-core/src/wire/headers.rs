@@ -5,6 +5,8 @@ use crate::credits::Credits;
 
 /// Names the client in usage records.
 pub const SOURCE_HEADER: &str = "x-bds-client-source";
+/// Names a request, so that its retry is not charged again.
+pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";
 /// The balance after the charge, in credits.
 pub const BALANCE_HEADER: &str = "x-bds-credit-balance";
 /// What was charged, in credits.

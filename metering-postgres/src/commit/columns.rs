@@ -1,6 +1,6 @@
 //! What a batch writes, as arrays: one statement per table, whatever its size.
 
-use metering_core::{Answer, Changes, Credits, RequestId, Timestamp};
+use metering_core::{Changes, Remembered, RequestId};
 use tokio_postgres::types::ToSql;
 
 use super::Read;
@@ -86,29 +86,37 @@ impl<'r> MeterRows<'r> {
     }
 }
 
-pub(super) const ANSWERS: &str = "INSERT INTO request_id (account, request_id, charged, balance, expires_at) \
-     SELECT account, request_id, charged, balance, $5 FROM unnest($1::BIGINT[], $2::TEXT[], $3::BIGINT[], \
-     $4::BIGINT[]) AS new (account, request_id, charged, balance) \
+pub(super) const ANSWERS: &str = "INSERT INTO request_id \
+     (account, request_id, charged, balance, expires_at, fingerprint, tries, open_until) \
+     SELECT * FROM unnest($1::BIGINT[], $2::TEXT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BYTEA[], \
+     $7::BIGINT[], $8::BIGINT[]) \
      ON CONFLICT (account, request_id) DO UPDATE \
-     SET charged = excluded.charged, balance = excluded.balance, expires_at = excluded.expires_at";
+     SET charged = excluded.charged, balance = excluded.balance, expires_at = excluded.expires_at, \
+     fingerprint = excluded.fingerprint, tries = excluded.tries, open_until = excluded.open_until";
 
 pub(super) struct AnswerRows<'a> {
     accounts: Vec<i64>,
     requests: Vec<&'a str>,
     charged: Vec<i64>,
     balances: Vec<i64>,
-    expires_at: i64,
+    expire_at: Vec<i64>,
+    fingerprints: Vec<Option<&'a [u8]>>,
+    tries: Vec<Option<i64>>,
+    open_until: Vec<Option<i64>>,
 }
 
 impl<'a> AnswerRows<'a> {
-    pub(super) fn new(answers: &'a [(i64, RequestId, Answer)], now: Timestamp) -> Self {
-        let atoms = |amount: Credits| amount.atoms();
+    pub(super) fn new(answers: &'a [(i64, RequestId, Remembered)]) -> Self {
+        let deliveries = || answers.iter().map(|(.., remembered)| remembered.answer.delivery.as_ref());
         Self {
             accounts: answers.iter().map(|(account, ..)| *account).collect(),
             requests: answers.iter().map(|(_, request, _)| request.as_str()).collect(),
-            charged: answers.iter().map(|(.., answer)| atoms(answer.charged)).collect(),
-            balances: answers.iter().map(|(.., answer)| atoms(answer.balance)).collect(),
-            expires_at: now.saturating_add(RequestId::REMEMBERED).unix_millis(),
+            charged: answers.iter().map(|(.., remembered)| remembered.answer.charged.atoms()).collect(),
+            balances: answers.iter().map(|(.., remembered)| remembered.answer.balance.atoms()).collect(),
+            expire_at: answers.iter().map(|(.., remembered)| remembered.expires_at.unix_millis()).collect(),
+            fingerprints: deliveries().map(|delivery| Some(delivery?.fingerprint.as_bytes().as_slice())).collect(),
+            tries: deliveries().map(|delivery| Some(i64::from(delivery?.tries))).collect(),
+            open_until: deliveries().map(|delivery| Some(delivery?.open_until?.unix_millis())).collect(),
         }
     }
 
@@ -116,7 +124,16 @@ impl<'a> AnswerRows<'a> {
         self.accounts.is_empty()
     }
 
-    pub(super) fn values(&self) -> ArrayValues<'_, 5> {
-        [&self.accounts, &self.requests, &self.charged, &self.balances, &self.expires_at]
+    pub(super) fn values(&self) -> ArrayValues<'_, 8> {
+        [
+            &self.accounts,
+            &self.requests,
+            &self.charged,
+            &self.balances,
+            &self.expire_at,
+            &self.fingerprints,
+            &self.tries,
+            &self.open_until,
+        ]
     }
 }

@@ -5,11 +5,11 @@
 use metering_core::transfer::{
     AccountRecord, AnswerRecord, KeyRecord, LedgerRecord, Record, ScanMark, Section, SolutionRecord, WalletLink,
 };
-use metering_core::{ACTIVITY_KEPT, Answer, KeyHash, RequestId, Timestamp, Window};
+use metering_core::{ACTIVITY_KEPT, KeyHash, Remembered, RequestId, Timestamp, Window};
 use tokio_postgres::Row;
 
 use crate::error::{Result, corrupt};
-use crate::rows::{ACCOUNT_COLUMNS, account, address, amount, bytes, parsed, timestamp, unsigned};
+use crate::rows::{ACCOUNT_COLUMNS, account, address, answer, bytes, parsed, timestamp, unsigned};
 use crate::{challenges, ledger, payments, plans, quotes, signups};
 
 /// The number that the statements have.
@@ -70,7 +70,7 @@ fn books(section: Section) -> Source {
             ledger_record,
         ),
         Section::Answers => Source::new(
-            "a.org_id, q.request_id, q.charged, q.balance, q.expires_at",
+            "a.org_id, q.request_id, q.charged, q.balance, q.expires_at, q.fingerprint, q.tries, q.open_until",
             "request_id q JOIN account a ON a.id = q.account",
             &["q.account", "q.request_id COLLATE \"C\""],
             answer_record,
@@ -146,9 +146,9 @@ fn number(newer: i64) -> Result<u32> {
 
 fn answer_record(row: &Row) -> Result<Record> {
     let text: &str = row.try_get(1)?;
-    let request = RequestId::parse(text).map_err(|error| corrupt(format_args!("{text:?}: {error}")))?;
-    let answer = Answer { charged: amount(row, 2)?, balance: amount(row, 3)? };
-    Ok(Record::Answer(AnswerRecord { account: parsed(row, 0)?, request, answer, expires_at: timestamp(row, 4)? }))
+    let request = RequestId::from_stored(text).map_err(|error| corrupt(format_args!("{text:?}: {error}")))?;
+    let Remembered { answer, expires_at } = answer(row, 2)?;
+    Ok(Record::Answer(AnswerRecord { account: parsed(row, 0)?, request, answer, expires_at }))
 }
 
 fn mark_record(row: &Row) -> Result<Record> {

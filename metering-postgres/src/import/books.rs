@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use metering_core::transfer::{AccountRecord, ActivityRecord, AnswerRecord, LedgerRecord, Record};
-use metering_core::{AccountId, Credits, DailyTotal, Email};
+use metering_core::{AccountId, Credits, DailyTotal, Delivery, Email};
 
 use crate::activity::{BLOCKS, BlockRows};
 use crate::entry::{Entry, Path};
@@ -41,10 +41,12 @@ const USAGE: &str = "INSERT INTO usage_daily (account, day, line, calls, amount)
      FROM unnest($1::TEXT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[]) \
      AS new (org_id, day, line, calls, amount) JOIN account a ON a.org_id = new.org_id";
 
-const ANSWERS: &str = "INSERT INTO request_id (account, request_id, charged, balance, expires_at) \
-     SELECT a.id, new.request_id, new.charged, new.balance, new.expires_at \
-     FROM unnest($1::TEXT[], $2::TEXT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[]) \
-     AS new (org_id, request_id, charged, balance, expires_at) JOIN account a ON a.org_id = new.org_id";
+const ANSWERS: &str = "INSERT INTO request_id \
+     (account, request_id, charged, balance, expires_at, fingerprint, tries, open_until) \
+     SELECT a.id, new.request_id, new.charged, new.balance, new.expires_at, new.fingerprint, new.tries, new.open_until \
+     FROM unnest($1::TEXT[], $2::TEXT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BYTEA[], $7::BIGINT[], \
+     $8::BIGINT[]) AS new (org_id, request_id, charged, balance, expires_at, fingerprint, tries, open_until) \
+     JOIN account a ON a.org_id = new.org_id";
 
 /// The records of one kind. A batch has no others.
 macro_rules! of_kind {
@@ -193,7 +195,14 @@ pub(super) async fn answers(turn: &Turn<'_>, records: &[Record]) -> Result<u64> 
             &column!(records, record => record.answer.charged.atoms()),
             &column!(records, record => record.answer.balance.atoms()),
             &column!(records, record => record.expires_at.unix_millis()),
+            &column!(records, record => delivery(record).map(|delivery| delivery.fingerprint.as_bytes().as_slice())),
+            &column!(records, record => delivery(record).map(|delivery| i64::from(delivery.tries))),
+            &column!(records, record => delivery(record).and_then(|delivery| Some(delivery.open_until?.unix_millis()))),
         ],
     )
     .await
+}
+
+fn delivery(record: &AnswerRecord) -> Option<&Delivery> {
+    record.answer.delivery.as_ref()
 }

@@ -20,6 +20,7 @@ fn charge(key: &ApiKey) -> Posting {
         line,
         request_path: "/x".into(),
         request_id: None,
+        delivery: None,
     })
 }
 

@@ -12,7 +12,7 @@ const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 async fn charge(store: &PostgresStore, key: &ApiKey, times: u32) {
     let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
     let (price, request_path) = (Credits::BASE_CALL, line.route_template.clone());
-    let charge = Charge { key: key.hash(), price, line, request_path, request_id: None };
+    let charge = Charge { key: key.hash(), price, line, request_path, request_id: None, delivery: None };
     for _ in 0..times {
         store.commit(vec![Posting::Charge(charge.clone())], NOON).await.unwrap();
     }

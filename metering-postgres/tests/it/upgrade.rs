@@ -78,7 +78,7 @@ async fn a_database_with_a_row_for_each_entry_is_packed_and_goes_on() {
 
     let key = KeyHash::from_bytes([5; 32]);
     let price = Credits::from_atoms(3);
-    let charge = Charge { key, price, line: line(), request_path: "/x".into(), request_id: None };
+    let charge = Charge { key, price, line: line(), request_path: "/x".into(), request_id: None, delivery: None };
     for _ in 0..40 {
         let outcomes = store.commit(vec![Posting::Charge(charge.clone())], NOON).await.unwrap();
         assert!(matches!(outcomes[..], [Outcome::Decided(Decision::Accepted(_))]), "{outcomes:?}");

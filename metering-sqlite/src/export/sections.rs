@@ -5,9 +5,10 @@ use metering_core::transfer::{
     AccountRecord, ActivityRecord, AnswerRecord, KeyRecord, LedgerRecord, Record, ScanMark, Section, SolutionRecord,
     WalletLink,
 };
-use metering_core::{Answer, Credits, DailyTotal, Day, KeyHash, RequestId, Timestamp, UsageLine, Window};
+use metering_core::{Credits, DailyTotal, Day, KeyHash, Remembered, RequestId, Timestamp, UsageLine, Window};
 use rusqlite::Row;
 
+use crate::commit::{ANSWER_COLUMNS, answer};
 use crate::error::{Result, corrupt};
 use crate::rows::{ACCOUNT_COLUMNS, account, address, parse, timestamp};
 use crate::{challenges, ledger, payments, plans, quotes, signups};
@@ -95,7 +96,7 @@ fn books(section: Section) -> Source {
         Section::Answers => Source {
             indexed: 2,
             ..Source::new(
-                "a.org_id, q.request_id, q.charged, q.balance, q.expires_at",
+                format!("a.org_id, q.request_id, {ANSWER_COLUMNS}"),
                 "request_id q CROSS JOIN account a ON a.id = q.account",
                 &["q.account", "q.request_id"],
                 answer_record,
@@ -190,10 +191,10 @@ fn activity_record(row: &Row<'_>) -> Read<Record> {
 
 fn answer_record(row: &Row<'_>) -> Read<Record> {
     let (org_id, request): (String, String) = (row.get(0)?, row.get(1)?);
-    let amount = |index| row.get(index).map(Credits::from_atoms);
-    let (answer, expires_at) = (Answer { charged: amount(2)?, balance: amount(3)? }, timestamp(row, 4)?);
+    let Remembered { answer, expires_at } = answer(row, 2)?;
     let read = || {
-        let request = RequestId::parse(&request).map_err(|error| corrupt(format_args!("{request:?}: {error}")))?;
+        let request =
+            RequestId::from_stored(&request).map_err(|error| corrupt(format_args!("{request:?}: {error}")))?;
         Ok(Record::Answer(AnswerRecord { account: parse(&org_id)?, request, answer, expires_at }))
     };
     Ok(read())

@@ -177,7 +177,7 @@ async fn the_activity_log_does_not_grow_with_the_number_of_requests() {
                 let route_template = format!("/{n}").into();
                 let line = UsageLine { route_template, http_method: "GET".into(), source: ClientSource::Direct };
                 let price = Credits::BASE_CALL;
-                Posting::Charge(Charge { key, price, line, request_path: "/".into(), request_id: None })
+                Posting::Charge(Charge { key, price, line, request_path: "/".into(), request_id: None, delivery: None })
             });
             store.commit(postings.collect(), NOON).await.unwrap();
         }

@@ -147,7 +147,14 @@ pub(super) fn line() -> UsageLine {
 /// A charge of a base call.
 pub(super) fn charge(key: KeyHash, line: &UsageLine) -> Posting {
     let request_path = Arc::clone(&line.route_template);
-    Posting::Charge(Charge { key, price: Credits::BASE_CALL, line: line.clone(), request_path, request_id: None })
+    Posting::Charge(Charge {
+        key,
+        price: Credits::BASE_CALL,
+        line: line.clone(),
+        request_path,
+        request_id: None,
+        delivery: None,
+    })
 }
 
 /// Fails unless all of a batch was accepted.

@@ -55,10 +55,12 @@ fn after_a_failed_flush_nobody_is_told_that_nothing_was_charged() {
     let site = Site::new();
     let account = site.account("1");
     let faults = Faults::on(&site);
-    let mut server = faults.under(site.server()).start();
+    let short = |server: ServerSetup| server.set("METERING_GATEWAY__UPSTREAM_TIMEOUT", "1s");
+    let mut server = faults.under(short(site.server())).start();
     assert_eq!(code_of(&server, &account.api_key), (200, String::new()));
     faults.set("flush");
-    let answer = server.client_with(&account.api_key).get(BASE);
+    let keyed = |server: &Server| server.client_with(&account.api_key).with_header("Idempotency-Key", "once");
+    let answer = keyed(&server).get(BASE);
     assert_eq!((answer.status, answer.error().as_str()), (503, "outcome_unknown"));
     let message = answer.member("message");
     assert!(message.contains("unknown whether") && message.contains("Idempotency-Key"), "{message}");
@@ -68,7 +70,19 @@ fn after_a_failed_flush_nobody_is_told_that_nothing_was_charged() {
     assert!(server.log().contains("can no longer be written to safely"), "{}", server.log());
     drop(server);
     // The data reached the file, so the charge is there after the next start.
-    let server = site.server().start();
+    let server = short(site.server()).start();
+    assert_eq!(usage_events(&server.client_with(&account.api_key)), 2);
+    // The retry is served and not charged, as soon as the first try cannot be under way any more.
+    let begun = Instant::now();
+    loop {
+        let answer = keyed(&server).get(BASE);
+        if answer.status == 200 {
+            break;
+        }
+        assert_eq!((answer.status, answer.error().as_str()), (409, "request_in_progress"));
+        assert!(begun.elapsed() < Duration::from_secs(40), "{}", answer.member("retry_after_sec"));
+        std::thread::sleep(Duration::from_millis(500));
+    }
     assert_eq!(usage_events(&server.client_with(&account.api_key)), 2);
     site.verify();
 }

@@ -24,6 +24,7 @@ mod exactness;
 mod failover;
 mod forwarding;
 mod hanging_up;
+mod idempotency;
 mod market;
 mod market_attacks;
 mod market_depth;

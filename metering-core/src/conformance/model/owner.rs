@@ -159,6 +159,7 @@ impl Owner {
             request_path: charge.request_path.clone(),
             rate,
             repeated,
+            delivery: None,
         };
         let answered = charge.request_id.as_ref().and_then(|id| self.answers.get(id));
         if let Some((first, charged, balance)) = answered

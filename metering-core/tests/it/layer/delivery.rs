@@ -157,3 +157,23 @@ async fn an_inner_service_that_is_never_ready_is_never_charged_for() {
     assert_eq!(scene.layer().layer(Busy).oneshot(scene.get("/price/42")).await.unwrap_err(), Broken);
     assert_eq!(scene.balance().await, START);
 }
+
+#[tokio::test]
+async fn an_idempotency_key_buys_one_answer() {
+    let scene = Scene::new().await;
+    let keyed = || {
+        let mut request = scene.get("/price/42");
+        request.headers_mut().insert("idempotency-key", "\"once\"".parse().unwrap());
+        request
+    };
+    let failed = scene.ask(keyed(), StatusCode::SERVICE_UNAVAILABLE).await;
+    assert_eq!((failed.status().as_u16(), scene.balance().await), (503, START), "refunded, and the key with it");
+    assert_eq!(scene.ask(keyed(), StatusCode::OK).await.status(), 200);
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    let again = scene.ask(keyed(), StatusCode::OK).await;
+    assert_eq!((again.status().as_u16(), &json(&again)["error"]), (409, &"idempotency_key_used".into()));
+    assert_eq!(scene.balance().await, START - PRICE);
+    assert_eq!(scene.seen.lock().unwrap().len(), 2);
+}

@@ -1,0 +1,195 @@
+//! Idempotency keys: a request that is sent again is charged once, forwarded once at a time, and served once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::charge::{Charge, Receipt, Refusal, RequestId};
+use crate::clock::Timestamp;
+use crate::delivery::{DeliveryTerms, Fingerprint, IdempotencyKey, Repetition};
+use crate::key::KeyHash;
+use crate::store::Store;
+use crate::tally::{Outcome, Posting};
+
+use super::scene::{
+    ALWAYS, BASE, NOON, accepted, all_daily_totals, assert_verified, balance, charge, charge_named, commit, customer,
+    new_key, pay_back, refused, report,
+};
+
+const LEASE: Duration = Duration::from_secs(40);
+
+fn later(seconds: u64) -> Timestamp {
+    NOON.saturating_add(Duration::from_secs(seconds))
+}
+
+/// A charge with an idempotency key, for the request of this number.
+fn keyed(key: KeyHash, price: i64, name: &str, request: u8) -> Charge {
+    let name = IdempotencyKey::parse(name).unwrap();
+    let terms = DeliveryTerms { fingerprint: Fingerprint::from_bytes([request; 16]), lease: LEASE };
+    Charge { request_id: Some(RequestId::of_idempotency_key(&name)), delivery: Some(terms), ..charge(key, price) }
+}
+
+async fn repeated(store: &dyn Store, charge: Charge, now: Timestamp) -> Repetition {
+    match refused(store, charge, now).await {
+        Refusal::Repeated(repetition) => repetition,
+        other => panic!("refused for another reason: {other:?}"),
+    }
+}
+
+async fn settle(store: &dyn Store, receipt: &Receipt, now: Timestamp) {
+    let outcomes = store.commit(vec![Posting::Settle(receipt.settlement().unwrap())], now).await.unwrap();
+    assert_eq!(outcomes, [Outcome::Settled]);
+}
+
+fn number(receipt: &Receipt) -> u32 {
+    receipt.delivery.as_ref().unwrap().number
+}
+
+/// While a try may be under way there is no other; after its lease there is one, uncharged.
+pub async fn a_key_is_tried_again_after_its_lease(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 10 * BASE).await;
+    let first = accepted(&*store, keyed(customer.key, BASE, "k", 1), NOON).await;
+    assert_eq!((first.repeated, number(&first)), (false, 1));
+    let in_progress = |seconds| Repetition::InProgress { retry_after_seconds: seconds };
+    assert_eq!(repeated(&*store, keyed(customer.key, BASE, "k", 1), later(1)).await, in_progress(39));
+    accepted(&*store, charge(customer.key, 3 * BASE), later(2)).await;
+    // A retry at another price is still the request that was charged.
+    let second = accepted(&*store, keyed(customer.key, 5 * BASE, "k", 1), later(40)).await;
+    assert_eq!((second.repeated, number(&second), second.charged.atoms()), (true, 2, BASE));
+    assert_eq!(second.balance.atoms(), 6 * BASE, "the balance of now");
+    assert_eq!(second.rate.minute.count, 2, "a retry is not counted");
+    assert_eq!(repeated(&*store, keyed(customer.key, BASE, "k", 1), later(41)).await, in_progress(39));
+    assert_eq!(balance(&*store, &customer.id).await, 6 * BASE);
+    assert_eq!(report(&*store, &customer.id, ALWAYS).await.by_day[0].usage_events, 2);
+    assert_verified(&*store).await;
+}
+
+/// One charge pays for three tries at most.
+pub async fn tries_are_bounded(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 10 * BASE).await;
+    for (time, expected) in [(0, 1), (40, 2), (80, 3)] {
+        let receipt = accepted(&*store, keyed(customer.key, BASE, "k", 1), later(time)).await;
+        assert_eq!(number(&receipt), expected);
+    }
+    for time in [120, 10_000, 24 * 60 * 60 - 1] {
+        assert_eq!(repeated(&*store, keyed(customer.key, BASE, "k", 1), later(time)).await, Repetition::UsedUp);
+    }
+    assert_eq!(balance(&*store, &customer.id).await, 9 * BASE);
+}
+
+/// Once a response was passed on the key buys nothing more, and it never serves another request.
+pub async fn a_delivered_key_is_used_up(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 10 * BASE).await;
+    let first = accepted(&*store, keyed(customer.key, BASE, "k", 1), NOON).await;
+    assert_eq!(repeated(&*store, keyed(customer.key, BASE, "k", 2), NOON).await, Repetition::OtherRequest);
+    settle(&*store, &first, later(1)).await;
+    for time in [1, 40, 10_000] {
+        assert_eq!(repeated(&*store, keyed(customer.key, BASE, "k", 1), later(time)).await, Repetition::UsedUp);
+        assert_eq!(repeated(&*store, keyed(customer.key, BASE, "k", 2), later(time)).await, Repetition::OtherRequest);
+    }
+    // Settled twice, as two tries may be, it stays so.
+    settle(&*store, &first, later(50)).await;
+    assert_eq!(repeated(&*store, keyed(customer.key, BASE, "k", 1), later(60)).await, Repetition::UsedUp);
+    assert_eq!(balance(&*store, &customer.id).await, 9 * BASE);
+    // A settlement of an account or a key that is not known is nothing.
+    let mut settlement = first.settlement().unwrap();
+    settlement.account = super::scene::new_id();
+    assert_eq!(store.commit(vec![Posting::Settle(settlement)], NOON).await.unwrap(), [Outcome::Settled]);
+    assert_verified(&*store).await;
+}
+
+/// What was refunded is forgotten: its retry is charged, at once.
+pub async fn a_refunded_key_is_charged_anew(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 10 * BASE).await;
+    for price in [BASE, 0] {
+        let first = accepted(&*store, keyed(customer.key, price, "k", 1), NOON).await;
+        let refund = first.into_refund().expect("a key is to be forgotten, whatever it cost");
+        assert_eq!(pay_back(&*store, refund, later(1)).await.map(|left| left.atoms()), Some(10 * BASE));
+        // Even another request may have it, and a clock that lags finds nothing.
+        let again = accepted(&*store, keyed(customer.key, 2 * BASE, "k", 2), NOON).await;
+        assert_eq!((again.repeated, number(&again), again.balance.atoms()), (false, 1, 8 * BASE));
+        pay_back(&*store, again.into_refund().unwrap(), later(1)).await.unwrap();
+    }
+    assert_eq!(balance(&*store, &customer.id).await, 10 * BASE);
+    assert_verified(&*store).await;
+}
+
+/// A later try stands for the charge of the first: only the last one pays it back, on the day of the charge.
+pub async fn the_last_try_pays_the_charge_back(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 10 * BASE).await;
+    let evening = NOON.saturating_add(Duration::from_secs(12 * 60 * 60 - 5));
+    let first = accepted(&*store, keyed(customer.key, BASE, "k", 1), evening).await;
+    let next_day = evening.saturating_add(LEASE);
+    assert_ne!(evening.day(), next_day.day());
+    let second = accepted(&*store, keyed(customer.key, BASE, "k", 1), next_day).await;
+    assert_eq!((number(&second), second.day), (2, evening.day()));
+    let late = pay_back(&*store, first.into_refund().unwrap(), next_day).await;
+    assert_eq!(late.map(|left| left.atoms()), Some(9 * BASE), "the second try has taken it over");
+    let paid = pay_back(&*store, second.into_refund().unwrap(), next_day).await;
+    assert_eq!(paid.map(|left| left.atoms()), Some(10 * BASE));
+    let totals = all_daily_totals(&*store).await;
+    assert_eq!(
+        totals.iter().map(|total| (total.day, total.credits_used.atoms())).collect::<Vec<_>>(),
+        [(evening.day(), 0)]
+    );
+    assert_verified(&*store).await;
+}
+
+/// Within one batch as between batches.
+pub async fn a_batch_decides_keys_in_its_order(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 10 * BASE).await;
+    let one = || Posting::Charge(keyed(customer.key, BASE, "k", 1));
+    let outcomes = store.commit(vec![one(), one()], NOON).await.unwrap();
+    let refusal = Refusal::Repeated(Repetition::InProgress { retry_after_seconds: 40 });
+    assert_eq!(outcomes[1], Outcome::Decided(crate::charge::Decision::Refused(refusal)));
+    let Outcome::Decided(crate::charge::Decision::Accepted(first)) = outcomes.into_iter().next().unwrap() else {
+        panic!("the first is accepted");
+    };
+    let settlement = Posting::Settle(first.settlement().unwrap());
+    let outcomes = store.commit(vec![settlement, one()], later(50)).await.unwrap();
+    assert!(matches!(
+        outcomes[1],
+        Outcome::Decided(crate::charge::Decision::Refused(Refusal::Repeated(Repetition::UsedUp)))
+    ));
+    let other = accepted(&*store, keyed(customer.key, BASE, "other", 1), NOON).await;
+    let refund = Posting::Refund(other.into_refund().unwrap());
+    let charge = Posting::Charge(keyed(customer.key, 2 * BASE, "other", 1));
+    let outcomes = store.commit(vec![refund, charge], later(1)).await.unwrap();
+    assert!(matches!(&outcomes[1], Outcome::Decided(crate::charge::Decision::Accepted(receipt)) if !receipt.repeated));
+    assert_eq!(balance(&*store, &customer.id).await, 7 * BASE);
+    assert_verified(&*store).await;
+}
+
+/// A client's key is never a deduction's request id, and the other way round: a cheap request does not pay for another.
+pub async fn keys_and_request_ids_are_apart(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 10 * BASE).await;
+    accepted(&*store, keyed(customer.key, BASE, "same", 1), NOON).await;
+    assert!(!accepted(&*store, charge_named(customer.key, 2 * BASE, "same"), NOON).await.repeated);
+    accepted(&*store, charge_named(customer.key, BASE, "other"), NOON).await;
+    assert!(!accepted(&*store, keyed(customer.key, 2 * BASE, "other", 1), NOON).await.repeated);
+    assert_eq!(balance(&*store, &customer.id).await, 4 * BASE);
+}
+
+/// A key is its account's, whichever API key it comes with, and no other's; a dead API key learns nothing of it.
+pub async fn keys_belong_to_the_account(store: Arc<dyn Store>) {
+    let (first, second) = (customer(&*store, 10 * BASE).await, customer(&*store, 10 * BASE).await);
+    let decisions = commit(&*store, vec![keyed(first.key, BASE, "k", 1), keyed(second.key, BASE, "k", 1)], NOON).await;
+    assert!(decisions.iter().all(|decision| matches!(decision, crate::charge::Decision::Accepted(_))));
+    let new = new_key();
+    store.replace_key(&first.id, new, NOON).await.unwrap();
+    assert!(matches!(repeated(&*store, keyed(new, BASE, "k", 1), NOON).await, Repetition::InProgress { .. }));
+    assert_eq!(refused(&*store, keyed(first.key, BASE, "k", 1), NOON).await, Refusal::UnknownKey);
+}
+
+/// A key is remembered for a day from its charge, however often it was tried, and is new after that.
+pub async fn a_key_is_new_after_its_time(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 10 * BASE).await;
+    accepted(&*store, keyed(customer.key, BASE, "k", 1), NOON).await;
+    let second = accepted(&*store, keyed(customer.key, BASE, "k", 1), later(100)).await;
+    settle(&*store, &second, later(101)).await;
+    let end = NOON.saturating_add(RequestId::REMEMBERED);
+    let last = end.saturating_sub(Duration::from_millis(1));
+    assert_eq!(store.forget_expired(last).await.unwrap(), 0);
+    assert_eq!(repeated(&*store, keyed(customer.key, BASE, "k", 1), last).await, Repetition::UsedUp);
+    assert!(!accepted(&*store, keyed(customer.key, BASE, "k", 2), end).await.repeated);
+    assert_eq!(balance(&*store, &customer.id).await, 8 * BASE);
+}

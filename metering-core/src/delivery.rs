@@ -1,0 +1,258 @@
+//! Idempotency keys of metered routes: a request that is sent again is not charged again, and a key buys one response.
+//!
+//! The key is remembered with its charge, in the same transaction, as request ids of deductions are. Responses are not
+//! kept, so a retry cannot be given the first one. It is forwarded again, uncharged, as long as the first try is not
+//! known to have been delivered: after a commit whose outcome is unknown, a crash, or a connection that was cut before the
+//! upstream responded. Once a response was passed on, the key is used up. Otherwise one charge would buy as many
+//! responses as a client can ask for in a day.
+//!
+//! Each try holds a lease, so that the same key sent twice at once, to whichever node, is forwarded once. What was
+//! refunded is forgotten: its retry is a new charge.
+
+use std::time::Duration;
+
+use sha3::{Digest, Sha3_256};
+
+use crate::charge::RequestId;
+use crate::clock::Timestamp;
+use crate::usage::UsageLine;
+
+/// How many tries one charge pays for, the first included: each may make the upstream work.
+const MAX_TRIES: u32 = 3;
+
+/// A client's name for one request to a metered route, unique within its account for 24 hours: 1 to 128 visible ASCII
+/// characters.
+///
+/// ```
+/// use metering_core::IdempotencyKey;
+///
+/// // The string of draft-ietf-httpapi-idempotency-key-header, and the bare form that is common in practice.
+/// let quoted = IdempotencyKey::parse("\"8e03978e-40d5-43e8-bc93-6894a57f9324\"")?;
+/// assert_eq!(quoted, IdempotencyKey::parse("8e03978e-40d5-43e8-bc93-6894a57f9324")?);
+/// assert!(IdempotencyKey::parse("two words").is_err());
+/// # Ok::<(), metering_core::IdempotencyKeyError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdempotencyKey(String);
+
+/// The header is not an idempotency key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be one string of 1 to 128 visible ASCII characters")]
+pub struct IdempotencyKeyError;
+
+impl IdempotencyKey {
+    /// Reads the value of the header `Idempotency-Key`.
+    ///
+    /// # Errors
+    /// When it is empty, too long, or has other characters.
+    pub fn parse(value: &str) -> Result<Self, IdempotencyKeyError> {
+        let value = value.trim_matches([' ', '\t']);
+        let key = match value.strip_prefix('"') {
+            Some(rest) => unquoted(rest.strip_suffix('"').ok_or(IdempotencyKeyError)?)?,
+            None => value.to_owned(),
+        };
+        RequestId::parse(&key).map_err(|_| IdempotencyKeyError)?;
+        Ok(Self(key))
+    }
+
+    /// The key as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The value of the header, in the draft's form.
+    #[must_use]
+    pub fn to_header(&self) -> String {
+        format!("\"{}\"", self.0.replace('\\', "\\\\").replace('"', "\\\""))
+    }
+}
+
+/// The inside of a string of structured fields (RFC 9651, section 4.2.5).
+fn unquoted(inside: &str) -> Result<String, IdempotencyKeyError> {
+    let (mut text, mut characters) = (String::with_capacity(inside.len()), inside.chars());
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => match characters.next() {
+                Some(escaped @ ('"' | '\\')) => text.push(escaped),
+                _ => return Err(IdempotencyKeyError),
+            },
+            '"' => return Err(IdempotencyKeyError),
+            other => text.push(other),
+        }
+    }
+    Ok(text)
+}
+
+/// Which request a key is for: method, target, and the usage line that it is booked on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint([u8; 16]);
+
+impl Fingerprint {
+    /// That of a request. `target` is in normal form.
+    #[must_use]
+    pub fn of(method: &str, target: &str, line: &UsageLine) -> Self {
+        let mut hash = Sha3_256::new();
+        for part in [method, target, &line.route_template, &line.http_method, line.source.as_str()] {
+            hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+            hash.update(part);
+        }
+        let hash: [u8; 32] = hash.finalize().into();
+        let (start, _) = hash.split_first_chunk().expect("a hash is longer");
+        Self(*start)
+    }
+
+    /// From its bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+/// What a charge with an idempotency key is remembered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeliveryTerms {
+    /// Which request the key is for.
+    pub fingerprint: Fingerprint,
+    /// How long a try may take until another is made in its place.
+    pub lease: Duration,
+}
+
+/// How far the request of an idempotency key has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Delivery {
+    /// Which request the key is for.
+    pub fingerprint: Fingerprint,
+    /// How many tries were made, the first included.
+    pub tries: u32,
+    /// Until when the last try has its lease; `None` once a response was passed on.
+    pub open_until: Option<Timestamp>,
+}
+
+/// Why a request with a known idempotency key is not forwarded. It is not charged either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repetition {
+    /// The key is another request's.
+    OtherRequest,
+    /// An earlier try may still be under way.
+    InProgress {
+        /// Until its lease ends, rounded up.
+        retry_after_seconds: u64,
+    },
+    /// The key has bought its response.
+    UsedUp,
+}
+
+impl Delivery {
+    /// The first try.
+    pub(crate) fn begun(terms: DeliveryTerms, now: Timestamp) -> Self {
+        let open_until = Some(now.saturating_add(terms.lease));
+        Self { fingerprint: terms.fingerprint, tries: 1, open_until }
+    }
+
+    /// The next try.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) fn again(self, terms: DeliveryTerms, now: Timestamp) -> Result<Self, Repetition> {
+        if self.fingerprint != terms.fingerprint {
+            return Err(Repetition::OtherRequest);
+        }
+        match self.open_until {
+            None => Err(Repetition::UsedUp),
+            Some(until) if now < until => {
+                let left = until.unix_millis().saturating_sub(now.unix_millis());
+                Err(Repetition::InProgress { retry_after_seconds: left.unsigned_abs().div_ceil(1_000).max(1) })
+            }
+            Some(_) if self.tries >= MAX_TRIES => Err(Repetition::UsedUp),
+            Some(_) => Ok(Self { tries: self.tries + 1, ..Self::begun(terms, now) }),
+        }
+    }
+
+    /// A response was passed on.
+    pub(crate) fn delivered(self) -> Self {
+        Self { open_until: None, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::usage::ClientSource;
+
+    fn line(template: &str, source: ClientSource) -> UsageLine {
+        UsageLine { route_template: template.into(), http_method: "GET".into(), source }
+    }
+
+    #[test]
+    fn keys_are_read_quoted_and_bare() {
+        let longest = "x".repeat(128);
+        let table = [
+            ("abc", Some("abc")),
+            ("\"abc\"", Some("abc")),
+            (" \"a\\\"b\\\\c\" ", Some("a\"b\\c")),
+            ("a\"b", Some("a\"b")),
+            (&*longest, Some(&*longest)),
+            ("", None),
+            ("\"\"", None),
+            ("\"", None),
+            ("\"abc", None),
+            ("\"a\"b\"", None),
+            ("\"a\\b\"", None),
+            ("a b", None),
+            ("\"a b\"", None),
+            ("\u{e4}", None),
+            (&*"x".repeat(129), None),
+        ];
+        for (value, expected) in table {
+            let key = IdempotencyKey::parse(value).ok();
+            assert_eq!(key.as_ref().map(IdempotencyKey::as_str), expected, "{value:?}");
+            assert_eq!(key.as_ref().and_then(|key| IdempotencyKey::parse(&key.to_header()).ok()), key, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn a_fingerprint_is_of_every_part_and_of_where_each_ends() {
+        let of = |method, target, template, source| Fingerprint::of(method, target, &line(template, source));
+        let first = of("GET", "/a", "/a", ClientSource::Direct);
+        assert_eq!(first, of("GET", "/a", "/a", ClientSource::Direct));
+        let others = [
+            of("PUT", "/a", "/a", ClientSource::Direct),
+            of("GET", "/b", "/a", ClientSource::Direct),
+            of("GET", "/a?x=1", "/a", ClientSource::Direct),
+            of("GET", "/a", "/{b}", ClientSource::Direct),
+            of("GET", "/a", "/a", ClientSource::Cli),
+            of("GET/", "a", "/a", ClientSource::Direct),
+        ];
+        assert!(others.iter().all(|other| *other != first));
+    }
+
+    #[test]
+    fn a_key_buys_one_response_and_a_bounded_number_of_tries() {
+        let at = |seconds: i64| Timestamp::from_unix_millis(seconds * 1_000);
+        let fingerprint = Fingerprint::from_bytes([1; 16]);
+        let terms = DeliveryTerms { fingerprint, lease: Duration::from_secs(40) };
+        let other = DeliveryTerms { fingerprint: Fingerprint::from_bytes([2; 16]), ..terms };
+        let first = Delivery::begun(terms, at(0));
+        assert_eq!(first.again(terms, at(1)), Err(Repetition::InProgress { retry_after_seconds: 39 }));
+        assert_eq!(first.again(other, at(1)), Err(Repetition::OtherRequest));
+        // A clock that lags does not end a lease early.
+        assert_eq!(first.again(terms, at(-9)), Err(Repetition::InProgress { retry_after_seconds: 49 }));
+        let last_moment = Timestamp::from_unix_millis(39_999);
+        assert_eq!(first.again(terms, last_moment), Err(Repetition::InProgress { retry_after_seconds: 1 }));
+        let second = first.again(terms, at(40)).unwrap();
+        assert_eq!((second.tries, second.open_until), (2, Some(at(80))));
+        let third = second.again(terms, at(80)).unwrap();
+        assert_eq!(third.again(terms, at(10_000)), Err(Repetition::UsedUp));
+        for delivery in [first, second, third] {
+            assert_eq!(delivery.delivered().again(terms, at(10_000)), Err(Repetition::UsedUp));
+            assert_eq!(delivery.delivered().again(other, at(10_000)), Err(Repetition::OtherRequest));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! `Idempotency-Key` on metered routes: a retry is not charged again, and a key buys one response, on every node.
+
+use std::time::{Duration, Instant};
+
+use metering_tests::client::Client;
+use metering_tests::site::Site;
+
+use crate::upstream::{Upstream, catalogue};
+use crate::wire::{BASE, BASE_CALL, CREDIT, amount, balance, usage_events};
+
+fn keyed(client: &Client, key: &str) -> Client {
+    client.clone().with_header("Idempotency-Key", key)
+}
+
+#[test]
+fn a_key_buys_one_response_and_never_another_request() {
+    let site = Site::new();
+    let account = site.account("1");
+    let server = site.server().start();
+    let client = server.client_with(&account.api_key);
+    let first = keyed(&client, "\"order-1\"").get(BASE).expect(200);
+    assert_eq!(first.header("x-bds-credit-charged"), Some("0.0001388889"));
+    // The delivery is recorded right after the response.
+    std::thread::sleep(Duration::from_millis(500));
+    // key, path, status, code
+    let table = [
+        ("order-1", BASE, 409, "idempotency_key_used"),
+        ("\"order-1\"", BASE, 409, "idempotency_key_used"),
+        ("order-1", "/mpp/ethPrice", 422, "idempotency_key_reused"),
+        ("two words", BASE, 400, "invalid_parameter"),
+        ("", BASE, 400, "invalid_parameter"),
+        (&*"x".repeat(129), BASE, 400, "invalid_parameter"),
+    ];
+    for (key, path, status, code) in table {
+        let refused = keyed(&client, key).get(path).expect(status);
+        assert_eq!((refused.error().as_str(), refused.header("x-bds-credit-charged")), (code, None), "{key}");
+    }
+    let twice = keyed(&keyed(&client, "a"), "b").get(BASE).expect(400);
+    assert!(twice.json()["fields"]["Idempotency-Key"].is_string(), "{:?}", twice.json());
+    // Whoever has no live API key learns nothing of keys.
+    assert_eq!(keyed(&server.client(), "two words").get(BASE).status, 401);
+    assert_eq!(balance(&client), amount(CREDIT - BASE_CALL));
+    // Another account has keys of its own.
+    let other = site.account("1");
+    let _ = keyed(&server.client_with(&other.api_key), "order-1").get(BASE).expect(200);
+    site.verify();
+}
+
+#[test]
+fn a_key_sent_at_once_to_two_servers_is_charged_and_served_once() {
+    let site = Site::new();
+    let account = site.account("1");
+    let servers = [site.server().start(), site.server().start()];
+    for round in 0..8_i64 {
+        let asking: Vec<_> = (0..16)
+            .map(|n| {
+                let client = keyed(&servers[n % 2].client_with(&account.api_key), &format!("round-{round}"));
+                std::thread::spawn(move || client.get(BASE))
+            })
+            .collect();
+        let answers: Vec<_> = asking.into_iter().map(|asking| asking.join().unwrap()).collect();
+        assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 1);
+        for answer in answers.iter().filter(|answer| answer.status != 200) {
+            let code = answer.error();
+            assert!(matches!(code.as_str(), "request_in_progress" | "idempotency_key_used"), "{code}");
+            assert_eq!(answer.status, 409);
+            assert_eq!(code == "request_in_progress", answer.header("retry-after").is_some());
+        }
+        assert_eq!(balance(&servers[0].client_with(&account.api_key)), amount(CREDIT - (round + 1) * BASE_CALL));
+    }
+    site.verify();
+}
+
+#[test]
+fn a_request_that_was_refunded_is_charged_when_it_is_retried() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("1");
+    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let client = server.client_with(&account.api_key);
+    for _ in 0..3 {
+        let refunded = keyed(&client, "failing").get("/api/status/503").expect(503);
+        assert_eq!(refunded.error(), "upstream_unavailable");
+        assert_eq!(refunded.header("x-bds-credit-charged"), Some("0"));
+    }
+    // The key is free again, even for another request.
+    let _ = keyed(&client, "failing").get("/api/echo/word").expect(200);
+    assert_eq!(balance(&client), amount(CREDIT - BASE_CALL));
+    site.verify();
+}
+
+#[test]
+fn a_request_whose_client_went_away_is_served_to_its_retry_uncharged() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("1");
+    let setup = site.server().set("METERING_GATEWAY__UPSTREAM_TIMEOUT", "4s");
+    let server = setup.args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let client = server.client_with(&account.api_key);
+    {
+        use std::io::Write;
+        let mut stream = std::net::TcpStream::connect(server.address()).unwrap();
+        let head = format!(
+            "GET /api/slow/3000 HTTP/1.1\r\nHost: x\r\nIdempotency-Key: gone\r\nAuthorization: Bearer {}\r\n\r\n",
+            account.api_key
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let begun = Instant::now();
+        while usage_events(&client) == 0 {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+        }
+        // Closed before the upstream responds.
+    }
+    let charged = balance(&client);
+    // However the server was left: its successor knows the key, too.
+    server.kill();
+    let setup = site.server().set("METERING_GATEWAY__UPSTREAM_TIMEOUT", "4s");
+    let server = setup.args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let client = server.client_with(&account.api_key);
+    let begun = Instant::now();
+    let served = loop {
+        let answer = keyed(&client, "gone").get("/api/slow/3000");
+        if answer.status == 200 {
+            break answer;
+        }
+        assert_eq!((answer.status, answer.error().as_str()), (409, "request_in_progress"));
+        let wait: u64 = answer.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=18).contains(&wait) && begun.elapsed() < Duration::from_secs(40), "{wait}");
+        std::thread::sleep(Duration::from_secs(wait));
+    };
+    assert_eq!(served.header("x-bds-credit-balance"), Some(&*charged));
+    assert_eq!((balance(&client), usage_events(&client)), (charged, 1));
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(keyed(&client, "gone").get("/api/slow/3000").error(), "idempotency_key_used");
+    site.verify();
+}
