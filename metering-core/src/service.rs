@@ -64,8 +64,9 @@ pub struct ServiceConfig {
 
 impl Default for ServiceConfig {
     fn default() -> Self {
-        let (public_url, terms_url, terms_version) = Default::default();
-        Self { public_url, terms_url, terms_version, chains: Vec::new(), delivery_lease: Duration::from_secs(60) }
+        let (public_url, pages_url, terms_url, terms_version) = Default::default();
+        let chains = Vec::new();
+        Self { public_url, pages_url, terms_url, terms_version, chains, delivery_lease: Duration::from_secs(60) }
     }
 }
 
