@@ -22,6 +22,7 @@ fn charge(price: i64, path: &str, request_id: Option<&str>) -> Charge {
         line: line("/a"),
         request_path: Arc::from(path),
         request_id: request_id.map(|id| RequestId::parse(id).unwrap()),
+        delivery: None,
     }
 }
 
@@ -63,13 +64,16 @@ fn a_receipt_refunds_what_was_charged_once() {
     assert_eq!(free.into_refund(), None, "there is nothing to refund");
     let refund = first.into_refund().unwrap();
     assert_eq!((refund.amount.atoms(), refund.day, &*refund.request_path), (10, NOON.day(), "/a"));
-    assert_eq!(tally.refund(1, 7, &refund), Some(Credits::from_atoms(100)));
+    assert_eq!(tally.refund(1, 7, &refund, None), Some(Credits::from_atoms(100)));
 }
 
 #[test]
 fn a_remembered_charge_is_not_taken_again() {
     let mut tally = tally(&[(1, 100)]);
-    let remembered = metering_core::Answer { charged: Credits::from_atoms(3), balance: Credits::from_atoms(42) };
+    let (charged, balance) = (Credits::from_atoms(3), Credits::from_atoms(42));
+    let answer = metering_core::Answer { charged, balance, delivery: None };
+    let expires_at = NOON.saturating_add(RequestId::REMEMBERED);
+    let remembered = metering_core::Remembered { answer, expires_at };
     let receipt = accepted(tally.charge(1, 7, charge(10, "/a", Some("id")), Some(remembered)));
     assert_eq!((receipt.charged.atoms(), receipt.balance.atoms(), receipt.repeated), (3, 42, true));
     let changes = tally.finish();
@@ -105,7 +109,7 @@ fn answers_are_remembered_under_account_and_request() {
     }
     let answers = tally.finish().answers;
     let answers: Vec<_> =
-        answers.iter().map(|(account, id, answer)| (*account, id.as_str(), answer.balance.atoms())).collect();
+        answers.iter().map(|(account, id, known)| (*account, id.as_str(), known.answer.balance.atoms())).collect();
     assert_eq!(answers, [(1, "same", 90), (2, "same", 90)]);
 }
 
@@ -116,7 +120,7 @@ fn daily_totals_net_usage_and_refunds_of_one_line_and_no_other() {
     let _ = accepted(tally.charge(1, 7, charge(30, "/a", None), None));
     let _ = accepted(tally.charge(1, 8, charge(5, "/a", None), None));
     let _ = accepted(tally.charge(2, 7, charge(7, "/a", None), None));
-    let _ = tally.refund(1, 7, &refund).unwrap();
+    let _ = tally.refund(1, 7, &refund, None).unwrap();
     let changes = tally.finish();
     let kinds: Vec<_> =
         changes.usage.iter().map(|usage| (usage.kind, usage.added_calls(), usage.added_credits().atoms())).collect();
@@ -147,7 +151,7 @@ fn a_refund_that_no_account_can_hold_changes_nothing() {
     let refund = accepted(tally.charge(1, 7, charge(10, "/a", None), None)).into_refund().unwrap();
     let mut full = Tally::new(NOON);
     full.load(1, AccountId::generate(&SystemRandomness), state(i64::MAX));
-    assert_eq!(full.refund(1, 7, &refund), None);
+    assert_eq!(full.refund(1, 7, &refund, None), None);
     assert!(full.finish().accounts.is_empty());
 }
 
