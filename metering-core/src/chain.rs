@@ -24,7 +24,8 @@ pub struct Chain {
     pub public_rpc_url: String,
     /// Who is paid.
     pub recipient: Address,
-    /// How many blocks deep a payment must be, its own block counted.
+    /// How many confirmations a payment needs to be credited, its own block counted. The chain's reader may know
+    /// better: see [`ChainReader::confirmations`].
     pub confirmations: u32,
 }
 
@@ -37,8 +38,15 @@ pub trait ChainReader: Send + Sync + fmt::Debug {
     /// What the chain says of a transaction at this moment.
     async fn transaction(&self, hash: &TxHash) -> Result<Sighting, ChainError>;
 
-    /// The newest block whose payments count, by the chain's finality; to be asked for again as time passes.
-    async fn settled_block(&self) -> Result<u64, ChainError>;
+    /// How far the chain has come at this moment.
+    async fn heights(&self) -> Result<Heights, ChainError>;
+
+    /// The hash of the block at each of these heights, in the same order. `None` where the chain has no such block, or
+    /// nobody can say for certain which one it has.
+    async fn block_hashes(&self, numbers: &[u64]) -> Result<Vec<Option<BlockHash>>, ChainError>;
+
+    /// How many confirmations a payment needs to be credited, as far as that is known without asking the chain.
+    fn confirmations(&self) -> Option<u32>;
 
     /// Transactions that may have paid `recipient` in these blocks, both ends included: those with a `Transfer` log
     /// of one of `tokens` to it, and, where `tokens` holds the zero address, those that sent it the native coin. In
@@ -94,13 +102,27 @@ pub struct Evidence {
     pub transfers: Vec<TokenTransfer>,
 }
 
+/// A block's hash, which tells it from another one at the same height.
+pub type BlockHash = [u8; 32];
+
+/// How far a chain has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heights {
+    /// The newest block.
+    pub newest: u64,
+    /// The newest block whose payments are credited.
+    pub confirmed: u64,
+    /// The newest block that counts as final: payments up to it are no longer watched. Never above `confirmed`.
+    pub finalized: u64,
+}
+
 /// A block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
     /// Its number.
     pub number: u64,
-    /// Its hash, which tells it from another of that number after a re-organisation.
-    pub hash: [u8; 32],
+    /// Its hash, which tells it from another of that number after a reorganisation.
+    pub hash: BlockHash,
     /// When it was made, by its own word, to the second.
     pub time: Timestamp,
 }

@@ -60,6 +60,7 @@ pub mod rotation;
 mod sale;
 pub mod scan_marks;
 mod scene;
+pub mod settlements;
 pub mod signups;
 pub mod topups;
 pub mod usage;
@@ -329,6 +330,19 @@ macro_rules! store_conformance {
             scan_marks::a_chain_starts_without_a_mark,
             scan_marks::marks_are_kept_for_each_chain,
             scan_marks::a_mark_never_goes_back,
+            settlements::a_payment_is_unsettled_until_it_is_final,
+            settlements::a_payment_without_a_blocks_hash_is_final_at_once,
+            settlements::a_reversal_takes_back_what_was_bought,
+            settlements::a_payment_that_reappears_is_credited_again,
+            settlements::a_claim_is_reversed_without_its_bonus,
+            settlements::a_payment_moves_to_another_block,
+            settlements::a_revoked_account_is_reversed_too,
+            settlements::a_step_that_does_not_fit_changes_nothing,
+            settlements::a_reversal_beyond_range_changes_nothing,
+            settlements::a_reversed_payment_stays_used,
+            settlements::unsettled_payments_are_paged_by_chain,
+            settlements::of_many_watchers_one_reverses,
+            settlements::reversals_and_charges_add_up,
             topups::a_payment_is_credited,
             topups::a_payment_counts_at_once,
             topups::a_credit_is_what_its_entry_says,

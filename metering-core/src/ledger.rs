@@ -19,11 +19,26 @@ pub enum LedgerKind {
     PurchaseTopup,
     /// An operator's grant or correction.
     Adjustment,
+    /// The credits of a payment that a reorganisation of its chain removed, taken back.
+    PaymentReversed,
+    /// The same credits again, when the payment was mined after all.
+    PaymentRestored,
 }
 
 impl LedgerKind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::SignupBonus, Self::PurchasePaySignup, Self::PurchaseTopup, Self::Adjustment];
+    pub const ALL: [Self; 6] = [
+        Self::SignupBonus,
+        Self::PurchasePaySignup,
+        Self::PurchaseTopup,
+        Self::Adjustment,
+        Self::PaymentReversed,
+        Self::PaymentRestored,
+    ];
+    /// The kinds of entries that buy something, as they are first written.
+    pub const PURCHASES: [Self; 2] = [Self::PurchasePaySignup, Self::PurchaseTopup];
+    /// The kinds that only [`settle_payment`](crate::PaymentStore::settle_payment) writes.
+    pub const SETTLEMENTS: [Self; 2] = [Self::PaymentReversed, Self::PaymentRestored];
 
     /// The kind's name on the wire and in stores.
     #[must_use]
@@ -33,6 +48,8 @@ impl LedgerKind {
             Self::PurchasePaySignup => "purchase_pay_signup",
             Self::PurchaseTopup => "purchase_topup",
             Self::Adjustment => "adjustment",
+            Self::PaymentReversed => "payment_reversed",
+            Self::PaymentRestored => "payment_restored",
         }
     }
 
@@ -45,7 +62,10 @@ impl LedgerKind {
     /// Whether the entry counts as purchased; everything else counts as granted.
     #[must_use]
     pub const fn is_purchase(self) -> bool {
-        matches!(self, Self::PurchasePaySignup | Self::PurchaseTopup)
+        match self {
+            Self::PurchasePaySignup | Self::PurchaseTopup | Self::PaymentReversed | Self::PaymentRestored => true,
+            Self::SignupBonus | Self::Adjustment => false,
+        }
     }
 }
 

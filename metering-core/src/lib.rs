@@ -59,7 +59,9 @@ pub use account::{
 pub use address::{Address, AddressError};
 pub use bot::{BotCheck, BotCheckError, BotVerdict, SolutionId};
 pub use catalogue::{Catalogue, CatalogueError, Resolved, RouteRefusal};
-pub use chain::{Block, Chain, ChainError, ChainReader, Depth, Evidence, NativeTransfer, Sighting, TokenTransfer};
+pub use chain::{
+    Block, BlockHash, Chain, ChainError, ChainReader, Depth, Evidence, Heights, NativeTransfer, Sighting, TokenTransfer,
+};
 pub use charge::{
     Charge, Decision, LimitWindow, MeterState, RateStatus, Receipt, Refund, Refusal, RequestId, RequestIdError,
     Settlement, Try, Window,
@@ -78,7 +80,10 @@ pub use memory::MemoryStore;
 pub use meter::{Meter, MeterConfig, MeterEnd, MeterError, MeterStats};
 pub use override_headers::{is_same_header, overrides_request, starts_like_header};
 pub use path::{RequestPath, TargetError};
-pub use payment::{Payment, PaymentError, PaymentFault, PaymentRecord, PaymentTarget, PaymentUse, RecoveryError};
+pub use payment::{
+    Payment, PaymentError, PaymentFault, PaymentRecord, PaymentTarget, PaymentUse, RecoveryError, Seen, Settlement,
+    SettlementDecision, SettlementEntry, SettlementStep, decide,
+};
 pub use plan::{PaymentKind, Plan, PlanError, PlanKey, TokenAmount};
 pub use price::{LookbackTiers, Multiplier, Pricing, Weight};
 pub use proof::payer_proof_message;
@@ -88,14 +93,14 @@ pub use recovery::Challenge;
 pub use route::{Param, ParamPlace, ParamType, Route};
 pub use service::{
     Admission, Arrival, BillingSettings, PaidBack, Passage, PaymentSettings, RequestHead, Service, ServiceConfig,
-    SignupSettings, Watched, arrivals, payment_targets,
+    SettlementLook, SignupSettings, Watched, arrivals, payment_targets,
 };
 pub use signature::{WalletSignature, WalletSignatureError, signer, signing_digest};
 pub use signup::{MalformedCode, MalformedToken, SessionHash, SessionToken, SignupError, SignupSession, UserCode};
 pub use store::{
     Claim, Claimed, Created, Cursor, Discrepancy, KeyDelivery, NewAccount, Page, PaymentCredit, PaymentCredited,
-    PaymentStore, Posted, QuoteOpened, QuotePrecedence, SignupApproved, SignupOpened, SignupRedeemed, SignupStore,
-    Store, StoreError, Verification,
+    PaymentSettled, PaymentStore, Posted, QuoteOpened, QuotePrecedence, SettlementChange, SignupApproved, SignupOpened,
+    SignupRedeemed, SignupStore, Store, StoreError, Verification,
 };
 pub use tally::{Answer, Changes, DailyChange, Outcome, Posting, Remembered, Tally, UsageChange, UsageKind};
 pub use transaction::{TxHash, TxHashError, TxRef};

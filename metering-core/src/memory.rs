@@ -21,6 +21,7 @@ mod commit;
 mod page;
 mod payments;
 mod report;
+mod settlements;
 mod signups;
 mod state;
 #[cfg(test)]

@@ -6,13 +6,15 @@
 mod error;
 mod fault;
 mod record;
+mod settlement;
 
 pub use error::{PaymentError, RecoveryError};
 pub use fault::PaymentFault;
 pub use record::{PaymentRecord, PaymentUse};
+pub use settlement::{Seen, Settlement, SettlementDecision, SettlementEntry, SettlementStep, decide};
 
 use crate::address::Address;
-use crate::chain::{Evidence, NativeTransfer, TokenTransfer};
+use crate::chain::{BlockHash, Evidence, NativeTransfer, TokenTransfer};
 use crate::clock::Timestamp;
 use crate::transaction::TxRef;
 use crate::units::TokenUnits;
@@ -43,6 +45,8 @@ pub struct Payment {
     pub amount: TokenUnits,
     /// The number of its block.
     pub block_number: u64,
+    /// The hash of its block; `None` for payments recorded before hashes were kept.
+    pub block_hash: Option<BlockHash>,
     /// When its block was made, to the second.
     pub mined_at: Timestamp,
 }
@@ -89,6 +93,7 @@ impl PaymentTarget {
             token: self.token,
             amount,
             block_number: evidence.block.number,
+            block_hash: Some(evidence.block.hash),
             mined_at: evidence.block.time,
         })
     }

@@ -6,10 +6,12 @@ mod claims;
 mod desk;
 mod fields;
 mod gate;
+mod position;
 mod quotes;
 mod recovery;
 mod refund;
 mod reports;
+mod settlement;
 mod signups;
 mod templates;
 mod topups;
@@ -25,6 +27,7 @@ pub use billing::BillingSettings;
 pub use desk::PaymentSettings;
 pub use gate::{Admission, Passage, RequestHead};
 pub use refund::PaidBack;
+pub use settlement::SettlementLook;
 pub use signups::SignupSettings;
 pub use watch::Watched;
 
@@ -225,7 +228,13 @@ impl Service {
             return Ok(plans);
         }
         let ServiceConfig { chains, terms_url, terms_version, .. } = &self.config;
-        let plans = Arc::new(PlansDocument::new(&self.store.plans().await?, chains, terms_url, terms_version));
+        let measured = |chain: &Chain| {
+            let reader = self.desk.readers().get(&chain.chain_id);
+            let confirmations = reader.and_then(|reader| reader.confirmations()).unwrap_or(chain.confirmations);
+            Chain { confirmations, ..chain.clone() }
+        };
+        let chains: Vec<_> = chains.iter().map(measured).collect();
+        let plans = Arc::new(PlansDocument::new(&self.store.plans().await?, &chains, terms_url, terms_version));
         *self.plans.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, Arc::clone(&plans)));
         Ok(plans)
     }

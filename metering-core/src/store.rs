@@ -22,7 +22,8 @@ use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 pub use signups::{SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
 
 pub use payments::{
-    Claim, Claimed, KeyDelivery, PaymentCredit, PaymentCredited, PaymentStore, QuoteOpened, QuotePrecedence,
+    Claim, Claimed, KeyDelivery, PaymentCredit, PaymentCredited, PaymentSettled, PaymentStore, QuoteOpened,
+    QuotePrecedence, SettlementChange,
 };
 
 /// Where accounts, keys, money and usage are kept.

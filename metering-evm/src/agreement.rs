@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 
-use metering_core::{ChainError, Depth, Evidence, Sighting};
+use metering_core::{BlockHash, ChainError, Depth, Evidence, Heights, Sighting};
 
+use crate::block_time::BlockTime;
 use crate::poll::{Said, Standing};
 
 /// A transaction, as some of the sources describe it alike; depth aside, which differs from moment to moment.
@@ -80,11 +81,37 @@ fn depth(agree: usize, depths: &[Depth]) -> Depth {
     depths.get(agree - 1).copied().expect("as many depths as must agree were counted before")
 }
 
-/// The height that at least `agree` sources have come to; `None` when fewer answered.
-pub(crate) fn height(agree: usize, said: &[Said<u64>]) -> Option<u64> {
-    let mut heights: Vec<u64> = said.iter().map(|said| said.answer).collect();
-    heights.sort_unstable_by_key(|height| Reverse(*height));
-    heights.get(agree.checked_sub(1)?).copied()
+/// How far the chain has come, by at least `agree` sources; `None` when fewer responded.
+pub(crate) fn heights(agree: usize, said: &[Said<Heights>]) -> Option<Heights> {
+    let height = |of: fn(&Heights) -> u64| {
+        let mut heights: Vec<u64> = said.iter().map(|said| of(&said.answer)).collect();
+        heights.sort_unstable_by_key(|height| Reverse(*height));
+        heights.get(agree.checked_sub(1)?).copied()
+    };
+    Some(Heights {
+        newest: height(|heights| heights.newest)?,
+        confirmed: height(|heights| heights.confirmed)?,
+        finalized: height(|heights| heights.finalized)?,
+    })
+}
+
+/// The smallest number of confirmations that at least `agree` sources consider enough, so that fewer than `agree`
+/// liars cannot lower it; `None` when too few responded.
+pub(crate) fn confirmations(agree: usize, said: &[Said<BlockTime>]) -> Option<BlockTime> {
+    let mut measured: Vec<BlockTime> = said.iter().map(|said| said.answer).collect();
+    measured.sort_unstable_by_key(|measured| measured.confirmations);
+    measured.get(agree.checked_sub(1)?).copied()
+}
+
+/// The block hash at each of `count` heights that at least `agree` sources give; `None` where they do not agree, or
+/// the chain has no such block.
+pub(crate) fn hashes(agree: usize, count: usize, said: &[Said<Vec<Option<BlockHash>>>]) -> Vec<Option<BlockHash>> {
+    let at = |place: usize| {
+        let given: Vec<_> = said.iter().filter_map(|said| said.answer.get(place).copied().flatten()).collect();
+        let votes = |hash: &BlockHash| given.iter().filter(|other| *other == hash).count();
+        given.iter().find(|hash| votes(hash) >= agree).copied()
+    };
+    (0..count).map(at).collect()
 }
 
 /// The answer that at least `agree` sources give.

@@ -15,7 +15,7 @@ pub(crate) const METHOD: &str = "eth_getBlockByNumber";
 pub(crate) struct Head {
     pub(crate) number: Height,
     hash: Word,
-    timestamp: Quantity,
+    pub(crate) timestamp: Quantity,
 }
 
 /// A block with its transactions.

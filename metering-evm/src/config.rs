@@ -10,6 +10,7 @@ use metering_core::{Address, Chain};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 
+use crate::block_time::CONFIRMATIONS_MIN;
 use crate::finality::Finality;
 use crate::reader::EvmReader;
 use crate::rpc_url::RpcUrl;
@@ -32,9 +33,14 @@ pub struct ChainConfig {
     pub public_rpc_url: String,
     /// Who is paid.
     pub recipient: Address,
-    /// When a block counts: so many confirmations, `safe` or `finalized`.
+    /// How deep a payment must be to be credited: a number of confirmations, `safe` or `finalized`. By default as many
+    /// blocks as the chain makes in 30 seconds, at least 2.
     #[serde(default)]
-    pub finality: Finality,
+    pub confirmations: Option<Finality>,
+    /// How deep a payment must be to be final: until then it is watched, and reversed if a reorganisation removes it.
+    /// By default what the chain calls `finalized`, or 64 blocks on a chain that has no such tag.
+    #[serde(default)]
+    pub finality: Option<Finality>,
     /// How many of the sources must give the same answer.
     #[serde(default = "default_agree")]
     pub agree: u32,
@@ -44,10 +50,10 @@ pub struct ChainConfig {
     /// How often a request is tried at one source before that source has failed.
     #[serde(default = "default_attempts")]
     pub attempts: u32,
-    /// Whether to look for payments that nobody claimed.
+    /// Whether to look for payments that nobody claimed; by default wherever there are `rpc_urls`.
     #[serde(default)]
-    pub watch: bool,
-    /// The block to begin that with; by default where the chain stands then.
+    pub watch: Option<bool>,
+    /// The first block to look at; by default the newest confirmed block when the chain is first watched.
     #[serde(default)]
     pub watch_from_block: Option<u64>,
 }
@@ -77,7 +83,7 @@ impl ChainConfig {
             name: self.name.clone().unwrap_or_else(|| section.to_owned()),
             public_rpc_url: self.public_rpc_url.clone(),
             recipient: self.recipient,
-            confirmations: self.finality.confirmations_hint(),
+            confirmations: self.confirmations.map_or(CONFIRMATIONS_MIN, Finality::confirmations_hint),
         }
     }
 
@@ -114,10 +120,23 @@ impl ChainConfig {
         if self.attempts == 0 {
             return wrong("attempts", "must be at least 1");
         }
-        if self.watch && self.rpc_urls.is_empty() {
+        if self.watch == Some(true) && self.rpc_urls.is_empty() {
             return wrong("watch", "needs rpc_urls");
         }
+        if let (Some(Finality::Confirmations(credited)), Some(Finality::Confirmations(last))) =
+            (self.confirmations, self.finality)
+            && credited > last
+        {
+            let problem = format_args!("must not be above finality, which is {last}");
+            return Err(ChainConfigError::new("confirmations", problem));
+        }
         Ok(())
+    }
+
+    /// Whether to look for payments that nobody claimed.
+    #[must_use]
+    pub fn is_watched(&self) -> bool {
+        self.watch.unwrap_or(!self.rpc_urls.is_empty())
     }
 
     /// A reader of the chain; `None` without `rpc_urls`. It connects to nothing yet: see [`EvmReader::check`].

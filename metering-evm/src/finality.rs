@@ -1,4 +1,4 @@
-//! When a block counts: so many confirmations, or the chain's own word.
+//! How deep a block must be: a number of confirmations, or one of the chain's own block tags.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -7,10 +7,10 @@ use std::str::FromStr;
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What `finality` may be.
+/// What `confirmations` and `finality` accept.
 const EXPECTED: &str = "a number of confirmations from 1, \"safe\" or \"finalized\"";
 
-/// When a block counts as settled.
+/// How deep a block must be to count as confirmed, or as final.
 ///
 /// ```
 /// use metering_evm::Finality;
@@ -35,8 +35,8 @@ pub enum Finality {
 pub struct FinalityError;
 
 impl Finality {
-    /// How many confirmations clients are told to expect. For `safe` and `finalized` it is about what Ethereum's
-    /// epochs of 32 blocks make of them; what counts is the chain's word.
+    /// How many confirmations clients are told to expect. For `safe` and `finalized` this is an estimate, from
+    /// Ethereum's epochs of 32 blocks.
     #[must_use]
     pub const fn confirmations_hint(self) -> u32 {
         match self {
@@ -46,19 +46,13 @@ impl Finality {
         }
     }
 
-    /// The block tag of the execution APIs that names the newest block that counts, if it is a tag that does.
+    /// The block tag of the execution APIs that names the newest such block; `None` for a number.
     pub(crate) const fn tag(self) -> Option<&'static str> {
         match self {
             Self::Confirmations(_) => None,
             Self::Safe => Some("safe"),
             Self::Finalized => Some("finalized"),
         }
-    }
-}
-
-impl Default for Finality {
-    fn default() -> Self {
-        Self::Confirmations(NonZeroU32::new(12).expect("12 is not zero"))
     }
 }
 
@@ -150,7 +144,6 @@ mod tests {
             let again = serde_json::to_string(&read).unwrap();
             assert_eq!(serde_json::from_str::<Finality>(&again).unwrap(), finality);
         }
-        assert_eq!(Finality::default(), count(12));
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //!     rpc_urls = ["https://one.example.com/v2/key", "https://two.example.com/key"]
 //!     agree = 2
 //!     recipient = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
-//!     finality = "safe"
+//!     confirmations = 12
 //!     "#,
 //! )?;
 //! let reader = config.reader()?.expect("the section has URLs");
@@ -27,6 +27,7 @@
 mod agreement;
 mod answers;
 mod block;
+mod block_time;
 mod call;
 mod config;
 mod contract;
@@ -35,6 +36,7 @@ mod failure;
 mod finality;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod heights;
 mod lenient;
 mod log;
 mod look;

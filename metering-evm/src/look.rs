@@ -84,16 +84,6 @@ pub(crate) async fn sight(source: &Source, finality: Finality, hash: &TxHash) ->
     }
 }
 
-/// The newest block that counts, by `source`.
-pub(crate) async fn settled_block(source: &Source, finality: Finality) -> Result<u64, Failure> {
-    let progress = source.ask(&progress_calls(finality), |answers| Progress::read(answers, finality)).await?;
-    Ok(match progress.rule {
-        // A chain of fewer blocks has settled none but its first, which holds no payments.
-        Rule::Confirmations(count) => (progress.newest.0 + 1).saturating_sub(count),
-        Rule::UpTo(block) => block.0,
-    })
-}
-
 fn progress_calls(finality: Finality) -> Vec<Call> {
     let newest = [Call::block_number()];
     newest.into_iter().chain(finality.tag().map(Call::tagged_block)).collect()

@@ -1,18 +1,25 @@
 //! The reader: every question to all sources, and what they agree on.
 
 use std::collections::{BTreeSet, HashSet};
+use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use metering_core::{Address, ChainError, ChainReader, Sighting, TxHash};
+use metering_core::{Address, BlockHash, ChainError, ChainReader, Heights, Sighting, TxHash};
+use tokio::time::Instant;
 
 use crate::agreement::{self, Describe};
+use crate::block_time::{self, MeasuredConfirmations};
 use crate::config::{ChainConfig, ChainConfigError};
 use crate::failure::Failure;
 use crate::finality::Finality;
 use crate::poll::{Poll, Said, Standing};
 use crate::scan::{Found, Wanted};
 use crate::source::Source;
-use crate::{contract, look, scan};
+use crate::{contract, heights, look, scan};
+
+/// Block hashes that are requested in one batch at most.
+const HASHES_MAX: usize = 20;
 
 /// Reads an EVM chain over the JSON-RPC of its nodes (EIP-1474), from one or several sources.
 ///
@@ -23,9 +30,13 @@ use crate::{contract, look, scan};
 #[derive(Debug)]
 pub struct EvmReader {
     chain_id: u64,
-    finality: Finality,
+    /// How deep a payment must be to be credited, if that is configured.
+    confirmations: Option<Finality>,
+    /// How deep it must be to be final, if that is configured.
+    finality: Option<Finality>,
     agree: usize,
     sources: Vec<Source>,
+    measured: MeasuredConfirmations,
 }
 
 impl EvmReader {
@@ -35,9 +46,11 @@ impl EvmReader {
         let sources = config.rpc_urls.iter().map(|url| Source::new(url, config));
         Ok(Self {
             chain_id: config.chain_id,
+            confirmations: config.confirmations,
             finality: config.finality,
             agree: config.agree(),
             sources: sources.collect::<Result<_, _>>()?,
+            measured: MeasuredConfirmations::default(),
         })
     }
 
@@ -79,6 +92,30 @@ impl EvmReader {
         agreement::common(self.agree, &poll.said).ok_or_else(|| agreement::disagreement(&poll.said))
     }
 
+    /// How deep a payment must be to be credited: as configured, or by the measured block time. A chain whose blocks
+    /// are configured to be final sooner than that needs no more.
+    async fn credited_at(&self) -> Result<Finality, ChainError> {
+        if let Some(configured) = self.confirmations {
+            return Ok(configured);
+        }
+        let measured = self.measured.get(Instant::now(), || self.measure()).await?;
+        Ok(match self.finality {
+            Some(Finality::Confirmations(last)) => Finality::Confirmations(measured.min(last)),
+            _ => Finality::Confirmations(measured),
+        })
+    }
+
+    async fn measure(&self) -> Result<block_time::BlockTime, ChainError> {
+        let poll =
+            Poll::take(&self.sources, block_time::measure, |said| self.enough_of(said, Standing::Sufficient)).await;
+        agreement::confirmations(self.agree, &poll.said).ok_or_else(|| self.too_few(&poll))
+    }
+
+    fn too_few<T>(&self, poll: &Poll<T>) -> ChainError {
+        let too_few = || ChainError::Unavailable("too few sources answered".to_owned());
+        poll.shortage(self.agree, self.chain_id).unwrap_or_else(too_few)
+    }
+
     fn enough_of<T>(&self, said: &[Said<T>], enough: Standing) -> Standing {
         if said.len() >= self.agree { enough } else { Standing::Open }
     }
@@ -87,22 +124,47 @@ impl EvmReader {
 #[async_trait]
 impl ChainReader for EvmReader {
     async fn transaction(&self, hash: &TxHash) -> Result<Sighting, ChainError> {
-        let ask = |source| look::sight(source, self.finality, hash);
+        let credited_at = self.credited_at().await?;
+        let ask = |source| look::sight(source, credited_at, hash);
         let poll = Poll::take(&self.sources, ask, |said| agreement::standing(self.agree, said)).await;
-        let too_few = || ChainError::Unavailable("too few sources answered".to_owned());
-        match agreement::verdict(self.agree, &poll.said) {
-            Some(verdict) => verdict,
-            None => Err(poll.shortage(self.agree, self.chain_id).unwrap_or_else(too_few)),
+        agreement::verdict(self.agree, &poll.said).unwrap_or_else(|| Err(self.too_few(&poll)))
+    }
+
+    fn confirmations(&self) -> Option<u32> {
+        match (self.confirmations, self.finality) {
+            (Some(configured), _) => Some(configured.confirmations_hint()),
+            (None, Some(Finality::Confirmations(last))) => {
+                self.measured.last().map(|measured| measured.min(last).get())
+            }
+            (None, _) => self.measured.last().map(NonZeroU32::get),
         }
     }
 
-    /// A height that at least `agree` sources have settled.
-    async fn settled_block(&self) -> Result<u64, ChainError> {
-        let ask = |source| look::settled_block(source, self.finality);
+    /// Heights that at least `agree` sources have reached.
+    async fn heights(&self) -> Result<Heights, ChainError> {
+        let credited_at = self.credited_at().await?;
+        let ask = |source| heights::heights(source, credited_at, self.finality);
         let poll = Poll::take(&self.sources, ask, |said| self.enough_of(said, Standing::Sufficient)).await;
-        let too_few = || ChainError::Unavailable("too few sources answered".to_owned());
-        agreement::height(self.agree, &poll.said)
-            .ok_or_else(|| poll.shortage(self.agree, self.chain_id).unwrap_or_else(too_few))
+        agreement::heights(self.agree, &poll.said).ok_or_else(|| self.too_few(&poll))
+    }
+
+    async fn block_hashes(&self, numbers: &[u64]) -> Result<Vec<Option<BlockHash>>, ChainError> {
+        let mut hashes = Vec::with_capacity(numbers.len());
+        for some in numbers.chunks(HASHES_MAX) {
+            let some: Arc<[u64]> = some.into();
+            let ask = |source| heights::block_hashes(source, Arc::clone(&some));
+            let agreed = |said: &[Said<Vec<Option<BlockHash>>>]| agreement::hashes(self.agree, some.len(), said);
+            let standing = |said: &[Said<_>]| {
+                let all_agreed = agreed(said).iter().all(Option::is_some);
+                if all_agreed { Standing::Final } else { self.enough_of(said, Standing::Sufficient) }
+            };
+            let poll = Poll::take(&self.sources, ask, standing).await;
+            if let Some(error) = poll.shortage(self.agree, self.chain_id) {
+                return Err(error);
+            }
+            hashes.extend(agreed(&poll.said));
+        }
+        Ok(hashes)
     }
 
     /// All that any of `agree` sources knows of. One alone may leave out a payment or make one up: what it leaves

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::iter;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -29,6 +30,8 @@ pub(crate) struct Source {
     chain_id: u64,
     attempts: u32,
     client: Client,
+    /// Whether it ever named a `finalized` block.
+    names_finalized: AtomicBool,
 }
 
 /// Without the client, whose proxy may have a password.
@@ -60,7 +63,7 @@ impl Source {
         // The environment's proxy is the way out of some networks; nothing reaches this machine by it.
         let client = if url.is_loopback() { client.no_proxy() } else { client };
         let client = client.build().map_err(cause)?;
-        Ok(Self { url: url.clone(), chain_id, attempts, client })
+        Ok(Self { url: url.clone(), chain_id, attempts, client, names_finalized: AtomicBool::new(false) })
     }
 
     /// Asks `calls` in one batch and reads the answers. The chain's id is asked with them, every time: a source
@@ -100,6 +103,11 @@ impl Source {
     /// The source's host.
     pub(crate) fn host(&self) -> String {
         self.url.host()
+    }
+
+    /// Whether this source is known to name a `finalized` block: what it omits later is then missing, not unsupported.
+    pub(crate) fn names_finalized(&self) -> &AtomicBool {
+        &self.names_finalized
     }
 
     fn read<T>(

@@ -1,7 +1,9 @@
 //! The ledger, and what its entries do to an account's totals.
 
 use deadpool_postgres::GenericClient;
-use metering_core::{AccountId, Credits, Cursor, LedgerEntry, NewLedgerEntry, Page, Posted, Timestamp, Totals};
+use metering_core::{
+    Account, AccountId, Credits, Cursor, LedgerEntry, NewLedgerEntry, Page, Posted, Timestamp, Totals,
+};
 use tokio_postgres::Row;
 
 use crate::accounts;
@@ -23,16 +25,25 @@ pub(crate) fn totals_of(entries: &[NewLedgerEntry]) -> Option<Totals> {
 
 /// Writes an entry and moves the account's totals along.
 pub(crate) async fn post(turn: &Turn<'_>, id: &AccountId, entry: &NewLedgerEntry, now: Timestamp) -> Result<Posted> {
-    let client = turn.client();
-    let (row, mut account) = match accounts::locked(client, id).await? {
-        Some((row, account)) if account.revoked_at.is_none() => (row, account),
-        _ => return Ok(Posted::NoSuchAccount),
-    };
+    match accounts::locked(turn.client(), id).await? {
+        Some((row, account)) if account.revoked_at.is_none() => apply(turn, row, account, entry, now).await,
+        _ => Ok(Posted::NoSuchAccount),
+    }
+}
+
+/// The same, for an account that was read with its meter locked, revoked or not; `row` is its row number.
+pub(crate) async fn apply(
+    turn: &Turn<'_>,
+    row: i64,
+    mut account: Account,
+    entry: &NewLedgerEntry,
+    now: Timestamp,
+) -> Result<Posted> {
     let Some(totals) = entry.applied_to(account.totals) else { return Ok(Posted::OutOfRange) };
     append(turn, row, entry, now).await?;
     let sql = "UPDATE meter SET balance = $2, purchased = $3, granted = $4 WHERE account = $1";
     let amounts = [totals.balance, totals.purchased, totals.granted].map(Credits::atoms);
-    execute(client, sql, &[&row, &amounts[0], &amounts[1], &amounts[2]]).await?;
+    execute(turn.client(), sql, &[&row, &amounts[0], &amounts[1], &amounts[2]]).await?;
     account.totals = totals;
     Ok(Posted::Account(account))
 }

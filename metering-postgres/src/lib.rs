@@ -31,6 +31,7 @@ mod quotes;
 mod retry;
 mod rows;
 mod scan_marks;
+mod settlements;
 mod signup_store;
 mod signups;
 mod store;

@@ -3,11 +3,12 @@
 use async_trait::async_trait;
 use metering_core::{
     Account, AccountId, Address, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment, PaymentCredit,
-    PaymentCredited, PaymentRecord, PaymentStore, PaymentTarget, Quote, QuoteOpened, StoreError, Timestamp, TxRef,
+    PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Quote, QuoteOpened, SettlementChange,
+    StoreError, Timestamp, TxRef,
 };
 
 use crate::store::PostgresStore;
-use crate::{accounts, challenges, claims, payments, quotes, scan_marks, wallets};
+use crate::{accounts, challenges, claims, payments, quotes, scan_marks, settlements, wallets};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -57,6 +58,23 @@ impl PaymentStore for PostgresStore {
             Box::pin(async move { payments::list(client, after.as_ref(), limit).await })
         })
         .await
+    }
+
+    async fn unsettled_payments(
+        &self,
+        chain_id: u64,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<PaymentRecord>> {
+        self.read(|client| {
+            let after = after.cloned();
+            Box::pin(async move { settlements::unsettled(client, chain_id, after.as_ref(), limit).await })
+        })
+        .await
+    }
+
+    async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled> {
+        self.write(|turn| Box::pin(settlements::settle(turn, change.clone()))).await
     }
 
     async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>> {

@@ -2,20 +2,21 @@
 
 use deadpool_postgres::GenericClient;
 use metering_core::{
-    Cursor, Page, Payment, PaymentCredit, PaymentCredited, PaymentRecord, PaymentUse, Posted, QuotePrecedence, TxRef,
+    Cursor, Page, Payment, PaymentCredit, PaymentCredited, PaymentRecord, PaymentUse, Posted, QuotePrecedence,
+    Settlement, Timestamp, TxRef,
 };
 use tokio_postgres::Row;
 
 use crate::error::{Result, corrupt};
-use crate::rows::{Values, address, all, execute, first, parsed, timestamp, tx, units, units_column};
+use crate::rows::{Values, address, all, execute, first, optional_bytes, parsed, timestamp, tx, units, units_column};
 use crate::turn::Turn;
 use crate::{accounts, ledger, quotes, wallets};
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 
 pub(crate) const COLUMNS: &str = "p.id, p.chain_id, p.tx_hash, p.payer, p.recipient, p.token, p.amount, p.block_number, \
-     p.mined_at, a.org_id, p.used_as, p.plan_id, p.recorded_at";
+     p.mined_at, a.org_id, p.used_as, p.plan_id, p.recorded_at, p.block_hash, p.settlement, p.reversed_at";
 
-fn select(condition: &str) -> String {
+pub(crate) fn select(condition: &str) -> String {
     format!("SELECT {COLUMNS} FROM payment p JOIN account a ON a.id = p.account WHERE {condition}")
 }
 
@@ -65,16 +66,19 @@ pub(crate) async fn credit(turn: &Turn<'_>, credit: PaymentCredit) -> Result<Pay
         wallets::link(turn, &payment.payer, row).await?;
     }
     let plan_id = entry.payment.and_then(|paid| paid.plan_id);
-    write(turn, row, &PaymentRecord { payment, account: id, used_as, plan_id, recorded_at: now }).await?;
+    let settlement = Settlement::of_new(&payment);
+    let record = PaymentRecord { payment, account: id, used_as, plan_id, recorded_at: now, settlement };
+    write(turn, row, &record).await?;
     Ok(PaymentCredited::Account(after))
 }
 
 /// Writes a record; `account` is the row number of its account.
 pub(crate) async fn write(turn: &Turn<'_>, account: i64, record: &PaymentRecord) -> Result<()> {
     let sql = "INSERT INTO payment (id, chain_id, tx_hash, payer, recipient, token, amount, block_number, mined_at, \
-               account, used_as, plan_id, recorded_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+               account, used_as, plan_id, recorded_at, block_hash, settlement, reversed_at) \
+               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
     let id = turn.next_id().await?;
-    let Payment { tx, payer, recipient, token, amount, block_number, mined_at } = &record.payment;
+    let Payment { tx, payer, recipient, token, amount, block_number, block_hash, mined_at } = &record.payment;
     let amount = units_column(*amount);
     let values: Values<'_> = &[
         &id,
@@ -90,6 +94,9 @@ pub(crate) async fn write(turn: &Turn<'_>, account: i64, record: &PaymentRecord)
         &record.used_as.as_str(),
         &record.plan_id,
         &record.recorded_at.unix_millis(),
+        &block_hash.as_ref().map(<[u8; 32]>::as_slice),
+        &record.settlement.as_str(),
+        &record.settlement.reversed_at().map(Timestamp::unix_millis),
     ];
     execute(turn.client(), sql, values).await.map(drop)
 }
@@ -104,11 +111,16 @@ pub(crate) fn record(row: &Row) -> Result<(i64, PaymentRecord)> {
         token: address(row, 5)?,
         amount: units(row, 6)?,
         block_number: block_number.cast_unsigned(),
+        block_hash: optional_bytes(row, 13)?,
         mined_at: timestamp(row, 8)?,
     };
     let name: &str = row.try_get(10)?;
     let used_as = PaymentUse::from_name(name);
     let used_as = used_as.ok_or_else(|| corrupt(format_args!("use {name:?} of a payment is not known")))?;
     let (account, plan_id, recorded_at) = (parsed(row, 9)?, row.try_get(11)?, timestamp(row, 12)?);
-    Ok((row.try_get(0)?, PaymentRecord { payment, account, used_as, plan_id, recorded_at }))
+    let (name, reversed_at): (&str, Option<i64>) = (row.try_get(14)?, row.try_get(15)?);
+    let settlement = Settlement::from_parts(name, reversed_at.map(Timestamp::from_unix_millis));
+    let settlement =
+        settlement.ok_or_else(|| corrupt(format_args!("settlement {name:?} of a payment is not known")))?;
+    Ok((row.try_get(0)?, PaymentRecord { payment, account, used_as, plan_id, recorded_at, settlement }))
 }

@@ -154,6 +154,14 @@ pub(crate) fn bytes<const N: usize>(row: &Row, index: usize) -> Result<[u8; N]> 
     bytes.try_into().map_err(|_| corrupt(format_args!("{} bytes are stored where {N} belong", bytes.len())))
 }
 
+/// So many bytes, or none.
+pub(crate) fn optional_bytes<const N: usize>(row: &Row, index: usize) -> Result<Option<[u8; N]>> {
+    match row.try_get::<_, Option<&[u8]>>(index)? {
+        Some(_) => bytes(row, index).map(Some),
+        None => Ok(None),
+    }
+}
+
 /// A stored text of its own type.
 pub(crate) fn parsed<T>(row: &Row, index: usize) -> Result<T>
 where

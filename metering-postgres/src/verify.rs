@@ -8,7 +8,7 @@ use metering_core::{Credits, LedgerKind, Totals, Verification};
 
 use crate::activity::ledger_kind;
 use crate::error::{Result, corrupt};
-use crate::rows::{all, one, parse, tx};
+use crate::rows::{Values, all, one, parse, tx};
 use crate::sum::{SUM, wide_sum};
 use crate::tail::Tail;
 
@@ -36,6 +36,20 @@ const NOT_RECORDED: &str = "SELECT tx_chain_id, tx_hash FROM ledger l WHERE tx_h
 /// Payments behind more than one purchase.
 const COUNTED_AGAIN: &str = "SELECT tx_chain_id, tx_hash FROM ledger WHERE tx_hash IS NOT NULL AND kind = ANY($1) \
      GROUP BY tx_chain_id, tx_hash HAVING count(*) > 1 ORDER BY min(id)";
+
+/// Payments that are not reversed, or are, unlike the ledger has it: what was taken back and given again is nothing, or
+/// all that was bought.
+const SETTLED_OTHERWISE: &str = "SELECT chain_id, tx_hash FROM payment p WHERE ( \
+       SELECT coalesce(sum(amount), 0) FROM ledger l WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id \
+       AND l.account = p.account AND kind = ANY($2)) \
+     <> CASE settlement WHEN 'reversed' THEN -( \
+       SELECT coalesce(sum(amount), 0) FROM ledger l WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id \
+       AND l.account = p.account AND kind = ANY($1)) ELSE 0 END ORDER BY id";
+
+/// Reversals of payments that are not recorded.
+const REVERSED_UNRECORDED: &str = "SELECT tx_chain_id, tx_hash FROM ledger l WHERE tx_hash IS NOT NULL \
+     AND kind = ANY($1) AND NOT EXISTS (SELECT 1 FROM payment p WHERE p.chain_id = l.tx_chain_id \
+     AND p.tx_hash = l.tx_hash AND p.account = l.account) ORDER BY id";
 
 pub(crate) async fn verify<C: GenericClient>(client: &C) -> Result<Verification> {
     let orphans: i64 = one(client, ORPHANS, &[]).await?.try_get(0)?;
@@ -84,11 +98,14 @@ async fn books<C: GenericClient>(client: &C) -> Result<HashMap<i64, Books>> {
 
 /// An error where something is wrong: unlike an amount that does not add up, it has no two numbers to be shown.
 async fn payments<C: GenericClient>(client: &C) -> Result<()> {
-    let purchases = vec![LedgerKind::PurchasePaySignup.as_str(), LedgerKind::PurchaseTopup.as_str()];
-    let checks: [(&str, &[&(dyn tokio_postgres::types::ToSql + Sync)], &str); 3] = [
+    let purchases: Vec<&str> = LedgerKind::PURCHASES.map(LedgerKind::as_str).to_vec();
+    let settlements: Vec<&str> = LedgerKind::SETTLEMENTS.map(LedgerKind::as_str).to_vec();
+    let checks: [(&str, Values<'_>, &str); 5] = [
         (NOT_IN_LEDGER, &[], "recorded for a plan, but not in the ledger of their account"),
         (NOT_RECORDED, &[&purchases], "behind a purchase in the ledger, but not recorded"),
         (COUNTED_AGAIN, &[&purchases], "behind more than one purchase in the ledger"),
+        (REVERSED_UNRECORDED, &[&settlements], "reversed or restored in the ledger, but not recorded"),
+        (SETTLED_OTHERWISE, &[&purchases, &settlements], "reversed by their record or by the ledger, but not by both"),
     ];
     for (sql, values, problem) in checks {
         let found = all(client, sql, values).await?;

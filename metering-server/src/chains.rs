@@ -94,6 +94,26 @@ pub(crate) struct Watch {
     pub(crate) from_block: Option<u64>,
 }
 
+/// Looks at the payments of a chain that were credited and are not final, until `shutdown`.
+pub(crate) async fn settle(service: Arc<Service>, chain_id: u64, interval: Duration, shutdown: Shutdown) {
+    loop {
+        let looked = tokio::select! {
+            looked = service.settle_payments(chain_id) => looked,
+            () = shutdown.cancelled() => return,
+        };
+        match looked {
+            Ok(look) => metrics::settled(chain_id, &look),
+            Err(error) => {
+                tracing::warn!(chain_id, %error, "credited payments could not be looked at again; trying again");
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(interval) => {}
+            () = shutdown.cancelled() => return,
+        }
+    }
+}
+
 /// Credits payments that arrive on a chain, until `shutdown`.
 pub(crate) async fn watch(service: Arc<Service>, watch: Watch, interval: Duration, shutdown: Shutdown) {
     loop {

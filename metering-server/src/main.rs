@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use metering_core::{ChainError, Store};
+use metering_core::{ChainError, ChainReader, Store};
 use metering_evm::EvmReader;
 use metering_postgres::{PostgresConfig, PostgresStore};
 use metering_server::config::{Arguments, Config, DatabaseUrl, Surface, load};
@@ -120,7 +120,13 @@ async fn open_chains(config: &Config) -> Result<Readers, Failure> {
 async fn check(reader: &EvmReader) -> Result<(), ChainMismatch> {
     let chain_id = reader.chain_id();
     match reader.check().await {
-        Ok(()) => Ok(()),
+        Ok(()) => {
+            // Measures the block time, so that the first customer is told how many confirmations to wait for.
+            if let Err(error) = reader.heights().await {
+                tracing::warn!(chain_id, %error, "the chain's heights cannot be read at the moment");
+            }
+            Ok(())
+        }
         Err(error @ ChainError::WrongChain { .. }) => Err(ChainMismatch::OtherChain { chain_id, error }),
         Err(error) => {
             tracing::warn!(chain_id, %error, "the chain cannot be read at the moment; payments on it will be tried all the same");

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use metering_core::{Error, MeterStats, Watched};
+use metering_core::{Error, MeterStats, SettlementLook, Watched};
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
@@ -29,6 +29,12 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     describe_counter!("metering_commit_microseconds_total", "Time spent in those commits");
     describe_counter!("metering_purchases_total", "Quotes, claims, top-ups and key rotations, by outcome");
     describe_counter!("metering_watched_payments_total", "Payments that the watcher found, by what became of them");
+    describe_counter!(
+        "metering_settled_payments_total",
+        "Credited payments that became final, or were reversed or restored"
+    );
+    describe_gauge!("metering_unsettled_payments", "Credited payments whose block is not final yet");
+    describe_gauge!("metering_reversed_payments", "Payments whose credits were taken back after a reorganisation");
     describe_gauge!("metering_watched_block", "The last block of a chain that the watcher looked at");
     describe_gauge!("metering_queue_length", "Charges that wait for their commit");
     describe_gauge!("metering_streams_open", "Streams that are open on this node");
@@ -67,6 +73,19 @@ pub(crate) fn watched(chain_id: u64, watched: &Watched) {
         let block = u32::try_from(block).map_or(f64::INFINITY, f64::from);
         gauge!("metering_watched_block", "chain_id" => chain).set(block);
     }
+}
+
+/// Counts what became of credited payments.
+pub(crate) fn settled(chain_id: u64, look: &SettlementLook) {
+    let chain = chain_id.to_string();
+    let changed = [("final", look.finalized), ("reversed", look.newly_reversed), ("restored", look.restored)];
+    for (outcome, count) in changed {
+        counter!("metering_settled_payments_total", "chain_id" => chain.clone(), "outcome" => outcome)
+            .increment(u64::from(count));
+    }
+    let gauge_of = |count: u64| u32::try_from(count).map_or(f64::INFINITY, f64::from);
+    gauge!("metering_unsettled_payments", "chain_id" => chain.clone()).set(gauge_of(look.unsettled));
+    gauge!("metering_reversed_payments", "chain_id" => chain).set(gauge_of(look.reversed));
 }
 
 /// The figures as text.

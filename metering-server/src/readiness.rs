@@ -82,7 +82,7 @@ impl Readiness {
         }
         let mut unreachable = None;
         for (chain_id, reader) in readers {
-            match tokio::time::timeout(CHAIN_PATIENCE, reader.settled_block()).await {
+            match tokio::time::timeout(CHAIN_PATIENCE, reader.heights()).await {
                 Ok(Ok(_)) => continue,
                 Ok(Err(error)) => tracing::warn!(chain_id, %error, "the chain cannot be read"),
                 Err(_) => tracing::warn!(chain_id, "the chain does not answer in time"),

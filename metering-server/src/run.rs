@@ -288,15 +288,19 @@ fn signup_settings(config: &Config, bot_challenge: &BotChallenge) -> SignupSetti
     }
 }
 
-/// A task for each chain that is to be watched and can be read.
+/// A task that settles credited payments for each chain that can be read, and one for each that is to be watched.
 fn watch_chains(app: &Arc<App>, config: &Config, shutdown: &Shutdown) -> Vec<JoinHandle<()>> {
-    let watched = config.chains.values().filter(|chain| chain.watch && app.readers.contains_key(&chain.chain_id));
+    let watched =
+        config.chains.values().filter(|chain| chain.is_watched() && app.readers.contains_key(&chain.chain_id));
     let start = |chain: &ChainConfig| {
         let watch = Watch { chain_id: chain.chain_id, from_block: chain.watch_from_block };
         let interval = config.payments.watch_interval.duration();
         tokio::spawn(chains::watch(Arc::clone(&app.service), watch, interval, shutdown.clone()))
     };
-    watched.map(start).collect()
+    let interval = config.payments.watch_interval.duration();
+    let settle =
+        |chain_id: &u64| tokio::spawn(chains::settle(Arc::clone(&app.service), *chain_id, interval, shutdown.clone()));
+    watched.map(start).chain(app.readers.keys().map(settle)).collect()
 }
 
 fn upstream(config: &Config, clock: Arc<dyn Clock>) -> Result<Upstream, RunError> {

@@ -1,6 +1,8 @@
 //! The ledger, and what its entries do to an account's totals.
 
-use metering_core::{AccountId, Credits, Cursor, LedgerEntry, NewLedgerEntry, Page, Posted, Timestamp, Totals};
+use metering_core::{
+    Account, AccountId, Credits, Cursor, LedgerEntry, NewLedgerEntry, Page, Posted, Timestamp, Totals,
+};
 use rusqlite::{Connection, Row, params};
 
 use crate::accounts;
@@ -22,10 +24,20 @@ pub(crate) fn totals_of(entries: &[NewLedgerEntry]) -> Option<Totals> {
 
 /// Writes an entry and moves the account's totals along.
 pub(crate) fn post(connection: &Connection, id: &AccountId, entry: &NewLedgerEntry, now: Timestamp) -> Result<Posted> {
-    let (row, mut account) = match accounts::by_id(connection, id)? {
-        Some((row, account)) if account.revoked_at.is_none() => (row, account),
-        _ => return Ok(Posted::NoSuchAccount),
-    };
+    match accounts::by_id(connection, id)? {
+        Some((row, account)) if account.revoked_at.is_none() => apply(connection, row, account, entry, now),
+        _ => Ok(Posted::NoSuchAccount),
+    }
+}
+
+/// The same, for an account that was read, revoked or not; `row` is its row number.
+pub(crate) fn apply(
+    connection: &Connection,
+    row: i64,
+    mut account: Account,
+    entry: &NewLedgerEntry,
+    now: Timestamp,
+) -> Result<Posted> {
     let Some(totals) = entry.applied_to(account.totals) else { return Ok(Posted::OutOfRange) };
     append(connection, row, entry, now)?;
     let sql = "UPDATE meter SET balance = ?2, purchased = ?3, granted = ?4 WHERE account = ?1";

@@ -4,13 +4,14 @@
 use async_trait::async_trait;
 use metering_core::{
     Account, AccountId, Address, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment, PaymentCredit,
-    PaymentCredited, PaymentRecord, PaymentStore, PaymentTarget, Quote, QuoteOpened, Timestamp, TxRef,
+    PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Quote, QuoteOpened, SettlementChange,
+    Timestamp, TxRef,
 };
 
 use crate::error::Result;
 use crate::store::SqliteStore;
 use crate::writer::Touches;
-use crate::{accounts, challenges, claims, payments, quotes, scan_marks, wallets};
+use crate::{accounts, challenges, claims, payments, quotes, scan_marks, settlements, wallets};
 
 #[async_trait]
 impl PaymentStore for SqliteStore {
@@ -49,6 +50,21 @@ impl PaymentStore for SqliteStore {
     async fn payments(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>> {
         let after = after.cloned();
         self.read(move |connection| payments::list(connection, after.as_ref(), limit)).await
+    }
+
+    async fn unsettled_payments(
+        &self,
+        chain_id: u64,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<PaymentRecord>> {
+        let after = after.cloned();
+        self.read(move |connection| settlements::unsettled(connection, chain_id, after.as_ref(), limit)).await
+    }
+
+    async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled> {
+        let touches = Touches::Account(change.seen.account.clone());
+        self.writer.write(touches, move |connection| settlements::settle(connection, &change)).await
     }
 
     async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>> {

@@ -1,7 +1,8 @@
 //! The records of payments, each of which makes a transaction count once, and the payments for accounts that exist.
 
 use metering_core::{
-    Cursor, Page, Payment, PaymentCredit, PaymentCredited, PaymentRecord, PaymentUse, Posted, QuotePrecedence, TxRef,
+    Cursor, Page, Payment, PaymentCredit, PaymentCredited, PaymentRecord, PaymentUse, Posted, QuotePrecedence,
+    Settlement, Timestamp, TxRef,
 };
 use rusqlite::{Connection, Row, params};
 
@@ -11,9 +12,9 @@ use crate::{accounts, ledger, quotes, wallets};
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 
 pub(crate) const COLUMNS: &str = "p.id, p.chain_id, p.tx_hash, p.payer, p.recipient, p.token, p.amount, p.block_number, \
-     p.mined_at, a.org_id, p.used_as, p.plan_id, p.recorded_at";
+     p.mined_at, a.org_id, p.used_as, p.plan_id, p.recorded_at, p.block_hash, p.settlement, p.reversed_at";
 
-fn select(condition: &str) -> String {
+pub(crate) fn select(condition: &str) -> String {
     format!("SELECT {COLUMNS} FROM payment p JOIN account a ON a.id = p.account WHERE {condition}")
 }
 
@@ -60,15 +61,18 @@ pub(crate) fn credit(connection: &Connection, credit: PaymentCredit) -> Result<P
         wallets::link(connection, &payment.payer, row)?;
     }
     let plan_id = entry.payment.and_then(|paid| paid.plan_id);
-    write(connection, row, &PaymentRecord { payment, account: id, used_as, plan_id, recorded_at: now })?;
+    let settlement = Settlement::of_new(&payment);
+    let record = PaymentRecord { payment, account: id, used_as, plan_id, recorded_at: now, settlement };
+    write(connection, row, &record)?;
     Ok(PaymentCredited::Account(after))
 }
 
 /// Writes a record; `account` is the row number of its account.
 pub(crate) fn write(connection: &Connection, account: i64, record: &PaymentRecord) -> Result<()> {
     let sql = "INSERT INTO payment (chain_id, tx_hash, payer, recipient, token, amount, block_number, mined_at, \
-               account, used_as, plan_id, recorded_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
-    let Payment { tx, payer, recipient, token, amount, block_number, mined_at } = &record.payment;
+               account, used_as, plan_id, recorded_at, block_hash, settlement, reversed_at) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+    let Payment { tx, payer, recipient, token, amount, block_number, block_hash, mined_at } = &record.payment;
     let values = params![
         tx.chain_id.cast_signed(),
         tx.hash.as_bytes(),
@@ -82,6 +86,9 @@ pub(crate) fn write(connection: &Connection, account: i64, record: &PaymentRecor
         record.used_as.as_str(),
         record.plan_id,
         record.recorded_at.unix_millis(),
+        block_hash,
+        record.settlement.as_str(),
+        record.settlement.reversed_at().map(Timestamp::unix_millis),
     ];
     connection.prepare_cached(sql).and_then(|mut s| s.execute(values)).map(drop).map_err(store_error)
 }
@@ -96,14 +103,19 @@ pub(crate) fn record(row: &Row<'_>) -> rusqlite::Result<Result<(i64, PaymentReco
         token: address(row, 5)?,
         amount: units(row, 6)?,
         block_number: row.get::<_, i64>(7)?.cast_unsigned(),
+        block_hash: row.get(13)?,
         mined_at: timestamp(row, 8)?,
     };
     let (org_id, used_as): (String, String) = (row.get(9)?, row.get(10)?);
     let (plan_id, recorded_at) = (row.get(11)?, timestamp(row, 12)?);
+    let (settlement, reversed_at): (String, Option<i64>) = (row.get(14)?, row.get(15)?);
+    let reversed_at = reversed_at.map(Timestamp::from_unix_millis);
     let read = || {
         let unknown = || corrupt(format_args!("use {used_as:?} of a payment is not known"));
         let (account, used_as) = (parse(&org_id)?, PaymentUse::from_name(&used_as).ok_or_else(unknown)?);
-        Ok((id, PaymentRecord { payment, account, used_as, plan_id, recorded_at }))
+        let not_settled = || corrupt(format_args!("settlement {settlement:?} of a payment is not known"));
+        let settlement = Settlement::from_parts(&settlement, reversed_at).ok_or_else(not_settled)?;
+        Ok((id, PaymentRecord { payment, account, used_as, plan_id, recorded_at, settlement }))
     };
     Ok(read())
 }

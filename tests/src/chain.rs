@@ -123,6 +123,46 @@ impl Chain {
         let _ = self.rpc("anvil_mine", json!([rpc::hex(blocks)]));
     }
 
+    /// Makes so many blocks whose times are so many seconds apart. The chain's clock goes on from there.
+    ///
+    /// # Panics
+    /// When the node does not.
+    #[track_caller]
+    pub fn mine_apart(&self, blocks: u64, seconds: u64) {
+        let _ = self.rpc("anvil_mine", json!([rpc::hex(blocks), rpc::hex(seconds)]));
+    }
+
+    /// Makes a block every so many seconds from now on, and none for each transaction.
+    ///
+    /// # Panics
+    /// When the node does not.
+    #[track_caller]
+    pub fn set_block_time(&self, seconds: u64) {
+        let _ = self.rpc("evm_setAutomine", json!([false]));
+        let _ = self.rpc("evm_setIntervalMining", json!([seconds]));
+    }
+
+    /// A transaction as it was signed.
+    ///
+    /// # Panics
+    /// When the node does not know it.
+    #[track_caller]
+    #[must_use]
+    pub fn raw(&self, hash: &str) -> Value {
+        let raw = self.rpc("eth_getRawTransactionByHash", json!([hash]));
+        assert!(raw.is_string(), "the node knows {hash}");
+        raw
+    }
+
+    /// Sends a signed transaction.
+    ///
+    /// # Panics
+    /// When the node refuses it.
+    #[track_caller]
+    pub fn send_raw(&self, raw: &Value) {
+        let _ = self.rpc("eth_sendRawTransaction", json!([raw]));
+    }
+
     /// Switches blocks for each transaction at once on or off.
     ///
     /// # Panics

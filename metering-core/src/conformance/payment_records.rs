@@ -6,7 +6,7 @@ use crate::account::AccountId;
 use crate::address::Address;
 use crate::clock::Timestamp;
 use crate::ledger::LedgerKind;
-use crate::payment::{Payment, PaymentRecord, PaymentUse};
+use crate::payment::{Payment, PaymentRecord, PaymentUse, Settlement};
 use crate::quote::Quote;
 use crate::store::{Claimed, PaymentCredit, PaymentCredited, Store};
 use crate::units::TokenUnits;
@@ -34,7 +34,7 @@ pub async fn payments_are_kept_as_given(store: Arc<dyn Store>) {
     let units = TokenUnits::new;
     let payments = [
         payment_by(1, tx(1)),
-        Payment { amount: TokenUnits::MAX, block_number: u64::MAX, ..payment_by(2, tx(2)) },
+        Payment { amount: TokenUnits::MAX, block_number: u64::MAX, block_hash: None, ..payment_by(2, tx(2)) },
         Payment { amount: units(u128::MAX - 1), block_number: 1 << 63, ..payment_by(3, tx(3)) },
         Payment { amount: units(1 << 64), block_number: (1 << 63) - 1, ..payment_by(4, tx_on(u64::MAX, 4)) },
         Payment { amount: units((1 << 64) - 1), block_number: 0, ..payment_by(5, tx_on(1, 5)) },
@@ -47,7 +47,8 @@ pub async fn payments_are_kept_as_given(store: Arc<dyn Store>) {
         let used_as = if n % 2 == 0 { PaymentUse::Topup } else { PaymentUse::Assigned };
         credited(&*store, PaymentCredit { now, used_as, ..credit(&customer.id, payment.clone()) }).await;
         let (account, plan_id) = (customer.id.clone(), Some(PLAN.to_owned()));
-        records.push(PaymentRecord { payment, account, used_as, plan_id, recorded_at: now });
+        let settlement = if payment.block_hash.is_some() { Settlement::Unsettled } else { Settlement::Final };
+        records.push(PaymentRecord { payment, account, used_as, plan_id, recorded_at: now, settlement });
     }
     for record in &records {
         assert_eq!(store.payment(&record.payment.tx).await.unwrap().as_ref(), Some(record));

@@ -68,7 +68,8 @@ pub(super) fn quote(number: u8) -> Quote {
 pub(super) fn payment_of(quote: &Quote, tx: TxRef) -> Payment {
     let PaymentTarget { token, recipient, .. } = quote.target;
     let (payer, amount) = (quote.payer, quote.amount);
-    Payment { tx, payer, recipient, token, amount, block_number: 17, mined_at: quote.created_at }
+    let (block_number, block_hash) = (17, Some([17; 32]));
+    Payment { tx, payer, recipient, token, amount, block_number, block_hash, mined_at: quote.created_at }
 }
 
 /// A payment by a wallet, of the amount that the quote of that number asks for.

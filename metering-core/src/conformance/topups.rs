@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::account::Totals;
 use crate::charge::Refusal;
 use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::payment::{Payment, PaymentRecord, PaymentUse};
+use crate::payment::{Payment, PaymentRecord, PaymentUse, Settlement};
 use crate::quote::Quote;
 use crate::store::{Claimed, PaymentCredit, PaymentCredited, QuotePrecedence, Store};
 use crate::usage::ActivityKind;
@@ -49,6 +49,7 @@ pub async fn a_payment_is_credited(store: Arc<dyn Store>) {
         used_as: PaymentUse::Topup,
         plan_id: Some(PLAN.to_owned()),
         recorded_at: after(MINUTE),
+        settlement: Settlement::Unsettled,
     };
     assert_eq!(store.payment(&tx(1)).await.unwrap(), Some(record));
     assert_verified(&*store).await;

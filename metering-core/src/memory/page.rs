@@ -4,7 +4,7 @@ use crate::account::Account;
 use crate::backend::credits;
 use crate::clock::Day;
 use crate::ledger::LedgerEntry;
-use crate::payment::PaymentRecord;
+use crate::payment::{PaymentRecord, Settlement};
 use crate::store::{Cursor, Page, StoreError};
 use crate::usage::{ClientSource, DailyTotal, UsageLine};
 
@@ -29,6 +29,20 @@ impl State {
     pub(super) fn payments_page(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>, StoreError> {
         let after: Option<usize> = after.map(read).transpose()?;
         let records = self.payments.payments.iter().enumerate();
+        let records = records.filter(|(index, _)| after.is_none_or(|after| *index > after));
+        Ok(page(records, limit, |(index, _)| Cursor::new(index.to_string())).map(|(_, record)| record.clone()))
+    }
+
+    pub(super) fn unsettled_page(
+        &self,
+        chain_id: u64,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<PaymentRecord>, StoreError> {
+        let after: Option<usize> = after.map(read).transpose()?;
+        let unsettled =
+            |record: &PaymentRecord| record.payment.tx.chain_id == chain_id && record.settlement != Settlement::Final;
+        let records = self.payments.payments.iter().enumerate().filter(|(_, record)| unsettled(record));
         let records = records.filter(|(index, _)| after.is_none_or(|after| *index > after));
         Ok(page(records, limit, |(index, _)| Cursor::new(index.to_string())).map(|(_, record)| record.clone()))
     }

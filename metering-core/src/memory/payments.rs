@@ -8,12 +8,12 @@ use crate::account::{Account, AccountId, Email};
 use crate::address::Address;
 use crate::clock::Timestamp;
 use crate::key::KeyHash;
-use crate::payment::{Payment, PaymentRecord, PaymentTarget, PaymentUse};
+use crate::payment::{Payment, PaymentRecord, PaymentTarget, PaymentUse, Settlement};
 use crate::quote::{NonceHash, Quote, QuoteState};
 use crate::recovery::Challenge;
 use crate::store::{
-    Claim, Claimed, Created, Cursor, KeyDelivery, NewAccount, Page, PaymentCredit, PaymentCredited, PaymentStore,
-    Posted, QuoteOpened, QuotePrecedence, StoreError,
+    Claim, Claimed, Created, Cursor, KeyDelivery, NewAccount, Page, PaymentCredit, PaymentCredited, PaymentSettled,
+    PaymentStore, Posted, QuoteOpened, QuotePrecedence, SettlementChange, StoreError,
 };
 use crate::transaction::TxRef;
 
@@ -27,7 +27,7 @@ pub(super) struct PaymentState {
     /// In the order of their writing.
     pub(super) payments: Vec<PaymentRecord>,
     /// The index of each used transaction's record.
-    used: HashMap<TxRef, usize>,
+    pub(super) used: HashMap<TxRef, usize>,
     /// In the order of linking.
     links: Vec<(Address, AccountId)>,
     challenges: BTreeMap<String, Challenge>,
@@ -150,8 +150,8 @@ impl State {
                 KeyDelivery::Later => QuoteState::Paid { account: account.clone(), tx },
             };
         }
-        let used_as = PaymentUse::PaySignup;
-        self.payments.write_record(PaymentRecord { payment, account, used_as, plan_id, recorded_at: now });
+        let (used_as, settlement) = (PaymentUse::PaySignup, Settlement::of_new(&payment));
+        self.payments.write_record(PaymentRecord { payment, account, used_as, plan_id, recorded_at: now, settlement });
         Ok(Claimed::Account(made))
     }
 
@@ -180,7 +180,8 @@ impl State {
         if link_payer && !self.payments.links.contains(&link) {
             self.payments.links.push(link);
         }
-        self.payments.write_record(PaymentRecord { payment, account, used_as, plan_id, recorded_at: now });
+        let settlement = Settlement::of_new(&payment);
+        self.payments.write_record(PaymentRecord { payment, account, used_as, plan_id, recorded_at: now, settlement });
         PaymentCredited::Account(after)
     }
 
@@ -259,6 +260,19 @@ impl PaymentStore for MemoryStore {
 
     async fn payments(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>, StoreError> {
         self.state()?.payments_page(after, limit)
+    }
+
+    async fn unsettled_payments(
+        &self,
+        chain_id: u64,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<PaymentRecord>, StoreError> {
+        self.state()?.unsettled_page(chain_id, after, limit)
+    }
+
+    async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled, StoreError> {
+        self.state()?.settle_payment(&change)
     }
 
     async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>, StoreError> {

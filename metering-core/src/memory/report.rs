@@ -38,6 +38,7 @@ impl State {
     }
 
     pub(super) fn verify(&self) -> Result<Verification, StoreError> {
+        self.verify_settlements()?;
         let mut verification = Verification { accounts: 0, discrepancies: Vec::new() };
         for record in &self.accounts {
             verification.accounts += 1;

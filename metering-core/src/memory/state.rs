@@ -128,9 +128,15 @@ impl State {
     }
 
     pub(super) fn post_entry(&mut self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Posted {
-        let Some(record) = self.record_mut(id).filter(|record| !record.is_revoked()) else {
+        if self.record(id).is_none_or(Record::is_revoked) {
             return Posted::NoSuchAccount;
-        };
+        }
+        self.apply_entry(id, entry, now)
+    }
+
+    /// The same, for a revoked account too.
+    pub(super) fn apply_entry(&mut self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Posted {
+        let Some(record) = self.record_mut(id) else { return Posted::NoSuchAccount };
         let Some(totals) = entry.applied_to(record.account.totals) else {
             return Posted::OutOfRange;
         };

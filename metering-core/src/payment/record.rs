@@ -2,7 +2,7 @@
 
 use crate::account::AccountId;
 use crate::clock::Timestamp;
-use crate::payment::Payment;
+use crate::payment::{Payment, Settlement};
 
 /// What a payment was used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,7 +36,8 @@ impl PaymentUse {
     }
 }
 
-/// A payment and the account that has its credits. There is at most one for each transaction, for ever.
+/// A payment and the account that was credited with it. There is at most one for each transaction, for ever. Account,
+/// payer and amount never change; the block and the settlement do while the payment is not final.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaymentRecord {
     /// The payment.
@@ -49,4 +50,6 @@ pub struct PaymentRecord {
     pub plan_id: Option<String>,
     /// When it was recorded.
     pub recorded_at: Timestamp,
+    /// Whether it can still be undone.
+    pub settlement: Settlement,
 }

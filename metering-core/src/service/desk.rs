@@ -1,6 +1,6 @@
 //! What the service needs to sell: readers of chains, and the rules of the house.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::payment::{Payment, PaymentError, PaymentFault};
 use crate::plan::{PaymentKind, Plan};
 use crate::random::{Randomness, SystemRandomness};
+use crate::service::position::Position;
 use crate::transaction::TxRef;
 
 /// Requests that wait for a payment to be deep enough, at most: more would hold connections without end. What needs no
@@ -64,6 +65,10 @@ pub(super) struct Desk {
     looking: Semaphore,
     /// Whether waits are over for good.
     closing: watch::Sender<bool>,
+    /// How far each chain was scanned.
+    pub(super) positions: Mutex<HashMap<u64, Position>>,
+    /// Credited payments that are missing from their chain, and since which block.
+    pub(super) missing: Mutex<HashMap<TxRef, u64>>,
     /// Tokens whose contracts confirmed the decimals that a plan says they have.
     confirmed: Mutex<HashSet<(u64, Address, u8)>>,
 }
@@ -89,6 +94,8 @@ impl Desk {
             waiting: Semaphore::new(MAX_WAITING),
             looking: Semaphore::new(MAX_LOOKING),
             closing: watch::Sender::new(false),
+            positions: Mutex::default(),
+            missing: Mutex::default(),
             confirmed: Mutex::default(),
         }
     }

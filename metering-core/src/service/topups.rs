@@ -5,13 +5,13 @@ use crate::credits::Credits;
 use crate::error::Error;
 use crate::key::ApiKey;
 use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::payment::{Payment, PaymentError, PaymentRecord, PaymentUse};
+use crate::payment::{Payment, PaymentError, PaymentRecord, PaymentUse, SettlementStep};
 use crate::plan::Plan;
 use crate::proof::payer_proof_message;
 use crate::service::Service;
 use crate::service::fields::Fields;
 use crate::signature::{WalletSignature, signer, signing_digest};
-use crate::store::{PaymentCredit, PaymentCredited, QuotePrecedence};
+use crate::store::{PaymentCredit, PaymentCredited, PaymentSettled, QuotePrecedence, SettlementChange};
 use crate::transaction::TxRef;
 use crate::wire::{ChainIdInput, TopUpAnswer, TopUpRequest};
 
@@ -44,13 +44,35 @@ impl Service {
         let proof = proof.map_err(PaymentError::MalformedProof)?;
         let tx = TxRef { chain_id, hash };
         if let Some(record) = self.store.payment(&tx).await? {
-            return repeated(&account, &record);
+            return self.top_up_again(&account, record).await;
         }
         let (plan, chain) = self.plan_on_sale(&plan_id, chain_id).await?;
         self.desk.confirm_token(&plan).await?;
         let payment = self.desk.await_payment(tx, |evidence| plan.judge(chain, tx, evidence)).await?;
         let title = self.title(&account, &payment, proof.as_ref()).await?;
         self.credit(&account, &plan, payment, title).await
+    }
+
+    /// Responds to an account that registers its payment again. One that was reversed is credited again if the chain
+    /// has it after all, however long ago that was.
+    async fn top_up_again(&self, account: &Account, record: PaymentRecord) -> Result<TopUpAnswer, Error> {
+        let is_own = record.account == account.id && record.used_as != PaymentUse::PaySignup;
+        if record.settlement.reversed_at().is_none() || !is_own {
+            return repeated(account, &record);
+        }
+        let tx = record.payment.tx;
+        let found = self.desk.await_payment(tx, |evidence| record.judge_again(evidence)).await?;
+        let Some(block) = found.block() else { return Err(Error::Internal) };
+        let change = SettlementChange { seen: record, step: SettlementStep::Restore(block), now: self.clock.now() };
+        let settled = self.store.settle_payment(change).await?;
+        let record = self.store.payment(&tx).await?.ok_or(PaymentError::TxUsed)?;
+        match settled {
+            PaymentSettled::Changed(after) => repeated(&after, &record),
+            PaymentSettled::Stale => {
+                repeated(&self.store.account(&account.id).await?.ok_or(Error::Unauthorized)?, &record)
+            }
+            PaymentSettled::OutOfRange => Err(Error::Internal),
+        }
     }
 
     /// Credits a payment that was judged, for `plan`.

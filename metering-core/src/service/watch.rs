@@ -25,7 +25,7 @@ const CHUNK_BLOCKS: u64 = 500;
 pub struct Watched {
     /// The last block that was looked at; `None` when there is none yet.
     pub scanned_to: Option<u64>,
-    /// Whether nothing more is settled at the moment.
+    /// Whether nothing more is confirmed at the moment.
     pub up_to_date: bool,
     /// Quotes that became accounts.
     pub claimed: u32,
@@ -44,8 +44,9 @@ enum Settled {
 }
 
 impl Service {
-    /// Looks at the next blocks of a chain that are settled, and credits what can be. Remembers in the store how far
-    /// it came; the first time it starts at `from_block`, or else at the newest settled block.
+    /// Looks at the next confirmed blocks of a chain, and credits what can be. Remembers in the store up to which final
+    /// block it came; the first time it starts at `from_block`, or else at the newest confirmed block. Blocks that a
+    /// reorganisation replaced are looked at again.
     ///
     /// Several processes may watch one chain: each payment counts once.
     ///
@@ -54,17 +55,25 @@ impl Service {
     pub async fn watch(&self, chain_id: u64, from_block: Option<u64>) -> Result<Watched, Error> {
         let chain = find_chain(&self.config.chains, chain_id)?;
         let reader = self.desk.reader(chain_id)?;
-        let settled = reader.settled_block().await.map_err(PaymentError::Chain)?;
+        let heights = reader.heights().await.map_err(PaymentError::Chain)?;
+        let confirmed = heights.confirmed;
         let mark = self.store.scan_mark(chain_id).await?;
-        let from = mark.map_or(from_block.unwrap_or(settled), |mark| mark.saturating_add(1));
-        if from > settled {
-            return Ok(Watched { scanned_to: mark, up_to_date: true, ..Watched::default() });
+        let scanned = self.desk.scanned_to(chain_id, &**reader, mark).await.map_err(PaymentError::Chain)?;
+        let from = scanned.map_or(from_block.unwrap_or(confirmed), |scanned| scanned.saturating_add(1));
+        if from > confirmed {
+            return Ok(Watched { scanned_to: scanned, up_to_date: true, ..Watched::default() });
         }
-        let to = settled.min(from.saturating_add(CHUNK_BLOCKS - 1));
+        if mark.is_none() && from_block.is_none() && from > 0 {
+            // Whoever starts anew before a block is final begins here as well.
+            self.store.set_scan_mark(chain_id, from - 1).await?;
+        }
+        let to = confirmed.min(from.saturating_add(CHUNK_BLOCKS - 1));
+        // Before the scan: if the chain changes meanwhile, the next look notices.
+        let hash = reader.block_hashes(&[to]).await.map_err(PaymentError::Chain)?.first().copied().flatten();
         let plans = self.store.plans().await?;
         let targets = payment_targets(&*self.store, chain, &plans).await?;
         let found = arrivals(&**reader, &targets, from, to).await.map_err(PaymentError::Chain)?;
-        let mut watched = Watched { scanned_to: Some(to), up_to_date: to == settled, ..Watched::default() };
+        let mut watched = Watched { scanned_to: Some(to), up_to_date: to == confirmed, ..Watched::default() };
         for arrival in found {
             let settled = match arrival.payment {
                 Ok(payment) => self.settle(chain, &plans, payment).await?,
@@ -80,7 +89,9 @@ impl Service {
                 Settled::UsedBefore => {}
             }
         }
-        self.store.set_scan_mark(chain_id, to).await?;
+        self.desk.scanned(chain_id, to, hash);
+        let first = mark.map_or(from_block.unwrap_or(0), |mark| mark.saturating_add(1));
+        self.mark_scanned(chain_id, first, to, heights).await?;
         Ok(watched)
     }
 

@@ -9,7 +9,7 @@ use crate::address::Address;
 use crate::clock::Timestamp;
 use crate::key::KeyHash;
 use crate::ledger::NewLedgerEntry;
-use crate::payment::{Payment, PaymentRecord, PaymentTarget, PaymentUse};
+use crate::payment::{Payment, PaymentRecord, PaymentTarget, PaymentUse, SettlementStep};
 use crate::quote::{NonceHash, Quote};
 use crate::recovery::Challenge;
 use crate::store::{Cursor, NewAccount, Page, StoreError};
@@ -18,7 +18,8 @@ use crate::transaction::TxRef;
 /// Where quotes, payments, linked wallets and challenges are kept.
 ///
 /// As in [`Store`](crate::Store), each method is one atomic fact, and expected answers are values. The records of
-/// payments are never changed and never deleted: `(chain_id, hash)` counts once, for ever.
+/// payments are never deleted: `(chain_id, hash)` counts once, for ever. Only [`PaymentStore::settle_payment`] changes
+/// one, and never its account, payer or amount.
 #[async_trait]
 pub trait PaymentStore: Send + Sync + fmt::Debug {
     /// Keeps a quote that is open.
@@ -56,7 +57,7 @@ pub trait PaymentStore: Send + Sync + fmt::Debug {
     async fn claim_quote(&self, claim: Claim) -> Result<Claimed, StoreError>;
 
     /// Credits a payment to an account that exists: its record, the ledger's entry and the link of the payer's wallet
-    /// are one fact.
+    /// are one fact. As with a claim, the record is unsettled if the payment names the hash of its block, else final.
     ///
     /// The caller has judged the payment. Answers, in this order: [`PaymentCredited::NoSuchAccount`], also for a
     /// revoked one; [`PaymentCredited::Repeated`] when this account was credited with it before, other than by a
@@ -70,6 +71,27 @@ pub trait PaymentStore: Send + Sync + fmt::Debug {
 
     /// Records of payments in the order of their writing, at most `limit` after `after`.
     async fn payments(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>, StoreError>;
+
+    /// Records of a chain's payments that are not final, in the order of their writing, at most `limit` after `after`.
+    /// Those that were reversed are among them. A cursor is of this list alone.
+    async fn unsettled_payments(
+        &self,
+        chain_id: u64,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<PaymentRecord>, StoreError>;
+
+    /// Changes where a payment stands, and posts the ledger entry that belongs to it, in one fact. Of several callers
+    /// that saw the same record, one succeeds.
+    ///
+    /// Responds, in this order:
+    /// - [`PaymentSettled::Stale`] when the record is no longer [`SettlementChange::seen`], or its settlement does not
+    ///   allow the step ([`PaymentRecord::after`]);
+    /// - [`PaymentSettled::OutOfRange`] when the balance, a total or the entry could not hold the amount;
+    /// - else the record is changed, and the entry of [`PaymentRecord::entry_of`] posted, to a revoked account too. The
+    ///   amount is what the entries of kind [`LedgerKind::PURCHASES`](crate::LedgerKind::PURCHASES) that name the
+    ///   payment brought its account. The balance may go below zero.
+    async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled, StoreError>;
 
     /// The account that is not revoked and that a wallet paid for.
     async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>, StoreError>;
@@ -179,6 +201,28 @@ pub enum QuotePrecedence {
     Quote,
     /// The account: the payer said so.
     Account,
+}
+
+/// A change of a payment's settlement.
+#[derive(Debug, Clone)]
+pub struct SettlementChange {
+    /// The record as the caller saw it.
+    pub seen: PaymentRecord,
+    /// What to do.
+    pub step: SettlementStep,
+    /// When.
+    pub now: Timestamp,
+}
+
+/// The response to [`PaymentStore::settle_payment`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PaymentSettled {
+    /// It was done; the account after it.
+    Changed(Account),
+    /// The record is another one by now; read it again.
+    Stale,
+    /// The balance, a total or an entry could not hold the amount.
+    OutOfRange,
 }
 
 /// The answer to [`PaymentStore::credit_payment`].

@@ -82,7 +82,7 @@ pub struct ChainDocument {
     pub rpc_url: String,
     /// Who is paid (EIP-55).
     pub recipient: String,
-    /// How many blocks deep a payment must be.
+    /// How many confirmations a payment needs to be credited: configured, or by the chain's measured block time.
     pub confirmations: u32,
 }
 

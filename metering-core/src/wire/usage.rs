@@ -107,7 +107,8 @@ pub struct ActivityEntry {
     /// The change of the balance: negative for usage.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub amount: Credits,
-    /// `usage`, `usage_refund`, `signup_bonus`, `purchase_pay_signup`, `purchase_topup` or `adjustment`.
+    /// `usage`, `usage_refund`, `signup_bonus`, `purchase_pay_signup`, `purchase_topup`, `adjustment`,
+    /// `payment_reversed` (a reorganisation of its chain removed a payment) or `payment_restored` (it was mined again).
     #[serde(rename = "type")]
     pub kind: String,
     /// A sentence about it.

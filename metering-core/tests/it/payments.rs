@@ -5,6 +5,7 @@ mod claims;
 mod quotes;
 mod rotation;
 mod scene;
+mod settling;
 mod theft;
 mod topups;
 mod wallet;

@@ -132,9 +132,16 @@ fn a_height_is_one_that_enough_sources_have_come_to() {
         (2, &[5], None),
         (0, &[5], None),
     ];
-    for (agree, heights, expected) in table {
-        assert_eq!(height(agree, &say(heights.to_vec())), expected, "{agree} of {heights:?}");
+    for (agree, newest, expected) in table {
+        let of = |newest: u64| Heights { newest, confirmed: newest - 1, finalized: 10 - newest };
+        let found = heights(agree, &say(newest.iter().copied().map(of).collect::<Vec<_>>()));
+        assert_eq!(found.map(|heights| heights.newest), expected, "{agree} of {newest:?}");
+        assert_eq!(found.map(|heights| heights.confirmed + 1), expected, "{agree} of {newest:?}");
     }
+    // Each height by itself: whoever is ahead with one may be behind with another.
+    let of = |newest, finalized| Heights { newest, confirmed: newest - 1, finalized };
+    let found = heights(2, &say([of(9, 1), of(7, 3), of(5, 2)]));
+    assert_eq!(found, Some(of(7, 2)));
 }
 
 #[test]

@@ -9,12 +9,12 @@ fn section(more: &str) -> Result<ChainConfig, String> {
 #[test]
 fn a_minimal_section_gets_the_defaults() {
     let config = section("").unwrap();
-    assert_eq!(config.finality, Finality::default());
-    assert_eq!((config.agree, config.attempts, config.watch, config.watch_from_block), (1, 3, false, None));
+    assert_eq!((config.confirmations, config.finality), (None, None));
+    assert_eq!((config.agree, config.attempts, config.watch, config.watch_from_block), (1, 3, None, None));
     assert_eq!(config.request_timeout, Duration::from_secs(5));
     assert!(config.reader().unwrap().is_none(), "without URLs there is nothing to read");
     let chain = config.chain("mainnet");
-    assert_eq!((chain.chain_id, chain.name.as_str(), chain.confirmations), (1, "mainnet", 12));
+    assert_eq!((chain.chain_id, chain.name.as_str(), chain.confirmations), (1, "mainnet", 2));
     assert_eq!(chain.public_rpc_url, "");
 }
 
@@ -40,6 +40,7 @@ fn every_key_is_read_and_shown_without_secrets() {
         name = "Main"
         rpc_urls = ["https://user:hidden-password@a.example.com/hidden-path?k=hidden-query"]
         public_rpc_url = "https://public.example.com/rpc"
+        confirmations = "safe"
         finality = "finalized"
         agree = 1
         request_timeout = "1s 500ms"
@@ -51,9 +52,9 @@ fn every_key_is_read_and_shown_without_secrets() {
     .unwrap();
     config.validate().unwrap();
     assert_eq!(config.request_timeout, Duration::from_millis(1500));
-    assert_eq!((config.attempts, config.watch, config.watch_from_block), (7, true, Some(100)));
+    assert_eq!((config.attempts, config.watch, config.watch_from_block), (7, Some(true), Some(100)));
     let chain = config.chain("mainnet");
-    assert_eq!((chain.name.as_str(), chain.confirmations), ("Main", 64));
+    assert_eq!((chain.name.as_str(), chain.confirmations), ("Main", 32));
     let shown = format!("{config:?} {}", toml::to_string(&config).unwrap());
     assert!(!shown.contains("hidden"), "{shown}");
     assert!(shown.contains("https://a.example.com/…") && shown.contains("1s 500ms"), "{shown}");
@@ -62,10 +63,21 @@ fn every_key_is_read_and_shown_without_secrets() {
 }
 
 #[test]
+fn a_chain_is_watched_where_it_can_be_read_unless_told_otherwise() {
+    let urls = "rpc_urls = \"https://a.example.com\"\n";
+    // section, whether it is watched
+    let table = [(String::new(), false), (urls.to_owned(), true), (format!("{urls}watch = false"), false)];
+    for (lines, watched) in table {
+        assert_eq!(section(&lines).unwrap().is_watched(), watched, "{lines}");
+    }
+}
+
+#[test]
 fn what_cannot_be_read_is_refused() {
     // line, part of the message
     let table = [
-        ("confirmations = 12", "unknown field `confirmations`"),
+        ("confirmations = 0", "a number of confirmations from 1"),
+        ("confirmations = \"latest\"", "\"safe\" or \"finalized\""),
         ("rpc_urls = [\"wss://a.example.com/hidden\"]", "must be an http:// or https:// URL"),
         ("rpc_urls = \"hidden\"", "must be an http:// or https:// URL"),
         ("rpc_urls = 7", "a list of URLs"),
@@ -93,6 +105,7 @@ fn what_does_not_fit_is_refused_by_its_key() {
         ("request_timeout = \"0s\"", "request_timeout"),
         ("attempts = 0", "attempts"),
         ("watch = true", "watch"),
+        ("confirmations = 13\nfinality = 12", "confirmations"),
         ("public_rpc_url = \"public.example.com\"", "public_rpc_url"),
         ("public_rpc_url = \"https://me:hidden@public.example.com\"", "public_rpc_url"),
     ];

@@ -48,7 +48,8 @@ fn spoil(value: &mut Value, dice: &[usize], replacement: Value) {
 
 async fn ask_everything(reader: &EvmReader) -> Option<Sighting> {
     let tokens = [Address::ZERO, address(0x20)];
-    let _ = reader.settled_block().await;
+    let _ = reader.heights().await;
+    let _ = reader.block_hashes(&[3, 99]).await;
     let _ = reader.payments_to(address(0x70), &tokens, 90, 99).await;
     let _ = reader.token_decimals(address(0x20)).await;
     let _ = reader.has_code(address(0x20)).await;

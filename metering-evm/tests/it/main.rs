@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod contracts;
+mod credited;
 mod garbage;
 mod node;
 #[cfg(feature = "wallet")]

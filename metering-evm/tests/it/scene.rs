@@ -18,11 +18,12 @@ pub(crate) fn config(urls: &[String]) -> ChainConfig {
         rpc_urls: urls.iter().map(|url| url.parse().unwrap()).collect(),
         public_rpc_url: String::new(),
         recipient: crate::node::address(0x70),
-        finality: "12".parse().unwrap(),
+        confirmations: Some("12".parse().unwrap()),
+        finality: None,
         agree: 1,
         request_timeout: Duration::from_secs(20),
         attempts: 1,
-        watch: false,
+        watch: None,
         watch_from_block: None,
     }
 }

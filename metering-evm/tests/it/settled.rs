@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::node::{Chain, Node, Tx};
 use crate::scene::{config, evidence, reader, sight, unavailable};
 
-async fn scene(finality: &str, chain: Chain) -> (Node, EvmReader) {
+async fn scene(confirmations: &str, chain: Chain) -> (Node, EvmReader) {
     let node = Node::start(chain).await;
-    let reader = reader(&ChainConfig { finality: finality.parse().unwrap(), ..config(&[node.url()]) });
+    let reader = reader(&ChainConfig { confirmations: Some(confirmations.parse().unwrap()), ..config(&[node.url()]) });
     (node, reader)
 }
 
@@ -37,13 +37,13 @@ async fn a_block_counts_by_number_or_by_the_chains_word() {
 }
 
 #[tokio::test]
-async fn the_settled_block_is_the_newest_that_counts() {
+async fn the_confirmed_block_is_the_newest_that_counts() {
     // finality, newest, settled
     let table =
         [("1", 100, 100), ("12", 100, 89), ("12", 11, 0), ("12", 5, 0), ("safe", 100, 90), ("finalized", 100, 80)];
     for (finality, newest, settled) in table {
         let (_node, reader) = scene(finality, Chain { newest, ..Chain::default() }).await;
-        assert_eq!(reader.settled_block().await, Ok(settled), "{finality} at {newest}");
+        assert_eq!(reader.heights().await.unwrap().confirmed, settled, "{finality} at {newest}");
     }
 }
 
@@ -69,5 +69,5 @@ async fn a_chain_that_calls_no_block_final_yet_cannot_be_judged() {
     let chain = Chain { finalized: None, ..Chain::default() }.with(95, Tx::new(1));
     let (_node, reader) = scene("finalized", chain).await;
     assert!(unavailable(sight(&reader).await).contains("no finalized block yet"));
-    assert!(unavailable(reader.settled_block().await).contains("no finalized block yet"));
+    assert!(unavailable(reader.heights().await).contains("no finalized block yet"));
 }

@@ -61,7 +61,7 @@ async fn one_source_that_stopped_does_not_speak_for_the_chain() {
     let (nodes, reader) = among(1, [stopped, settled()]).await;
     nodes[1].always(Fault::Late(Duration::from_millis(100)));
     assert_eq!(evidence(&reader).await.block.number, 85);
-    assert_eq!(reader.settled_block().await, Ok(89));
+    assert_eq!(reader.heights().await.unwrap().confirmed, 89);
 }
 
 #[tokio::test]
@@ -82,7 +82,7 @@ async fn too_few_answers_are_unavailable_with_every_reason() {
     assert!(why.starts_with("1 of the 2 sources needed answered"), "{why}");
     assert!(why.contains(&format!("{}: HTTP status 503", nodes[0].host())), "{why}");
     assert!(why.contains(&format!("{}: it is of chain 5", nodes[2].host())), "{why}");
-    assert!(unavailable(reader.settled_block().await).contains("HTTP status 503"));
+    assert!(unavailable(reader.heights().await).contains("HTTP status 503"));
     assert!(unavailable(reader.has_code(address(1)).await).contains("HTTP status 503"));
 }
 
@@ -111,11 +111,11 @@ async fn a_check_bears_as_many_failures_as_agreement_does() {
 }
 
 #[tokio::test]
-async fn the_settled_block_is_one_that_enough_sources_have() {
+async fn the_confirmed_block_is_one_that_enough_sources_have() {
     let chains = [100, 97, 60].map(|newest| Chain { newest, ..Chain::default() });
-    for (agree, settled) in [(1, 89), (2, 86), (3, 49)] {
+    for (agree, confirmed) in [(1, 89), (2, 86), (3, 49)] {
         let (_nodes, reader) = among(agree, chains.clone()).await;
-        assert_eq!(reader.settled_block().await, Ok(settled), "{agree}");
+        assert_eq!(reader.heights().await.unwrap().confirmed, confirmed, "{agree}");
     }
 }
 

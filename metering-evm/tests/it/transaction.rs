@@ -189,7 +189,7 @@ async fn a_source_of_another_chain_is_not_asked_twice_or_believed() {
     let reader = reader(&ChainConfig { attempts: 3, ..config(&[node.url()]) });
     let wrong = ChainError::WrongChain { expected: 1, found: 8453 };
     assert_eq!(sight(&reader).await, Err(wrong.clone()));
-    assert_eq!(reader.settled_block().await, Err(wrong.clone()));
+    assert_eq!(reader.heights().await, Err(wrong.clone()));
     assert_eq!(reader.payments_to(address(0x70), &[address(0x20)], 1, 2).await, Err(wrong.clone()));
     assert_eq!(reader.token_decimals(address(0x20)).await, Err(wrong.clone()));
     assert_eq!(reader.has_code(address(0x20)).await, Err(wrong.clone()));

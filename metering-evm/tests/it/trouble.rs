@@ -102,5 +102,5 @@ async fn a_check_asks_for_the_chain_and_nothing_else() {
     assert_eq!(node.state().asked, [["eth_chainId"]]);
     assert_eq!(reader.chain_id(), 1);
     node.always(Fault::Status(500, None));
-    assert!(unavailable(reader.settled_block().await).contains("HTTP status 500"));
+    assert!(unavailable(reader.heights().await).contains("HTTP status 500"));
 }

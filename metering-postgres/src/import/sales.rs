@@ -1,7 +1,7 @@
 //! Plans, and money that arrives by chain.
 
 use metering_core::transfer::{Record, ScanMark, WalletLink};
-use metering_core::{Email, PaymentRecord, Plan, Quote, QuoteState, TxRef};
+use metering_core::{Email, PaymentRecord, Plan, Quote, QuoteState, Timestamp, TxRef};
 
 use super::books::{column, of_kind};
 use crate::error::Result;
@@ -10,13 +10,14 @@ use crate::rows::{execute, units_column};
 use crate::turn::Turn;
 
 const PAYMENTS: &str = "INSERT INTO payment (id, chain_id, tx_hash, payer, recipient, token, amount, block_number, \
-     mined_at, account, used_as, plan_id, recorded_at) \
+     mined_at, account, used_as, plan_id, recorded_at, block_hash, settlement, reversed_at) \
      SELECT new.id, new.chain_id, new.tx_hash, new.payer, new.recipient, new.token, new.amount, new.block_number, \
-     new.mined_at, a.id, new.used_as, new.plan_id, new.recorded_at \
+     new.mined_at, a.id, new.used_as, new.plan_id, new.recorded_at, new.block_hash, new.settlement, new.reversed_at \
      FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BYTEA[], $4::BYTEA[], $5::BYTEA[], $6::BYTEA[], $7::BYTEA[], \
-     $8::BIGINT[], $9::BIGINT[], $10::TEXT[], $11::TEXT[], $12::TEXT[], $13::BIGINT[]) \
+     $8::BIGINT[], $9::BIGINT[], $10::TEXT[], $11::TEXT[], $12::TEXT[], $13::BIGINT[], $14::BYTEA[], $15::TEXT[], \
+     $16::BIGINT[]) \
      AS new (id, chain_id, tx_hash, payer, recipient, token, amount, block_number, mined_at, org_id, used_as, plan_id, \
-     recorded_at) JOIN account a ON a.org_id = new.org_id";
+     recorded_at, block_hash, settlement, reversed_at) JOIN account a ON a.org_id = new.org_id";
 
 /// An open quote has no account; that any other found its own is the schema's to check.
 const QUOTES: &str = "INSERT INTO quote (nonce, agent_name, email, payer, chain_id, token, recipient, amount, plan_id, \
@@ -64,6 +65,9 @@ pub(super) async fn payments(turn: &Turn<'_>, records: &[Record]) -> Result<u64>
             &column!(records, record => record.used_as.as_str()),
             &column!(records, record => record.plan_id.as_deref()),
             &column!(records, record => record.recorded_at.unix_millis()),
+            &column!(records, record => record.payment.block_hash.as_ref().map(<[u8; 32]>::as_slice)),
+            &column!(records, record => record.settlement.as_str()),
+            &column!(records, record => record.settlement.reversed_at().map(Timestamp::unix_millis)),
         ],
     )
     .await

@@ -6,3 +6,14 @@
 ALTER TABLE request_id ADD COLUMN fingerprint BYTEA;
 ALTER TABLE request_id ADD COLUMN tries BIGINT CHECK ((tries IS NULL) = (fingerprint IS NULL));
 ALTER TABLE request_id ADD COLUMN open_until BIGINT CHECK (open_until IS NULL OR fingerprint IS NOT NULL);
+-- Payments are credited before their block is final, and reversed if a reorganisation removes it.
+--
+-- Those of earlier versions were credited when they counted as settled; the hash of their block was not kept.
+ALTER TABLE payment ADD COLUMN block_hash BYTEA;
+-- `unsettled`, `final` or `reversed`.
+ALTER TABLE payment ADD COLUMN settlement TEXT NOT NULL DEFAULT 'final'
+  CHECK (settlement IN ('unsettled', 'final', 'reversed'));
+ALTER TABLE payment ADD COLUMN reversed_at BIGINT CHECK ((reversed_at IS NULL) = (settlement <> 'reversed'));
+
+-- What the watcher looks at. Few at a time.
+CREATE INDEX payment_unsettled ON payment (chain_id, id) WHERE settlement <> 'final';

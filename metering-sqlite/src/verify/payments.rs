@@ -18,6 +18,23 @@ const NOT_RECORDED: &str = "
       SELECT 1 FROM payment p WHERE p.chain_id = l.tx_chain_id AND p.tx_hash = l.tx_hash)
     ORDER BY id";
 
+/// Payments that are not reversed, or are, unlike the ledger has it: what was taken back and given again is nothing, or
+/// all that was bought.
+const SETTLED_OTHERWISE: &str = "
+    SELECT chain_id, tx_hash FROM payment p WHERE (
+      SELECT coalesce(sum(amount), 0) FROM ledger l
+      WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id AND l.account = p.account AND kind IN (?3, ?4)
+    ) <> CASE settlement WHEN 'reversed' THEN -(
+      SELECT coalesce(sum(amount), 0) FROM ledger l
+      WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id AND l.account = p.account AND kind IN (?1, ?2)
+    ) ELSE 0 END ORDER BY id";
+
+/// Reversals of payments that are not recorded.
+const REVERSED_UNRECORDED: &str = "
+    SELECT tx_chain_id, tx_hash FROM ledger l WHERE tx_hash IS NOT NULL AND kind IN (?1, ?2) AND NOT EXISTS (
+      SELECT 1 FROM payment p WHERE p.chain_id = l.tx_chain_id AND p.tx_hash = l.tx_hash AND p.account = l.account)
+    ORDER BY id";
+
 /// Payments behind more than one purchase.
 const COUNTED_AGAIN: &str = "
     SELECT tx_chain_id, tx_hash FROM ledger WHERE tx_hash IS NOT NULL AND kind IN (?1, ?2)
@@ -25,10 +42,14 @@ const COUNTED_AGAIN: &str = "
 
 /// An error where something is wrong: unlike an amount that does not add up, it has no two numbers to be shown.
 pub(super) fn verify(connection: &Connection) -> Result<()> {
-    let purchases = [LedgerKind::PurchasePaySignup.as_str(), LedgerKind::PurchaseTopup.as_str()];
+    let (purchases, settlements) =
+        (LedgerKind::PURCHASES.map(LedgerKind::as_str), LedgerKind::SETTLEMENTS.map(LedgerKind::as_str));
     refuse(connection, NOT_IN_LEDGER, &[], "recorded for a plan, but not in the ledger of their account")?;
     refuse(connection, NOT_RECORDED, &purchases, "behind a purchase in the ledger, but not recorded")?;
-    refuse(connection, COUNTED_AGAIN, &purchases, "behind more than one purchase in the ledger")
+    refuse(connection, COUNTED_AGAIN, &purchases, "behind more than one purchase in the ledger")?;
+    refuse(connection, REVERSED_UNRECORDED, &settlements, "reversed or restored in the ledger, but not recorded")?;
+    let both = [purchases, settlements].concat();
+    refuse(connection, SETTLED_OTHERWISE, &both, "reversed by their record or by the ledger, but not by both")
 }
 
 fn refuse(connection: &Connection, sql: &str, values: &[&str], problem: &str) -> Result<()> {

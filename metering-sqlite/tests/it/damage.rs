@@ -25,6 +25,22 @@ async fn payments_that_do_not_fit_the_ledger_are_noticed() {
              FROM ledger WHERE kind = 'purchase_topup'",
             "more than one purchase",
         ),
+        (
+            "UPDATE payment SET settlement = 'reversed', reversed_at = 1 WHERE used_as = 'topup'",
+            "reversed by their record or by the ledger, but not by both",
+        ),
+        (
+            "INSERT INTO ledger (id, account, kind, amount, description, created_at, tx_chain_id, tx_hash, plan_id)
+             SELECT 99, account, 'payment_reversed', -amount, description, created_at, tx_chain_id, tx_hash, plan_id
+             FROM ledger WHERE kind = 'purchase_topup'",
+            "reversed by their record or by the ledger, but not by both",
+        ),
+        (
+            "INSERT INTO ledger (id, account, kind, amount, description, created_at, tx_chain_id, tx_hash, plan_id)
+             SELECT 99, account, 'payment_reversed', -amount, description, created_at, 1, tx_hash, plan_id
+             FROM ledger WHERE kind = 'purchase_topup'",
+            "reversed or restored in the ledger, but not recorded",
+        ),
     ];
     for (damage, said) in table {
         let (_folder, file) = place();

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use metering_core::{
-    AccountId, Credits, KeyHash, LedgerKind, PaymentCredited, PaymentStore, QuoteOpened, Refusal, Store, Totals,
+    AccountId, Credits, KeyHash, LedgerKind, PaymentCredited, PaymentStore, QuoteOpened, Refusal, Settlement, Store,
+    Totals,
 };
 use metering_sqlite::SqliteStore;
 
@@ -72,6 +73,41 @@ async fn a_database_of_version_1_is_brought_up_to_date_with_all_that_is_in_it() 
     let credited = store.credit_payment(credit(&first, 2, tx(1))).await.unwrap();
     assert!(matches!(credited, PaymentCredited::Account(_)), "{credited:?}");
     assert_eq!(charge(&store, key).await, Ok(15));
+    assert_eq!(store.verify().await.unwrap().discrepancies, []);
+}
+
+/// Scripts of the versions up to 4.
+const UP_TO_VERSION_4: [&str; 4] = [
+    VERSION_1,
+    include_str!("../../src/migrations/0002_payments.sql"),
+    include_str!("../../src/migrations/0003_signups.sql"),
+    include_str!("../../src/migrations/0004_moving.sql"),
+];
+
+/// The payment behind a top-up of four base calls.
+const PAYMENT: &str = "
+    INSERT INTO payment (chain_id, tx_hash, payer, recipient, token, amount, block_number, mined_at, account, used_as,
+      plan_id, recorded_at)
+    VALUES (8453, x'3333333333333333333333333333333333333333333333333333333333333333', zeroblob(20), zeroblob(20),
+      zeroblob(20), zeroblob(16), 17, 1795262000000, 1, 'topup', 'starter', 1795262000001);
+    UPDATE ledger SET tx_chain_id = 8453, plan_id = 'starter',
+      tx_hash = x'3333333333333333333333333333333333333333333333333333333333333333' WHERE kind = 'purchase_topup';
+    PRAGMA user_version = 4;";
+
+#[tokio::test]
+async fn payments_of_version_4_are_final() {
+    let (_folder, file) = place();
+    write_version_1(&file);
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    for script in &UP_TO_VERSION_4[1..] {
+        connection.execute_batch(script).unwrap();
+    }
+    connection.execute_batch(PAYMENT).unwrap();
+    drop(connection);
+    let store = SqliteStore::open(&file).unwrap();
+    let record = store.payments(None, 10).await.unwrap().items.remove(0);
+    assert_eq!((record.settlement, record.payment.block_hash), (Settlement::Final, None));
+    assert!(store.unsettled_payments(8453, None, 10).await.unwrap().items.is_empty());
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 

@@ -100,7 +100,7 @@ pub(crate) fn quote(number: u8) -> Quote {
 fn payment_of(quote: &Quote, tx: TxRef) -> Payment {
     let PaymentTarget { token, recipient, .. } = quote.target;
     let (payer, amount) = (quote.payer, quote.amount);
-    Payment { tx, payer, recipient, token, amount, block_number: 17, mined_at: NOON }
+    Payment { tx, payer, recipient, token, amount, block_number: 17, block_hash: Some([17; 32]), mined_at: NOON }
 }
 
 /// The purchase of ten base calls with a payment.

@@ -77,11 +77,11 @@ impl Market {
         Self::with(Chain::setup(), "1", "")
     }
 
-    /// On a chain of this kind, with this finality and more configuration.
-    pub(crate) fn with(setup: ChainSetup, finality: &str, more: &str) -> Option<Self> {
+    /// On a chain of this kind, where payments of this depth are credited and final, and with more configuration.
+    pub(crate) fn with(setup: ChainSetup, depth: &str, more: &str) -> Option<Self> {
         let chain = setup.start()?;
         let urls = format!("'{}'", chain.url());
-        Some(Self::on(chain, &urls, finality, more))
+        Some(Self::on(chain, &urls, depth, more))
     }
 
     /// On a chain as that of [`Market::open`], and on a database elsewhere, which further servers may share.
@@ -97,22 +97,30 @@ impl Market {
     }
 
     /// On this chain, read at these URLs, each in quotes.
-    pub(crate) fn on(chain: Chain, urls: &str, finality: &str, more: &str) -> Self {
-        Self::at(Site::new(), chain, urls, finality, more)
+    pub(crate) fn on(chain: Chain, urls: &str, depth: &str, more: &str) -> Self {
+        Self::at(Site::new(), chain, urls, depth, more)
     }
 
-    fn at(site: Site, chain: Chain, urls: &str, finality: &str, more: &str) -> Self {
+    fn at(site: Site, chain: Chain, urls: &str, depth: &str, more: &str) -> Self {
         let token = chain.wallet().deploy_token("USDC", 6);
-        Self::selling_for(&token, site, chain, urls, finality, more)
+        Self::selling_for(&token, site, chain, urls, depth, more)
     }
 
     /// On this chain, where the plan `starter` is paid with a token that is there already.
-    pub(crate) fn selling_for(token: &str, site: Site, chain: Chain, urls: &str, finality: &str, more: &str) -> Self {
+    pub(crate) fn selling_for(token: &str, site: Site, chain: Chain, urls: &str, depth: &str, more: &str) -> Self {
+        let depth = format!("confirmations = {depth}\nfinality = {depth}");
+        Self::configured(token, site, chain, urls, &depth, more)
+    }
+
+    /// As configured by the lines `depth`; nobody watches unless `more` says so. Without such lines all of that is as it
+    /// is by default.
+    pub(crate) fn configured(token: &str, site: Site, chain: Chain, urls: &str, depth: &str, more: &str) -> Self {
+        let watch = if depth.is_empty() || more.contains("watch = ") { "" } else { "watch = false\n" };
         let (recipient, token) = (chain.wallet().account(9), token.to_owned());
         let settings = format!(
             "[payments]\nclaim_wait = '1s'\nclaim_poll = '100ms'\nwatch_interval = '200ms'\n[limits]\nsignup_per_ip = 'off'\n\
              recovery_per_ip = 'off'\nper_wallet = 'off'\nquotes_per_wallet_and_network = 'off'\n[chains.devnet]\nchain_id = {}\nrecipient = '{}'\nrpc_urls = [{urls}]\n\
-             finality = {finality}\n{more}\n",
+             {depth}\n{watch}{more}\n",
             chain.chain_id(),
             recipient.checksummed(),
         );

@@ -74,7 +74,9 @@ fn wrong_settings_of_a_chain_are_named_by_their_key() {
         (section(1, url, "agree = 2"), "chains.devnet.agree"),
         (section(1, url, "finality = 0"), "chains.devnet.finality"),
         (section(1, url, "finality = 'soon'"), "chains.devnet.finality"),
-        (section(1, url, "confirmations = 3"), "chains.devnet"),
+        (section(1, url, "confirmations = 0"), "chains.devnet.confirmations"),
+        (section(1, url, "confirmations = 3\nfinality = 2"), "chains.devnet.confirmations"),
+        (section(1, url, "confirmation = 3"), "chains.devnet"),
         (section(1, "ftp://127.0.0.1", ""), "chains.devnet.rpc_urls"),
         (section(1, url, "").replace("0x5aA", "0x5AA"), "chains.devnet.recipient"),
     ];

@@ -107,5 +107,7 @@ impl Exported for PaymentRecord {
         ("used_as", |record| text(&record.used_as.as_str())),
         ("plan_id", |record| optional(record.plan_id.as_ref())),
         ("recorded_at", |record| text(&record.recorded_at)),
+        ("state", |record| text(&record.settlement.as_str())),
+        ("reversed_at", |record| optional(record.settlement.reversed_at().as_ref())),
     ];
 }

@@ -134,9 +134,10 @@ impl OpenChain {
         Ok(self)
     }
 
-    /// The newest block whose payments count.
-    pub(super) async fn settled_block(&self) -> Result<u64, Failure> {
-        self.reader.settled_block().await.map_err(|error| self.unreadable(&error))
+    /// The newest block whose payments are credited.
+    pub(super) async fn confirmed_block(&self) -> Result<u64, Failure> {
+        let heights = self.reader.heights().await.map_err(|error| self.unreadable(&error))?;
+        Ok(heights.confirmed)
     }
 
     /// What arrived there in these blocks, both ends included.

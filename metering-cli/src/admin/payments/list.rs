@@ -3,14 +3,16 @@
 use std::io::Write;
 
 use clap::Args;
-use metering_core::{Address, Arrival, PaymentTarget, Plan, Store, Timestamp, TokenUnits, TxHash, payment_targets};
+use metering_core::{
+    Address, Arrival, PaymentRecord, PaymentTarget, Plan, Store, Timestamp, TokenUnits, TxHash, payment_targets,
+};
 use serde::Serialize;
 
 use super::chains::{ConfigArgs, OpenChain};
 use super::progress::Progress;
 use super::standing::{QuoteDocument, Standing};
 use super::token::Token;
-use crate::admin::session::Session;
+use crate::admin::session::{PAGE, Session};
 use crate::failure::Failure;
 use crate::output::{Format, json_line, notice};
 use crate::table::{Column, Table};
@@ -24,10 +26,11 @@ const LOOK_BACK_BLOCKS: u64 = 10_000;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Reads all transfers to the recipients of plans, those off sale included, in the tokens of those plans, and to where
-quotes of the last three months were to be paid. Only blocks that are settled by the chain's finality are looked at.
+quotes of the last three months were to be paid. Only blocks with as many confirmations as a payment needs are read.
 Without --from-block it begins 10,000 blocks before the block that the server's watcher has come to, or before the
-newest settled block when nobody watches. Where a plan is paid with the native coin every block is fetched whole: a
-long range takes long.
+newest confirmed block when nobody watches. Where a plan is paid with the native coin every block is fetched whole: a
+long range takes long. Payments that were credited and then removed by a reorganisation are always listed, with the
+state `reversed`.
 
 Examples:
   metering admin payments list --config /etc/metering.toml
@@ -41,7 +44,7 @@ pub(crate) struct ListArgs {
     /// The first block.
     #[arg(long, value_name = "N")]
     from_block: Option<u64>,
-    /// The last block [default: the newest that is settled].
+    /// The last block [default: the newest confirmed one].
     #[arg(long, value_name = "N")]
     to_block: Option<u64>,
     /// List those that an account has, too.
@@ -87,6 +90,8 @@ struct ArrivalDocument<'a> {
     amount_atomic: Option<TokenUnits>,
     amount_human: Option<String>,
     status: &'static str,
+    /// Of one that an account has: `unsettled`, `final` or `reversed`.
+    state: Option<&'static str>,
     /// Who has it, or else whose wallet it came from.
     org_ids: Vec<String>,
     quote: Option<QuoteDocument<'a>>,
@@ -102,6 +107,7 @@ const COLUMNS: &[Column] = &[
     Column::Number("AMOUNT"),
     Column::Text("TOKEN"),
     Column::Text("STATUS"),
+    Column::Text("STATE"),
     Column::Text("NOTE"),
 ];
 
@@ -152,20 +158,26 @@ impl ListArgs {
             }
             next = last.saturating_add(1);
         }
+        let listed: Vec<_> = found.iter().map(|(arrival, _)| arrival.tx).collect();
+        let reversed = reversed(store, chain.chain.chain_id).await?;
+        let gone = reversed.into_iter().filter(|record| !listed.contains(&record.payment.tx));
+        found.extend(gone.filter_map(|record| Some((as_recorded(&record)?, Standing::Used(record)))));
         Ok(Scanned { chain, from_block, to_block, found })
     }
 
     /// The first and the last block.
     async fn range(&self, store: &dyn Store, chain: &OpenChain) -> Result<(u64, u64), Failure> {
-        let settled = chain.settled_block().await?;
-        let to = self.to_block.unwrap_or(settled);
-        if to > settled {
-            return Err(Failure::Usage(format!("block {to} is not settled yet; the newest that is, is {settled}")));
+        let confirmed = chain.confirmed_block().await?;
+        let to = self.to_block.unwrap_or(confirmed);
+        if to > confirmed {
+            return Err(Failure::Usage(format!(
+                "block {to} is not confirmed yet; the newest confirmed block is {confirmed}"
+            )));
         }
         let from = match self.from_block {
             Some(from) => from,
             None => {
-                let mark = store.scan_mark(chain.chain.chain_id).await?.unwrap_or(settled);
+                let mark = store.scan_mark(chain.chain.chain_id).await?.unwrap_or(confirmed);
                 mark.min(to).saturating_sub(LOOK_BACK_BLOCKS)
             }
         };
@@ -174,6 +186,26 @@ impl ListArgs {
         }
         Ok((from, to))
     }
+}
+
+/// Payments of a chain whose credits were taken back: the chain has them no more, or not yet again.
+async fn reversed(store: &dyn Store, chain_id: u64) -> Result<Vec<PaymentRecord>, Failure> {
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.unsettled_payments(chain_id, after.as_ref(), PAGE).await?;
+        found.extend(page.items.into_iter().filter(|record| record.settlement.reversed_at().is_some()));
+        after = page.next;
+        if after.is_none() {
+            return Ok(found);
+        }
+    }
+}
+
+/// A payment as it once arrived.
+fn as_recorded(record: &PaymentRecord) -> Option<Arrival> {
+    let payment = record.payment.clone();
+    let block = payment.block()?;
+    Some(Arrival { tx: payment.tx, target: payment.target(), block, payment: Ok(payment) })
 }
 
 fn document<'a>(all: &'a [Scanned], plans: &'a [Plan]) -> Document<'a> {
@@ -207,6 +239,7 @@ impl<'a> ArrivalDocument<'a> {
             amount_atomic: payment.map(|payment| payment.amount),
             amount_human: payment.and_then(|payment| token.human(payment.amount)),
             status: standing.as_str(),
+            state: standing.state(),
             org_ids: standing.accounts().into_iter().map(ToString::to_string).collect(),
             quote: standing.quote(),
             note: standing.to_string(),
@@ -231,6 +264,7 @@ fn write_table(out: &mut dyn Write, all: &[Scanned], plans: &[Plan]) -> Result<(
                 &amount,
                 &token.symbol().unwrap_or("-"),
                 &standing.as_str(),
+                &standing.state().unwrap_or("-"),
                 &standing,
             ]);
         }

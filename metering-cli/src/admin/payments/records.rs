@@ -46,6 +46,8 @@ struct RecordDocument<'a> {
     used_as: &'static str,
     plan_id: Option<&'a str>,
     recorded_at: Timestamp,
+    state: &'static str,
+    reversed_at: Option<Timestamp>,
 }
 
 const COLUMNS: &[Column] = &[
@@ -58,6 +60,7 @@ const COLUMNS: &[Column] = &[
     Column::Text("USED_AS"),
     Column::Text("PLAN"),
     Column::Text("RECORDED"),
+    Column::Text("STATE"),
 ];
 
 impl RecordsArgs {
@@ -101,6 +104,8 @@ impl<'a> RecordDocument<'a> {
             used_as: record.used_as.as_str(),
             plan_id: record.plan_id.as_deref(),
             recorded_at: record.recorded_at,
+            state: record.settlement.as_str(),
+            reversed_at: record.settlement.reversed_at(),
         }
     }
 }
@@ -119,6 +124,7 @@ fn write_table(out: &mut dyn Write, records: &[PaymentRecord], plans: &[Plan]) -
             &record.used_as.as_str(),
             &record.plan_id.as_deref().unwrap_or("-"),
             &record.recorded_at,
+            &record.settlement.as_str(),
         ]);
     }
     table.write(out)

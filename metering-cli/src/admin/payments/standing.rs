@@ -64,6 +64,14 @@ impl Standing {
         }
     }
 
+    /// Whether the credits that it gave can still be undone by the chain, or were.
+    pub(super) fn state(&self) -> Option<&'static str> {
+        match self {
+            Self::Used(record) => Some(record.settlement.as_str()),
+            Self::Unclear(_) | Self::Unused(_) => None,
+        }
+    }
+
     /// The accounts that it is about: the one that has it, or those that might.
     pub(super) fn accounts(&self) -> Vec<&AccountId> {
         match self {

@@ -173,7 +173,7 @@ fn the_records_are_exported() {
     scene.assign(UNKNOWN, &scene.owner, STARTER).success();
     let csv = scene.desk.admin(&["export", "payments"]).success().stdout;
     let headings = "chain_id,tx_hash,block_number,mined_at,payer_address,recipient,token_contract,amount_atomic,\
-                    org_id,used_as,plan_id,recorded_at";
+                    org_id,used_as,plan_id,recorded_at,state,reversed_at";
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!((lines[0], lines.len()), (headings, 3));
     assert!(lines[1].contains(&hash(USED)) && lines[1].contains(",5000000,"), "{csv}");

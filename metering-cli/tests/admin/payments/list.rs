@@ -61,7 +61,7 @@ fn a_payment_is_described_by_the_chain_and_named_by_the_plans() {
         "chain": "base", "chain_id": CHAIN_ID, "tx_hash": hash(UNKNOWN), "block_number": 20,
         "mined_at": time_of(20), "payer_address": address(UNKNOWN_WALLET), "recipient": super::scene::RECIPIENT,
         "token_contract": USDC, "token_symbol": "USDC", "amount_atomic": "5000000", "amount_human": "5",
-        "status": "unknown_payer", "org_ids": [], "quote": null, "note": "no quote or account knows it",
+        "status": "unknown_payer", "state": null, "org_ids": [], "quote": null, "note": "no quote or account knows it",
     });
     assert_eq!(list["payments"], json!([expected]));
 }
@@ -73,6 +73,7 @@ fn payments_that_are_used_are_listed_only_with_all() {
     let all = listed(&scene, &["--all"]);
     let used = all["payments"].as_array().unwrap().iter().find(|payment| payment["tx_hash"] == hash(USED)).unwrap();
     assert_eq!((&used["status"], &used["org_ids"]), (&json!("used"), &json!([scene.customer.org_id])));
+    assert_eq!(used["state"], "unsettled", "nobody has looked whether it is final");
     assert_eq!(used["note"], format!("top-up of {}, plan starter", scene.customer.org_id));
 }
 
@@ -82,7 +83,7 @@ fn only_the_blocks_that_are_asked_for_are_looked_at() {
     let some = listed(&scene, &["--from-block", "20", "--to-block", "50"]);
     assert_eq!(hashes(&some), [hash(UNKNOWN), hash(TWICE), hash(LINKED)]);
     let too_new = scene.payments("list", &[BASE, &["--to-block", &NEWEST.to_string()]].concat()).failure(2);
-    assert!(too_new.contains(&format!("block {NEWEST} is not settled yet; the newest that is, is {SETTLED}")));
+    assert!(too_new.contains(&format!("block {NEWEST} is not confirmed yet; the newest confirmed block is {SETTLED}")));
     let backwards = ["--from-block", "51", "--to-block", "50"];
     let backwards = scene.payments("list", &[BASE, &backwards].concat()).failure(2);
     assert!(backwards.contains("--from-block 51 is after block 50"), "{backwards}");

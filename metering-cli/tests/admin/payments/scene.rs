@@ -122,7 +122,7 @@ pub(crate) fn configuration(url: &str) -> String {
     format!(
         "listen = \"127.0.0.1:0\"\n[http]\nmax_body_bytes = 65536\n\
          [chains.base]\nchain_id = {CHAIN_ID}\nrecipient = \"{RECIPIENT}\"\nrpc_urls = [\"{url}\"]\n\
-         attempts = 1\nrequest_timeout = \"5s\"\n\
+         attempts = 1\nrequest_timeout = \"5s\"\nconfirmations = 12\nfinality = 64\n\
          [chains.quiet]\nchain_id = 1\nrecipient = \"{RECIPIENT}\"\n"
     )
 }
@@ -167,6 +167,7 @@ fn used_payment(account: AccountId) -> PaymentCredit {
         token,
         amount: TokenUnits::new(5_000_000),
         block_number: 30,
+        block_hash: Some([30; 32]),
         mined_at: time_of(30),
     };
     PaymentCredit {

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use crate::account::Payer;
+use crate::chain::Block;
 use crate::key::KeyHash;
 use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::payment::{Payment, PaymentTarget, PaymentUse};
+use crate::payment::{Payment, PaymentRecord, PaymentTarget, PaymentUse, SettlementStep};
 use crate::quote::{NonceHash, Quote, QuoteState};
 use crate::recovery::Challenge;
-use crate::store::{Claim, Claimed, KeyDelivery, NewAccount, PaymentCredit, QuotePrecedence};
+use crate::store::{Claim, Claimed, KeyDelivery, NewAccount, PaymentCredit, QuotePrecedence, SettlementChange};
 use crate::transaction::TxRef;
 use crate::units::TokenUnits;
 
@@ -55,6 +56,7 @@ impl Pair {
                 };
                 self.credit_payment(credit).await;
             }
+            Sale::Settle { payment, step, block, stale } => self.settle(payment, step, block, stale).await,
             Sale::Challenge { account, wallet, nonce } => self.open_challenge(account, wallet, nonce).await,
             Sale::Fail { nonce: number, times } => {
                 for _ in 0..times {
@@ -103,7 +105,9 @@ impl Pair {
         let PaymentTarget { chain_id, token, recipient } = quote.target;
         let (payer, amount, mined_at) = (quote.payer, quote.amount, self.now);
         let block_number = u64::MAX - u64::from(hash);
-        Payment { tx: tx_on(chain_id, hash), payer, recipient, token, amount, block_number, mined_at }
+        // Of some payments nobody knows the block's hash: those are final at once.
+        let block_hash = (hash > 0).then_some([hash; 32]);
+        Payment { tx: tx_on(chain_id, hash), payer, recipient, token, amount, block_number, block_hash, mined_at }
     }
 
     async fn open_quote(&mut self, quote: Quote) {
@@ -157,6 +161,22 @@ impl Pair {
         let expected = self.model.credit(&credit);
         let answer = self.store.credit_payment(credit).await.unwrap();
         assert_eq!(answer, expected, "the payment was credited, or not");
+    }
+
+    async fn settle(&mut self, payment: usize, step: u8, number: u8, stale: bool) {
+        let records = self.model.records();
+        let Some(seen) = payment.checked_rem(records.len()).map(|index| records[index].clone()) else { return };
+        let block = Block { number: number.into(), hash: [number; 32], time: self.now };
+        let step = match step {
+            0 => SettlementStep::Finalize,
+            1 => SettlementStep::Move(block),
+            2 => SettlementStep::Reverse,
+            _ => SettlementStep::Restore(block),
+        };
+        let seen = if stale { PaymentRecord { plan_id: Some("another".to_owned()), ..seen } } else { seen };
+        let change = SettlementChange { seen, step, now: self.now };
+        let expected = self.model.settle(&change);
+        assert_eq!(self.store.settle_payment(change).await.unwrap(), expected, "the payment was settled, or not");
     }
 
     async fn open_challenge(&mut self, account: usize, address: Option<u8>, number: u8) {

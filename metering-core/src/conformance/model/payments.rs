@@ -3,8 +3,10 @@
 use crate::account::AccountId;
 use crate::address::Address;
 use crate::clock::Timestamp;
-use crate::payment::{Payment, PaymentRecord, PaymentUse};
-use crate::store::{PaymentCredit, PaymentCredited, Posted, QuotePrecedence};
+use crate::credits::Credits;
+use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
+use crate::payment::{Payment, PaymentRecord, PaymentUse, Settlement, SettlementEntry, SettlementStep};
+use crate::store::{PaymentCredit, PaymentCredited, PaymentSettled, Posted, QuotePrecedence, SettlementChange};
 use crate::transaction::TxRef;
 
 use super::Model;
@@ -18,11 +20,75 @@ pub(super) struct Used {
     pub(super) used_as: PaymentUse,
     pub(super) plan_id: Option<String>,
     pub(super) at: Timestamp,
+    /// Every change of where it stands, and when.
+    pub(super) steps: Vec<(SettlementStep, Timestamp)>,
     /// Whether its payer was linked to the account by it.
     pub(super) links: bool,
 }
 
+impl Used {
+    fn settlement(&self) -> Settlement {
+        match self.steps.last() {
+            None if self.payment.block_hash.is_none() => Settlement::Final,
+            None | Some((SettlementStep::Move(_) | SettlementStep::Restore(_), _)) => Settlement::Unsettled,
+            Some((SettlementStep::Finalize, _)) => Settlement::Final,
+            Some((SettlementStep::Reverse, at)) => Settlement::Reversed { at: *at },
+        }
+    }
+
+    /// The payment in the last block that it is known to be in.
+    fn moved_payment(&self) -> Payment {
+        let mut payment = self.payment.clone();
+        for (step, _) in &self.steps {
+            if let SettlementStep::Move(block) | SettlementStep::Restore(block) = step {
+                payment.block_number = block.number;
+                payment.block_hash = Some(block.hash);
+                payment.mined_at = block.time;
+            }
+        }
+        payment
+    }
+}
+
 impl Model {
+    pub(in crate::conformance) fn settle(&mut self, change: &SettlementChange) -> PaymentSettled {
+        let SettlementChange { seen, step, now } = change;
+        let Some(number) = self.records().iter().position(|record| record == seen) else {
+            return PaymentSettled::Stale;
+        };
+        let (allowed, takes) = match (seen.settlement, step) {
+            (Settlement::Unsettled, SettlementStep::Finalize | SettlementStep::Move(_)) => (true, None),
+            (Settlement::Unsettled, SettlementStep::Reverse) => (true, Some((LedgerKind::PaymentReversed, -1))),
+            (Settlement::Reversed { .. }, SettlementStep::Restore(_)) => (true, Some((LedgerKind::PaymentRestored, 1))),
+            _ => (false, None),
+        };
+        if !allowed {
+            return PaymentSettled::Stale;
+        }
+        let owner = self.used[number].owner;
+        if let Some((kind, sign)) = takes {
+            let bought = |entry: &&super::Entry| {
+                let buys = matches!(entry.kind, LedgerKind::PurchasePaySignup | LedgerKind::PurchaseTopup);
+                buys && entry.payment.as_ref().is_some_and(|paid| paid.tx == seen.payment.tx)
+            };
+            let atoms: i128 = self.owners[owner].entries.iter().filter(bought).map(|entry| entry.atoms).sum();
+            let Ok(atoms) = i64::try_from(sign * atoms) else { return PaymentSettled::OutOfRange };
+            // The words are the rule's; whom they are told and with which amount is checked here.
+            let SettlementEntry::Entry(NewLedgerEntry { description, .. }) = seen.entry_of(step, 0) else {
+                panic!("a step that moves credits has an entry")
+            };
+            let payment = Some(PaymentRef { tx: seen.payment.tx, plan_id: seen.plan_id.clone() });
+            let amount = Credits::from_atoms(atoms);
+            let entry = NewLedgerEntry { kind, amount, description, payment };
+            if !self.owners[owner].add(&[entry], *now) {
+                return PaymentSettled::OutOfRange;
+            }
+            self.ledger.extend(self.owners[owner].entries.last().map(|entry| (owner, entry.clone())));
+        }
+        self.used[number].steps.push((step.clone(), *now));
+        PaymentSettled::Changed(self.owners[owner].account())
+    }
+
     pub(super) fn is_used(&self, tx: TxRef) -> bool {
         self.used.iter().any(|used| used.payment.tx == tx)
     }
@@ -30,7 +96,8 @@ impl Model {
     /// The records of all payments, in the order of their writing.
     pub(in crate::conformance) fn records(&self) -> Vec<PaymentRecord> {
         let record = |used: &Used| PaymentRecord {
-            payment: used.payment.clone(),
+            settlement: used.settlement(),
+            payment: used.moved_payment(),
             account: self.id(used.owner),
             used_as: used.used_as,
             plan_id: used.plan_id.clone(),
@@ -62,6 +129,7 @@ impl Model {
                     used_as: credit.used_as,
                     plan_id: credit.entry.payment.as_ref().and_then(|paid| paid.plan_id.clone()),
                     at: credit.now,
+                    steps: Vec::new(),
                     links: credit.link_payer,
                 });
                 PaymentCredited::Account(account)

@@ -142,6 +142,7 @@ impl Model {
             used_as: PaymentUse::PaySignup,
             plan_id: paid.and_then(|paid| paid.plan_id),
             at: claim.now,
+            steps: Vec::new(),
             links: false,
         });
         Ok(Claimed::Account(account))

@@ -90,6 +90,17 @@ pub enum Sale {
         /// Whether it yields to quotes.
         yields: bool,
     },
+    /// Where a payment stands is changed.
+    Settle {
+        /// The number of the payment, of all that were credited.
+        payment: usize,
+        /// The number of the step: finalize, move, reverse or restore.
+        step: u8,
+        /// The number of the block that it names.
+        block: u8,
+        /// Whether it is based on a record that is no longer so.
+        stale: bool,
+    },
     /// A challenge is opened.
     Challenge {
         /// The number of the account.
@@ -138,6 +149,8 @@ pub(super) fn sale() -> impl Strategy<Value = Sale> {
         5 => quote(),
         6 => claim(),
         5 => credit(),
+        5 => (number(), 0..4_u8, any::<u8>(), proptest::bool::weighted(0.1))
+            .prop_map(|(payment, step, block, stale)| Sale::Settle { payment, step, block, stale }),
         3 => (number(), option::weighted(0.2, 0..WALLETS), 0..NONCES)
             .prop_map(|(account, wallet, nonce)| Sale::Challenge { account, wallet, nonce }),
         1 => (0..NONCES, 1..4_u8).prop_map(|(nonce, times)| Sale::Fail { nonce, times }),

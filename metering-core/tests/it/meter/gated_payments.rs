@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use metering_core::{
     Account, AccountId, Address, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment, PaymentCredit,
-    PaymentCredited, PaymentRecord, PaymentStore, PaymentTarget, Quote, QuoteOpened, StoreError, Timestamp, TxRef,
+    PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Quote, QuoteOpened, SettlementChange,
+    StoreError, Timestamp, TxRef,
 };
 
 use super::gated::Gated;
@@ -35,6 +36,17 @@ impl PaymentStore for Gated {
     }
     async fn payments(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>> {
         self.store.payments(after, limit).await
+    }
+    async fn unsettled_payments(
+        &self,
+        chain_id: u64,
+        after: Option<&Cursor>,
+        limit: u32,
+    ) -> Result<Page<PaymentRecord>> {
+        self.store.unsettled_payments(chain_id, after, limit).await
+    }
+    async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled> {
+        self.store.settle_payment(change).await
     }
     async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>> {
         self.store.account_by_payer(payer).await

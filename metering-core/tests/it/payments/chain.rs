@@ -5,9 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use metering_core::{
-    Address, Block, ChainError, ChainReader, Clock, Depth, Evidence, NativeTransfer, Sighting, TokenTransfer,
-    TokenUnits, TxHash,
+    Address, Block, BlockHash, ChainError, ChainReader, Clock, Depth, Evidence, Heights, NativeTransfer, Sighting,
+    TokenTransfer, TokenUnits, TxHash,
 };
+
+/// How deep a block is final.
+pub(super) const FINAL: u64 = 20;
 
 /// A chain whose blocks hold one transaction each.
 #[derive(Debug)]
@@ -20,8 +23,10 @@ pub(super) struct FakeChain {
 #[derive(Debug, Default)]
 struct State {
     head: u64,
+    /// From which heights its blocks were replaced, one after the other.
+    forks: Vec<u64>,
     mined: BTreeMap<TxHash, Evidence>,
-    pending: HashSet<TxHash>,
+    pending: HashMap<TxHash, Evidence>,
     tokens: HashMap<Address, u8>,
     contracts: HashSet<Address>,
     /// What the contract wallets accept: wallet, digest and signature.
@@ -29,6 +34,16 @@ struct State {
     trouble: Option<ChainError>,
     looked_at: u64,
     last_hash: u64,
+}
+
+impl State {
+    /// The hash of the block at a height; each reorganisation gives it another.
+    fn block_hash(&self, number: u64) -> Option<BlockHash> {
+        let mut hash = [0xB1; 32];
+        hash[..8].copy_from_slice(&number.to_be_bytes());
+        hash[8..16].copy_from_slice(&self.forks.iter().filter(|fork| **fork <= number).count().to_be_bytes());
+        (number <= self.head).then_some(hash)
+    }
 }
 
 impl FakeChain {
@@ -65,7 +80,8 @@ impl FakeChain {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&state.last_hash.to_be_bytes());
         let hash = TxHash::from_bytes(bytes);
-        let block = Block { number: state.head, hash: bytes, time };
+        let hash_of_block = state.block_hash(state.head).expect("it is the newest");
+        let block = Block { number: state.head, hash: hash_of_block, time };
         let depth = Depth { confirmations: 1, required: self.required };
         state.mined.insert(hash, Evidence { succeeded, block, depth, native: Some(native), transfers });
         hash
@@ -86,11 +102,54 @@ impl FakeChain {
         self.state().head += blocks;
     }
 
-    /// Takes a transaction out of its block; it is known, and in none.
+    /// Replaces a transaction's block and all after it by others without it: the transaction waits for a block.
     pub(super) fn reorganise(&self, hash: TxHash) {
         let mut state = self.state();
-        state.mined.remove(&hash);
-        state.pending.insert(hash);
+        let removed = state.mined.remove(&hash).expect("it is in a block");
+        state.forks.push(removed.block.number);
+        state.pending.insert(hash, removed);
+        let moved: Vec<_> = state.mined.keys().copied().collect();
+        for hash in moved {
+            let number = state.mined[&hash].block.number;
+            let block_hash = state.block_hash(number).expect("it is not after the newest");
+            state.mined.get_mut(&hash).expect("it is there").block.hash = block_hash;
+        }
+    }
+
+    /// Goes back to a height and takes all transactions above out of their blocks: others will be in their places.
+    pub(super) fn cut(&self, height: u64) {
+        let mut state = self.state();
+        state.forks.push(height + 1);
+        state.head = height;
+        let removed: Vec<_> =
+            state.mined.iter().filter(|(_, seen)| seen.block.number > height).map(|(hash, _)| *hash).collect();
+        for hash in removed {
+            let evidence = state.mined.remove(&hash).expect("it is in a block");
+            state.pending.insert(hash, evidence);
+        }
+    }
+
+    /// The newest block's number.
+    pub(super) fn head(&self) -> u64 {
+        self.state().head
+    }
+
+    /// Puts a transaction that was taken out of its block into the next one.
+    pub(super) fn mine_again(&self, hash: TxHash) {
+        let mut state = self.state();
+        let mut evidence = state.pending.remove(&hash).expect("it waits for a block");
+        state.head += 1;
+        evidence.block = Block {
+            number: state.head,
+            hash: state.block_hash(state.head).expect("it is the newest"),
+            time: self.clock.now(),
+        };
+        state.mined.insert(hash, evidence);
+    }
+
+    /// Changes what a transaction that waits for a block will have done.
+    pub(super) fn alter_pending(&self, hash: TxHash, alter: impl FnOnce(&mut Evidence)) {
+        alter(self.state().pending.get_mut(&hash).expect("it waits for a block"));
     }
 
     /// Lets every reading fail, or work again.
@@ -120,17 +179,32 @@ impl ChainReader for FakeChain {
         state.looked_at += 1;
         readable(&state)?;
         let Some(evidence) = state.mined.get(hash) else {
-            let pending = state.pending.contains(hash);
+            let pending = state.pending.contains_key(hash);
             return Ok(if pending { Sighting::Pending { required: self.required } } else { Sighting::Unknown });
         };
         let confirmations = state.head - evidence.block.number + 1;
         Ok(Sighting::Mined(Evidence { depth: Depth { confirmations, required: self.required }, ..evidence.clone() }))
     }
 
-    async fn settled_block(&self) -> Result<u64, ChainError> {
+    async fn heights(&self) -> Result<Heights, ChainError> {
         let state = self.state();
         readable(&state)?;
-        Ok((state.head + 1).saturating_sub(self.required))
+        let at_depth = |depth: u64| (state.head + 1).saturating_sub(depth);
+        Ok(Heights {
+            newest: state.head,
+            confirmed: at_depth(self.required),
+            finalized: at_depth(FINAL.max(self.required)),
+        })
+    }
+
+    async fn block_hashes(&self, numbers: &[u64]) -> Result<Vec<Option<BlockHash>>, ChainError> {
+        let state = self.state();
+        readable(&state)?;
+        Ok(numbers.iter().map(|number| state.block_hash(*number)).collect())
+    }
+
+    fn confirmations(&self) -> Option<u32> {
+        u32::try_from(self.required).ok()
     }
 
     async fn payments_to(

@@ -18,6 +18,8 @@ pub(crate) struct Chain {
     pub(crate) newest: u64,
     pub(crate) safe: Option<u64>,
     pub(crate) finalized: Option<u64>,
+    /// What it says to the tag `finalized` instead: an older node, which knows no such tag.
+    pub(crate) tag_error: Option<(i64, &'static str)>,
     /// Its transactions, by block; `None` for those that wait for one.
     pub(crate) transactions: Vec<(Option<u64>, Tx)>,
     /// Blocks that are others than usual: after a re-organisation.
@@ -126,6 +128,7 @@ impl Default for Chain {
             newest: 100,
             safe: Some(90),
             finalized: Some(80),
+            tag_error: None,
             transactions: Vec::new(),
             forks: BTreeMap::new(),
             contracts: HashMap::new(),
@@ -170,7 +173,10 @@ impl Chain {
                 Some((Some(number), index, tx)) => self.receipt(number, index, tx),
                 _ => Value::Null,
             }),
-            "eth_getBlockByNumber" => Ok(self.block(params)),
+            "eth_getBlockByNumber" => match self.tag_error.filter(|_| params[0] == "finalized") {
+                Some(error) => Err(error),
+                None => Ok(self.block(params)),
+            },
             "eth_getLogs" => self.logs(&params[0]),
             "eth_getCode" => {
                 let at: Address = serde_json::from_value(params[0].clone()).unwrap();

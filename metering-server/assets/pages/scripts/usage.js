@@ -18,6 +18,8 @@ const KINDS = {
   purchase_pay_signup: "Purchase",
   purchase_topup: "Top-up",
   adjustment: "Adjustment",
+  payment_reversed: "Payment reversed",
+  payment_restored: "Payment restored",
 };
 
 /** Fills the tab. `now` is the service's clock: its days are UTC days. */

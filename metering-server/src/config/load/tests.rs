@@ -36,7 +36,7 @@ fn flags_win_over_variables_and_variables_over_the_file() {
 #[test]
 fn chains_come_from_sections_and_single_keys_from_variables() {
     let toml = "primary_chain = 'base'\n[chains.base]\nchain_id = 8453\nrecipient = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'\n";
-    let config = from(toml, &[("METERING_CHAINS__BASE__FINALITY", "3")], &[]).unwrap();
+    let config = from(toml, &[("METERING_CHAINS__BASE__CONFIRMATIONS", "3")], &[]).unwrap();
     assert_eq!(config.chains["base"].chain("base").confirmations, 3);
     assert_eq!(config.chains["base"].chain("base").name, "base");
 }

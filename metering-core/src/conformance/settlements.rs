@@ -1,0 +1,277 @@
+//! Where payments stand after they were credited: unsettled, final or reversed, each step once.
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use crate::account::Account;
+use crate::chain::Block;
+use crate::charge::Refusal;
+use crate::ledger::{LedgerKind, PaymentRef};
+use crate::payment::{Payment, PaymentRecord, Settlement, SettlementStep};
+use crate::store::{Claimed, PaymentCredit, PaymentCredited, PaymentSettled, SettlementChange, Store};
+use crate::transaction::TxRef;
+use crate::usage::ActivityKind;
+
+use super::sale::{
+    BONUS, Books, PLAN, SOLD, TARGET, buyer, claim, credit, credited, open, payment_by, purchase, quote, tx, tx_on,
+};
+use super::scene::{
+    BASE, MINUTE, NOON, accepted, account, adjustment, assert_verified, atoms, charge, commit, customer, post, refused,
+    totals,
+};
+
+const CHAIN: u64 = TARGET.chain_id;
+const LATER: Block = Block { number: 19, hash: [19; 32], time: NOON };
+
+async fn record(store: &dyn Store, tx: TxRef) -> PaymentRecord {
+    store.payment(&tx).await.unwrap().expect("it was used")
+}
+
+/// Takes a step from where the payment stands now.
+async fn step(store: &dyn Store, tx: TxRef, step: SettlementStep) -> PaymentSettled {
+    let seen = record(store, tx).await;
+    store.settle_payment(SettlementChange { seen, step, now: NOON }).await.unwrap()
+}
+
+/// The same, and expects it to be done.
+async fn stepped(store: &dyn Store, tx: TxRef, wanted: SettlementStep) -> Account {
+    match step(store, tx, wanted).await {
+        PaymentSettled::Changed(account) => account,
+        refusal => panic!("the payment was not changed: {refusal:?}"),
+    }
+}
+
+async fn unsettled(store: &dyn Store) -> Vec<TxRef> {
+    let page = store.unsettled_payments(CHAIN, None, 100).await.unwrap();
+    assert_eq!(page.next, None);
+    page.items.into_iter().map(|record| record.payment.tx).collect()
+}
+
+/// A credited payment is unsettled, and nothing else than its settlement changes when it becomes final.
+pub async fn a_payment_is_unsettled_until_it_is_final(store: Arc<dyn Store>) {
+    let customer = customer(&*store, BASE).await;
+    credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
+    let before = record(&*store, tx(1)).await;
+    assert_eq!(before.settlement, Settlement::Unsettled);
+    assert_eq!(unsettled(&*store).await, [tx(1)]);
+    let books = Books::read(&*store).await;
+    let after = stepped(&*store, tx(1), SettlementStep::Finalize).await;
+    assert_eq!(after, account(&*store, &customer.id).await);
+    assert_eq!(record(&*store, tx(1)).await, PaymentRecord { settlement: Settlement::Final, ..before });
+    assert_eq!(unsettled(&*store).await, []);
+    let now = Books::read(&*store).await;
+    assert_eq!((now.accounts, now.ledger), (books.accounts, books.ledger));
+    for wanted in [SettlementStep::Finalize, SettlementStep::Reverse, SettlementStep::Restore(LATER)] {
+        assert_eq!(step(&*store, tx(1), wanted).await, PaymentSettled::Stale, "it is final for ever");
+    }
+    assert_verified(&*store).await;
+}
+
+/// What cannot be watched is not watched.
+pub async fn a_payment_without_a_blocks_hash_is_final_at_once(store: Arc<dyn Store>) {
+    let customer = customer(&*store, BASE).await;
+    let payment = Payment { block_hash: None, ..payment_by(1, tx(1)) };
+    credited(&*store, credit(&customer.id, payment)).await;
+    assert_eq!(record(&*store, tx(1)).await.settlement, Settlement::Final);
+    assert_eq!(unsettled(&*store).await, []);
+}
+
+/// A reversal takes the credits back with an entry of its own, below zero if they are spent, and says why.
+pub async fn a_reversal_takes_back_what_was_bought(store: Arc<dyn Store>) {
+    let customer = customer(&*store, BASE).await;
+    credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
+    accepted(&*store, charge(customer.key, 3 * BASE), NOON).await;
+    let after = stepped(&*store, tx(1), SettlementStep::Reverse).await;
+    assert_eq!((after.totals.balance, after.totals.purchased), (atoms(-2 * BASE), atoms(0)));
+    assert_eq!(after, account(&*store, &customer.id).await);
+    let refusal = refused(&*store, charge(customer.key, BASE), NOON).await;
+    assert!(matches!(refusal, Refusal::InsufficientCredits { .. }), "{refusal:?}");
+    assert_eq!(record(&*store, tx(1)).await.settlement, Settlement::Reversed { at: NOON });
+    assert_eq!(unsettled(&*store).await, [tx(1)], "it may come back");
+    let shown = store.activity(&customer.id, 1).await.unwrap().remove(0);
+    assert_eq!((shown.kind, shown.amount), (ActivityKind::Ledger(LedgerKind::PaymentReversed), atoms(-SOLD)));
+    assert_eq!(shown.payment, Some(PaymentRef { tx: tx(1), plan_id: Some(PLAN.to_owned()) }));
+    assert!(shown.description.is_some_and(|text| text.contains("reorganisation")));
+    assert_verified(&*store).await;
+}
+
+/// A reversed payment that is mined again gives its credits again; and may be reversed again.
+pub async fn a_payment_that_reappears_is_credited_again(store: Arc<dyn Store>) {
+    let customer = customer(&*store, BASE).await;
+    credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
+    for _ in 0..3 {
+        stepped(&*store, tx(1), SettlementStep::Reverse).await;
+        assert_eq!(totals(&*store, &customer.id).await.purchased, atoms(0));
+        let after = stepped(&*store, tx(1), SettlementStep::Restore(LATER)).await;
+        assert_eq!((after.totals.balance, after.totals.purchased), (atoms(SOLD + BASE), atoms(SOLD)));
+        let restored = record(&*store, tx(1)).await;
+        assert_eq!((restored.settlement, restored.block()), (Settlement::Unsettled, Some(LATER)));
+        assert_verified(&*store).await;
+    }
+    let shown = store.activity(&customer.id, 1).await.unwrap().remove(0);
+    assert_eq!((shown.kind, shown.amount), (ActivityKind::Ledger(LedgerKind::PaymentRestored), atoms(SOLD)));
+    accepted(&*store, charge(customer.key, BASE), NOON).await;
+    stepped(&*store, tx(1), SettlementStep::Finalize).await;
+    assert_eq!(totals(&*store, &customer.id).await.balance, atoms(SOLD));
+    assert_verified(&*store).await;
+}
+
+/// The credits of a claim are taken back, and the free credits of its account stay.
+pub async fn a_claim_is_reversed_without_its_bonus(store: Arc<dyn Store>) {
+    let made = buyer(&*store, 1).await;
+    let after = stepped(&*store, tx(1), SettlementStep::Reverse).await;
+    assert_eq!((after.totals.balance, after.totals.granted), (atoms(BONUS), atoms(BONUS)));
+    assert_eq!((after.totals.purchased, &after.id), (atoms(0), &made.id));
+    let after = stepped(&*store, tx(1), SettlementStep::Restore(LATER)).await;
+    assert_eq!(after.totals, made.totals);
+    assert_verified(&*store).await;
+}
+
+/// A payment that is in another block now is recorded there, and moves no credits.
+pub async fn a_payment_moves_to_another_block(store: Arc<dyn Store>) {
+    let made = buyer(&*store, 1).await;
+    let stale = record(&*store, tx(1)).await;
+    assert_eq!(stepped(&*store, tx(1), SettlementStep::Move(LATER)).await, made);
+    let moved = record(&*store, tx(1)).await;
+    assert_eq!((moved.block(), moved.settlement), (Some(LATER), Settlement::Unsettled));
+    assert_eq!(moved.recorded_at, stale.recorded_at);
+    let change = SettlementChange { seen: stale, step: SettlementStep::Reverse, now: NOON };
+    assert_eq!(store.settle_payment(change).await.unwrap(), PaymentSettled::Stale, "that was the other block");
+    assert_eq!(account(&*store, &made.id).await, made);
+    assert_verified(&*store).await;
+}
+
+/// The books are right for accounts that are no longer used, too.
+pub async fn a_revoked_account_is_reversed_too(store: Arc<dyn Store>) {
+    let made = buyer(&*store, 1).await;
+    store.revoke_account(&made.id, NOON).await.unwrap();
+    let after = stepped(&*store, tx(1), SettlementStep::Reverse).await;
+    assert_eq!((after.totals.balance, after.revoked_at), (atoms(BONUS), Some(NOON)));
+    stepped(&*store, tx(1), SettlementStep::Restore(LATER)).await;
+    assert_eq!(totals(&*store, &made.id).await, made.totals);
+    assert_verified(&*store).await;
+}
+
+/// Each settlement allows its own steps; all others, and those from a record that never was, change nothing.
+pub async fn a_step_that_does_not_fit_changes_nothing(store: Arc<dyn Store>) {
+    let made = buyer(&*store, 1).await;
+    let unknown = PaymentRecord { payment: payment_by(2, tx(2)), ..record(&*store, tx(1)).await };
+    let change = SettlementChange { seen: unknown, step: SettlementStep::Reverse, now: NOON };
+    assert_eq!(store.settle_payment(change).await.unwrap(), PaymentSettled::Stale);
+    assert_eq!(step(&*store, tx(1), SettlementStep::Restore(LATER)).await, PaymentSettled::Stale);
+    stepped(&*store, tx(1), SettlementStep::Reverse).await;
+    let before = Books::read(&*store).await;
+    for wanted in [SettlementStep::Reverse, SettlementStep::Finalize, SettlementStep::Move(LATER)] {
+        assert_eq!(step(&*store, tx(1), wanted).await, PaymentSettled::Stale);
+    }
+    assert_eq!(Books::read(&*store).await, before);
+    assert_eq!(before.accounts[0].id, made.id);
+}
+
+/// A reversal whose amounts cannot be held leaves all as it is.
+pub async fn a_reversal_beyond_range_changes_nothing(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 0).await;
+    let entry = purchase(LedgerKind::PurchaseTopup, BASE, tx(1));
+    credited(&*store, PaymentCredit { entry, ..credit(&customer.id, payment_by(1, tx(1))) }).await;
+    accepted(&*store, charge(customer.key, BASE), NOON).await;
+    post(&*store, &customer.id, adjustment(i64::MIN), NOON).await;
+    let before = Books::read(&*store).await;
+    assert_eq!(step(&*store, tx(1), SettlementStep::Reverse).await, PaymentSettled::OutOfRange);
+    assert_eq!(Books::read(&*store).await, before);
+}
+
+/// A reversed payment is still used: it claims no quote, and is credited to nobody.
+pub async fn a_reversed_payment_stays_used(store: Arc<dyn Store>) {
+    let (first, second) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
+    let paid = credit(&first.id, payment_by(1, tx(1)));
+    credited(&*store, paid.clone()).await;
+    stepped(&*store, tx(1), SettlementStep::Reverse).await;
+    let quote = open(&*store, quote(1)).await;
+    assert_eq!(store.claim_quote(claim(&quote, tx(1))).await.unwrap(), Claimed::TxUsed);
+    let other = credit(&second.id, payment_by(1, tx(1)));
+    assert_eq!(store.credit_payment(other).await.unwrap(), PaymentCredited::TxUsed);
+    let again = store.credit_payment(paid).await.unwrap();
+    assert!(matches!(again, PaymentCredited::Repeated(_, record) if record.settlement.reversed_at().is_some()));
+}
+
+/// Unsettled payments come by chain, in the order of their writing, page by page.
+pub async fn unsettled_payments_are_paged_by_chain(store: Arc<dyn Store>) {
+    let customer = customer(&*store, BASE).await;
+    let elsewhere = |number| tx_on(1, number);
+    for number in 1..=5 {
+        credited(&*store, credit(&customer.id, payment_by(number, tx(number)))).await;
+        credited(&*store, credit(&customer.id, payment_by(number, elsewhere(number)))).await;
+    }
+    stepped(&*store, tx(2), SettlementStep::Finalize).await;
+    stepped(&*store, tx(4), SettlementStep::Reverse).await;
+    stepped(&*store, elsewhere(1), SettlementStep::Finalize).await;
+    for size in [1, 2, 3, 4, 100] {
+        let (mut found, mut after) = (Vec::new(), None);
+        loop {
+            let page = store.unsettled_payments(CHAIN, after.as_ref(), size).await.unwrap();
+            assert!(page.items.len() <= size as usize);
+            found.extend(page.items.into_iter().map(|record| record.payment.tx));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(found, [1, 3, 4, 5].map(tx), "{size}");
+    }
+    assert_eq!(store.unsettled_payments(1, None, 100).await.unwrap().items.len(), 4);
+    assert!(store.unsettled_payments(2, None, 100).await.unwrap().items.is_empty());
+}
+
+/// Takes the same step many times at once, and says how often it was done.
+async fn at_once(store: &Arc<dyn Store>, change: &SettlementChange) -> usize {
+    let mut tasks = JoinSet::new();
+    for _ in 0..20 {
+        let (store, change) = (Arc::clone(store), change.clone());
+        tasks.spawn(async move { store.settle_payment(change).await.unwrap() });
+    }
+    let responses = tasks.join_all().await;
+    responses.iter().filter(|response| matches!(response, PaymentSettled::Changed(_))).count()
+}
+
+/// Of many watchers that found out the same, one changes the record: the credits are taken back once, and given again
+/// once.
+pub async fn of_many_watchers_one_reverses(store: Arc<dyn Store>) {
+    let made = buyer(&*store, 1).await;
+    for (wanted, balance) in [
+        (SettlementStep::Reverse, BONUS),
+        (SettlementStep::Restore(LATER), SOLD + BONUS),
+        (SettlementStep::Reverse, BONUS),
+        (SettlementStep::Restore(LATER), SOLD + BONUS),
+        (SettlementStep::Finalize, SOLD + BONUS),
+    ] {
+        let seen = record(&*store, tx(1)).await;
+        let change = SettlementChange { seen, step: wanted, now: NOON };
+        assert_eq!(at_once(&store, &change).await, 1);
+        assert_eq!(totals(&*store, &made.id).await.balance, atoms(balance));
+    }
+    assert_verified(&*store).await;
+}
+
+/// Reversals among charges: whoever comes first, the books add up, and nothing is charged below zero for long.
+pub async fn reversals_and_charges_add_up(store: Arc<dyn Store>) {
+    let customer = customer(&*store, 5 * BASE).await;
+    for number in 1..=10 {
+        credited(&*store, credit(&customer.id, payment_by(number, tx(number)))).await;
+    }
+    let mut tasks = JoinSet::new();
+    for number in 1..=10 {
+        let (reversing, charging, key) = (Arc::clone(&store), Arc::clone(&store), customer.key);
+        tasks.spawn(async move { _ = stepped(&*reversing, tx(number), SettlementStep::Reverse).await });
+        tasks.spawn(async move {
+            let _ = commit(&*charging, vec![charge(key, BASE)], NOON.saturating_add(MINUTE)).await;
+        });
+    }
+    while let Some(task) = tasks.join_next().await {
+        task.unwrap();
+    }
+    let after = totals(&*store, &customer.id).await;
+    assert_eq!(after.purchased, atoms(0));
+    assert_eq!(after.balance, atoms(5 * BASE - after.used.atoms()));
+    assert_verified(&*store).await;
+}

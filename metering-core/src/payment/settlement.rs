@@ -1,0 +1,256 @@
+//! What becomes of a payment after it was credited: final, or reversed because a reorganisation removed it.
+//!
+//! Payments are credited before their block is final, so that customers need not wait for that. Until it is, the
+//! watcher looks at them again, and [`decide`] says what to do. It sees what was found out and nothing else: no store,
+//! no network, no clock.
+
+use crate::chain::{Block, BlockHash, Evidence, Heights, Sighting};
+use crate::clock::Timestamp;
+use crate::credits::Credits;
+use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
+use crate::payment::{Payment, PaymentFault, PaymentRecord};
+use crate::transaction::TxRef;
+
+/// Whether a credited payment can still be undone by its chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Settlement {
+    /// Its credits are the account's, and it is watched until its block is final.
+    Unsettled,
+    /// Its block is final. Nothing changes any more.
+    Final,
+    /// A reorganisation removed it, and its credits were taken back. They return if it is mined again.
+    Reversed {
+        /// When they were taken back.
+        at: Timestamp,
+    },
+}
+
+impl Settlement {
+    /// That of a payment that is just being credited. One whose block is not known cannot be watched.
+    #[must_use]
+    pub const fn of_new(payment: &Payment) -> Self {
+        if payment.block_hash.is_some() { Self::Unsettled } else { Self::Final }
+    }
+
+    /// Its name in stores and on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unsettled => "unsettled",
+            Self::Final => "final",
+            Self::Reversed { .. } => "reversed",
+        }
+    }
+
+    /// The settlement of that name; `reversed_at` belongs to a reversed one, and to no other.
+    #[must_use]
+    pub fn from_parts(name: &str, reversed_at: Option<Timestamp>) -> Option<Self> {
+        match (name, reversed_at) {
+            ("unsettled", None) => Some(Self::Unsettled),
+            ("final", None) => Some(Self::Final),
+            ("reversed", Some(at)) => Some(Self::Reversed { at }),
+            _ => None,
+        }
+    }
+
+    /// When its credits were taken back, if they were.
+    #[must_use]
+    pub const fn reversed_at(self) -> Option<Timestamp> {
+        match self {
+            Self::Reversed { at } => Some(at),
+            Self::Unsettled | Self::Final => None,
+        }
+    }
+}
+
+/// A change of a payment's settlement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SettlementStep {
+    /// Its block is final.
+    Finalize,
+    /// It was mined again, in another block.
+    Move(Block),
+    /// It is gone: its credits are taken back.
+    Reverse,
+    /// It was mined again after that: its credits return.
+    Restore(Block),
+}
+
+/// What a step writes into the ledger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SettlementEntry {
+    /// Nothing: it moves no credits.
+    Nothing,
+    /// This.
+    Entry(NewLedgerEntry),
+    /// What no amount can hold.
+    OutOfRange,
+}
+
+/// What the chain shows of a payment that is not final.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// The chain has the block that it was recorded in.
+    InPlace,
+    /// It is in another block, and pays the same.
+    Elsewhere(Block),
+    /// The chain has another block in that place, and the payment is in none, or does not pay any more.
+    Missing,
+    /// Nobody can say.
+    Unclear,
+}
+
+impl Seen {
+    /// What is known from the block at the recorded height alone; `None` when the transaction must be looked at.
+    #[must_use]
+    pub fn in_place(record: &PaymentRecord, canonical: Option<BlockHash>) -> Option<Self> {
+        let recorded = record.payment.block_hash;
+        (canonical.is_some() && canonical == recorded).then_some(Self::InPlace)
+    }
+
+    /// What the block at the recorded height (`None` if that is not known) and the transaction show together.
+    #[must_use]
+    pub fn of(record: &PaymentRecord, canonical: Option<BlockHash>, sighting: &Sighting) -> Self {
+        if let Some(seen) = Self::in_place(record, canonical) {
+            return seen;
+        }
+        let missing = if canonical.is_some() { Self::Missing } else { Self::Unclear };
+        let Sighting::Mined(evidence) = sighting else { return missing };
+        let recorded = &record.payment;
+        match recorded.target().payment(recorded.tx, evidence) {
+            Ok(now) if (now.payer, now.amount) != (recorded.payer, recorded.amount) => missing,
+            Ok(now) if now.block_hash == recorded.block_hash => Self::InPlace,
+            Ok(_) => Self::Elsewhere(evidence.block),
+            Err(_) => missing,
+        }
+    }
+}
+
+/// What to do about a payment that is not final.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SettlementDecision {
+    /// Nothing.
+    Keep,
+    /// Remember since which block it is missing, and look again.
+    Wait {
+        /// The newest block when it was first found missing.
+        missing_since: u64,
+    },
+    /// Change the record.
+    Step(SettlementStep),
+}
+
+/// Decides about a payment. `missing_since` is what an earlier decision asked to remember, until the payment was seen.
+///
+/// A payment is reversed when it has been missing for as many blocks as crediting one takes, and at two looks at
+/// least: a transaction that is mined again soon, as most are, stays credited all along. Whatever is unclear, because
+/// sources are behind or disagree, reverses nothing.
+#[must_use]
+pub fn decide(record: &PaymentRecord, seen: Seen, heights: Heights, missing_since: Option<u64>) -> SettlementDecision {
+    use SettlementDecision::{Keep, Step, Wait};
+    match (record.settlement, seen) {
+        (Settlement::Final, _) | (_, Seen::Unclear) => match missing_since {
+            Some(missing_since) => Wait { missing_since },
+            None => Keep,
+        },
+        (Settlement::Unsettled, Seen::InPlace) if record.payment.block_number <= heights.finalized => {
+            Step(SettlementStep::Finalize)
+        }
+        (Settlement::Unsettled, Seen::InPlace) => Keep,
+        (Settlement::Unsettled, Seen::Elsewhere(block)) => Step(SettlementStep::Move(block)),
+        (Settlement::Unsettled, Seen::Missing) => match missing_since {
+            Some(since) if since <= heights.confirmed => Step(SettlementStep::Reverse),
+            Some(missing_since) => Wait { missing_since },
+            None => Wait { missing_since: heights.newest },
+        },
+        (Settlement::Reversed { .. }, Seen::InPlace) => match record.block() {
+            Some(block) if block.number <= heights.confirmed => Step(SettlementStep::Restore(block)),
+            _ => Keep,
+        },
+        (Settlement::Reversed { .. }, Seen::Elsewhere(block)) if block.number <= heights.confirmed => {
+            Step(SettlementStep::Restore(block))
+        }
+        (Settlement::Reversed { .. }, Seen::Elsewhere(_) | Seen::Missing) => Keep,
+    }
+}
+
+impl PaymentRecord {
+    /// The record after a step; `None` when its settlement does not allow that one.
+    #[must_use]
+    pub fn after(&self, step: &SettlementStep, now: Timestamp) -> Option<Self> {
+        let in_block = |block: &Block| Payment {
+            block_number: block.number,
+            block_hash: Some(block.hash),
+            mined_at: block.time,
+            ..self.payment.clone()
+        };
+        let (payment, settlement) = match (self.settlement, step) {
+            (Settlement::Unsettled, SettlementStep::Finalize) => (self.payment.clone(), Settlement::Final),
+            (Settlement::Unsettled, SettlementStep::Move(block)) => (in_block(block), Settlement::Unsettled),
+            (Settlement::Unsettled, SettlementStep::Reverse) => {
+                (self.payment.clone(), Settlement::Reversed { at: now })
+            }
+            (Settlement::Reversed { .. }, SettlementStep::Restore(block)) => (in_block(block), Settlement::Unsettled),
+            _ => return None,
+        };
+        Some(Self { payment, settlement, ..self.clone() })
+    }
+
+    /// The ledger entry that a step needs. `bought` are the atoms that the payment's purchase brought its account.
+    #[must_use]
+    pub fn entry_of(&self, step: &SettlementStep, bought: i128) -> SettlementEntry {
+        let TxRef { chain_id, hash } = self.payment.tx;
+        let (kind, atoms, description) = match step {
+            SettlementStep::Finalize | SettlementStep::Move(_) => return SettlementEntry::Nothing,
+            SettlementStep::Reverse => (
+                LedgerKind::PaymentReversed,
+                -bought,
+                format!(
+                    "A reorganisation of chain {chain_id} removed payment {hash}; its credits return if it is mined again"
+                ),
+            ),
+            SettlementStep::Restore(block) => (
+                LedgerKind::PaymentRestored,
+                bought,
+                format!("Payment {hash} was mined again, in block {} of chain {chain_id}", block.number),
+            ),
+        };
+        let Ok(atoms) = i64::try_from(atoms) else { return SettlementEntry::OutOfRange };
+        let payment = Some(PaymentRef { tx: self.payment.tx, plan_id: self.plan_id.clone() });
+        SettlementEntry::Entry(NewLedgerEntry { kind, amount: Credits::from_atoms(atoms), description, payment })
+    }
+
+    /// Judges a transaction that is said to be this payment, mined again.
+    ///
+    /// # Errors
+    /// What is wrong with it; that it is not confirmed yet comes last.
+    pub fn judge_again(&self, evidence: &Evidence) -> Result<Payment, PaymentFault> {
+        let recorded = &self.payment;
+        let found = recorded.target().payment(recorded.tx, evidence)?;
+        if found.payer != recorded.payer {
+            return Err(PaymentFault::WrongPayer { expected: recorded.payer, found: found.payer });
+        }
+        if found.amount != recorded.amount {
+            return Err(PaymentFault::WrongAmount { expected: recorded.amount, found: found.amount });
+        }
+        if evidence.depth.is_enough() { Ok(found) } else { Err(PaymentFault::Unconfirmed(evidence.depth)) }
+    }
+
+    /// The block that the payment is recorded in, if its hash is known.
+    #[must_use]
+    pub fn block(&self) -> Option<Block> {
+        self.payment.block()
+    }
+}
+
+impl Payment {
+    /// Its block, if the hash is known.
+    #[must_use]
+    pub fn block(&self) -> Option<Block> {
+        let Self { block_number, block_hash, mined_at, .. } = self;
+        block_hash.map(|hash| Block { number: *block_number, hash, time: *mined_at })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,199 @@
+//! What is done about a credited payment, case by case.
+
+use crate::account::AccountId;
+use crate::address::Address;
+use crate::chain::{Depth, TokenTransfer};
+use crate::payment::PaymentUse;
+use crate::transaction::TxHash;
+use crate::units::TokenUnits;
+
+use super::*;
+
+const TOKEN: Address = Address::from_bytes([0x70; 20]);
+const RECIPIENT: Address = Address::from_bytes([0x11; 20]);
+const PAYER: Address = Address::from_bytes([0xaa; 20]);
+const OLD: BlockHash = [1; 32];
+const NEW: BlockHash = [2; 32];
+const NOW: Timestamp = Timestamp::from_unix_millis(9_000);
+/// Fifteen confirmations, and 64 blocks until a block is final.
+const HEIGHTS: Heights = Heights { newest: 114, confirmed: 100, finalized: 51 };
+
+fn block(number: u64, hash: BlockHash) -> Block {
+    Block { number, hash, time: Timestamp::from_unix_millis(1_000) }
+}
+
+fn record(settlement: Settlement) -> PaymentRecord {
+    let account: AccountId = "org_xxxxxxxxxxxxxxxxxxxx".parse().unwrap();
+    let payment = Payment {
+        tx: TxRef { chain_id: 1, hash: TxHash::from_bytes([7; 32]) },
+        payer: PAYER,
+        recipient: RECIPIENT,
+        token: TOKEN,
+        amount: TokenUnits::new(5_003_817),
+        block_number: 90,
+        block_hash: Some(OLD),
+        mined_at: Timestamp::from_unix_millis(1_000),
+    };
+    let plan_id = Some("starter".to_owned());
+    PaymentRecord { payment, account, used_as: PaymentUse::Topup, plan_id, recorded_at: NOW, settlement }
+}
+
+fn reversed() -> PaymentRecord {
+    record(Settlement::Reversed { at: NOW })
+}
+
+fn mined(number: u64, hash: BlockHash, from: Address, value: u128) -> Sighting {
+    Sighting::Mined(Evidence {
+        succeeded: value > 0,
+        block: block(number, hash),
+        depth: Depth { confirmations: 1, required: 15 },
+        native: None,
+        transfers: vec![TokenTransfer { token: TOKEN, from, to: RECIPIENT, value: TokenUnits::new(value) }],
+    })
+}
+
+#[test]
+fn what_is_seen_is_told_from_the_block_and_the_transaction() {
+    let pays = |number, hash| mined(number, hash, PAYER, 5_003_817);
+    // the block at the recorded height, the transaction, what that means
+    let table = [
+        (Some(OLD), Sighting::Unknown, Seen::InPlace),
+        (Some(OLD), pays(95, NEW), Seen::InPlace),
+        (Some(NEW), pays(95, NEW), Seen::Elsewhere(block(95, NEW))),
+        (Some(NEW), pays(90, NEW), Seen::Elsewhere(block(90, NEW))),
+        // The chain changed between the two looks.
+        (Some(NEW), pays(90, OLD), Seen::InPlace),
+        (None, pays(85, NEW), Seen::Elsewhere(block(85, NEW))),
+        (Some(NEW), Sighting::Unknown, Seen::Missing),
+        (Some(NEW), Sighting::Pending { required: 15 }, Seen::Missing),
+        // In its new block it failed, or paid something else.
+        (Some(NEW), mined(95, NEW, PAYER, 0), Seen::Missing),
+        (Some(NEW), mined(95, NEW, PAYER, 5_003_816), Seen::Missing),
+        (Some(NEW), mined(95, NEW, TOKEN, 5_003_817), Seen::Missing),
+        // The chain is shorter now, or sources are behind, or disagree about the block.
+        (None, Sighting::Unknown, Seen::Unclear),
+        (None, Sighting::Pending { required: 15 }, Seen::Unclear),
+        (None, mined(95, NEW, PAYER, 0), Seen::Unclear),
+    ];
+    for (canonical, sighting, seen) in table {
+        for record in [record(Settlement::Unsettled), reversed()] {
+            assert_eq!(Seen::of(&record, canonical, &sighting), seen, "{canonical:?} {sighting:?}");
+            let known = (seen == Seen::InPlace && canonical == Some(OLD)).then_some(Seen::InPlace);
+            assert_eq!(Seen::in_place(&record, canonical), known, "{canonical:?}");
+        }
+    }
+    let mut nameless = record(Settlement::Unsettled);
+    nameless.payment.block_hash = None;
+    assert_eq!(Seen::in_place(&nameless, None), None, "nothing equals nothing");
+}
+
+#[test]
+fn decisions_follow_from_what_is_seen() {
+    use SettlementDecision::{Keep, Step, Wait};
+    let unsettled = || record(Settlement::Unsettled);
+    let at = |number| Seen::Elsewhere(block(number, NEW));
+    let final_now = Heights { finalized: 90, ..HEIGHTS };
+    let wait = |missing_since| Wait { missing_since };
+    // record, what is seen, how far the chain is, missing since, what is done
+    let table = [
+        (unsettled(), Seen::InPlace, HEIGHTS, None, Keep),
+        (unsettled(), Seen::InPlace, HEIGHTS, Some(1), Keep),
+        (unsettled(), Seen::InPlace, Heights { finalized: 89, ..HEIGHTS }, None, Keep),
+        (unsettled(), Seen::InPlace, final_now, None, Step(SettlementStep::Finalize)),
+        (unsettled(), at(95), HEIGHTS, None, Step(SettlementStep::Move(block(95, NEW)))),
+        (unsettled(), at(95), HEIGHTS, Some(1), Step(SettlementStep::Move(block(95, NEW)))),
+        // Missing for the first time, for a while, and for long enough.
+        (unsettled(), Seen::Missing, HEIGHTS, None, wait(114)),
+        (unsettled(), Seen::Missing, HEIGHTS, Some(114), wait(114)),
+        (unsettled(), Seen::Missing, HEIGHTS, Some(101), wait(101)),
+        (unsettled(), Seen::Missing, HEIGHTS, Some(100), Step(SettlementStep::Reverse)),
+        (unsettled(), Seen::Missing, final_now, Some(100), Step(SettlementStep::Reverse)),
+        // Trouble reverses nothing, and forgets nothing.
+        (unsettled(), Seen::Unclear, HEIGHTS, None, Keep),
+        (unsettled(), Seen::Unclear, HEIGHTS, Some(1), wait(1)),
+        (reversed(), Seen::Missing, HEIGHTS, None, Keep),
+        (reversed(), Seen::Unclear, HEIGHTS, None, Keep),
+        // It is back: in another block, or its old one; credited when that is deep enough.
+        (reversed(), at(100), HEIGHTS, None, Step(SettlementStep::Restore(block(100, NEW)))),
+        (reversed(), at(101), HEIGHTS, None, Keep),
+        (reversed(), Seen::InPlace, HEIGHTS, None, Step(SettlementStep::Restore(block(90, OLD)))),
+        (reversed(), Seen::InPlace, Heights { confirmed: 89, ..HEIGHTS }, None, Keep),
+        (record(Settlement::Final), Seen::Missing, HEIGHTS, None, Keep),
+        (record(Settlement::Final), at(95), HEIGHTS, None, Keep),
+    ];
+    for (record, seen, heights, missing_since, expected) in table {
+        let decision = decide(&record, seen, heights, missing_since);
+        assert_eq!(decision, expected, "{:?} {seen:?} since {missing_since:?}", record.settlement);
+        if let Step(step) = decision {
+            assert!(record.after(&step, NOW).is_some(), "what is decided is allowed");
+        }
+    }
+}
+
+#[test]
+fn with_one_confirmation_two_looks_are_needed_all_the_same() {
+    let heights = Heights { newest: 100, confirmed: 100, finalized: 37 };
+    let first = decide(&record(Settlement::Unsettled), Seen::Missing, heights, None);
+    assert_eq!(first, SettlementDecision::Wait { missing_since: 100 });
+    let second = decide(&record(Settlement::Unsettled), Seen::Missing, heights, Some(100));
+    assert_eq!(second, SettlementDecision::Step(SettlementStep::Reverse));
+}
+
+#[test]
+fn each_settlement_allows_its_own_steps() {
+    use SettlementStep::{Finalize, Move, Restore, Reverse};
+    let to = block(95, NEW);
+    let moved = |settlement| {
+        let mut moved = record(settlement);
+        (moved.payment.block_number, moved.payment.block_hash, moved.payment.mined_at) = (95, Some(NEW), to.time);
+        moved
+    };
+    // from, step, to
+    let table = [
+        (Settlement::Unsettled, Finalize, Some(record(Settlement::Final))),
+        (Settlement::Unsettled, Move(to), Some(moved(Settlement::Unsettled))),
+        (Settlement::Unsettled, Reverse, Some(reversed())),
+        (Settlement::Unsettled, Restore(to), None),
+        (Settlement::Final, Finalize, None),
+        (Settlement::Final, Move(to), None),
+        (Settlement::Final, Reverse, None),
+        (Settlement::Final, Restore(to), None),
+        (Settlement::Reversed { at: NOW }, Finalize, None),
+        (Settlement::Reversed { at: NOW }, Move(to), None),
+        (Settlement::Reversed { at: NOW }, Reverse, None),
+        (Settlement::Reversed { at: NOW }, Restore(to), Some(moved(Settlement::Unsettled))),
+    ];
+    for (from, step, to) in table {
+        assert_eq!(record(from).after(&step, NOW), to, "{from:?} {step:?}");
+    }
+}
+
+#[test]
+fn entries_name_the_payment_and_the_reason() {
+    let SettlementEntry::Entry(taken) = record(Settlement::Unsettled).entry_of(&SettlementStep::Reverse, 70) else {
+        panic!("a reversal has an entry")
+    };
+    assert_eq!((taken.kind, taken.amount.atoms()), (LedgerKind::PaymentReversed, -70));
+    assert!(taken.description.contains("chain 1 removed payment 0x0707"), "{}", taken.description);
+    let SettlementEntry::Entry(given) = reversed().entry_of(&SettlementStep::Restore(block(95, NEW)), 70) else {
+        panic!("a restored payment has an entry")
+    };
+    assert_eq!((given.kind, given.amount.atoms()), (LedgerKind::PaymentRestored, 70));
+    assert!(given.description.contains("mined again, in block 95"), "{}", given.description);
+    assert_eq!(given.payment, taken.payment);
+    for step in [SettlementStep::Finalize, SettlementStep::Move(block(95, NEW))] {
+        assert_eq!(record(Settlement::Unsettled).entry_of(&step, 70), SettlementEntry::Nothing);
+    }
+    let most = record(Settlement::Unsettled).entry_of(&SettlementStep::Reverse, i64::MIN.into());
+    assert_eq!(most, SettlementEntry::OutOfRange);
+}
+
+#[test]
+fn settlements_are_told_by_their_names() {
+    for settlement in [Settlement::Unsettled, Settlement::Final, Settlement::Reversed { at: NOW }] {
+        assert_eq!(Settlement::from_parts(settlement.as_str(), settlement.reversed_at()), Some(settlement));
+    }
+    for (name, at) in [("reversed", None), ("final", Some(NOW)), ("unsettled", Some(NOW)), ("", None)] {
+        assert_eq!(Settlement::from_parts(name, at), None, "{name}");
+    }
+}

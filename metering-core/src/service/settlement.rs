@@ -1,0 +1,192 @@
+//! Settling: payments that were credited before their block was final are looked at until it is.
+//!
+//! What is done about one is decided by [`decide`], a pure rule, and done by one fact of the store: of several nodes
+//! that see the same, one changes the record. Whatever cannot be read now is looked at again next time.
+
+use std::collections::HashMap;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use crate::chain::{BlockHash, ChainReader, Heights};
+use crate::error::Error;
+use crate::payment::{PaymentError, PaymentRecord, Seen, Settlement, SettlementDecision, SettlementStep, decide};
+use crate::service::Service;
+use crate::store::{PaymentSettled, SettlementChange};
+
+/// Records that are read from the store at once.
+const PAGE: u32 = 500;
+/// How long a reversed payment is looked for. After that its owner can still register it again.
+const LOOKED_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// What one look at a chain's credited payments brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SettlementLook {
+    /// Payments that are still unsettled.
+    pub unsettled: u64,
+    /// Payments that are reversed, now or since before.
+    pub reversed: u64,
+    /// Payments that became final.
+    pub finalized: u32,
+    /// Payments whose credits were taken back.
+    pub newly_reversed: u32,
+    /// Payments whose credits were given again.
+    pub restored: u32,
+}
+
+impl Service {
+    /// Looks at every payment of a chain that was credited and is not final: makes it final, reverses it when a
+    /// reorganisation removed it, or credits it again when it was mined after all. To be called now and then for each
+    /// chain that payments are credited on; several processes may do so.
+    ///
+    /// # Errors
+    /// When the chain or the store cannot be read; the payments stay as they are, and are looked at again next time.
+    pub async fn settle_payments(&self, chain_id: u64) -> Result<SettlementLook, Error> {
+        let reader = self.desk.reader(chain_id)?;
+        let (mut look, mut after) = (SettlementLook::default(), None);
+        loop {
+            let page = self.store.unsettled_payments(chain_id, after.as_ref(), PAGE).await?;
+            if !page.items.is_empty() {
+                self.settle_page(&**reader, page.items, &mut look).await?;
+            }
+            after = page.next;
+            if after.is_none() {
+                return Ok(look);
+            }
+        }
+    }
+
+    async fn settle_page(
+        &self,
+        reader: &dyn ChainReader,
+        records: Vec<PaymentRecord>,
+        look: &mut SettlementLook,
+    ) -> Result<(), Error> {
+        let oldest_reversal = self.clock.now().saturating_sub(LOOKED_FOR);
+        let (watched, given_up): (Vec<_>, Vec<_>) = records
+            .into_iter()
+            .partition(|record| record.settlement.reversed_at().is_none_or(|at| at >= oldest_reversal));
+        look.reversed += u64::try_from(given_up.len()).unwrap_or(u64::MAX);
+        if watched.is_empty() {
+            return Ok(());
+        }
+        let heights = reader.heights().await.map_err(PaymentError::Chain)?;
+        let canonical = canonical_hashes(reader, &watched).await?;
+        for record in watched {
+            let hash = canonical.get(&record.payment.block_number).copied().flatten();
+            let seen = match Seen::in_place(&record, hash) {
+                Some(seen) => seen,
+                None => self.look_again(reader, &record, hash).await,
+            };
+            self.settle_one(record, seen, heights, look).await?;
+        }
+        Ok(())
+    }
+
+    /// What the chain shows of a payment whose block is no longer, or not for certain, in its place.
+    async fn look_again(&self, reader: &dyn ChainReader, record: &PaymentRecord, hash: Option<BlockHash>) -> Seen {
+        let tx = record.payment.tx;
+        match reader.transaction(&tx.hash).await {
+            Ok(sighting) => Seen::of(record, hash, &sighting),
+            Err(error) => {
+                tracing::debug!(%tx, %error, "a credited payment could not be looked at; trying again");
+                Seen::Unclear
+            }
+        }
+    }
+
+    async fn settle_one(
+        &self,
+        record: PaymentRecord,
+        seen: Seen,
+        heights: Heights,
+        look: &mut SettlementLook,
+    ) -> Result<(), Error> {
+        let tx = record.payment.tx;
+        let missing_since = self.desk.missing.lock().unwrap_or_else(PoisonError::into_inner).get(&tx).copied();
+        let decision = decide(&record, seen, heights, missing_since);
+        let step = {
+            let mut missing = self.desk.missing.lock().unwrap_or_else(PoisonError::into_inner);
+            match decision {
+                SettlementDecision::Wait { missing_since } => {
+                    if missing.insert(tx, missing_since).is_none() {
+                        tracing::info!(%tx, "a credited payment is missing from its chain; waiting for it to be mined again");
+                    }
+                    None
+                }
+                SettlementDecision::Keep => {
+                    missing.remove(&tx);
+                    None
+                }
+                SettlementDecision::Step(step) => {
+                    missing.remove(&tx);
+                    Some(step)
+                }
+            }
+        };
+        let settlement = match step {
+            Some(step) => self.take_step(record, step, look).await?,
+            None => record.settlement,
+        };
+        match settlement {
+            Settlement::Unsettled => look.unsettled += 1,
+            Settlement::Reversed { .. } => look.reversed += 1,
+            Settlement::Final => {}
+        }
+        Ok(())
+    }
+
+    /// Takes a step, and says where the payment stands then.
+    async fn take_step(
+        &self,
+        record: PaymentRecord,
+        step: SettlementStep,
+        look: &mut SettlementLook,
+    ) -> Result<Settlement, Error> {
+        let (tx, before, now) = (record.payment.tx, record.settlement, self.clock.now());
+        let after = record.after(&step, now).map_or(before, |record| record.settlement);
+        let change = SettlementChange { seen: record, step: step.clone(), now };
+        let account = match self.store.settle_payment(change).await? {
+            PaymentSettled::Changed(account) => account,
+            // Another node was faster.
+            PaymentSettled::Stale => return Ok(before),
+            PaymentSettled::OutOfRange => {
+                tracing::error!(%tx, "a balance cannot hold what a reorganisation changed; correct it by hand");
+                return Ok(before);
+            }
+        };
+        let balance = account.totals.balance;
+        match step {
+            SettlementStep::Finalize => look.finalized += 1,
+            SettlementStep::Move(block) => {
+                tracing::info!(%tx, block = block.number, "a credited payment was mined again in another block");
+            }
+            SettlementStep::Reverse => {
+                look.newly_reversed += 1;
+                tracing::warn!(
+                    %tx, account = %account.id, %balance,
+                    "a reorganisation removed a credited payment: its credits were taken back"
+                );
+            }
+            SettlementStep::Restore(block) => {
+                look.restored += 1;
+                tracing::warn!(
+                    %tx, account = %account.id, %balance, block = block.number,
+                    "a reversed payment was mined again: its credits were given again"
+                );
+            }
+        }
+        Ok(after)
+    }
+}
+
+/// The hash of the chain's block at the height of each payment.
+async fn canonical_hashes(
+    reader: &dyn ChainReader,
+    records: &[PaymentRecord],
+) -> Result<HashMap<u64, Option<BlockHash>>, Error> {
+    let mut numbers: Vec<u64> = records.iter().map(|record| record.payment.block_number).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let hashes = reader.block_hashes(&numbers).await.map_err(PaymentError::Chain)?;
+    Ok(numbers.into_iter().zip(hashes).collect())
+}

@@ -1,0 +1,239 @@
+//! Payments that were credited early: watched until they are final, reversed and restored as the chain has it.
+
+use std::time::Duration;
+
+use metering_core::{
+    ApiKey, ChainError, LedgerKind, PaymentStore, Settlement, SettlementLook, Store, TokenUnits, TxHash, TxRef,
+};
+
+use super::chain::FINAL;
+use super::scene::{MAIN, Scene, code, key_of};
+use super::wallet::Wallet;
+
+/// As many blocks as crediting takes on the main chain.
+const CONFIRMATIONS: u64 = 3;
+
+async fn look(scene: &Scene) -> SettlementLook {
+    scene.service.settle_payments(MAIN).await.unwrap()
+}
+
+async fn settlement(scene: &Scene, hash: TxHash) -> Settlement {
+    scene.store.payment(&TxRef { chain_id: MAIN, hash }).await.unwrap().expect("it was credited").settlement
+}
+
+async fn kinds(scene: &Scene) -> Vec<LedgerKind> {
+    scene.store.ledger(None, 100).await.unwrap().items.into_iter().map(|entry| entry.kind).collect()
+}
+
+/// Looks as often as a reversal takes, with blocks in between.
+async fn look_until_reversed(scene: &Scene) {
+    assert_eq!(look(scene).await.newly_reversed, 0, "missing for the first time");
+    scene.main.grow(CONFIRMATIONS - 2);
+    assert_eq!(look(scene).await.newly_reversed, 0, "not missing for long enough");
+    scene.main.grow(1);
+    assert_eq!(look(scene).await.newly_reversed, 1);
+    assert!(scene.store.verify().await.unwrap().discrepancies.is_empty());
+}
+
+/// A claim that is just deep enough to be credited.
+async fn claimed(scene: &Scene, wallet: &Wallet) -> (ApiKey, TxHash) {
+    let quote = scene.quote(wallet, "starter", MAIN).await.unwrap();
+    let units = quote.amount_atomic.parse().unwrap();
+    let hash = scene.main.pay(super::scene::USDC, wallet.address, super::scene::RECIPIENT, units);
+    scene.main.grow(CONFIRMATIONS - 1);
+    let answer = scene.claim(&quote.signup_nonce, hash).await.unwrap();
+    (key_of(&answer.api_key), hash)
+}
+
+/// A top-up that is just deep enough to be credited.
+async fn topped_up(scene: &Scene, key: &ApiKey, wallet: &Wallet) -> TxHash {
+    let hash = scene.main.pay(super::scene::USDC, wallet.address, super::scene::RECIPIENT, super::scene::STARTER);
+    scene.main.grow(CONFIRMATIONS - 1);
+    scene.top_up(key, MAIN, hash, None).await.unwrap();
+    hash
+}
+
+#[tokio::test]
+async fn a_payment_is_credited_early_and_final_later() {
+    let scene = Scene::new().await;
+    let (_, hash) = claimed(&scene, &Wallet::of(1)).await;
+    let unsettled = SettlementLook { unsettled: 1, ..SettlementLook::default() };
+    assert_eq!(look(&scene).await, unsettled);
+    scene.main.grow(FINAL - CONFIRMATIONS - 1);
+    assert_eq!(look(&scene).await, unsettled);
+    scene.main.grow(1);
+    assert_eq!(look(&scene).await, SettlementLook { finalized: 1, ..SettlementLook::default() });
+    assert_eq!(settlement(&scene, hash).await, Settlement::Final);
+    // What is final is not looked at any more, whatever happens to it.
+    scene.main.reorganise(hash);
+    scene.main.grow(10);
+    assert_eq!(look(&scene).await, SettlementLook::default());
+}
+
+#[tokio::test]
+async fn a_claim_that_is_reorganised_away_is_reversed_and_its_account_told_why() {
+    let scene = Scene::new().await;
+    let (key, hash) = claimed(&scene, &Wallet::of(1)).await;
+    assert_eq!(scene.balance(&key).await, "12.5");
+    scene.main.reorganise(hash);
+    look_until_reversed(&scene).await;
+    assert_eq!(scene.balance(&key).await, "2", "the free credits of a new account stay");
+    let account = scene.service.authenticate(Some(&key)).await.unwrap();
+    assert_eq!(account.totals.purchased.to_string(), "0");
+    let told = scene.store.activity(&account.id, 1).await.unwrap().remove(0);
+    assert_eq!(told.kind.as_str(), "payment_reversed");
+    assert!(told.description.is_some_and(|text| text.contains(&hash.to_string())));
+    assert!(matches!(settlement(&scene, hash).await, Settlement::Reversed { .. }));
+    assert_eq!(look(&scene).await, SettlementLook { reversed: 1, ..SettlementLook::default() });
+}
+
+#[tokio::test]
+async fn spent_credits_leave_the_balance_below_zero_until_the_payment_is_back() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let (key, _) = claimed(&scene, &wallet).await;
+    scene.main.grow(FINAL);
+    look(&scene).await;
+    let hash = topped_up(&scene, &key, &wallet).await;
+    assert_eq!(scene.balance(&key).await, "23");
+    let account = scene.service.authenticate(Some(&key)).await.unwrap();
+    let spent = metering_core::Credits::from_whole(-20).unwrap();
+    let entry = metering_core::NewLedgerEntry::new(LedgerKind::Adjustment, spent, "Spent");
+    scene.store.post_entry(&account.id, entry, account.created_at).await.unwrap();
+    scene.main.reorganise(hash);
+    look_until_reversed(&scene).await;
+    assert_eq!(scene.balance(&key).await, "-7.5");
+
+    scene.main.mine_again(hash);
+    assert_eq!(look(&scene).await.restored, 0, "it must be confirmed as every payment");
+    scene.main.grow(CONFIRMATIONS - 1);
+    assert_eq!(look(&scene).await.restored, 1);
+    assert_eq!(scene.balance(&key).await, "3");
+    assert_eq!(settlement(&scene, hash).await, Settlement::Unsettled);
+    scene.main.grow(FINAL);
+    assert_eq!(look(&scene).await.finalized, 1);
+    assert_eq!(kinds(&scene).await.last(), Some(&LedgerKind::PaymentRestored));
+    assert!(scene.store.verify().await.unwrap().discrepancies.is_empty());
+}
+
+#[tokio::test]
+async fn a_payment_that_is_mined_again_soon_moves_and_stays_credited() {
+    let scene = Scene::new().await;
+    let (key, hash) = claimed(&scene, &Wallet::of(1)).await;
+    for _ in 0..3 {
+        scene.main.reorganise(hash);
+        assert_eq!(look(&scene).await.unsettled, 1);
+        scene.main.mine_again(hash);
+        assert_eq!(look(&scene).await.unsettled, 1);
+        scene.main.grow(2 * CONFIRMATIONS);
+        assert_eq!(look(&scene).await.unsettled, 1);
+    }
+    assert_eq!(scene.balance(&key).await, "12.5");
+    let record = scene.store.payment(&TxRef { chain_id: MAIN, hash }).await.unwrap().unwrap();
+    assert_eq!(record.payment.block_number, scene.main.head() - 2 * CONFIRMATIONS);
+    assert!(!kinds(&scene).await.contains(&LedgerKind::PaymentReversed));
+    scene.main.grow(FINAL);
+    assert_eq!(look(&scene).await.finalized, 1);
+}
+
+#[tokio::test]
+async fn a_payment_that_fails_or_pays_less_in_its_new_block_is_gone() {
+    for fails in [true, false] {
+        let scene = Scene::new().await;
+        let (key, hash) = claimed(&scene, &Wallet::of(1)).await;
+        scene.main.reorganise(hash);
+        scene.main.alter_pending(hash, |evidence| {
+            if fails {
+                evidence.succeeded = false;
+            } else {
+                evidence.transfers[0].value = TokenUnits::new(1);
+            }
+        });
+        scene.main.mine_again(hash);
+        look_until_reversed(&scene).await;
+        assert_eq!(scene.balance(&key).await, "2");
+        scene.main.grow(FINAL);
+        assert_eq!(look(&scene).await.restored, 0, "it never paid this");
+    }
+}
+
+#[tokio::test]
+async fn trouble_reverses_nothing() {
+    let scene = Scene::new().await;
+    let (key, hash) = claimed(&scene, &Wallet::of(1)).await;
+    scene.main.reorganise(hash);
+    look(&scene).await;
+    scene.main.trouble(Some(ChainError::Unavailable("down".into())));
+    scene.main.grow(10);
+    for _ in 0..3 {
+        assert_eq!(code(scene.service.settle_payments(MAIN).await), "rpc_error");
+    }
+    assert_eq!(scene.balance(&key).await, "12.5");
+    // A chain that is shorter than the payment's block says nothing about it.
+    scene.main.trouble(None);
+    scene.main.cut(0);
+    for _ in 0..3 {
+        assert_eq!(look(&scene).await.newly_reversed, 0);
+    }
+    scene.main.mine_again(hash);
+    scene.main.grow(10);
+    assert_eq!(look(&scene).await, SettlementLook { unsettled: 1, ..SettlementLook::default() });
+    assert_eq!(scene.balance(&key).await, "12.5");
+}
+
+#[tokio::test]
+async fn a_reversed_payment_is_looked_for_a_week_and_registered_again_at_any_time() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let (key, _) = claimed(&scene, &wallet).await;
+    let hash = topped_up(&scene, &key, &wallet).await;
+    scene.main.reorganise(hash);
+    look_until_reversed(&scene).await;
+    assert_eq!(scene.balance(&key).await, "12.5");
+    scene.clock.pass(Duration::from_secs(8 * 24 * 60 * 60));
+    scene.main.mine_again(hash);
+    scene.main.grow(CONFIRMATIONS);
+    let later = look(&scene).await;
+    assert_eq!((later.restored, later.reversed), (0, 1), "nobody looks any more");
+    let answer = scene.top_up(&key, MAIN, hash, None).await.unwrap();
+    assert!(answer.already_credited, "no credits beyond those that it had brought");
+    assert_eq!(answer.credit_balance.to_string(), "23");
+    assert_eq!(scene.balance(&key).await, "23");
+    assert!(scene.top_up(&key, MAIN, hash, None).await.unwrap().already_credited);
+    assert_eq!(scene.balance(&key).await, "23");
+}
+
+#[tokio::test]
+async fn a_reorganisation_below_the_scan_makes_the_watcher_miss_nothing() {
+    let scene = Scene::new().await;
+    let (first, second) = (Wallet::of(1), Wallet::of(2));
+    let quotes =
+        [scene.quote(&first, "starter", MAIN).await.unwrap(), scene.quote(&second, "starter", MAIN).await.unwrap()];
+    scene.main.grow(30);
+    let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
+    assert_eq!(watched.scanned_to, Some(30 + 1 - CONFIRMATIONS));
+    // A payment goes into a block of a height that was scanned, and one into a block after it.
+    scene.main.cut(22);
+    scene.pay(&first, &quotes[0]);
+    scene.pay(&second, &quotes[1]);
+    let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
+    assert_eq!((watched.claimed, watched.left), (2, 0));
+    // Without a reorganisation nothing is scanned twice.
+    scene.main.grow(1);
+    let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
+    assert_eq!((watched.claimed, watched.credited, watched.left), (0, 0, 0));
+    assert_eq!(scene.store.scan_mark(MAIN).await.unwrap(), Some(scene.main.head() + 1 - FINAL), "final blocks only");
+}
+
+#[tokio::test]
+async fn a_chain_watched_for_the_first_time_begins_where_it_stood_then() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
+    scene.main.grow(10);
+    let watched = scene.service.watch(MAIN, None).await.unwrap();
+    assert_eq!(watched.scanned_to, Some(8));
+    assert_eq!(scene.store.scan_mark(MAIN).await.unwrap(), Some(7), "a restart begins there, final or not");
+    scene.pay(&wallet, &quote);
+    assert_eq!(scene.service.watch(MAIN, None).await.unwrap().claimed, 1);
+}

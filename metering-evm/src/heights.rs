@@ -1,0 +1,82 @@
+//! How far one source's chain has come, and the hashes of its blocks.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use metering_core::{BlockHash, Heights};
+
+use crate::answers::Answers;
+use crate::block::Head;
+use crate::call::Call;
+use crate::encoding::Height;
+use crate::failure::Failure;
+use crate::finality::Finality;
+use crate::source::Source;
+
+/// The depth at which a block is final on a chain without a `finalized` tag.
+const FINAL_BY_DEFAULT: u64 = 64;
+
+/// How far `source` says that the chain has come, in one batch.
+pub(crate) async fn heights(
+    source: &Source,
+    credited_at: Finality,
+    finality: Option<Finality>,
+) -> Result<Heights, Failure> {
+    let final_tag = finality.map_or(Finality::Finalized.tag(), Finality::tag);
+    let tags = credited_at.tag().into_iter().chain(final_tag).map(Call::tagged_block);
+    let calls: Vec<Call> = [Call::block_number()].into_iter().chain(tags).collect();
+    let read = |answers: &mut Answers<'_>| {
+        let Height(newest) = answers.next()?;
+        let confirmed = height_of(answers, newest, credited_at)?;
+        let finalized = match finality {
+            Some(finality) => height_of(answers, newest, finality)?,
+            None => tagged_or_deep(answers, newest, source)?,
+        };
+        Ok(Heights { newest, confirmed, finalized: finalized.min(confirmed) })
+    };
+    source.ask(&calls, read).await
+}
+
+/// The newest block that is deep enough by `depth`.
+fn height_of(answers: &mut Answers<'_>, newest: u64, depth: Finality) -> Result<u64, Failure> {
+    match (depth, depth.tag()) {
+        (Finality::Confirmations(count), _) => Ok(at_depth(newest, count.get().into())),
+        (_, tag) => {
+            let head: Option<Head> = answers.next()?;
+            Ok(head.ok_or(Failure::NotYet(tag.unwrap_or_default()))?.number.0)
+        }
+    }
+}
+
+/// The block that the chain calls `finalized`, or one that is deep enough where there is no such tag. A source that
+/// has named one before is not taken to be without the tag because of one error.
+fn tagged_or_deep(answers: &mut Answers<'_>, newest: u64, source: &Source) -> Result<u64, Failure> {
+    let head: Option<Head> = answers.next_or_error()?.ok().flatten();
+    match head {
+        Some(head) => {
+            source.names_finalized().store(true, Ordering::Relaxed);
+            Ok(head.number.0)
+        }
+        None if source.names_finalized().load(Ordering::Relaxed) => Err(Failure::NotYet("finalized")),
+        None => Ok(at_depth(newest, FINAL_BY_DEFAULT)),
+    }
+}
+
+/// The newest block with so many confirmations, its own included. On a shorter chain it is the first block, which
+/// holds no payments.
+const fn at_depth(newest: u64, confirmations: u64) -> u64 {
+    (newest + 1).saturating_sub(confirmations)
+}
+
+/// The hash of each of these blocks, `None` for those that `source` does not have.
+pub(crate) async fn block_hashes(source: &Source, numbers: Arc<[u64]>) -> Result<Vec<Option<BlockHash>>, Failure> {
+    let calls: Vec<Call> = numbers.iter().map(|number| Call::block(*number, false)).collect();
+    let read = |answers: &mut Answers<'_>| {
+        let hash = |number: &u64| {
+            let head: Option<Head> = answers.next()?;
+            head.map(|head| head.block(Height(*number)).map(|block| block.hash)).transpose()
+        };
+        numbers.iter().map(hash).collect()
+    };
+    source.ask(&calls, read).await
+}

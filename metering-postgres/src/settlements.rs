@@ -1,0 +1,74 @@
+//! Where payments stand after they were credited.
+
+use deadpool_postgres::GenericClient;
+use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
+use metering_core::{
+    Cursor, LedgerKind, Page, PaymentRecord, PaymentSettled, Posted, SettlementChange, SettlementEntry, Timestamp,
+};
+
+use crate::error::{Result, corrupt};
+use crate::payments::{by_tx, record, select};
+use crate::rows::{Values, all, execute, one};
+use crate::sum::{SUM, wide_sum};
+use crate::turn::Turn;
+use crate::{accounts, ledger};
+
+/// Records of a chain that are not final, after a row number, at most `limit`.
+pub(crate) async fn unsettled<C: GenericClient>(
+    client: &C,
+    chain_id: u64,
+    after: Option<&Cursor>,
+    limit: u32,
+) -> Result<Page<PaymentRecord>> {
+    let sql = select("p.chain_id = $1 AND p.settlement <> 'final' AND p.id > $2 ORDER BY p.id LIMIT $3");
+    let rows = all(client, &sql, &[&chain_id.cast_signed(), &row_of_cursor(after)?, &one_more_than(limit)]).await?;
+    Ok(page_of_rows(rows.iter().map(record).collect::<Result<_>>()?, limit))
+}
+
+/// Changes where a payment stands, if its record is still the one that was seen.
+pub(crate) async fn settle(turn: &Turn<'_>, change: SettlementChange) -> Result<PaymentSettled> {
+    let client = turn.client();
+    let SettlementChange { seen, step, now } = &change;
+    let account = accounts::locked(client, &seen.account).await?;
+    let current = by_tx(client, &seen.payment.tx).await?;
+    let Some(after) = seen.after(step, *now).filter(|_| current.as_ref() == Some(seen)) else {
+        return Ok(PaymentSettled::Stale);
+    };
+    let (row, account) = account.ok_or_else(|| corrupt("a payment is of an account that does not exist"))?;
+    let account = match seen.entry_of(step, bought(client, row, seen).await?) {
+        SettlementEntry::Nothing => account,
+        SettlementEntry::OutOfRange => return Ok(PaymentSettled::OutOfRange),
+        SettlementEntry::Entry(entry) => match ledger::apply(turn, row, account, &entry, *now).await? {
+            Posted::Account(account) => account,
+            Posted::NoSuchAccount | Posted::OutOfRange => return Ok(PaymentSettled::OutOfRange),
+        },
+    };
+    update(client, &after).await?;
+    Ok(PaymentSettled::Changed(account))
+}
+
+/// The atoms that a payment's purchase brought its account; `account` is that one's row number.
+async fn bought<C: GenericClient>(client: &C, account: i64, record: &PaymentRecord) -> Result<i128> {
+    let sql =
+        format!("SELECT {SUM} FROM ledger WHERE account = $1 AND tx_chain_id = $2 AND tx_hash = $3 AND kind = ANY($4)");
+    let kinds: Vec<&str> = LedgerKind::PURCHASES.map(LedgerKind::as_str).to_vec();
+    let tx = record.payment.tx;
+    let values: Values<'_> = &[&account, &tx.chain_id.cast_signed(), &tx.hash.as_bytes().as_slice(), &kinds];
+    wide_sum(&one(client, &sql, values).await?, 0)
+}
+
+async fn update<C: GenericClient>(client: &C, record: &PaymentRecord) -> Result<()> {
+    let sql = "UPDATE payment SET block_number = $3, block_hash = $4, mined_at = $5, settlement = $6, reversed_at = $7 \
+               WHERE chain_id = $1 AND tx_hash = $2";
+    let payment = &record.payment;
+    let values: Values<'_> = &[
+        &payment.tx.chain_id.cast_signed(),
+        &payment.tx.hash.as_bytes().as_slice(),
+        &payment.block_number.cast_signed(),
+        &payment.block_hash.as_ref().map(<[u8; 32]>::as_slice),
+        &payment.mined_at.unix_millis(),
+        &record.settlement.as_str(),
+        &record.settlement.reversed_at().map(Timestamp::unix_millis),
+    ];
+    execute(client, sql, values).await.map(drop)
+}

@@ -1,0 +1,75 @@
+//! Where payments stand after they were credited.
+
+use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
+use metering_core::{
+    Cursor, LedgerKind, Page, PaymentRecord, PaymentSettled, Posted, SettlementChange, SettlementEntry, Timestamp,
+};
+use rusqlite::{Connection, params};
+
+use crate::error::{Result, corrupt, store_error};
+use crate::payments::{by_tx, record, select};
+use crate::rows::all;
+use crate::sum::{SUM, wide_sum};
+use crate::{accounts, ledger};
+
+/// Records of a chain that are not final, after a row number, at most `limit`.
+pub(crate) fn unsettled(
+    connection: &Connection,
+    chain_id: u64,
+    after: Option<&Cursor>,
+    limit: u32,
+) -> Result<Page<PaymentRecord>> {
+    let condition = "p.chain_id = ?1 AND p.settlement <> 'final' AND p.id > ?2 ORDER BY p.id LIMIT ?3";
+    let mut statement = connection.prepare_cached(&select(condition)).map_err(store_error)?;
+    let values = [chain_id.cast_signed(), row_of_cursor(after)?, one_more_than(limit)];
+    Ok(page_of_rows(all(&mut statement, values, record)?, limit))
+}
+
+/// Changes where a payment stands, if its record is still the one that was seen.
+pub(crate) fn settle(connection: &Connection, change: &SettlementChange) -> Result<PaymentSettled> {
+    let SettlementChange { seen, step, now } = change;
+    let current = by_tx(connection, &seen.payment.tx)?;
+    let Some(after) = seen.after(step, *now).filter(|_| current.as_ref() == Some(seen)) else {
+        return Ok(PaymentSettled::Stale);
+    };
+    let account = accounts::by_id(connection, &seen.account)?;
+    let (row, account) = account.ok_or_else(|| corrupt("a payment is of an account that does not exist"))?;
+    let account = match seen.entry_of(step, bought(connection, row, seen)?) {
+        SettlementEntry::Nothing => account,
+        SettlementEntry::OutOfRange => return Ok(PaymentSettled::OutOfRange),
+        SettlementEntry::Entry(entry) => match ledger::apply(connection, row, account, &entry, *now)? {
+            Posted::Account(account) => account,
+            Posted::NoSuchAccount | Posted::OutOfRange => return Ok(PaymentSettled::OutOfRange),
+        },
+    };
+    update(connection, &after)?;
+    Ok(PaymentSettled::Changed(account))
+}
+
+/// The atoms that a payment's purchase brought its account; `account` is that one's row number.
+fn bought(connection: &Connection, account: i64, record: &PaymentRecord) -> Result<i128> {
+    let sql = format!(
+        "SELECT {SUM} FROM ledger WHERE account = ?1 AND tx_chain_id = ?2 AND tx_hash = ?3 AND kind IN (?4, ?5)"
+    );
+    let [signup, topup] = LedgerKind::PURCHASES.map(LedgerKind::as_str);
+    let tx = record.payment.tx;
+    let values = params![account, tx.chain_id.cast_signed(), tx.hash.as_bytes(), signup, topup];
+    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
+    statement.query_row(values, |row| wide_sum(row, 0)).map_err(store_error)
+}
+
+fn update(connection: &Connection, record: &PaymentRecord) -> Result<()> {
+    let sql = "UPDATE payment SET block_number = ?3, block_hash = ?4, mined_at = ?5, settlement = ?6, reversed_at = ?7 \
+               WHERE chain_id = ?1 AND tx_hash = ?2";
+    let payment = &record.payment;
+    let values = params![
+        payment.tx.chain_id.cast_signed(),
+        payment.tx.hash.as_bytes(),
+        payment.block_number.cast_signed(),
+        payment.block_hash,
+        payment.mined_at.unix_millis(),
+        record.settlement.as_str(),
+        record.settlement.reversed_at().map(Timestamp::unix_millis),
+    ];
+    connection.prepare_cached(sql).and_then(|mut s| s.execute(values)).map(drop).map_err(store_error)
+}

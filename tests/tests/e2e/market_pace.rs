@@ -1,0 +1,60 @@
+//! With everything as it is by default: whoever pays and asks once, as soon as the payment is in a block, gets credits,
+//! however fast or slow the chain is.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use metering_tests::chain::Chain;
+use metering_tests::site::Site;
+
+use crate::market::{Kind, Market, STARTER, claim, top_up};
+
+/// How long a claim waits by default.
+const CLAIM_WAIT: Duration = Duration::from_secs(45);
+
+/// Claims and tops up once each, on a chain with so many seconds between blocks that needs so many confirmations.
+fn one_request_is_enough(seconds: u64, confirmations: u64) {
+    let Some(chain) = Chain::setup().start() else { return };
+    chain.mine_apart(120, seconds);
+    let urls = format!("'{}'", chain.url());
+    let token = chain.wallet().deploy_token("USDC", 6);
+    let market =
+        Market::configured(&token, Site::new(), chain, &urls, "", "[topup]\nrequire_payer_proof = false\n").patient();
+    let (newcomer, sponsor) = (market.customer(), market.customer());
+    let account = market.site.account("1");
+    let quote = market.quote(Kind::Token, &newcomer.address());
+    let plans = market.client().get("/credits/plans").expect(200).json();
+    assert_eq!(plans["chains"][0]["confirmations"], confirmations, "{plans}");
+
+    market.chain.set_block_time(seconds);
+    let paid = market.pay(Kind::Token, &newcomer, quote.units);
+    let topped_up = market.pay(Kind::Token, &sponsor, STARTER);
+    let _ = (market.chain.mined(&paid), market.chain.mined(&topped_up));
+    let begun = Instant::now();
+    let claiming = {
+        let (client, nonce, paid) = (market.client(), quote.nonce.clone(), paid.clone());
+        thread::spawn(move || claim(&client, &nonce, &paid))
+    };
+    let client = market.server.client_with(&account.api_key);
+    let answer = top_up(&client, market.chain.chain_id(), Kind::Token, &topped_up, None).expect(200);
+    assert_eq!(answer.member("credit_balance"), "11.5");
+    let answer = claiming.join().unwrap().expect(200);
+    assert_eq!(answer.member("credit_balance"), "12.5");
+    assert!(begun.elapsed() < CLAIM_WAIT, "{:?}", begun.elapsed());
+    market.site.verify();
+}
+
+#[test]
+fn a_block_every_second() {
+    one_request_is_enough(1, 30);
+}
+
+#[test]
+fn a_block_every_two_seconds() {
+    one_request_is_enough(2, 15);
+}
+
+#[test]
+fn a_block_every_twelve_seconds() {
+    one_request_is_enough(12, 2);
+}
