@@ -203,3 +203,6 @@ const fn chain_code(error: &ChainError) -> ErrorCode {
         ChainError::Unavailable(_) | ChainError::Disagreement(_) => ErrorCode::RpcError,
     }
 }
+
+#[cfg(test)]
+mod tests;
