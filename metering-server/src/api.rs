@@ -18,6 +18,6 @@ pub(crate) use device_signup::*;
 pub(crate) use operations::*;
 pub(crate) use plans::*;
 pub(crate) use recovery::*;
-pub(crate) use routes::{PATHS, routes};
+pub(crate) use routes::{PATHS, is_compressed, is_path, routes, takes_head};
 pub(crate) use signup::*;
 pub(crate) use topup::*;

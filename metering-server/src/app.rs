@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use metering_core::{Meter, Service, Store};
 use metrics_exporter_prometheus::PrometheusHandle;
 use sha3::{Digest, Sha3_256};
 use subtle::ConstantTimeEq;
 
+use crate::api::Documents;
 use crate::bot::BotChallenge;
 use crate::chains::Readers;
 use crate::config::Secret;
@@ -29,7 +29,7 @@ pub(crate) struct App {
     pub(crate) metrics: PrometheusHandle,
     /// Whether `/metrics` is served beside the API.
     pub(crate) metrics_here: bool,
-    pub(crate) openapi: Bytes,
+    pub(crate) documents: Documents,
     pub(crate) readiness: Readiness,
     pub(crate) readers: Readers,
     pub(crate) bot_challenge: BotChallenge,

@@ -123,12 +123,17 @@ pub struct HttpConfig {
     pub header_timeout: Span,
     /// How long a request's body may take to arrive.
     pub body_timeout: Span,
+    /// How long a client may take nothing of a response before its connection is closed.
+    pub write_timeout: Span,
     /// The largest body, in bytes.
     pub max_body_bytes: usize,
     /// The largest head, in bytes; at least 8192.
     pub max_header_bytes: usize,
-    /// Connections at one time; more wait to be accepted.
+    /// Connections at one time. For one more, an idle one is closed; it waits while all are busy.
     pub max_connections: NonZeroUsize,
+    /// Connections at one time of one client address (a /64 of IPv6), trusted proxies excepted. For one more, an idle
+    /// one is closed; it is refused while all are busy.
+    pub max_connections_per_address: NonZeroUsize,
     /// The proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: TrustedProxies,
     /// Other origins whose web pages may call the API, the gateway and the MCP server (CORS).
@@ -241,9 +246,11 @@ impl Default for HttpConfig {
         Self {
             header_timeout: Span::seconds(15),
             body_timeout: Span::seconds(15),
+            write_timeout: Span::seconds(30),
             max_body_bytes: 64 * 1024,
             max_header_bytes: 32 * 1024,
             max_connections: NonZeroUsize::new(10_000).expect("not zero"),
+            max_connections_per_address: NonZeroUsize::new(1_000).expect("not zero"),
             trusted_proxies: TrustedProxies::default(),
             allowed_origins: List::default(),
             shutdown_grace: Span::seconds(20),

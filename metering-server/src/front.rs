@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::{Method, Request};
+use http::{HeaderValue, Method, Request, header};
 use http_body::Body;
 use http_body_util::{BodyExt, Full};
 use tower_service::Service as _;
@@ -15,7 +15,7 @@ use tower_service::Service as _;
 use crate::api;
 use crate::app::App;
 use crate::config::{Config, HttpConfig, Surface};
-use crate::http::{CrossOrigin, Problem, Reply, Response, read_capped, whole};
+use crate::http::{CrossOrigin, Problem, Reply, Response, compressed, prefers_html, read_capped, whole, without_body};
 use crate::pages::{self, PagesOrigin};
 
 /// Paths that every process answers, whichever surfaces it serves.
@@ -86,6 +86,7 @@ impl Front {
         let path = request.uri().path();
         let at_pages_origin = self.pages_origin.as_ref().map(|origin| origin.is_named_by(&request));
         if self.app.gateway.answers_for(path) {
+            // Of its methods, HEAD included, the catalogue decides: each is priced.
             if !self.gateway || at_pages_origin == Some(true) {
                 return whole(Problem::not_found().into_reply());
             }
@@ -101,14 +102,37 @@ impl Front {
                 _ => reply,
             });
         }
-        if !served {
-            return whole(Problem::not_found().into_reply());
+        if !served || !api::is_path(path) {
+            let with_page = self.metering && at_pages_origin != Some(false);
+            return self.nothing_here(&request, with_page);
         }
-        let (head, body) = request.into_parts();
-        match read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await {
-            Ok(body) => (self.api)(Request::from_parts(head, Full::new(body))).await,
-            Err(problem) => whole(problem.into_reply()),
+        let (mut head, body) = request.into_parts();
+        let body = match read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await {
+            Ok(body) => body,
+            Err(problem) => return whole(problem.into_reply()),
+        };
+        let path = head.uri.path();
+        let is_head = head.method == Method::HEAD && api::takes_head(path);
+        let accepting = api::is_compressed(path).then(|| head.headers.clone());
+        if is_head {
+            head.method = Method::GET;
         }
+        let response = (self.api)(Request::from_parts(head, Full::new(body))).await;
+        let response = match accepting {
+            Some(headers) => compressed(response, &headers).await,
+            None => response,
+        };
+        if is_head { without_body(response) } else { response }
+    }
+
+    /// 404: as a page for a person with a browser, as JSON for a program.
+    fn nothing_here<B>(&self, request: &Request<B>, with_page: bool) -> Response {
+        let is_head = request.method() == Method::HEAD;
+        let page = with_page && (request.method() == Method::GET || is_head) && prefers_html(request.headers());
+        let mut reply =
+            if page { self.app.pages.not_found(request.headers()) } else { Problem::not_found().into_reply() };
+        reply.headers_mut().append(header::VARY, HeaderValue::from_static("accept"));
+        if is_head { without_body(whole(reply)) } else { whole(reply) }
     }
 }
 

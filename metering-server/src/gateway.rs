@@ -19,7 +19,7 @@ use metering_core::{Admission, Credentials, Passage, Receipt, RequestHead, Servi
 
 use crate::config::{GatewayConfig, HttpConfig};
 use crate::credentials;
-use crate::http::{Problem, Response, read_capped, whole, with_headers};
+use crate::http::{Connection, Problem, Response, read_capped, whole, with_headers};
 use policy::ResponsePolicy;
 
 pub(crate) use reachable::warn_about_upstream;
@@ -116,7 +116,7 @@ impl Gateway {
                     None => reply,
                 };
                 let response = match seat {
-                    Some(seat) => seat.hold(response),
+                    Some(seat) => seat.hold(response, head.extensions.get::<Connection>()),
                     None => response,
                 };
                 Ok(with_headers(response, headers))

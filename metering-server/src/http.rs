@@ -2,14 +2,26 @@
 
 mod body;
 mod client_address;
+mod client_stream;
+mod compression;
+mod connection;
+mod connections;
 mod cross_origin;
+mod descriptors;
+mod event_stream;
 mod listener;
+mod negotiation;
 mod problem;
 mod reply;
 
 pub(crate) use body::read_capped;
 pub(crate) use client_address::ClientAddress;
+pub(crate) use compression::{Document, compressed};
+pub(crate) use connection::Connection;
 pub(crate) use cross_origin::CrossOrigin;
+pub(crate) use descriptors::connections_that_fit;
+pub(crate) use event_stream::EventStream;
 pub(crate) use listener::{Listener, Shutdown};
+pub(crate) use negotiation::prefers_html;
 pub(crate) use problem::Problem;
-pub(crate) use reply::{Reply, Response, bytes, json, whole, with_headers};
+pub(crate) use reply::{Reply, Response, bytes, json, whole, with_headers, without_body};

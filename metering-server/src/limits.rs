@@ -16,7 +16,7 @@ use metering_core::{Address, Email, SessionHash, SessionToken};
 use crate::config::{LimitsConfig, Span};
 use crate::http::{ClientAddress, Problem};
 use limiter::Limiter;
-use network::Network;
+pub(crate) use network::Network;
 
 /// By how much sooner than it was told a session may be asked about: one question may take longer on its way than the
 /// next, and whoever comes exactly when told must not be refused for it.

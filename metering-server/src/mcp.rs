@@ -12,6 +12,7 @@ mod guard;
 mod message;
 mod service;
 mod sessions;
+mod shares;
 mod sse;
 
 use std::net::SocketAddr;
@@ -25,6 +26,7 @@ use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Full, StreamBody};
 use metering_client::tools::{Callers, McpServer, ToolSettings, Toolbox};
 use metering_client::{Client, HttpTransport, ServiceUrl, Transport};
+use metering_core::wire::ErrorCode;
 use metering_core::{Catalogue, ClientSource};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -32,17 +34,21 @@ use url::Url;
 
 use crate::config::{Config, HttpConfig};
 use crate::front::Front;
-use crate::http::{CrossOrigin, Problem, Response, Shutdown, read_capped, whole};
+use crate::http::{Connection, CrossOrigin, Problem, Response, Shutdown, read_capped, whole};
 use crate::run::RunError;
 
 pub(crate) use alone::run_alone;
 use guard::Guard;
 use service::{OtherProcesses, ThisProcess};
-use sessions::{Place, Sessions};
+use sessions::{CallPlace, Sessions};
 use sse::Sse;
 
 /// How long a service on the network may make no progress with an answer. Streams say something more often.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long a call goes on after its client has closed its side. Clients that leave do that too, and a call may gather
+/// events for long; nothing can be sent to find out before the response.
+const HALF_CLOSED_WAIT: Duration = Duration::from_secs(5);
 
 /// The MCP surface.
 pub(crate) struct Mcp {
@@ -122,13 +128,15 @@ impl Mcp {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         self.guard.admit(request.headers())?;
-        let key = caller::authenticate(&self.service, request.headers()).await?;
+        let caller = caller::authenticate(&self.service, request.headers()).await?;
         let (head, body) = request.into_parts();
         match (head.uri.path(), &head.method) {
-            ("/sse", &Method::GET) => self.sse.open(key),
-            ("/sse", _) => Err(Problem::method_not_allowed(&["GET"])),
+            ("/sse", &Method::GET) => self.sse.open(caller, head.extensions.get::<Connection>()),
+            // A session would end with the body, which is not sent.
+            ("/sse", &Method::HEAD) => Ok(Sse::head()),
+            ("/sse", _) => Err(Problem::method_not_allowed(&["GET", "HEAD"])),
             ("/mcp", &Method::POST) => {
-                let place = self.sessions.reserve(&key)?;
+                let place = self.sessions.reserve(&caller)?;
                 let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
                 self.call(head, body, place).await
             }
@@ -136,16 +144,21 @@ impl Mcp {
             ("/mcp", _) => Err(Problem::method_not_allowed(&["POST"])),
             (_, &Method::POST) => {
                 let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
-                self.sse.take(&key, head, &body).map(whole)
+                self.sse.take(&caller.key, head, &body).map(whole)
             }
             _ => Err(Problem::method_not_allowed(&["POST"])),
         }
     }
 
     /// A call over Streamable HTTP, whose place is kept until its answer is read.
-    async fn call(&self, head: Parts, body: Bytes, place: Place) -> Result<Response, Problem> {
+    async fn call(&self, head: Parts, body: Bytes, place: CallPlace) -> Result<Response, Problem> {
+        let left = left(head.extensions.get::<Connection>());
         let request = Request::from_parts(head, Full::new(body.clone()));
-        let answer = message::refused(self.streamable.handle(request).await, &body).await?;
+        let answer = tokio::select! {
+            answer = self.streamable.handle(request) => answer,
+            () = left => return Err(Problem::new(ErrorCode::RequestTimeout, "The client has left.")),
+        };
+        let answer = message::refused(answer, &body).await?;
         let mut response = answer.map(|body| {
             let mut frames = Box::pin(body.into_data_stream());
             let stream = futures_util::stream::poll_fn(move |context| {
@@ -161,6 +174,18 @@ impl Mcp {
         // Answers hold what an account paid for.
         response.headers_mut().insert(header::CACHE_CONTROL, http::HeaderValue::from_static("no-store"));
         Ok(response)
+    }
+}
+
+/// Resolves when a client has most likely left.
+fn left(connection: Option<&Connection>) -> impl Future<Output = ()> + use<> {
+    let half_closed = connection.map(Connection::half_closed);
+    async move {
+        match half_closed {
+            Some(half_closed) => half_closed.await,
+            None => std::future::pending().await,
+        }
+        tokio::time::sleep(HALF_CLOSED_WAIT).await;
     }
 }
 

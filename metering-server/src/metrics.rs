@@ -36,6 +36,8 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     describe_gauge!("metering_unsettled_payments", "Credited payments whose block is not final yet");
     describe_gauge!("metering_reversed_payments", "Payments whose credits were taken back after a reorganisation");
     describe_gauge!("metering_watched_block", "The last block of a chain that the watcher looked at");
+    describe_gauge!("metering_connections_open", "Client connections that are open on this node");
+    describe_counter!("metering_connections_closed_total", "Client connections that the server closed, by reason");
     describe_gauge!("metering_queue_length", "Charges that wait for their commit");
     describe_gauge!("metering_streams_open", "Streams that are open on this node");
     describe_gauge!("metering_mcp_sessions", "MCP sessions (HTTP+SSE) that are open on this node");

@@ -53,6 +53,11 @@ pub fn document(catalogue: &Catalogue) -> openapi::OpenApi {
     let table = format!("Error codes:\n\n| code | status |\n|---|---|\n{}", codes.join("\n"));
     let description = document.info.description.take().unwrap_or_default();
     document.info.description = Some(format!("{description}\n\n{table}"));
+    for (path, item) in &mut document.paths.paths {
+        if let Some(get) = item.get.as_ref().filter(|_| api::takes_head(path)) {
+            item.head = Some(head(get));
+        }
+    }
     for route in catalogue.routes() {
         let Some(method) = method(&route.method) else { continue };
         let item = PathItem::new(method, operation(route));
@@ -74,6 +79,19 @@ pub(crate) fn served(catalogue: &Catalogue, config: &Config) -> openapi::OpenApi
         OPERATIONS.contains(&path) || config.serves(surface)
     });
     document
+}
+
+/// What `HEAD` does where `GET` does this.
+fn head(get: &openapi::path::Operation) -> openapi::path::Operation {
+    let mut head = get.clone();
+    head.operation_id = get.operation_id.as_ref().map(|id| format!("head_{id}"));
+    head.description = Some("As `GET`, without a body.".to_owned());
+    for response in head.responses.responses.values_mut() {
+        if let RefOr::T(response) = response {
+            response.content.clear();
+        }
+    }
+    head
 }
 
 fn method(name: &str) -> Option<HttpMethod> {
@@ -222,7 +240,9 @@ mod tests {
         let catalogue = Catalogue::from_json(include_str!("../assets/routes.json")).unwrap();
         let metered = catalogue.routes().iter().map(|route| (route.template.to_string(), route.method.to_string()));
         let own = api::PATHS.iter().map(|(path, method)| ((*path).to_owned(), (*method).to_owned()));
-        assert_eq!(described, metered.chain(own).collect());
+        let heads = api::PATHS.iter().filter(|(path, method)| *method == "GET" && api::takes_head(path));
+        let heads = heads.map(|(path, _)| ((*path).to_owned(), "HEAD".to_owned()));
+        assert_eq!(described, metered.chain(own).chain(heads).collect());
     }
 
     #[test]

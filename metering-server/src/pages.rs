@@ -18,7 +18,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use metering_core::Catalogue;
 
 use crate::config::Config;
-use crate::http::{Reply, bytes, with_headers};
+use crate::http::{Document, Reply, bytes, with_headers};
 pub(crate) use assets::AssetError;
 use assets::Assets;
 pub(crate) use origin::PagesOrigin;
@@ -29,7 +29,7 @@ const OURS: [&str; 4] = ["/metering", "/assets", "/agents-tos", "/docs"];
 const SHARED: &str = "/verify";
 /// The page with a slash too many. It is the page itself: leading to it would lose the code in the query.
 const SHARED_BY_SLIP: &str = "/verify/";
-const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
+const HTML: &str = "text/html; charset=utf-8";
 const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 const FOR_AN_HOUR: HeaderValue = HeaderValue::from_static("public, max-age=3600");
 
@@ -39,14 +39,13 @@ pub(crate) struct Pages {
     by_path: HashMap<String, Page>,
     not_found: Page,
     assets: Assets,
-    icon: Bytes,
-    icon_tag: HeaderValue,
+    icon: Document,
 }
 
 /// A rendered page and the policy that it needs.
 #[derive(Debug, Clone)]
 struct Page {
-    html: Bytes,
+    html: Document,
     policy: String,
 }
 
@@ -91,47 +90,41 @@ impl Pages {
             let allowed: &[&str] = if shared { &["GET", "HEAD", "POST"] } else { &["GET", "HEAD"] };
             return Some(crate::http::Problem::method_not_allowed(allowed).into_reply());
         }
-        let reply = self.get(path, headers.get(header::IF_NONE_MATCH));
+        let reply = self.get(path, headers);
         Some(if method == Method::HEAD { without_body(reply) } else { reply })
     }
 
-    fn get(&self, path: &str, known: Option<&HeaderValue>) -> Reply {
+    /// The page for paths where nothing is.
+    pub(crate) fn not_found(&self, headers: &HeaderMap) -> Reply {
+        self.not_found.reply(StatusCode::NOT_FOUND, headers)
+    }
+
+    fn get(&self, path: &str, headers: &HeaderMap) -> Reply {
         if let Some(page) = self.by_path.get(path) {
-            return page.reply(StatusCode::OK);
+            return page.reply(StatusCode::OK, headers);
         }
         if let Some(asset) = self.assets.get(path) {
-            let kind = HeaderValue::from_static(asset.content_type);
-            return kept(bytes(StatusCode::OK, kind, asset.content.clone()), FOR_EVER);
+            return kept(asset.reply(headers), FOR_EVER);
         }
         match path {
             "/" => redirect("/metering"),
-            "/favicon.ico" => self.favicon(known),
-            SHARED_BY_SLIP => self.get(SHARED, known),
+            "/favicon.ico" => kept(self.icon.reply(headers), FOR_AN_HOUR),
+            SHARED_BY_SLIP => self.get(SHARED, headers),
             // A slash too many is a slip of the pen.
             _ => match path.strip_suffix('/') {
                 Some(page) if self.by_path.contains_key(page) => redirect(page),
-                _ => self.not_found.reply(StatusCode::NOT_FOUND),
+                _ => self.not_found(headers),
             },
         }
-    }
-
-    fn favicon(&self, known: Option<&HeaderValue>) -> Reply {
-        let svg = HeaderValue::from_static("image/svg+xml");
-        let mut reply = if known == Some(&self.icon_tag) {
-            bytes(StatusCode::NOT_MODIFIED, svg, Bytes::new())
-        } else {
-            bytes(StatusCode::OK, svg, self.icon.clone())
-        };
-        reply.headers_mut().insert(header::ETAG, self.icon_tag.clone());
-        kept(reply, FOR_AN_HOUR)
     }
 }
 
 impl Page {
     /// Nobody keeps a page: the next one may show a key, and refers to other assets.
-    fn reply(&self, status: StatusCode) -> Reply {
-        let reply = with_headers(secured(bytes(status, HTML, self.html.clone())), Vec::new());
-        with_headers(reply, vec![("content-security-policy", self.policy.clone())])
+    fn reply(&self, status: StatusCode, request: &HeaderMap) -> Reply {
+        let mut reply = self.html.reply_in_full(request);
+        *reply.status_mut() = status;
+        with_headers(secured(reply), vec![("content-security-policy", self.policy.clone())])
     }
 }
 
@@ -148,7 +141,7 @@ fn kept(reply: Reply, how_long: HeaderValue) -> Reply {
 
 /// Leads a browser to another URL.
 pub(crate) fn redirect(to: &str) -> Reply {
-    let reply = bytes(StatusCode::FOUND, HTML, Bytes::new());
+    let reply = bytes(StatusCode::FOUND, HeaderValue::from_static(HTML), Bytes::new());
     with_headers(secured(reply), vec![("location", to.to_owned())])
 }
 

@@ -4,8 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use http::Request;
+use http::{Method, Request};
 use hyper::body::Incoming;
 use metering_core::{
     BillingSettings, Catalogue, Clock, Meter, MeterConfig, MeterEnd, PaymentSettings, Service, ServiceConfig,
@@ -21,7 +20,7 @@ use crate::chains::{self, ChainMismatch, Readers, Watch};
 use crate::config::{Config, ConfigError, Surface};
 use crate::front::Front;
 use crate::gateway::{self, Gateway, HttpUpstream, Upstream};
-use crate::http::{Listener, Problem, Response, Shutdown, whole};
+use crate::http::{Listener, Problem, Response, Shutdown, connections_that_fit, whole, without_body};
 use crate::limits::Limits;
 use crate::mcp::{self, Mcp};
 use crate::pages::Pages;
@@ -186,7 +185,10 @@ fn watch_sessions(mcp: &Arc<Mcp>, config: &Config) -> JoinHandle<()> {
 }
 
 pub(crate) async fn bind(key: &str, address: &str, config: &Config) -> Result<Listener, RunError> {
-    Listener::bind(address, &config.http)
+    // A request that goes to another service needs a connection there, too.
+    let per_connection = if config.upstream.is_some() || config.mcp.gateway.is_some() { 2 } else { 1 };
+    let connections = connections_that_fit(config.http.max_connections, per_connection);
+    Listener::bind(address, connections, &config.http)
         .await
         .map_err(|cause| RunError::Listen { address: format!("{address} ({key})"), cause })
 }
@@ -201,6 +203,7 @@ fn assemble(
     let catalogue = Arc::new(catalogue(config)?);
     let pages = Pages::new(config, &catalogue).map_err(|error| RunError::Setup(Box::new(error)))?;
     let openapi = openapi::served(&catalogue, config).to_json().map_err(|error| RunError::Setup(Box::new(error)))?;
+    let documents = api::Documents::new(openapi, &catalogue);
     let limits = MeterConfig { queue: config.meter.queue, batch: config.meter.batch };
     let meter = Arc::new(Meter::start(Arc::clone(&store), Arc::clone(&clock), limits));
     let about = about(config, address);
@@ -220,7 +223,7 @@ fn assemble(
         billing_secret: config.billing.internal_secret.as_ref().map(BillingSecret::new),
         metrics: metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?,
         metrics_here: config.admin_listen.is_none(),
-        openapi: Bytes::from(openapi),
+        documents,
         readiness: Readiness::default(),
         readers,
         bot_challenge,
@@ -339,11 +342,12 @@ fn admin_handler(app: &Arc<App>) -> impl Fn(Request<Incoming>) -> Reply + Clone 
         let app = Arc::clone(&app);
         Box::pin(async move {
             let reply = match (request.method().as_str(), request.uri().path()) {
-                ("GET", "/metrics") => api::metrics_reply(&app),
-                (_, "/metrics") => Problem::method_not_allowed(&["GET"]).into_reply(),
+                ("GET" | "HEAD", "/metrics") => api::metrics_reply(&app),
+                (_, "/metrics") => Problem::method_not_allowed(&["GET", "HEAD"]).into_reply(),
                 _ => Problem::not_found().into_reply(),
             };
-            whole(reply)
+            let response = whole(reply);
+            if request.method() == Method::HEAD { without_body(response) } else { response }
         })
     }
 }

@@ -130,6 +130,12 @@ impl Server {
         self.client().with_key(api_key)
     }
 
+    /// Its process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// All that it printed up to now.
     #[must_use]
     pub fn log(&self) -> String {

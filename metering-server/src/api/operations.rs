@@ -1,14 +1,13 @@
 //! What operators and their machines ask.
 
-use bytes::Bytes;
-use http::{HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use metering_core::Catalogue;
 use metering_core::wire::{ErrorBody, ErrorCode};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::http::{Problem, Reply, bytes, json, with_headers};
+use crate::http::{Document, Problem, Reply, bytes, json, with_headers};
 use crate::metrics;
 use crate::readiness::Hindrance;
 
@@ -69,16 +68,33 @@ pub(crate) async fn metrics(app: &App) -> Result<Reply, Problem> {
 #[utoipa::path(get, path = "/endpoints.json", tag = "operations", responses(
     (status = 200, description = "The catalogue", content_type = "application/json"),
 ))]
-pub(crate) async fn catalogue(app: &App) -> Result<Reply, Problem> {
-    Ok(catalogue_reply(app.service.catalogue()))
+pub(crate) async fn catalogue(app: &App, headers: HeaderMap) -> Result<Reply, Problem> {
+    Ok(app.documents.catalogue(&headers))
 }
 
-/// The catalogue, wherever it is served.
-pub(crate) fn catalogue_reply(catalogue: &Catalogue) -> Reply {
-    let json = Bytes::copy_from_slice(catalogue.json().as_bytes());
-    let reply = bytes(StatusCode::OK, HeaderValue::from_static("application/json"), json);
-    // It changes with the operator's file, and then with a restart.
-    with_headers(reply, vec![("cache-control", "public, max-age=60".to_owned())])
+/// What describes the service to programs. It changes with the operator's files, and then with a restart.
+#[derive(Debug)]
+pub(crate) struct Documents {
+    openapi: Document,
+    catalogue: Document,
+}
+
+impl Documents {
+    pub(crate) fn new(openapi: String, catalogue: &Catalogue) -> Self {
+        let catalogue = Document::new("application/json", catalogue.json().to_owned());
+        Self { openapi: Document::new("application/json", openapi), catalogue }
+    }
+
+    /// The catalogue, for a request with these headers.
+    pub(crate) fn catalogue(&self, headers: &HeaderMap) -> Reply {
+        with_headers(self.catalogue.reply(headers), vec![("cache-control", "public, max-age=60".to_owned())])
+    }
+
+    /// The OpenAPI document, for a request with these headers.
+    pub(crate) fn openapi(&self, headers: &HeaderMap) -> Reply {
+        // Kept, and asked for again each time, which costs a 304.
+        with_headers(self.openapi.reply(headers), vec![("cache-control", "public, no-cache".to_owned())])
+    }
 }
 
 /// The figures, wherever they are served.
@@ -91,6 +107,6 @@ pub(crate) fn metrics_reply(app: &App) -> Reply {
 #[utoipa::path(get, path = "/openapi.json", tag = "operations", responses(
     (status = 200, description = "The OpenAPI document", content_type = "application/json"),
 ))]
-pub(crate) async fn openapi(app: &App) -> Result<Reply, Problem> {
-    Ok(bytes(StatusCode::OK, HeaderValue::from_static("application/json"), app.openapi.clone()))
+pub(crate) async fn openapi(app: &App, headers: HeaderMap) -> Result<Reply, Problem> {
+    Ok(app.documents.openapi(&headers))
 }

@@ -40,6 +40,36 @@ pub(crate) const PATHS: [(&str, &str); 22] = [
     ("/endpoints.json", "GET"),
 ];
 
+/// Paths whose replies are worth compressing and hold no secret.
+const COMPRESSED: [&str; 5] =
+    ["/credits/plans", "/credits/usage", "/credits/usage/summary", "/credits/usage/by-endpoint", "/metrics"];
+
+/// The one path that gives something out once: a `HEAD`, whose body is thrown away, would lose it.
+const GIVES_ONCE: &str = "/signup/status";
+
+/// Whether the API has something at that path, whatever the method. A slash at the end makes no difference.
+pub(crate) fn is_path(path: &str) -> bool {
+    methods(path).next().is_some()
+}
+
+/// Whether a path answers `HEAD`, like every one that answers `GET` and may be asked again.
+pub(crate) fn takes_head(path: &str) -> bool {
+    methods(path).any(|method| method == "GET") && without_slash(path) != GIVES_ONCE
+}
+
+/// Whether replies of a path may be compressed.
+pub(crate) fn is_compressed(path: &str) -> bool {
+    COMPRESSED.contains(&without_slash(path))
+}
+
+fn methods(path: &str) -> impl Iterator<Item = &'static str> {
+    PATHS.iter().filter(move |(known, _)| *known == without_slash(path)).map(|(_, method)| *method)
+}
+
+fn without_slash(path: &str) -> &str {
+    path.strip_suffix('/').unwrap_or(path)
+}
+
 /// Answers every path of the API, and all that nothing answers for.
 pub(crate) fn routes(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
     let payments = payments(Arc::clone(&app));
@@ -101,11 +131,13 @@ pub(crate) fn routes(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
     let catalogue = warp::path!("endpoints.json")
         .and(warp::get())
         .and(app.clone())
-        .then(|app: Arc<App>| async move { api::catalogue(&app).await });
+        .and(headers)
+        .then(|app: Arc<App>, headers| async move { api::catalogue(&app, headers).await });
     let openapi = warp::path!("openapi.json")
         .and(warp::get())
         .and(app)
-        .then(|app: Arc<App>| async move { api::openapi(&app).await });
+        .and(headers)
+        .then(|app: Arc<App>, headers| async move { api::openapi(&app, headers).await });
 
     let account = balance.or(usage).unify().or(usage_summary).unify().or(usage_by_endpoint).unify();
     let internal = deduct.or(lookup).unify();
@@ -202,6 +234,9 @@ fn payments(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
 
 /// What nothing answers: a known path asked with another method, or an unknown one.
 fn unmatched(path: &str) -> Problem {
-    let methods: Vec<_> = PATHS.iter().filter(|(known, _)| *known == path).map(|(_, method)| *method).collect();
+    let mut methods: Vec<_> = methods(path).collect();
+    if takes_head(path) {
+        methods.insert(1, "HEAD");
+    }
     if methods.is_empty() { Problem::not_found() } else { Problem::method_not_allowed(&methods) }
 }

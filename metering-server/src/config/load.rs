@@ -113,6 +113,8 @@ pub fn load(arguments: &Arguments, environment: HashMap<String, String>) -> Resu
 }
 
 fn check(config: &Config) -> Result<(), ConfigError> {
+    check_address("listen", &config.listen)?;
+    config.admin_listen.as_ref().map_or(Ok(()), |address| check_address("admin_listen", address))?;
     let urls = [("upstream", &config.upstream), ("public_url", &config.public_url), ("pages_url", &config.pages_url)];
     for (key, url) in urls {
         let Some(text) = url else { continue };
@@ -178,6 +180,21 @@ fn check_pages_url(config: &Config) -> Result<(), ConfigError> {
         return wrong("names the same host as public_url: give the pages a host name of their own, or leave it out");
     }
     Ok(())
+}
+
+/// Whether a text is a host and a port; whether the host exists is found out by listening there.
+fn check_address(key: &str, address: &str) -> Result<(), ConfigError> {
+    let is_port = |text: &str| text.parse::<u16>().is_ok();
+    let (host, port) = address.rsplit_once(':').unwrap_or(("", address));
+    if is_port(port) && host.is_empty() {
+        let hosts = format_args!("127.0.0.1:{port} for this machine alone, or 0.0.0.0:{port} for every network");
+        return Err(ConfigError::key(key, format_args!("{address:?} is a port without a host; write {hosts}")));
+    }
+    if is_port(port) {
+        return Ok(());
+    }
+    let example = "write a host and a port, such as 127.0.0.1:8787";
+    Err(ConfigError::key(key, format_args!("{address:?} is no address to listen on; {example}")))
 }
 
 fn check_mcp(config: &Config) -> Result<(), ConfigError> {

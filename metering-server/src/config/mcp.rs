@@ -35,10 +35,16 @@ pub struct McpConfig {
     pub allowed_hosts: List<HostName>,
     /// Web pages that may call (`Origin`), beside our own.
     pub allowed_origins: List<WebOrigin>,
-    /// Sessions that one key may have open, and calls without a session that it may have under way.
+    /// Sessions that one account may have open.
     pub max_sessions_per_key: NonZeroUsize,
-    /// The same over all keys.
+    /// Sessions in all. For one more, one of the account with the most is ended.
     pub max_sessions: NonZeroUsize,
+    /// Calls without a session that one account may have in progress.
+    pub max_calls_per_key: NonZeroUsize,
+    /// Such calls in all. The fewer are left, the fewer an account may have.
+    pub max_calls: NonZeroUsize,
+    /// Sessions, and calls, that an account without credit may have.
+    pub max_without_credit: NonZeroUsize,
     /// How long a session may say nothing.
     pub idle_timeout: Span,
     /// How often the keys of open sessions are looked up: one that was revoked ends within this and a little more.
@@ -56,6 +62,9 @@ impl Default for McpConfig {
             allowed_origins: List::default(),
             max_sessions_per_key: NonZeroUsize::new(32).expect("not zero"),
             max_sessions: NonZeroUsize::new(1_000).expect("not zero"),
+            max_calls_per_key: NonZeroUsize::new(32).expect("not zero"),
+            max_calls: NonZeroUsize::new(1_000).expect("not zero"),
+            max_without_credit: NonZeroUsize::new(4).expect("not zero"),
             idle_timeout: Span::seconds(600),
             key_check: Span::seconds(2),
             stream_wait: Span::seconds(45),

@@ -1,27 +1,39 @@
-//! The accept loop: connections with a cap on their number, time-outs for slow and idle ones, an orderly end.
+//! The accept loop: connections with caps on their number, timeouts for slow and idle ones, an orderly end.
 //!
-//! Ours rather than `warp::serve`, which has neither time-outs nor a cap.
+//! Ours rather than `warp::serve`, which has neither timeouts nor a cap.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{HttpConfig, TrustedProxies};
+use crate::http::client_stream::ClientStream;
+use crate::http::connections::{Connections, Place};
 use crate::http::{ClientAddress, Response};
 
 /// How long to wait after a failed accept: most likely the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Connections that the operating system holds until they are accepted. A full queue costs newcomers seconds.
+const BACKLOG: u32 = 4_096;
+/// When to ask a silent client's system whether it is still there, how often, and how many times in vain.
+const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(60), Duration::from_secs(15), 4);
+/// Unsent bytes that the operating system takes for a client. A buffer of megabytes would hide that a client reads
+/// nothing, and the room in one that is slow would come in pieces further apart than the write timeout.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const UNSENT_MAX_BYTES: u32 = 64 * 1024;
 
 /// Tells everything in the server to come to an end.
 pub(crate) type Shutdown = CancellationToken;
@@ -31,25 +43,29 @@ pub(crate) type Shutdown = CancellationToken;
 pub(crate) struct Listener {
     socket: TcpListener,
     http: http1::Builder,
-    turns: Arc<Semaphore>,
+    connections: Arc<Connections>,
     proxies: Arc<TrustedProxies>,
+    write_timeout: Duration,
     grace: Duration,
 }
 
 impl Listener {
-    /// Binds `address`, a host and a port.
+    /// Binds `address`, a host and a port, for so many connections.
     ///
     /// # Errors
     /// When the address cannot be bound, for example because another process has it.
-    pub(crate) async fn bind(address: &str, config: &HttpConfig) -> std::io::Result<Self> {
-        let socket = TcpListener::bind(address).await?;
+    pub(crate) async fn bind(address: &str, connections: NonZeroUsize, config: &HttpConfig) -> std::io::Result<Self> {
+        let write_timeout = config.write_timeout.duration();
+        let socket = listen(address, write_timeout).await?;
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new())
             .header_read_timeout(config.header_timeout.duration())
-            .max_buf_size(config.max_header_bytes);
-        let turns = Arc::new(Semaphore::new(config.max_connections.get().min(Semaphore::MAX_PERMITS)));
+            .max_buf_size(config.max_header_bytes)
+            // A client may close its side once it has sent its request, and still wait for the response.
+            .half_close(true);
+        let connections = Arc::new(Connections::new(connections.get(), config.max_connections_per_address.get()));
         let proxies = Arc::new(config.trusted_proxies.clone());
-        Ok(Self { socket, http, turns, proxies, grace: config.shutdown_grace.duration() })
+        Ok(Self { socket, http, connections, proxies, write_timeout, grace: config.shutdown_grace.duration() })
     }
 
     /// The address that is bound.
@@ -60,7 +76,8 @@ impl Listener {
         self.socket.local_addr()
     }
 
-    /// Serves until `shutdown`, each request with its [`ClientAddress`] as an extension; then lets requests that were begun finish, for at most the configured grace.
+    /// Serves until `shutdown`, each request with its [`ClientAddress`] and its [`Connection`](super::Connection) as
+    /// extensions; then lets requests that were begun finish, for at most the configured grace.
     pub(crate) async fn serve<H, F>(self, handler: H, shutdown: Shutdown)
     where
         H: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
@@ -72,18 +89,18 @@ impl Listener {
                 accepted = self.accept() => accepted,
                 () = shutdown.cancelled() => break,
             };
-            let Some((stream, peer, turn)) = accepted else { continue };
-            let (proxies, handler) = (Arc::clone(&self.proxies), handler.clone());
+            let Some((stream, peer, place)) = accepted else { continue };
+            let (proxies, handler, connection) = (Arc::clone(&self.proxies), handler.clone(), place.connection.clone());
             let handler = move |mut request: Request<Incoming>| {
                 let address = ClientAddress::find(peer.ip(), request.headers(), &proxies);
                 request.extensions_mut().insert(address);
+                request.extensions_mut().insert(connection.clone());
                 handler(request)
             };
-            let connection = connection(self.http.clone(), stream, peer, handler, connections.watcher());
-            tokio::spawn(async move {
-                connection.await;
-                drop(turn);
-            });
+            // Without it, the last packet of each reply waits for the client's acknowledgement of the one before.
+            let _ = stream.set_nodelay(true);
+            let stream = ClientStream::new(stream, place.connection.clone(), self.write_timeout);
+            tokio::spawn(connection_task(self.http.clone(), stream, peer, handler, connections.watcher(), place));
         }
         drop(self.socket);
         if tokio::time::timeout(self.grace, connections.shutdown()).await.is_err() {
@@ -91,11 +108,14 @@ impl Listener {
         }
     }
 
-    async fn accept(&self) -> Option<(TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit)> {
-        // The turn first: what cannot be served yet waits in the operating system's queue.
-        let turn = Arc::clone(&self.turns).acquire_owned().await.ok()?;
+    /// The next connection that is admitted; `None` when one was not, or none could be accepted.
+    async fn accept(&self) -> Option<(TcpStream, SocketAddr, Place)> {
+        self.connections.socket_free().await;
         match self.socket.accept().await {
-            Ok((stream, peer)) => Some((stream, peer, turn)),
+            Ok((stream, peer)) => {
+                let place = self.connections.admit(peer.ip(), self.proxies.contains(peer.ip())).await?;
+                Some((stream, peer, place))
+            }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -105,27 +125,66 @@ impl Listener {
     }
 }
 
-fn connection<H, F>(
+/// A listening socket whose connections notice clients that are gone or do not read.
+async fn listen(address: &str, write_timeout: Duration) -> std::io::Result<TcpListener> {
+    let mut failure = None;
+    for address in tokio::net::lookup_host(address).await? {
+        match listen_at(address, write_timeout) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => failure = Some(error),
+        }
+    }
+    Err(failure.unwrap_or_else(|| std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is no address")))
+}
+
+fn listen_at(address: SocketAddr, write_timeout: Duration) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // On Windows, it would let other programs take the address over.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    let listener = socket.listen(BACKLOG)?;
+    // Options of a listening socket are those of its connections. Without them everything works, only less promptly.
+    let options = SockRef::from(&listener);
+    let (time, interval, retries) = KEEPALIVE;
+    let keepalive = TcpKeepalive::new().with_time(time).with_interval(interval).with_retries(retries);
+    let _ = options.set_tcp_keepalive(&keepalive);
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        let _ = options.set_tcp_notsent_lowat(UNSENT_MAX_BYTES);
+        // What fits into the socket's buffer never blocks a write; this is the timeout for that. Longer, so that a blocked
+        // write meets the other one.
+        let _ = options.set_tcp_user_timeout(Some(write_timeout.saturating_mul(2)));
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let _ = write_timeout;
+    Ok(listener)
+}
+
+fn connection_task<H, F>(
     http: http1::Builder,
-    stream: TcpStream,
+    stream: ClientStream,
     peer: SocketAddr,
     handler: H,
     watcher: Watcher,
+    place: Place,
 ) -> impl Future<Output = ()>
 where
     H: Fn(Request<Incoming>) -> F + Send + 'static,
     F: Future<Output = Response> + Send + 'static,
 {
-    // Without it, the last packet of each reply waits for the client's acknowledgement of the one before.
-    let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
         let reply = handler(request);
         async move { Ok::<_, Infallible>(reply.await) }
     });
-    let connection = watcher.watch(http.serve_connection(TokioIo::new(stream), service));
+    // Boxed, since the compiler does not see that the future within `run` can be sent between threads.
+    let served: BoxFuture<'static, hyper::Result<()>> =
+        Box::pin(watcher.watch(http.serve_connection(TokioIo::new(stream), service)));
     async move {
-        if let Err(error) = connection.await {
-            tracing::debug!(%error, %peer, "a connection ended early");
+        match place.connection.run(served).await {
+            Some(Ok(())) => {}
+            Some(Err(error)) => tracing::debug!(%error, %peer, "a connection ended early"),
+            None => tracing::debug!(%peer, "a connection was closed by the server"),
         }
     }
 }

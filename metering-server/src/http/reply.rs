@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode, header};
+use http_body::Body;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Empty, Full};
 use serde::Serialize;
 
 use crate::http::Problem;
@@ -39,6 +40,18 @@ pub(crate) fn bytes(status: StatusCode, content_type: HeaderValue, bytes: Bytes)
 /// The same reply, as one that may stream.
 pub(crate) fn whole(reply: Reply) -> Response {
     reply.map(|bytes| Full::new(bytes).map_err(|never| match never {}).boxed_unsync())
+}
+
+/// The head of a reply, which says how long the body would be: the response to `HEAD`.
+pub(crate) fn without_body(response: Response) -> Response {
+    let length = response.body().size_hint().exact();
+    let mut response = response.map(|_| Empty::new().map_err(|never| match never {}).boxed_unsync());
+    if let Some(length) = length
+        && response.status() != StatusCode::NOT_MODIFIED
+    {
+        response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    response
 }
 
 /// Sets headers of a reply, in the place of earlier ones of the same name.

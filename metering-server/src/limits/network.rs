@@ -10,13 +10,13 @@ const IPV4_NETWORK_BITS: u32 = 24;
 
 /// An IPv4 address, or the first 64 bits of one of IPv6: whoever has one address of a /64 has all of them, and could
 /// ask from a new one each time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Network(IpAddr);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Network(IpAddr);
 
 impl Network {
     /// The network of an address.
     #[must_use]
-    pub(super) fn of(address: IpAddr) -> Self {
+    pub(crate) fn of(address: IpAddr) -> Self {
         Self::prefix(address, u32::BITS, IPV6_PREFIX_BITS)
     }
 

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 use metering_client::{Client, ServiceUrl};
@@ -13,9 +12,10 @@ use metering_core::{Catalogue, ClientSource};
 use metrics_exporter_prometheus::PrometheusHandle;
 
 use super::{Mcp, remote};
+use crate::api::Documents;
 use crate::config::{Config, needs_gateway};
 use crate::front::OPERATIONS;
-use crate::http::{Problem, Reply, Response, Shutdown, bytes, json, whole};
+use crate::http::{Problem, Reply, Response, Shutdown, bytes, json, whole, without_body};
 use crate::run::{self, Ending, RunError};
 use crate::{api, metrics, openapi};
 
@@ -26,8 +26,7 @@ const UPKEEP: Duration = Duration::from_secs(5);
 struct Alone {
     mcp: Mcp,
     service: Client,
-    catalogue: Catalogue,
-    openapi: Bytes,
+    documents: Documents,
     metrics: PrometheusHandle,
     metrics_here: bool,
 }
@@ -57,8 +56,8 @@ pub(crate) async fn run_alone(
     let shutdown = Shutdown::new();
     let mcp = Mcp::new(&config, &catalogue, None, address, &shutdown)?;
     let metrics = metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?;
-    let (openapi, metrics_here) = (Bytes::from(openapi), admin.is_none());
-    let alone = Arc::new(Alone { mcp, service, catalogue, openapi, metrics, metrics_here });
+    let (documents, metrics_here) = (Documents::new(openapi, &catalogue), admin.is_none());
+    let alone = Arc::new(Alone { mcp, service, documents, metrics, metrics_here });
     let (watched, interval) = (Arc::clone(&alone), config.mcp.key_check.duration());
     let watching = tokio::spawn(async move { watched.mcp.watch(interval).await });
     let upkeep = tokio::spawn(tidy(alone.metrics.clone(), shutdown.clone()));
@@ -129,19 +128,18 @@ impl Alone {
             return self.mcp.answer(request).await;
         }
         let reply = match path {
-            _ if OPERATIONS.contains(&path) && request.method() != Method::GET => {
-                Problem::method_not_allowed(&["GET"]).into_reply()
+            _ if OPERATIONS.contains(&path) && !matches!(*request.method(), Method::GET | Method::HEAD) => {
+                Problem::method_not_allowed(&["GET", "HEAD"]).into_reply()
             }
             "/health" => json(StatusCode::OK, &api::HealthDocument::OK),
             "/ready" => self.readiness().await,
             "/metrics" if self.metrics_here => self.figures(),
-            "/openapi.json" => {
-                bytes(StatusCode::OK, HeaderValue::from_static("application/json"), self.openapi.clone())
-            }
-            "/endpoints.json" => api::catalogue_reply(&self.catalogue),
+            "/openapi.json" => self.documents.openapi(request.headers()),
+            "/endpoints.json" => self.documents.catalogue(request.headers()),
             _ => Problem::not_found().into_reply(),
         };
-        whole(reply)
+        let response = whole(reply);
+        if request.method() == Method::HEAD { without_body(response) } else { response }
     }
 
     /// Ready when the service behind is alive.

@@ -1,26 +1,45 @@
-//! Who calls: a key that the service knows at this moment.
+//! Who calls: a key that the service knows at this moment, its account, and whether that can pay.
+
+use std::sync::Arc;
 
 use http::HeaderMap;
 use metering_client::{Client, ClientError};
 use metering_core::wire::ErrorCode;
-use metering_core::{ApiKey, Credentials, Error};
+use metering_core::{ApiKey, Credentials, Credits, Error};
+use serde::Deserialize;
 
+use super::shares::AccountKey;
 use crate::credentials;
 use crate::http::Problem;
 
 /// After how many seconds a service that cannot say whose a key is may be asked again.
 const RETRY_SECONDS: u64 = 1;
 
-/// The key of a request, if it is live: the service is asked, every time.
+/// A live key, and what its account has.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) key: ApiKey,
+    pub(crate) account: AccountKey,
+    pub(crate) has_credit: bool,
+}
+
+/// What of the balance's document counts here.
+#[derive(Debug, Deserialize)]
+struct Balance {
+    org_id: Arc<str>,
+    credit_balance: Credits,
+}
+
+/// The caller of a request, if its key is live: the service is asked, every time.
 ///
 /// # Errors
 /// 401 for any other; 502 or 503 when the service cannot say.
-pub(crate) async fn authenticate(service: &Client, headers: &HeaderMap) -> Result<ApiKey, Problem> {
+pub(crate) async fn authenticate(service: &Client, headers: &HeaderMap) -> Result<Caller, Problem> {
     let Credentials { key, .. } = credentials::of(headers);
     let key = key.ok_or(Error::Unauthorized)?;
-    match is_live(service, &key).await {
-        Ok(true) => Ok(key),
-        Ok(false) => Err(Error::Unauthorized.into()),
+    match look_up(service, &key).await {
+        Ok(Some(caller)) => Ok(caller),
+        Ok(None) => Err(Error::Unauthorized.into()),
         Err(error) => {
             tracing::warn!(%error, "whether a key is live cannot be found out");
             let message = "The service behind the tools cannot be asked at the moment; try again.";
@@ -29,15 +48,19 @@ pub(crate) async fn authenticate(service: &Client, headers: &HeaderMap) -> Resul
     }
 }
 
-/// Whether a key is live.
+/// Whose a key is; `None` when it is not live.
 ///
 /// # Errors
 /// When the service cannot say.
-pub(crate) async fn is_live(service: &Client, key: &ApiKey) -> Result<bool, ClientError> {
+pub(crate) async fn look_up(service: &Client, key: &ApiKey) -> Result<Option<Caller>, ClientError> {
     // An answer at any balance, and free.
-    match service.with_key(key.clone()).get("/credits/balance").await {
-        Ok(_) => Ok(true),
-        Err(ClientError::Refused(refusal)) if refusal.status == http::StatusCode::UNAUTHORIZED => Ok(false),
-        Err(error) => Err(error),
-    }
+    let answer = match service.with_key(key.clone()).get("/credits/balance").await {
+        Ok(answer) => answer,
+        Err(ClientError::Refused(refusal)) if refusal.status == http::StatusCode::UNAUTHORIZED => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let balance: Balance = serde_json::from_slice(&answer.body)
+        .map_err(|error| ClientError::Garbled(format!("the balance cannot be read: {error}")))?;
+    let (account, has_credit) = (balance.org_id, balance.credit_balance.is_positive());
+    Ok(Some(Caller { key: key.clone(), account, has_credit }))
 }

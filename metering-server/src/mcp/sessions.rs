@@ -1,6 +1,7 @@
 //! Sessions: whose they are, how many there may be, and when they end.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::backlog::Backlog;
-use super::caller;
+use super::caller::{self, Caller};
+use super::shares::{AccountKey, Holding, Refused, Shares};
 use crate::config::McpConfig;
 use crate::http::{Problem, Shutdown};
 
@@ -27,11 +29,11 @@ const LOOKUPS_AT_ONCE: usize = 16;
 /// How long looking a key up may take.
 const LOOKUP_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The sessions of this process, and the calls without one that are under way.
+/// The sessions of this process, and the calls without one that are in progress.
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    most: usize,
-    most_per_key: usize,
+    session_shares: Shares,
+    call_shares: Shares,
     idle_timeout: Duration,
     shutdown: Shutdown,
     open: Mutex<Open>,
@@ -40,9 +42,10 @@ pub(crate) struct Sessions {
 #[derive(Debug, Default)]
 struct Open {
     sessions: HashMap<SessionId, Session>,
-    /// Places that are taken, by sessions and by calls.
-    places: HashMap<KeyHash, usize>,
-    total: usize,
+    /// Sessions by account.
+    holdings: HashMap<AccountKey, Holding>,
+    calls: HashMap<AccountKey, usize>,
+    calls_total: usize,
 }
 
 /// What names a session to its client: 128 bits that nobody can guess.
@@ -59,18 +62,25 @@ pub(crate) struct Inbox {
 #[derive(Debug)]
 struct Session {
     key: ApiKey,
+    account: AccountKey,
     inbox: Inbox,
     last_heard: Instant,
     end: CancellationToken,
 }
 
-/// A place among those of its key. Dropped, it is given up, and the session that has it is over.
+/// A session's place among those of its account. Dropped, it is given up, and the session is over.
 #[derive(Debug)]
 pub(crate) struct Place {
     sessions: Arc<Sessions>,
-    key: KeyHash,
-    session: Option<SessionId>,
+    id: SessionId,
     end: CancellationToken,
+}
+
+/// A call's place among those of its account, given up when dropped.
+#[derive(Debug)]
+pub(crate) struct CallPlace {
+    sessions: Arc<Sessions>,
+    account: AccountKey,
 }
 
 impl SessionId {
@@ -94,8 +104,16 @@ impl Sessions {
     /// None yet. All end at the shutdown, and what is opened after it has ended already.
     pub(crate) fn new(config: &McpConfig, shutdown: &Shutdown) -> Self {
         Self {
-            most: config.max_sessions.get(),
-            most_per_key: config.max_sessions_per_key.get(),
+            session_shares: Shares {
+                most: config.max_sessions.get(),
+                most_per_account: config.max_sessions_per_key.get(),
+                most_without_credit: config.max_without_credit.get(),
+            },
+            call_shares: Shares {
+                most: config.max_calls.get(),
+                most_per_account: config.max_calls_per_key.get(),
+                most_without_credit: config.max_without_credit.get(),
+            },
             idle_timeout: config.idle_timeout.duration(),
             shutdown: shutdown.clone(),
             open: Mutex::default(),
@@ -103,21 +121,35 @@ impl Sessions {
     }
 
     /// A place for a call without a session.
-    pub(crate) fn reserve(self: &Arc<Self>, key: &ApiKey) -> Result<Place, Problem> {
-        self.lock().take(key.hash(), self.most, self.most_per_key)?;
-        Ok(Place { sessions: Arc::clone(self), key: key.hash(), session: None, end: self.shutdown.child_token() })
+    pub(crate) fn reserve(self: &Arc<Self>, caller: &Caller) -> Result<CallPlace, Problem> {
+        let mut open = self.lock();
+        let count = open.calls.get(&caller.account).copied().unwrap_or_default();
+        let own = Holding { count, has_credit: caller.has_credit };
+        self.call_shares.call(own, open.calls_total).map_err(|refused| too_many("calls in progress", own, refused))?;
+        open.calls.insert(Arc::clone(&caller.account), count + 1);
+        open.calls_total += 1;
+        Ok(CallPlace { sessions: Arc::clone(self), account: Arc::clone(&caller.account) })
     }
 
-    /// A session of a key, and its place.
-    pub(crate) fn open(self: &Arc<Self>, key: ApiKey, inbox: Inbox) -> Result<(SessionId, Place), Problem> {
-        let (hash, id, end) = (key.hash(), SessionId::draw(), self.shutdown.child_token());
+    /// A session of a caller, and its place.
+    pub(crate) fn open(self: &Arc<Self>, caller: Caller, inbox: Inbox) -> Result<(SessionId, Place), Problem> {
+        let (id, end) = (SessionId::draw(), self.shutdown.child_token());
+        let Caller { key, account, has_credit } = caller;
         let mut open = self.lock();
-        open.take(hash, self.most, self.most_per_key)?;
-        let session = Session { key, inbox, last_heard: Instant::now(), end: end.clone() };
+        let count = open.holdings.get(&account).map_or(0, |holding| holding.count);
+        let own = Holding { count, has_credit };
+        let verdict = self.session_shares.session(own, open.sessions.len(), &open.holdings);
+        if let Some(heaviest) = verdict.map_err(|refused| too_many("sessions open", own, refused))? {
+            open.end_stalest(&heaviest);
+        }
+        // Counted again: the one that was ended may have been its own.
+        let holding = open.holdings.entry(Arc::clone(&account)).or_insert(Holding { count: 0, has_credit });
+        *holding = Holding { count: holding.count + 1, has_credit };
+        let session = Session { key, account, inbox, last_heard: Instant::now(), end: end.clone() };
         open.sessions.insert(id.clone(), session);
         drop(open);
         self.show();
-        let place = Place { sessions: Arc::clone(self), key: hash, session: Some(id.clone()), end };
+        let place = Place { sessions: Arc::clone(self), id: id.clone(), end };
         Ok((id, place))
     }
 
@@ -149,9 +181,11 @@ impl Sessions {
     /// Looks at every session once.
     async fn look(&self, service: &Client) {
         let lookups = self.end_idle().into_iter().map(|key| async move {
-            let lookup = tokio::time::timeout(LOOKUP_PATIENCE, caller::is_live(service, &key)).await;
-            if let Ok(Ok(false)) = lookup {
-                self.end_of(&key.hash());
+            let lookup = tokio::time::timeout(LOOKUP_PATIENCE, caller::look_up(service, &key)).await;
+            match &lookup {
+                Ok(Ok(None)) => self.end_of(&key.hash()),
+                Ok(Ok(Some(caller))) => self.note_credit(caller),
+                Ok(Err(_)) | Err(_) => {}
             }
             // One that cannot be looked up now is looked up again.
             usize::from(!matches!(lookup, Ok(Ok(_))))
@@ -177,6 +211,12 @@ impl Sessions {
         keys.into_values().collect()
     }
 
+    fn note_credit(&self, caller: &Caller) {
+        if let Some(holding) = self.lock().holdings.get_mut(&caller.account) {
+            holding.has_credit = caller.has_credit;
+        }
+    }
+
     fn end_of(&self, key: &KeyHash) {
         let open = self.lock();
         let sessions: Vec<_> = open.sessions.values().filter(|session| session.key.hash() == *key).collect();
@@ -197,33 +237,41 @@ impl Sessions {
 }
 
 impl Open {
-    fn take(&mut self, key: KeyHash, most: usize, most_per_key: usize) -> Result<(), Problem> {
-        let places = self.places.get(&key).copied().unwrap_or_default();
-        if places >= most_per_key {
-            let message = format!("This key has {places} MCP sessions and calls open, as many as it may; end one.");
-            return Err(Problem::new(ErrorCode::TooManySessions, message).retry_after(RETRY_SECONDS));
+    /// Ends that session of an account which has said nothing for the longest.
+    fn end_stalest(&mut self, account: &AccountKey) {
+        let sessions = self.sessions.iter().filter(|(_, session)| session.account == *account);
+        let stalest = sessions.min_by_key(|(_, session)| session.last_heard).map(|(id, _)| id.clone());
+        if let Some(id) = stalest {
+            tracing::info!(%account, "an MCP session was ended to make room for another account's");
+            self.remove(&id);
         }
-        if self.total >= most {
-            let message = "The server has as many MCP sessions open as it may; try again later.";
-            return Err(Problem::new(ErrorCode::TooManySessions, message).retry_after(RETRY_SECONDS));
-        }
-        self.places.insert(key, places + 1);
-        self.total += 1;
-        Ok(())
     }
 
-    fn give_up(&mut self, key: &KeyHash, session: Option<&SessionId>) {
-        if let Some(places) = self.places.get_mut(key) {
-            *places -= 1;
-            if *places == 0 {
-                self.places.remove(key);
+    /// Ends a session and takes it off the books, unless that was done before.
+    fn remove(&mut self, id: &SessionId) {
+        let Some(session) = self.sessions.remove(id) else { return };
+        session.end.cancel();
+        if let Entry::Occupied(mut holding) = self.holdings.entry(session.account) {
+            holding.get_mut().count -= 1;
+            if holding.get().count == 0 {
+                holding.remove();
             }
         }
-        self.total -= 1;
-        if let Some(session) = session {
-            self.sessions.remove(session);
-        }
     }
+}
+
+/// What a client is told that gets no more.
+fn too_many(what: &str, own: Holding, refused: Refused) -> Problem {
+    let message = match refused {
+        Refused::Account if own.has_credit => {
+            format!("This account has {} MCP {what}, as many as it may; end one.", own.count)
+        }
+        Refused::Account => {
+            format!("This account has no credit, and {} MCP {what}: more are for accounts with credit.", own.count)
+        }
+        Refused::Server => format!("The server has as many MCP {what} as it may; try again later."),
+    };
+    Problem::new(ErrorCode::TooManySessions, message).retry_after(RETRY_SECONDS)
 }
 
 impl Place {
@@ -236,9 +284,20 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         self.end.cancel();
-        self.sessions.lock().give_up(&self.key, self.session.as_ref());
-        if self.session.is_some() {
-            self.sessions.show();
+        self.sessions.lock().remove(&self.id);
+        self.sessions.show();
+    }
+}
+
+impl Drop for CallPlace {
+    fn drop(&mut self) {
+        let mut open = self.sessions.lock();
+        open.calls_total -= 1;
+        if let Entry::Occupied(mut calls) = open.calls.entry(Arc::clone(&self.account)) {
+            *calls.get_mut() -= 1;
+            if *calls.get() == 0 {
+                calls.remove();
+            }
         }
     }
 }

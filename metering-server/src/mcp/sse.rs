@@ -3,6 +3,7 @@
 //!
 //! rmcp has no server for it any more, but serves any pair of directions; here is the HTTP around them.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,20 +12,23 @@ use futures_util::{Stream, StreamExt, stream};
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 use http_body::Frame;
-use http_body_util::{BodyExt, StreamBody};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Empty, StreamBody};
 use metering_client::tools::McpServer;
 use metering_core::ApiKey;
 use metering_core::wire::ErrorCode;
+use metrics::counter;
 use rmcp::model::{GetExtensions, JsonRpcMessage, ServerJsonRpcMessage};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio_util::sync::DropGuard;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::backlog::{Backlog, busy};
+use super::caller::Caller;
 use super::channel::Channel;
 use super::message;
 use super::sessions::{Inbox, SessionId, Sessions};
-use crate::http::{Problem, Reply, Response, bytes};
+use crate::http::{Connection, EventStream, Problem, Reply, Response, bytes};
 
 /// Messages of a client that its session has not taken up.
 const INBOX: usize = 32;
@@ -34,6 +38,10 @@ const OUTBOX: usize = 1;
 
 /// How often something is sent, so that proxies keep the connection and a client that has gone is noticed.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// How long the stream of a session that is over may take to send its end. A client that does not read would take for
+/// ever.
+const END_GRACE: Duration = Duration::from_secs(1);
 
 /// Sessions by this transport.
 #[derive(Debug)]
@@ -49,28 +57,42 @@ impl Sse {
         Self { sessions, server, prefix }
     }
 
-    /// Opens a session of a live key. It lasts as long as the reply's body is read.
-    pub(crate) fn open(&self, key: ApiKey) -> Result<Response, Problem> {
+    /// Opens a session of a caller. It lasts as long as the client of `connection` reads the reply's body.
+    pub(crate) fn open(&self, caller: Caller, connection: Option<&Connection>) -> Result<Response, Problem> {
         let (inbox, received) = mpsc::channel(INBOX);
         let (outbox, messages) = mpsc::channel(OUTBOX);
         let backlog = Arc::new(Backlog::new());
-        let (id, place) = self.sessions.open(key, Inbox { messages: inbox, backlog: Arc::clone(&backlog) })?;
+        let (id, place) = self.sessions.open(caller, Inbox { messages: inbox, backlog: Arc::clone(&backlog) })?;
         let end = place.end().clone();
         let channel = Channel { received, outbox, backlog: Arc::clone(&backlog), end: end.clone() };
         let (server, serving) = (self.server.clone(), end.clone());
+        let sent = CancellationToken::new();
+        let (all_sent, open) = (sent.clone().drop_guard(), connection.cloned());
         tokio::spawn(async move {
-            // Here and not in the body, which a client that stops reading keeps for as long as it likes.
-            let _place = place;
             match rmcp::service::serve_server_with_ct(server, channel, serving).await {
                 Ok(running) => drop(running.waiting().await),
                 Err(error) => tracing::debug!(%error, "an MCP session did not begin"),
+            }
+            // Here and not in the body, which a client that stops reading keeps for as long as it likes.
+            drop(place);
+            if let Some(connection) = open
+                && tokio::time::timeout(END_GRACE, sent.cancelled()).await.is_err()
+            {
+                counter!("metering_connections_closed_total", "reason" => "stream_ended").increment(1);
+                connection.cut();
             }
         });
         let first = format!("event: endpoint\ndata: {}/messages/?session_id={}\n\n", self.prefix, id.as_str());
         let ended = end.clone().cancelled_owned();
         let events = stream::once(std::future::ready(Bytes::from(first)));
-        let events = events.chain(events_of(messages, backlog)).take_until(ended);
-        Ok(reply(events, end.drop_guard()))
+        let events = events.chain(events_of(messages, backlog)).map(Ok::<_, Infallible>);
+        let events = EventStream::new(events, connection).take_until(ended);
+        Ok(reply(events, (end.drop_guard(), all_sent)))
+    }
+
+    /// The head of a session's stream, without a session.
+    pub(crate) fn head() -> Response {
+        event_stream(Empty::new().map_err(|never| match never {}).boxed_unsync())
     }
 
     /// Takes a client's message into its session.
@@ -107,15 +129,25 @@ impl Sse {
 }
 
 /// A stream of events, which ends the session when nobody reads it any more.
-fn reply(events: impl Stream<Item = Bytes> + Send + 'static, end: DropGuard) -> Response {
+fn reply(
+    events: impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static,
+    ends: (DropGuard, DropGuard),
+) -> Response {
     let mut events = Box::pin(events);
     let body = stream::poll_fn(move |context| {
         // Moved in: the session lasts as long as the body does.
-        let _end = &end;
+        let _ends = &ends;
         events.as_mut().poll_next(context)
     });
-    let body = StreamBody::new(body.map(|event| Ok(Frame::data(event))));
-    let mut response = http::Response::new(body.boxed_unsync());
+    let body = StreamBody::new(body.map(|event| match event {
+        Ok(event) => Ok(Frame::data(event)),
+        Err(never) => match never {},
+    }));
+    event_stream(body.boxed_unsync())
+}
+
+fn event_stream(body: UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>) -> Response {
+    let mut response = http::Response::new(body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

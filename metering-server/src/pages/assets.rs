@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use sha3::{Digest, Sha3_256};
 
+use crate::http::Document;
+
 /// Where assets are served.
 pub(super) const FOLDER: &str = "/assets/";
 /// How many hexadecimal digits of the hash a name has.
@@ -17,17 +19,10 @@ const HASH_DIGITS: usize = 16;
 /// The assets, by their hashed names.
 #[derive(Debug)]
 pub(super) struct Assets {
-    by_path: BTreeMap<String, Asset>,
+    by_path: BTreeMap<String, Document>,
     paths: BTreeMap<String, String>,
     /// Which scripts a script cannot start without, directly or through others.
     imports: BTreeMap<String, BTreeSet<String>>,
-}
-
-/// One file.
-#[derive(Debug)]
-pub(super) struct Asset {
-    pub(super) content: Bytes,
-    pub(super) content_type: &'static str,
 }
 
 /// What is wrong with the files.
@@ -67,7 +62,7 @@ impl Assets {
     }
 
     /// The asset at a path such as `/assets/style.0123456789abcdef.css`.
-    pub(super) fn get(&self, path: &str) -> Option<&Asset> {
+    pub(super) fn get(&self, path: &str) -> Option<&Document> {
         self.by_path.get(path)
     }
 
@@ -93,7 +88,7 @@ impl Assets {
     }
 
     #[cfg(test)]
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Asset)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Document)> {
         self.by_path.iter().map(|(path, asset)| (path.as_str(), asset))
     }
 }
@@ -140,7 +135,7 @@ impl Naming<'_> {
         let hash = hex::encode(Sha3_256::digest(&content));
         let path = format!("{FOLDER}{stem}.{}.{extension}", &hash[..HASH_DIGITS]);
         self.done.paths.insert(name.to_owned(), path.clone());
-        self.done.by_path.insert(path.clone(), Asset { content, content_type });
+        self.done.by_path.insert(path.clone(), Document::new(content_type, content));
         Ok(path)
     }
 }
@@ -190,7 +185,7 @@ mod tests {
         let path = one.path("page.js").unwrap();
         let hash = path.strip_prefix("/assets/page.").and_then(|rest| rest.strip_suffix(".js")).unwrap();
         assert!(hash.len() == HASH_DIGITS && hash.bytes().all(|byte| byte.is_ascii_hexdigit()), "{path}");
-        let text = String::from_utf8(one.get(path).unwrap().content.to_vec()).unwrap();
+        let text = String::from_utf8(one.get(path).unwrap().body().to_vec()).unwrap();
         assert_eq!(text, format!("import {{x}} from \"{}\";", one.path("part.js").unwrap()));
     }
 

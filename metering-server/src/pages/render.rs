@@ -6,21 +6,19 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::HeaderValue;
 use metering_core::{Catalogue, ParamPlace};
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
 use rust_embed::RustEmbed;
 use serde::Serialize;
-use sha3::{Digest, Sha3_256};
 use url::Url;
 
 use crate::config::{BotCheckKind, Config};
+use crate::http::Document;
 use crate::pages::assets::Assets;
 use crate::pages::headers::content_security_policy;
 use crate::pages::palette::Palette;
-use crate::pages::{Page, Pages, PagesError, terms};
+use crate::pages::{HTML, Page, Pages, PagesError, terms};
 
 /// Everything that pages are made of.
 #[derive(RustEmbed)]
@@ -97,7 +95,7 @@ fn sample_path(catalogue: &Catalogue) -> String {
 pub(super) fn pages(config: &Config, catalogue: &Catalogue) -> Result<Pages, PagesError> {
     let site = Site::new(config, catalogue);
     let drawn = drawn(config)?;
-    let icon = Bytes::from(drawn["icon.svg"].clone());
+    let icon = Document::new("image/svg+xml", drawn["icon.svg"].clone());
     let assets = Arc::new(Assets::new(files(drawn))?);
     let environment = environment(&assets)?;
     let guest = match config.signup.bot_check {
@@ -109,7 +107,7 @@ pub(super) fn pages(config: &Config, catalogue: &Catalogue) -> Result<Pages, Pag
         let (here, site) = (template.trim_end_matches(".html"), Value::from(Serde(&site)));
         let context = context! { site, here, guest => guest_url, terms };
         let html = environment.get_template(template)?.render(context)?;
-        Ok(Page { html: html.into(), policy: content_security_policy(guest) })
+        Ok(Page { html: Document::new(HTML, html), policy: content_security_policy(guest) })
     };
     let mut by_path = HashMap::from([
         ("/metering".to_owned(), page("metering.html", guest.as_ref(), "")?),
@@ -121,11 +119,9 @@ pub(super) fn pages(config: &Config, catalogue: &Catalogue) -> Result<Pages, Pag
         by_path.insert(own_terms_path(config), page("terms.html", None, &text)?);
     }
     let not_found = page("not_found.html", None, "")?;
-    let tag = format!("\"{}\"", &hex::encode(Sha3_256::digest(&icon))[..16]);
-    let icon_tag = HeaderValue::try_from(tag).expect("hexadecimal digits in quotes");
     drop(environment);
     let assets = Arc::into_inner(assets).expect("only the templates shared it");
-    Ok(Pages { by_path, not_found, assets, icon, icon_tag })
+    Ok(Pages { by_path, not_found, assets, icon })
 }
 
 /// The terms that this service shows itself, as HTML: none when they stand elsewhere.

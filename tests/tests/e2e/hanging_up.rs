@@ -1,9 +1,11 @@
 //! Clients that go away: before they have asked, while they wait, and while they are answered.
 
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-use metering_tests::client::connect;
+use metering_tests::answer::Answer;
+use metering_tests::client::{connect, exchange_and_end};
 use metering_tests::server::Server;
 use metering_tests::site::{IssuedAccount, Site};
 
@@ -83,5 +85,65 @@ fn a_client_that_leaves_in_mid_answer_stops_the_upstream() {
     drop(answer);
     upstream.wait_for_bodies(0);
     assert_eq!(usage_events(&server.client_with(&account.api_key)), 1);
+    site.verify();
+}
+
+#[test]
+fn a_client_that_closes_its_side_after_its_request_gets_the_response() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("1");
+    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let paths = ["/api/echo/word", "/api/slow/700", "/api/big/4", "/credits/balance", "/health"];
+    for path in paths {
+        for _ in 0..5 {
+            let answered = exchange_and_end(server.address(), &request(&account, path)).unwrap();
+            let answer = Answer::parse(&answered).unwrap_or_else(|error| panic!("{path}: {error}")).expect(200);
+            assert!(path != "/api/big/4" || answer.body.len() == 4 << 20, "{path}: {}", answer.body.len());
+        }
+    }
+    // Requests that were sent ahead are served, too.
+    let three = request(&account, "/api/echo/word").repeat(3);
+    let answered = String::from_utf8(exchange_and_end(server.address(), &three).unwrap()).unwrap();
+    assert_eq!(answered.matches("HTTP/1.1 200").count(), 3, "{answered}");
+    let client = server.client_with(&account.api_key);
+    assert_eq!((usage_events(&client), balance(&client)), (18, amount(CREDIT - 18 * BASE_CALL)));
+    site.verify();
+}
+
+/// Opens an event stream, and closes the side that sends.
+fn half_closed_stream(server: &Server, account: &IssuedAccount) -> TcpStream {
+    let mut stream = connect(server.address()).unwrap();
+    stream.write_all(&request(account, "/api/events")).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    stream
+}
+
+fn read_until(stream: &mut TcpStream, text: &str) -> String {
+    let mut read = Vec::new();
+    while !String::from_utf8_lossy(&read).contains(text) {
+        let mut piece = [0; 4_096];
+        let count = stream.read(&mut piece).unwrap();
+        assert!(count > 0, "the stream ended before {text:?}: {}", String::from_utf8_lossy(&read));
+        read.extend_from_slice(&piece[..count]);
+    }
+    String::from_utf8(read).unwrap()
+}
+
+#[test]
+fn a_stream_whose_client_closed_its_side_is_served_for_as_long_as_the_client_reads() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("1");
+    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let mut stream = half_closed_stream(&server, &account);
+    upstream.wait_for_streams(1);
+    let _ = read_until(&mut stream, "text/event-stream");
+    for number in 0..3 {
+        std::thread::sleep(Duration::from_millis(700));
+        upstream.send(&format!("event {number}"));
+        let _ = read_until(&mut stream, &format!("data: event {number}\n\n"));
+    }
+    // A client that reads no more is gone, and so is its stream, although nothing happens in it.
+    drop(stream);
+    upstream.wait_for_streams(0);
     site.verify();
 }

@@ -156,17 +156,21 @@ fn a_key_has_so_many_sessions_and_the_server_too() {
     assert_eq!(refused.json()["retry_after_sec"].to_string(), refused.header("retry-after").unwrap());
     assert!(!refused.json()["message"].as_str().unwrap().is_empty());
     open.extend((0..2).map(|_| sse_session(&second)));
-    for client in [&second, &third] {
-        assert_eq!(client.get("/sse").expect(429).error(), "too_many_sessions", "the server is full");
-    }
+    assert_eq!(second.get("/sse").expect(429).error(), "too_many_sessions", "nobody has more than it would have");
+    assert_eq!(metric(&server, "metering_mcp_sessions"), 5);
+    // A newcomer gets the place of a session of whoever has the most: the one that said nothing for the longest.
+    let _newcomer = sse_session(&third);
+    let (stalest, endpoint) = open.remove(0);
+    let _ = stalest.finish();
+    assert_eq!(post(&first, &endpoint, &call(3, BASE_TOOL)).status, 404);
     assert_eq!(metric(&server, "metering_mcp_sessions"), 5);
     // A closed session's place is another's.
     drop(open.remove(0));
     wait_for_sessions(&server, 4);
     let _again = sse_session(&third);
     // Whoever is in is served.
-    assert_eq!(post(&second, &open[3].1, &call(3, BASE_TOOL)).status, 202);
-    let _ = open[3].0.read_until("credit_balance");
+    assert_eq!(post(&second, &open[2].1, &call(3, BASE_TOOL)).status, 202);
+    let _ = open[2].0.read_until("credit_balance");
 }
 
 #[test]

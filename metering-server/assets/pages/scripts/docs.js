@@ -37,7 +37,8 @@ function show(api) {
 function groupsOf(api) {
   const tags = new Map((api.tags ?? []).map((tag) => [tag.name, { tag, operations: [] }]));
   for (const [path, item] of Object.entries(api.paths)) {
-    for (const method of METHODS.filter((method) => item[method])) {
+    // HEAD is the same as GET, without a body.
+    for (const method of METHODS.filter((method) => item[method] && !(method === "head" && item.get))) {
       const name = item[method].tags?.[0] ?? "other";
       if (!tags.has(name)) tags.set(name, { tag: { name }, operations: [] });
       tags.get(name).operations.push({ path, method, ...item[method] });

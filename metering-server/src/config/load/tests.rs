@@ -161,3 +161,24 @@ fn a_file_that_is_not_toml_is_not_shown() {
     let message = from(toml, &[], &[]).unwrap_err().to_string();
     assert!(message.contains("line 2") && !message.contains("SECRET"), "{message}");
 }
+
+#[test]
+fn an_address_without_host_or_port_is_answered_with_one_that_works() {
+    // address, what the error says
+    let table = [
+        ("23005", "\"23005\" is a port without a host; write 127.0.0.1:23005"),
+        (":23005", "write 127.0.0.1:23005"),
+        ("localhost", "such as 127.0.0.1:8787"),
+        ("127.0.0.1:99999", "such as 127.0.0.1:8787"),
+        ("", "such as 127.0.0.1:8787"),
+    ];
+    for (address, said) in table {
+        let error = from("", &[], &["--listen", address]).unwrap_err().to_string();
+        assert!(error.starts_with("configuration key listen: ") && error.contains(said), "{error}");
+        let error = from("", &[("METERING_ADMIN_LISTEN", address)], &[]).unwrap_err().to_string();
+        assert!(error.starts_with("configuration key admin_listen: ") && error.contains(said), "{error}");
+    }
+    for address in ["127.0.0.1:0", "localhost:8787", "[::1]:8787", "0.0.0.0:80"] {
+        assert_eq!(from("", &[], &["--listen", address]).unwrap().listen, address);
+    }
+}

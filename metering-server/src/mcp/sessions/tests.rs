@@ -8,23 +8,35 @@ use super::*;
 
 fn sessions() -> Arc<Sessions> {
     let size = |size| std::num::NonZeroUsize::new(size).unwrap();
-    let config = McpConfig { max_sessions_per_key: size(2), max_sessions: size(3), ..McpConfig::default() };
+    let config = McpConfig {
+        max_sessions_per_key: size(2),
+        max_sessions: size(3),
+        max_calls_per_key: size(2),
+        max_calls: size(3),
+        max_without_credit: size(1),
+        ..McpConfig::default()
+    };
     Arc::new(Sessions::new(&config, &Shutdown::new()))
 }
 
-fn key() -> ApiKey {
-    ApiKey::generate(&SystemRandomness)
+/// A new account's.
+fn caller() -> Caller {
+    let key = ApiKey::generate(&SystemRandomness);
+    let account = hex::encode(key.hash().as_bytes()).into();
+    Caller { key, account, has_credit: true }
 }
 
 fn inbox() -> Inbox {
     Inbox { messages: mpsc::channel(1).0, backlog: Arc::new(Backlog::new()) }
 }
 
-/// A service that knows one key, hangs when asked for another, and cannot be reached for the third.
+/// A service that does not know one key, hangs when asked for another, says that a third has no credit, and cannot be
+/// reached for others.
 #[derive(Debug)]
 struct Service {
     dead: ApiKey,
     hangs: ApiKey,
+    poor: Caller,
 }
 
 #[async_trait]
@@ -33,6 +45,11 @@ impl Transport for Service {
         let asked = request.headers()["authorization"].to_str().unwrap().trim_start_matches("Bearer ").to_owned();
         if asked == self.hangs.expose() {
             std::future::pending::<()>().await;
+        }
+        if asked == self.poor.key.expose() {
+            let json = format!(r#"{{"org_id": "{}", "credit_balance": -0.5, "more": 1}}"#, self.poor.account);
+            let body = stream::once(std::future::ready(Ok(Bytes::from(json)))).boxed();
+            return Ok(http::Response::new(body));
         }
         if asked != self.dead.expose() {
             return Err(Unreachable("down".to_owned()));
@@ -46,20 +63,23 @@ impl Transport for Service {
 async fn sessions_of_a_dead_key_end_and_a_service_that_is_in_trouble_ends_none() {
     let config = McpConfig::default();
     let sessions = Arc::new(Sessions::new(&config, &Shutdown::new()));
-    let keys = [key(), key(), key()];
-    let places = keys.each_ref().map(|key| sessions.open(key.clone(), inbox()).unwrap().1);
-    let [dead, hangs, _] = keys;
-    let service = Client::new(Arc::new(Service { dead, hangs }), metering_core::ClientSource::Mcp);
+    let callers = [(); 4].map(|()| caller());
+    let places = callers.each_ref().map(|caller| sessions.open(caller.clone(), inbox()).unwrap().1);
+    let [dead, hangs, poor, other] = callers;
+    let service = Service { dead: dead.key, hangs: hangs.key, poor: poor.clone() };
+    let service = Client::new(Arc::new(service), metering_core::ClientSource::Mcp);
     sessions.look(&service).await;
-    assert_eq!(places.each_ref().map(|place| place.end().is_cancelled()), [true, false, false]);
+    assert_eq!(places.each_ref().map(|place| place.end().is_cancelled()), [true, false, false, false]);
+    let has_credit = |caller: &Caller| sessions.lock().holdings[&caller.account].has_credit;
+    assert_eq!((has_credit(&poor), has_credit(&other)), (false, true), "it was spent since the session began");
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_shutdown_ends_all_at_once_even_what_is_opened_after_it() {
-    let (shutdown, hanging) = (Shutdown::new(), key());
+    let (shutdown, hanging) = (Shutdown::new(), caller());
     let sessions = Arc::new(Sessions::new(&McpConfig::default(), &shutdown));
     let (_, place) = sessions.open(hanging.clone(), inbox()).unwrap();
-    let service = Service { dead: key(), hangs: hanging.clone() };
+    let service = Service { dead: caller().key, hangs: hanging.key.clone(), poor: caller() };
     let service = Client::new(Arc::new(service), metering_core::ClientSource::Mcp);
     let (watched, second) = (Arc::clone(&sessions), Duration::from_secs(1));
     let watch = tokio::spawn(async move { watched.watch(&service, second).await });
@@ -73,47 +93,97 @@ async fn the_shutdown_ends_all_at_once_even_what_is_opened_after_it() {
 }
 
 #[test]
-fn places_are_bounded_per_key_and_in_all_and_come_back() {
-    let (sessions, a, b) = (sessions(), key(), key());
+fn sessions_are_bounded_per_account_and_in_all_and_come_back() {
+    let (sessions, a, b) = (sessions(), caller(), caller());
     let (_, first) = sessions.open(a.clone(), inbox()).unwrap();
-    let call = sessions.reserve(&a).unwrap();
+    let (_, _second) = sessions.open(a.clone(), inbox()).unwrap();
     assert_eq!(sessions.open(a.clone(), inbox()).unwrap_err().code(), ErrorCode::TooManySessions);
-    let _of_b = sessions.open(b.clone(), inbox()).unwrap();
-    assert_eq!(sessions.reserve(&b).unwrap_err().code(), ErrorCode::TooManySessions);
-    drop(call);
-    let _again = sessions.reserve(&b).unwrap();
+    let (_, _of_b) = sessions.open(b.clone(), inbox()).unwrap();
+    assert_eq!(sessions.open(b.clone(), inbox()).unwrap_err().code(), ErrorCode::TooManySessions, "a has no more");
     drop(first);
-    let _session = sessions.open(a, inbox()).unwrap();
+    let _session = sessions.open(b, inbox()).unwrap();
+}
+
+#[test]
+fn a_newcomer_to_a_full_server_gets_the_stalest_session_of_whoever_has_the_most() {
+    let (sessions, a, b) = (sessions(), caller(), caller());
+    let opened = [sessions.open(a.clone(), inbox()).unwrap(), sessions.open(a.clone(), inbox()).unwrap()];
+    let (_, of_b) = sessions.open(b, inbox()).unwrap();
+    std::thread::sleep(Duration::from_millis(2));
+    assert!(sessions.inbox(&opened[0].0, &a.key).is_some(), "it was heard of last");
+    let (_, newcomer) = sessions.open(caller(), inbox()).unwrap();
+    let ended = [&opened[0].1, &opened[1].1, &of_b, &newcomer].map(|place| place.end().is_cancelled());
+    assert_eq!(ended, [false, true, false, false]);
+    assert!(sessions.inbox(&opened[1].0, &a.key).is_none());
+    assert_eq!(sessions.open(caller(), inbox()).unwrap_err().code(), ErrorCode::TooManySessions, "each has one");
+    // The place of one that was ended before is not given back twice.
+    drop(opened);
+    assert_eq!(sessions.lock().sessions.len(), 2);
+    drop((of_b, newcomer));
+    assert!(sessions.lock().sessions.is_empty() && sessions.lock().holdings.is_empty());
+}
+
+#[test]
+fn accounts_without_credit_hold_few_sessions_and_give_way() {
+    let sessions = sessions();
+    let poor = || Caller { has_credit: false, ..caller() };
+    let one = poor();
+    let (_, _first) = sessions.open(one.clone(), inbox()).unwrap();
+    let refused = sessions.open(one.clone(), inbox()).unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::TooManySessions);
+    let others = [sessions.open(poor(), inbox()).unwrap(), sessions.open(poor(), inbox()).unwrap()];
+    assert!(sessions.open(poor(), inbox()).is_err());
+    let (_, _paid) = sessions.open(caller(), inbox()).unwrap();
+    assert_eq!(sessions.lock().sessions.len(), 3);
+    let _call = sessions.reserve(&one).unwrap();
+    assert!(sessions.reserve(&one).is_err());
+    drop(others);
+}
+
+#[test]
+fn calls_have_places_of_their_own() {
+    let (sessions, a, b) = (sessions(), caller(), caller());
+    let open = [sessions.open(a.clone(), inbox()).unwrap(), sessions.open(a.clone(), inbox()).unwrap()];
+    let first = sessions.reserve(&a).unwrap();
+    let second = sessions.reserve(&a).unwrap();
+    assert_eq!(sessions.reserve(&a).unwrap_err().code(), ErrorCode::TooManySessions);
+    let third = sessions.reserve(&b).unwrap();
+    assert_eq!(sessions.reserve(&caller()).unwrap_err().code(), ErrorCode::TooManySessions, "there are no more");
+    drop(first);
+    let fourth = sessions.reserve(&caller()).unwrap();
+    drop((second, third, fourth, open));
+    let books = sessions.lock();
+    assert!(books.calls.is_empty() && books.calls_total == 0);
 }
 
 #[test]
 fn a_session_is_its_keys_alone_and_ends_with_its_place() {
-    let (sessions, a, b) = (sessions(), key(), key());
+    let (sessions, a, b) = (sessions(), caller(), caller());
     let (id, place) = sessions.open(a.clone(), inbox()).unwrap();
-    assert!(sessions.inbox(&id, &a).is_some());
-    assert!(sessions.inbox(&id, &b).is_none());
-    assert!(sessions.inbox(&SessionId::read("unknown"), &a).is_none());
+    assert!(sessions.inbox(&id, &a.key).is_some());
+    assert!(sessions.inbox(&id, &b.key).is_none());
+    assert!(sessions.inbox(&SessionId::read("unknown"), &a.key).is_none());
     let end = place.end().clone();
     drop(place);
     assert!(end.is_cancelled());
-    assert!(sessions.inbox(&id, &a).is_none());
-    assert!(sessions.lock().places.is_empty());
+    assert!(sessions.inbox(&id, &a.key).is_none());
+    assert!(sessions.lock().holdings.is_empty());
 }
 
 #[test]
 fn a_session_that_says_nothing_is_ended() {
     let config = McpConfig { idle_timeout: crate::config::Span::seconds(0), ..McpConfig::default() };
     let sessions = Arc::new(Sessions::new(&config, &Shutdown::new()));
-    let (_, place) = sessions.open(key(), inbox()).unwrap();
+    let (_, place) = sessions.open(caller(), inbox()).unwrap();
     assert!(sessions.end_idle().is_empty());
     assert!(place.end().is_cancelled());
 }
 
 #[test]
 fn ids_are_not_alike_and_keys_are_not_shown() {
-    let (sessions, key) = (sessions(), key());
-    let (a, _place) = sessions.open(key.clone(), inbox()).unwrap();
-    let (b, _other) = sessions.open(key.clone(), inbox()).unwrap();
+    let (sessions, caller) = (sessions(), caller());
+    let (a, _place) = sessions.open(caller.clone(), inbox()).unwrap();
+    let (b, _other) = sessions.open(caller.clone(), inbox()).unwrap();
     assert!(a != b && a.as_str().len() == 32);
-    assert!(!format!("{sessions:?}").contains(key.expose()));
+    assert!(!format!("{sessions:?} {caller:?}").contains(caller.key.expose()));
 }

@@ -41,7 +41,7 @@ impl Scene {
 
     /// A session's stream, and where its messages go.
     async fn open(&self) -> (Response, String) {
-        let mut stream = self.sse.open(self.key.clone()).unwrap();
+        let mut stream = self.sse.open(caller(&self.key), None).unwrap();
         let first = next(&mut stream).await.unwrap();
         let path = first.strip_prefix("event: endpoint\ndata: /v1").unwrap().trim_end().to_owned();
         (stream, path)
@@ -51,6 +51,10 @@ impl Scene {
         let (head, ()) = http::Request::post(path).body(()).unwrap().into_parts();
         self.sse.take(key, head, body.as_bytes()).map(|reply| reply.status()).map_err(|problem| problem.code())
     }
+}
+
+fn caller(key: &ApiKey) -> Caller {
+    Caller { key: key.clone(), account: "org_1".into(), has_credit: true }
 }
 
 async fn next(stream: &mut Response) -> Option<String> {

@@ -1,0 +1,199 @@
+//! A client's socket with the checks that hyper lacks: a timeout for writes that make no progress, and noticing a client
+//! that closed its side while its request is served.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use metrics::counter;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep};
+
+use crate::http::connection::Connection;
+
+/// A socket that keeps its [`Connection`] up to date.
+#[derive(Debug)]
+pub(super) struct ClientStream {
+    socket: TcpStream,
+    connection: Connection,
+    write_timeout: Duration,
+    /// Runs while a write waits for the client; a write that gets through drops it.
+    stall: Option<Pin<Box<Sleep>>>,
+    half_closed: bool,
+}
+
+impl ClientStream {
+    pub(super) fn new(socket: TcpStream, connection: Connection, write_timeout: Duration) -> Self {
+        Self { socket, connection, write_timeout, stall: None, half_closed: false }
+    }
+
+    /// Passes a write's outcome on, and fails it once the client has taken nothing for too long.
+    fn written(&mut self, outcome: Poll<io::Result<usize>>, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        if outcome.is_ready() {
+            if self.stall.take().is_some() {
+                self.connection.resumes();
+            }
+            return outcome;
+        }
+        if self.stall.is_none() {
+            self.connection.stalls();
+        }
+        let timer = self.stall.get_or_insert_with(|| Box::pin(sleep(self.write_timeout)));
+        ready!(timer.as_mut().poll(context));
+        counter!("metering_connections_closed_total", "reason" => "write_timeout").increment(1);
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its response")))
+    }
+
+    /// Looks whether the client closed its side or reset the connection, without taking anything that it sent.
+    fn look(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        let mut byte = [0];
+        match self.socket.poll_peek(context, &mut ReadBuf::new(&mut byte)) {
+            Poll::Ready(Ok(0)) => {
+                self.half_closed = true;
+                self.connection.half_close();
+                Ok(())
+            }
+            Poll::Ready(Err(error)) => Err(error),
+            // The next request, sent ahead, or nothing.
+            Poll::Ready(Ok(_)) | Poll::Pending => Ok(()),
+        }
+    }
+}
+
+impl AsyncRead for ClientStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let outcome = Pin::new(&mut self.socket).poll_read(context, buffer);
+        match &outcome {
+            Poll::Pending => self.connection.waits(),
+            Poll::Ready(Ok(())) if buffer.filled().len() > before && !self.connection.received() => {
+                return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+            }
+            Poll::Ready(_) => {}
+        }
+        outcome
+    }
+}
+
+impl AsyncWrite for ClientStream {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.socket).poll_write(context, bytes);
+        self.written(outcome, context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let outcome = Pin::new(&mut self.socket).poll_write_vectored(context, slices);
+        self.written(outcome, context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    /// hyper flushes whenever it has done something, so here is where a client that leaves meanwhile is noticed.
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.socket).poll_flush(context))?;
+        if !self.half_closed && self.connection.is_serving() {
+            self.look(context)?;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(context)
+    }
+}
+
+impl Drop for ClientStream {
+    fn drop(&mut self) {
+        if self.stall.is_some() {
+            // Or the operating system would keep what the client does not take, and go on offering it.
+            let _ = self.socket.set_zero_linger();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_millis(300);
+
+    async fn pair() -> (ClientStream, TcpStream, Connection) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (socket, _) = listener.accept().await.unwrap();
+        let connection = Connection::new();
+        (ClientStream::new(socket, connection.clone(), TIMEOUT), client, connection)
+    }
+
+    /// Writes until a write fails.
+    async fn write_on(stream: &mut ClientStream) -> io::Error {
+        loop {
+            if let Err(error) = stream.write_all(&[0; 65_536]).await {
+                return error;
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_write_that_makes_no_progress_fails_and_one_that_does_goes_on() {
+        let (mut stream, mut client, _) = pair().await;
+        let begun = tokio::time::Instant::now();
+        let reading = tokio::spawn(async move {
+            let mut buffer = vec![0; 1 << 20];
+            // Slower than it could, for much longer than the timeout; then not at all.
+            while begun.elapsed() < 5 * TIMEOUT {
+                let _ = client.read(&mut buffer).await.unwrap();
+                tokio::time::sleep(TIMEOUT / 10).await;
+            }
+            client
+        });
+        let error = write_on(&mut stream).await;
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert!(begun.elapsed() >= 5 * TIMEOUT, "{:?}", begun.elapsed());
+        let _ = reading.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_client_that_closes_its_side_is_noticed_while_its_request_is_served() {
+        let (mut stream, mut client, connection) = pair().await;
+        client.write_all(b"x").await.unwrap();
+        assert_eq!(stream.read_u8().await.unwrap(), b'x');
+        stream.flush().await.unwrap();
+        let half_closed = connection.half_closed();
+        client.shutdown().await.unwrap();
+        let flushing = async {
+            loop {
+                stream.flush().await.unwrap();
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::select! {
+            () = half_closed => {}
+            () = flushing => {}
+            () = tokio::time::sleep(Duration::from_secs(5)) => panic!("nobody noticed"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_was_chosen_to_be_closed_takes_no_request() {
+        let (mut stream, mut client, connection) = pair().await;
+        assert!(connection.cut_if_unproductive());
+        client.write_all(b"x").await.unwrap();
+        assert_eq!(stream.read_u8().await.unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
+    }
+}

@@ -1,0 +1,161 @@
+//! One client connection as the rest of the server sees it: what it is busy with, and a way to end it from elsewhere.
+//!
+//! hyper owns the socket and offers neither. The state here is written by [`ClientStream`](super::ClientStream), which
+//! sees every read and write, and read by whoever needs to close connections: the connection limits, and streams whose
+//! key was revoked.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+/// A client that has taken nothing for this long may be closed to make room for another; a hiccup is shorter.
+const STALL_TOLERANCE: Duration = Duration::from_secs(2);
+/// A connection younger than this may not have had time to send its request.
+pub(super) const YOUNG: Duration = Duration::from_millis(250);
+
+/// Waiting for the client: between requests, or for the rest of one. Nothing was charged for it yet.
+const WAITING: u8 = 0;
+/// Serving a request.
+const SERVING: u8 = 1;
+/// Serving a request whose client does not take the response.
+const STALLED: u8 = 2;
+/// Chosen to be closed.
+const CLOSING: u8 = 3;
+
+/// A client connection; an extension of every request that came over one.
+#[derive(Debug, Clone)]
+pub(crate) struct Connection(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    state: AtomicU8,
+    opened: Instant,
+    /// When the present stall began, in milliseconds since `opened`.
+    stalled_since: AtomicU64,
+    half_closed: CancellationToken,
+    cut: CancellationToken,
+}
+
+impl Connection {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Shared {
+            state: AtomicU8::new(WAITING),
+            opened: Instant::now(),
+            stalled_since: AtomicU64::new(0),
+            half_closed: CancellationToken::new(),
+            cut: CancellationToken::new(),
+        }))
+    }
+
+    /// Closes the connection now, even while a write to it is blocked.
+    pub(crate) fn cut(&self) {
+        self.0.cut.cancel();
+    }
+
+    /// Runs the connection until it ends or is [cut](Self::cut).
+    pub(super) async fn run<F: Future>(&self, connection: F) -> Option<F::Output> {
+        self.0.cut.run_until_cancelled(connection).await
+    }
+
+    /// Resolves when the client has closed its side. It may still read, so the response is still owed to it; or it may be
+    /// gone, which only writing to it can tell.
+    pub(crate) fn half_closed(&self) -> WaitForCancellationFutureOwned {
+        self.0.half_closed.clone().cancelled_owned()
+    }
+
+    /// Whether it was opened a moment ago. Such a connection is not closed for another: in a flood, it is cheaper to
+    /// refuse the other one, and fairer to clients that are about to send a request.
+    pub(super) fn is_young(&self) -> bool {
+        self.0.opened.elapsed() < YOUNG
+    }
+
+    /// Cuts the connection if that loses nothing that was charged, or if its client does not take its response.
+    pub(super) fn cut_if_unproductive(&self) -> bool {
+        let chosen = self.exchange(WAITING, CLOSING) || (self.is_stuck() && self.exchange(STALLED, CLOSING));
+        if chosen {
+            self.cut();
+        }
+        chosen
+    }
+
+    fn is_stuck(&self) -> bool {
+        let since = Duration::from_millis(self.0.stalled_since.load(Ordering::Relaxed));
+        self.0.opened.elapsed().saturating_sub(since) >= STALL_TOLERANCE
+    }
+
+    pub(super) fn is_serving(&self) -> bool {
+        self.0.state.load(Ordering::Relaxed) == SERVING
+    }
+
+    /// Notes that the client must send something before there is more to do.
+    pub(super) fn waits(&self) {
+        self.exchange(SERVING, WAITING);
+    }
+
+    /// Notes that something of a request arrived; `false` when the connection is about to be closed, so that no request
+    /// may begin.
+    pub(super) fn received(&self) -> bool {
+        self.exchange(WAITING, SERVING);
+        self.0.state.load(Ordering::Acquire) != CLOSING
+    }
+
+    /// Notes that the client does not take its response.
+    pub(super) fn stalls(&self) {
+        let since = u64::try_from(self.0.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.0.stalled_since.store(since, Ordering::Relaxed);
+        self.exchange(SERVING, STALLED);
+    }
+
+    /// Notes that the client takes its response again.
+    pub(super) fn resumes(&self) {
+        self.exchange(STALLED, SERVING);
+    }
+
+    /// Notes that the client has closed its side.
+    pub(super) fn half_close(&self) {
+        self.0.half_closed.cancel();
+    }
+
+    fn exchange(&self, from: u8, to: u8) -> bool {
+        self.0.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_cut(connection: &Connection) -> bool {
+        connection.0.cut.is_cancelled()
+    }
+
+    #[test]
+    fn only_a_connection_that_waits_for_its_client_is_closed() {
+        let connection = Connection::new();
+        assert!(connection.received());
+        assert!(!connection.cut_if_unproductive() && !is_cut(&connection), "a request is being served");
+        connection.waits();
+        assert!(connection.cut_if_unproductive() && is_cut(&connection));
+        assert!(!connection.cut_if_unproductive(), "once is enough");
+        assert!(!connection.received(), "a request that arrives too late does not begin");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_take_its_response_is_closed_after_a_while() {
+        let connection = Connection::new();
+        tokio::time::advance(Duration::from_secs(60)).await;
+        assert!(connection.received());
+        connection.stalls();
+        tokio::time::advance(STALL_TOLERANCE / 2).await;
+        assert!(!connection.cut_if_unproductive(), "a short stall is nothing");
+        connection.resumes();
+        tokio::time::advance(STALL_TOLERANCE).await;
+        assert!(!connection.cut_if_unproductive(), "it went on");
+        connection.stalls();
+        tokio::time::advance(STALL_TOLERANCE).await;
+        assert!(connection.cut_if_unproductive());
+    }
+}

@@ -1,0 +1,237 @@
+//! How many connections there may be, in all and per client address, and which are closed to make room.
+//!
+//! Making a client wait because strangers hold the connections would let a few of them lock everybody out. So a
+//! connection that is waiting for its client, or whose client does not take its response, is closed when another needs
+//! its place: the oldest one that is not brand-new, of the address that holds the most. A request that is being served is never cut for it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use metrics::{counter, gauge};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::http::connection::Connection;
+use crate::limits::Network;
+
+/// Sockets of connections that were told to close and have not yet, beyond the limit.
+const CLOSING_MAX: usize = 64;
+/// How many of the heaviest addresses are searched for a connection to close.
+const SEARCHED: usize = 16;
+/// How soon to look again for one, when nothing could be closed.
+const RETRY: Duration = Duration::from_millis(100);
+/// How often the log says that connections are refused.
+const WARNING_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The limits, and all connections under them.
+#[derive(Debug)]
+pub(super) struct Connections {
+    most: usize,
+    books: Mutex<Books>,
+    freed: Notify,
+}
+
+/// An admitted connection's place, given up when dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    connections: Arc<Connections>,
+    id: u64,
+    network: Option<Network>,
+    pub(super) connection: Connection,
+}
+
+/// Why a connection cannot be had now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    /// Its address has as many as it may, all of them busy.
+    Address,
+    /// There are as many as there may be, and its address holds the most of them.
+    Server,
+    /// There are as many as there may be, all of them busy: something will end.
+    Later,
+}
+
+#[derive(Debug)]
+struct Books {
+    most: usize,
+    most_per_address: usize,
+    next: u64,
+    /// Sockets, those that are being closed included.
+    sockets: usize,
+    /// Connections that were not told to close.
+    total: usize,
+    /// Those of clients, oldest first; those of trusted proxies are in `total` only.
+    holders: HashMap<Network, BTreeMap<u64, Connection>>,
+    by_count: BTreeSet<(usize, Network)>,
+    warned: Option<Instant>,
+}
+
+impl Connections {
+    pub(super) fn new(most: usize, most_per_address: usize) -> Self {
+        let books = Books {
+            most,
+            most_per_address,
+            next: 0,
+            sockets: 0,
+            total: 0,
+            holders: HashMap::new(),
+            by_count: BTreeSet::new(),
+            warned: None,
+        };
+        Self { most, books: Mutex::new(books), freed: Notify::new() }
+    }
+
+    /// Waits until there is a descriptor for one more socket.
+    pub(super) async fn socket_free(&self) {
+        loop {
+            let freed = self.freed.notified();
+            if self.lock().sockets < self.most + CLOSING_MAX {
+                return;
+            }
+            freed.await;
+        }
+    }
+
+    /// A place for a connection from `peer`, or of a trusted proxy, which stands for many clients; `None` when it is to be
+    /// closed at once.
+    pub(super) async fn admit(self: &Arc<Self>, peer: IpAddr, is_proxy: bool) -> Option<Place> {
+        let network = (!is_proxy).then(|| Network::of(peer));
+        loop {
+            let freed = self.freed.notified();
+            let refusal = match self.lock().admit(network) {
+                Ok((id, connection)) => {
+                    gauge!("metering_connections_open").increment(1.0);
+                    return Some(Place { connections: Arc::clone(self), id, network, connection });
+                }
+                Err(refusal) => refusal,
+            };
+            if refusal != Refusal::Later {
+                self.refused(refusal, peer);
+                return None;
+            }
+            // What stalls becomes closable without anything being freed.
+            let _ = tokio::time::timeout(RETRY, freed).await;
+        }
+    }
+
+    fn refused(&self, refusal: Refusal, peer: IpAddr) {
+        let (reason, key) = match refusal {
+            Refusal::Address => ("address_limit", "http.max_connections_per_address"),
+            Refusal::Server | Refusal::Later => ("server_limit", "http.max_connections"),
+        };
+        counter!("metering_connections_closed_total", "reason" => reason).increment(1);
+        let mut books = self.lock();
+        if books.warned.is_none_or(|warned| warned.elapsed() >= WARNING_INTERVAL) {
+            books.warned = Some(Instant::now());
+            drop(books);
+            tracing::warn!(%peer, limit = key, "a connection was refused: its address holds too many. If that is your \
+                proxy, add it to http.trusted_proxies");
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut books = self.connections.lock();
+        books.sockets -= 1;
+        match self.network {
+            Some(network) => books.remove(network, self.id),
+            None => books.total -= 1,
+        }
+        drop(books);
+        gauge!("metering_connections_open").decrement(1.0);
+        self.connections.freed.notify_waiters();
+    }
+}
+
+impl Books {
+    fn admit(&mut self, network: Option<Network>) -> Result<(u64, Connection), Refusal> {
+        if let Some(network) = network
+            && self.count(network) >= self.most_per_address
+            && !self.close_one(network, "address_limit")
+        {
+            return Err(Refusal::Address);
+        }
+        if self.total >= self.most {
+            let held = network.map_or(0, |network| self.count(network)) + 1;
+            let own = |books: &mut Self| network.is_some_and(|network| books.close_one(network, "server_limit"));
+            if !self.close_one_of_the_heaviest(held) && !own(self) {
+                return Err(self.refusal(network, held));
+            }
+        }
+        let (id, connection) = (self.next, Connection::new());
+        self.next += 1;
+        self.sockets += 1;
+        self.total += 1;
+        if let Some(network) = network {
+            self.change(network, |holder| drop(holder.insert(id, connection.clone())));
+        }
+        Ok((id, connection))
+    }
+
+    /// Whether a newcomer waits, when nothing can be closed for it. One of the heaviest address must not: others would
+    /// wait behind it.
+    fn refusal(&self, network: Option<Network>, held: usize) -> Refusal {
+        let others = |network| self.total > self.count(network);
+        let heaviest = self.by_count.last().map_or(0, |(count, _)| *count);
+        match network {
+            Some(network) if held > heaviest && others(network) => Refusal::Server,
+            _ => Refusal::Later,
+        }
+    }
+
+    /// Closes a connection of an address that holds as many as the newcomer's would, or more.
+    fn close_one_of_the_heaviest(&mut self, held: usize) -> bool {
+        let heavy = self.by_count.iter().rev().take_while(|(count, _)| *count >= held).take(SEARCHED);
+        let heavy: Vec<Network> = heavy.map(|(_, network)| *network).collect();
+        heavy.into_iter().any(|network| self.close_one(network, "server_limit"))
+    }
+
+    /// Closes the oldest connection of an address that waits for its client, or whose client does not read.
+    fn close_one(&mut self, network: Network, reason: &'static str) -> bool {
+        let holder = self.holders.get(&network);
+        let mut connections = holder.into_iter().flatten().take_while(|(_, connection)| !connection.is_young());
+        let Some(id) = connections.find(|(_, connection)| connection.cut_if_unproductive()).map(|(id, _)| *id) else {
+            return false;
+        };
+        counter!("metering_connections_closed_total", "reason" => reason).increment(1);
+        self.remove(network, id);
+        true
+    }
+
+    /// Takes a connection off the books, unless it is off already.
+    fn remove(&mut self, network: Network, id: u64) {
+        let mut removed = false;
+        self.change(network, |holder| removed = holder.remove(&id).is_some());
+        self.total -= usize::from(removed);
+    }
+
+    fn change(&mut self, network: Network, change: impl FnOnce(&mut BTreeMap<u64, Connection>)) {
+        let holder = self.holders.entry(network).or_default();
+        let before = holder.len();
+        change(holder);
+        let after = holder.len();
+        if after == 0 {
+            self.holders.remove(&network);
+        }
+        if before != after {
+            self.by_count.remove(&(before, network));
+            if after > 0 {
+                self.by_count.insert((after, network));
+            }
+        }
+    }
+
+    fn count(&self, network: Network) -> usize {
+        self.holders.get(&network).map_or(0, BTreeMap::len)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! Who gets a connection when there are no more, and whose is closed for it.
+
+use super::*;
+use crate::http::connection::YOUNG;
+
+const A: &str = "10.0.0.1";
+const B: &str = "10.0.0.2";
+const C: &str = "10.0.0.3";
+
+fn connections(most: usize, most_per_address: usize) -> Arc<Connections> {
+    Arc::new(Connections::new(most, most_per_address))
+}
+
+/// A place, if there is one without waiting, which is not new any more.
+async fn admit(connections: &Arc<Connections>, peer: &str) -> Option<Place> {
+    let place = admit_now(connections, peer).await;
+    tokio::time::sleep(YOUNG).await;
+    place
+}
+
+async fn admit_now(connections: &Arc<Connections>, peer: &str) -> Option<Place> {
+    let admitted = connections.admit(peer.parse().unwrap(), false);
+    tokio::time::timeout(RETRY / 2, admitted).await.ok().flatten()
+}
+
+/// One that serves a request.
+async fn busy(connections: &Arc<Connections>, peer: &str) -> Place {
+    let place = admit(connections, peer).await.unwrap();
+    assert!(place.connection.received());
+    place
+}
+
+async fn is_cut(place: &Place) -> bool {
+    place.connection.run(std::future::ready(())).await.is_none()
+}
+
+async fn cut(places: &[&Place]) -> Vec<bool> {
+    let mut cut = Vec::new();
+    for place in places {
+        cut.push(is_cut(place).await);
+    }
+    cut
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_at_its_limit_loses_its_oldest_idle_connection_to_its_newest() {
+    let connections = connections(100, 3);
+    let serving = busy(&connections, A).await;
+    let (older, newer) = (admit(&connections, A).await.unwrap(), admit(&connections, A).await.unwrap());
+    let newest = busy(&connections, A).await;
+    assert_eq!(cut(&[&serving, &older, &newer, &newest]).await, [false, true, false, false]);
+    let last = busy(&connections, A).await;
+    assert!(is_cut(&newer).await);
+    assert!(admit(&connections, A).await.is_none(), "all are busy");
+    assert!(admit(&connections, B).await.is_some(), "others are not concerned");
+    drop(last);
+    assert!(admit(&connections, A).await.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_was_just_opened_is_not_closed_for_the_next() {
+    let connections = connections(100, 2);
+    let (first, second) = (admit_now(&connections, A).await.unwrap(), admit_now(&connections, A).await.unwrap());
+    assert!(admit_now(&connections, A).await.is_none());
+    tokio::time::sleep(YOUNG).await;
+    assert!(admit_now(&connections, A).await.is_some());
+    assert_eq!(cut(&[&first, &second]).await, [true, false]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_server_takes_a_connection_from_the_address_with_the_most() {
+    let connections = connections(5, 100);
+    let of_a = [admit(&connections, A).await.unwrap(), admit(&connections, A).await.unwrap()];
+    let of_b =
+        [busy(&connections, B).await, admit(&connections, B).await.unwrap(), admit(&connections, B).await.unwrap()];
+    let newcomer = admit(&connections, C).await.unwrap();
+    assert_eq!(cut(&[&of_b[0], &of_b[1], &of_b[2]]).await, [false, true, false]);
+    assert_eq!(cut(&[&of_a[0], &of_a[1], &newcomer]).await, [false; 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_takes_more_than_a_heavier_address_has() {
+    let connections = connections(4, 100);
+    let of_a = [busy(&connections, A).await, busy(&connections, A).await];
+    let of_b = [admit(&connections, B).await.unwrap(), admit(&connections, B).await.unwrap()];
+    // A would have three, B has two: there is nothing for A to take but from itself.
+    assert!(admit(&connections, A).await.is_none());
+    assert_eq!(cut(&[&of_a[0], &of_a[1], &of_b[0], &of_b[1]]).await, [false; 4]);
+    assert!(admit(&connections, C).await.is_some());
+    assert_eq!(cut(&[&of_b[0], &of_b[1]]).await, [true, false]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_newcomer_waits_while_all_are_busy_and_gets_the_first_place() {
+    let connections = connections(2, 100);
+    let (first, _second) = (busy(&connections, A).await, busy(&connections, B).await);
+    let waiting = {
+        let connections = Arc::clone(&connections);
+        tokio::spawn(async move { connections.admit(C.parse().unwrap(), false).await.is_some() })
+    };
+    tokio::time::sleep(10 * RETRY).await;
+    assert!(!waiting.is_finished());
+    drop(first);
+    assert!(waiting.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_read_makes_room_in_the_end() {
+    let connections = connections(1, 100);
+    let stalled = busy(&connections, A).await;
+    stalled.connection.stalls();
+    let begun = Instant::now();
+    assert!(connections.admit(B.parse().unwrap(), false).await.is_some());
+    assert!(is_cut(&stalled).await);
+    assert!((1..=3).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_trusted_proxy_has_no_limit_of_its_own_and_loses_nothing_to_others() {
+    let connections = connections(3, 1);
+    let proxy: IpAddr = A.parse().unwrap();
+    let first = connections.admit(proxy, true).await.unwrap();
+    let second = connections.admit(proxy, true).await.unwrap();
+    let client = admit(&connections, B).await.unwrap();
+    let third = connections.admit(proxy, true).await.unwrap();
+    assert_eq!(cut(&[&first, &second, &client, &third]).await, [false, false, true, false]);
+    assert!(admit(&connections, C).await.is_none(), "it waits: nothing else can be closed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn neighbours_in_ipv6_are_one_address() {
+    let connections = connections(100, 1);
+    let first = admit(&connections, "2001:db8::1").await.unwrap();
+    let _neighbour = admit(&connections, "2001:db8::2").await.unwrap();
+    assert!(is_cut(&first).await);
+    let other = admit(&connections, "2001:db8:0:1::1").await.unwrap();
+    let _mapped = admit(&connections, "::ffff:10.0.0.1").await.unwrap();
+    assert!(!is_cut(&other).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_books_are_empty_when_all_have_gone() {
+    let connections = connections(3, 2);
+    let places = [
+        admit(&connections, A).await,
+        admit(&connections, A).await,
+        admit(&connections, A).await,
+        admit(&connections, B).await,
+        connections.admit(C.parse().unwrap(), true).await,
+    ];
+    drop(places);
+    let books = connections.lock();
+    assert_eq!((books.sockets, books.total), (0, 0));
+    assert!(books.holders.is_empty() && books.by_count.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn sockets_that_are_still_closing_hold_new_ones_up() {
+    let connections = connections(1, 1);
+    let mut closing = Vec::new();
+    for _ in 0..=CLOSING_MAX {
+        connections.socket_free().await;
+        closing.push(admit(&connections, A).await.unwrap());
+    }
+    assert!(tokio::time::timeout(RETRY, connections.socket_free()).await.is_err());
+    closing.pop();
+    connections.socket_free().await;
+}

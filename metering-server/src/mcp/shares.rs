@@ -1,0 +1,142 @@
+//! How sessions and calls are shared between accounts, so that a few of them cannot lock the others out.
+//!
+//! A session lasts, so a newcomer gets one from whoever has the most. A call was charged and ends soon, so none is cut:
+//! an account may only have as many as it leaves for others.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// An account, by its id.
+pub(super) type AccountKey = Arc<str>;
+
+/// How many there may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shares {
+    pub(super) most: usize,
+    pub(super) most_per_account: usize,
+    pub(super) most_without_credit: usize,
+}
+
+/// What an account has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Holding {
+    pub(super) count: usize,
+    pub(super) has_credit: bool,
+}
+
+/// Why an account gets no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// It has as many as it may.
+    Account,
+    /// There are as many as there may be, shared fairly.
+    Server,
+}
+
+impl Shares {
+    /// Whether an account with this holding may have one more session: at once, or in the place of one of the account
+    /// that is named.
+    pub(super) fn session(
+        &self,
+        own: Holding,
+        total: usize,
+        holdings: &HashMap<AccountKey, Holding>,
+    ) -> Result<Option<AccountKey>, Refused> {
+        if own.count >= self.limit(own) {
+            return Err(Refused::Account);
+        }
+        if total < self.most {
+            return Ok(None);
+        }
+        let heaviest = holdings.iter().max_by_key(|(account, holding)| (weight(**holding), Arc::clone(account)));
+        match heaviest {
+            Some((account, holding)) if weight(*holding) > weight(Holding { count: own.count + 1, ..own }) => {
+                Ok(Some(Arc::clone(account)))
+            }
+            _ => Err(Refused::Server),
+        }
+    }
+
+    /// Whether an account with this holding may have one more call.
+    pub(super) fn call(&self, own: Holding, total: usize) -> Result<(), Refused> {
+        if own.count >= self.limit(own) {
+            return Err(Refused::Account);
+        }
+        if own.count >= self.most.saturating_sub(total) {
+            return Err(Refused::Server);
+        }
+        Ok(())
+    }
+
+    fn limit(&self, own: Holding) -> usize {
+        if own.has_credit { self.most_per_account } else { self.most_without_credit.min(self.most_per_account) }
+    }
+}
+
+/// Accounts without credit give way first, then those with the most.
+fn weight(holding: Holding) -> (bool, usize) {
+    (!holding.has_credit, holding.count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHARES: Shares = Shares { most: 12, most_per_account: 5, most_without_credit: 2 };
+
+    fn with(count: usize) -> Holding {
+        Holding { count, has_credit: true }
+    }
+
+    fn without(count: usize) -> Holding {
+        Holding { count, has_credit: false }
+    }
+
+    fn holdings(list: &[(&str, Holding)]) -> HashMap<AccountKey, Holding> {
+        list.iter().map(|(account, holding)| (Arc::from(*account), *holding)).collect()
+    }
+
+    #[test]
+    fn a_session_comes_from_whoever_has_the_most_and_from_accounts_without_credit_first() {
+        let others = holdings(&[("a", with(5)), ("b", with(4)), ("c", without(2)), ("d", without(1))]);
+        let rich = holdings(&[("a", with(5)), ("b", with(4)), ("c", with(3))]);
+        let even = holdings(&[("a", with(4)), ("b", with(4)), ("c", with(4))]);
+        // own, total, others, verdict
+        let table = [
+            (with(0), 11, &others, Ok(None)),
+            (with(5), 0, &others, Err(Refused::Account)),
+            (without(2), 0, &others, Err(Refused::Account)),
+            (with(0), 12, &others, Ok(Some("c"))),
+            (with(4), 12, &others, Ok(Some("c"))),
+            (without(0), 12, &others, Ok(Some("c"))),
+            (without(1), 12, &others, Err(Refused::Server)),
+            (with(0), 12, &rich, Ok(Some("a"))),
+            (with(3), 12, &rich, Ok(Some("a"))),
+            (with(4), 12, &rich, Err(Refused::Server)),
+            (without(0), 12, &rich, Err(Refused::Server)),
+            (with(2), 12, &even, Ok(Some("c"))),
+            (with(3), 12, &even, Err(Refused::Server)),
+        ];
+        for (own, total, others, expected) in table {
+            let verdict = SHARES.session(own, total, others);
+            let verdict = verdict.as_ref().map(Option::as_deref).map_err(|refused| *refused);
+            assert_eq!(verdict, expected, "{own:?} {total}");
+        }
+    }
+
+    #[test]
+    fn a_few_accounts_never_take_all_calls() {
+        let shares = Shares { most: 1_000, most_per_account: 1_000, most_without_credit: 4 };
+        for accounts in [1, 2, 32, 100] {
+            let mut counts = vec![0; accounts];
+            let mut total = 0;
+            while let Some(count) = counts.iter_mut().find(|count| shares.call(with(**count), total).is_ok()) {
+                *count += 1;
+                total += 1;
+            }
+            assert!(shares.call(with(0), total).is_ok(), "{accounts} accounts took all {total}");
+        }
+        assert_eq!(shares.call(without(4), 0), Err(Refused::Account));
+        assert_eq!(shares.call(with(0), 1_000), Err(Refused::Server));
+    }
+}

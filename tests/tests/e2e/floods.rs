@@ -1,0 +1,231 @@
+//! Floods of connections: whoever holds many of them and gives nothing in return does not keep others out.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use metering_tests::client::connect;
+use metering_tests::server::{Server, ServerSetup};
+use metering_tests::site::Site;
+use socket2::{Domain, Socket, Type};
+
+use crate::mcp::metric;
+use crate::upstream::{Upstream, catalogue};
+use crate::wire::BASE;
+
+/// How long an honest client may be kept waiting, on a machine that is busy with a flood.
+const PROMPT: Duration = Duration::from_secs(3);
+
+/// A connection from 127.0.0.`host`.
+fn connect_from(host: u8, server: &Server) -> TcpStream {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from((Ipv4Addr::new(127, 0, 0, host), 0)).into()).unwrap();
+    socket.connect(&server.address().into()).unwrap();
+    socket.set_nodelay(true).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    socket.into()
+}
+
+fn limits(setup: ServerSetup, most: usize, per_address: usize) -> ServerSetup {
+    setup
+        .set("METERING_HTTP__MAX_CONNECTIONS", &most.to_string())
+        .set("METERING_HTTP__MAX_CONNECTIONS_PER_ADDRESS", &per_address.to_string())
+}
+
+fn closed(server: &Server, reason: &str) -> u64 {
+    metric(server, &format!("metering_connections_closed_total{{reason=\"{reason}\"}}"))
+}
+
+/// Whether the other end has closed.
+fn is_closed(stream: &mut TcpStream) -> bool {
+    stream.set_nonblocking(true).unwrap();
+    let read = stream.read(&mut [0; 512]);
+    stream.set_nonblocking(false).unwrap();
+    match read {
+        Ok(count) => count == 0,
+        Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
+    }
+}
+
+#[test]
+fn an_idle_flood_from_a_few_addresses_keeps_nobody_waiting() {
+    let site = Site::new();
+    let account = site.account("1");
+    // Nothing times out during the test: what makes room is the limits alone.
+    let server = limits(site.server(), 100, 50).set("METERING_HTTP__HEADER_TIMEOUT", "10m").start();
+    let mut flood: Vec<_> = Vec::new();
+    for round in 0..4 {
+        for host in 2..6 {
+            for number in 0..40 {
+                let mut stream = connect_from(host, &server);
+                // Some say nothing, some begin a head, some begin a body; some had a response before.
+                let begun: &[u8] = match number % 4 {
+                    0 => b"",
+                    1 => b"GET /health HTTP/1.1\r\nHost: a\r\n",
+                    2 => b"POST /signup/initiate HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n{",
+                    _ => b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n",
+                };
+                let _ = stream.write_all(begun);
+                flood.push(stream);
+            }
+        }
+        let begun = Instant::now();
+        let _ = server.client().get("/health").expect(200);
+        let _ = server.client_with(&account.api_key).get(BASE).expect(200);
+        assert!(begun.elapsed() < PROMPT, "round {round}: {:?}", begun.elapsed());
+    }
+    assert!(metric(&server, "metering_connections_open") <= 100);
+    assert!(closed(&server, "server_limit") > 0);
+    drop(flood);
+    site.verify();
+}
+
+#[test]
+fn an_address_has_so_many_connections_and_a_trusted_proxy_has_more() {
+    let site = Site::new();
+    let setup = limits(site.server(), 1_000, 20).set("METERING_HTTP__HEADER_TIMEOUT", "10m");
+    let server = setup.set("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.9").start();
+    let mut clients: Vec<_> = (0..20).map(|_| connect_from(2, &server)).collect();
+    let _ = server.client().get("/health").expect(200);
+    // Brand-new ones would not be closed: a client could be about to send its request.
+    std::thread::sleep(Duration::from_millis(500));
+    clients.extend((0..20).map(|_| connect_from(2, &server)));
+    let mut proxied: Vec<_> = (0..50).map(|_| connect_from(9, &server)).collect();
+    let _ = server.client().get("/health").expect(200);
+    assert_eq!(closed(&server, "address_limit"), 20);
+    let open = |streams: &mut [TcpStream]| {
+        streams.iter_mut().map(|stream| !is_closed(stream)).collect::<Vec<_>>().iter().filter(|open| **open).count()
+    };
+    let begun = Instant::now();
+    while open(&mut clients) > 20 && begun.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!((open(&mut clients), open(&mut proxied)), (20, 50));
+    assert!(clients[..20].iter_mut().all(is_closed), "the oldest are the ones to go");
+}
+
+#[test]
+fn requests_that_are_being_served_are_not_cut_for_others() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("1");
+    let setup = limits(site.server(), 4, 4).args(["--upstream", &upstream.url()]).args(catalogue(&site));
+    let server = setup.start();
+    let slow = server.client_with(&account.api_key);
+    let waiting: Vec<_> = (0..4)
+        .map(|_| {
+            let slow = slow.clone();
+            std::thread::spawn(move || slow.get("/api/slow/1500"))
+        })
+        .collect();
+    let begun = Instant::now();
+    while upstream.seen().len() < 4 {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", upstream.seen());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // One from elsewhere waits its turn.
+    let mut other = connect_from(7, &server);
+    other.write_all(b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answered = String::new();
+    other.read_to_string(&mut answered).unwrap();
+    assert!(answered.starts_with("HTTP/1.1 200"), "{answered}");
+    for waiting in waiting {
+        assert_eq!(waiting.join().unwrap().expect(200).text(), "at last");
+    }
+    site.verify();
+}
+
+#[test]
+fn pipelined_requests_whose_responses_nobody_reads_hold_nothing_for_long() {
+    let site = Site::new();
+    let server = limits(site.server(), 50, 50).set("METERING_HTTP__WRITE_TIMEOUT", "2s").start();
+    let request = b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n".repeat(200);
+    let mut hostile: Vec<_> = (0..50).map(|number| connect_from(2 + number % 4, &server)).collect();
+    for stream in &mut hostile {
+        stream.write_all(&request).unwrap();
+    }
+    let begun = Instant::now();
+    let _ = server.client().get("/health").expect(200);
+    assert!(begun.elapsed() < 2 * PROMPT, "{:?}", begun.elapsed());
+    // All are closed in the end, without anybody who wants their places.
+    while metric(&server, "metering_connections_open") > 1 {
+        assert!(begun.elapsed() < Duration::from_secs(30), "connections that nobody reads stay open");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(closed(&server, "write_timeout") > 0);
+}
+
+#[test]
+fn a_client_that_reads_slowly_gets_all_of_its_response() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("1");
+    let setup = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site));
+    let server = setup.set("METERING_HTTP__WRITE_TIMEOUT", "2s").start();
+    let mut answer = server.client_with(&account.api_key).open("/api/big/8");
+    let (mut received, begun) = (0, Instant::now());
+    loop {
+        let piece = answer.piece().unwrap();
+        if piece.is_empty() {
+            break;
+        }
+        received += piece.len();
+        // For much longer than the timeout in all.
+        if begun.elapsed() < Duration::from_secs(6) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+    assert_eq!(received, 8 << 20);
+    assert!(begun.elapsed() >= Duration::from_secs(6), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn streams_that_nobody_reads_end_with_their_key() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let (account, other) = (site.account("1"), site.account("1"));
+    let setup = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site));
+    let server = setup.set("METERING_HTTP__WRITE_TIMEOUT", "10m").start();
+    let client = server.client_with(&account.api_key);
+    let unread: Vec<_> = (0..8).map(|_| client.open("/api/events")).collect();
+    let mut others = server.client_with(&other.api_key).open("/api/events");
+    upstream.wait_for_streams(9);
+    let event = "x".repeat(1 << 20);
+    for _ in 0..24 {
+        upstream.send(&event);
+        // The other one reads, so that its stream goes on.
+        let mut left = event.len() + "data: \n\n".len();
+        while left > 0 {
+            left -= others.piece().unwrap().len();
+        }
+    }
+    let _ = site.admin_json(&["account", "revoke", &account.org_id, "--yes"]);
+    let revoked = Instant::now();
+    while metric(&server, "metering_streams_open") > 1 {
+        assert!(revoked.elapsed() < Duration::from_secs(5), "unread streams outlive their key");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    upstream.wait_for_streams(1);
+    assert_eq!(closed(&server, "stream_ended"), 8, "they did not end by themselves");
+    upstream.send("for the other");
+    let _ = others.read_until("for the other");
+    drop(unread);
+    site.verify();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_limit_of_open_files_bounds_connections_and_is_raised_where_it_may_be() {
+    let site = Site::new();
+    let server = site.server().start();
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.id())).unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let [soft, hard] = [3, 4].map(|column| line.split_whitespace().nth(column).unwrap().parse::<u64>().unwrap());
+    assert!(soft == hard || soft >= 10_256, "{line}");
+    drop(server);
+    let server = site.server().set("METERING_HTTP__MAX_CONNECTIONS", "4000000000").start();
+    let begun = Instant::now();
+    while !server.log().contains("ulimit -n") {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{}", server.log());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let _ = connect(server.address()).unwrap();
+    let _ = server.client().get("/health").expect(200);
+}
