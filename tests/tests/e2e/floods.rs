@@ -21,7 +21,7 @@ fn connect_from(host: u8, server: &Server) -> TcpStream {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.bind(&SocketAddr::from((Ipv4Addr::new(127, 0, 0, host), 0)).into()).unwrap();
     socket.connect(&server.address().into()).unwrap();
-    socket.set_nodelay(true).unwrap();
+    socket.set_tcp_nodelay(true).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     socket.into()
 }
