@@ -23,8 +23,8 @@ impl StreamPrefix {
         for (route, price) in routes.iter().filter_map(|route| Some((route, session_price(route)?))) {
             let literals: Vec<&str> = segments(route).take_while(|segment| param_name(segment).is_none()).collect();
             let leads_elsewhere = |length: usize| {
-                let others = routes.iter().filter(|other| session_price(other).is_none());
-                others.into_iter().any(|other| segments(other).take(length).eq(literals[..length].iter().copied()))
+                let mut others = routes.iter().filter(|other| session_price(other).is_none());
+                others.any(|other| segments(other).take(length).eq(literals[..length].iter().copied()))
             };
             let Some(length) = (1..=literals.len()).find(|length| !leads_elsewhere(*length)) else { continue };
             let segments: Vec<String> = literals[..length].iter().map(|segment| fold(segment)).collect();

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::catalogue::param_name;
 use crate::charge::{Charge, Receipt, RequestId};
 use crate::credits::Credits;
 use crate::error::Error;
@@ -163,7 +164,6 @@ fn price(
 fn lookback_seconds(route: &Route, segments: &[&str]) -> Option<u64> {
     let Pricing::PerLookback { param, .. } = &route.pricing else { return None };
     route.param(ParamPlace::Path, param)?;
-    let place =
-        route.template[1..].split('/').position(|piece| piece.strip_prefix('{') == Some(&format!("{param}}}")))?;
+    let place = route.template[1..].split('/').position(|piece| param_name(piece) == Some(param))?;
     segments.get(place)?.parse().ok()
 }
