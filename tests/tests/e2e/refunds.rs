@@ -1,7 +1,7 @@
 //! What was charged and could not be delivered is paid back in full.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 
 use metering_tests::load::{Stop, request, run};
 use metering_tests::site::Site;
@@ -121,13 +121,19 @@ fn sending(responses: &'static [&'static str]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
-        for (connection, response) in listener.incoming().zip(responses.iter().cycle()) {
-            let mut connection = connection.unwrap();
-            let _ = connection.read(&mut [0; 4096]);
+        for (mut connection, response) in requests(&listener).zip(responses.iter().cycle()) {
             let _ = connection.write_all(response.as_bytes());
         }
     });
     format!("http://{address}")
+}
+
+/// Connections on which a request has come. The server's look at start whether anybody listens is none.
+fn requests(listener: &TcpListener) -> impl Iterator<Item = TcpStream> + '_ {
+    listener.incoming().map(Result::unwrap).filter_map(|mut connection| {
+        let read = connection.read(&mut [0; 4096]).unwrap_or(0);
+        (read > 0).then_some(connection)
+    })
 }
 
 #[test]
@@ -212,9 +218,7 @@ fn a_stream_that_breaks_before_its_first_event_is_refunded_and_its_head_is_not_h
     let address = listener.local_addr().unwrap();
     let (go_on, told) = std::sync::mpsc::channel::<()>();
     std::thread::spawn(move || {
-        for connection in listener.incoming() {
-            let mut connection = connection.unwrap();
-            let _ = connection.read(&mut [0; 4096]);
+        for mut connection in requests(&listener) {
             let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
             let _ = connection.write_all(head.as_bytes());
             let _ = told.recv();
