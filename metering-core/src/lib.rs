@@ -81,8 +81,8 @@ pub use meter::{Meter, MeterConfig, MeterEnd, MeterError, MeterStats};
 pub use override_headers::{is_same_header, overrides_request, starts_like_header};
 pub use path::{RequestPath, TargetError};
 pub use payment::{
-    Payment, PaymentError, PaymentFault, PaymentRecord, PaymentTarget, PaymentUse, RecoveryError, Seen, Settlement,
-    SettlementDecision, SettlementEntry, SettlementStep, decide,
+    Payment, PaymentError, PaymentFault, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse, RecoveryError,
+    Seen, SettlementDecision, SettlementEntry, SettlementStep, decide,
 };
 pub use plan::{PaymentKind, Plan, PlanError, PlanKey, TokenAmount};
 pub use price::{LookbackTiers, Multiplier, Pricing, Weight};

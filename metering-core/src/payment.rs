@@ -11,7 +11,7 @@ mod settlement;
 pub use error::{PaymentError, RecoveryError};
 pub use fault::PaymentFault;
 pub use record::{PaymentRecord, PaymentUse};
-pub use settlement::{Seen, Settlement, SettlementDecision, SettlementEntry, SettlementStep, decide};
+pub use settlement::{PaymentSettlement, Seen, SettlementDecision, SettlementEntry, SettlementStep, decide};
 
 use crate::address::Address;
 use crate::chain::{BlockHash, Evidence, NativeTransfer, TokenTransfer};

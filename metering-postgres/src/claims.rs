@@ -1,6 +1,6 @@
 //! Claims: a quote and its payment become an account with its key.
 
-use metering_core::{Claim, Claimed, Created, KeyDelivery, PaymentRecord, PaymentUse, QuoteState, Settlement};
+use metering_core::{Claim, Claimed, Created, KeyDelivery, PaymentRecord, PaymentSettlement, PaymentUse, QuoteState};
 
 use crate::error::{Result, corrupt};
 use crate::turn::Turn;
@@ -40,7 +40,7 @@ async fn claim_open(turn: &Turn<'_>, claim: Claim) -> Result<Claimed> {
     let (row, _) = row.ok_or_else(|| corrupt("an account just made is missing"))?;
     let (tx, account) = (payment.tx, made.id.clone());
     let plan_id = new.entries.into_iter().find_map(|entry| entry.payment).and_then(|paid| paid.plan_id);
-    let (used_as, settlement) = (PaymentUse::PaySignup, Settlement::of_new(&payment));
+    let (used_as, settlement) = (PaymentUse::PaySignup, PaymentSettlement::of_new(&payment));
     let record = PaymentRecord { payment, account, used_as, plan_id, recorded_at: now, settlement };
     payments::write(turn, row, &record).await?;
     quotes::consume(turn, &nonce, row, tx, delivery == KeyDelivery::Now).await?;

@@ -2,8 +2,8 @@
 
 use deadpool_postgres::GenericClient;
 use metering_core::{
-    Cursor, Page, Payment, PaymentCredit, PaymentCredited, PaymentRecord, PaymentUse, Posted, QuotePrecedence,
-    Settlement, Timestamp, TxRef,
+    Cursor, Page, Payment, PaymentCredit, PaymentCredited, PaymentRecord, PaymentSettlement, PaymentUse, Posted,
+    QuotePrecedence, Timestamp, TxRef,
 };
 use tokio_postgres::Row;
 
@@ -66,7 +66,7 @@ pub(crate) async fn credit(turn: &Turn<'_>, credit: PaymentCredit) -> Result<Pay
         wallets::link(turn, &payment.payer, row).await?;
     }
     let plan_id = entry.payment.and_then(|paid| paid.plan_id);
-    let settlement = Settlement::of_new(&payment);
+    let settlement = PaymentSettlement::of_new(&payment);
     let record = PaymentRecord { payment, account: id, used_as, plan_id, recorded_at: now, settlement };
     write(turn, row, &record).await?;
     Ok(PaymentCredited::Account(after))
@@ -119,7 +119,7 @@ pub(crate) fn record(row: &Row) -> Result<(i64, PaymentRecord)> {
     let used_as = used_as.ok_or_else(|| corrupt(format_args!("use {name:?} of a payment is not known")))?;
     let (account, plan_id, recorded_at) = (parsed(row, 9)?, row.try_get(11)?, timestamp(row, 12)?);
     let (name, reversed_at): (&str, Option<i64>) = (row.try_get(14)?, row.try_get(15)?);
-    let settlement = Settlement::from_parts(name, reversed_at.map(Timestamp::from_unix_millis));
+    let settlement = PaymentSettlement::from_parts(name, reversed_at.map(Timestamp::from_unix_millis));
     let settlement =
         settlement.ok_or_else(|| corrupt(format_args!("settlement {name:?} of a payment is not known")))?;
     Ok((row.try_get(0)?, PaymentRecord { payment, account, used_as, plan_id, recorded_at, settlement }))

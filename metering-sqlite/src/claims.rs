@@ -1,6 +1,6 @@
 //! Claims: a quote and its payment become an account with its key.
 
-use metering_core::{Claim, Claimed, Created, KeyDelivery, PaymentRecord, PaymentUse, QuoteState, Settlement};
+use metering_core::{Claim, Claimed, Created, KeyDelivery, PaymentRecord, PaymentSettlement, PaymentUse, QuoteState};
 use rusqlite::Connection;
 
 use crate::error::{Result, corrupt};
@@ -40,7 +40,7 @@ fn claim_open(connection: &Connection, claim: Claim) -> Result<Claimed> {
     let (row, _) = accounts::by_id(connection, &made.id)?.ok_or_else(|| corrupt("an account just made is missing"))?;
     let (tx, account) = (payment.tx, made.id.clone());
     let plan_id = new.entries.into_iter().find_map(|entry| entry.payment).and_then(|paid| paid.plan_id);
-    let (used_as, settlement) = (PaymentUse::PaySignup, Settlement::of_new(&payment));
+    let (used_as, settlement) = (PaymentUse::PaySignup, PaymentSettlement::of_new(&payment));
     let record = PaymentRecord { payment, account, used_as, plan_id, recorded_at: now, settlement };
     payments::write(connection, row, &record)?;
     quotes::consume(connection, &nonce, row, tx, delivery == KeyDelivery::Now)?;

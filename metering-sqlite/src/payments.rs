@@ -1,8 +1,8 @@
 //! The records of payments, each of which makes a transaction count once, and the payments for accounts that exist.
 
 use metering_core::{
-    Cursor, Page, Payment, PaymentCredit, PaymentCredited, PaymentRecord, PaymentUse, Posted, QuotePrecedence,
-    Settlement, Timestamp, TxRef,
+    Cursor, Page, Payment, PaymentCredit, PaymentCredited, PaymentRecord, PaymentSettlement, PaymentUse, Posted,
+    QuotePrecedence, Timestamp, TxRef,
 };
 use rusqlite::{Connection, Row, params};
 
@@ -61,7 +61,7 @@ pub(crate) fn credit(connection: &Connection, credit: PaymentCredit) -> Result<P
         wallets::link(connection, &payment.payer, row)?;
     }
     let plan_id = entry.payment.and_then(|paid| paid.plan_id);
-    let settlement = Settlement::of_new(&payment);
+    let settlement = PaymentSettlement::of_new(&payment);
     let record = PaymentRecord { payment, account: id, used_as, plan_id, recorded_at: now, settlement };
     write(connection, row, &record)?;
     Ok(PaymentCredited::Account(after))
@@ -114,7 +114,7 @@ pub(crate) fn record(row: &Row<'_>) -> rusqlite::Result<Result<(i64, PaymentReco
         let unknown = || corrupt(format_args!("use {used_as:?} of a payment is not known"));
         let (account, used_as) = (parse(&org_id)?, PaymentUse::from_name(&used_as).ok_or_else(unknown)?);
         let not_settled = || corrupt(format_args!("settlement {settlement:?} of a payment is not known"));
-        let settlement = Settlement::from_parts(&settlement, reversed_at).ok_or_else(not_settled)?;
+        let settlement = PaymentSettlement::from_parts(&settlement, reversed_at).ok_or_else(not_settled)?;
         Ok((id, PaymentRecord { payment, account, used_as, plan_id, recorded_at, settlement }))
     };
     Ok(read())

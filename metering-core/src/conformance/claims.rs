@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::account::{Account, Payer, RateLimits, Totals};
 use crate::credits::Credits;
 use crate::ledger::{LedgerKind, PaymentRef};
-use crate::payment::{PaymentRecord, PaymentTarget, PaymentUse, Settlement};
+use crate::payment::{PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse};
 use crate::quote::{Quote, QuoteState};
 use crate::store::{Claim, Claimed, NewAccount, Store};
 use crate::usage::ActivityKind;
@@ -52,7 +52,7 @@ pub async fn a_claim_makes_the_account(store: Arc<dyn Store>) {
         used_as: PaymentUse::PaySignup,
         plan_id: Some(PLAN.to_owned()),
         recorded_at: after(MINUTE * 2),
-        settlement: Settlement::Unsettled,
+        settlement: PaymentSettlement::Unsettled,
     };
     assert_eq!(store.payment(&tx(1)).await.unwrap(), Some(record));
     assert_eq!(state_of(&*store, &quote).await, QuoteState::Claimed { account: new.id.clone(), tx: tx(1) });

@@ -6,7 +6,7 @@ use crate::account::AccountId;
 use crate::address::Address;
 use crate::clock::Timestamp;
 use crate::ledger::LedgerKind;
-use crate::payment::{Payment, PaymentRecord, PaymentUse, Settlement};
+use crate::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentUse};
 use crate::quote::Quote;
 use crate::store::{Claimed, PaymentCredit, PaymentCredited, Store};
 use crate::units::TokenUnits;
@@ -47,7 +47,8 @@ pub async fn payments_are_kept_as_given(store: Arc<dyn Store>) {
         let used_as = if n % 2 == 0 { PaymentUse::Topup } else { PaymentUse::Assigned };
         credited(&*store, PaymentCredit { now, used_as, ..credit(&customer.id, payment.clone()) }).await;
         let (account, plan_id) = (customer.id.clone(), Some(PLAN.to_owned()));
-        let settlement = if payment.block_hash.is_some() { Settlement::Unsettled } else { Settlement::Final };
+        let settlement =
+            if payment.block_hash.is_some() { PaymentSettlement::Unsettled } else { PaymentSettlement::Final };
         records.push(PaymentRecord { payment, account, used_as, plan_id, recorded_at: now, settlement });
     }
     for record in &records {

@@ -8,7 +8,7 @@ use crate::account::Account;
 use crate::chain::Block;
 use crate::charge::Refusal;
 use crate::ledger::{LedgerKind, PaymentRef};
-use crate::payment::{Payment, PaymentRecord, Settlement, SettlementStep};
+use crate::payment::{Payment, PaymentRecord, PaymentSettlement, SettlementStep};
 use crate::store::{Claimed, PaymentCredit, PaymentCredited, PaymentSettled, SettlementChange, Store};
 use crate::transaction::TxRef;
 use crate::usage::ActivityKind;
@@ -53,12 +53,12 @@ pub async fn a_payment_is_unsettled_until_it_is_final(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
     let before = record(&*store, tx(1)).await;
-    assert_eq!(before.settlement, Settlement::Unsettled);
+    assert_eq!(before.settlement, PaymentSettlement::Unsettled);
     assert_eq!(unsettled(&*store).await, [tx(1)]);
     let books = Books::read(&*store).await;
     let after = stepped(&*store, tx(1), SettlementStep::Finalize).await;
     assert_eq!(after, account(&*store, &customer.id).await);
-    assert_eq!(record(&*store, tx(1)).await, PaymentRecord { settlement: Settlement::Final, ..before });
+    assert_eq!(record(&*store, tx(1)).await, PaymentRecord { settlement: PaymentSettlement::Final, ..before });
     assert_eq!(unsettled(&*store).await, []);
     let now = Books::read(&*store).await;
     assert_eq!((now.accounts, now.ledger), (books.accounts, books.ledger));
@@ -73,7 +73,7 @@ pub async fn a_payment_without_a_blocks_hash_is_final_at_once(store: Arc<dyn Sto
     let customer = customer(&*store, BASE).await;
     let payment = Payment { block_hash: None, ..payment_by(1, tx(1)) };
     credited(&*store, credit(&customer.id, payment)).await;
-    assert_eq!(record(&*store, tx(1)).await.settlement, Settlement::Final);
+    assert_eq!(record(&*store, tx(1)).await.settlement, PaymentSettlement::Final);
     assert_eq!(unsettled(&*store).await, []);
 }
 
@@ -87,7 +87,7 @@ pub async fn a_reversal_takes_back_what_was_bought(store: Arc<dyn Store>) {
     assert_eq!(after, account(&*store, &customer.id).await);
     let refusal = refused(&*store, charge(customer.key, BASE), NOON).await;
     assert!(matches!(refusal, Refusal::InsufficientCredits { .. }), "{refusal:?}");
-    assert_eq!(record(&*store, tx(1)).await.settlement, Settlement::Reversed { at: NOON });
+    assert_eq!(record(&*store, tx(1)).await.settlement, PaymentSettlement::Reversed { at: NOON });
     assert_eq!(unsettled(&*store).await, [tx(1)], "it may come back");
     let shown = store.activity(&customer.id, 1).await.unwrap().remove(0);
     assert_eq!((shown.kind, shown.amount), (ActivityKind::Ledger(LedgerKind::PaymentReversed), atoms(-SOLD)));
@@ -106,7 +106,7 @@ pub async fn a_payment_that_reappears_is_credited_again(store: Arc<dyn Store>) {
         let after = stepped(&*store, tx(1), SettlementStep::Restore(LATER)).await;
         assert_eq!((after.totals.balance, after.totals.purchased), (atoms(SOLD + BASE), atoms(SOLD)));
         let restored = record(&*store, tx(1)).await;
-        assert_eq!((restored.settlement, restored.block()), (Settlement::Unsettled, Some(LATER)));
+        assert_eq!((restored.settlement, restored.block()), (PaymentSettlement::Unsettled, Some(LATER)));
         assert_verified(&*store).await;
     }
     let shown = store.activity(&customer.id, 1).await.unwrap().remove(0);
@@ -134,7 +134,7 @@ pub async fn a_payment_moves_to_another_block(store: Arc<dyn Store>) {
     let stale = record(&*store, tx(1)).await;
     assert_eq!(stepped(&*store, tx(1), SettlementStep::Move(LATER)).await, made);
     let moved = record(&*store, tx(1)).await;
-    assert_eq!((moved.block(), moved.settlement), (Some(LATER), Settlement::Unsettled));
+    assert_eq!((moved.block(), moved.settlement), (Some(LATER), PaymentSettlement::Unsettled));
     assert_eq!(moved.recorded_at, stale.recorded_at);
     let change = SettlementChange { seen: stale, step: SettlementStep::Reverse, now: NOON };
     assert_eq!(store.settle_payment(change).await.unwrap(), PaymentSettled::Stale, "that was the other block");

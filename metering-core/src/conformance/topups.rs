@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::account::Totals;
 use crate::charge::Refusal;
 use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::payment::{Payment, PaymentRecord, PaymentUse, Settlement};
+use crate::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentUse};
 use crate::quote::Quote;
 use crate::store::{Claimed, PaymentCredit, PaymentCredited, QuotePrecedence, Store};
 use crate::usage::ActivityKind;
@@ -49,7 +49,7 @@ pub async fn a_payment_is_credited(store: Arc<dyn Store>) {
         used_as: PaymentUse::Topup,
         plan_id: Some(PLAN.to_owned()),
         recorded_at: after(MINUTE),
-        settlement: Settlement::Unsettled,
+        settlement: PaymentSettlement::Unsettled,
     };
     assert_eq!(store.payment(&tx(1)).await.unwrap(), Some(record));
     assert_verified(&*store).await;

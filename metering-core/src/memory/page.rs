@@ -4,7 +4,7 @@ use crate::account::Account;
 use crate::backend::credits;
 use crate::clock::Day;
 use crate::ledger::LedgerEntry;
-use crate::payment::{PaymentRecord, Settlement};
+use crate::payment::{PaymentRecord, PaymentSettlement};
 use crate::store::{Cursor, Page, StoreError};
 use crate::usage::{ClientSource, DailyTotal, UsageLine};
 
@@ -40,8 +40,9 @@ impl State {
         limit: u32,
     ) -> Result<Page<PaymentRecord>, StoreError> {
         let after: Option<usize> = after.map(read).transpose()?;
-        let unsettled =
-            |record: &PaymentRecord| record.payment.tx.chain_id == chain_id && record.settlement != Settlement::Final;
+        let unsettled = |record: &PaymentRecord| {
+            record.payment.tx.chain_id == chain_id && record.settlement != PaymentSettlement::Final
+        };
         let records = self.payments.payments.iter().enumerate().filter(|(_, record)| unsettled(record));
         let records = records.filter(|(index, _)| after.is_none_or(|after| *index > after));
         Ok(page(records, limit, |(index, _)| Cursor::new(index.to_string())).map(|(_, record)| record.clone()))

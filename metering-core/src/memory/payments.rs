@@ -8,7 +8,7 @@ use crate::account::{Account, AccountId, Email};
 use crate::address::Address;
 use crate::clock::Timestamp;
 use crate::key::KeyHash;
-use crate::payment::{Payment, PaymentRecord, PaymentTarget, PaymentUse, Settlement};
+use crate::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse};
 use crate::quote::{NonceHash, Quote, QuoteState};
 use crate::recovery::Challenge;
 use crate::store::{
@@ -150,7 +150,7 @@ impl State {
                 KeyDelivery::Later => QuoteState::Paid { account: account.clone(), tx },
             };
         }
-        let (used_as, settlement) = (PaymentUse::PaySignup, Settlement::of_new(&payment));
+        let (used_as, settlement) = (PaymentUse::PaySignup, PaymentSettlement::of_new(&payment));
         self.payments.write_record(PaymentRecord { payment, account, used_as, plan_id, recorded_at: now, settlement });
         Ok(Claimed::Account(made))
     }
@@ -180,7 +180,7 @@ impl State {
         if link_payer && !self.payments.links.contains(&link) {
             self.payments.links.push(link);
         }
-        let settlement = Settlement::of_new(&payment);
+        let settlement = PaymentSettlement::of_new(&payment);
         self.payments.write_record(PaymentRecord { payment, account, used_as, plan_id, recorded_at: now, settlement });
         PaymentCredited::Account(after)
     }

@@ -1,7 +1,7 @@
 //! Where payments stand after they were credited, in memory.
 
 use crate::ledger::LedgerKind;
-use crate::payment::{PaymentRecord, Settlement, SettlementEntry};
+use crate::payment::{PaymentRecord, PaymentSettlement, SettlementEntry};
 use crate::store::{PaymentSettled, Posted, SettlementChange, StoreError};
 
 use super::state::State;
@@ -44,8 +44,8 @@ impl State {
     pub(super) fn verify_settlements(&self) -> Result<(), StoreError> {
         for record in &self.payments.payments {
             let taken_back = match record.settlement {
-                Settlement::Reversed { .. } => -self.bought(record),
-                Settlement::Unsettled | Settlement::Final => 0,
+                PaymentSettlement::Reversed { .. } => -self.bought(record),
+                PaymentSettlement::Unsettled | PaymentSettlement::Final => 0,
             };
             if self.sum_of(record, &LedgerKind::SETTLEMENTS) != taken_back {
                 let tx = record.payment.tx;

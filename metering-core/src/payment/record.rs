@@ -2,7 +2,7 @@
 
 use crate::account::AccountId;
 use crate::clock::Timestamp;
-use crate::payment::{Payment, Settlement};
+use crate::payment::{Payment, PaymentSettlement};
 
 /// What a payment was used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -51,5 +51,5 @@ pub struct PaymentRecord {
     /// When it was recorded.
     pub recorded_at: Timestamp,
     /// Whether it can still be undone.
-    pub settlement: Settlement,
+    pub settlement: PaymentSettlement,
 }

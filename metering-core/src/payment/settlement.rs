@@ -13,7 +13,7 @@ use crate::transaction::TxRef;
 
 /// Whether a credited payment can still be undone by its chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Settlement {
+pub enum PaymentSettlement {
     /// Its credits are the account's, and it is watched until its block is final.
     Unsettled,
     /// Its block is final. Nothing changes any more.
@@ -25,7 +25,7 @@ pub enum Settlement {
     },
 }
 
-impl Settlement {
+impl PaymentSettlement {
     /// That of a payment that is just being credited. One whose block is not known cannot be watched.
     #[must_use]
     pub const fn of_new(payment: &Payment) -> Self {
@@ -149,28 +149,28 @@ pub enum SettlementDecision {
 pub fn decide(record: &PaymentRecord, seen: Seen, heights: Heights, missing_since: Option<u64>) -> SettlementDecision {
     use SettlementDecision::{Keep, Step, Wait};
     match (record.settlement, seen) {
-        (Settlement::Final, _) | (_, Seen::Unclear) => match missing_since {
+        (PaymentSettlement::Final, _) | (_, Seen::Unclear) => match missing_since {
             Some(missing_since) => Wait { missing_since },
             None => Keep,
         },
-        (Settlement::Unsettled, Seen::InPlace) if record.payment.block_number <= heights.finalized => {
+        (PaymentSettlement::Unsettled, Seen::InPlace) if record.payment.block_number <= heights.finalized => {
             Step(SettlementStep::Finalize)
         }
-        (Settlement::Unsettled, Seen::InPlace) => Keep,
-        (Settlement::Unsettled, Seen::Elsewhere(block)) => Step(SettlementStep::Move(block)),
-        (Settlement::Unsettled, Seen::Missing) => match missing_since {
+        (PaymentSettlement::Unsettled, Seen::InPlace) => Keep,
+        (PaymentSettlement::Unsettled, Seen::Elsewhere(block)) => Step(SettlementStep::Move(block)),
+        (PaymentSettlement::Unsettled, Seen::Missing) => match missing_since {
             Some(since) if since <= heights.confirmed => Step(SettlementStep::Reverse),
             Some(missing_since) => Wait { missing_since },
             None => Wait { missing_since: heights.newest },
         },
-        (Settlement::Reversed { .. }, Seen::InPlace) => match record.block() {
+        (PaymentSettlement::Reversed { .. }, Seen::InPlace) => match record.block() {
             Some(block) if block.number <= heights.confirmed => Step(SettlementStep::Restore(block)),
             _ => Keep,
         },
-        (Settlement::Reversed { .. }, Seen::Elsewhere(block)) if block.number <= heights.confirmed => {
+        (PaymentSettlement::Reversed { .. }, Seen::Elsewhere(block)) if block.number <= heights.confirmed => {
             Step(SettlementStep::Restore(block))
         }
-        (Settlement::Reversed { .. }, Seen::Elsewhere(_) | Seen::Missing) => Keep,
+        (PaymentSettlement::Reversed { .. }, Seen::Elsewhere(_) | Seen::Missing) => Keep,
     }
 }
 
@@ -185,12 +185,18 @@ impl PaymentRecord {
             ..self.payment.clone()
         };
         let (payment, settlement) = match (self.settlement, step) {
-            (Settlement::Unsettled, SettlementStep::Finalize) => (self.payment.clone(), Settlement::Final),
-            (Settlement::Unsettled, SettlementStep::Move(block)) => (in_block(block), Settlement::Unsettled),
-            (Settlement::Unsettled, SettlementStep::Reverse) => {
-                (self.payment.clone(), Settlement::Reversed { at: now })
+            (PaymentSettlement::Unsettled, SettlementStep::Finalize) => {
+                (self.payment.clone(), PaymentSettlement::Final)
             }
-            (Settlement::Reversed { .. }, SettlementStep::Restore(block)) => (in_block(block), Settlement::Unsettled),
+            (PaymentSettlement::Unsettled, SettlementStep::Move(block)) => {
+                (in_block(block), PaymentSettlement::Unsettled)
+            }
+            (PaymentSettlement::Unsettled, SettlementStep::Reverse) => {
+                (self.payment.clone(), PaymentSettlement::Reversed { at: now })
+            }
+            (PaymentSettlement::Reversed { .. }, SettlementStep::Restore(block)) => {
+                (in_block(block), PaymentSettlement::Unsettled)
+            }
             _ => return None,
         };
         Some(Self { payment, settlement, ..self.clone() })

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use crate::chain::{BlockHash, ChainReader, Heights};
 use crate::error::Error;
-use crate::payment::{PaymentError, PaymentRecord, Seen, Settlement, SettlementDecision, SettlementStep, decide};
+use crate::payment::{
+    PaymentError, PaymentRecord, PaymentSettlement, Seen, SettlementDecision, SettlementStep, decide,
+};
 use crate::service::Service;
 use crate::store::{PaymentSettled, SettlementChange};
 
@@ -128,9 +130,9 @@ impl Service {
             None => record.settlement,
         };
         match settlement {
-            Settlement::Unsettled => look.unsettled += 1,
-            Settlement::Reversed { .. } => look.reversed += 1,
-            Settlement::Final => {}
+            PaymentSettlement::Unsettled => look.unsettled += 1,
+            PaymentSettlement::Reversed { .. } => look.reversed += 1,
+            PaymentSettlement::Final => {}
         }
         Ok(())
     }
@@ -141,7 +143,7 @@ impl Service {
         record: PaymentRecord,
         step: SettlementStep,
         look: &mut SettlementLook,
-    ) -> Result<Settlement, Error> {
+    ) -> Result<PaymentSettlement, Error> {
         let (tx, before, now) = (record.payment.tx, record.settlement, self.clock.now());
         let after = record.after(&step, now).map_or(before, |record| record.settlement);
         let change = SettlementChange { seen: record, step: step.clone(), now };

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use metering_core::{
-    AccountId, Credits, KeyHash, LedgerKind, PaymentCredited, PaymentStore, QuoteOpened, Refusal, Settlement, Store,
-    Totals,
+    AccountId, Credits, KeyHash, LedgerKind, PaymentCredited, PaymentSettlement, PaymentStore, QuoteOpened, Refusal,
+    Store, Totals,
 };
 use metering_sqlite::SqliteStore;
 
@@ -106,7 +106,7 @@ async fn payments_of_version_4_are_final() {
     drop(connection);
     let store = SqliteStore::open(&file).unwrap();
     let record = store.payments(None, 10).await.unwrap().items.remove(0);
-    assert_eq!((record.settlement, record.payment.block_hash), (Settlement::Final, None));
+    assert_eq!((record.settlement, record.payment.block_hash), (PaymentSettlement::Final, None));
     assert!(store.unsettled_payments(8453, None, 10).await.unwrap().items.is_empty());
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }

@@ -5,7 +5,7 @@ use crate::address::Address;
 use crate::clock::Timestamp;
 use crate::credits::Credits;
 use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::payment::{Payment, PaymentRecord, PaymentUse, Settlement, SettlementEntry, SettlementStep};
+use crate::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentUse, SettlementEntry, SettlementStep};
 use crate::store::{PaymentCredit, PaymentCredited, PaymentSettled, Posted, QuotePrecedence, SettlementChange};
 use crate::transaction::TxRef;
 
@@ -27,12 +27,12 @@ pub(super) struct Used {
 }
 
 impl Used {
-    fn settlement(&self) -> Settlement {
+    fn settlement(&self) -> PaymentSettlement {
         match self.steps.last() {
-            None if self.payment.block_hash.is_none() => Settlement::Final,
-            None | Some((SettlementStep::Move(_) | SettlementStep::Restore(_), _)) => Settlement::Unsettled,
-            Some((SettlementStep::Finalize, _)) => Settlement::Final,
-            Some((SettlementStep::Reverse, at)) => Settlement::Reversed { at: *at },
+            None if self.payment.block_hash.is_none() => PaymentSettlement::Final,
+            None | Some((SettlementStep::Move(_) | SettlementStep::Restore(_), _)) => PaymentSettlement::Unsettled,
+            Some((SettlementStep::Finalize, _)) => PaymentSettlement::Final,
+            Some((SettlementStep::Reverse, at)) => PaymentSettlement::Reversed { at: *at },
         }
     }
 
@@ -57,9 +57,11 @@ impl Model {
             return PaymentSettled::Stale;
         };
         let (allowed, takes) = match (seen.settlement, step) {
-            (Settlement::Unsettled, SettlementStep::Finalize | SettlementStep::Move(_)) => (true, None),
-            (Settlement::Unsettled, SettlementStep::Reverse) => (true, Some((LedgerKind::PaymentReversed, -1))),
-            (Settlement::Reversed { .. }, SettlementStep::Restore(_)) => (true, Some((LedgerKind::PaymentRestored, 1))),
+            (PaymentSettlement::Unsettled, SettlementStep::Finalize | SettlementStep::Move(_)) => (true, None),
+            (PaymentSettlement::Unsettled, SettlementStep::Reverse) => (true, Some((LedgerKind::PaymentReversed, -1))),
+            (PaymentSettlement::Reversed { .. }, SettlementStep::Restore(_)) => {
+                (true, Some((LedgerKind::PaymentRestored, 1)))
+            }
             _ => (false, None),
         };
         if !allowed {

@@ -22,7 +22,7 @@ fn block(number: u64, hash: BlockHash) -> Block {
     Block { number, hash, time: Timestamp::from_unix_millis(1_000) }
 }
 
-fn record(settlement: Settlement) -> PaymentRecord {
+fn record(settlement: PaymentSettlement) -> PaymentRecord {
     let account: AccountId = "org_xxxxxxxxxxxxxxxxxxxx".parse().unwrap();
     let payment = Payment {
         tx: TxRef { chain_id: 1, hash: TxHash::from_bytes([7; 32]) },
@@ -39,7 +39,7 @@ fn record(settlement: Settlement) -> PaymentRecord {
 }
 
 fn reversed() -> PaymentRecord {
-    record(Settlement::Reversed { at: NOW })
+    record(PaymentSettlement::Reversed { at: NOW })
 }
 
 fn mined(number: u64, hash: BlockHash, from: Address, value: u128) -> Sighting {
@@ -76,13 +76,13 @@ fn what_is_seen_is_told_from_the_block_and_the_transaction() {
         (None, mined(95, NEW, PAYER, 0), Seen::Unclear),
     ];
     for (canonical, sighting, seen) in table {
-        for record in [record(Settlement::Unsettled), reversed()] {
+        for record in [record(PaymentSettlement::Unsettled), reversed()] {
             assert_eq!(Seen::of(&record, canonical, &sighting), seen, "{canonical:?} {sighting:?}");
             let known = (seen == Seen::InPlace && canonical == Some(OLD)).then_some(Seen::InPlace);
             assert_eq!(Seen::in_place(&record, canonical), known, "{canonical:?}");
         }
     }
-    let mut nameless = record(Settlement::Unsettled);
+    let mut nameless = record(PaymentSettlement::Unsettled);
     nameless.payment.block_hash = None;
     assert_eq!(Seen::in_place(&nameless, None), None, "nothing equals nothing");
 }
@@ -90,7 +90,7 @@ fn what_is_seen_is_told_from_the_block_and_the_transaction() {
 #[test]
 fn decisions_follow_from_what_is_seen() {
     use SettlementDecision::{Keep, Step, Wait};
-    let unsettled = || record(Settlement::Unsettled);
+    let unsettled = || record(PaymentSettlement::Unsettled);
     let at = |number| Seen::Elsewhere(block(number, NEW));
     let final_now = Heights { finalized: 90, ..HEIGHTS };
     let wait = |missing_since| Wait { missing_since };
@@ -118,8 +118,8 @@ fn decisions_follow_from_what_is_seen() {
         (reversed(), at(101), HEIGHTS, None, Keep),
         (reversed(), Seen::InPlace, HEIGHTS, None, Step(SettlementStep::Restore(block(90, OLD)))),
         (reversed(), Seen::InPlace, Heights { confirmed: 89, ..HEIGHTS }, None, Keep),
-        (record(Settlement::Final), Seen::Missing, HEIGHTS, None, Keep),
-        (record(Settlement::Final), at(95), HEIGHTS, None, Keep),
+        (record(PaymentSettlement::Final), Seen::Missing, HEIGHTS, None, Keep),
+        (record(PaymentSettlement::Final), at(95), HEIGHTS, None, Keep),
     ];
     for (record, seen, heights, missing_since, expected) in table {
         let decision = decide(&record, seen, heights, missing_since);
@@ -133,9 +133,9 @@ fn decisions_follow_from_what_is_seen() {
 #[test]
 fn with_one_confirmation_two_looks_are_needed_all_the_same() {
     let heights = Heights { newest: 100, confirmed: 100, finalized: 37 };
-    let first = decide(&record(Settlement::Unsettled), Seen::Missing, heights, None);
+    let first = decide(&record(PaymentSettlement::Unsettled), Seen::Missing, heights, None);
     assert_eq!(first, SettlementDecision::Wait { missing_since: 100 });
-    let second = decide(&record(Settlement::Unsettled), Seen::Missing, heights, Some(100));
+    let second = decide(&record(PaymentSettlement::Unsettled), Seen::Missing, heights, Some(100));
     assert_eq!(second, SettlementDecision::Step(SettlementStep::Reverse));
 }
 
@@ -150,18 +150,18 @@ fn each_settlement_allows_its_own_steps() {
     };
     // from, step, to
     let table = [
-        (Settlement::Unsettled, Finalize, Some(record(Settlement::Final))),
-        (Settlement::Unsettled, Move(to), Some(moved(Settlement::Unsettled))),
-        (Settlement::Unsettled, Reverse, Some(reversed())),
-        (Settlement::Unsettled, Restore(to), None),
-        (Settlement::Final, Finalize, None),
-        (Settlement::Final, Move(to), None),
-        (Settlement::Final, Reverse, None),
-        (Settlement::Final, Restore(to), None),
-        (Settlement::Reversed { at: NOW }, Finalize, None),
-        (Settlement::Reversed { at: NOW }, Move(to), None),
-        (Settlement::Reversed { at: NOW }, Reverse, None),
-        (Settlement::Reversed { at: NOW }, Restore(to), Some(moved(Settlement::Unsettled))),
+        (PaymentSettlement::Unsettled, Finalize, Some(record(PaymentSettlement::Final))),
+        (PaymentSettlement::Unsettled, Move(to), Some(moved(PaymentSettlement::Unsettled))),
+        (PaymentSettlement::Unsettled, Reverse, Some(reversed())),
+        (PaymentSettlement::Unsettled, Restore(to), None),
+        (PaymentSettlement::Final, Finalize, None),
+        (PaymentSettlement::Final, Move(to), None),
+        (PaymentSettlement::Final, Reverse, None),
+        (PaymentSettlement::Final, Restore(to), None),
+        (PaymentSettlement::Reversed { at: NOW }, Finalize, None),
+        (PaymentSettlement::Reversed { at: NOW }, Move(to), None),
+        (PaymentSettlement::Reversed { at: NOW }, Reverse, None),
+        (PaymentSettlement::Reversed { at: NOW }, Restore(to), Some(moved(PaymentSettlement::Unsettled))),
     ];
     for (from, step, to) in table {
         assert_eq!(record(from).after(&step, NOW), to, "{from:?} {step:?}");
@@ -170,7 +170,8 @@ fn each_settlement_allows_its_own_steps() {
 
 #[test]
 fn entries_name_the_payment_and_the_reason() {
-    let SettlementEntry::Entry(taken) = record(Settlement::Unsettled).entry_of(&SettlementStep::Reverse, 70) else {
+    let SettlementEntry::Entry(taken) = record(PaymentSettlement::Unsettled).entry_of(&SettlementStep::Reverse, 70)
+    else {
         panic!("a reversal has an entry")
     };
     assert_eq!((taken.kind, taken.amount.atoms()), (LedgerKind::PaymentReversed, -70));
@@ -182,18 +183,19 @@ fn entries_name_the_payment_and_the_reason() {
     assert!(given.description.contains("mined again, in block 95"), "{}", given.description);
     assert_eq!(given.payment, taken.payment);
     for step in [SettlementStep::Finalize, SettlementStep::Move(block(95, NEW))] {
-        assert_eq!(record(Settlement::Unsettled).entry_of(&step, 70), SettlementEntry::Nothing);
+        assert_eq!(record(PaymentSettlement::Unsettled).entry_of(&step, 70), SettlementEntry::Nothing);
     }
-    let most = record(Settlement::Unsettled).entry_of(&SettlementStep::Reverse, i64::MIN.into());
+    let most = record(PaymentSettlement::Unsettled).entry_of(&SettlementStep::Reverse, i64::MIN.into());
     assert_eq!(most, SettlementEntry::OutOfRange);
 }
 
 #[test]
 fn settlements_are_told_by_their_names() {
-    for settlement in [Settlement::Unsettled, Settlement::Final, Settlement::Reversed { at: NOW }] {
-        assert_eq!(Settlement::from_parts(settlement.as_str(), settlement.reversed_at()), Some(settlement));
+    for settlement in [PaymentSettlement::Unsettled, PaymentSettlement::Final, PaymentSettlement::Reversed { at: NOW }]
+    {
+        assert_eq!(PaymentSettlement::from_parts(settlement.as_str(), settlement.reversed_at()), Some(settlement));
     }
     for (name, at) in [("reversed", None), ("final", Some(NOW)), ("unsettled", Some(NOW)), ("", None)] {
-        assert_eq!(Settlement::from_parts(name, at), None, "{name}");
+        assert_eq!(PaymentSettlement::from_parts(name, at), None, "{name}");
     }
 }

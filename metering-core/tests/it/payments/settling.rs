@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use metering_core::{
-    ApiKey, ChainError, LedgerKind, PaymentStore, Settlement, SettlementLook, Store, TokenUnits, TxHash, TxRef,
+    ApiKey, ChainError, LedgerKind, PaymentSettlement, PaymentStore, SettlementLook, Store, TokenUnits, TxHash, TxRef,
 };
 
 use super::chain::FINAL;
@@ -17,7 +17,7 @@ async fn look(scene: &Scene) -> SettlementLook {
     scene.service.settle_payments(MAIN).await.unwrap()
 }
 
-async fn settlement(scene: &Scene, hash: TxHash) -> Settlement {
+async fn settlement(scene: &Scene, hash: TxHash) -> PaymentSettlement {
     scene.store.payment(&TxRef { chain_id: MAIN, hash }).await.unwrap().expect("it was credited").settlement
 }
 
@@ -63,7 +63,7 @@ async fn a_payment_is_credited_early_and_final_later() {
     assert_eq!(look(&scene).await, unsettled);
     scene.main.grow(1);
     assert_eq!(look(&scene).await, SettlementLook { finalized: 1, ..SettlementLook::default() });
-    assert_eq!(settlement(&scene, hash).await, Settlement::Final);
+    assert_eq!(settlement(&scene, hash).await, PaymentSettlement::Final);
     // What is final is not looked at any more, whatever happens to it.
     scene.main.reorganise(hash);
     scene.main.grow(10);
@@ -83,7 +83,7 @@ async fn a_claim_that_is_reorganised_away_is_reversed_and_its_account_told_why()
     let told = scene.store.activity(&account.id, 1).await.unwrap().remove(0);
     assert_eq!(told.kind.as_str(), "payment_reversed");
     assert!(told.description.is_some_and(|text| text.contains(&hash.to_string())));
-    assert!(matches!(settlement(&scene, hash).await, Settlement::Reversed { .. }));
+    assert!(matches!(settlement(&scene, hash).await, PaymentSettlement::Reversed { .. }));
     assert_eq!(look(&scene).await, SettlementLook { reversed: 1, ..SettlementLook::default() });
 }
 
@@ -109,7 +109,7 @@ async fn spent_credits_leave_the_balance_below_zero_until_the_payment_is_back() 
     scene.main.grow(CONFIRMATIONS - 1);
     assert_eq!(look(&scene).await.restored, 1);
     assert_eq!(scene.balance(&key).await, "3");
-    assert_eq!(settlement(&scene, hash).await, Settlement::Unsettled);
+    assert_eq!(settlement(&scene, hash).await, PaymentSettlement::Unsettled);
     scene.main.grow(FINAL);
     assert_eq!(look(&scene).await.finalized, 1);
     assert_eq!(kinds(&scene).await.last(), Some(&LedgerKind::PaymentRestored));
