@@ -77,8 +77,11 @@ impl Quote {
     pub const CLOCK_SKEW: Duration = Duration::from_secs(2 * 60);
     /// How long after the expiry a payment is still honoured, since its tag is kept for its payer that long.
     pub const GRACE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-    /// How long after the grace a quote is remembered, so that a late claim is told what happened.
+    /// How long after the grace a claimed quote is remembered, so that a repeated claim is told what happened.
     pub const REMEMBERED: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+    /// How long after the grace a quote that nobody paid is remembered: long enough for a claim or the watcher to find
+    /// a payment that was mined at the last moment. Anybody can ask for quotes, so unpaid ones must not pile up.
+    pub const UNPAID_REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 
     /// Until when a payment may be mined.
     #[must_use]
@@ -90,6 +93,28 @@ impl Quote {
     #[must_use]
     pub fn honoured_from(&self) -> Timestamp {
         self.created_at.saturating_sub(Self::CLOCK_SKEW)
+    }
+
+    /// Whether another quote may not have the same amount: its payment could be taken for this one's.
+    ///
+    /// Only a quote of the same payer, to the same target, stands in the way, claimed or not, for as long as a payment
+    /// of this one is honoured. Other payers' quotes never do: a payment is matched by its payer too, so strangers
+    /// cannot use up anybody's tags.
+    #[must_use]
+    pub fn reserves_amount_of(&self, new: &Self) -> bool {
+        let same_payment = (self.payer, self.target, self.amount) == (new.payer, new.target, new.amount);
+        same_payment && new.created_at <= self.honoured_until()
+    }
+
+    /// When the quote may be forgotten; `None` while somebody still has to come for its account's key.
+    #[must_use]
+    pub fn forgotten_from(&self) -> Option<Timestamp> {
+        let remembered = match self.state {
+            QuoteState::Open => Self::UNPAID_REMEMBERED,
+            QuoteState::Paid { .. } => return None,
+            QuoteState::Claimed { .. } => Self::REMEMBERED,
+        };
+        Some(self.honoured_until().saturating_add(remembered))
     }
 
     /// Whether a payment is this quote's, its depth aside.

@@ -31,11 +31,12 @@ impl PostgresStore {
 /// Forgets a portion of each kind, and says whether that was all.
 async fn forget_some(turn: &Turn<'_>, now: Timestamp) -> Result<(u64, bool)> {
     // A quote whose account waits for somebody to come for its key is kept however late it is.
-    let open = "state <> 'paid'";
+    let (unpaid, claimed) = ("state = 'open'", "state = 'claimed'");
     // table, its key, when a row expires, which rows alone may be forgotten, how long they are kept
     let expired = [
         ("request_id", "account, request_id", "expires_at", "TRUE", now),
-        ("quote", "nonce", "honoured_until", open, now.saturating_sub(Quote::REMEMBERED)),
+        ("quote", "nonce", "honoured_until", unpaid, now.saturating_sub(Quote::UNPAID_REMEMBERED)),
+        ("quote", "nonce", "honoured_until", claimed, now.saturating_sub(Quote::REMEMBERED)),
         ("challenge", "nonce", "expires_at", "TRUE", now.saturating_sub(Challenge::REMEMBERED)),
         ("signup", "token", "expires_at", "TRUE", now.saturating_sub(SignupSession::REMEMBERED)),
         ("used_solution", "solution", "expires_at", "TRUE", now),

@@ -43,10 +43,19 @@ pub(crate) async fn paid_by<C: GenericClient>(client: &C, payment: &Payment) -> 
     Ok(quotes.into_iter().find(|quote| quote.is_paid_by(payment)))
 }
 
+/// One seek in `quote_amount` per target, however many quotes each has.
+const TARGETS: &str = "WITH RECURSIVE target (token, recipient) AS ( \
+       SELECT ''::BYTEA, ''::BYTEA \
+       UNION ALL \
+       SELECT next.token, next.recipient FROM target CROSS JOIN LATERAL ( \
+         SELECT q.token, q.recipient FROM quote q \
+           WHERE q.chain_id = $1 AND (q.token, q.recipient) > (target.token, target.recipient) \
+           ORDER BY q.token, q.recipient LIMIT 1) next) \
+     SELECT token, recipient FROM target WHERE token <> '' ORDER BY token, recipient";
+
 /// Where the chain's quotes were to be paid, each once.
 pub(crate) async fn targets<C: GenericClient>(client: &C, chain_id: u64) -> Result<Vec<PaymentTarget>> {
-    let sql = "SELECT DISTINCT token, recipient FROM quote WHERE chain_id = $1 ORDER BY token, recipient";
-    let rows = all(client, sql, &[&chain_id.cast_signed()]).await?;
+    let rows = all(client, TARGETS, &[&chain_id.cast_signed()]).await?;
     let target = |row| Ok(PaymentTarget { chain_id, token: address(row, 0)?, recipient: address(row, 1)? });
     rows.iter().map(target).collect()
 }
@@ -72,7 +81,7 @@ pub(crate) async fn open(turn: &Turn<'_>, new: &Quote) -> Result<QuoteOpened> {
 
 async fn amount_is_taken<C: GenericClient>(client: &C, new: &Quote) -> Result<bool> {
     let sql = "SELECT 1 FROM quote WHERE chain_id = $1 AND token = $2 AND recipient = $3 AND amount = $4 \
-               AND ((state = 'open' AND $6 < expires_at) OR (payer = $5 AND $6 <= honoured_until))";
+               AND payer = $5 AND $6 <= honoured_until";
     let PaymentTarget { chain_id, token, recipient } = new.target;
     let (amount, now) = (units_column(new.amount), new.created_at.unix_millis());
     let values: Values<'_> = &[
@@ -156,5 +165,41 @@ fn quote_state(name: &str, account: Option<&str>, tx: Option<TxRef>) -> Result<Q
         ("paid", Some(account), Some(tx)) => Ok(QuoteState::Paid { account: parse(account)?, tx }),
         ("claimed", Some(account), Some(tx)) => Ok(QuoteState::Claimed { account: parse(account)?, tx }),
         _ => Err(corrupt(format_args!("a quote is {name:?}, which does not fit its account and transaction"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metering_core::{Address, PaymentStore, PaymentTarget};
+    use metering_tests::postgres::{Cluster, is_skipped};
+
+    use super::TARGETS;
+    use crate::PostgresStore;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_search_for_targets_does_not_walk_quotes() {
+        if is_skipped() {
+            return;
+        }
+        let url = Cluster::shared().fresh_schema();
+        let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+        let schema = url.rsplit_once("%3D").unwrap().1;
+        let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
+        run("INSERT INTO quote (nonce, agent_name, payer, chain_id, token, recipient, amount, plan_id, credits, \
+               bonus_credits, created_at, expires_at, honoured_until, state) \
+               SELECT sha256(n::TEXT::BYTEA), 'a', substr(sha256(n::TEXT::BYTEA), 1, 20), 1 + n % 2, \
+                 decode(repeat('00', 20), 'hex'), decode(repeat('0' || n % 3, 20), 'hex'), \
+                 substr(sha256(n::TEXT::BYTEA), 1, 16), 'p', 1, 0, 0, 0, 0, 'open' FROM generate_series(1, 20000) n; \
+             ANALYZE quote");
+        let target = |recipient| {
+            let recipient = Address::from_bytes([recipient; 20]);
+            PaymentTarget { chain_id: 1, token: Address::ZERO, recipient }
+        };
+        assert_eq!(store.quoted_targets(1).await.unwrap(), [target(0), target(1), target(2)]);
+        let plan = run(&format!("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {}", TARGETS.replace("$1", "1")));
+        let scans: Vec<&str> = plan.lines().filter(|line| line.contains(" on quote")).collect();
+        // A row for each of three targets, and a last look that finds none.
+        assert!(matches!(scans[..], [scan] if scan.contains("Index") && scan.ends_with("loops=4)")), "{plan}");
+        assert!(scans[0].contains("rows=1 ") || scans[0].contains("rows=0.75 "), "{plan}");
     }
 }

@@ -8,11 +8,14 @@ use crate::error::{Result, store_error};
 /// Rows of one table that are forgotten in one transaction. Charges wait meanwhile: a slice takes some milliseconds.
 const SLICE: usize = 500;
 
+const UNPAID_QUOTES: &str = "state = 'open' AND honoured_until <= ?1 ORDER BY honoured_until";
+
 /// Tables, their keys, and which of their rows are old at a time. A quote whose account waits for somebody to come for
 /// its key is kept however late it is.
-const EXPIRED: [(&str, &str, &str); 5] = [
+const EXPIRED: [(&str, &str, &str); 6] = [
     ("request_id", "account, request_id", "expires_at <= ?1 ORDER BY expires_at"),
-    ("quote", "nonce", "honoured_until <= ?1 AND state <> 'paid' ORDER BY honoured_until"),
+    ("quote", "nonce", UNPAID_QUOTES),
+    ("quote", "nonce", "state = 'claimed' AND honoured_until <= ?1 ORDER BY honoured_until"),
     ("challenge", "nonce", "expires_at <= ?1 ORDER BY expires_at"),
     ("signup", "token", "expires_at <= ?1 ORDER BY expires_at"),
     ("used_solution", "solution", "expires_at <= ?1 ORDER BY expires_at"),
@@ -23,6 +26,7 @@ pub(crate) fn forget_slice(connection: &Connection, now: Timestamp) -> Result<(u
     let (mut forgotten, mut is_all) = (0_u64, true);
     for (table, key, old) in EXPIRED {
         let until = match table {
+            "quote" if old == UNPAID_QUOTES => now.saturating_sub(Quote::UNPAID_REMEMBERED),
             "quote" => now.saturating_sub(Quote::REMEMBERED),
             "challenge" => now.saturating_sub(Challenge::REMEMBERED),
             "signup" => now.saturating_sub(SignupSession::REMEMBERED),

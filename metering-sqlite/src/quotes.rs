@@ -31,13 +31,32 @@ pub(crate) fn paid_by(connection: &Connection, payment: &Payment) -> Result<Opti
     Ok(all(&mut statement, values, quote)?.into_iter().find(|quote| quote.is_paid_by(payment)))
 }
 
+/// The target after another one: two seeks in `quote_amount`, however many quotes a target has. A comparison of the pair
+/// would read all quotes in the same token.
+const NEXT_TARGET: &str = "SELECT token, recipient FROM ( \
+       SELECT token, recipient FROM quote WHERE chain_id = ?1 AND token = ?2 AND recipient > ?3 \
+         ORDER BY recipient LIMIT 1) \
+     UNION ALL \
+     SELECT token, recipient FROM ( \
+       SELECT token, recipient FROM quote WHERE chain_id = ?1 AND token > ?2 ORDER BY token, recipient LIMIT 1) \
+     LIMIT 1";
+
 /// Where the chain's quotes were to be paid, each once.
 pub(crate) fn targets(connection: &Connection, chain_id: u64) -> Result<Vec<PaymentTarget>> {
-    let sql = "SELECT DISTINCT token, recipient FROM quote WHERE chain_id = ?1 ORDER BY token, recipient";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    let target =
-        |row: &Row<'_>| Ok(Ok(PaymentTarget { chain_id, token: address(row, 0)?, recipient: address(row, 1)? }));
-    all(&mut statement, [chain_id.cast_signed()], target)
+    let mut statement = connection.prepare_cached(NEXT_TARGET).map_err(store_error)?;
+    let mut targets: Vec<PaymentTarget> = Vec::new();
+    loop {
+        let last = targets.last().copied();
+        let token: &[u8] = last.as_ref().map_or(&[], |last| last.token.as_bytes());
+        let recipient: &[u8] = last.as_ref().map_or(&[], |last| last.recipient.as_bytes());
+        let next = first(&mut statement, params![chain_id.cast_signed(), token, recipient], |row| {
+            Ok(Ok(PaymentTarget { chain_id, token: address(row, 0)?, recipient: address(row, 1)? }))
+        })?;
+        match next {
+            Some(next) => targets.push(next),
+            None => return Ok(targets),
+        }
+    }
 }
 
 /// Keeps a quote, unless its owner has an account or its amount is in use.
@@ -60,7 +79,7 @@ pub(crate) fn open(connection: &Connection, new: &Quote) -> Result<QuoteOpened> 
 
 fn amount_is_taken(connection: &Connection, new: &Quote) -> rusqlite::Result<bool> {
     let sql = "SELECT 1 FROM quote WHERE chain_id = ?1 AND token = ?2 AND recipient = ?3 AND amount = ?4 \
-               AND ((state = 'open' AND ?6 < expires_at) OR (payer = ?5 AND ?6 <= honoured_until))";
+               AND payer = ?5 AND ?6 <= honoured_until";
     let PaymentTarget { chain_id, token, recipient } = new.target;
     let (amount, payer, now) = (units_column(new.amount), new.payer.as_bytes(), new.created_at.unix_millis());
     let values = params![chain_id.cast_signed(), token.as_bytes(), recipient.as_bytes(), amount, payer, now];
@@ -149,5 +168,56 @@ fn quote_state(name: &str, account: Option<&str>, tx: Option<TxRef>) -> Result<Q
         ("paid", Some(account), Some(tx)) => Ok(QuoteState::Paid { account: parse(account)?, tx }),
         ("claimed", Some(account), Some(tx)) => Ok(QuoteState::Claimed { account: parse(account)?, tx }),
         _ => Err(corrupt(format_args!("a quote is {name:?}, which does not fit its account and transaction"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metering_core::{Address, PaymentTarget};
+    use rusqlite::{Connection, StatementStatus, params};
+
+    use super::{NEXT_TARGET, targets};
+
+    /// Quotes of one token to two recipients on chain 1, and to one on chain 2.
+    fn filled(quotes: i64) -> Connection {
+        let mut connection = Connection::open_in_memory().unwrap();
+        crate::migrations::migrate(&mut connection).unwrap();
+        let sql = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?1) \
+                   INSERT INTO quote (nonce, agent_name, payer, chain_id, token, recipient, amount, plan_id, credits, \
+                   bonus_credits, created_at, expires_at, honoured_until, state) \
+                   SELECT randomblob(32), 'a', randomblob(20), 1 + (n % 3 = 0), zeroblob(20), \
+                   CASE WHEN n % 3 = 1 THEN zeroblob(20) ELSE x'0100000000000000000000000000000000000000' END, randomblob(16), 'p', 1, 0, 0, 0, \
+                   0, 'open' FROM n";
+        connection.execute(sql, [quotes]).unwrap();
+        connection
+    }
+
+    #[test]
+    fn each_target_is_found_once() {
+        let mut first = [0; 20];
+        first[0] = 1;
+        let target = |chain_id, recipient| PaymentTarget { chain_id, token: Address::ZERO, recipient };
+        let (zero, one) = (Address::ZERO, Address::from_bytes(first));
+        let connection = filled(300);
+        assert_eq!(targets(&connection, 1).unwrap(), [target(1, zero), target(1, one)]);
+        assert_eq!(targets(&connection, 2).unwrap(), [target(2, one)]);
+        assert_eq!(targets(&connection, 3).unwrap(), []);
+    }
+
+    #[test]
+    fn the_search_for_targets_does_not_walk_quotes() {
+        let steps = |quotes: i64| {
+            let connection = filled(quotes);
+            let mut statement = connection.prepare(NEXT_TARGET).unwrap();
+            let empty: &[u8] = &[];
+            let found =
+                statement.query(params![1, empty, empty]).unwrap().mapped(|row| row.get::<_, Vec<u8>>(0)).count();
+            assert_eq!(found, 1);
+            let zero: &[u8] = &[0; 20];
+            assert!(statement.exists(params![1, zero, zero]).unwrap());
+            statement.get_status(StatementStatus::VmStep)
+        };
+        let (few, many) = (steps(30), steps(30_000));
+        assert!(many <= few + 10, "{many} steps for a thousand times the quotes, {few} before");
     }
 }

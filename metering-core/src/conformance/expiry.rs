@@ -12,35 +12,42 @@ use super::sale::{
 };
 use super::scene::{BASE, DAY, NOON, accepted, charge_named, customer, new_key};
 
-/// From when a quote may be forgotten.
-fn over(quote: &Quote) -> Timestamp {
+/// From when a quote that nobody paid may be forgotten.
+fn unpaid_over(quote: &Quote) -> Timestamp {
+    quote.honoured_until().saturating_add(Quote::UNPAID_REMEMBERED)
+}
+
+/// From when a claimed quote may be forgotten.
+fn claimed_over(quote: &Quote) -> Timestamp {
     quote.honoured_until().saturating_add(Quote::REMEMBERED)
 }
 
-/// Open and claimed quotes are forgotten when their time is over; what was made of them stays.
+/// Unpaid quotes are forgotten soon after their grace, claimed ones much later; what was made of them stays.
 pub async fn quotes_are_forgotten_when_their_time_is_over(store: Arc<dyn Store>) {
     let (first, second) = (open(&*store, quote(1)).await, open(&*store, quote(2)).await);
     let later = Quote { created_at: NOON.saturating_add(DAY), expires_at: NOON.saturating_add(DAY * 2), ..quote(3) };
     let later = open(&*store, later).await;
     let made = claimed(&*store, claim(&second, tx(2))).await;
     let before = Books::read(&*store).await;
-    for early in [NOON, first.expires_at, first.honoured_until(), over(&first).saturating_sub(MOMENT)] {
+    for early in [NOON, first.expires_at, first.honoured_until(), unpaid_over(&first).saturating_sub(MOMENT)] {
         assert_eq!(store.forget_expired(early).await.unwrap(), 0, "at {early}");
         assert_eq!(store.quote(&first.nonce).await.unwrap().as_ref(), Some(&first), "at {early}");
         let state = QuoteState::Claimed { account: made.id.clone(), tx: tx(2) };
         assert_eq!(state_of(&*store, &second).await, state, "at {early}");
     }
-    assert_eq!(store.forget_expired(over(&first)).await.unwrap(), 2);
-    for forgotten in [&first, &second] {
+    assert_eq!(store.forget_expired(unpaid_over(&first)).await.unwrap(), 1);
+    assert_eq!(store.quote(&first.nonce).await.unwrap(), None);
+    assert_eq!(store.forget_expired(claimed_over(&second).saturating_sub(MOMENT)).await.unwrap(), 1, "the later one");
+    assert_eq!(state_of(&*store, &second).await, QuoteState::Claimed { account: made.id, tx: tx(2) });
+    assert_eq!(store.forget_expired(claimed_over(&second)).await.unwrap(), 1);
+    for forgotten in [&first, &second, &later] {
         assert_eq!(store.quote(&forgotten.nonce).await.unwrap(), None);
         assert_eq!(store.claim_quote(claim(forgotten, tx(9))).await.unwrap(), Claimed::NoSuchQuote);
         assert_eq!(store.quote_paid_by(&payment_of(forgotten, tx(9))).await.unwrap(), None);
     }
-    assert_eq!(store.quote(&later.nonce).await.unwrap().as_ref(), Some(&later));
     assert_eq!(store.forget_expired(NOON).await.unwrap(), 0, "a clock that lags brings nothing back");
     assert_eq!(store.quote(&first.nonce).await.unwrap(), None);
     assert_eq!(Books::read(&*store).await, before);
-    assert_eq!(store.forget_expired(over(&later)).await.unwrap(), 1);
 }
 
 /// A quote whose key nobody has yet is kept however late it is, and forgotten once somebody has it.
@@ -48,13 +55,13 @@ pub async fn awaited_quotes_are_not_forgotten(store: Arc<dyn Store>) {
     let quote = open(&*store, quote(1)).await;
     let made = claimed(&*store, late_claim(&quote, tx(1))).await;
     let state = QuoteState::Paid { account: made.id.clone(), tx: tx(1) };
-    for late in [over(&quote), over(&quote).saturating_add(DAY * 10_000)] {
+    for late in [unpaid_over(&quote), claimed_over(&quote), claimed_over(&quote).saturating_add(DAY * 10_000)] {
         assert_eq!(store.forget_expired(late).await.unwrap(), 0, "at {late}");
         assert_eq!(state_of(&*store, &quote).await, state, "at {late}");
     }
     assert_eq!(claimed(&*store, claim(&quote, tx(1))).await.id, made.id);
-    assert_eq!(store.forget_expired(over(&quote).saturating_sub(MOMENT)).await.unwrap(), 0);
-    assert_eq!(store.forget_expired(over(&quote)).await.unwrap(), 1);
+    assert_eq!(store.forget_expired(claimed_over(&quote).saturating_sub(MOMENT)).await.unwrap(), 0);
+    assert_eq!(store.forget_expired(claimed_over(&quote)).await.unwrap(), 1);
     assert_eq!(store.quote(&quote.nonce).await.unwrap(), None);
 }
 
@@ -99,6 +106,6 @@ pub async fn everything_forgotten_is_counted(store: Arc<dyn Store>) {
     for nonce in ["first", "second"] {
         store.open_challenge(challenge(&customer.id, wallet(1), nonce)).await.unwrap();
     }
-    assert_eq!(store.forget_expired(over(&quotes[0])).await.unwrap(), 3 + 2 + 2);
-    assert_eq!(store.forget_expired(over(&quotes[0])).await.unwrap(), 0);
+    assert_eq!(store.forget_expired(unpaid_over(&quotes[0])).await.unwrap(), 3 + 2 + 2);
+    assert_eq!(store.forget_expired(unpaid_over(&quotes[0])).await.unwrap(), 0);
 }

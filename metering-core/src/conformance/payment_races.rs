@@ -275,12 +275,12 @@ pub async fn every_failure_is_counted(store: Arc<dyn Store>) {
     }
 }
 
-/// 50 wallets ask for one amount at once: it is promised to one of them.
+/// A wallet asks for one amount 50 times at once: it gets it once.
 pub async fn an_amount_is_promised_once(store: Arc<dyn Store>) {
     let amount = quote(1).amount;
     let mut tasks = JoinSet::new();
     for number in 1..=u8::try_from(TASKS).unwrap() {
-        let (store, quote) = (Arc::clone(&store), Quote { amount, ..quote(number) });
+        let (store, quote) = (Arc::clone(&store), Quote { amount, payer: quote(1).payer, ..quote(number) });
         tasks.spawn(async move { (quote.nonce, store.open_quote(quote).await.unwrap()) });
     }
     let answers = tasks.join_all().await;

@@ -88,8 +88,8 @@ pub async fn refusals_of_quotes_come_in_their_order(store: Arc<dyn Store>) {
         (taken, wallet(2), quote(2).amount, QuoteOpened::EmailTaken),
         (free.clone(), wallet(9), amount, QuoteOpened::PayerTaken),
         (None, wallet(9), quote(2).amount, QuoteOpened::PayerTaken),
-        (free.clone(), wallet(2), amount, QuoteOpened::AmountTaken),
-        (free, wallet(2), quote(2).amount, QuoteOpened::Opened),
+        (free.clone(), wallet(1), amount, QuoteOpened::AmountTaken),
+        (free, wallet(2), amount, QuoteOpened::Opened),
     ];
     for (email, payer, amount, answer) in table {
         let new = Quote { email, payer, amount, ..quote(2) };
@@ -148,11 +148,10 @@ pub async fn a_payment_finds_its_quote(store: Arc<dyn Store>) {
 /// Of quotes that differ in one thing, a payment finds its own.
 pub async fn each_payment_finds_its_own_quote(store: Arc<dyn Store>) {
     let amount = quote(1).amount;
-    let expired = quote(1).expires_at;
     let quotes = [
         quote(1),
-        // The same amount, promised to another wallet after the first promise was over.
-        Quote { amount, created_at: expired, expires_at: expired.saturating_add(MINUTE * 30), ..quote(2) },
+        // The same amount, promised to another wallet.
+        Quote { amount, ..quote(2) },
         Quote { payer: wallet(1), ..quote(3) },
         Quote { amount, payer: wallet(1), target: PaymentTarget { chain_id: 1, ..TARGET }, ..quote(4) },
         Quote { amount, payer: wallet(1), target: PaymentTarget { token: Address::ZERO, ..TARGET }, ..quote(5) },
@@ -196,7 +195,10 @@ pub async fn where_quotes_were_to_be_paid_is_remembered_with_them(store: Arc<dyn
     assert_eq!(store.quoted_targets(TARGET.chain_id).await.unwrap(), Vec::from_iter(expected));
     assert_eq!(store.quoted_targets(u64::MAX).await.unwrap(), [other_chain]);
     assert_eq!(store.quoted_targets(1).await.unwrap(), []);
-    let forgotten = quote(1).honoured_until().saturating_add(Quote::REMEMBERED);
-    store.forget_expired(forgotten).await.unwrap();
-    assert_eq!(store.quoted_targets(TARGET.chain_id).await.unwrap(), []);
+    // Unpaid quotes are forgotten first, and with them where they were to be paid.
+    let ended = quote(1).honoured_until();
+    for (remembered, targets) in [(Quote::UNPAID_REMEMBERED, vec![TARGET]), (Quote::REMEMBERED, vec![])] {
+        store.forget_expired(ended.saturating_add(remembered)).await.unwrap();
+        assert_eq!(store.quoted_targets(TARGET.chain_id).await.unwrap(), targets);
+    }
 }

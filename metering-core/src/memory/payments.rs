@@ -49,11 +49,7 @@ impl PaymentState {
     }
 
     fn amount_is_taken(&self, new: &Quote) -> bool {
-        self.quotes.values().any(|quote| {
-            let live = quote.state == QuoteState::Open && new.created_at < quote.expires_at;
-            let kept = quote.payer == new.payer && new.created_at <= quote.honoured_until();
-            quote.target == new.target && quote.amount == new.amount && (live || kept)
-        })
+        self.quotes.values().any(|quote| quote.reserves_amount_of(new))
     }
 
     /// The keys of an account's quotes are given out now, one way or the other.
@@ -69,10 +65,7 @@ impl PaymentState {
 
     pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {
         let before = self.quotes.len() + self.challenges.len();
-        self.quotes.retain(|_, quote| {
-            let awaited = matches!(quote.state, QuoteState::Paid { .. });
-            awaited || now < quote.honoured_until().saturating_add(Quote::REMEMBERED)
-        });
+        self.quotes.retain(|_, quote| quote.forgotten_from().is_none_or(|from| now < from));
         self.challenges.retain(|_, challenge| now < challenge.expires_at.saturating_add(Challenge::REMEMBERED));
         u64::try_from(before - self.quotes.len() - self.challenges.len()).unwrap_or(u64::MAX)
     }

@@ -25,9 +25,8 @@ pub trait PaymentStore: Send + Sync + fmt::Debug {
     /// Keeps a quote that is open.
     ///
     /// Refused, in this order: when an account that is not revoked has its email address, or its payer's address; or
-    /// when its amount is in use. An amount is in use at a target while another open quote of that amount has not
-    /// expired at the new one's `created_at`, whoever is to pay it, and by the same payer, claimed or not, until
-    /// [`Quote::honoured_until`]. A quote that is not open, or whose nonce is in use, is an error.
+    /// when a quote of the same payer reserves its amount, as [`Quote::reserves_amount_of`] says. A quote that is not
+    /// open, or whose nonce is in use, is an error.
     async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened, StoreError>;
 
     /// The quote of that nonce.
@@ -37,6 +36,7 @@ pub trait PaymentStore: Send + Sync + fmt::Debug {
     async fn quote_paid_by(&self, payment: &Payment) -> Result<Option<Quote>, StoreError>;
 
     /// Where the quotes that are remembered were to be paid on a chain, whatever became of them: each once, in order.
+    /// The cost depends on the number of targets, not on the number of quotes.
     async fn quoted_targets(&self, chain_id: u64) -> Result<Vec<PaymentTarget>, StoreError>;
 
     /// Turns a quote and its payment into an account with its key, or hands out the key of one that was made without.
@@ -130,7 +130,7 @@ pub enum QuoteOpened {
     EmailTaken,
     /// An account has its payer's address.
     PayerTaken,
-    /// Its amount is in use; draw another.
+    /// Another quote of its payer has that amount; draw another.
     AmountTaken,
 }
 

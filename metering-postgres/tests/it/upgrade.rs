@@ -124,7 +124,7 @@ async fn looking_at_an_earlier_schema_leaves_it_as_it_is() {
     let url = Cluster::shared().fresh_schema();
     version_two(&url);
     let look = PostgresStore::connect_to_look(&url.parse().unwrap()).await.unwrap().unwrap();
-    assert_eq!(look.upgrade(), Some((2, 3)));
+    assert_eq!(look.upgrade(), Some((2, 4)));
     assert_eq!(look.standing(&SourceId::from_bytes([7; 16])).await.unwrap(), Standing::Empty);
     assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "2");
     run_in(&url, BOOKS);

@@ -17,3 +17,6 @@ ALTER TABLE payment ADD COLUMN reversed_at INTEGER CHECK ((reversed_at IS NULL) 
 
 -- What the watcher looks at. Few at a time.
 CREATE INDEX payment_unsettled ON payment (chain_id, id) WHERE settlement <> 'final';
+-- Unpaid quotes are forgotten long before claimed ones.
+DROP INDEX quote_expiry;
+CREATE INDEX quote_expiry ON quote (state, honoured_until);

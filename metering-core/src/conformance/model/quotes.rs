@@ -49,10 +49,9 @@ impl Asked {
     }
 
     fn occupies_amount_of(&self, new: &Quote) -> bool {
-        let same_amount = self.quote.target == new.target && self.quote.amount == new.amount;
-        let is_promised = self.sold.is_none() && new.created_at < self.quote.expires_at;
-        let is_kept = self.quote.payer == new.payer && new.created_at.unix_millis() <= self.grace_ends();
-        same_amount && (is_promised || is_kept)
+        let Quote { payer, target, amount, .. } = &self.quote;
+        let same_payment = (*payer, *target, *amount) == (new.payer, new.target, new.amount);
+        same_payment && new.created_at.unix_millis() <= self.grace_ends()
     }
 }
 
@@ -148,11 +147,13 @@ impl Model {
         Ok(Claimed::Account(account))
     }
 
-    /// Forgets quotes ninety days after their grace, unless somebody is still to come for a key; says how many.
+    /// Forgets unpaid quotes a day after their grace, and claimed ones after ninety days; returns how many. A quote
+    /// whose key nobody has yet is kept.
     pub(super) fn forget_quotes(&mut self, now: Timestamp) -> usize {
         let (before, mut kept) = (self.quotes.len(), Vec::new());
         for asked in std::mem::take(&mut self.quotes) {
-            let is_over = asked.grace_ends() + 90 * DAY <= now.unix_millis();
+            let days = if asked.sold.is_none() { 1 } else { 90 };
+            let is_over = asked.grace_ends() + days * DAY <= now.unix_millis();
             if !is_over || matches!(self.state_of(&asked), QuoteState::Paid { .. }) {
                 kept.push(asked);
             }

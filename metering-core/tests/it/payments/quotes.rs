@@ -1,7 +1,7 @@
 //! Quotes: what they promise, and to whom they are refused.
 
 use metering_core::wire::{ChainIdInput, QuoteRequest};
-use metering_core::{Error, Plan, Store};
+use metering_core::{Address, Error, NonceHash, PaymentStore, Plan, Quote, QuoteNonce, QuoteOpened, Store, TokenUnits};
 
 use super::scene::{COIN, MAIN, NATIVE, RECIPIENT, STARTER, Scene, code, plan, quote_request};
 use super::wallet::Wallet;
@@ -105,11 +105,38 @@ async fn an_email_in_use_is_refused() {
 }
 
 #[tokio::test]
-async fn amounts_of_open_quotes_differ() {
+async fn amounts_of_a_wallets_open_quotes_differ() {
     let scene = Scene::new().await;
-    let mut amounts = std::collections::HashSet::new();
-    for number in 1..=200 {
-        let quote = scene.quote(&Wallet::of(number), "starter", MAIN).await.unwrap();
+    let (wallet, mut amounts) = (Wallet::of(1), std::collections::HashSet::new());
+    for _ in 0..200 {
+        let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
         assert!(amounts.insert(quote.amount_atomic), "two quotes of one amount");
+    }
+}
+
+/// Every tag that a price has is in use by somebody's unpaid quote, and sales go on.
+#[tokio::test]
+async fn unpaid_quotes_of_others_cannot_stop_sales() {
+    let scene = Scene::new().await;
+    let first = scene.quote(&Wallet::of(2), "starter", MAIN).await.unwrap();
+    let nonce = QuoteNonce::parse(&first.signup_nonce).unwrap().hash();
+    let template = scene.store.quote(&nonce).await.unwrap().unwrap();
+    for tag in 1..10_000_u128 {
+        let (mut nonce, mut payer) = ([0; 32], [1; 20]);
+        nonce[..16].copy_from_slice(&tag.to_be_bytes());
+        payer[..16].copy_from_slice(&tag.to_be_bytes());
+        let quote = Quote {
+            nonce: NonceHash::from_bytes(nonce),
+            payer: Address::from_bytes(payer),
+            amount: TokenUnits::new(STARTER + tag),
+            ..template.clone()
+        };
+        assert_eq!(scene.store.open_quote(quote).await.unwrap(), QuoteOpened::Opened, "{tag}");
+    }
+    for number in 3..=20 {
+        let wallet = Wallet::of(number);
+        let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
+        let hash = scene.pay(&wallet, &quote);
+        assert_eq!(scene.claim(&quote.signup_nonce, hash).await.unwrap().credit_balance.to_string(), "12.5");
     }
 }
