@@ -85,12 +85,13 @@ pub struct Window {
 }
 
 impl Window {
-    /// The window of `index`, fresh if it is newer.
+    /// The window of `index`: fresh if it is newer, or if the clock stepped back to it.
     ///
-    /// An older `index` (a node whose clock lags) counts in the newest window: time never runs backwards for a cap,
-    /// so no skew lets an account have a window twice.
-    fn at(self, index: i64) -> Self {
-        if index > self.index { Self { index, count: 0 } } else { self }
+    /// An `index` that is only a little older (another node's clock lags) counts in the newest window, so that small
+    /// differences between clocks give no account a window twice.
+    fn at(self, index: i64, stepped_back: bool) -> Self {
+        let is_other = if stepped_back { index != self.index } else { index > self.index };
+        if is_other { Self { index, count: 0 } } else { self }
     }
 
     /// One more accepted request, unless `cap` (0: none) is reached.
@@ -117,13 +118,22 @@ impl MeterState {
     /// Where the account stands within its caps at `now`, before any further request.
     #[must_use]
     pub fn rate_status(&self, now: Timestamp) -> RateStatus {
+        // Both windows belong to the newest reading of a clock that was accepted; its minute says how far back this is.
+        let minutes_back = self.minute.index.saturating_sub(now.minute());
         RateStatus {
             limits: self.limits,
-            minute: self.minute.at(now.minute()),
-            day: self.day.at(now.day().unix_days()),
+            minute: self.minute.at(now.minute(), minutes_back > Self::MINUTES_OF_LAG),
+            day: self.day.at(now.day().unix_days(), minutes_back > Self::MINUTES_OF_LAG_AT_MIDNIGHT),
             at: now,
         }
     }
+
+    /// How many minutes a clock may be behind the newest reading and still count in its minute. A larger step back means
+    /// that the newest reading was wrong: it must not hold the account until that minute comes.
+    const MINUTES_OF_LAG: i64 = 1;
+    /// The same for the day. A clock that is corrected by minutes just after midnight does not give a day twice; a
+    /// reading that was hours ahead does not hold the account for a day.
+    const MINUTES_OF_LAG_AT_MIDNIGHT: i64 = 60;
 }
 
 /// Which of the two caps.

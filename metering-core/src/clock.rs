@@ -28,6 +28,43 @@ impl Clock for SystemClock {
     }
 }
 
+/// How far a clock is off another one, as far as that is certain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClockSkew {
+    /// It is ahead by at least this.
+    Ahead(Duration),
+    /// It is behind by at least this.
+    Behind(Duration),
+}
+
+impl ClockSkew {
+    /// Differences above it are trouble: a minute's caps, expiries and idempotency keys go by the clock.
+    pub const TOLERATED: Duration = Duration::from_secs(5);
+
+    /// How far this clock is off a store's, which was read between two readings of this one. The time that took is not
+    /// held against it. `None` when the difference is tolerable.
+    #[must_use]
+    pub fn found(before: Timestamp, stores: Timestamp, after: Timestamp) -> Option<Self> {
+        let gap = |from: Timestamp, to: Timestamp| u64::try_from(to.0.saturating_sub(from.0)).unwrap_or(0);
+        let (ahead, behind) = (Duration::from_millis(gap(stores, before)), Duration::from_millis(gap(after, stores)));
+        if ahead > Self::TOLERATED {
+            Some(Self::Ahead(ahead))
+        } else {
+            (behind > Self::TOLERATED).then_some(Self::Behind(behind))
+        }
+    }
+}
+
+impl fmt::Display for ClockSkew {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (by, where_to) = match self {
+            Self::Ahead(by) => (by, "ahead"),
+            Self::Behind(by) => (by, "behind"),
+        };
+        write!(f, "{} seconds {where_to}", by.as_secs())
+    }
+}
+
 /// An instant in UTC, to the millisecond. Displayed as RFC 3339, for example `2026-11-21T08:30:00.000Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
@@ -158,6 +195,27 @@ mod tests {
         }
         let never = Timestamp::from_unix_millis(i64::MAX);
         assert!(never.to_string().contains("since the Unix epoch"));
+    }
+
+    #[test]
+    fn a_clock_that_is_off_is_found_whatever_the_reading_took() {
+        let at = Timestamp::from_unix_millis;
+        // before, the store's, after, found
+        let table = [
+            (10_000, 10_000, 10_000, None),
+            (10_000, 12_000, 14_000, None),
+            (10_000, 5_000, 10_000, None),
+            (10_000, 4_999, 10_000, Some(ClockSkew::Ahead(Duration::from_millis(5_001)))),
+            (10_000, 15_000, 10_000, None),
+            (10_000, 15_001, 10_000, Some(ClockSkew::Behind(Duration::from_millis(5_001)))),
+            // A slow answer excuses as much as it took.
+            (10_000, 18_000, 14_000, None),
+            (i64::MIN, 0, i64::MIN, Some(ClockSkew::Behind(Duration::from_millis(i64::MAX.unsigned_abs())))),
+        ];
+        for (before, stores, after, found) in table {
+            assert_eq!(ClockSkew::found(at(before), at(stores), at(after)), found, "{before} {stores} {after}");
+        }
+        assert_eq!(ClockSkew::Ahead(Duration::from_millis(61_900)).to_string(), "61 seconds ahead");
     }
 
     #[test]

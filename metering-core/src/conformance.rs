@@ -53,6 +53,7 @@ pub mod quote_amounts;
 pub mod quotes;
 pub mod races;
 mod reading;
+pub mod recipients;
 pub mod refunds;
 pub mod request_ids;
 pub mod revocation;
@@ -167,6 +168,7 @@ macro_rules! store_conformance {
             caps::the_day_is_named_first,
             caps::a_new_window_starts_afresh,
             caps::a_lagging_clock_counts_in_the_newest_window,
+            caps::a_clock_that_jumped_ahead_holds_nobody,
             caps::refused_requests_are_not_counted,
             caps::a_capped_account_without_credits_is_rate_limited,
             caps::new_limits_count_what_was_accepted,
@@ -293,6 +295,9 @@ macro_rules! store_conformance {
             races::rotations_leave_one_live_key,
             races::a_report_is_of_one_moment,
             races::ledger_numbers_rise_in_a_race,
+            recipients::a_recipient_is_known_since_it_was_first_registered,
+            recipients::recipients_are_listed_in_order,
+            recipients::a_changed_recipient_is_told,
             refunds::a_refund_gives_the_price_back,
             refunds::a_refund_is_booked_on_the_day_of_its_charge,
             refunds::refunds_of_one_batch_add_up,

@@ -36,6 +36,7 @@ mod price;
 mod proof;
 mod quote;
 mod random;
+mod recipient;
 mod recovery;
 mod request;
 mod route;
@@ -66,7 +67,7 @@ pub use charge::{
     Charge, Decision, LimitWindow, MeterState, RateStatus, Receipt, Refund, Refusal, RequestId, RequestIdError,
     Settlement, Try, Window,
 };
-pub use clock::{Clock, Day, SystemClock, Timestamp};
+pub use clock::{Clock, ClockSkew, Day, SystemClock, Timestamp};
 pub use credentials::Credentials;
 pub use credits::{ATOMS_PER_CREDIT, Credits};
 pub use decimal::DecimalError;
@@ -89,6 +90,7 @@ pub use price::{LookbackTiers, Multiplier, Pricing, Weight};
 pub use proof::payer_proof_message;
 pub use quote::{MalformedNonce, NonceHash, Quote, QuoteNonce, QuoteState, draw_amount};
 pub use random::{Randomness, SystemRandomness};
+pub use recipient::{NotBefore, NotBeforeError, RecipientChanges, RecipientRecord, Registration, register_recipients};
 pub use recovery::Challenge;
 pub use route::{Param, ParamPlace, ParamType, Route};
 pub use service::{

@@ -132,6 +132,11 @@ impl MeterError {
     }
 }
 
+/// The error of a single posting that its store could not hold.
+fn failed(reason: String) -> MeterError {
+    MeterError::Store(Arc::new(StoreError::Unavailable(reason.into())))
+}
+
 /// A posting, and who waits for its outcome.
 #[derive(Debug)]
 struct Request {
@@ -172,6 +177,7 @@ impl Meter {
         let answer = self.enqueue(Posting::Charge(charge))?;
         match answer.await.map_err(|_| MeterError::no_result())?? {
             Outcome::Decided(decision) => Ok(decision),
+            Outcome::Failed(reason) => Err(failed(reason)),
             Outcome::Refunded(_) | Outcome::Settled => unreachable!("stores answer charges with decisions"),
         }
     }
@@ -191,6 +197,7 @@ impl Meter {
         let answer = self.enqueue(Posting::Refund(refund))?;
         match answer.await.map_err(|_| MeterError::no_result())?? {
             Outcome::Refunded(balance) => Ok(balance),
+            Outcome::Failed(reason) => Err(failed(reason)),
             Outcome::Decided(_) | Outcome::Settled => unreachable!("stores answer refunds with balances"),
         }
     }
@@ -202,7 +209,10 @@ impl Meter {
     pub async fn settle(&self, settlement: Settlement) -> Result<(), MeterError> {
         self.places.acquire().await.map_err(|_| MeterError::Closed)?.forget();
         let answer = self.enqueue(Posting::Settle(settlement))?;
-        answer.await.map_err(|_| MeterError::no_result())?.map(drop)
+        match answer.await.map_err(|_| MeterError::no_result())?? {
+            Outcome::Failed(reason) => Err(failed(reason)),
+            Outcome::Settled | Outcome::Decided(_) | Outcome::Refunded(_) => Ok(()),
+        }
     }
 
     fn enqueue(&self, posting: Posting) -> Result<oneshot::Receiver<Result<Outcome, MeterError>>, MeterError> {

@@ -8,6 +8,7 @@ mod fields;
 mod gate;
 mod position;
 mod quotes;
+mod recipients;
 mod recovery;
 mod refund;
 mod reports;
@@ -234,7 +235,9 @@ impl Service {
             Chain { confirmations, ..chain.clone() }
         };
         let chains: Vec<_> = chains.iter().map(measured).collect();
-        let plans = Arc::new(PlansDocument::new(&self.store.plans().await?, &chains, terms_url, terms_version));
+        let on_sale = self.store.plans().await?;
+        self.register_recipients_of(&on_sale).await;
+        let plans = Arc::new(PlansDocument::new(&on_sale, &chains, terms_url, terms_version));
         *self.plans.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, Arc::clone(&plans)));
         Ok(plans)
     }

@@ -44,7 +44,8 @@ pub trait Store: PaymentStore + SignupStore {
     /// The answers are in the order of `postings`, and each holds when it is returned, whatever happens to the
     /// process. Keys, limits and balances are those of the moment of the commit, so that a revocation, a rotation or
     /// a top-up counts from the moment that its own method returned, in whichever process that was. On an error
-    /// nothing of the batch happened, unless [`StoreError::outcome_is_unknown`].
+    /// nothing of the batch happened, unless [`StoreError::outcome_is_unknown`]. A posting that the store cannot hold is
+    /// [`Outcome::Failed`] and does not keep the others from being recorded.
     ///
     /// An accepted charge with a request id is remembered for [`RequestId::REMEMBERED`](crate::RequestId::REMEMBERED),
     /// in its account, whichever key it came with: until then the id is answered as it was at first, and after that
@@ -124,6 +125,12 @@ pub trait Store: PaymentStore + SignupStore {
     /// Forgets what has expired at `now`, and returns how much that was. It stays forgotten, for a clock that lags
     /// too.
     async fn forget_expired(&self, now: Timestamp) -> Result<u64, StoreError>;
+
+    /// The time by the store's own clock, where it has one that is not this machine's: nodes that share a store must
+    /// agree with it.
+    async fn clock(&self) -> Result<Option<Timestamp>, StoreError> {
+        Ok(None)
+    }
 
     /// Whether the store can be written to at this moment, with room for more than a few charges.
     async fn check(&self) -> Result<(), StoreError>;

@@ -37,6 +37,9 @@ pub enum Outcome {
     Refunded(Option<Credits>),
     /// The answer to a settlement, whether or not its key was still remembered.
     Settled,
+    /// The store cannot hold this posting, for the reason given. Nothing of it happened; the rest of its batch is not
+    /// affected.
+    Failed(String),
 }
 
 /// The remembered answer to a charge with a request id.

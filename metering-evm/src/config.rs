@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
-use metering_core::{Address, Chain};
+use metering_core::{Address, Chain, NotBefore};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 
@@ -56,6 +56,10 @@ pub struct ChainConfig {
     /// The first block to look at; by default the newest confirmed block when the chain is first watched.
     #[serde(default)]
     pub watch_from_block: Option<u64>,
+    /// The oldest payment that is accepted: a block's number or a time. By default, those since the store has known
+    /// the recipient.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<NotBefore>,
 }
 
 /// What is wrong with a chain's section.

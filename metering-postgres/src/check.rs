@@ -1,11 +1,18 @@
-//! Whether the database can be written to.
+//! Whether the database can be written to, and what its clock says.
 
 use deadpool_postgres::GenericClient;
+use metering_core::Timestamp;
 
 use crate::error::Result;
-use crate::rows::execute;
+use crate::rows::{execute, one, timestamp};
 
 /// Writes something.
 pub(crate) async fn check<C: GenericClient>(client: &C) -> Result<()> {
     execute(client, "UPDATE probe SET writes = writes + 1 WHERE id = 1", &[]).await.map(drop)
+}
+
+/// The database's time.
+pub(crate) async fn clock<C: GenericClient>(client: &C) -> Result<Timestamp> {
+    let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT";
+    timestamp(&one(client, sql, &[]).await?, 0)
 }

@@ -32,8 +32,53 @@ use crate::wait::{ANSWER_WAIT, within};
 use columns::{ANSWERS, AnswerRows, DAILY, DailyRows, METERS, MeterRows};
 
 impl PostgresStore {
-    /// Decides and records a batch; tries again what failed through no fault of its own, and never counts it twice.
+    /// Decides and records a batch. One bad posting fails alone, not the batch that it happens to be in.
     pub(crate) async fn commit_batch(&self, postings: &[Posting], now: Timestamp) -> Result<Vec<Outcome>, StoreError> {
+        match self.commit_together(postings, now).await {
+            Err(failure) if failure.is_of_the_data() && postings.len() > 1 => {
+                tracing::error!(
+                    ?failure,
+                    postings = postings.len(),
+                    "a batch cannot be recorded; committing it in parts"
+                );
+                self.commit_apart(postings, now).await
+            }
+            ended => Ok(ended?),
+        }
+    }
+
+    /// Commits the halves of a batch, and the halves of those that fail, in order, until the postings to blame are alone.
+    async fn commit_apart(&self, postings: &[Posting], now: Timestamp) -> Result<Vec<Outcome>, StoreError> {
+        let mut outcomes = Vec::with_capacity(postings.len());
+        let (first, second) = postings.split_at(postings.len() / 2);
+        let mut parts = vec![second, first];
+        while let Some(part) = parts.pop() {
+            let failure = match self.commit_together(part, now).await {
+                Ok(of_part) => {
+                    outcomes.extend(of_part);
+                    continue;
+                }
+                Err(failure) => failure,
+            };
+            if failure.is_of_the_data() && part.len() > 1 {
+                let (first, second) = part.split_at(part.len() / 2);
+                parts.extend([second, first]);
+                continue;
+            }
+            // Parts before this one may be on disk, so that the batch as a whole has not failed, unless nobody can say.
+            let error = StoreError::from(failure);
+            if error.outcome_is_unknown() {
+                return Err(error);
+            }
+            tracing::error!(%error, postings = part.len(), "postings cannot be recorded; nothing of them happened");
+            outcomes.extend(part.iter().map(|_| Outcome::Failed(error.to_string())));
+        }
+        Ok(outcomes)
+    }
+
+    /// Decides and records postings in one transaction; tries again what failed through no fault of its own, and never
+    /// counts it twice.
+    async fn commit_together(&self, postings: &[Posting], now: Timestamp) -> Result<Vec<Outcome>> {
         let mut tries = Tries::for_at_most(TRIED_FOR);
         loop {
             match self.try_to_commit(postings, now).await {

@@ -36,6 +36,20 @@ impl Failure {
         }
     }
 
+    /// Whether a value is to blame, so that other postings of the same batch may succeed without it: corrupt rows, and the
+    /// database's data exceptions (SQLSTATE classes 21 and 22), violated constraints (23) and exceeded limits (54).
+    pub(crate) fn is_of_the_data(&self) -> bool {
+        match self {
+            Self::Store(StoreError::Corrupt(_)) => true,
+            Self::Database(error) => {
+                let class =
+                    |code: &SqlState| ["21", "22", "23", "54"].iter().any(|class| code.code().starts_with(class));
+                error.code().is_some_and(class)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the server itself said that the transaction was not committed.
     pub(crate) fn is_the_servers(&self) -> bool {
         // A server that shuts down says so on a connection whose commit may have happened; and some say that they do

@@ -2,6 +2,7 @@
 
 use metering_core::{Challenge, Quote, SignupSession, StoreError, Timestamp};
 
+use crate::check;
 use crate::error::Result;
 use crate::outcome;
 use crate::rows::execute;
@@ -47,9 +48,10 @@ async fn forget_some(turn: &Turn<'_>, now: Timestamp) -> Result<(u64, bool)> {
         is_all &= rows < PORTION;
         forgotten += rows;
     }
-    // By the clock of whoever wrote them, and not by one that a caller hands in.
-    let written = metering_core::Clock::now(&metering_core::SystemClock).saturating_sub(outcome::KEPT);
-    is_all &= forget_portion(turn, "outcome", "id", "at", "TRUE", written).await? < PORTION;
+    // By the database's clock alone, which wrote their time too: a node whose clock is wrong must not take away what
+    // another still asks for.
+    let written = check::clock(turn.client()).await?.saturating_sub(outcome::KEPT);
+    is_all &= forget_portion(turn, "outcome", "id", "written_at", "TRUE", written).await? < PORTION;
     Ok((forgotten, is_all))
 }
 

@@ -140,6 +140,8 @@ async fn begin(turn: &Turn<'_>, source: SourceId, owner: [u8; 16]) -> Result<Sta
         client.batch_execute(&format!("TRUNCATE {}", standing::TABLES.join(", "))).await?;
     }
     if matches!(found, Standing::Empty | Standing::Unfinished) {
+        // A server that was started here by mistake registers recipients, and nothing else.
+        client.batch_execute("TRUNCATE recipient").await?;
         let sql = "INSERT INTO import (id, source, began_at, finished_at) VALUES (1, $1, $2, NULL) \
                    ON CONFLICT (id) DO UPDATE SET source = excluded.source, began_at = excluded.began_at";
         let now = SystemClock.now().unix_millis();
@@ -172,6 +174,7 @@ async fn write(turn: &Turn<'_>, section: Section, records: &[Record], lines: &[i
         Section::Quotes => sales::quotes(turn, records).await?,
         Section::Links => sales::links(turn, records).await?,
         Section::ScanMarks => sales::scan_marks(turn, records).await?,
+        Section::Recipients => sales::recipients(turn, records).await?,
         Section::Challenges => access::challenges(turn, records).await?,
         Section::Signups => access::signups(turn, records).await?,
         Section::Solutions => access::solutions(turn, records).await?,

@@ -5,12 +5,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use deadpool_postgres::GenericClient;
-use metering_core::{AccountId, KeyHash, UsageLine};
-use sha3::{Digest, Sha3_256};
+use metering_core::{AccountId, KeyHash, StoreError, UsageLine};
 
 use crate::activity;
-use crate::error::{Result, corrupt};
-use crate::rows::{all, bytes, execute, parsed};
+use crate::error::{Failure, Result, corrupt};
+use crate::rows::{all, bytes, execute, first, parsed};
 
 /// Keys and accounts remembered at most, so that the memory has an end; beyond that, all are forgotten.
 const MAX_KEYS: usize = 262_144;
@@ -109,15 +108,7 @@ impl Known {
             new.into_iter().map(|line| UsageLine::clone(line)).collect()
         };
         for line in new {
-            let number = number_of(&line);
-            let sql = "INSERT INTO usage_line (id, route_template, http_method, source) VALUES ($1, $2, $3, $4) \
-                       ON CONFLICT (id) DO NOTHING";
-            execute(client, sql, &[&number, &&*line.route_template, &&*line.http_method, &line.source.as_str()])
-                .await?;
-            // Another line could have the same number, if two hashes began alike.
-            if self.line(client, number).await? != line {
-                return Err(corrupt(format_args!("usage line {number} is not {line:?}")));
-            }
+            let number = number_of(client, &line).await?;
             self.memory().lines.insert(line, number);
         }
         let memory = self.memory();
@@ -154,16 +145,38 @@ impl Memory {
     }
 }
 
-/// The first 63 bits of the SHA3-256 of the line's texts: the same on every node, and no counter to wait for.
-fn number_of(line: &UsageLine) -> i64 {
-    let mut hash = Sha3_256::new();
-    for text in [&*line.route_template, &*line.http_method, line.source.as_str()] {
-        hash.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
-        hash.update(text);
+/// Numbers drawn for a new line at most. A second is needed once in 2^63 times for each line that there is.
+const DRAWS: usize = 3;
+
+/// The number of a line, drawn at random where it is new. Lines are told apart by the SHA-256 of their texts, which
+/// nobody can make collide; a number that follows from texts that clients choose could be made to.
+async fn number_of<C: GenericClient>(client: &C, line: &UsageLine) -> Result<i64> {
+    let (texts, find) = (digested(line), "SELECT id FROM usage_line WHERE digest = sha256($1)");
+    for _ in 0..DRAWS {
+        if let Some(row) = first(client, find, &[&texts]).await? {
+            return Ok(row.try_get(0)?);
+        }
+        let sql = "INSERT INTO usage_line (id, digest, route_template, http_method, source) \
+                   VALUES ($1, sha256($2), $3, $4, $5) ON CONFLICT DO NOTHING";
+        let (route, method) = (&*line.route_template, &*line.http_method);
+        execute(client, sql, &[&draw()?, &texts, &route, &method, &line.source.as_str()]).await?;
     }
-    let digest: [u8; 32] = hash.finalize().into();
-    let [a, b, c, d, e, f, g, h, ..] = digest;
-    i64::from_be_bytes([a & 0x7f, b, c, d, e, f, g, h])
+    let row = first(client, find, &[&texts]).await?;
+    row.ok_or_else(|| corrupt("a usage line has no number"))?.try_get(0).map_err(Failure::from)
+}
+
+/// What the digest is of: each text after its length, as the schema's upgrade has it.
+fn digested(line: &UsageLine) -> Vec<u8> {
+    let texts = [&*line.route_template, &*line.http_method, line.source.as_str()];
+    let length = |text: &str| u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes();
+    texts.iter().flat_map(|text| [&length(text)[..], text.as_bytes()].concat()).collect()
+}
+
+fn draw() -> Result<i64> {
+    let mut bytes = [0; 8];
+    let drawn = getrandom::fill(&mut bytes);
+    drawn.map_err(|error| Failure::Store(StoreError::Unavailable(error.to_string().into())))?;
+    Ok(i64::from_be_bytes(bytes) & i64::MAX)
 }
 
 /// Shared between the store and its batches.

@@ -28,6 +28,7 @@ mod payment_store;
 mod payments;
 mod plans;
 mod quotes;
+mod recipients;
 mod retry;
 mod rows;
 mod scan_marks;

@@ -1,6 +1,7 @@
 //! The schema's versions: each a script, applied once and in order, by one node at a time.
 
 mod attempt;
+mod lines;
 mod packing;
 
 use std::time::Duration;
@@ -24,6 +25,9 @@ const SCRIPTS: &[&str] = &[
 
 /// The version whose script leaves the packing of activity to the program.
 const PACKED: usize = 3;
+
+/// The version whose script leaves the digests of usage lines to the program.
+const DIGESTED: usize = 4;
 
 /// The first version that a store can be moved to.
 pub(crate) const MOVABLE: i64 = 2;

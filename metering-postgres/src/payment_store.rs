@@ -3,12 +3,12 @@
 use async_trait::async_trait;
 use metering_core::{
     Account, AccountId, Address, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment, PaymentCredit,
-    PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Quote, QuoteOpened, SettlementChange,
-    StoreError, Timestamp, TxRef,
+    PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Quote, QuoteOpened, RecipientRecord,
+    Registration, SettlementChange, StoreError, Timestamp, TxRef,
 };
 
 use crate::store::PostgresStore;
-use crate::{accounts, challenges, claims, payments, quotes, scan_marks, settlements, wallets};
+use crate::{accounts, challenges, claims, payments, quotes, recipients, scan_marks, settlements, wallets};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -125,5 +125,17 @@ impl PaymentStore for PostgresStore {
 
     async fn set_scan_mark(&self, chain_id: u64, block: u64) -> Result<()> {
         self.write(move |turn| Box::pin(scan_marks::advance(turn, chain_id, block))).await
+    }
+
+    async fn register_recipients(&self, configured: Vec<(u64, Address)>, now: Timestamp) -> Result<Vec<Registration>> {
+        self.write(move |turn| {
+            let configured = configured.clone();
+            Box::pin(async move { recipients::register(turn, &configured, now).await })
+        })
+        .await
+    }
+
+    async fn recipients(&self) -> Result<Vec<RecipientRecord>> {
+        self.read(|client| Box::pin(recipients::list(client))).await
     }
 }

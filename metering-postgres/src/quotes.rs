@@ -171,7 +171,7 @@ fn quote_state(name: &str, account: Option<&str>, tx: Option<TxRef>) -> Result<Q
 #[cfg(test)]
 mod tests {
     use metering_core::{Address, PaymentStore, PaymentTarget};
-    use metering_tests::postgres::{Cluster, is_skipped};
+    use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 
     use super::TARGETS;
     use crate::PostgresStore;
@@ -183,7 +183,7 @@ mod tests {
         }
         let url = Cluster::shared().fresh_schema();
         let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-        let schema = url.rsplit_once("%3D").unwrap().1;
+        let schema = schema_of(&url);
         let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
         run("INSERT INTO quote (nonce, agent_name, payer, chain_id, token, recipient, amount, plan_id, credits, \
                bonus_credits, created_at, expires_at, honoured_until, state) \

@@ -237,6 +237,10 @@ impl Store for PostgresStore {
         checked.unwrap_or_else(|error| Err(StoreError::Unavailable(Box::new(error))))
     }
 
+    async fn clock(&self) -> Result<Option<Timestamp>> {
+        self.read(|client| Box::pin(check::clock(client))).await.map(Some)
+    }
+
     fn commit_lanes(&self) -> NonZeroUsize {
         LANES
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metering_core::{Meter, Service, Store};
+use metering_core::{Clock, Meter, Service, Store};
 use metrics_exporter_prometheus::PrometheusHandle;
 use sha3::{Digest, Sha3_256};
 use subtle::ConstantTimeEq;
@@ -10,6 +10,7 @@ use subtle::ConstantTimeEq;
 use crate::api::Documents;
 use crate::bot::BotChallenge;
 use crate::chains::Readers;
+use crate::clock_watch::ClockWatch;
 use crate::config::Secret;
 use crate::gateway::Gateway;
 use crate::http::{ClientAddress, Problem};
@@ -30,6 +31,8 @@ pub(crate) struct App {
     /// Whether `/metrics` is served beside the API.
     pub(crate) metrics_here: bool,
     pub(crate) documents: Documents,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) clock_watch: Arc<ClockWatch>,
     pub(crate) readiness: Readiness,
     pub(crate) readers: Readers,
     pub(crate) bot_challenge: BotChallenge,

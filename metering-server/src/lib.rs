@@ -7,6 +7,7 @@ mod api;
 mod app;
 mod bot;
 mod chains;
+mod clock_watch;
 pub mod config;
 mod credentials;
 mod front;

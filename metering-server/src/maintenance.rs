@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_core::{Clock, Store};
+use metering_core::{Clock, Store, StoreError};
 use metrics_exporter_prometheus::PrometheusHandle;
 
+use crate::clock_watch::ClockWatch;
 use crate::http::Shutdown;
 use crate::limits::Limits;
 
@@ -18,6 +19,7 @@ const INTERVAL: Duration = Duration::from_secs(60);
 pub(crate) async fn maintain(
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
+    clock_watch: Arc<ClockWatch>,
     limits: Arc<Limits>,
     metrics: PrometheusHandle,
     shutdown: Shutdown,
@@ -29,7 +31,7 @@ pub(crate) async fn maintain(
         }
         metrics.run_upkeep();
         limits.forget_idle();
-        match store.forget_expired(clock.now()).await {
+        match forget_expired(&*store, &*clock, &clock_watch).await {
             Ok(0) => {}
             Ok(count) => tracing::debug!(count, "expired records were forgotten"),
             Err(error) => tracing::warn!(%error, "expired records could not be forgotten"),
@@ -48,5 +50,13 @@ pub(crate) async fn watch_store(store: Arc<dyn Store>) {
             }
             Ok(()) | Err(_) => {}
         }
+    }
+}
+
+/// Forgets what has expired, unless the clock is not to be trusted.
+async fn forget_expired(store: &dyn Store, clock: &dyn Clock, watch: &ClockWatch) -> Result<u64, StoreError> {
+    match watch.trusted_now(clock, store).await? {
+        Some(now) => store.forget_expired(now).await,
+        None => Ok(0),
     }
 }

@@ -25,6 +25,7 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     describe_counter!("metering_refunds_total", "Charges paid back");
     describe_counter!("metering_commits_total", "Commits of batches of charges");
     describe_counter!("metering_commits_failed_total", "Commits that failed");
+    describe_counter!("metering_postings_failed_total", "Charges and refunds that failed alone");
     describe_counter!("metering_commit_postings_total", "Charges and refunds that were in those commits");
     describe_counter!("metering_commit_microseconds_total", "Time spent in those commits");
     describe_counter!("metering_purchases_total", "Quotes, claims, top-ups and key rotations, by outcome");
@@ -105,6 +106,7 @@ pub(crate) fn render(app: &App) -> String {
     counter!("metering_refunds_total").absolute(stats.refunded.load(Ordering::Relaxed));
     counter!("metering_commits_total").absolute(stats.commits.load(Ordering::Relaxed));
     counter!("metering_commits_failed_total").absolute(stats.failed.load(Ordering::Relaxed));
+    counter!("metering_postings_failed_total").absolute(stats.failed_postings.load(Ordering::Relaxed));
     counter!("metering_commit_postings_total").absolute(stats.postings.load(Ordering::Relaxed));
     counter!("metering_commit_microseconds_total").absolute(stats.commit_micros.load(Ordering::Relaxed));
     gauge!("metering_queue_length").set(as_gauge(app.meter.queued()));

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use metering_core::{Meter, Store};
+use metering_core::{Clock, ClockSkew, Meter, Store};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use crate::chains::Readers;
+use crate::clock_watch::ClockWatch;
 
 /// How long the server is not ready after a charge could not be recorded, unless a later one was. Without this, a write
 /// that happens to succeed (a small one on a full disk, or one that touches no damaged page) would hide that charges fail.
@@ -26,51 +27,71 @@ const CHAIN_PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) enum Hindrance {
     /// The store cannot be written to.
     Store,
+    /// This machine's clock is off the database's.
+    Clock(ClockSkew),
     /// A chain cannot be read.
     Chain(u64),
+}
+
+/// What is looked at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Parts<'a> {
+    pub(crate) meter: &'a Meter,
+    pub(crate) store: &'a dyn Store,
+    pub(crate) clock: &'a dyn Clock,
+    pub(crate) clock_watch: &'a ClockWatch,
+    pub(crate) readers: &'a Readers,
 }
 
 /// What was found out a moment ago.
 #[derive(Debug, Default)]
 pub(crate) struct Readiness {
-    store: Mutex<Option<(Instant, bool)>>,
+    store: Mutex<Option<(Instant, Option<Hindrance>)>>,
     chains: Mutex<Option<(Instant, Option<u64>)>>,
 }
 
 impl Readiness {
     /// Finds out, unless it just did.
-    pub(crate) async fn hindrance(&self, meter: &Meter, store: &dyn Store, readers: &Readers) -> Option<Hindrance> {
+    pub(crate) async fn hindrance(&self, parts: Parts<'_>) -> Option<Hindrance> {
         // These two cost nothing, so they are always of this moment.
-        let charges_fail = || meter.last_failure().is_some_and(|ago| ago < FAILURE_COUNTS);
-        if charges_fail() || store.check_identity().await.is_err() {
+        let charges_fail = || parts.meter.last_failure().is_some_and(|ago| ago < FAILURE_COUNTS);
+        if charges_fail() || parts.store.check_identity().await.is_err() {
             return Some(Hindrance::Store);
         }
-        if !self.store_works(store).await || charges_fail() {
+        let hindrance = self.hindrance_of_store(parts).await;
+        if charges_fail() {
             return Some(Hindrance::Store);
         }
-        self.unreachable_chain(readers).await.map(Hindrance::Chain)
+        match hindrance {
+            None => self.unreachable_chain(parts.readers).await.map(Hindrance::Chain),
+            hindrance => hindrance,
+        }
     }
 
-    async fn store_works(&self, store: &dyn Store) -> bool {
+    async fn hindrance_of_store(&self, Parts { store, clock, clock_watch, .. }: Parts<'_>) -> Option<Hindrance> {
         let mut last = self.store.lock().await;
-        if let Some((at, works)) = *last
+        if let Some((at, hindrance)) = *last
             && at.elapsed() < STORE_FRESH
         {
-            return works;
+            return hindrance;
         }
-        let works = match tokio::time::timeout(STORE_PATIENCE, store.check()).await {
-            Ok(Ok(())) => true,
+        let found = tokio::time::timeout(STORE_PATIENCE, async {
+            store.check().await?;
+            clock_watch.skew(clock, store).await
+        });
+        let hindrance = match found.await {
+            Ok(Ok(skew)) => skew.map(Hindrance::Clock),
             Ok(Err(error)) => {
                 tracing::error!(%error, "the store cannot be written to");
-                false
+                Some(Hindrance::Store)
             }
             Err(_) => {
                 tracing::error!("the store does not answer in time");
-                false
+                Some(Hindrance::Store)
             }
         };
-        *last = Some((Instant::now(), works));
-        works
+        *last = Some((Instant::now(), hindrance));
+        hindrance
     }
 
     async fn unreachable_chain(&self, readers: &Readers) -> Option<u64> {

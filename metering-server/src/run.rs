@@ -109,6 +109,10 @@ pub async fn run(
     };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let app = Arc::new(assemble(&config, Arc::clone(&store), readers, Arc::clone(&clock), address)?);
+    // Before anybody is told where to pay.
+    if let Err(error) = app.service.register_recipients().await {
+        tracing::error!(%error, "the recipients of payments could not be registered; trying again when plans are listed");
+    }
     let shutdown = Shutdown::new();
     let streams = Arc::clone(app.gateway.streams());
     let watch = {
@@ -116,9 +120,10 @@ pub async fn run(
             (Arc::clone(&store), shutdown.clone(), config.gateway.stream_check.duration());
         tokio::spawn(async move { streams.watch(&*store, interval, shutdown).await })
     };
-    let (limits, figures) = (Arc::clone(&app.limits), app.metrics.clone());
+    check_clock(&app).await;
+    let (limits, figures, clock_watch) = (Arc::clone(&app.limits), app.metrics.clone(), Arc::clone(&app.clock_watch));
     let gone = maintenance::watch_store(Arc::clone(&store));
-    let upkeep = tokio::spawn(maintenance::maintain(store, clock, limits, figures, shutdown.clone()));
+    let upkeep = tokio::spawn(maintenance::maintain(store, clock, clock_watch, limits, figures, shutdown.clone()));
     let watching = watch_chains(&app, &config, &shutdown);
     let front = Arc::new(Front::new(Arc::clone(&app), &config));
     let mcp = mcp(&config, &app, &front, address, &shutdown)?;
@@ -149,6 +154,13 @@ pub async fn run(
     }
     app.meter.drain().await;
     Ok(ending)
+}
+
+/// Says at once when the clock is off the database's.
+async fn check_clock(app: &App) {
+    if let Err(error) = app.clock_watch.skew(&*app.clock, &*app.store).await {
+        tracing::warn!(%error, "the database's clock could not be read");
+    }
 }
 
 /// Serves MCP tools alone, in front of a service elsewhere, until `stop` resolves; for a configuration that
@@ -212,7 +224,7 @@ fn assemble(
     let service = service.with_payments(readers.clone(), payment_settings(config));
     let service = service.with_billing(billing_settings(config));
     let service = Arc::new(service.with_signup(signup_settings(config, &bot_challenge)));
-    let upstream = upstream(config, clock)?;
+    let upstream = upstream(config, Arc::clone(&clock))?;
     let gateway = Gateway::new(Arc::clone(&service), upstream, &config.gateway, config.http.clone());
     Ok(App {
         service,
@@ -224,6 +236,8 @@ fn assemble(
         metrics: metrics::install().map_err(|error| RunError::Setup(Box::new(error)))?,
         metrics_here: config.admin_listen.is_none(),
         documents,
+        clock,
+        clock_watch: Arc::default(),
         readiness: Readiness::default(),
         readers,
         bot_challenge,
@@ -273,6 +287,7 @@ fn payment_settings(config: &Config) -> PaymentSettings {
         signup_bonus: config.signup.free_credits.credits(),
         require_payer_proof: config.topup.require_payer_proof,
         challenge_lifetime: config.recovery.challenge_lifetime.duration(),
+        not_before: config.chains.values().filter_map(|chain| Some((chain.chain_id, chain.not_before?))).collect(),
     }
 }
 

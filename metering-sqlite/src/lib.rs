@@ -28,6 +28,7 @@ mod payments;
 mod plans;
 mod quotes;
 mod readers;
+mod recipients;
 mod recovery;
 mod rows;
 mod scan_marks;

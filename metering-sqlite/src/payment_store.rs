@@ -4,14 +4,14 @@
 use async_trait::async_trait;
 use metering_core::{
     Account, AccountId, Address, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment, PaymentCredit,
-    PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Quote, QuoteOpened, SettlementChange,
-    Timestamp, TxRef,
+    PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Quote, QuoteOpened, RecipientRecord,
+    Registration, SettlementChange, Timestamp, TxRef,
 };
 
 use crate::error::Result;
 use crate::store::SqliteStore;
 use crate::writer::Touches;
-use crate::{accounts, challenges, claims, payments, quotes, scan_marks, settlements, wallets};
+use crate::{accounts, challenges, claims, payments, quotes, recipients, scan_marks, settlements, wallets};
 
 #[async_trait]
 impl PaymentStore for SqliteStore {
@@ -102,5 +102,13 @@ impl PaymentStore for SqliteStore {
 
     async fn set_scan_mark(&self, chain_id: u64, block: u64) -> Result<()> {
         self.writer.write(Touches::Nothing, move |connection| scan_marks::advance(connection, chain_id, block)).await
+    }
+
+    async fn register_recipients(&self, configured: Vec<(u64, Address)>, now: Timestamp) -> Result<Vec<Registration>> {
+        self.writer.write(Touches::Nothing, move |connection| recipients::register(connection, &configured, now)).await
+    }
+
+    async fn recipients(&self) -> Result<Vec<RecipientRecord>> {
+        self.read(recipients::list).await
     }
 }

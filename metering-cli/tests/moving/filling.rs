@@ -80,6 +80,7 @@ async fn sales(store: &SqliteStore) {
     // Beyond the sign of 64 bits.
     store.set_scan_mark(u64::MAX, u64::MAX - 1).await.unwrap();
     store.set_scan_mark(8453, 17).await.unwrap();
+    store.register_recipients(vec![(8453, wallet(1)), (u64::MAX, wallet(2))], NOON).await.unwrap();
 }
 
 async fn visitors(store: &SqliteStore) {

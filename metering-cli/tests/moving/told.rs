@@ -29,6 +29,7 @@ pub(crate) async fn told(store: &dyn Store) -> Vec<String> {
         told.push(format!("{:?}", store.scan_mark(chain).await.unwrap()));
     }
     told.push(format!("{:?}", store.challenge("nonce").await.unwrap()));
+    told.push(format!("{:?}", store.recipients().await.unwrap()));
     told
 }
 

@@ -61,6 +61,60 @@ fn caps_count_accepted_requests_per_window() {
     assert_eq!(charge(day_later), None);
 }
 
+/// What a reading of the clock does to the windows of an account that had 3 requests accepted at noon: the counts after
+/// one more request, in minute and day.
+#[test]
+fn windows_follow_the_clock_but_not_its_errors() {
+    const SECOND: i64 = 1_000;
+    const MINUTE: i64 = 60 * SECOND;
+    const HOUR: i64 = 60 * MINUTE;
+    const DAY: i64 = 24 * HOUR;
+    let midnight = NOON.day().start().unix_millis() + DAY;
+    // first reading, second reading, counts of minute and day after it
+    let table = [
+        ("the same moment", NOON.unix_millis(), NOON.unix_millis(), (4, 4)),
+        ("later in the minute", NOON.unix_millis(), NOON.unix_millis() + 59 * SECOND, (4, 4)),
+        ("the next minute", NOON.unix_millis(), NOON.unix_millis() + MINUTE, (1, 4)),
+        ("the next day", NOON.unix_millis(), midnight, (1, 1)),
+        ("far ahead", NOON.unix_millis(), NOON.unix_millis() + 400 * DAY, (1, 1)),
+        ("a second back, over the border of a minute", NOON.unix_millis(), NOON.unix_millis() - SECOND, (4, 4)),
+        ("a minute back", NOON.unix_millis(), NOON.unix_millis() - MINUTE, (4, 4)),
+        ("more than a minute back", NOON.unix_millis(), NOON.unix_millis() - MINUTE - SECOND, (1, 4)),
+        ("an hour back", NOON.unix_millis(), NOON.unix_millis() - HOUR, (1, 4)),
+        ("a second back, over midnight", midnight, midnight - SECOND, (4, 4)),
+        ("minutes back, over midnight", midnight, midnight - 10 * MINUTE, (1, 4)),
+        ("hours back, over midnight", midnight, midnight - 2 * HOUR, (1, 1)),
+        ("a day back", NOON.unix_millis(), NOON.unix_millis() - DAY, (1, 1)),
+        ("a year back", NOON.unix_millis(), NOON.unix_millis() - 365 * DAY, (1, 1)),
+        ("back from the end of time", i64::MAX, NOON.unix_millis(), (1, 1)),
+        ("back to the beginning of time", NOON.unix_millis(), i64::MIN, (1, 1)),
+    ];
+    for (what, first, second, (minute, day)) in table {
+        let mut state = state(i64::MAX, 0, 0);
+        for _ in 0..3 {
+            apply(&mut state, Credits::ZERO, Timestamp::from_unix_millis(first)).unwrap();
+        }
+        let rate = apply(&mut state, Credits::ZERO, Timestamp::from_unix_millis(second)).unwrap();
+        assert_eq!((rate.minute.count, rate.day.count), (minute, day), "{what}");
+    }
+}
+
+/// A reading that is far ahead costs an account no more than the requests that it was accepted for.
+#[test]
+fn one_bad_reading_does_not_hold_an_account() {
+    let mut state = state(i64::MAX, 2, 10);
+    let ahead = NOON.saturating_add(std::time::Duration::from_secs(40 * 86_400));
+    let mut charge = |now| apply(&mut state, Credits::BASE_CALL, now).is_ok();
+    assert_eq!([charge(ahead), charge(ahead), charge(ahead)], [true, true, false]);
+    assert_eq!([charge(NOON), charge(NOON), charge(NOON)], [true, true, false], "its own minute");
+    let mut later = NOON;
+    for _ in 0..8 {
+        later = later.saturating_add(std::time::Duration::from_secs(60));
+        assert!(charge(later), "{later}");
+    }
+    assert!(!charge(later.saturating_add(std::time::Duration::from_secs(60))), "the cap of the day holds as before");
+}
+
 #[test]
 fn an_exhausted_account_spends_no_allowance() {
     let mut state = state(0, 1, 1);

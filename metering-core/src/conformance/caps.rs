@@ -97,6 +97,17 @@ pub async fn a_lagging_clock_counts_in_the_newest_window(store: Arc<dyn Store>) 
     assert_eq!(admitted(&*store, &customer, 5, LimitWindow::Minute, minute_later).await, 3);
 }
 
+/// A reading of the clock that was far ahead holds no account until that time comes.
+pub async fn a_clock_that_jumped_ahead_holds_nobody(store: Arc<dyn Store>) {
+    for (limits, window) in [(per_minute(3), LimitWindow::Minute), (per_day(3), LimitWindow::Day)] {
+        let customer = customer_with(&*store, PLENTY, limits).await;
+        let ahead = NOON.saturating_add(DAY * 400);
+        assert_eq!(admitted(&*store, &customer, 5, window, ahead).await, 3);
+        assert_eq!(admitted(&*store, &customer, 5, window, NOON).await, 3, "{window:?}");
+        assert_eq!(admitted(&*store, &customer, 5, window, NOON).await, 0, "{window:?}");
+    }
+}
+
 /// Only accepted requests count: being refused costs no allowance.
 pub async fn refused_requests_are_not_counted(store: Arc<dyn Store>) {
     let customer = customer_with(&*store, 0, per_day(2)).await;

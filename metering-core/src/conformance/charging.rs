@@ -112,6 +112,7 @@ fn in_short(outcome: &Outcome) -> Result<i64, &'static str> {
         Outcome::Refunded(balance) => balance.map(Credits::atoms).ok_or("not refunded"),
         Outcome::Decided(Decision::Refused(Refusal::Repeated(_))) => Err("repeated"),
         Outcome::Settled => Err("settled"),
+        Outcome::Failed(_) => Err("failed"),
     }
 }
 

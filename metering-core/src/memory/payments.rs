@@ -10,15 +10,20 @@ use crate::clock::Timestamp;
 use crate::key::KeyHash;
 use crate::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse};
 use crate::quote::{NonceHash, Quote, QuoteState};
+use crate::recipient::{RecipientRecord, Registration, register_recipients};
 use crate::recovery::Challenge;
 use crate::store::{
     Claim, Claimed, Created, Cursor, KeyDelivery, NewAccount, Page, PaymentCredit, PaymentCredited, PaymentSettled,
     PaymentStore, Posted, QuoteOpened, QuotePrecedence, SettlementChange, StoreError,
 };
 use crate::transaction::TxRef;
+use crate::transfer::SourceId;
 
 use super::MemoryStore;
 use super::state::State;
+
+/// A memory store is never copied or moved, so all have the same name.
+const STORE: SourceId = SourceId::from_bytes([0; 16]);
 
 /// What is kept beside accounts.
 #[derive(Debug, Default)]
@@ -32,6 +37,7 @@ pub(super) struct PaymentState {
     links: Vec<(Address, AccountId)>,
     challenges: BTreeMap<String, Challenge>,
     scan_marks: BTreeMap<u64, u64>,
+    recipients: BTreeMap<(u64, Address), RecipientRecord>,
 }
 
 impl PaymentState {
@@ -302,5 +308,25 @@ impl PaymentStore for MemoryStore {
         let mark = state.payments.scan_marks.entry(chain_id).or_insert(block);
         *mark = block.max(*mark);
         Ok(())
+    }
+
+    async fn register_recipients(
+        &self,
+        configured: Vec<(u64, Address)>,
+        now: Timestamp,
+    ) -> Result<Vec<Registration>, StoreError> {
+        let mut state = self.state()?;
+        let recipients = &mut state.payments.recipients;
+        let known: Vec<RecipientRecord> = recipients.values().copied().collect();
+        let changes = register_recipients(&known, &configured, STORE, now);
+        recipients.extend(changes.written.iter().map(|record| ((record.chain_id, record.recipient), *record)));
+        recipients.retain(|(chain_id, recipient), _| {
+            *recipient != RecipientRecord::ANY || !changes.used_up.contains(chain_id)
+        });
+        Ok(changes.registrations)
+    }
+
+    async fn recipients(&self) -> Result<Vec<RecipientRecord>, StoreError> {
+        Ok(self.state()?.payments.recipients.values().copied().collect())
     }
 }

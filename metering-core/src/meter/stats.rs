@@ -28,6 +28,8 @@ pub struct MeterStats {
     pub commits: AtomicU64,
     /// Commits that failed.
     pub failed: AtomicU64,
+    /// Charges and refunds that failed alone: the store could not hold them.
+    pub failed_postings: AtomicU64,
     /// Charges and refunds that were handed to a commit.
     pub postings: AtomicU64,
     /// Microseconds spent in commits.
@@ -69,6 +71,7 @@ impl MeterStats {
             Outcome::Decided(Decision::Refused(Refusal::Repeated(_))) => &self.repeated,
             Outcome::Refunded(_) => &self.refunded,
             Outcome::Settled => return,
+            Outcome::Failed(_) => &self.failed_postings,
         };
         counter.fetch_add(1, Ordering::Relaxed);
     }

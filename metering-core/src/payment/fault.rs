@@ -3,6 +3,7 @@
 use crate::address::Address;
 use crate::chain::{Depth, TokenTransfer};
 use crate::clock::Timestamp;
+use crate::recipient::NotBefore;
 use crate::units::TokenUnits;
 use crate::wire::ErrorCode;
 
@@ -102,6 +103,20 @@ pub enum PaymentFault {
         /// Until when a payment could be mined.
         honoured_until: Timestamp,
     },
+    /// It is older than the payments that this service accepts: it was made to another service, or to an earlier
+    /// installation of this one.
+    #[error(
+        "The payment predates this service's not_before ({not_before}): it was mined in block {block_number} at \
+         {mined_at}. It was not credited; if it was meant for this service, ask the operator to assign it."
+    )]
+    PredatesService {
+        /// The payment's block.
+        block_number: u64,
+        /// When it was mined.
+        mined_at: Timestamp,
+        /// The oldest payment that is accepted.
+        not_before: NotBefore,
+    },
     /// It is not deep enough in the chain yet.
     #[error("The payment has {} of {} confirmations; wait and try again.", .0.confirmations, .0.required)]
     Unconfirmed(Depth),
@@ -115,6 +130,7 @@ impl PaymentFault {
             Self::Reverted => ErrorCode::TxReverted,
             Self::WrongPayer { .. } => ErrorCode::PayerMismatch,
             Self::PredatesQuote { .. } => ErrorCode::PaymentPredatesQuote,
+            Self::PredatesService { .. } => ErrorCode::PaymentPredatesService,
             Self::QuoteExpired { .. } => ErrorCode::QuoteExpired,
             Self::Unconfirmed(_) => ErrorCode::PaymentUnconfirmed,
             Self::OtherChain { .. }
@@ -147,6 +163,9 @@ impl PaymentFault {
             Self::TooLittle { expected, found } => Some((format!("at least {expected}"), found.to_string())),
             Self::PredatesQuote { mined_at, quoted_at } => {
                 Some((format!("mined at or after {quoted_at}"), format!("mined at {mined_at}")))
+            }
+            Self::PredatesService { block_number, mined_at, not_before } => {
+                Some((format!("{not_before} or later"), format!("block {block_number}, mined at {mined_at}")))
             }
             Self::QuoteExpired { mined_at, honoured_until } => {
                 Some((format!("mined by {honoured_until}"), format!("mined at {mined_at}")))

@@ -1,6 +1,7 @@
 //! Turning a payment into an account: the claim.
 
 use crate::account::{AccountId, Payer, RateLimits};
+use crate::chain::Evidence;
 use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::key::ApiKey;
@@ -63,7 +64,14 @@ impl Service {
                     _ => Err(PaymentError::TxUsed.into()),
                 }
             }
-            (QuoteState::Open, None) => self.desk.await_payment(tx, |evidence| quote.judge(tx, evidence)).await,
+            (QuoteState::Open, None) => {
+                let not_before = self.configured_not_before(tx.chain_id);
+                let judge = |evidence: &Evidence| match (quote.judge(tx, evidence), not_before) {
+                    (verdict, Some(first)) => first.after(verdict, &evidence.block),
+                    (verdict, None) => verdict,
+                };
+                self.desk.await_payment(tx, judge).await
+            }
         }
     }
 

@@ -10,11 +10,13 @@ use tokio::time::Instant;
 
 use crate::address::Address;
 use crate::chain::{Chain, ChainError, ChainReader, Depth, Evidence, Sighting};
+use crate::clock::Timestamp;
 use crate::credits::Credits;
 use crate::error::Error;
 use crate::payment::{Payment, PaymentError, PaymentFault};
 use crate::plan::{PaymentKind, Plan};
 use crate::random::{Randomness, SystemRandomness};
+use crate::recipient::{NotBefore, Registration};
 use crate::service::position::Position;
 use crate::transaction::TxRef;
 
@@ -41,6 +43,9 @@ pub struct PaymentSettings {
     pub require_payer_proof: bool,
     /// How long a rotation challenge can be answered.
     pub challenge_lifetime: Duration,
+    /// The oldest payments that are accepted, by chain; where there is none, those since the store has known their
+    /// recipient.
+    pub not_before: BTreeMap<u64, NotBefore>,
 }
 
 impl Default for PaymentSettings {
@@ -52,6 +57,7 @@ impl Default for PaymentSettings {
             signup_bonus: Credits::from_whole(2).expect("two credits are in range"),
             require_payer_proof: true,
             challenge_lifetime: Duration::from_secs(10 * 60),
+            not_before: BTreeMap::new(),
         }
     }
 }
@@ -71,6 +77,8 @@ pub(super) struct Desk {
     pub(super) missing: Mutex<HashMap<TxRef, u64>>,
     /// Tokens whose contracts confirmed the decimals that a plan says they have.
     confirmed: Mutex<HashSet<(u64, Address, u8)>>,
+    /// Since when the store has known recipients, by chain.
+    recipients: Mutex<BTreeMap<(u64, Address), Timestamp>>,
 }
 
 impl fmt::Debug for Desk {
@@ -97,11 +105,22 @@ impl Desk {
             positions: Mutex::default(),
             missing: Mutex::default(),
             confirmed: Mutex::default(),
+            recipients: Mutex::default(),
         }
     }
 
     pub(super) fn readers(&self) -> &BTreeMap<u64, Arc<dyn ChainReader>> {
         &self.readers
+    }
+
+    /// Since when the store has known a recipient, if it was registered.
+    pub(super) fn known_since(&self, recipient: &(u64, Address)) -> Option<Timestamp> {
+        self.recipients.lock().unwrap_or_else(PoisonError::into_inner).get(recipient).copied()
+    }
+
+    pub(super) fn remember(&self, registration: &Registration) {
+        let Registration { chain_id, recipient, since, .. } = registration;
+        self.recipients.lock().unwrap_or_else(PoisonError::into_inner).insert((*chain_id, *recipient), *since);
     }
 
     /// The reader of a chain.

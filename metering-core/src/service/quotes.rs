@@ -58,6 +58,7 @@ impl Service {
     pub(super) async fn plan_on_sale(&self, id: &str, chain_id: u64) -> Result<(Plan, &Chain), Error> {
         let chain = find_chain(&self.config.chains, chain_id)?;
         let plans = self.store.plans().await?;
+        self.register_recipients_of(&plans).await;
         let plan = plans.into_iter().find(|plan| plan.active && plan.id == id && plan.chain_id == chain_id);
         let plan = plan.ok_or(PaymentError::UnknownPlan)?;
         self.desk.reader(chain_id)?;

@@ -1,6 +1,7 @@
 //! Crediting a payment to an account that exists: the top-up, and whose payment it is.
 
 use crate::account::Account;
+use crate::chain::Evidence;
 use crate::credits::Credits;
 use crate::error::Error;
 use crate::key::ApiKey;
@@ -48,7 +49,9 @@ impl Service {
         }
         let (plan, chain) = self.plan_on_sale(&plan_id, chain_id).await?;
         self.desk.confirm_token(&plan).await?;
-        let payment = self.desk.await_payment(tx, |evidence| plan.judge(chain, tx, evidence)).await?;
+        let not_before = self.not_before(&plan.target(chain)).await?;
+        let judge = |evidence: &Evidence| not_before.after(plan.judge(chain, tx, evidence), &evidence.block);
+        let payment = self.desk.await_payment(tx, judge).await?;
         let title = self.title(&account, &payment, proof.as_ref()).await?;
         self.credit(&account, &plan, payment, title).await
     }

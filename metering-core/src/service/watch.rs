@@ -11,6 +11,7 @@ use crate::key::ApiKey;
 use crate::payment::{Payment, PaymentError};
 use crate::plan::Plan;
 use crate::quote::{Quote, may_be_tagged};
+use crate::recipient::NotBefore;
 use crate::service::Service;
 use crate::service::arrivals::{arrivals, payment_targets};
 use crate::service::desk::find_chain;
@@ -71,6 +72,7 @@ impl Service {
         // Before the scan: if the chain changes meanwhile, the next look notices.
         let hash = reader.block_hashes(&[to]).await.map_err(PaymentError::Chain)?.first().copied().flatten();
         let plans = self.store.plans().await?;
+        self.register_recipients_of(&plans).await;
         let targets = payment_targets(&*self.store, chain, &plans).await?;
         let found = arrivals(&**reader, &targets, from, to).await.map_err(PaymentError::Chain)?;
         let mut watched = Watched { scanned_to: Some(to), up_to_date: to == confirmed, ..Watched::default() };
@@ -99,6 +101,10 @@ impl Service {
         if self.store.payment(&payment.tx).await?.is_some() {
             return Ok(Settled::UsedBefore);
         }
+        let is_early = |first: NotBefore| first.check(payment.block_number, payment.mined_at).is_err();
+        if self.configured_not_before(chain.chain_id).is_some_and(is_early) {
+            return Ok(Settled::Left);
+        }
         if let Some(quote) = self.store.quote_paid_by(&payment).await?
             && let Some(settled) = self.settle_quote(&quote, &payment).await?
         {
@@ -106,6 +112,9 @@ impl Service {
         }
         let Some((account, title)) = self.owner_of(&payment).await? else { return Ok(Settled::Left) };
         let Some(plan) = plan_paid_by(plans, chain, &payment) else { return Ok(Settled::Left) };
+        if is_early(self.not_before(&payment.target()).await?) {
+            return Ok(Settled::Left);
+        }
         match self.credit(&account, plan, payment, title).await {
             Ok(answer) if answer.already_credited => Ok(Settled::UsedBefore),
             Ok(_) => {

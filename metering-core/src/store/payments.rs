@@ -11,6 +11,7 @@ use crate::key::KeyHash;
 use crate::ledger::NewLedgerEntry;
 use crate::payment::{Payment, PaymentRecord, PaymentTarget, PaymentUse, SettlementStep};
 use crate::quote::{NonceHash, Quote};
+use crate::recipient::{RecipientRecord, Registration};
 use crate::recovery::Challenge;
 use crate::store::{Cursor, NewAccount, Page, StoreError};
 use crate::transaction::TxRef;
@@ -119,6 +120,17 @@ pub trait PaymentStore: Send + Sync + fmt::Debug {
 
     /// Remembers the last block that was scanned; one before that which is remembered changes nothing.
     async fn set_scan_mark(&self, chain_id: u64, block: u64) -> Result<(), StoreError>;
+
+    /// Registers where payments are received, each recipient with its chain, and returns what is known of each, in
+    /// their order, as [`register_recipients`](crate::register_recipients) says.
+    async fn register_recipients(
+        &self,
+        configured: Vec<(u64, Address)>,
+        now: Timestamp,
+    ) -> Result<Vec<Registration>, StoreError>;
+
+    /// Every recipient that was registered, by chain and address.
+    async fn recipients(&self) -> Result<Vec<RecipientRecord>, StoreError>;
 }
 
 /// The answer to [`PaymentStore::open_quote`].

@@ -13,6 +13,7 @@ use crate::ledger::LedgerEntry;
 use crate::payment::PaymentRecord;
 use crate::plan::Plan;
 use crate::quote::Quote;
+use crate::recipient::RecipientRecord;
 use crate::recovery::Challenge;
 use crate::signup::SignupSession;
 use crate::tally::Answer;
@@ -45,6 +46,8 @@ pub enum Record {
     Challenge(Challenge),
     /// How far a chain was scanned.
     ScanMark(ScanMark),
+    /// A recipient of payments.
+    Recipient(RecipientRecord),
     /// A signup session.
     Signup(SignupSession),
     /// A used solution.
@@ -173,6 +176,7 @@ impl Record {
             Self::Link(_) => Section::Links,
             Self::Challenge(_) => Section::Challenges,
             Self::ScanMark(_) => Section::ScanMarks,
+            Self::Recipient(_) => Section::Recipients,
             Self::Signup(_) => Section::Signups,
             Self::Solution(_) => Section::Solutions,
             Self::Key(_) => Section::Keys,
@@ -242,6 +246,7 @@ impl Record {
             Self::Link(link) => format!("link of {} to {}", link.wallet, link.account),
             Self::Challenge(challenge) => format!("challenge of {}", challenge.account),
             Self::ScanMark(mark) => format!("scan mark of chain {}", mark.chain_id),
+            Self::Recipient(record) => format!("recipient {} on chain {}", record.recipient, record.chain_id),
             Self::Signup(session) => format!("signup {:?}", session.token),
             Self::Solution(record) => format!("solution {record:?}"),
             Self::Key(record) => format!("key {:?} of {}", record.hash, record.account),

@@ -27,6 +27,8 @@ pub enum Section {
     Challenges,
     /// How far chains were scanned, by chain.
     ScanMarks,
+    /// Recipients of payments, by chain and address.
+    Recipients,
     /// Signup sessions, by their token.
     Signups,
     /// Solutions of bot challenges that were used, by their bytes.
@@ -38,7 +40,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: what is named by others first. The keys come last, so that
     /// nobody is charged on a store that is not whole.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Accounts,
         Self::Ledger,
         Self::Usage,
@@ -50,6 +52,7 @@ impl Section {
         Self::Links,
         Self::Challenges,
         Self::ScanMarks,
+        Self::Recipients,
         Self::Signups,
         Self::Solutions,
         Self::Keys,
@@ -70,6 +73,7 @@ impl Section {
             Self::Links => "links",
             Self::Challenges => "challenges",
             Self::ScanMarks => "scan_marks",
+            Self::Recipients => "recipients",
             Self::Signups => "signups",
             Self::Solutions => "solutions",
             Self::Keys => "keys",

@@ -37,6 +37,8 @@ pub enum ErrorCode {
     PayerMismatch,
     /// The payment was made before the quote.
     PaymentPredatesQuote,
+    /// The payment is older than those that the service accepts.
+    PaymentPredatesService,
     /// The challenge was made for another address.
     AddressMismatch,
     /// The signature is not the wallet's.
@@ -125,6 +127,8 @@ pub enum ErrorCode {
     QuotesExhausted,
     /// A chain that plans are paid on cannot be read.
     ChainUnreachable,
+    /// The clock of this machine and that of the database differ too much.
+    ClockSkew,
     /// The bot challenge cannot be checked at the moment.
     ChallengeUnavailable,
     /// The upstream took too long.
@@ -133,7 +137,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 58] = [
+    pub const ALL: [Self; 60] = [
         Self::InvalidJson,
         Self::ValidationFailed,
         Self::InvalidParameter,
@@ -146,6 +150,7 @@ impl ErrorCode {
         Self::PaymentMismatch,
         Self::PayerMismatch,
         Self::PaymentPredatesQuote,
+        Self::PaymentPredatesService,
         Self::AddressMismatch,
         Self::InvalidSignature,
         Self::InvalidCode,
@@ -190,6 +195,7 @@ impl ErrorCode {
         Self::PaymentNotConfigured,
         Self::QuotesExhausted,
         Self::ChainUnreachable,
+        Self::ClockSkew,
         Self::ChallengeUnavailable,
         Self::UpstreamTimeout,
     ];
@@ -209,6 +215,7 @@ impl ErrorCode {
             Self::PaymentMismatch => ("payment_mismatch", 400),
             Self::PayerMismatch => ("payer_mismatch", 400),
             Self::PaymentPredatesQuote => ("payment_predates_quote", 400),
+            Self::PaymentPredatesService => ("payment_predates_service", 400),
             Self::AddressMismatch => ("address_mismatch", 400),
             Self::InvalidSignature => ("invalid_signature", 400),
             Self::InvalidCode => ("invalid_code", 400),
@@ -253,6 +260,7 @@ impl ErrorCode {
             Self::PaymentNotConfigured => ("payment_not_configured", 503),
             Self::QuotesExhausted => ("quotes_exhausted", 503),
             Self::ChainUnreachable => ("chain_unreachable", 503),
+            Self::ClockSkew => ("clock_skew", 503),
             Self::ChallengeUnavailable => ("challenge_unavailable", 503),
             Self::UpstreamTimeout => ("upstream_timeout", 504),
         }

@@ -25,6 +25,7 @@ pub(crate) fn config(urls: &[String]) -> ChainConfig {
         attempts: 1,
         watch: None,
         watch_from_block: None,
+        not_before: None,
     }
 }
 

@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 
 use crate::error::{Result, corrupt};
 use crate::rows::{ACCOUNT_COLUMNS, account, address, answer, bytes, parsed, timestamp, unsigned};
-use crate::{challenges, ledger, payments, plans, quotes, signups};
+use crate::{challenges, ledger, payments, plans, quotes, recipients, signups};
 
 /// The number that the statements have.
 const _: () = assert!(ACTIVITY_KEPT == 1_000, "what is recent is said in SQL, too");
@@ -112,6 +112,9 @@ fn rest(section: Section) -> Source {
             Ok(Record::Challenge(challenges::challenge(row)?))
         }),
         Section::ScanMarks => Source::new("chain_id, block", "scan_mark", &["chain_id"], mark_record),
+        Section::Recipients => Source::new(recipients::COLUMNS, "recipient", &["chain_id", "recipient"], |row| {
+            Ok(Record::Recipient(recipients::record(row)?))
+        }),
         Section::Signups => {
             Source::new(signups::COLUMNS, "signup", &["token"], |row| Ok(Record::Signup(signups::session(row)?)))
         }

@@ -1,7 +1,7 @@
 //! Plans, and money that arrives by chain.
 
 use metering_core::transfer::{Record, ScanMark, WalletLink};
-use metering_core::{Email, PaymentRecord, Plan, Quote, QuoteState, Timestamp, TxRef};
+use metering_core::{Email, PaymentRecord, Plan, Quote, QuoteState, RecipientRecord, Timestamp, TxRef};
 
 use super::books::{column, of_kind};
 use crate::error::Result;
@@ -37,6 +37,9 @@ const LINKS: &str = "INSERT INTO wallet_link (id, wallet, account) SELECT new.id
      JOIN account a ON a.org_id = new.org_id";
 
 const SCAN_MARKS: &str = "INSERT INTO scan_mark (chain_id, block) SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[])";
+
+const RECIPIENTS: &str = "INSERT INTO recipient (chain_id, recipient, since, store, configured_at) \
+     SELECT * FROM unnest($1::BIGINT[], $2::BYTEA[], $3::BIGINT[], $4::BYTEA[], $5::BIGINT[])";
 
 pub(super) async fn plans(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
     let records: Vec<Plan> = of_kind!(records, Plan).into_iter().map(|plan| Plan::clone(plan)).collect();
@@ -124,4 +127,20 @@ pub(super) async fn scan_marks(turn: &Turn<'_>, records: &[Record]) -> Result<u6
     let records: Vec<&ScanMark> = of_kind!(records, ScanMark);
     let chains = column!(records, mark => mark.chain_id.cast_signed());
     execute(turn.client(), SCAN_MARKS, &[&chains, &column!(records, mark => mark.block.cast_signed())]).await
+}
+
+pub(super) async fn recipients(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<&RecipientRecord> = of_kind!(records, Recipient);
+    execute(
+        turn.client(),
+        RECIPIENTS,
+        &[
+            &column!(records, record => record.chain_id.cast_signed()),
+            &column!(records, record => record.recipient.as_bytes().as_slice()),
+            &column!(records, record => record.since.unix_millis()),
+            &column!(records, record => record.store.as_bytes().as_slice()),
+            &column!(records, record => record.configured_at.unix_millis()),
+        ],
+    )
+    .await
 }

@@ -6,7 +6,7 @@ use metering_core::transfer::{SourceId, Standing};
 use crate::error::Result;
 use crate::rows::{bytes, exists, first};
 
-/// All that a store holds. Usage lines are not among it: they are numbered alike everywhere, and do no harm.
+/// All that a store holds. Usage lines are not among it: those that nothing uses do no harm.
 pub(super) const TABLES: [&str; 15] = [
     "account",
     "meter",

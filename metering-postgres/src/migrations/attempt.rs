@@ -7,8 +7,7 @@ use deadpool_postgres::{Client, Pool, Transaction};
 use metering_core::StoreError;
 use tokio_postgres::error::SqlState;
 
-use super::packing;
-use super::{PACKED, SCRIPTS, check_encoding, supported, version};
+use super::{DIGESTED, PACKED, SCRIPTS, check_encoding, lines, packing, supported, version};
 use crate::error::{Failure, Result};
 use crate::wait::{REPORT_WAIT, within};
 
@@ -101,6 +100,9 @@ async fn apply(transaction: &Transaction<'_>, missing: &[&str]) -> Result<()> {
         within(REPORT_WAIT, async { transaction.batch_execute(script).await.map_err(taken) }).await?;
         if version == PACKED {
             packing::pack_activity(transaction).await?;
+        }
+        if version == DIGESTED {
+            lines::digest_lines(transaction).await?;
         }
     }
     within(REPORT_WAIT, async {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use metering_core::{Store, Timestamp};
+use metering_core::{Clock, ClockSkew, Store, SystemClock, Timestamp};
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 
@@ -19,7 +19,7 @@ async fn other_facts_have_their_turn_while_much_is_forgotten() {
     Cluster::shared().run(&format!(
         "SET search_path = {schema}; \
          INSERT INTO request_id SELECT n % 1000, n::TEXT, 1, 1, n FROM generate_series(1, 200000) n; \
-         INSERT INTO outcome SELECT sha256(n::TEXT::BYTEA), 0 FROM generate_series(1, 20000) n"
+         INSERT INTO outcome (id, at, written_at) SELECT sha256(n::TEXT::BYTEA), 0, 0 FROM generate_series(1, 20000) n"
     ));
     let sweeping = store.clone();
     let sweep = tokio::spawn(async move { sweeping.forget_expired(NOON).await.unwrap() });
@@ -34,4 +34,34 @@ async fn other_facts_have_their_turn_while_much_is_forgotten() {
     let left =
         format!("SELECT (SELECT count(*) FROM {schema}.request_id), count(*) FROM {schema}.outcome WHERE at = 0");
     assert_eq!(Cluster::shared().run(&left), "0|0");
+}
+
+/// Whatever a node's clock says, when it writes or when it sweeps: outcomes are kept by the database's.
+#[tokio::test(flavor = "multi_thread")]
+async fn outcomes_are_not_forgotten_by_a_clock_that_is_wrong() {
+    if is_skipped() {
+        return;
+    }
+    let url = Cluster::shared().fresh_schema();
+    let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+    let schema = schema_of(&url);
+    let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
+    // A node whose clock is a year behind.
+    run("INSERT INTO outcome (id, at) SELECT sha256(n::TEXT::BYTEA), 0 FROM generate_series(1, 50) n");
+    run("INSERT INTO outcome (id, at, written_at) VALUES ('old', 9223372036854775807, 0)");
+    // One that is centuries ahead sweeps.
+    store.forget_expired(Timestamp::from_unix_millis(i64::MAX)).await.unwrap();
+    assert_eq!(run("SELECT count(*) FROM outcome WHERE at = 0"), "50");
+    assert_eq!(run("SELECT count(*) FROM outcome WHERE id = 'old'"), "0", "it was kept for long enough");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_store_has_the_databases_clock() {
+    if is_skipped() {
+        return;
+    }
+    let store = PostgresStore::connect(&Cluster::shared().fresh_schema().parse().unwrap()).await.unwrap();
+    let (before, stores) = (SystemClock.now(), store.clock().await.unwrap().unwrap());
+    assert_eq!(ClockSkew::found(before, stores, SystemClock.now()), None, "it is the same machine");
+    assert!(stores.unix_millis() > NOON.unix_millis() - 86_400_000 * 365);
 }

@@ -1,6 +1,7 @@
 //! The PostgreSQL backend against the storage contract, and what only several nodes and a network can get wrong.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod bad_postings;
 mod contract;
 mod expiry;
 mod lost_commits;

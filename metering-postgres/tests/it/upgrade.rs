@@ -2,8 +2,8 @@
 
 use metering_core::transfer::{SourceId, Standing};
 use metering_core::{
-    Activity, ActivityKind, Charge, ClientSource, Credits, Day, DayRange, Decision, KeyHash, Outcome, Posting, Store,
-    Timestamp, UsageLine,
+    Activity, ActivityKind, Charge, ClientSource, Credits, Day, DayRange, Decision, KeyHash, Outcome, PaymentStore,
+    Posting, Store, Timestamp, UsageLine,
 };
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped, schema_of};
@@ -11,7 +11,7 @@ use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
 /// An account with 1,200 entries: one of the ledger first, then usage, of which every seventh pays back.
-const BOOKS: &str = "\
+pub(crate) const BOOKS: &str = "\
 INSERT INTO account (id, org_id, agent_name, created_at) VALUES (5, 'org_x0000000000000000005', 'agent', 0);
 INSERT INTO api_key (hash, account, created_at) VALUES (decode(repeat('05', 32), 'hex'), 5, 0);
 INSERT INTO usage_line VALUES (77, '/x', 'GET', 'cli');
@@ -31,7 +31,7 @@ pub(crate) fn version_two(url: &str) {
     run_in(url, &format!("{version} {}", scripts.join("\n")));
 }
 
-fn run_in(url: &str, sql: &str) -> String {
+pub(crate) fn run_in(url: &str, sql: &str) -> String {
     Cluster::shared().run(&format!("SET search_path = {}; {sql}", schema_of(url)))
 }
 
@@ -129,4 +129,25 @@ async fn looking_at_an_earlier_schema_leaves_it_as_it_is() {
     assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "2");
     run_in(&url, BOOKS);
     assert!(matches!(look.standing(&SourceId::from_bytes([7; 16])).await.unwrap(), Standing::Occupied(_)));
+}
+
+/// Payments that are on their way while a store is brought up to date still count: a chain that was in use is known since
+/// the store's first account.
+#[tokio::test(flavor = "multi_thread")]
+async fn recipients_of_chains_in_use_are_known_since_the_store_began() {
+    if is_skipped() {
+        return;
+    }
+    let url = Cluster::shared().fresh_schema();
+    version_two(&url);
+    run_in(&url, &format!("{BOOKS} UPDATE account SET created_at = 5000; INSERT INTO scan_mark VALUES (8453, 17);"));
+    let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+    let recipient = |byte| metering_core::Address::from_bytes([byte; 20]);
+    let configured = vec![(8453, recipient(1)), (1, recipient(1))];
+    let found = store.register_recipients(configured, NOON).await.unwrap();
+    assert_eq!((found[0].since, found[0].other_store), (Timestamp::from_unix_millis(5_000), None));
+    assert_eq!(found[1].since, NOON, "a chain that was never used");
+    let later = NOON.saturating_add(std::time::Duration::from_secs(60));
+    assert_eq!(store.register_recipients(vec![(8453, recipient(2))], later).await.unwrap()[0].since, later);
+    assert_eq!(store.recipients().await.unwrap().len(), 3);
 }

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::http::{Document, Problem, Reply, bytes, json, with_headers};
 use crate::metrics;
-use crate::readiness::Hindrance;
+use crate::readiness::{Hindrance, Parts};
 
 /// How the service is.
 #[derive(Debug, Serialize, ToSchema)]
@@ -34,15 +34,26 @@ pub(crate) async fn health(_: &App) -> Result<Reply, Problem> {
 
 /// Whether the service can do its work
 ///
-/// Charges are recorded, the store can be written to, and the chains that plans are paid on can be read.
+/// Charges are recorded, the store can be written to, this machine's clock agrees with the database's, and the chains that
+/// plans are paid on can be read.
 #[utoipa::path(get, path = "/ready", tag = "operations", responses(
     (status = 200, description = "Ready", body = HealthDocument),
-    (status = 503, description = "`storage_unavailable`, `chain_unreachable`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`, `clock_skew`, `chain_unreachable`", body = ErrorBody),
 ))]
 pub(crate) async fn ready(app: &App) -> Result<Reply, Problem> {
-    let (code, message) = match app.readiness.hindrance(&app.meter, &*app.store, &app.readers).await {
+    let parts = Parts {
+        meter: &app.meter,
+        store: &*app.store,
+        clock: &*app.clock,
+        clock_watch: &app.clock_watch,
+        readers: &app.readers,
+    };
+    let (code, message) = match app.readiness.hindrance(parts).await {
         None => return Ok(json(StatusCode::OK, &HealthDocument::OK)),
         Some(Hindrance::Store) => (ErrorCode::StorageUnavailable, "The store cannot be written to".to_owned()),
+        Some(Hindrance::Clock(skew)) => {
+            (ErrorCode::ClockSkew, format!("This machine's clock is {skew} of the database's"))
+        }
         Some(Hindrance::Chain(id)) => (ErrorCode::ChainUnreachable, format!("Chain {id} cannot be read")),
     };
     Err(Problem::new(code, format!("{message}; the operator's log says why.")).retry_after(1))

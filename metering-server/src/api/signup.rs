@@ -34,7 +34,7 @@ pub(crate) async fn quote(app: &App, client: ClientAddress, body: Bytes) -> Resu
 /// once. A claim that fails changes nothing, and can be repeated.
 #[utoipa::path(post, path = "/signup/pay/claim", tag = "payments", request_body = ClaimRequest, responses(
     (status = 200, description = "The account and its key", body = ClaimAnswer),
-    (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_tx_hash`, `tx_reverted`, `payment_mismatch`, `payer_mismatch`, `payment_predates_quote`", body = ErrorBody),
+    (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_tx_hash`, `tx_reverted`, `payment_mismatch`, `payer_mismatch`, `payment_predates_quote`, `payment_predates_service`", body = ErrorBody),
     (status = 404, description = "`not_found`: no such quote; `tx_not_found`", body = ErrorBody),
     (status = 409, description = "`already_claimed`, `payment_unconfirmed`, `tx_already_used`, `payer_already_registered`", body = ErrorBody),
     (status = 410, description = "`quote_expired`", body = ErrorBody),

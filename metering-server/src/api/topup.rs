@@ -18,7 +18,7 @@ use crate::metrics::counted;
 #[utoipa::path(post, path = "/credits/topup", tag = "payments", security(("bearer" = []), ("api_key" = [])),
     request_body = TopUpRequest, responses(
     (status = 200, description = "Credited, now or before", body = TopUpAnswer),
-    (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_tx_hash`, `invalid_signature`, `unsupported_chain`, `unknown_plan`, `tx_reverted`, `payment_mismatch`", body = ErrorBody),
+    (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_tx_hash`, `invalid_signature`, `unsupported_chain`, `unknown_plan`, `tx_reverted`, `payment_mismatch`, `payment_predates_service`", body = ErrorBody),
     (status = 401, description = "`unauthorized`", body = ErrorBody),
     (status = 403, description = "`payer_proof_required`: `message` is the text for the payer to sign", body = ErrorBody),
     (status = 404, description = "`tx_not_found`", body = ErrorBody),

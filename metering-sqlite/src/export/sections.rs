@@ -11,7 +11,7 @@ use rusqlite::Row;
 use crate::commit::{ANSWER_COLUMNS, answer};
 use crate::error::{Result, corrupt};
 use crate::rows::{ACCOUNT_COLUMNS, account, address, parse, timestamp};
-use crate::{challenges, ledger, payments, plans, quotes, signups};
+use crate::{challenges, ledger, payments, plans, quotes, recipients, signups};
 
 type Read<T> = rusqlite::Result<Result<T>>;
 
@@ -140,6 +140,9 @@ fn rest(section: Section) -> Source {
             Ok(challenges::challenge(row)?.map(Record::Challenge))
         }),
         Section::ScanMarks => Source::new("chain_id, block", "scan_mark", &["chain_id"], mark_record),
+        Section::Recipients => Source::new(recipients::COLUMNS, "recipient", &["chain_id", "recipient"], |row| {
+            Ok(Ok(Record::Recipient(recipients::record(row)?)))
+        }),
         Section::Signups => {
             Source::new(signups::COLUMNS, "signup", &["token"], |row| Ok(signups::session(row)?.map(Record::Signup)))
         }

@@ -20,3 +20,28 @@ CREATE INDEX payment_unsettled ON payment (chain_id, id) WHERE settlement <> 'fi
 -- Unpaid quotes are forgotten long before claimed ones.
 DROP INDEX quote_expiry;
 CREATE INDEX quote_expiry ON quote (state, honoured_until);
+
+-- Which recipients payments are received at, since when, and by which store. Payments that are older were made to
+-- somebody else, or to an earlier installation, and may have been credited there.
+CREATE TABLE recipient (
+  chain_id INTEGER NOT NULL,
+  -- The zero address stands for whichever is configured first.
+  recipient BLOB NOT NULL,
+  since INTEGER NOT NULL,
+  store BLOB NOT NULL,
+  configured_at INTEGER NOT NULL,
+  PRIMARY KEY (chain_id, recipient)
+) STRICT, WITHOUT ROWID;
+
+-- A chain that is in use already: nothing that is on its way to this store is older than the store's first account,
+-- quote or payment.
+INSERT INTO recipient (chain_id, recipient, since, store, configured_at)
+  SELECT used.chain_id, zeroblob(20), first.at, i.name, first.at
+  FROM (SELECT chain_id FROM plan UNION SELECT chain_id FROM quote UNION SELECT chain_id FROM payment
+        UNION SELECT chain_id FROM scan_mark) used
+  CROSS JOIN (SELECT min(at) AS at FROM (
+    SELECT min(created_at) AS at FROM account
+    UNION ALL SELECT min(created_at) FROM quote
+    UNION ALL SELECT min(mined_at) FROM payment
+    UNION ALL SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000)) first
+  CROSS JOIN identity i;

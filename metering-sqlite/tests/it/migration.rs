@@ -11,6 +11,13 @@ use metering_sqlite::SqliteStore;
 
 use crate::scene::{NOON, charge, credit, place, quote, tx};
 
+/// What version 4 added to version 1.
+const LATER: [&str; 3] = [
+    include_str!("../../src/migrations/0002_payments.sql"),
+    include_str!("../../src/migrations/0003_signups.sql"),
+    include_str!("../../src/migrations/0004_moving.sql"),
+];
+
 const VERSION_1: &str = include_str!("../../src/migrations/0001_initial.sql");
 
 /// An account that used 3 of 10 base calls and another, revoked, which its payer's address was written for.
@@ -126,4 +133,29 @@ fn an_up_to_date_database_is_opened_as_it_is() {
     assert_eq!(migrated.0, 5);
     drop(SqliteStore::open(&file).unwrap());
     assert_eq!(schema(), migrated);
+}
+
+/// Payments that are on their way while a store is brought up to date still count: a chain that was in use is known since
+/// the store's first account.
+#[tokio::test]
+async fn recipients_of_chains_in_use_are_known_since_the_store_began() {
+    let (_folder, file) = place();
+    write_version_1(&file);
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    for script in LATER {
+        connection.execute_batch(script).unwrap();
+    }
+    connection.execute_batch("PRAGMA user_version = 4; INSERT INTO scan_mark VALUES (8453, 17); UPDATE account SET created_at = created_at - 1795261995000").unwrap();
+    drop(connection);
+    let store = SqliteStore::open(&file).unwrap();
+    let recipient = |byte| metering_core::Address::from_bytes([byte; 20]);
+    let configured = vec![(8453, recipient(1)), (1, recipient(1))];
+    let found = store.register_recipients(configured, NOON).await.unwrap();
+    let began = metering_core::Timestamp::from_unix_millis(5_000);
+    assert_eq!((found[0].since, found[0].other_store), (began, None));
+    assert_eq!(found[1].since, NOON, "a chain that was never used");
+    // A recipient that is configured later begins then.
+    let later = NOON.saturating_add(Duration::from_secs(60));
+    assert_eq!(store.register_recipients(vec![(8453, recipient(2))], later).await.unwrap()[0].since, later);
+    assert_eq!(store.recipients().await.unwrap().len(), 3);
 }

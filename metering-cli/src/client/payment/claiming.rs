@@ -120,6 +120,7 @@ fn may_be_another(refusal: &Refusal, entry: &Entry) -> bool {
         "payment_mismatch",
         "payer_mismatch",
         "payment_predates_quote",
+        "payment_predates_service",
         "tx_already_used",
         "tx_reverted",
         "invalid_tx_hash",

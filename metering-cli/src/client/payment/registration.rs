@@ -13,10 +13,11 @@ use crate::failure::Failure;
 use crate::output::notice;
 
 /// Codes after which the service will never take this payment for this purpose.
-const FINAL: [&str; 11] = [
+const FINAL: [&str; 12] = [
     "payment_mismatch",
     "payer_mismatch",
     "payment_predates_quote",
+    "payment_predates_service",
     "payment_reserved",
     "payer_already_registered",
     "tx_already_used",

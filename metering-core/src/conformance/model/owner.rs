@@ -21,9 +21,9 @@ pub(in crate::conformance) struct Owner {
     pub(in crate::conformance) revoked_at: Option<Timestamp>,
     pub(in crate::conformance) entries: Vec<Entry>,
     pub(in crate::conformance) usage: Vec<Event>,
-    /// How many requests were accepted in which minute, and on which day.
-    minutes: BTreeMap<i64, u32>,
-    days: BTreeMap<i64, u32>,
+    /// How many requests were accepted in the newest minute, and on the newest day.
+    minute: Window,
+    day: Window,
     /// When an answer was given, what was charged, and what was left.
     answers: BTreeMap<RequestId, (Timestamp, Credits, Credits)>,
 }
@@ -67,8 +67,8 @@ impl Owner {
             revoked_at: None,
             entries: Vec::new(),
             usage: Vec::new(),
-            minutes: BTreeMap::new(),
-            days: BTreeMap::new(),
+            minute: Window::default(),
+            day: Window::default(),
             answers: BTreeMap::new(),
             made,
         };
@@ -137,14 +137,16 @@ impl Owner {
         true
     }
 
-    /// The windows that a request at `now` falls into, with their counts: never older than the newest with any.
+    /// The windows that a request at `now` falls into, with their counts. A clock that lags by up to a minute, or an hour
+    /// at midnight, counts in the newest; one that stepped back further begins afresh.
     fn rate(&self, now: Timestamp) -> RateStatus {
-        let window = |counts: &BTreeMap<i64, u32>, index: i64| {
-            let newest = counts.keys().next_back().copied().unwrap_or(0);
-            let index = index.max(newest);
-            Window { index, count: counts.get(&index).copied().unwrap_or(0) }
+        let back = self.minute.index - now.minute();
+        let window = |newest: Window, index: i64, lag: i64| {
+            let stays = index == newest.index || (index < newest.index && back <= lag);
+            if stays { newest } else { Window { index, count: 0 } }
         };
-        let (minute, day) = (window(&self.minutes, now.minute()), window(&self.days, now.day().unix_days()));
+        let minute = window(self.minute, now.minute(), 1);
+        let day = window(self.day, now.day().unix_days(), 60);
         RateStatus { limits: self.limits, minute, day, at: now }
     }
 
@@ -183,8 +185,7 @@ impl Owner {
         let count = |window: Window| Window { index: window.index, count: window.count + 1 };
         let rate = RateStatus { minute: count(rate.minute), day: count(rate.day), ..rate };
         let accepted = receipt(rate, charge.price, credits(before - price), false);
-        self.minutes.insert(rate.minute.index, rate.minute.count);
-        self.days.insert(rate.day.index, rate.day.count);
+        (self.minute, self.day) = (rate.minute, rate.day);
         if let Some(id) = charge.request_id {
             self.answers.insert(id, (now, charge.price, accepted.balance));
         }

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use metering_core::{
     Account, AccountId, Address, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment, PaymentCredit,
-    PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Quote, QuoteOpened, SettlementChange,
-    StoreError, Timestamp, TxRef,
+    PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Quote, QuoteOpened, RecipientRecord,
+    Registration, SettlementChange, StoreError, Timestamp, TxRef,
 };
 
 use super::gated::Gated;
@@ -71,5 +71,11 @@ impl PaymentStore for Gated {
     }
     async fn set_scan_mark(&self, chain_id: u64, block: u64) -> Result<()> {
         self.store.set_scan_mark(chain_id, block).await
+    }
+    async fn register_recipients(&self, configured: Vec<(u64, Address)>, now: Timestamp) -> Result<Vec<Registration>> {
+        self.store.register_recipients(configured, now).await
+    }
+    async fn recipients(&self) -> Result<Vec<RecipientRecord>> {
+        self.store.recipients().await
     }
 }

@@ -68,6 +68,17 @@ impl Scene {
         for chain in [&main, &side] {
             chain.deploy_token(USDC, 6);
         }
+        Self::on(clock, [main, side], settings).await
+    }
+
+    /// Another service with a store of its own, on the same chains and with the same recipient.
+    pub(super) async fn another(&self, settings: PaymentSettings) -> Self {
+        let chains = [Arc::clone(&self.main), Arc::clone(&self.side)];
+        Self::on(Arc::clone(&self.clock), chains, settings).await
+    }
+
+    async fn on(clock: Arc<HandClock>, [main, side]: [Arc<FakeChain>; 2], settings: PaymentSettings) -> Self {
+        let shared: Arc<dyn Clock> = Arc::clone(&clock) as _;
         let store = Arc::new(MemoryStore::new());
         let plans = [MAIN, SIDE].into_iter().flat_map(|chain| [plan("starter", chain), plan("coin", chain)]);
         store.put_plans(plans.collect()).await.unwrap();
@@ -86,6 +97,7 @@ impl Scene {
         let catalogue = Arc::new(Catalogue::from_json(catalogue).unwrap());
         let service = Service::new(Arc::clone(&store) as _, Arc::new(meter), catalogue, shared, config);
         let service = Arc::new(service.with_payments(readers, settings));
+        service.register_recipients().await.unwrap();
         Self { service, store, clock, main, side, keys: Mutex::default() }
     }
 

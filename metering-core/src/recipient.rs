@@ -1,0 +1,355 @@
+//! Which recipients a store receives payments at, and since when.
+//!
+//! The record of used transactions belongs to one store, while a recipient's payments are public and stay on the chain for
+//! ever. A payment that was mined before a store knew its recipient was made to another service, or to an earlier
+//! installation, and may have been credited there. So each store remembers when it first knew each recipient, and
+//! credits no top-up that is older.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::address::Address;
+use crate::chain::Block;
+use crate::clock::Timestamp;
+use crate::payment::{Payment, PaymentFault};
+use crate::quote::Quote;
+use crate::transfer::SourceId;
+
+/// The oldest payment that a service accepts on a chain.
+///
+/// ```
+/// use metering_core::NotBefore;
+///
+/// assert_eq!("19000000".parse(), Ok(NotBefore::Block(19_000_000)));
+/// assert_eq!("2026-11-21T12:00:00Z".parse::<NotBefore>()?.to_string(), "2026-11-21T12:00:00.000Z");
+/// # Ok::<(), metering_core::NotBeforeError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotBefore {
+    /// Payments of this block and later ones.
+    Block(u64),
+    /// Payments whose block was made at this time or later.
+    Time(Timestamp),
+}
+
+/// The text names neither a block nor a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be a block number such as 19000000, or a time such as \"2026-11-21T12:00:00Z\"")]
+pub struct NotBeforeError;
+
+impl NotBefore {
+    /// The default for a recipient that a store has known since then: clocks of chains and servers differ a little.
+    #[must_use]
+    pub fn since(known: Timestamp) -> Self {
+        Self::Time(known.saturating_sub(Quote::CLOCK_SKEW))
+    }
+
+    /// Refuses a payment of an earlier block.
+    ///
+    /// # Errors
+    /// [`PaymentFault::PredatesService`].
+    pub fn check(self, block_number: u64, mined_at: Timestamp) -> Result<(), PaymentFault> {
+        let is_early = match self {
+            Self::Block(first) => block_number < first,
+            Self::Time(first) => mined_at < first,
+        };
+        if is_early { Err(PaymentFault::PredatesService { block_number, mined_at, not_before: self }) } else { Ok(()) }
+    }
+
+    /// Adds the check to a verdict. A payment that is only not confirmed yet is refused at once when it is too old;
+    /// what else is wrong with a payment is said first.
+    ///
+    /// # Errors
+    /// The verdict's own, or as [`NotBefore::check`].
+    pub fn after(self, verdict: Result<Payment, PaymentFault>, block: &Block) -> Result<Payment, PaymentFault> {
+        match verdict {
+            Ok(_) | Err(PaymentFault::Unconfirmed(_)) => self.check(block.number, block.time).and(verdict),
+            Err(_) => verdict,
+        }
+    }
+}
+
+impl fmt::Display for NotBefore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Block(number) => write!(f, "block {number}"),
+            Self::Time(time) => fmt::Display::fmt(time, f),
+        }
+    }
+}
+
+impl FromStr for NotBefore {
+    type Err = NotBeforeError;
+
+    fn from_str(text: &str) -> Result<Self, NotBeforeError> {
+        if let Ok(number) = text.parse() {
+            return Ok(Self::Block(number));
+        }
+        let time: jiff::Timestamp = text.parse().map_err(|_| NotBeforeError)?;
+        Ok(Self::Time(Timestamp::from_unix_millis(time.as_millisecond())))
+    }
+}
+
+impl Serialize for NotBefore {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Block(number) => serializer.serialize_u64(*number),
+            Self::Time(time) => serializer.collect_str(time),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for NotBefore {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NotBeforeVisitor)
+    }
+}
+
+struct NotBeforeVisitor;
+
+impl Visitor<'_> for NotBeforeVisitor {
+    type Value = NotBefore;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a block number, or a time as a text such as \"2026-11-21T12:00:00Z\"")
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<NotBefore, E> {
+        Ok(NotBefore::Block(number))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<NotBefore, E> {
+        u64::try_from(number).map(NotBefore::Block).map_err(|_| E::custom(NotBeforeError))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<NotBefore, E> {
+        text.parse().map_err(E::custom)
+    }
+}
+
+/// A recipient that a store receives payments at, or did once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecipientRecord {
+    /// The chain's id (EIP-155).
+    pub chain_id: u64,
+    /// Who is paid; [`RecipientRecord::ANY`] for whichever is configured first.
+    pub recipient: Address,
+    /// Since when this store has known it.
+    pub since: Timestamp,
+    /// Which store last received payments there: another one before a store was moved.
+    pub store: SourceId,
+    /// When it was last written that this recipient is the configured one.
+    pub configured_at: Timestamp,
+}
+
+impl RecipientRecord {
+    /// Stands for the recipient of a chain that was in use before recipients were remembered. The first ones that are
+    /// registered on the chain take its place, and its time.
+    pub const ANY: Address = Address::ZERO;
+}
+
+/// What a store found when a recipient was registered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Registration {
+    /// The chain's id (EIP-155).
+    pub chain_id: u64,
+    /// Who is paid.
+    pub recipient: Address,
+    /// Since when this store has known the recipient.
+    pub since: Timestamp,
+    /// Whether it was unknown until now.
+    pub is_new: bool,
+    /// The other store that received payments there until now.
+    pub other_store: Option<SourceId>,
+    /// The recipient whose place it takes: it is new, and this one is not configured any more.
+    pub replaces: Option<Address>,
+}
+
+/// What registering recipients changes in a store.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RecipientChanges {
+    /// One for each recipient, in their order.
+    pub registrations: Vec<Registration>,
+    /// Rows to be written, or to replace those of the same chain and recipient.
+    pub written: Vec<RecipientRecord>,
+    /// Chains whose row for [`RecipientRecord::ANY`] is used up.
+    pub used_up: Vec<u64>,
+}
+
+/// Registers the recipients that a service is configured with, each with its chain; `known` are all rows of the store.
+#[must_use]
+pub fn register_recipients(
+    known: &[RecipientRecord],
+    configured: &[(u64, Address)],
+    store: SourceId,
+    now: Timestamp,
+) -> RecipientChanges {
+    let mut changes = RecipientChanges::default();
+    for &(chain_id, recipient) in configured {
+        let of_chain = || known.iter().filter(move |record| record.chain_id == chain_id);
+        let found = of_chain().find(|record| record.recipient == recipient);
+        let any = of_chain().find(|record| record.recipient == RecipientRecord::ANY);
+        let since = found.or(any).map_or(now, |record| record.since);
+        let gone = |record: &&RecipientRecord| {
+            record.recipient != RecipientRecord::ANY && !configured.contains(&(chain_id, record.recipient))
+        };
+        let last_gone = of_chain().filter(gone).max_by_key(|record| record.configured_at);
+        let source = found.or(any).map(|record| record.store);
+        changes.registrations.push(Registration {
+            chain_id,
+            recipient,
+            since,
+            is_new: found.is_none(),
+            other_store: source.filter(|known| *known != store),
+            replaces: last_gone.filter(|_| found.is_none()).map(|record| record.recipient),
+        });
+        // A start that changes nothing writes nothing.
+        let is_current = found.is_some_and(|found| {
+            found.store == store && last_gone.is_none_or(|gone| gone.configured_at < found.configured_at)
+        });
+        if !is_current {
+            let record = RecipientRecord { chain_id, recipient, since, store, configured_at: now };
+            changes.written.push(record);
+        }
+        if any.is_some() && !changes.used_up.contains(&chain_id) {
+            changes.used_up.push(chain_id);
+        }
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::chain::Depth;
+
+    const OWN: SourceId = SourceId::from_bytes([1; 16]);
+    const OTHER: SourceId = SourceId::from_bytes([2; 16]);
+    const FIRST: Address = Address::from_bytes([0x11; 20]);
+    const SECOND: Address = Address::from_bytes([0x22; 20]);
+    const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
+
+    fn later(seconds: u64) -> Timestamp {
+        NOON.saturating_add(Duration::from_secs(seconds))
+    }
+
+    fn known(recipient: Address, since: Timestamp, store: SourceId) -> RecipientRecord {
+        RecipientRecord { chain_id: 1, recipient, since, store, configured_at: since }
+    }
+
+    #[test]
+    fn blocks_and_times_are_read_and_written() {
+        // text, whether it is one, as shown
+        let table = [
+            ("0", Some("block 0")),
+            ("19000000", Some("block 19000000")),
+            ("2026-11-21T12:00:00Z", Some("2026-11-21T12:00:00.000Z")),
+            ("2026-11-21T13:00:00.5+01:00", Some("2026-11-21T12:00:00.500Z")),
+            ("", None),
+            ("-1", None),
+            ("0x10", None),
+            ("yesterday", None),
+            ("2026-11-21", None),
+        ];
+        for (text, shown) in table {
+            let read = text.parse::<NotBefore>().ok().map(|read| read.to_string());
+            assert_eq!(read.as_deref(), shown, "{text}");
+        }
+        let json = |text: &str| serde_json::from_str::<NotBefore>(text).ok();
+        assert_eq!(json("17"), Some(NotBefore::Block(17)));
+        assert_eq!(json("\"17\""), Some(NotBefore::Block(17)));
+        assert_eq!(json("\"2026-11-21T12:00:00Z\""), Some(NotBefore::Time(NOON)));
+        assert_eq!((json("-1"), json("1.5"), json("null")), (None, None, None));
+        for read in [NotBefore::Block(17), NotBefore::Time(NOON)] {
+            assert_eq!(json(&serde_json::to_string(&read).unwrap()), Some(read));
+        }
+    }
+
+    #[test]
+    fn older_blocks_are_refused() {
+        let millisecond = Duration::from_millis(1);
+        // not before, block, mined at, accepted
+        let table = [
+            (NotBefore::Block(100), 99, later(9_999), false),
+            (NotBefore::Block(100), 100, later(0), true),
+            (NotBefore::Time(NOON), 1, NOON, true),
+            (NotBefore::Time(NOON), 1_000, NOON.saturating_sub(millisecond), false),
+            (NotBefore::since(NOON), 1, NOON.saturating_sub(Quote::CLOCK_SKEW), true),
+            (NotBefore::since(NOON), 1, NOON.saturating_sub(Quote::CLOCK_SKEW + millisecond), false),
+        ];
+        for (not_before, block, mined_at, accepted) in table {
+            assert_eq!(
+                not_before.check(block, mined_at).is_ok(),
+                accepted,
+                "{not_before}, block {block} at {mined_at}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_old_payment_is_not_waited_for_and_other_faults_come_first() {
+        let block = Block { number: 5, hash: [0; 32], time: NOON };
+        let unconfirmed = || Err(PaymentFault::Unconfirmed(Depth { confirmations: 1, required: 2 }));
+        let is_old = |verdict| matches!(verdict, Err(PaymentFault::PredatesService { .. }));
+        assert!(is_old(NotBefore::Block(6).after(unconfirmed(), &block)));
+        assert!(!is_old(NotBefore::Block(5).after(unconfirmed(), &block)));
+        assert!(!is_old(NotBefore::Block(6).after(Err(PaymentFault::Reverted), &block)));
+    }
+
+    #[test]
+    fn a_recipient_is_known_since_it_was_first_registered() {
+        let first = register_recipients(&[], &[(1, FIRST)], OWN, NOON);
+        let expected = RecipientRecord { configured_at: NOON, ..known(FIRST, NOON, OWN) };
+        assert_eq!(first.written, [expected]);
+        let registration = first.registrations[0];
+        assert!(registration.is_new && registration.replaces.is_none() && registration.other_store.is_none());
+
+        let again = register_recipients(&first.written, &[(1, FIRST)], OWN, later(60));
+        assert_eq!((again.registrations[0].since, again.registrations[0].is_new), (NOON, false));
+        assert_eq!(again.written, [], "nothing has changed");
+        let elsewhere = register_recipients(&first.written, &[(2, FIRST)], OWN, later(60));
+        assert_eq!(elsewhere.registrations[0].since, later(60), "another chain");
+    }
+
+    #[test]
+    fn a_change_of_recipient_is_told_once_and_its_time_begins_anew() {
+        let rows = [known(FIRST, NOON, OWN)];
+        let changed = register_recipients(&rows, &[(1, SECOND)], OWN, later(60));
+        assert_eq!((changed.registrations[0].since, changed.registrations[0].replaces), (later(60), Some(FIRST)));
+        let rows = [rows[0], changed.written[0]];
+        assert_eq!(register_recipients(&rows, &[(1, SECOND)], OWN, later(70)).written, []);
+        // Back to the first, which this store has known for longer.
+        let back = register_recipients(&rows, &[(1, FIRST)], OWN, later(80));
+        assert_eq!((back.registrations[0].since, back.registrations[0].is_new), (NOON, false));
+        assert_eq!(back.written, [RecipientRecord { configured_at: later(80), ..rows[0] }]);
+        // A plan's own recipient beside the chain's replaces nothing.
+        let both = register_recipients(&rows[..1], &[(1, FIRST), (1, SECOND)], OWN, later(60));
+        assert!(both.registrations.iter().all(|registration| registration.replaces.is_none()));
+    }
+
+    #[test]
+    fn another_store_is_told_once() {
+        let rows = [known(FIRST, NOON, OTHER)];
+        let moved = register_recipients(&rows, &[(1, FIRST)], OWN, later(60));
+        assert_eq!(moved.registrations[0].other_store, Some(OTHER));
+        assert_eq!(moved.registrations[0].since, NOON, "what is on its way is not lost");
+        let again = register_recipients(&moved.written, &[(1, FIRST)], OWN, later(70));
+        assert_eq!(again.registrations[0].other_store, None);
+    }
+
+    #[test]
+    fn a_chain_from_before_gives_its_time_to_the_first_recipients() {
+        let rows = [known(RecipientRecord::ANY, NOON, OWN), RecipientRecord { chain_id: 2, ..known(FIRST, NOON, OWN) }];
+        let first = register_recipients(&rows, &[(1, FIRST), (1, SECOND), (2, SECOND)], OWN, later(60));
+        let since: Vec<_> = first.registrations.iter().map(|registration| registration.since).collect();
+        assert_eq!(since, [NOON, NOON, later(60)]);
+        assert_eq!(first.used_up, [1]);
+        let after = register_recipients(&first.written, &[(1, Address::from_bytes([0x33; 20]))], OWN, later(70));
+        assert_eq!(after.registrations[0].since, later(70), "later ones begin when they are configured");
+    }
+}

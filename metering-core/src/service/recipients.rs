@@ -1,0 +1,96 @@
+//! Registering where payments are received, and refusing those that are older than that.
+
+use std::collections::BTreeSet;
+
+use crate::address::Address;
+use crate::error::Error;
+use crate::payment::PaymentTarget;
+use crate::plan::Plan;
+use crate::recipient::{NotBefore, Registration};
+use crate::service::Service;
+
+impl Service {
+    /// Registers the recipients of all configured chains and their plans with the store, which remembers since when it
+    /// has known each. To be called at start, before anybody is told where to pay: top-ups that were mined earlier are
+    /// refused.
+    ///
+    /// # Errors
+    /// When the store fails. Registering is tried again before plans are listed and payments judged.
+    pub async fn register_recipients(&self) -> Result<(), Error> {
+        let plans = self.store.plans().await?;
+        self.register(self.configured_recipients(&plans)).await
+    }
+
+    /// The same for plans that were just read. Without a word on failure: payments are judged with what the store
+    /// knows, and it is asked again then.
+    pub(super) async fn register_recipients_of(&self, plans: &[Plan]) {
+        if let Err(error) = self.register(self.configured_recipients(plans)).await {
+            tracing::warn!(%error, "the recipients of payments could not be registered; trying again");
+        }
+    }
+
+    fn configured_recipients(&self, plans: &[Plan]) -> BTreeSet<(u64, Address)> {
+        let mut recipients = BTreeSet::new();
+        for chain in &self.config.chains {
+            recipients.insert((chain.chain_id, chain.recipient));
+            let of_chain = plans.iter().filter(|plan| plan.chain_id == chain.chain_id);
+            recipients.extend(of_chain.map(|plan| (chain.chain_id, plan.target(chain).recipient)));
+        }
+        recipients
+    }
+
+    /// Registers recipients, unless all are known here.
+    async fn register(&self, recipients: BTreeSet<(u64, Address)>) -> Result<(), Error> {
+        if recipients.iter().all(|recipient| self.desk.known_since(recipient).is_some()) {
+            return Ok(());
+        }
+        let configured = recipients.into_iter().collect();
+        for registration in self.store.register_recipients(configured, self.clock.now()).await? {
+            self.desk.remember(&registration);
+            tell(&registration);
+        }
+        Ok(())
+    }
+
+    /// The oldest payment that is credited where it is not a quote's.
+    pub(super) async fn not_before(&self, target: &PaymentTarget) -> Result<NotBefore, Error> {
+        if let Some(configured) = self.configured_not_before(target.chain_id) {
+            return Ok(configured);
+        }
+        let recipient = (target.chain_id, target.recipient);
+        if self.desk.known_since(&recipient).is_none() {
+            let mut recipients = self.configured_recipients(&self.store.plans().await?);
+            recipients.insert(recipient);
+            self.register(recipients).await?;
+        }
+        self.desk.known_since(&recipient).map(NotBefore::since).ok_or(Error::Internal)
+    }
+
+    /// The operator's own setting for a chain. Quotes need no other: a payment is never older than its quote.
+    pub(super) fn configured_not_before(&self, chain_id: u64) -> Option<NotBefore> {
+        self.desk.settings.not_before.get(&chain_id).copied()
+    }
+}
+
+fn tell(registration: &Registration) {
+    let Registration { chain_id, recipient, since, is_new, other_store, replaces } = registration;
+    if let Some(other) = other_store {
+        let other = hex::encode(other.as_bytes());
+        tracing::warn!(
+            chain_id, %recipient, %since, other_store = other,
+            "another store received payments for this recipient until now; make sure that nothing runs on it any more, \
+             or both will credit the same payments"
+        );
+    }
+    if let Some(before) = replaces {
+        tracing::warn!(
+            chain_id, %recipient, %before, %since,
+            "the recipient of payments has changed; top-ups mined earlier are refused unless not_before says otherwise"
+        );
+    } else if *is_new {
+        tracing::info!(
+            chain_id, %recipient, %since,
+            "payments to this recipient are accepted from now on; use it for no other store"
+        );
+    }
+}

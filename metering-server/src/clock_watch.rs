@@ -1,0 +1,143 @@
+//! Whether this machine's clock is to be trusted: held against the store's where it has one, and against the time that
+//! has really passed.
+//!
+//! Idempotency keys, quotes and signups are forgotten by the clock, so nothing is forgotten by one that is wrong.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use metering_core::{Clock, ClockSkew, Store, StoreError, Timestamp};
+use tokio::time::Instant;
+
+/// A jump is taken for a correction of the clock once it has lasted for so long.
+const LASTING: Duration = Duration::from_secs(60 * 60);
+
+/// What was found, so that each change is logged once.
+#[derive(Debug, Default)]
+pub(crate) struct ClockWatch {
+    skew: Mutex<Option<ClockSkew>>,
+    steady: Mutex<Option<Steady>>,
+}
+
+impl ClockWatch {
+    /// Holds the clock against the store's, and says how far it is off; logs when that begins and when it ends.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) async fn skew(&self, clock: &dyn Clock, store: &dyn Store) -> Result<Option<ClockSkew>, StoreError> {
+        let before = clock.now();
+        let Some(stores) = store.clock().await? else { return Ok(None) };
+        let found = ClockSkew::found(before, stores, clock.now());
+        let known = std::mem::replace(&mut *self.skew.lock().unwrap_or_else(PoisonError::into_inner), found);
+        match (known, found) {
+            (None, Some(skew)) => tracing::error!(
+                "this machine's clock is {skew} of the database's; the server is not ready until they agree: check NTP on both"
+            ),
+            (Some(_), None) => tracing::info!("this machine's clock agrees with the database's again"),
+            _ => {}
+        }
+        Ok(found)
+    }
+
+    /// The time by which records may be forgotten; `None` while the clock is not to be trusted.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) async fn trusted_now(
+        &self,
+        clock: &dyn Clock,
+        store: &dyn Store,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let skewed = self.skew(clock, store).await?.is_some();
+        let now = clock.now();
+        let jumped = {
+            let mut steady = self.steady.lock().unwrap_or_else(PoisonError::into_inner);
+            let reading = Reading { at: Instant::now(), clock: now };
+            steady.get_or_insert_with(|| Steady::new(reading)).has_jumped(reading)
+        };
+        Ok((!skewed && !jumped).then_some(now))
+    }
+}
+
+/// What the clock said, and when by one that cannot jump.
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    at: Instant,
+    clock: Timestamp,
+}
+
+/// Tells jumps of the clock from time that passes.
+#[derive(Debug)]
+struct Steady {
+    /// A reading that is trusted.
+    base: Reading,
+    /// The first reading after a jump.
+    jumped: Option<Reading>,
+}
+
+impl Steady {
+    fn new(base: Reading) -> Self {
+        Self { base, jumped: None }
+    }
+
+    /// Whether the clock jumped since the last reading that is trusted; logs it once. After an hour the jump is taken for
+    /// a correction.
+    fn has_jumped(&mut self, reading: Reading) -> bool {
+        if agree(self.base, reading) {
+            (self.base, self.jumped) = (reading, None);
+            return false;
+        }
+        match self.jumped {
+            Some(first) if agree(first, reading) => {
+                if reading.at.duration_since(first.at) < LASTING {
+                    return true;
+                }
+                (self.base, self.jumped) = (reading, None);
+                false
+            }
+            _ => {
+                tracing::warn!(now = %reading.clock, "this machine's clock jumped; nothing is forgotten for an hour");
+                self.jumped = Some(reading);
+                true
+            }
+        }
+    }
+}
+
+/// Whether as much time passed by the clock as really did.
+fn agree(earlier: Reading, later: Reading) -> bool {
+    let expected = earlier.clock.saturating_add(later.at.duration_since(earlier.at));
+    ClockSkew::found(later.clock, expected, later.clock).is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    #[tokio::test]
+    async fn jumps_are_not_trusted_until_they_last() {
+        let start = Instant::now();
+        let noon = Timestamp::from_unix_millis(1_795_262_400_000);
+        let reading = |passed: Duration, clock: Timestamp| Reading { at: start + passed, clock };
+        let right = |passed: Duration| reading(passed, noon.saturating_add(passed));
+        let ahead = |passed: Duration| reading(passed, noon.saturating_add(passed + DAY * 3));
+        let behind = |passed: Duration| reading(passed, noon.saturating_add(passed).saturating_sub(DAY));
+
+        let mut steady = Steady::new(right(Duration::ZERO));
+        assert!(!steady.has_jumped(right(MINUTE)));
+        let slewed = reading(MINUTE * 2, noon.saturating_add(MINUTE * 2 + Duration::from_secs(4)));
+        assert!(!steady.has_jumped(slewed), "a clock that is adjusted a little");
+        assert!(steady.has_jumped(ahead(MINUTE * 3)));
+        assert!(!steady.has_jumped(right(MINUTE * 4)), "a single bad reading");
+        assert!(steady.has_jumped(behind(MINUTE * 5)));
+        assert!(steady.has_jumped(behind(MINUTE * 64)));
+        assert!(steady.has_jumped(ahead(MINUTE * 65)), "another jump");
+        assert!(steady.has_jumped(ahead(MINUTE * 100)));
+        assert!(!steady.has_jumped(ahead(MINUTE * 125)), "it lasts");
+        assert!(!steady.has_jumped(ahead(MINUTE * 126)));
+        assert!(steady.has_jumped(right(MINUTE * 127)));
+    }
+}
