@@ -57,6 +57,7 @@ fn a_receipt_refunds_what_was_charged_once() {
     let mut tally = tally(&[(1, 100)]);
     let first = accepted(tally.charge(1, 7, charge(10, "/a", Some("id")), None));
     assert_eq!((first.charged.atoms(), first.balance.atoms(), first.repeated), (10, 90, false));
+    assert_eq!((first.rate.minute.count, first.rate.day.count), (1, 1), "the receipt counts its own request");
     let again = accepted(tally.charge(1, 7, charge(10, "/a", Some("id")), None));
     assert_eq!((again.charged.atoms(), again.balance.atoms(), again.repeated), (10, 90, true));
     assert_eq!(again.into_refund(), None, "a repeated charge was not taken");
