@@ -27,6 +27,7 @@ mod forwarding;
 mod hanging_up;
 mod heads;
 mod idempotency;
+mod landed;
 mod market;
 mod market_attacks;
 mod market_depth;
