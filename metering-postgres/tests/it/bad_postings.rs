@@ -27,7 +27,7 @@ async fn customer(store: &PostgresStore, number: u8) {
 fn charge(number: u8, route: &str) -> Posting {
     let line = UsageLine { route_template: route.into(), http_method: "GET".into(), source: ClientSource::Cli };
     let (key, price) = (account(number).1, Credits::BASE_CALL);
-    Posting::Charge(Charge { key, price, line, request_path: route.into(), request_id: None })
+    Posting::Charge(Charge { key, price, line, request_path: route.into(), request_id: None, delivery: None })
 }
 
 fn is_accepted(outcome: &Outcome) -> bool {
