@@ -157,6 +157,17 @@ install_postgres() {
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql
 }
 
+# Tests behind a connection pooler start a real PgBouncer, Debian's.
+have_pgbouncer() {
+  [ -x /usr/sbin/pgbouncer ] || command -v pgbouncer >/dev/null 2>&1
+}
+
+install_pgbouncer() {
+  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends pgbouncer || return
+  # Without the service that the package makes and may have started.
+  if command -v invoke-rc.d >/dev/null 2>&1; then invoke-rc.d --quiet pgbouncer stop >/dev/null 2>&1 || true; fi
+}
+
 if have_node; then
   if packages_missing tests/chain; then
     run chain-packages chain_packages
@@ -216,6 +227,17 @@ if ! have_postgres; then
   skipped+=(postgres)
   echo
   echo "== postgres: the tests on PostgreSQL are skipped, because it is not installed"
+fi
+
+if ! have_pgbouncer && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+  run install-pgbouncer install_pgbouncer
+fi
+if ! have_pgbouncer; then
+  [ "${CI:-}" != true ] || fail "PgBouncer is not installed, and cannot be with apt-get; the tests behind a pooler need it"
+  export METERING_TESTS_SKIP_PGBOUNCER=1
+  skipped+=(pgbouncer)
+  echo
+  echo "== pgbouncer: the tests behind PgBouncer are skipped, because it is not installed"
 fi
 
 run format cargo fmt --all --check

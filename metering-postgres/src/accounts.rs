@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use deadpool_postgres::GenericClient;
 use metering_core::{
     Account, AccountId, Address, Created, Cursor, Email, KeyHash, NewAccount, Page, RateLimits, Timestamp, Totals,
 };
 
 use crate::error::{Result, corrupt};
 use crate::rows::{ACCOUNT_COLUMNS, account, all, bytes, execute, exists, first};
+use crate::session::GenericClient;
 use crate::turn::{Turn, lock_meter};
 use crate::{ledger, quotes};
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};

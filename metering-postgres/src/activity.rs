@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use deadpool_postgres::GenericClient;
 use metering_core::{ACTIVITY_KEPT, Activity, ActivityKind, ClientSource, Credits, LedgerKind, Timestamp, UsageLine};
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
 use crate::entry::{Entry, unpack};
 use crate::error::{Result, corrupt};
 use crate::known::Known;
 use crate::rows::{all, first, one, payment_ref, timestamp};
+use crate::session::GenericClient;
 use crate::tail::Folds;
+use crate::value::Value;
 
 /// How many of the newest numbers are shown; older entries may still be there, but with gaps between them.
 const SHOWN: i64 = ACTIVITY_KEPT as i64;
@@ -47,7 +47,7 @@ impl<'f> BlockRows<'f> {
         self.accounts.is_empty()
     }
 
-    pub(crate) fn values(&self) -> [&(dyn ToSql + Sync); 4] {
+    pub(crate) fn values(&self) -> [&dyn Value; 4] {
         [&self.accounts, &self.slots, &self.blocks, &self.entries]
     }
 }

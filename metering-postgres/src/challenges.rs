@@ -1,6 +1,5 @@
 //! Challenges, and the keys that are replaced by answering them.
 
-use deadpool_postgres::GenericClient;
 use metering_core::{Account, Challenge, KeyHash, Timestamp};
 
 use tokio_postgres::Row;
@@ -8,6 +7,7 @@ use tokio_postgres::Row;
 use crate::accounts;
 use crate::error::{Result, corrupt};
 use crate::rows::{Values, address, execute, first, parsed, timestamp, unsigned};
+use crate::session::GenericClient;
 use crate::turn::Turn;
 
 /// What [`challenge`] reads.

@@ -1,10 +1,10 @@
 //! Whether the database can be written to, and what its clock says.
 
-use deadpool_postgres::GenericClient;
 use metering_core::Timestamp;
 
 use crate::error::Result;
 use crate::rows::{execute, one, timestamp};
+use crate::session::GenericClient;
 
 /// Writes something.
 pub(crate) async fn check<C: GenericClient>(client: &C) -> Result<()> {

@@ -9,14 +9,12 @@ mod columns;
 
 use std::collections::BTreeMap;
 
-use deadpool_postgres::Client;
 use futures_util::future::{join, join3, join4, try_join_all};
 use metering_core::{
     AccountId, Changes, Decision, KeyHash, MeterState, Outcome, Posting, Refusal, Remembered, RequestId, StoreError,
     Tally, Timestamp, UsageChange, UsageKind, UsageLine,
 };
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
 use crate::activity::{self, BlockRows};
 use crate::entry::{Entry, Path};
@@ -25,9 +23,11 @@ use crate::known::{Known, Numbered};
 use crate::outcome::{Lost, TransactionId};
 use crate::retry::Tries;
 use crate::rows::{METER_COLUMNS, answer, bytes, meter_state};
+use crate::session::{Client, GenericClient};
 use crate::store::PostgresStore;
 use crate::tail::{Folds, Tail};
 use crate::turn::TRIED_FOR;
+use crate::value::Value;
 use crate::wait::{ANSWER_WAIT, within};
 use columns::{ANSWERS, AnswerRows, DAILY, DailyRows, METERS, MeterRows};
 
@@ -202,18 +202,15 @@ impl<'p> Batch<'p> {
              JOIN request_id r ON r.account = asked.account AND r.request_id = asked.request_id \
              WHERE r.expires_at > $3";
         // Prepared beforehand, so that the statements themselves follow each other without a pause.
-        let (lock, remembered) = (client.prepare_cached(&lock).await?, client.prepare_cached(remembered).await?);
-        let now = now.unix_millis();
-        let accounts_values: [&(dyn ToSql + Sync); 1] = [&accounts];
-        let requests_values: [&(dyn ToSql + Sync); 3] = [&of, &requests, &now];
-        let (begun, locked, remembered) = join3(
-            client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED"),
-            client.query(&lock, &accounts_values),
-            async {
+        let (locked, remembered) = (client.prepare(&lock).await?, client.prepare(remembered).await?);
+        let (begin, now) = (client.begin(), now.unix_millis());
+        let accounts_values: [&dyn Value; 1] = [&accounts];
+        let requests_values: [&dyn Value; 3] = [&of, &requests, &now];
+        let (begun, locked, remembered) =
+            join3(client.batch_execute(&begin), client.query(&locked, &accounts_values), async {
                 if requests.is_empty() { Ok(Vec::new()) } else { client.query(&remembered, &requests_values).await }
-            },
-        )
-        .await;
+            })
+            .await;
         begun?;
         self.read(&locked?, &remembered?)
     }
@@ -311,10 +308,10 @@ async fn write(
     now: Timestamp,
 ) -> Result<()> {
     let prepared = join4(
-        client.prepare_cached(DAILY),
-        client.prepare_cached(activity::BLOCKS),
-        client.prepare_cached(METERS),
-        join(client.prepare_cached(ANSWERS), client.prepare_cached(crate::outcome::INSERT)),
+        client.prepare(DAILY),
+        client.prepare(activity::BLOCKS),
+        client.prepare(METERS),
+        join(client.prepare(ANSWERS), client.prepare(crate::outcome::INSERT)),
     );
     let (daily, blocks, meters, (answers, outcome)) = prepared.await;
     let (daily, blocks, meters, answers, outcome) = (daily?, blocks?, meters?, answers?, outcome?);
@@ -325,7 +322,7 @@ async fn write(
     let daily_values: Vec<_> = daily_rows.iter().map(DailyRows::values).collect();
     let (block_values, meter_values) = (block_rows.values(), meter_rows.values());
     let answer_values = answer_rows.values();
-    let outcome_values: [&(dyn ToSql + Sync); 2] = [&mark, &marked_at];
+    let outcome_values: [&dyn Value; 2] = [&mark, &marked_at];
     // Sent one after the other without waiting; the first that fails makes all that follow fail.
     let (daily, blocks, meters, (answers, outcome, committed)) = join4(
         try_join_all(daily_values.iter().map(|values| client.execute(&daily, values))),

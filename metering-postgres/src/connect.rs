@@ -5,13 +5,15 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{Manager, ManagerConfig, RecyclingMethod, Runtime};
 use metering_core::StoreError;
 use tokio_postgres::Config;
 use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 use url::Url;
 
 use crate::hosts::{HOST_WAIT, Hosts};
+use crate::session::{Pool, Statements};
+use crate::start;
 use crate::tls;
 use crate::wait::CONNECTION_WAIT;
 
@@ -24,7 +26,8 @@ const POOL_SIZE: usize = 16;
 /// can be written to, wherever a failover has put it.
 ///
 /// Beside libpq's options: `sslrootcert` names a file with the certificates to trust in the place of the system's,
-/// and `pool_size` the number of connections.
+/// `pool_size` is the number of connections, and `statement_cache=off` is for a pooler in transaction mode, such as
+/// PgBouncer, between the service and the server: nothing is kept on a connection between two transactions.
 ///
 /// ```
 /// use metering_postgres::PostgresConfig;
@@ -40,6 +43,7 @@ pub struct PostgresConfig {
     hosts: Vec<Config>,
     root_certificates: Option<PathBuf>,
     pool_size: usize,
+    statements: Statements,
 }
 
 /// The text is not a database's URL. What is wrong, without the password.
@@ -58,7 +62,7 @@ impl FromStr for PostgresConfig {
         let text = with_host(text)?;
         let parts = Parts::of(&text)?;
         let mut hosts = Vec::new();
-        let (mut root_certificates, mut pool_size) = (None, POOL_SIZE);
+        let (mut root_certificates, mut pool_size, mut statements) = (None, POOL_SIZE, Statements::Cached);
         for host in parts.hosts.split(',') {
             if host.is_empty() && parts.hosts.contains(',') {
                 return Err(wrong("a host between commas is missing"));
@@ -70,10 +74,11 @@ impl FromStr for PostgresConfig {
                 url.query_pairs_mut().extend_pairs(&options.rest);
             }
             (root_certificates, pool_size) = (options.root_certificates, options.pool_size);
+            statements = options.statements;
             hosts.push(config(&url)?);
         }
         let shown = parts.shown(&parts.url(parts.hosts.split(',').next().unwrap_or_default())?);
-        Ok(Self { shown, hosts, root_certificates, pool_size })
+        Ok(Self { shown, hosts, root_certificates, pool_size, statements })
     }
 }
 
@@ -144,12 +149,14 @@ fn with_host(text: &str) -> Result<Cow<'_, str>, PostgresUrlError> {
 struct Options {
     root_certificates: Option<PathBuf>,
     pool_size: usize,
+    statements: Statements,
     rest: Vec<(String, String)>,
 }
 
 impl Options {
     fn of(url: &Url) -> Result<Self, PostgresUrlError> {
-        let mut options = Self { root_certificates: None, pool_size: POOL_SIZE, rest: Vec::new() };
+        let statements = Statements::Cached;
+        let mut options = Self { root_certificates: None, pool_size: POOL_SIZE, statements, rest: Vec::new() };
         for (name, value) in url.query_pairs() {
             let known = match (&*name, &*value) {
                 ("sslrootcert", file) => {
@@ -159,6 +166,14 @@ impl Options {
                 ("pool_size", size) => {
                     let size = size.parse().ok().filter(|size| (2..=1_000).contains(size));
                     options.pool_size = size.ok_or_else(|| wrong("pool_size is not a number from 2 to 1000"))?;
+                    continue;
+                }
+                ("statement_cache", value) => {
+                    options.statements = match value {
+                        "on" => Statements::Cached,
+                        "off" => Statements::Unnamed,
+                        _ => return Err(wrong("statement_cache is neither on nor off")),
+                    };
                     continue;
                 }
                 // Whoever asks for TLS gets all of it: certificate and name are always verified.
@@ -179,6 +194,9 @@ fn config(url: &Url) -> Result<Config, PostgresUrlError> {
     let plain = url.as_str().replace('+', "%20");
     let mut config: Config = plain.parse().map_err(|error: tokio_postgres::Error| wrong(cause(&error)))?;
     crate::hosts::bound(&mut config);
+    if config.get_application_name().is_none() {
+        config.application_name("metering");
+    }
     if config.get_target_session_attrs() == TargetSessionAttrs::Any {
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
     }
@@ -215,23 +233,29 @@ impl fmt::Debug for PostgresConfig {
 }
 
 impl PostgresConfig {
-    /// A pool of connections, none of them made yet.
-    pub(crate) fn pool(&self) -> Result<Pool, StoreError> {
+    /// A pool of connections to a database that can be reached now.
+    ///
+    /// # Errors
+    /// Within three seconds, when it cannot be reached or used.
+    pub(crate) async fn pool(&self) -> Result<Pool, StoreError> {
         let first = self.hosts.first().cloned().unwrap_or_default();
         let tls = match first.get_ssl_mode() {
             SslMode::Disable => None,
             _ => Some(tls::connector(self.root_certificates.as_deref())?),
         };
+        let reached = Hosts::new(self.hosts.clone(), tls, self.statements);
+        start::reach(&reached).await?;
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = Manager::from_connect(first, Hosts::new(self.hosts.clone(), tls), recycling);
+        let manager = Manager::from_connect(first, reached, recycling);
         let hosts = u32::try_from(self.hosts.len()).unwrap_or(u32::MAX);
-        let pool = Pool::builder(manager)
+        let pool = deadpool_postgres::Pool::builder(manager)
             .max_size(self.pool_size)
             .wait_timeout(Some(CONNECTION_WAIT))
             .create_timeout(Some(HOST_WAIT.saturating_mul(hosts)))
             .runtime(Runtime::Tokio1)
             .build();
-        pool.map_err(|error| StoreError::Unavailable(Box::new(error)))
+        let pool = pool.map_err(|error| StoreError::Unavailable(Box::new(error)))?;
+        Ok(Pool::new(pool, self.statements))
     }
 }
 
@@ -270,6 +294,7 @@ mod tests {
             "secret",
             "mysql://u:secret@h/d",
             "postgres://u:secret@h/d?pool_size=0",
+            "postgres://u:secret@h/d?statement_cache=secret",
             "postgres://h:x/secret",
             "postgres://u:secret@a,,b/d",
             "postgres://u:secret@a:1,b:x/d",

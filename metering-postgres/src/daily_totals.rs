@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use deadpool_postgres::GenericClient;
 use metering_core::backend::{credits, one_more_than, page, unknown_cursor};
 use metering_core::transfer::{Part, Place};
 use metering_core::{AccountId, ClientSource, Cursor, DailyTotal, Day, Page, UsageLine};
-use tokio_postgres::types::ToSql;
 
 use crate::error::Result;
 use crate::known::Known;
 use crate::rows::{all, parsed, unsigned};
+use crate::session::GenericClient;
 use crate::tail::Tail;
+use crate::value::Value;
 
 /// The parts of a daily total's place: day, account, and its line's route, method and source, compared as bytes.
 type DailyKey = (i64, i64, Arc<str>, Arc<str>, &'static str);
@@ -50,8 +50,7 @@ async fn folded<C: GenericClient>(client: &C, after: &DailyKey, limit: u32) -> R
          ORDER BY u.day, u.account, n.route_template COLLATE \"C\", n.http_method COLLATE \"C\", \
          n.source COLLATE \"C\" LIMIT $6";
     let (day, account, route, method, source) = after;
-    let values: [&(dyn ToSql + Sync); 6] =
-        [day, account, &route.as_ref(), &method.as_ref(), source, &one_more_than(limit)];
+    let values: [&dyn Value; 6] = [day, account, &route.as_ref(), &method.as_ref(), source, &one_more_than(limit)];
     let mut totals = DailyTotals::new();
     for row in all(client, sql, &values).await? {
         let (route, method): (&str, &str) = (row.try_get(2)?, row.try_get(3)?);

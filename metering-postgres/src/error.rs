@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use deadpool_postgres::{PoolError, TimeoutType};
 use metering_core::StoreError;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, Severity, SqlState};
 
+use crate::start::SHARED;
 use crate::tls::{Insecure, refusal};
 
 /// Why a transaction did not end as it should.
@@ -18,6 +19,8 @@ pub(crate) enum Failure {
     Pool(PoolError),
     /// No answer came for so long.
     Silent(Duration),
+    /// No host could be reached when the store was opened; what was tried, and what to do.
+    Unreachable(String),
     /// The contract's own error, which trying again does not mend.
     Store(StoreError),
 }
@@ -32,7 +35,7 @@ impl Failure {
         match self {
             Self::Database(error) | Self::Pool(PoolError::Backend(error)) => !is_lasting(error),
             Self::Pool(_) | Self::Silent(_) => true,
-            Self::Store(_) => false,
+            Self::Store(_) | Self::Unreachable(_) => false,
         }
     }
 
@@ -52,10 +55,7 @@ impl Failure {
 
     /// Whether the server itself said that the transaction was not committed.
     pub(crate) fn is_the_servers(&self) -> bool {
-        // A server that shuts down says so on a connection whose commit may have happened; and some say that they do
-        // not know themselves.
-        let is_sure = |code: &SqlState| !is_shutdown(code) && !is_ambiguous(code);
-        matches!(self, Self::Database(error) if error.code().is_some_and(is_sure))
+        matches!(self, Self::Database(error) if error.as_db_error().is_some_and(is_sure))
     }
 
     /// Whether no connection that was made before is to be trusted: the host behind them is silent, or no primary any
@@ -71,7 +71,7 @@ impl Failure {
     /// Whether the connection was lost, and perhaps the server with all that was only there.
     pub(crate) fn is_a_loss(&self) -> bool {
         match self {
-            Self::Database(error) => error.code().is_none_or(is_shutdown) || self.is_the_hosts(),
+            Self::Database(error) => error.as_db_error().is_none_or(ends_connection) || self.is_the_hosts(),
             _ => self.is_the_hosts(),
         }
     }
@@ -108,6 +108,28 @@ fn is_ambiguous(code: &SqlState) -> bool {
     *code == SqlState::TRANSACTION_RESOLUTION_UNKNOWN || *code == SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
 }
 
+/// Whether an error in response to a COMMIT means that nothing was committed. A server that shuts down says so on a
+/// connection whose commit may have happened, and a pooler that lost its server says that with an error of its own
+/// (class 08): only an error that leaves the connection in use comes from the transaction itself.
+fn is_sure(error: &DbError) -> bool {
+    !ends_connection(error) && !is_ambiguous(error.code())
+}
+
+/// Whether an error is the last thing that comes on a connection.
+fn ends_connection(error: &DbError) -> bool {
+    // Poolers may send the severity only in the form that is meant for people, in English.
+    let is_fatal = match error.parsed_severity() {
+        Some(severity) => matches!(severity, Severity::Fatal | Severity::Panic),
+        None => matches!(error.severity(), "FATAL" | "PANIC"),
+    };
+    is_fatal || is_connection_lost(error.code())
+}
+
+/// Codes that a server or a pooler sends when it shuts down or has lost the connection behind it.
+fn is_connection_lost(code: &SqlState) -> bool {
+    is_shutdown(code) || code.code().starts_with("08")
+}
+
 fn is_io(error: &tokio_postgres::Error) -> bool {
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
@@ -142,6 +164,9 @@ impl From<Failure> for StoreError {
         match failure {
             Failure::Database(error) | Failure::Pool(PoolError::Backend(error)) => match Insecure::advised(error) {
                 Ok(insecure) => Self::Unavailable(Box::new(insecure)),
+                Err(error) if is_of_prepared_statements(&error) => {
+                    Self::Unavailable(format!("{}; {SHARED}", told(&error)).into())
+                }
                 Err(error) => Self::Unavailable(told(&error).into()),
             },
             Failure::Pool(PoolError::Timeout(TimeoutType::Create)) => {
@@ -154,6 +179,7 @@ impl From<Failure> for StoreError {
             Failure::Silent(wait) => {
                 Self::Unavailable(format!("the database did not answer for {} s", wait.as_secs()).into())
             }
+            Failure::Unreachable(what) => Self::Unavailable(what.into()),
             Failure::Store(error) => error,
         }
     }
@@ -167,6 +193,23 @@ pub(crate) fn told(error: &tokio_postgres::Error) -> String {
     }
     let causes = iter::successors(std::error::Error::source(error), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+/// The same without the driver's own words, where there are others.
+pub(crate) fn reason(error: &tokio_postgres::Error) -> String {
+    match (error.as_db_error(), std::error::Error::source(error)) {
+        (None, Some(cause)) => {
+            let causes = iter::successors(cause.source(), |cause| cause.source());
+            causes.fold(cause.to_string(), |text, cause| format!("{text}: {cause}"))
+        }
+        _ => told(error),
+    }
+}
+
+/// A statement that this connection prepared is not there, or one of the same name is: somebody else's connection.
+fn is_of_prepared_statements(error: &tokio_postgres::Error) -> bool {
+    let codes = [SqlState::DUPLICATE_PSTATEMENT, SqlState::INVALID_SQL_STATEMENT_NAME];
+    error.code().is_some_and(|code| codes.contains(code))
 }
 
 /// An error for a stored value that its own type refuses.
@@ -186,6 +229,9 @@ mod tests {
             ("40P01", true, false),
             ("40003", true, true),
             ("08007", true, true),
+            // A pooler's, whose connection to the server was lost.
+            ("08P01", true, true),
+            ("08006", true, true),
             ("57P01", true, true),
             ("25P03", true, true),
             ("25006", true, false),
@@ -198,7 +244,7 @@ mod tests {
         for (code, transient, open) in table {
             let state = SqlState::from_code(code);
             assert_eq!(
-                (is_transient(&state), is_shutdown(&state) || is_ambiguous(&state)),
+                (is_transient(&state), is_connection_lost(&state) || is_ambiguous(&state)),
                 (transient, open),
                 "{code}"
             );

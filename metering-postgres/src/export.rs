@@ -4,17 +4,19 @@ mod activity;
 mod sections;
 
 use async_trait::async_trait;
-use deadpool_postgres::GenericClient;
 use metering_core::backend::{one_more_than, page};
 use metering_core::transfer::{Export, Part, Place, Record, Section};
 use metering_core::{Cursor, Page, StoreError};
 use tokio_postgres::Row;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::Type;
 
 use crate::daily_totals;
 use crate::error::Result;
 use crate::known::SharedKnown;
+use crate::rows::all;
+use crate::session::GenericClient;
 use crate::store::PostgresStore;
+use crate::value::Value;
 use sections::Source;
 
 #[async_trait]
@@ -46,7 +48,7 @@ async fn records<C: GenericClient>(
 ) -> Result<Page<Record>> {
     let place = after.map(|cursor| Place::of(cursor, source.keys.len())).transpose()?;
     let sql = source.sql(place.is_some());
-    let mut values: Vec<Box<dyn ToSql + Sync + Send>> = vec![Box::new(one_more_than(limit))];
+    let mut values: Vec<Box<dyn Value>> = vec![Box::new(one_more_than(limit))];
     for part in place.into_iter().flat_map(|place| place.0) {
         values.push(match part {
             Part::Number(number) => Box::new(number),
@@ -54,9 +56,8 @@ async fn records<C: GenericClient>(
             Part::Bytes(bytes) => Box::new(bytes),
         });
     }
-    let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| &**value as &(dyn ToSql + Sync)).collect();
-    let statement = client.prepare_cached(&sql).await?;
-    let rows = client.query(&statement, &values).await?;
+    let values: Vec<&dyn Value> = values.iter().map(|value| &**value).collect();
+    let rows = all(client, &sql, &values).await?;
     let read = |row: &Row| Ok((place_of(row, source.keys.len())?, (source.read)(row)?));
     Ok(page(rows.iter().map(read).collect::<Result<_>>()?, limit, Place::cursor))
 }

@@ -5,11 +5,14 @@
 
 use std::future::pending;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::Connect;
+use futures_util::StreamExt;
 use futures_util::future::{BoxFuture, Either, select};
+use futures_util::stream::FuturesUnordered;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::config::Host;
@@ -18,6 +21,7 @@ use tokio_postgres::{Client, Config, Error, NoTls, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::{is_lasting, told};
+use crate::session::Statements;
 use crate::wait::{ANSWER_WAIT, STATEMENT_TIMEOUT};
 
 /// How long one host may take until a connection to it can be used.
@@ -26,15 +30,23 @@ pub(crate) const HOST_WAIT: Duration = Duration::from_secs(5);
 /// How long one of a host's addresses may take to accept.
 const ACCEPT_WAIT: Duration = Duration::from_secs(2);
 
-/// What each connection is set to. A node that is cut off in the middle of a transaction must not hold its locks for
+/// The settings of all statements. A node that is cut off in the middle of a transaction must not hold its locks for
 /// long, and none may wait for ever. The plan of a statement over arrays does not depend on what is in them, and planning
-/// one anew for each batch costs more than running it. `synchronous_commit` is checked below, where it is off.
-fn settings() -> String {
+/// one anew for each batch costs more than running it. `synchronous_commit` is only ever switched on: a charge that was
+/// acknowledged is on disk, whatever the database's default.
+fn settings(is_local: bool) -> String {
+    let set = if is_local { "SET LOCAL" } else { "SET" };
     format!(
-        "SET idle_in_transaction_session_timeout = '10s'; SET lock_timeout = '10s'; SET statement_timeout = '{}s'; \
-         SET plan_cache_mode = force_generic_plan; SET application_name = 'metering'",
+        "{set} idle_in_transaction_session_timeout = '10s'; {set} lock_timeout = '10s'; \
+         {set} statement_timeout = '{}s'; {set} plan_cache_mode = force_generic_plan; \
+         SELECT set_config('synchronous_commit', 'on', {is_local}) WHERE current_setting('synchronous_commit') = 'off'",
         STATEMENT_TIMEOUT.as_secs()
     )
+}
+
+/// The settings of one transaction, for connections that keep none.
+pub(crate) fn transaction_settings() -> String {
+    settings(true)
 }
 
 /// Has connections whose other side is gone end by themselves.
@@ -43,31 +55,76 @@ pub(crate) fn bound(config: &mut Config) {
     config.keepalives_idle(Duration::from_secs(10)).keepalives_interval(Duration::from_secs(3)).keepalives_retries(3);
 }
 
-/// The hosts, and the way to them.
-pub(crate) struct Hosts {
+/// The hosts, and the way to them. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Hosts(Arc<Inner>);
+
+struct Inner {
     hosts: Vec<Config>,
     tls: Option<MakeRustlsConnect>,
+    statements: Statements,
     /// Where the last connection was made. Asked first: a host that is gone costs its time once.
     last: AtomicUsize,
 }
 
 impl Hosts {
     /// Hosts that are reached with TLS, or without.
-    pub(crate) fn new(hosts: Vec<Config>, tls: Option<MakeRustlsConnect>) -> Self {
-        Self { hosts, tls, last: AtomicUsize::new(0) }
+    pub(crate) fn new(hosts: Vec<Config>, tls: Option<MakeRustlsConnect>, statements: Statements) -> Self {
+        Self(Arc::new(Inner { hosts, tls, statements, last: AtomicUsize::new(0) }))
+    }
+
+    /// Connects to the first host that takes writes, asking all of them at once, and remembers it. The connection is
+    /// as the server made it, without settings.
+    ///
+    /// # Errors
+    /// When there is none within `wait`: what each of them said.
+    pub(crate) async fn find(&self, wait: Duration) -> Result<Client, Vec<Unusable>> {
+        let inner = &*self.0;
+        let mut attempts: FuturesUnordered<_> = (0..inner.hosts.len())
+            .map(|at| async move { (at, timeout(wait, inner.connect(at, None)).await) })
+            .collect();
+        let mut failed = Vec::new();
+        while let Some((at, connected)) = attempts.next().await {
+            let error = match connected {
+                Ok(Ok((client, _))) => {
+                    inner.last.store(at, Ordering::Relaxed);
+                    return Ok(client);
+                }
+                Ok(Err(error)) => Some(error),
+                Err(_) => None,
+            };
+            failed.push(Unusable { host: at, name: name(&inner.hosts[at]), error });
+        }
+        failed.sort_unstable_by_key(|unusable| unusable.host);
+        Err(failed)
+    }
+
+    /// Another connection to the host that was found last, without settings.
+    pub(crate) async fn another(&self) -> Result<Client, Error> {
+        let connected = self.0.connect(self.0.last.load(Ordering::Relaxed), None).await;
+        connected.map(|(client, _)| client)
+    }
+
+    pub(crate) fn statements(&self) -> Statements {
+        self.0.statements
+    }
+}
+
+impl Inner {
+    async fn connect(&self, at: usize, settings: Option<&str>) -> Result<(Client, JoinHandle<()>), Error> {
+        // Nobody listens at a socket, and it has no name for a certificate to be of.
+        match self.tls.as_ref().filter(|_| !is_socket(&self.hosts[at])) {
+            Some(tls) => open(&self.hosts[at], tls.clone(), settings).await,
+            None => open(&self.hosts[at], NoTls, settings).await,
+        }
     }
 
     async fn connect_to_any(&self) -> Result<(Client, JoinHandle<()>), Error> {
+        let settings = (self.statements == Statements::Cached).then(|| settings(false));
         let (first, count) = (self.last.load(Ordering::Relaxed), self.hosts.len());
         let mut failure: Option<Error> = None;
         for at in (0..count).map(|step| (first + step) % count) {
-            // Nobody listens at a socket, and it has no name for a certificate to be of.
-            let tls = self.tls.as_ref().filter(|_| !is_socket(&self.hosts[at]));
-            let connected = match tls {
-                Some(tls) => timeout(HOST_WAIT, open(&self.hosts[at], tls.clone())).await,
-                None => timeout(HOST_WAIT, open(&self.hosts[at], NoTls)).await,
-            };
-            match connected {
+            match timeout(HOST_WAIT, self.connect(at, settings.as_deref())).await {
                 Ok(Ok(connection)) => {
                     self.last.store(at, Ordering::Relaxed);
                     return Ok(connection);
@@ -91,6 +148,25 @@ impl Hosts {
     }
 }
 
+/// A host that could not be used, and why; no error means that it did not respond.
+#[derive(Debug)]
+pub(crate) struct Unusable {
+    host: usize,
+    pub(crate) name: String,
+    pub(crate) error: Option<Error>,
+}
+
+/// A host as its operator would name it: `HOST:PORT`, or the folder of its socket.
+fn name(config: &Config) -> String {
+    let port = config.get_ports().first().copied().unwrap_or(5432);
+    match config.get_hosts().first() {
+        Some(Host::Tcp(host)) if host.contains(':') => format!("[{host}]:{port}"),
+        Some(Host::Tcp(host)) => format!("{host}:{port}"),
+        Some(Host::Unix(folder)) => format!("{}/.s.PGSQL.{port}", folder.display()),
+        None => format!("port {port}"),
+    }
+}
+
 fn is_socket(config: &Config) -> bool {
     matches!(config.get_hosts(), [Host::Unix(_)])
 }
@@ -103,12 +179,12 @@ fn weight(error: &Error) -> (bool, bool) {
 impl Connect for Hosts {
     /// The pool knows the first host only, which is among these.
     fn connect(&self, _: &Config) -> BoxFuture<'_, Result<(Client, JoinHandle<()>), Error>> {
-        Box::pin(self.connect_to_any())
+        Box::pin(self.0.connect_to_any())
     }
 }
 
-/// A connection that can be used, and the task that works it.
-async fn open<T>(config: &Config, tls: T) -> Result<(Client, JoinHandle<()>), Error>
+/// A connection with these settings, and the task that works it.
+async fn open<T>(config: &Config, tls: T, settings: Option<&str>) -> Result<(Client, JoinHandle<()>), Error>
 where
     T: MakeTlsConnect<Socket>,
     T::Stream: Send + 'static,
@@ -116,11 +192,13 @@ where
     <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
 {
     let (client, mut connection) = config.connect(tls).await?;
-    // Without a task yet, which would go on if nobody waited any more.
-    match select(pin!(prepare(&client)), &mut connection).await {
-        Either::Left((prepared, _)) => prepared?,
-        Either::Right((Err(error), _)) => return Err(error),
-        Either::Right((Ok(()), preparing)) => preparing.await?,
+    if let Some(settings) = settings {
+        // Without a task yet, which would go on if nobody waited any more.
+        match select(pin!(client.batch_execute(settings)), &mut connection).await {
+            Either::Left((prepared, _)) => prepared?,
+            Either::Right((Err(error), _)) => return Err(error),
+            Either::Right((Ok(()), preparing)) => preparing.await?,
+        }
     }
     let task = tokio::spawn(async move {
         if let Err(error) = connection.await {
@@ -128,14 +206,4 @@ where
         }
     });
     Ok((client, task))
-}
-
-async fn prepare(client: &Client) -> Result<(), Error> {
-    client.batch_execute(&settings()).await?;
-    let row = client.query_one("SHOW synchronous_commit", &[]).await?;
-    if row.try_get::<_, &str>(0)? == "off" {
-        // What is answered is on disk, whatever the database's default.
-        client.batch_execute("SET synchronous_commit = 'on'").await?;
-    }
-    Ok(())
 }

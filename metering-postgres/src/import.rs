@@ -21,6 +21,7 @@ use crate::error::{Result, corrupt};
 use crate::known::SharedKnown;
 use crate::migrations;
 use crate::rows::execute;
+use crate::session::GenericClient;
 use crate::store::PostgresStore;
 use crate::turn::{Turn, Whose};
 use crate::wait::REPORT_WAIT;
@@ -34,7 +35,7 @@ impl PostgresStore {
     /// # Errors
     /// As [`PostgresStore::connect`]; that a move has not finished is none.
     pub async fn connect_to_import(config: &PostgresConfig) -> Result<Self, StoreError> {
-        let pool = config.pool()?;
+        let pool = config.pool().await?;
         migrations::migrate(&pool, true).await?;
         Ok(Self::new(pool, config, Some(Arc::new(Claim::draw()?))))
     }
@@ -44,7 +45,7 @@ impl PostgresStore {
     /// # Errors
     /// As [`PostgresStore::connect_to_import`].
     pub async fn connect_to_look(config: &PostgresConfig) -> Result<Option<Look>, StoreError> {
-        let store = Self::new(config.pool()?, config, Some(Arc::new(Claim::draw()?)));
+        let store = Self::new(config.pool().await?, config, Some(Arc::new(Claim::draw()?)));
         let found = store.read(|client| {
             Box::pin(async move {
                 migrations::check_encoding(client).await?;

@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use deadpool_postgres::GenericClient;
 use metering_core::{AccountId, KeyHash, StoreError, UsageLine};
 
 use crate::activity;
 use crate::error::{Failure, Result, corrupt};
 use crate::rows::{all, bytes, execute, first, parsed};
+use crate::session::GenericClient;
 
 /// Keys and accounts remembered at most, so that the memory has an end; beyond that, all are forgotten.
 const MAX_KEYS: usize = 262_144;

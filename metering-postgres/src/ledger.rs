@@ -1,6 +1,5 @@
 //! The ledger, and what its entries do to an account's totals.
 
-use deadpool_postgres::GenericClient;
 use metering_core::{
     Account, AccountId, Credits, Cursor, LedgerEntry, NewLedgerEntry, Page, Posted, Timestamp, Totals,
 };
@@ -10,6 +9,7 @@ use crate::accounts;
 use crate::activity::ledger_kind;
 use crate::error::Result;
 use crate::rows::{all, amount, execute, one, parsed, payment_ref, timestamp};
+use crate::session::GenericClient;
 use crate::sum::{SUM, wide_sum};
 use crate::turn::Turn;
 use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};

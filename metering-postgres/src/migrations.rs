@@ -6,13 +6,13 @@ mod packing;
 
 use std::time::Duration;
 
-use deadpool_postgres::{Client, GenericClient, Pool};
 use metering_core::StoreError;
 use tokio_postgres::error::SqlState;
 
 use crate::error::{Failure, Result};
 use crate::retry::Tries;
-use crate::rows::exists;
+use crate::rows::{exists, first, one};
+use crate::session::{Client, GenericClient, Pool};
 use crate::turn::{TRIED_FOR, UNFINISHED};
 use attempt::Attempt;
 
@@ -76,17 +76,17 @@ pub(crate) fn supported() -> i64 {
 
 /// The schema's version; `None` where there is none yet.
 pub(crate) async fn version<C: GenericClient>(client: &C) -> Result<Option<i64>> {
-    match client.query_opt("SELECT version FROM metering_schema WHERE id = 1", &[]).await {
+    match first(client, "SELECT version FROM metering_schema WHERE id = 1", &[]).await {
         Ok(row) => Ok(row.map(|row| row.try_get(0)).transpose()?),
-        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(None),
-        Err(error) => Err(error.into()),
+        Err(Failure::Database(error)) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(None),
+        Err(failure) => Err(failure),
     }
 }
 
 /// Refuses a database whose texts cannot be anything: it would take what it can hold, and fail whole batches of charges
 /// for the first route that it cannot.
 pub(crate) async fn check_encoding<C: GenericClient>(client: &C) -> Result<()> {
-    let row = client.query_one("SHOW server_encoding", &[]).await?;
+    let row = one(client, "SHOW server_encoding", &[]).await?;
     let encoding: &str = row.try_get(0)?;
     if encoding == "UTF8" {
         return Ok(());

@@ -10,12 +10,12 @@
 
 use std::time::Duration;
 
-use deadpool_postgres::{Client, GenericClient, Pool};
 use metering_core::{StoreError, Timestamp};
 
 use crate::error::{Failure, Result};
 use crate::retry::Tries;
 use crate::rows::{execute, one};
+use crate::session::{Client, GenericClient, Pool};
 use crate::store::PostgresStore;
 use crate::wait::{ANSWER_WAIT, close, within};
 
@@ -81,11 +81,21 @@ impl TransactionId {
     }
 
     async fn ask(&self, pool: &Pool, now: Timestamp) -> Result<bool> {
-        let client = pool.get().await?;
+        let mut client = pool.get().await?;
         let (committed, never) = (now.unix_millis(), now.unix_millis().saturating_add(1));
         let sql = "INSERT INTO outcome (id, at) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET at = outcome.at \
                    RETURNING at";
-        let found = within(ANSWER_WAIT, one(&client, sql, &[&self.bytes(), &never])).await;
+        let found = within(ANSWER_WAIT, async {
+            if client.keeps_settings() {
+                return one(&client, sql, &[&self.bytes(), &never]).await;
+            }
+            // A transaction of its own, whose settings have it wait for the disk.
+            let transaction = client.transaction().await?;
+            let row = one(&transaction, sql, &[&self.bytes(), &never]).await?;
+            transaction.commit().await?;
+            Ok(row)
+        })
+        .await;
         if found.as_ref().is_err_and(Failure::is_the_hosts) {
             close(pool, client);
         }
@@ -140,7 +150,7 @@ impl PostgresStore {
         if failure.is_the_hosts() {
             close(&self.pool, client);
         } else if answer.is_some() || !rolled_back(&client).await {
-            drop(Client::take(client));
+            client.close();
         }
         match answer {
             Some(answer) if id.was_committed(&self.pool, now).await? => Ok(answer),

@@ -1,6 +1,5 @@
 //! The records of payments, each of which makes a transaction count once, and the payments for accounts that exist.
 
-use deadpool_postgres::GenericClient;
 use metering_core::{
     Cursor, Page, Payment, PaymentCredit, PaymentCredited, PaymentRecord, PaymentSettlement, PaymentUse, Posted,
     QuotePrecedence, Timestamp, TxRef,
@@ -9,6 +8,7 @@ use tokio_postgres::Row;
 
 use crate::error::{Result, corrupt};
 use crate::rows::{Values, address, all, execute, first, optional_bytes, parsed, timestamp, tx, units, units_column};
+use crate::session::GenericClient;
 use crate::turn::Turn;
 use crate::{accounts, ledger, quotes, wallets};
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};

@@ -1,10 +1,10 @@
 //! Plans.
 
-use deadpool_postgres::GenericClient;
 use metering_core::{Plan, PlanKey, StoreError};
 
 use crate::error::{Failure, Result, corrupt};
 use crate::rows::{all, execute};
+use crate::session::GenericClient;
 use crate::turn::Turn;
 
 /// All plans in the order of display. `"C"` compares bytes, as every other backend does.

@@ -1,6 +1,5 @@
 //! Quotes.
 
-use deadpool_postgres::GenericClient;
 use metering_core::{Email, NonceHash, Payment, PaymentTarget, Quote, QuoteOpened, QuoteState, TxRef};
 use tokio_postgres::Row;
 
@@ -10,6 +9,7 @@ use crate::rows::{
     Values, address, all, amount, bytes, execute, exists, first, optional_tx, parse, parsed, timestamp, units,
     units_column,
 };
+use crate::session::GenericClient;
 use crate::turn::Turn;
 
 pub(crate) const COLUMNS: &str = "q.nonce, q.agent_name, q.email, q.payer, q.chain_id, q.token, q.recipient, q.amount, q.plan_id, \

@@ -3,18 +3,15 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use deadpool_postgres::GenericClient;
 use metering_core::{
     Account, Address, Answer, Credits, Delivery, Fingerprint, MeterState, Payer, PaymentRef, RateLimits, Remembered,
     Timestamp, TokenUnits, Totals, TxHash, TxRef, Window,
 };
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
 use crate::error::{Failure, Result, corrupt};
-
-/// A statement's values.
-pub(crate) type Values<'v> = &'v [&'v (dyn ToSql + Sync)];
+use crate::session::GenericClient;
+pub(crate) use crate::value::Values;
 
 /// The columns that [`account`] reads, of `account a JOIN meter m`.
 pub(crate) const ACCOUNT_COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.payer_address, \
@@ -27,7 +24,7 @@ pub(crate) const METER_COLUMNS: &str = "m.requests_per_minute, m.requests_per_da
 
 /// All rows of a query, prepared once per connection.
 pub(crate) async fn all<C: GenericClient>(client: &C, sql: &str, values: Values<'_>) -> Result<Vec<Row>> {
-    let statement = client.prepare_cached(sql).await?;
+    let statement = client.prepare(sql).await?;
     Ok(client.query(&statement, values).await?)
 }
 
@@ -48,7 +45,7 @@ pub(crate) async fn exists<C: GenericClient>(client: &C, sql: &str, values: Valu
 
 /// Runs a statement and says how many rows it changed.
 pub(crate) async fn execute<C: GenericClient>(client: &C, sql: &str, values: Values<'_>) -> Result<u64> {
-    let statement = client.prepare_cached(sql).await?;
+    let statement = client.prepare(sql).await?;
     Ok(client.execute(&statement, values).await?)
 }
 

@@ -1,9 +1,8 @@
 //! How far each chain was scanned for payments.
 
-use deadpool_postgres::GenericClient;
-
 use crate::error::Result;
 use crate::rows::{execute, first};
+use crate::session::GenericClient;
 use crate::turn::Turn;
 
 /// The last block of a chain that was scanned, if any was.

@@ -1,6 +1,5 @@
 //! Where payments stand after they were credited.
 
-use deadpool_postgres::GenericClient;
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::{
     Cursor, LedgerKind, Page, PaymentRecord, PaymentSettled, Posted, SettlementChange, SettlementEntry, Timestamp,
@@ -9,6 +8,7 @@ use metering_core::{
 use crate::error::{Result, corrupt};
 use crate::payments::{by_tx, record, select};
 use crate::rows::{Values, all, execute, one};
+use crate::session::GenericClient;
 use crate::sum::{SUM, wide_sum};
 use crate::turn::Turn;
 use crate::{accounts, ledger};

@@ -1,6 +1,5 @@
 //! Signup sessions, and the solutions of bot challenges that were used.
 
-use deadpool_postgres::GenericClient;
 use metering_core::{
     Created, NewAccount, SessionHash, SignupApproved, SignupOpened, SignupRedeemed, SignupSession, Timestamp, UserCode,
 };
@@ -9,6 +8,7 @@ use tokio_postgres::Row;
 use crate::accounts;
 use crate::error::Result;
 use crate::rows::{Values, bytes, execute, first, parsed, timestamp};
+use crate::session::GenericClient;
 use crate::turn::Turn;
 
 /// What [`session`] reads.

@@ -5,7 +5,6 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use deadpool_postgres::Pool;
 use metering_core::{
     Account, AccountId, Activity, Created, Cursor, DailyTotal, DayRange, KeyHash, LedgerEntry, NewAccount,
     NewLedgerEntry, Outcome, Page, Plan, PlanKey, Posted, Posting, RateLimits, Store, StoreError, Timestamp,
@@ -15,6 +14,7 @@ use metering_core::{
 use crate::connect::PostgresConfig;
 use crate::import::Claim;
 use crate::known::SharedKnown;
+use crate::session::Pool;
 use crate::{accounts, activity, check, daily_totals, ledger, migrations, plans, usage, verify};
 
 /// Commits under way at one time. While one waits for the disk, others are decided; more than a few only cut batches
@@ -67,7 +67,7 @@ impl PostgresStore {
     }
 
     async fn open(config: &PostgresConfig, make: bool) -> Result<Self> {
-        let pool = config.pool()?;
+        let pool = config.pool().await?;
         migrations::migrate(&pool, make).await?;
         let store = Self::new(pool, config, None);
         store.read(|client| Box::pin(migrations::refuse_unfinished(client))).await?;

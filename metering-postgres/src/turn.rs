@@ -9,7 +9,6 @@
 
 use std::time::Duration;
 
-use deadpool_postgres::{Client, GenericClient, Transaction};
 use futures_util::future::BoxFuture;
 use metering_core::{StoreError, Timestamp};
 
@@ -17,6 +16,7 @@ use crate::error::{Failure, Result};
 use crate::outcome::{Lost, TransactionId};
 use crate::retry::Tries;
 use crate::rows::{execute, one};
+use crate::session::{Client, GenericClient, Transaction};
 use crate::store::PostgresStore;
 use crate::wait::{ANSWER_WAIT, REPORT_WAIT, close, within};
 
@@ -173,9 +173,7 @@ impl PostgresStore {
     ) -> Result<T> {
         let mut client = self.pool.get().await?;
         let answer = within(REPORT_WAIT, async {
-            let builder = client.build_transaction();
-            let isolation = tokio_postgres::IsolationLevel::RepeatableRead;
-            let transaction = builder.isolation_level(isolation).read_only(true).start().await?;
+            let transaction = client.snapshot().await?;
             let answer = question(&transaction).await?;
             transaction.commit().await?;
             Ok(answer)

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use deadpool_postgres::GenericClient;
 use metering_core::backend::UsageSums;
 use metering_core::{AccountId, Day, DayRange, UsageReport};
 
@@ -11,6 +10,7 @@ use crate::error::Result;
 use crate::known::Known;
 use crate::ledger;
 use crate::rows::{all, one, unsigned};
+use crate::session::GenericClient;
 use crate::tail::Tail;
 
 pub(crate) async fn report<C: GenericClient>(

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use deadpool_postgres::GenericClient;
+use crate::session::GenericClient;
+use crate::value::Value;
 use metering_core::backend::Books;
 use metering_core::{Credits, LedgerKind, Totals, Verification};
 

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use deadpool_postgres::{Client, Pool};
-
 use crate::error::{Failure, Result};
+use crate::session::{Client, Pool};
 
 /// How long to wait for a connection of the pool.
 pub(crate) const CONNECTION_WAIT: Duration = Duration::from_secs(5);
@@ -30,6 +29,6 @@ pub(crate) async fn within<T>(wait: Duration, work: impl Future<Output = Result<
 
 /// Closes a connection that is of no use any more, and all idle ones: what happened to it has happened to them.
 pub(crate) fn close(pool: &Pool, client: Client) {
-    drop(Client::take(client));
-    drop(pool.retain(|_, _| false));
+    client.close();
+    pool.close_idle();
 }

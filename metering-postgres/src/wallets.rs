@@ -1,10 +1,10 @@
 //! Wallets that are linked to accounts by an earlier proof.
 
-use deadpool_postgres::GenericClient;
 use metering_core::{AccountId, Address};
 
 use crate::error::Result;
 use crate::rows::{all, execute, parsed};
+use crate::session::GenericClient;
 use crate::turn::Turn;
 
 /// Links a wallet to an account; one that is linked to it stays so, in its place.

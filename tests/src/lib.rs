@@ -10,6 +10,7 @@ pub mod latency;
 pub mod link;
 pub mod load;
 pub mod mcp;
+pub mod pgbouncer;
 pub mod postgres;
 pub mod program;
 #[cfg(test)]

@@ -320,26 +320,26 @@ fn spawn(folder: &Path, port: u16, settings: &[String]) -> Child {
 }
 
 /// In memory where there is such a folder: what is on a disk is tested by ending servers, not by waiting for it.
-fn folder() -> TempDir {
+pub(crate) fn folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     made.expect("the machine has room for a folder")
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let socket = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
     socket.expect("the machine has a free port").port()
 }
 
 /// PostgreSQL refuses to run as root.
-struct ServerUser {
-    id: u32,
-    group: u32,
+pub(crate) struct ServerUser {
+    pub(crate) id: u32,
+    pub(crate) group: u32,
     own: bool,
 }
 
 impl ServerUser {
-    fn find() -> Self {
+    pub(crate) fn find() -> Self {
         let number = |args: &[&str]| {
             let said = Command::new("id").args(args).output().ok()?;
             String::from_utf8_lossy(&said.stdout).trim().parse::<u32>().ok()
@@ -353,7 +353,7 @@ impl ServerUser {
         Self { id, group: of("-g").unwrap_or(id), own: false }
     }
 
-    fn command(&self, program: &Path) -> Command {
+    pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         if !self.own {
             command.uid(self.id).gid(self.group);

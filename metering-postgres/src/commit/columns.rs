@@ -1,10 +1,10 @@
 //! What a batch writes, as arrays: one statement per table, whatever its size.
 
 use metering_core::{Changes, Remembered, RequestId};
-use tokio_postgres::types::ToSql;
 
 use super::Read;
 use crate::tail::DailySums;
+use crate::value::Value;
 
 pub(super) const DAILY: &str = "INSERT INTO usage_daily AS total (account, day, line, calls, amount) \
      SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[]) \
@@ -21,7 +21,7 @@ pub(super) struct DailyRows {
 }
 
 /// What a statement over arrays is given.
-pub(super) type ArrayValues<'v, const N: usize> = [&'v (dyn ToSql + Sync); N];
+pub(super) type ArrayValues<'v, const N: usize> = [&'v dyn Value; N];
 
 impl DailyRows {
     pub(super) fn new(sums: &DailySums) -> Self {

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use deadpool_postgres::GenericClient;
 use metering_core::backend::{page, unknown_cursor};
 use metering_core::transfer::{ActivityRecord, Part, Place, Record};
 use metering_core::{ACTIVITY_KEPT, AccountId, Credits, Cursor, Page, Timestamp};
@@ -11,6 +10,7 @@ use crate::entry::{Entry, unpack};
 use crate::error::{Result, corrupt};
 use crate::known::Known;
 use crate::rows::{all, parsed};
+use crate::session::GenericClient;
 
 /// How many accounts are looked at together, at most.
 const ACCOUNTS: i64 = 512;

@@ -9,7 +9,6 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use deadpool_postgres::{Object, Pool};
 use metering_core::StoreError;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -17,11 +16,12 @@ use tokio_postgres::error::SqlState;
 
 use crate::error::{Failure, Result};
 use crate::outcome::TransactionId;
+use crate::session::{GenericClient, Pool};
 
 /// How often the connection is used, so that it does not count as one that was left in the middle of a transaction.
 const PING: Duration = Duration::from_secs(3);
 
-const LOCK: &str = "BEGIN; SELECT id FROM import_lock WHERE id = 1 FOR UPDATE NOWAIT";
+const LOCK: &str = "SELECT id FROM import_lock WHERE id = 1 FOR UPDATE NOWAIT";
 
 /// The name of a move, and the task that holds its lock.
 pub(crate) struct Claim {
@@ -57,8 +57,10 @@ impl Claim {
     /// Locks the row, until the claim is dropped or released; `false` when somebody else has.
     pub(super) async fn take(&self, pool: &Pool) -> Result<bool, StoreError> {
         self.drop_lock();
-        let client = Object::take(pool.get().await.map_err(Failure::from)?);
-        match client.batch_execute(LOCK).await {
+        let client = pool.get().await.map_err(Failure::from)?;
+        let lock = format!("{}; {LOCK}", client.begin());
+        let client = client.leave_pool();
+        match client.batch_execute(&lock).await {
             Ok(()) => {}
             Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => return Ok(false),
             Err(error) => return Err(Failure::from(error).into()),
@@ -96,7 +98,7 @@ impl Drop for Claim {
 /// Whether somebody moves a store here at this moment.
 pub(super) async fn is_held(pool: &Pool) -> Result<bool, StoreError> {
     let client = pool.get().await.map_err(Failure::from)?;
-    let answer = client.batch_execute(LOCK).await;
+    let answer = client.batch_execute(&format!("{}; {LOCK}", client.begin())).await;
     client.batch_execute("ROLLBACK").await.map_err(Failure::from)?;
     match answer {
         Ok(()) => Ok(false),

@@ -3,12 +3,13 @@
 
 use std::fmt;
 
-use deadpool_postgres::{Client, Pool, Transaction};
 use metering_core::StoreError;
 use tokio_postgres::error::SqlState;
 
 use super::{DIGESTED, PACKED, SCRIPTS, check_encoding, lines, packing, supported, version};
 use crate::error::{Failure, Result};
+use crate::rows::{execute, one};
+use crate::session::{Client, GenericClient, Pool, Transaction};
 use crate::wait::{REPORT_WAIT, within};
 
 /// The one table that is there before all others. Its row is the lock.
@@ -88,7 +89,7 @@ async fn lock(transaction: &Transaction<'_>, is_made: bool) -> Result<&'static [
     if !is_made {
         transaction.batch_execute(TABLE).await?;
     }
-    let row = transaction.query_one("SELECT version FROM metering_schema WHERE id = 1 FOR UPDATE", &[]).await?;
+    let row = one(transaction, "SELECT version FROM metering_schema WHERE id = 1 FOR UPDATE", &[]).await?;
     let found: i64 = row.try_get(0)?;
     let missing = usize::try_from(found).ok().and_then(|version| SCRIPTS.get(version..));
     missing.ok_or_else(|| Failure::Store(StoreError::NewerVersion { found, supported: supported() }))
@@ -106,8 +107,7 @@ async fn apply(transaction: &Transaction<'_>, missing: &[&str]) -> Result<()> {
         }
     }
     within(REPORT_WAIT, async {
-        transaction.execute("UPDATE metering_schema SET version = $1 WHERE id = 1", &[&supported()]).await?;
-        Ok(())
+        execute(transaction, "UPDATE metering_schema SET version = $1 WHERE id = 1", &[&supported()]).await.map(drop)
     })
     .await
 }

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use deadpool_postgres::GenericClient;
 use metering_core::ACTIVITY_KEPT;
 
 use crate::activity::{BLOCKS, BlockRows};
 use crate::entry::{Entry, Path};
 use crate::error::Result;
 use crate::rows::{all, execute, one};
+use crate::session::GenericClient;
 use crate::tail::Folds;
 use crate::wait::{REPORT_WAIT, within};
 

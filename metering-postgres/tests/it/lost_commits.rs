@@ -10,9 +10,9 @@ use metering_postgres::PostgresStore;
 use metering_tests::link::Link;
 use metering_tests::postgres::{Cluster, is_skipped};
 
-const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
+pub(crate) const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
-fn charge(key: &ApiKey) -> Posting {
+pub(crate) fn charge(key: &ApiKey) -> Posting {
     let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
     Posting::Charge(Charge {
         key: key.hash(),

@@ -6,5 +6,7 @@ mod contract;
 mod expiry;
 mod lost_commits;
 mod opening;
+mod pooler;
 mod recent_activity;
+mod unreachable;
 mod upgrade;

@@ -1,0 +1,161 @@
+//! Behind PgBouncer: the whole contract in transaction mode, what is refused at start, and a server that is lost behind
+//! the pooler's back.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use metering_core::{
+    AccountId, ApiKey, Credits, Decision, LedgerKind, MemoryStore, NewAccount, NewLedgerEntry, Outcome, RateLimits,
+    Store, SystemRandomness,
+};
+use metering_postgres::PostgresStore;
+use metering_tests::pgbouncer::{Pooler, is_skipped};
+use metering_tests::postgres::Cluster;
+
+use crate::lost_commits::{NOON, charge};
+
+fn shared() -> &'static Pooler<'static> {
+    static SHARED: OnceLock<Pooler<'static>> = OnceLock::new();
+    SHARED.get_or_init(|| Pooler::start(Cluster::shared(), "transaction"))
+}
+
+async fn connect(url: &str) -> PostgresStore {
+    PostgresStore::connect(&format!("{url}?pool_size=8&statement_cache=off").parse().unwrap()).await.unwrap()
+}
+
+async fn refusal(url: &str) -> String {
+    PostgresStore::connect(&url.parse().unwrap()).await.unwrap_err().to_string()
+}
+
+mod contract {
+    use super::*;
+
+    async fn fresh() -> (Arc<dyn Store>, ()) {
+        if is_skipped() {
+            // A person's machine without PgBouncer; where it must be there, ./test.sh fails before this.
+            return (Arc::new(MemoryStore::new()), ());
+        }
+        (Arc::new(connect(&shared().fresh_schema().0).await), ())
+    }
+
+    metering_core::store_conformance!(fresh);
+}
+
+/// An account with credits, and its key.
+async fn account(store: &PostgresStore) -> (AccountId, ApiKey) {
+    let (id, key) = (AccountId::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness));
+    let mut account = NewAccount::new(id.clone(), "agent".parse().unwrap(), key.hash(), NOON);
+    account.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
+    account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, Credits::from_whole(2).unwrap(), "Free")];
+    store.create_account(account).await.unwrap();
+    (id, key)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transaction_mode_without_its_option_is_refused_with_what_to_do() {
+    if is_skipped() {
+        return;
+    }
+    let (url, direct) = shared().fresh_schema();
+    for _ in 0..5 {
+        let said = refusal(&url).await;
+        assert!(said.contains("statement_cache=off") && said.contains("pool_mode = session"), "{said}");
+    }
+    PostgresStore::connect(&direct.parse().unwrap()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn session_mode_needs_no_option_and_statement_mode_is_refused() {
+    if is_skipped() {
+        return;
+    }
+    let pooler = Pooler::start(Cluster::shared(), "session");
+    let (url, _) = pooler.fresh_schema();
+    let store = PostgresStore::connect(&format!("{url}?pool_size=4").parse().unwrap()).await.unwrap();
+    store.check().await.unwrap();
+    let pooler = Pooler::start(Cluster::shared(), "statement");
+    let (url, _) = pooler.fresh_schema();
+    for url in [url.clone(), format!("{url}?statement_cache=off")] {
+        let said = refusal(&url).await;
+        assert!(said.contains("statement mode") && said.contains("pool_mode = transaction"), "{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_transaction_makes_its_own_settings_and_leaves_none() {
+    if is_skipped() {
+        return;
+    }
+    let (url, direct) = shared().fresh_schema();
+    let role = url.split('@').next().unwrap().trim_start_matches("postgres://").to_owned();
+    let cluster = Cluster::shared();
+    cluster.run(&format!("ALTER ROLE {role} SET synchronous_commit = off"));
+    let store = connect(&url).await;
+    let recorded = "current_setting('synchronous_commit') || ' ' || current_setting('lock_timeout') || ' ' || \
+                    current_setting('statement_timeout')";
+    cluster.run_all(&[
+        &format!("CREATE TABLE {role}.seen (settings TEXT)"),
+        &format!(
+            "CREATE FUNCTION {role}.see() RETURNS trigger LANGUAGE plpgsql AS \
+             $$ BEGIN INSERT INTO {role}.seen VALUES ({recorded}); RETURN NEW; END $$"
+        ),
+        &format!("CREATE TRIGGER see BEFORE UPDATE ON {role}.turn FOR EACH ROW EXECUTE FUNCTION {role}.see()"),
+        &format!("CREATE TRIGGER see BEFORE UPDATE ON {role}.meter FOR EACH ROW EXECUTE FUNCTION {role}.see()"),
+    ]);
+    let (_, key) = account(&store).await;
+    for _ in 0..20 {
+        store.commit(vec![charge(&key)], NOON).await.unwrap();
+    }
+    assert_eq!(cluster.run(&format!("SELECT DISTINCT settings FROM {role}.seen")), "on 10s 1min");
+    // Another program at the same pooler finds the connections as they were.
+    let (other, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+    let other_task = tokio::spawn(connection);
+    for _ in 0..20 {
+        let found = other.simple_query(&format!("SELECT {recorded}")).await.unwrap();
+        let found = found.iter().find_map(|message| match message {
+            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0),
+            _ => None,
+        });
+        assert_eq!(found, Some("off 0 0"));
+    }
+    other_task.abort();
+    drop(PostgresStore::connect(&direct.parse().unwrap()).await.unwrap());
+}
+
+/// The server commits, and its connection is lost before it says so. What the pooler then says is an error of its own,
+/// and does not mean that nothing was committed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_whose_server_was_lost_behind_the_pooler_counts_once() {
+    if is_skipped() {
+        return;
+    }
+    let cluster = Cluster::start(&["fsync=off"]);
+    let pooler = Pooler::start(&cluster, "transaction");
+    let (url, direct) = pooler.fresh_schema();
+    let store = Arc::new(connect(&url).await);
+    let (id, key) = account(&store).await;
+    // Known from before, so that the next statement that waits is the commit.
+    store.commit(vec![charge(&key)], NOON).await.unwrap();
+    // A standby that does not exist: commits are on this disk, and wait for ever for the other.
+    cluster.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+    cluster.run("SELECT pg_reload_conf()");
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    let charging = tokio::spawn({
+        let (store, key) = (Arc::clone(&store), key.clone());
+        async move { store.commit(vec![charge(&key)], NOON).await }
+    });
+    while cluster.run(waiting) == "0" {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    cluster.run_all(&[
+        "ALTER SYSTEM RESET synchronous_standby_names",
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'",
+        "SELECT pg_reload_conf()",
+    ]);
+    let outcomes = charging.await.unwrap().unwrap();
+    assert!(matches!(outcomes[..], [Outcome::Decided(Decision::Accepted(_))]), "{outcomes:?}");
+    let direct = PostgresStore::connect(&direct.parse().unwrap()).await.unwrap();
+    let used = direct.account(&id).await.unwrap().unwrap().totals.used;
+    assert_eq!(used.atoms(), 2 * Credits::BASE_CALL.atoms());
+    assert_eq!(direct.verify().await.unwrap().discrepancies, []);
+}

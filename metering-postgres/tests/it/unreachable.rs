@@ -1,0 +1,45 @@
+//! A database that cannot be reached when a store is opened: told within three seconds, with host and port.
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use metering_postgres::PostgresStore;
+
+const SOON: Duration = Duration::from_secs(3);
+
+#[tokio::test]
+async fn hosts_that_refuse_or_do_not_respond_are_named_within_three_seconds() {
+    // Accepts, and says nothing.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = silent.local_addr().map(|address| (silent, address)).unwrap();
+    let (_listener, silent) = silent;
+    // Free a moment ago.
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let table = [
+        (format!("{closed}"), format!("at {closed}: Connection refused")),
+        (format!("{silent}"), format!("at {silent}: no response")),
+        (
+            format!("{closed},{silent}"),
+            format!("at {closed}: Connection refused (os error 111); {silent}: no response"),
+        ),
+    ];
+    for (hosts, expected) in table {
+        let config = format!("postgres://metering:secret@{hosts}/metering").parse().unwrap();
+        for is_cached in [true, false] {
+            let begun = Instant::now();
+            let opened = match is_cached {
+                true => PostgresStore::connect(&config).await.map(drop),
+                false => PostgresStore::connect_to_look(&config).await.map(drop),
+            };
+            let mut said = String::new();
+            let mut cause: Option<&dyn std::error::Error> = Some(&opened.unwrap_err());
+            while let Some(error) = cause {
+                said = format!("{said} {error}");
+                cause = error.source();
+            }
+            assert!(begun.elapsed() < SOON, "{hosts}: {:?}", begun.elapsed());
+            assert!(said.contains(&expected) && said.contains("check that PostgreSQL is running"), "{said}");
+            assert!(!said.contains("secret"), "{said}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! A real PgBouncer, Debian's, in front of a test's PostgreSQL.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::postgres::{Cluster, ServerUser, folder, free_port};
+
+/// How long it may take to listen. Far more than it should ever need.
+const START_WAIT: Duration = Duration::from_secs(30);
+
+/// Set by `./test.sh` where PgBouncer is not installed.
+const SKIP: &str = "METERING_TESTS_SKIP_PGBOUNCER";
+
+/// How many schemas one pooler can give out: its users are listed when it starts.
+const SCHEMAS: u32 = 512;
+
+/// Ends the pooler when the test's process ends, in whatever way.
+const WATCHER: &str = r#"folder=$1; shift; "$@" & server=$!
+read -r end; kill -INT "$server"; wait "$server"; rm -rf "$folder""#;
+
+/// A running PgBouncer. Dropping it ends it.
+#[derive(Debug)]
+pub struct Pooler<'c> {
+    watcher: Child,
+    port: u16,
+    cluster: &'c Cluster,
+    _folder: TempDir,
+}
+
+/// Whether tests behind PgBouncer are switched off.
+#[must_use]
+#[track_caller]
+pub fn is_skipped() -> bool {
+    crate::postgres::is_skipped() || crate::skipped::by(SKIP)
+}
+
+impl<'c> Pooler<'c> {
+    /// Starts one whose connections to the server are few, and shared as widely as `mode` (`session`, `transaction`,
+    /// `statement`) allows.
+    ///
+    /// # Panics
+    /// When it does not listen.
+    #[must_use]
+    #[track_caller]
+    pub fn start(cluster: &'c Cluster, mode: &str) -> Self {
+        let (folder, user, port) = (folder(), ServerUser::find(), free_port());
+        let own = |path: &Path| chown(path, Some(user.id), Some(user.group)).expect("a file can be given away");
+        own(folder.path());
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).expect("a folder's mode can be set");
+        let mut users = String::from("\"metering\" \"\"\n");
+        for number in 0..SCHEMAS {
+            let _ = writeln!(users, "\"{}\" \"\"", role(port, number));
+        }
+        let (users_file, config_file) = (folder.path().join("users.txt"), folder.path().join("pgbouncer.ini"));
+        fs::write(&users_file, users).expect("the folder can be written to");
+        let server = cluster.address();
+        // Connections to the server are used in turn, so that hardly two transactions follow each other on one.
+        let config = format!(
+            "[databases]\n* = host={} port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
+             unix_socket_dir =\nauth_type = trust\nauth_file = {}\npool_mode = {mode}\ndefault_pool_size = 8\n\
+             server_round_robin = 1\nserver_idle_timeout = 2\nmax_db_connections = 100\nmax_client_conn = 500\nlogfile = {}\n",
+            server.ip(),
+            server.port(),
+            users_file.display(),
+            folder.path().join("log").display(),
+        );
+        fs::write(&config_file, config).expect("the folder can be written to");
+        own(&users_file);
+        own(&config_file);
+        let mut command = user.command(Path::new("sh"));
+        command.args(["-c", WATCHER, "sh"]).arg(folder.path()).arg(program()).arg("-q").arg(&config_file);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let watcher = command.spawn().expect("pgbouncer can be run");
+        let pooler = Self { watcher, port, cluster, _folder: folder };
+        let until = Instant::now() + START_WAIT;
+        while TcpStream::connect(pooler.address()).is_err() {
+            assert!(Instant::now() < until, "pgbouncer does not listen");
+            thread::sleep(Duration::from_millis(20));
+        }
+        pooler
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], self.port))
+    }
+
+    /// The URLs of a schema of its own, which is empty: through the pooler, and past it.
+    ///
+    /// # Panics
+    /// When there were too many.
+    #[must_use]
+    #[track_caller]
+    pub fn fresh_schema(&self) -> (String, String) {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        assert!(number < SCHEMAS, "a pooler gives out {SCHEMAS} schemas");
+        // A pooler does not pass on options of a connection, so the schema is a role's.
+        let role = role(self.port, number);
+        self.cluster.run_all(&[
+            &format!("CREATE SCHEMA {role}"),
+            &format!("CREATE ROLE {role} LOGIN SUPERUSER"),
+            &format!("ALTER ROLE {role} SET search_path = {role}"),
+        ]);
+        let url = |address: SocketAddr| format!("postgres://{role}@{address}/postgres");
+        (url(self.address()), url(self.cluster.address()))
+    }
+}
+
+impl Drop for Pooler<'_> {
+    fn drop(&mut self) {
+        drop(self.watcher.stdin.take());
+        let _ = self.watcher.wait();
+    }
+}
+
+/// Schemas are of a server, which several poolers may share.
+fn role(port: u16, number: u32) -> String {
+    format!("pooled_{port}_{number}")
+}
+
+fn program() -> PathBuf {
+    // Debian's is where a user's path may not lead.
+    let usual = PathBuf::from("/usr/sbin/pgbouncer");
+    if usual.is_file() { usual } else { PathBuf::from("pgbouncer") }
+}
