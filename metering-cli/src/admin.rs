@@ -28,6 +28,7 @@ use session::Session;
     after_help = "\
 Examples:
   metering admin account list
+  metering admin --config /etc/metering/metering.toml account list
   metering admin --data /var/lib/metering verify
   metering admin --database sqlite:/var/lib/metering/metering.db plan list"
 )]
@@ -61,12 +62,13 @@ impl Admin {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         match self.command {
             Command::OnStore(command) => {
-                let session = Session::new(self.database.location(|name| std::env::var_os(name))?);
+                let sources = self.database.sources(std::env::vars_os())?;
+                let session = Session::new(self.database.location(&sources)?, sources);
                 command.run(&session, out).await
             }
             // It names two stores of its own.
             Command::Migrate(_) if self.database.is_given() => {
-                Err(Failure::Usage("migrate takes --from and --to, not --database or --data".to_owned()))
+                Err(Failure::Usage("migrate takes --from and --to, not --database, --data or --config".to_owned()))
             }
             Command::Migrate(args) => args.run(out).await,
         }

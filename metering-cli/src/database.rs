@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use metering_config::{DEFAULT_DATA, FILE_IN_DATA, Sources, StorePlace};
 use metering_core::{Store, StoreError, Verification};
 use metering_postgres::{PostgresConfig, PostgresStore, PostgresUrlError};
 use metering_sqlite::{SqliteStore, path_of_url};
@@ -20,10 +21,6 @@ use crate::failure::Failure;
 pub(crate) use moving::{Destination, Origin, Target};
 
 const SUPPORTED: &str = "supported: sqlite:PATH, postgres://USER@HOST/DATABASE";
-const DATABASE_VARIABLE: &str = "METERING_DATABASE";
-const DATA_VARIABLE: &str = "METERING_DATA";
-const DEFAULT_DATA: &str = "./metering-data";
-const FILE_IN_DATA: &str = "metering.db";
 
 /// Where the store is. No `env` of clap's: it would print a URL, and the password in it, with the help text, and
 /// would have a variable and the other option exclude each other.
@@ -35,6 +32,10 @@ pub(crate) struct DatabaseArgs {
     /// The data directory; the store is metering.db in it [env: METERING_DATA] [default: ./metering-data].
     #[arg(long, value_name = "DIR", global = true, help_heading = "Store")]
     data: Option<PathBuf>,
+    /// The server's configuration file (TOML), which says where the store is and has the chains; variables such as
+    /// METERING_DATABASE are read over it, as the server reads them.
+    #[arg(long, value_name = "FILE", global = true, help_heading = "Store")]
+    config: Option<PathBuf>,
 }
 
 /// A store's place, not yet opened.
@@ -69,23 +70,31 @@ enum Backend {
 impl DatabaseArgs {
     /// Whether an option names a place.
     pub(crate) fn is_given(&self) -> bool {
-        self.database.is_some() || self.data.is_some()
+        self.database.is_some() || self.data.is_some() || self.config.is_some()
     }
 
-    /// The place that options and environment name; an option wins over a variable, a URL over a directory.
-    pub(crate) fn location(&self, variable: impl Fn(&str) -> Option<OsString>) -> Result<Location, Failure> {
-        let variable = |name| variable(name).filter(|value| !value.is_empty());
+    /// The configuration: the file, if one is named, and the variables over it.
+    pub(crate) fn sources(
+        &self,
+        environment: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Sources, Failure> {
+        Ok(Sources::new(self.config.clone(), environment)?)
+    }
+
+    /// The place that options and configuration name; an option wins over a variable, a variable over the file, and a
+    /// URL over a directory.
+    pub(crate) fn location(&self, sources: &Sources) -> Result<Location, Failure> {
         if let Some(url) = &self.database {
             return Location::from_url(url);
         }
         if let Some(directory) = &self.data {
             return Ok(Location::in_directory(directory));
         }
-        if let Some(url) = variable(DATABASE_VARIABLE) {
-            return Location::from_url(&url);
+        let StorePlace { data, database } = sources.read()?;
+        if let Some(url) = database {
+            return Location::from_url(&url.expose().into());
         }
-        let directory = variable(DATA_VARIABLE).map_or_else(|| PathBuf::from(DEFAULT_DATA), PathBuf::from);
-        Ok(Location::in_directory(&directory))
+        Ok(Location::in_directory(&data.unwrap_or_else(|| PathBuf::from(DEFAULT_DATA))))
     }
 }
 
@@ -235,13 +244,47 @@ mod tests {
     use super::*;
 
     fn located(database: Option<&str>, data: Option<&str>, variables: &[(&str, &str)]) -> Result<Location, Failure> {
-        let args = DatabaseArgs { database: database.map(Into::into), data: data.map(Into::into) };
-        args.location(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into()))
+        located_with(None, database, data, variables)
+    }
+
+    fn located_with(
+        config: Option<&Path>,
+        database: Option<&str>,
+        data: Option<&str>,
+        variables: &[(&str, &str)],
+    ) -> Result<Location, Failure> {
+        let (database, data) = (database.map(Into::into), data.map(Into::into));
+        let args = DatabaseArgs { database, data, config: config.map(Into::into) };
+        let variables = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        args.location(&args.sources(variables)?)
     }
 
     #[test]
+    fn the_configuration_file_names_the_store_as_it_does_for_the_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("metering.toml");
+        let place = |toml: &str, data: Option<&str>, variables: &[(&str, &str)]| {
+            std::fs::write(&file, format!("{toml}\n[http]\nmax_body_bytes = 9\n")).unwrap();
+            located_with(Some(&file), None, data, variables).unwrap().to_string()
+        };
+        assert_eq!(place("data = '/srv/a'", None, &[]), "sqlite:/srv/a/metering.db");
+        let both = "data = '/srv/a'\ndatabase = 'postgres://u:secret@h/d'";
+        assert_eq!(place(both, None, &[]), "postgres://u:********@h/d");
+        assert_eq!(place(both, None, &[DATA]), "postgres://u:********@h/d");
+        assert_eq!(place(both, None, &[DATABASE]), "sqlite:env.db");
+        assert_eq!(place(both, Some("dir"), &[DATABASE]), "sqlite:dir/metering.db");
+        assert_eq!(place("data = '/srv/a'", None, &[DATA]), "sqlite:env/metering.db");
+        let missing = folder.path().join("none.toml");
+        let message = located_with(Some(&missing), None, None, &[]).unwrap_err().to_string();
+        assert!(message.contains("none.toml"), "{message}");
+    }
+
+    const DATABASE: (&str, &str) = ("METERING_DATABASE", "sqlite:env.db");
+    const DATA: (&str, &str) = ("METERING_DATA", "env");
+
+    #[test]
     fn options_win_over_variables_and_urls_over_directories() {
-        let (url, data) = ((DATABASE_VARIABLE, "sqlite:env.db"), (DATA_VARIABLE, "env"));
+        let (url, data) = (DATABASE, DATA);
         // --database, --data, variables, path
         let table: &[(_, _, &[(&str, &str)], _)] = &[
             (None, None, &[], "./metering-data/metering.db"),
@@ -252,7 +295,7 @@ mod tests {
             (Some("sqlite:/a/b.db"), None, &[], "/a/b.db"),
             (Some("sqlite:///a/b.db"), None, &[], "/a/b.db"),
             (Some("sqlite:a:b.db"), None, &[], "a:b.db"),
-            (None, None, &[(DATABASE_VARIABLE, ""), (DATA_VARIABLE, "")], "./metering-data/metering.db"),
+            (None, None, &[("METERING_DATABASE", ""), ("METERING_DATA", "")], "./metering-data/metering.db"),
         ];
         for (database, data, variables, path) in table {
             let location = located(*database, *data, variables).unwrap();

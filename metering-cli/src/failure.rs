@@ -3,6 +3,7 @@
 use std::io;
 
 use metering_client::{ClientError, Refusal};
+use metering_config::ConfigError;
 use metering_core::StoreError;
 
 /// Why a command did not do what it was asked to.
@@ -97,6 +98,12 @@ impl Failure {
         let text = self.to_string();
         let words = text.split(|c: char| c.is_control() || c == ' ').filter(|word| !word.is_empty());
         words.collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::Failed(error.to_string())
     }
 }
 

@@ -230,6 +230,7 @@ impl Plan {
                 "must be 1 to 64 letters, digits, dots, hyphens or underscores",
             ),
             (self.chain_id > 0 && i64::try_from(self.chain_id).is_ok(), "chain_id", "must be a chain's EIP-155 id"),
+            (!self.token_symbol.trim().is_empty(), "token_symbol", "must not be blank; name the token, such as USDC"),
             ((1..=32).contains(&self.token_symbol.len()), "token_symbol", "must have 1 to 32 characters"),
             (self.credits.is_positive(), "credits", "must be above zero"),
             (!self.bonus_credits.is_negative(), "bonus_credits", "must not be negative"),
@@ -287,10 +288,12 @@ mod tests {
     fn plans_that_could_not_be_sold_are_refused() {
         // the fault, the field named
         type Fault = fn(&mut Plan);
-        let table: [(Fault, &str); 14] = [
+        let table: [(Fault, &str); 16] = [
             (|p| p.id = String::new(), "id"),
             (|p| p.id = "a b".into(), "id"),
             (|p| p.chain_id = 0, "chain_id"),
+            (|p| p.token_symbol = " ".into(), "token_symbol"),
+            (|p| p.token_symbol = "x".repeat(33), "token_symbol"),
             (|p| p.credits = Credits::ZERO, "credits"),
             (|p| p.bonus_credits = Credits::MAX, "bonus_credits"),
             // Ten places are all that its JSON form holds, and it is kept as JSON.

@@ -1,7 +1,6 @@
 //! The configuration: one TOML file, `METERING_...` variables over it, flags over those.
 
 mod brand;
-mod database;
 mod limits;
 mod list;
 mod load;
@@ -19,15 +18,16 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+pub use metering_config::{ConfigError, DatabaseUrl};
+use metering_config::{DEFAULT_DATA, FILE_IN_DATA};
 use metering_evm::ChainConfig;
 use serde::{Deserialize, Serialize};
 
 pub use brand::{BrandConfig, BrandText, Colour, ColourError};
-pub use database::DatabaseUrl;
 pub use limits::LimitsConfig;
 pub use list::List;
 pub(crate) use load::needs_gateway;
-pub use load::{Arguments, ConfigError, load};
+pub use load::{Arguments, Loaded, load};
 pub use mcp::{McpConfig, Surface};
 pub use payments::{CreditAmount, PaymentsConfig, RecoveryConfig, TopupConfig};
 pub use proxies::TrustedProxies;
@@ -209,7 +209,7 @@ impl Default for Config {
             listen: "127.0.0.1:8787".to_owned(),
             admin_listen: None,
             surfaces: Surface::ALL.into_iter().collect(),
-            data: PathBuf::from("./metering-data"),
+            data: PathBuf::from(DEFAULT_DATA),
             database: None,
             upstream: None,
             catalogue: None,
@@ -322,7 +322,7 @@ impl Config {
     /// The database's URL.
     #[must_use]
     pub fn database_url(&self) -> String {
-        let default = || format!("sqlite:{}", self.data.join("metering.db").display());
+        let default = || format!("sqlite:{}", self.data.join(FILE_IN_DATA).display());
         self.database.as_ref().map_or_else(default, |url| url.expose().to_owned())
     }
 }

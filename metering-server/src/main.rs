@@ -8,7 +8,7 @@ use clap::Parser;
 use metering_core::{ChainError, ChainReader, Store};
 use metering_evm::EvmReader;
 use metering_postgres::{PostgresConfig, PostgresStore};
-use metering_server::config::{Arguments, Config, DatabaseUrl, Surface, load};
+use metering_server::config::{Arguments, Config, DatabaseUrl, Loaded, Surface, load};
 use metering_server::{ChainMismatch, Ending, Readers, run, run_mcp_alone, start_logging};
 use metering_sqlite::{SqliteStore, path_of_url};
 
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 }
 
 fn start(arguments: &Arguments) -> Result<Ending, Failure> {
-    let config = load(arguments, std::env::vars().collect())?;
+    let Loaded { config, ignored } = load(arguments, std::env::vars_os())?;
     if arguments.print_config {
         let masked = |url: DatabaseUrl| {
             let shown = shown(url.expose());
@@ -42,6 +42,9 @@ fn start(arguments: &Arguments) -> Result<Ending, Failure> {
         return Ok(Ending::Orderly);
     }
     start_logging(&config.log)?;
+    for variable in ignored {
+        tracing::debug!(variable, "ignored an environment variable that Kubernetes or Docker injects for a service");
+    }
     if config.is_mcp_alone() {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let told = config.clone();

@@ -20,9 +20,8 @@ use crate::failure::Failure;
 #[command(
     arg_required_else_help = true,
     after_help = "\
-`list` and `assign` read the chains: they need the server's configuration file. Only its sections [chains.NAME] are
-read, with variables such as METERING_CHAINS__BASE__RPC_URLS over them, as the server reads them. The store is not
-taken from it: name it with --data or --database.
+`list` and `assign` read the chains: they need the server's configuration file (--config), from which the store is taken
+too, with variables such as METERING_CHAINS__BASE__RPC_URLS over it, as the server reads them.
 
 Example:
   metering admin payments list --config /etc/metering.toml"

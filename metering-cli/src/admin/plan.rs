@@ -3,6 +3,7 @@
 mod activate;
 mod import;
 mod list;
+mod listed;
 mod remove;
 mod set;
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use metering_config::Sources;
 use metering_core::{Account, AccountId, Clock, Store, StoreError, SystemClock, Timestamp};
 
 use crate::database::{Absent, Database, Location};
@@ -14,11 +15,17 @@ pub(crate) const PAGE: u32 = 1_000;
 #[derive(Debug)]
 pub(crate) struct Session {
     location: Location,
+    sources: Sources,
 }
 
 impl Session {
-    pub(crate) fn new(location: Location) -> Self {
-        Self { location }
+    pub(crate) fn new(location: Location, sources: Sources) -> Self {
+        Self { location, sources }
+    }
+
+    /// The configuration that the command was given.
+    pub(crate) fn sources(&self) -> &Sources {
+        &self.sources
     }
 
     pub(crate) fn now(&self) -> Timestamp {

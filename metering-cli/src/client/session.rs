@@ -144,8 +144,9 @@ impl Session {
 }
 
 fn read_key(text: &OsString) -> Result<ApiKey, Failure> {
-    let key = text.to_str().and_then(|text| ApiKey::parse(text.trim()).ok());
-    key.ok_or_else(|| Failure::Usage(format!("{KEY_VARIABLE} is not a key (sk_live_...), or has a typing error")))
+    let wrong = |problem: &dyn std::fmt::Display| Failure::Usage(format!("{KEY_VARIABLE}: {problem}"));
+    let text = text.to_str().ok_or_else(|| wrong(&"it is not UTF-8"))?;
+    ApiKey::parse(text.trim()).map_err(|error| wrong(&error))
 }
 
 #[cfg(test)]

@@ -1,19 +1,16 @@
 //! Gathering the configuration from file, environment and flags, and saying exactly what is wrong with it.
 
-use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Parser;
-use config::{Environment, File, FileFormat};
 use http::HeaderValue;
 use metering_client::ServiceUrl;
+use metering_config::{ConfigError, Sources};
 use metering_evm::ChainConfigError;
 use url::Url;
 
 use crate::config::{BotCheckKind, Config, Secret, SignupConfig, Surface};
-
-/// Variables with this prefix belong to the command-line client.
-const CLIENT_PREFIX: &str = "METERING_CLIENT_";
 
 /// Serves metered routes: API keys, exact prepaid credits, usage, and a gateway in front of your API.
 ///
@@ -48,68 +45,34 @@ pub struct Arguments {
     pub print_config: bool,
 }
 
-/// What is wrong with the configuration.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// A file or variable cannot be read.
-    #[error("cannot read the configuration: {0}")]
-    Source(String),
-    /// A key is unknown or its value does not fit.
-    #[error("configuration key {key}: {problem}")]
-    Key {
-        /// The key, dots between its parts.
-        key: String,
-        /// What is wrong with it.
-        problem: String,
-    },
+/// The effective configuration, and what was left out of it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The configuration.
+    pub config: Config,
+    /// Variables that Kubernetes or Docker injected for a service whose name begins like ours.
+    pub ignored: Vec<String>,
 }
 
-impl ConfigError {
-    fn key(key: impl Into<String>, problem: impl ToString) -> Self {
-        Self::Key { key: key.into(), problem: problem.to_string() }
-    }
-}
-
-impl From<config::ConfigError> for ConfigError {
-    /// Without the line that a parser shows of the file: it may hold a secret, or an RPC URL with a key.
-    fn from(error: config::ConfigError) -> Self {
-        let message = error.to_string();
-        let shown = message.lines().filter(|line| {
-            let is_number = |text: &str| text.trim().bytes().all(|byte| byte.is_ascii_digit());
-            let excerpt = line.split_once('|').is_some_and(|(number, _)| is_number(number));
-            !excerpt && !line.trim().is_empty()
-        });
-        Self::Source(shown.collect::<Vec<_>>().join(": "))
-    }
-}
-
-/// The effective configuration.
+/// Reads the effective configuration.
 ///
 /// # Errors
 /// When a source cannot be read, a key is unknown, or a value does not fit.
-pub fn load(arguments: &Arguments, environment: HashMap<String, String>) -> Result<Config, ConfigError> {
+pub fn load(
+    arguments: &Arguments,
+    environment: impl IntoIterator<Item = (OsString, OsString)>,
+) -> Result<Loaded, ConfigError> {
     let path_text = |path: &PathBuf| path.to_string_lossy().into_owned();
-    let ours = environment.into_iter().filter(|(name, _)| !name.starts_with(CLIENT_PREFIX)).collect::<HashMap<_, _>>();
-    let variables = Environment::with_prefix("METERING").prefix_separator("_").separator("__").source(Some(ours));
-    let mut sources = config::Config::builder();
-    if let Some(file) = &arguments.config {
-        sources = sources.add_source(File::new(&path_text(file), FileFormat::Toml));
-    }
-    let merged = sources
-        .add_source(variables)
-        .set_override_option("data", arguments.data.as_ref().map(path_text))?
-        .set_override_option("database", arguments.database.clone())?
-        .set_override_option("listen", arguments.listen.clone())?
-        .set_override_option("surfaces", arguments.surfaces.clone())?
-        .set_override_option("upstream", arguments.upstream.clone())?
-        .set_override_option("catalogue", arguments.catalogue.as_ref().map(path_text))?
-        .build()?;
-    let config: Config = serde_path_to_error::deserialize(merged).map_err(|error| {
-        let path = error.path().to_string();
-        ConfigError::key(path, error.into_inner())
-    })?;
-    check(&config)?;
-    Ok(config)
+    let sources = Sources::new(arguments.config.clone(), environment)?
+        .flag("data", arguments.data.as_ref().map(path_text))
+        .flag("database", arguments.database.clone())
+        .flag("listen", arguments.listen.clone())
+        .flag("surfaces", arguments.surfaces.clone())
+        .flag("upstream", arguments.upstream.clone())
+        .flag("catalogue", arguments.catalogue.as_ref().map(path_text));
+    let config: Config = sources.read()?;
+    check(&config).map_err(|error| sources.named(error))?;
+    Ok(Loaded { config, ignored: sources.ignored().to_vec() })
 }
 
 fn check(config: &Config) -> Result<(), ConfigError> {
@@ -230,6 +193,9 @@ fn check_signup(signup: &SignupConfig) -> Result<(), ConfigError> {
     }
     if !(1..=1_000_000).contains(&signup.altcha_cost) {
         return Err(ConfigError::key("signup.altcha_cost", "must be 1 to 1000000"));
+    }
+    if !(1..=32).contains(&signup.altcha_max_factor) {
+        return Err(ConfigError::key("signup.altcha_max_factor", "must be 1 to 32"));
     }
     if !(1..=60).contains(&signup.poll_interval.duration().as_secs()) {
         return Err(ConfigError::key("signup.poll_interval", "must be 1s to 60s"));

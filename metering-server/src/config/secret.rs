@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::Zeroizing;
 
 /// What a secret looks like wherever it is shown.
-pub(super) const MASK: &str = "********";
+const MASK: &str = "********";
 
 /// A secret from the configuration: masked when printed or serialized, wiped when dropped.
 #[derive(Clone)]

@@ -19,6 +19,9 @@ pub struct SignupConfig {
     pub bot_check: BotCheckKind,
     /// How hard ALTCHA's work is: iterations for each of the few hundred hashes that a browser tries.
     pub altcha_cost: u32,
+    /// By how much that work is multiplied at most where there were many signups lately, from a network or in all, 1 to
+    /// 32; 1 for never.
+    pub altcha_max_factor: u32,
     /// What ALTCHA's challenges are signed with, 16 characters or more; by default each process draws its own, so that
     /// several servers behind one address need it.
     pub challenge_secret: Option<Secret>,
@@ -59,6 +62,7 @@ impl Default for SignupConfig {
             poll_interval: Span::seconds(poll_interval.as_secs()),
             bot_check: BotCheckKind::Altcha,
             altcha_cost: 5_000,
+            altcha_max_factor: 16,
             challenge_secret: None,
             turnstile: TurnstileConfig::default(),
         }

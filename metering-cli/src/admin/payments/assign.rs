@@ -12,7 +12,7 @@ use metering_core::{
 };
 
 use self::outcome::Outcome;
-use super::chains::ConfigArgs;
+use super::chains;
 use super::standing::use_of;
 use super::token::Token;
 use crate::admin::account::note;
@@ -40,8 +40,6 @@ Examples:
 --tx 0x88df016429689c079f3b2f6ad39fa052532c56795b733da78a91ebe6a713944b --account org_0123456789abcdefghij --credits 9.5 \
 --reason \"Ticket 311: sent 4.75 USDC instead of 5\"")]
 pub(crate) struct AssignArgs {
-    #[command(flatten)]
-    config: ConfigArgs,
     /// The chain, by the name of its section.
     #[arg(long, value_name = "NAME")]
     chain: String,
@@ -84,7 +82,7 @@ impl AssignArgs {
     pub(crate) async fn run(self: Box<Self>, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let store = session.store().await?;
         let store = store.as_ref();
-        let chain = self.config.open(&self.chain).await?;
+        let chain = chains::open_one(session.sources(), &self.chain).await?;
         let plans = store.plans().await?;
         let plan = self.plan(chain.chain.chain_id, &plans)?;
         let account = find(store, &self.account).await?;

@@ -1,29 +1,13 @@
 //! The chains of a server's configuration, opened for reading.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ffi::OsString;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
 
-use clap::Args;
-use config::{Environment, File, FileFormat};
+use metering_config::Sources;
 use metering_core::{Arrival, Chain, ChainError, ChainReader, PaymentTarget, Sighting, TxHash, arrivals};
 use metering_evm::{ChainConfig, ChainConfigError, EvmReader};
 use serde::Deserialize;
 
 use crate::failure::Failure;
-
-const PREFIX: &str = "METERING";
-/// The beginning of the variables that are read; all others are for the rest of the configuration.
-const SECTION_PREFIX: &str = "METERING_CHAINS__";
-
-/// Where the chains are configured.
-#[derive(Debug, Args)]
-pub(super) struct ConfigArgs {
-    /// The server's configuration file (TOML).
-    #[arg(long, value_name = "FILE")]
-    config: PathBuf,
-}
 
 /// The configuration, as far as it is about chains.
 #[derive(Debug, Deserialize)]
@@ -41,82 +25,52 @@ pub(super) struct OpenChain {
     reader: EvmReader,
 }
 
-impl ConfigArgs {
-    /// The chain of that name.
-    pub(super) async fn open(&self, name: &str) -> Result<OpenChain, Failure> {
-        let sections = self.sections()?;
-        let Some(config) = sections.get(name) else {
-            let names: Vec<&str> = sections.keys().map(String::as_str).collect();
-            let there = if names.is_empty() { "no chain".to_owned() } else { names.join(", ") };
-            return Err(Failure::NotFound(format!(
-                "there is no chain {name} in {}; it has {there}",
-                self.config.display()
-            )));
-        };
-        match open(name, config)? {
-            Some(chain) => chain.checked().await,
-            None => Err(Failure::Failed(format!(
-                "chain {name} cannot be read: set rpc_urls in its section of {}, or \
-                 METERING_CHAINS__{}__RPC_URLS",
-                self.config.display(),
-                name.to_uppercase()
-            ))),
-        }
-    }
-
-    /// All chains that can be read, and the names of those without `rpc_urls`.
-    pub(super) async fn open_all(&self) -> Result<(Vec<OpenChain>, Vec<String>), Failure> {
-        let (mut chains, mut unreadable) = (Vec::new(), Vec::new());
-        for (name, config) in self.sections()? {
-            match open(&name, &config)? {
-                Some(chain) => chains.push(chain.checked().await?),
-                None => unreadable.push(name),
-            }
-        }
-        if chains.is_empty() {
-            return Err(Failure::Failed(format!("no chain of {} has rpc_urls to read it from", self.config.display())));
-        }
-        Ok((chains, unreadable))
-    }
-
-    fn sections(&self) -> Result<BTreeMap<String, ChainConfig>, Failure> {
-        read(&self.config, std::env::vars_os())
+/// The chain of that name.
+pub(super) async fn open_one(sources: &Sources, name: &str) -> Result<OpenChain, Failure> {
+    let sections = read(sources)?;
+    let place = place(sources);
+    let Some(config) = sections.get(name) else {
+        let names: Vec<&str> = sections.keys().map(String::as_str).collect();
+        let there = if names.is_empty() { "no chain".to_owned() } else { names.join(", ") };
+        return Err(Failure::NotFound(format!("there is no chain {name} in {place}; it has {there}")));
+    };
+    match open(name, config)? {
+        Some(chain) => chain.checked().await,
+        None => Err(Failure::Failed(format!(
+            "chain {name} cannot be read: set rpc_urls in its section of {place}, or METERING_CHAINS__{}__RPC_URLS",
+            name.to_uppercase()
+        ))),
     }
 }
 
-/// Reads the sections of a file and the variables over them. No message repeats a value: it may hold an RPC key.
-fn read(
-    file: &Path,
-    environment: impl Iterator<Item = (OsString, OsString)>,
-) -> Result<BTreeMap<String, ChainConfig>, Failure> {
-    let name = file.display();
-    let wrong = |problem: String| Failure::Failed(format!("{name}: {problem}"));
-    let text = fs::read_to_string(file).map_err(|error| Failure::Failed(format!("cannot read {name}: {error}")))?;
-    let ours: HashMap<String, String> = environment
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| name.to_ascii_uppercase().starts_with(SECTION_PREFIX))
-        .collect();
-    let variables = Environment::with_prefix(PREFIX).prefix_separator("_").separator("__").source(Some(ours));
-    let merged = config::Config::builder()
-        .add_source(File::from_str(&text, FileFormat::Toml))
-        .add_source(variables)
-        .build()
-        .map_err(|error| wrong(without_excerpt(&error.to_string())))?;
-    let sections: Sections = serde_path_to_error::deserialize(merged).map_err(|error| {
-        let path = error.path().to_string();
-        wrong(format!("configuration key {path}: {}", error.into_inner()))
-    })?;
-    Ok(sections.chains)
+/// All chains that can be read, and the names of those without `rpc_urls`.
+pub(super) async fn open_all(sources: &Sources) -> Result<(Vec<OpenChain>, Vec<String>), Failure> {
+    let (mut chains, mut unreadable) = (Vec::new(), Vec::new());
+    for (name, config) in read(sources)? {
+        match open(&name, &config)? {
+            Some(chain) => chains.push(chain.checked().await?),
+            None => unreadable.push(name),
+        }
+    }
+    if chains.is_empty() {
+        return Err(Failure::Failed(format!("no chain of {} has rpc_urls to read it from", place(sources))));
+    }
+    Ok((chains, unreadable))
 }
 
-/// What a TOML parser says without the line that it shows: its place comes first, its problem last.
-fn without_excerpt(message: &str) -> String {
-    let mut lines = message.lines().filter(|line| !line.is_empty());
-    match (lines.next(), lines.next_back()) {
-        (Some(place), Some(problem)) => format!("{place}: {problem}"),
-        (Some(only), None) => only.to_owned(),
-        (None, _) => "not TOML".to_owned(),
+/// Reads the sections of the file and the variables over them. No message repeats a value: it may hold an RPC key.
+fn read(sources: &Sources) -> Result<BTreeMap<String, ChainConfig>, Failure> {
+    let Sections { chains } = sources.read()?;
+    if chains.is_empty() && sources.file().is_none() {
+        let missing = "no chain is configured; name the server's configuration file with --config FILE";
+        return Err(Failure::Usage(missing.to_owned()));
     }
+    Ok(chains)
+}
+
+/// Where the chains are configured, as a message names it.
+fn place(sources: &Sources) -> String {
+    sources.file().map_or_else(|| "the environment".to_owned(), |file| file.display().to_string())
 }
 
 fn open(name: &str, config: &ChainConfig) -> Result<Option<OpenChain>, Failure> {
@@ -170,8 +124,9 @@ mod tests {
     fn sections(text: &str, variables: &[(&str, &str)]) -> Result<BTreeMap<String, ChainConfig>, Failure> {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("metering.toml");
-        fs::write(&file, text).unwrap();
-        read(&file, variables.iter().map(|(name, value)| (name.into(), value.into())))
+        std::fs::write(&file, text).unwrap();
+        let variables = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        read(&Sources::new(Some(file), variables)?)
     }
 
     #[test]

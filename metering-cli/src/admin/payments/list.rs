@@ -8,7 +8,7 @@ use metering_core::{
 };
 use serde::Serialize;
 
-use super::chains::{ConfigArgs, OpenChain};
+use super::chains::{self, OpenChain};
 use super::progress::Progress;
 use super::standing::{QuoteDocument, Standing};
 use super::token::Token;
@@ -36,8 +36,6 @@ Examples:
   metering admin payments list --config /etc/metering.toml
   metering admin payments list --config /etc/metering.toml --chain base --from-block 38000000 --all --json")]
 pub(crate) struct ListArgs {
-    #[command(flatten)]
-    config: ConfigArgs,
     /// The chain, by the name of its section; without it, all that have rpc_urls.
     #[arg(long, value_name = "NAME")]
     chain: Option<String>,
@@ -115,7 +113,7 @@ impl ListArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let store = session.store().await?;
         let plans = store.plans().await?;
-        let chains = self.chains().await?;
+        let chains = self.chains(session).await?;
         if chains.len() > 1 && (self.from_block.is_some() || self.to_block.is_some()) {
             let problem = "block numbers are of one chain; say which one with --chain";
             return Err(Failure::Usage(problem.to_owned()));
@@ -130,11 +128,11 @@ impl ListArgs {
         write_table(out, &all, &plans)
     }
 
-    async fn chains(&self) -> Result<Vec<OpenChain>, Failure> {
+    async fn chains(&self, session: &Session) -> Result<Vec<OpenChain>, Failure> {
         if let Some(name) = &self.chain {
-            return Ok(vec![self.config.open(name).await?]);
+            return Ok(vec![chains::open_one(session.sources(), name).await?]);
         }
-        let (chains, unreadable) = self.config.open_all().await?;
+        let (chains, unreadable) = chains::open_all(session.sources()).await?;
         for name in unreadable {
             notice(&format!("note: chain {name} has no rpc_urls and is left out"));
         }

@@ -1,18 +1,19 @@
 //! `plan import`: many plans from a file, all or none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 use clap::Args;
 use metering_core::Plan;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::listed::{ListedPlan, PlanList};
 use crate::admin::session::Session;
 use crate::failure::Failure;
-use crate::output::{Format, json_line};
+use crate::output::{Format, json_line, notice};
 
 /// Add plans from a JSON file, or replace those of the same id and chain; all of them or none.
 #[derive(Debug, Args)]
@@ -38,24 +39,16 @@ struct Document {
     imported: usize,
 }
 
-/// Plans as they stand in the file. Raw, so that each can be named when it is wrong, and because exact numbers are
-/// read from their text: an untagged enum would have made floats of them first.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PlansFile<'a> {
-    #[serde(borrow)]
-    plans: Vec<&'a RawValue>,
-}
-
 impl ImportArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let name =
             if self.file.as_os_str() == "-" { "standard input".to_owned() } else { self.file.display().to_string() };
         let text = self.read().map_err(|error| Failure::Failed(format!("cannot read {name}: {error}")))?;
         // Before the store is opened: a file that is refused must not leave an empty store behind.
-        let plans = parse(&text).map_err(|problem| Failure::Failed(format!("{name}: {problem}; nothing imported")))?;
-        let imported = plans.len();
-        session.store_or_new().await?.put_plans(plans).await?;
+        let parsed = parse(&text).map_err(|problem| Failure::Failed(format!("{name}: {problem}; nothing imported")))?;
+        tell(&parsed);
+        let imported = parsed.plans.len();
+        session.store_or_new().await?.put_plans(parsed.plans).await?;
         if self.format.json {
             return json_line(out, &Document { imported });
         }
@@ -73,25 +66,47 @@ impl ImportArgs {
     }
 }
 
-fn parse(text: &str) -> Result<Vec<Plan>, String> {
-    let raw: Vec<&RawValue> = if text.trim_start().starts_with('[') {
-        serde_json::from_str(text)
-    } else {
-        serde_json::from_str::<PlansFile<'_>>(text).map(|file| file.plans)
-    }
-    .map_err(|error| format!("not an array of plans, nor an object with \"plans\": {error}"))?;
+/// What a file says.
+#[derive(Debug)]
+struct Parsed {
+    plans: Vec<Plan>,
+    /// Fields of plans that mean nothing here.
+    ignored: BTreeSet<String>,
+}
+
+fn parse(text: &str) -> Result<Parsed, String> {
+    let list = PlanList::read(text)?;
     let mut first_of = BTreeMap::new();
-    let mut plans = Vec::with_capacity(raw.len());
-    for (number, raw) in (1..).zip(raw) {
-        let plan: Plan =
-            serde_json::from_str(raw.get()).map_err(|error| format!("plan {number}{}: {error}", name_of(raw)))?;
+    let mut parsed = Parsed { plans: Vec::with_capacity(list.plans.len()), ignored: BTreeSet::new() };
+    for (number, raw) in (1..).zip(&list.plans) {
+        let wrong = |error: serde_json::Error| format!("plan {number}{}: {error}", name_of(raw));
+        let listed: ListedPlan = serde_json::from_str(raw.get()).map_err(wrong)?;
+        parsed.ignored.extend(ListedPlan::unknown_fields(raw).map_err(wrong)?);
+        let usual = list.recipient(listed.chain_id());
+        let plan = listed.plan(list.place(number), usual);
         plan.validate().map_err(|error| format!("entry {number}: {error}"))?;
         if let Some(first) = first_of.insert(plan.key(), number) {
             return Err(format!("plan {} is there twice, as entries {first} and {number}", plan.key()));
         }
-        plans.push(plan);
+        parsed.plans.push(plan);
     }
-    Ok(plans)
+    Ok(parsed)
+}
+
+/// Says what a person may not expect: fields that were ignored, and wallets that come from the file.
+fn tell(parsed: &Parsed) {
+    if !parsed.ignored.is_empty() {
+        let names: Vec<&str> = parsed.ignored.iter().map(String::as_str).collect();
+        notice(&format!("note: fields that plans do not have were ignored: {}", names.join(", ")));
+    }
+    let recipients: BTreeSet<_> = parsed.plans.iter().filter_map(|plan| plan.recipient).collect();
+    for recipient in recipients {
+        let count = parsed.plans.iter().filter(|plan| plan.recipient == Some(recipient)).count();
+        notice(&format!(
+            "note: {count} of the plans name {} as their own recipient: payments for them go there",
+            recipient.to_checksummed()
+        ));
+    }
 }
 
 /// As much of the name of a plan as can be read, when the plan as a whole cannot.
@@ -114,10 +129,47 @@ mod tests {
     #[test]
     fn both_forms_are_read_exactly() {
         for text in [format!("[{PLAN}]"), format!("\n {{\"plans\": [{PLAN}]}}")] {
-            let plans = parse(&text).unwrap();
+            let plans = parse(&text).unwrap().plans;
             assert_eq!(plans[0].credits.to_string(), "123456789.12345678");
+            assert_eq!((plans[0].sort_order, plans[0].recipient), (0, None));
         }
-        assert_eq!(parse("[]").unwrap(), []);
+        assert_eq!(parse("[]").unwrap().plans, []);
+    }
+
+    /// As services that speak the protocol print it, each number in one of the ways that are around.
+    #[test]
+    fn what_a_service_publishes_is_read_exactly() {
+        let text = r#"{
+            "plans": [
+                {"id":"starter","chain_id":"8453","token_symbol":"USDC","payment_kind":"erc20","credits":"10.00000001",
+                 "bonus_credits":0.5,"token_amount":5.25,"token_contract":"0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
+                 "token_decimals":"6","label":"Starter","description":null,"offer":null,"discount_percent":"5",
+                 "active":1,"recipient":"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed","rpc_url":"","epochs":72000},
+                {"id":"own","chain_id":8453,"token_symbol":"ETH","payment_kind":"native_value","credits":9007199254740993,
+                 "bonus_credits":0,"token_amount":"0.1","token_contract":"","token_decimals":18,"label":"Own",
+                 "description":"d","active":0,"recipient":"0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}
+            ],
+            "chains": [{"chain_id":8453,"name":"base","rpc_url":"","recipient":"0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed",
+                        "confirmations":12}],
+            "terms_url": "x", "epoch_unit": {"credits_per_epoch": 0.0001388889}
+        }"#;
+        let Parsed { plans, ignored } = parse(text).unwrap();
+        let [starter, own] = &plans[..] else { panic!("two plans") };
+        assert_eq!((starter.chain_id, starter.token_decimals, starter.discount_percent), (8453, 6, Some(5)));
+        assert_eq!(
+            (starter.credits.to_string(), starter.bonus_credits.to_string()),
+            ("10.00000001".into(), "0.5".into())
+        );
+        assert_eq!((starter.token_amount.to_string(), starter.active), ("5.25".to_owned(), true));
+        assert_eq!((starter.description.as_str(), &starter.offer), ("", &None));
+        assert_eq!(starter.recipient, None, "the chain's own is the configuration's business");
+        assert_eq!(
+            own.recipient.map(|address| address.to_checksummed()).as_deref(),
+            Some("0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359")
+        );
+        assert_eq!((own.credits.to_string(), own.active), ("9007199254740993".to_owned(), false));
+        assert_eq!((starter.sort_order, own.sort_order), (1, 2), "in the order in which they were shown");
+        assert_eq!(ignored.into_iter().collect::<Vec<_>>(), ["epochs"]);
     }
 
     #[test]
@@ -128,13 +180,18 @@ mod tests {
         let table = [
             (format!("[{PLAN},{PLAN}]"), "a on chain 1 is there twice, as entries 1 and 2"),
             (with("123456789.12345678", "0"), "entry 2: plan b on chain 1: credits must be above zero"),
-            (with("123456789.12345678", "\"5\""), "plan 2 (b on chain 1)"),
+            (with("123456789.12345678", "\"five\""), "plan 2 (b on chain 1)"),
+            (with("123456789.12345678", "true"), "plan 2 (b on chain 1)"),
             (with("123456789.12345678", "0.000000001"), "too many decimal places"),
-            (with("\"label\"", "\"lable\""), "plan 2 (b on chain 1): unknown field `lable`"),
+            (with("\"label\"", "\"lable\""), "plan 2 (b on chain 1): missing field `label`"),
             (with("\"chain_id\":1,", ""), "plan 2 (b): missing field `chain_id`"),
-            (with("\"0.1\"", "0.1"), "plan 2 (b on chain 1): invalid type"),
+            (with("\"chain_id\":1,", "\"chain_id\":\"one\","), "plan 2 (b): \"one\" is not a whole number"),
+            (with("\"0.1\"", "\"free\""), "plan 2 (b on chain 1): \"free\" is not an amount of a token"),
+            (with("\"ETH\"", "\"\""), "entry 2: plan b on chain 1: token_symbol must not be blank"),
+            (with("\"ETH\"", "\"  \""), "token_symbol must not be blank"),
+            (with("\"label\"", "\"active\":2,\"label\""), "plan 2 (b on chain 1)"),
             ("[5]".to_owned(), "plan 1: invalid type"),
-            ("{\"plan\": []}".to_owned(), "unknown field `plan`"),
+            ("{\"plan\": []}".to_owned(), "missing field `plans`"),
             ("{}".to_owned(), "missing field `plans`"),
             ("[".to_owned(), "EOF"),
             (String::new(), "EOF"),

@@ -9,8 +9,8 @@ fn from(toml: &str, variables: &[(&str, &str)], flags: &[&str]) -> Result<Config
     std::fs::write(&file, toml).unwrap();
     let mut words = vec!["metering-server", "--config", file.to_str().unwrap()];
     words.extend(flags);
-    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    load(&Arguments::try_parse_from(words).unwrap(), variables)
+    let variables = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+    load(&Arguments::try_parse_from(words).unwrap(), variables.collect::<Vec<_>>()).map(|loaded| loaded.config)
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn limits_have_defaults_and_can_be_switched_off() {
 fn what_is_wrong_is_named() {
     // file, variables, what the message must name
     type Variables = &'static [(&'static str, &'static str)];
-    let table: [(&str, Variables, &str); 37] = [
+    let table: [(&str, Variables, &str); 38] = [
         ("listne = 'x'", &[], "listne"),
         ("[http]\nheadr_timeout = '1s'", &[], "headr_timeout"),
         ("[http]\nheader_timeout = 'soon'", &[], "http.header_timeout"),
@@ -118,8 +118,8 @@ fn what_is_wrong_is_named() {
         ("[limits]\nquotes_per_wallet_and_network = '20'", &[], "limits.quotes_per_wallet_and_network"),
         ("", &[("METERING_LIMITS__VERIFICATION_PER_NETWORK", "many")], "limits.verification_per_network"),
         ("", &[("METERING_LIMITS__RECOVERY_PER_IP", "20")], "limits.recovery_per_ip"),
-        ("", &[("METERING_UNKNOWN", "1")], "unknown"),
-        ("", &[("METERING_METER__QUEUE", "many")], "meter.queue"),
+        ("", &[("METERING_UNKNOWN", "1")], "environment variable METERING_UNKNOWN: unknown field"),
+        ("", &[("METERING_METER__QUEUE", "many")], "environment variable METERING_METER__QUEUE: "),
         ("listen = ", &[], "configuration"),
         ("surfaces = []", &[], "surfaces"),
         ("surfaces = ['gateway', 'pages']", &[], "surfaces[1]"),
@@ -132,11 +132,42 @@ fn what_is_wrong_is_named() {
         ("", &[("METERING_MCP__ALLOWED_ORIGINS", "app.example")], "app.example"),
         ("[mcp]\nmax_sessions = 0", &[], "mcp.max_sessions"),
         ("[mcp]\nkey_check = '0s'", &[], "mcp.key_check"),
+        ("[signup]\naltcha_max_factor = 33", &[], "signup.altcha_max_factor"),
     ];
     for (toml, variables, named) in table {
         let message = from(toml, variables, &[]).expect_err(toml).to_string();
         assert!(message.contains(named), "{toml:?} {variables:?}: {message}");
     }
+}
+
+#[test]
+fn what_is_wrong_is_named_by_the_variable_or_flag_that_said_it() {
+    // Values that are only judged once all of them are read.
+    let variables = [("METERING_UPSTREAM", "ftp://x")];
+    let message = from("upstream = 'http://127.0.0.1:1'", &variables, &[]).unwrap_err().to_string();
+    assert!(message.starts_with("environment variable METERING_UPSTREAM: "), "{message}");
+    let message = from("", &variables, &["--upstream", "gopher://x"]).unwrap_err().to_string();
+    assert!(message.starts_with("--upstream: "), "{message}");
+    let variables = [("METERING_BILLING__INTERNAL_SECRET", "hunter2")];
+    let message = from("", &variables, &[]).unwrap_err().to_string();
+    assert!(message.contains("METERING_BILLING__INTERNAL_SECRET") && !message.contains("hunter2"), "{message}");
+}
+
+#[test]
+fn variables_that_kubernetes_injects_for_a_service_do_not_matter() {
+    let injected = [
+        ("METERING_SERVICE_HOST", "10.96.12.3"),
+        ("METERING_SERVICE_PORT", "80"),
+        ("METERING_SERVICE_PORT_HTTP", "80"),
+        ("METERING_PORT", "tcp://10.96.12.3:80"),
+        ("METERING_PORT_80_TCP", "tcp://10.96.12.3:80"),
+        ("METERING_PORT_80_TCP_PROTO", "tcp"),
+        ("METERING_PORT_80_TCP_PORT", "80"),
+        ("METERING_PORT_80_TCP_ADDR", "10.96.12.3"),
+    ];
+    assert_eq!(from("", &injected, &[]).unwrap().listen, Config::default().listen);
+    let message = from("", &[("METERING_PORT", "8080")], &[]).unwrap_err().to_string();
+    assert!(message.starts_with("environment variable METERING_PORT: unknown field"), "{message}");
 }
 
 #[test]

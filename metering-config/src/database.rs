@@ -1,13 +1,29 @@
-//! The database's URL, which may hold a password.
+//! Where the store is, and the database's URL, which may hold a password.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::secret::MASK;
+/// The folder of the default database.
+pub const DEFAULT_DATA: &str = "./metering-data";
 
-/// A database's URL. Printed or serialized it is what may be shown of it, which whoever knows the database says; until
-/// then, nothing but the path of a file.
+/// The default database's file in that folder.
+pub const FILE_IN_DATA: &str = "metering.db";
+
+const MASK: &str = "********";
+
+/// The keys that say where the store is; all others are ignored.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct StorePlace {
+    /// The folder of the default database.
+    pub data: Option<PathBuf>,
+    /// Which database, as a URL; it wins over `data`.
+    pub database: Option<DatabaseUrl>,
+}
+
+/// A database's URL. Printed or serialized it is what may be shown of it, which the backend decides; until then, only
+/// the path of a file is shown.
 #[derive(Clone)]
 pub struct DatabaseUrl {
     url: String,

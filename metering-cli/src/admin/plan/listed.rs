@@ -1,0 +1,242 @@
+//! Plans as a file or a service lists them. Read leniently, since other programs write them: numbers may be texts, and
+//! fields that mean nothing here are ignored. Amounts pass through no float.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use metering_core::{Address, Credits, PaymentKind, Plan, TokenAmount};
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// A list of plans, each still as its text: errors name the plan, and exact numbers are read from their digits.
+#[derive(Debug)]
+pub(super) struct PlanList<'a> {
+    pub(super) plans: Vec<&'a RawValue>,
+    /// Who is paid on each chain; `None` where the list does not come from a service.
+    recipients: Option<BTreeMap<u64, Address>>,
+}
+
+/// What `GET /credits/plans` prints, as far as it matters here.
+#[derive(Deserialize)]
+struct Published<'a> {
+    #[serde(borrow)]
+    plans: Vec<&'a RawValue>,
+    chains: Option<Vec<PublishedChain>>,
+}
+
+#[derive(Deserialize)]
+struct PublishedChain {
+    chain_id: Exact<u64>,
+    recipient: Option<Address>,
+}
+
+/// A plan, as leniently as it can be read.
+#[derive(Debug, Deserialize)]
+pub(super) struct ListedPlan {
+    id: String,
+    chain_id: Exact<u64>,
+    #[serde(default)]
+    token_symbol: String,
+    payment_kind: PaymentKind,
+    credits: Exact<Credits>,
+    bonus_credits: Option<Exact<Credits>>,
+    token_amount: Exact<Price>,
+    #[serde(default, deserialize_with = "address")]
+    token_contract: Option<Address>,
+    token_decimals: Exact<u8>,
+    label: String,
+    description: Option<String>,
+    offer: Option<String>,
+    discount_percent: Option<Exact<u8>>,
+    active: Option<Switch>,
+    #[serde(default, deserialize_with = "address")]
+    recipient: Option<Address>,
+    sort_order: Option<Exact<i32>>,
+}
+
+/// The fields of a plan, and those that services print with one.
+const FIELDS: [&str; 17] = [
+    "id",
+    "chain_id",
+    "token_symbol",
+    "payment_kind",
+    "credits",
+    "bonus_credits",
+    "token_amount",
+    "token_contract",
+    "token_decimals",
+    "label",
+    "description",
+    "offer",
+    "discount_percent",
+    "active",
+    "recipient",
+    "sort_order",
+    "rpc_url",
+];
+
+impl<'a> PlanList<'a> {
+    /// Reads an array of plans, or an object with one.
+    pub(super) fn read(text: &'a str) -> Result<Self, String> {
+        let list = if text.trim_start().starts_with('[') {
+            serde_json::from_str(text).map(|plans| Self { plans, recipients: None })
+        } else {
+            serde_json::from_str::<Published<'_>>(text).map(|Published { plans, chains }| {
+                let recipient = |chain: PublishedChain| Some((chain.chain_id.0, chain.recipient?));
+                Self { plans, recipients: chains.map(|chains| chains.into_iter().filter_map(recipient).collect()) }
+            })
+        };
+        list.map_err(|error| format!("not an array of plans, nor an object with \"plans\": {error}"))
+    }
+
+    /// Where a plan stands that does not say it: what a service publishes is in order already.
+    pub(super) fn place(&self, number: i32) -> i32 {
+        if self.recipients.is_some() { number } else { 0 }
+    }
+
+    /// Who is paid on a chain, by the list's own word.
+    pub(super) fn recipient(&self, chain_id: u64) -> Option<Address> {
+        self.recipients.as_ref()?.get(&chain_id).copied()
+    }
+}
+
+impl ListedPlan {
+    pub(super) fn chain_id(&self) -> u64 {
+        self.chain_id.0
+    }
+
+    /// The names of fields that mean nothing.
+    pub(super) fn unknown_fields(raw: &RawValue) -> Result<Vec<String>, serde_json::Error> {
+        let fields: BTreeMap<String, &RawValue> = serde_json::from_str(raw.get())?;
+        Ok(fields.into_keys().filter(|name| !FIELDS.contains(&name.as_str())).collect())
+    }
+
+    /// The plan; `place` for one that does not say where it stands, `usual` for who is paid on its chain.
+    pub(super) fn plan(self, place: i32, usual: Option<Address>) -> Plan {
+        Plan {
+            id: self.id,
+            chain_id: self.chain_id.0,
+            token_symbol: self.token_symbol,
+            payment_kind: self.payment_kind,
+            credits: self.credits.0,
+            bonus_credits: self.bonus_credits.map_or(Credits::ZERO, |bonus| bonus.0),
+            token_amount: self.token_amount.0.0,
+            token_contract: self.token_contract.unwrap_or(Address::ZERO),
+            token_decimals: self.token_decimals.0,
+            label: self.label,
+            description: self.description.unwrap_or_default(),
+            offer: self.offer,
+            discount_percent: self.discount_percent.map(|percent| percent.0),
+            active: self.active.is_none_or(|active| active.0),
+            recipient: self.recipient.filter(|recipient| Some(*recipient) != usual),
+            sort_order: self.sort_order.map_or(place, |order| order.0),
+        }
+    }
+}
+
+/// A number, or a text that holds one, read from its digits.
+#[derive(Debug)]
+struct Exact<T>(T);
+
+/// What an [`Exact`] is called where it is not one.
+trait Described {
+    const WHAT: &str;
+}
+
+impl Described for u64 {
+    const WHAT: &str = "a whole number";
+}
+
+impl Described for u8 {
+    const WHAT: &str = "a whole number from 0 to 255";
+}
+
+impl Described for i32 {
+    const WHAT: &str = "a whole number";
+}
+
+impl Described for Credits {
+    const WHAT: &str = "an amount of credits";
+}
+
+impl Described for Price {
+    const WHAT: &str = "an amount of a token";
+}
+
+/// A price, which has no `FromStr` of its own.
+#[derive(Debug)]
+struct Price(TokenAmount);
+
+impl FromStr for Price {
+    type Err = metering_core::DecimalError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        TokenAmount::parse(text).map(Self)
+    }
+}
+
+impl<'de, T> Deserialize<'de> for Exact<T>
+where
+    T: FromStr + Described,
+    T::Err: fmt::Display,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        let digits = match raw.get().starts_with('"') {
+            true => serde_json::from_str::<String>(raw.get()).map_err(D::Error::custom)?,
+            false => raw.get().to_owned(),
+        };
+        let shown: String = raw.get().chars().take(40).collect();
+        let parsed = digits.parse();
+        parsed.map(Self).map_err(|error| D::Error::custom(format_args!("{shown} is not {}: {error}", T::WHAT)))
+    }
+}
+
+/// Whether a plan is on sale: a boolean, or 1 or 0 as databases print one.
+#[derive(Debug)]
+struct Switch(bool);
+
+impl<'de> Deserialize<'de> for Switch {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SwitchVisitor)
+    }
+}
+
+struct SwitchVisitor;
+
+impl Visitor<'_> for SwitchVisitor {
+    type Value = Switch;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("true, false, 1 or 0")
+    }
+
+    fn visit_bool<E: Error>(self, on: bool) -> Result<Switch, E> {
+        Ok(Switch(on))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Switch, E> {
+        match number {
+            0 | 1 => Ok(Switch(number == 1)),
+            _ => Err(E::invalid_value(serde::de::Unexpected::Unsigned(number), &self)),
+        }
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Switch, E> {
+        match text {
+            "1" | "true" => Ok(Switch(true)),
+            "0" | "false" => Ok(Switch(false)),
+            _ => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
+        }
+    }
+}
+
+/// An address; none where there is an empty text.
+fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Address>, D::Error> {
+    match Option::<String>::deserialize(deserializer)?.filter(|text| !text.is_empty()) {
+        Some(text) => text.parse().map(Some).map_err(|error| D::Error::custom(format_args!("{text:?}: {error}"))),
+        None => Ok(None),
+    }
+}
