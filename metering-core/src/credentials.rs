@@ -1,7 +1,8 @@
 //! The credentials that a request came with, read from its headers, whichever HTTP library holds them.
 
 use crate::delivery::{IdempotencyKey, IdempotencyKeyError};
-use crate::key::ApiKey;
+use crate::error::Error;
+use crate::key::{ApiKey, MalformedKey};
 use crate::usage::ClientSource;
 use crate::wire::{IDEMPOTENCY_HEADER, SOURCE_HEADER};
 
@@ -11,13 +12,50 @@ pub struct Credentials {
     /// `Authorization: Bearer`, or else `X-API-Key`. `None` for a missing or malformed key, and when a header is
     /// given twice: whoever inspects requests on their way must not see another key than the one that pays.
     pub key: Option<ApiKey>,
+    /// Why there is no key although a header for one was sent.
+    pub fault: Option<KeyFault>,
     /// Which kind of client sent it.
     pub source: ClientSource,
     /// Its idempotency key; `None` when it came without one, an error when it is malformed or given twice.
     pub idempotency_key: Option<Result<IdempotencyKey, IdempotencyKeyError>>,
 }
 
+/// What is wrong with a key. What can be seen from its text alone may be told to anybody; whether a key ever existed
+/// is nobody's business, so an unknown key and a revoked one are refused alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum KeyFault {
+    /// The header is there more than once, or is not text.
+    #[error("send the API key once, as text, in one header")]
+    Ambiguous,
+    /// It is not a key.
+    #[error(transparent)]
+    Malformed(#[from] MalformedKey),
+    /// It has the form of a key, and does not open anything.
+    #[error("this API key is not live: it is unknown here, or was revoked or replaced by a newer one")]
+    NotLive,
+}
+
 impl Credentials {
+    /// The key, for what needs one.
+    ///
+    /// # Errors
+    /// [`Error::KeyRefused`] when what was sent is not a key. That none was sent is for the use case to refuse.
+    pub fn key(self) -> Result<Option<ApiKey>, Error> {
+        match self.fault {
+            Some(fault) => Err(Error::KeyRefused(fault)),
+            None => Ok(self.key),
+        }
+    }
+
+    /// An error as it is told to whoever sent these credentials: that a key is missing, or what is wrong with its form.
+    #[must_use]
+    pub fn explain(&self, error: Error) -> Error {
+        match (error, self.fault) {
+            (Error::Unauthorized, Some(fault)) => Error::KeyRefused(fault),
+            (error, _) => error,
+        }
+    }
+
     /// Reads them. `values` gives the values of all header lines of a name, which it gets in lower case.
     ///
     /// ```
@@ -36,11 +74,15 @@ impl Credentials {
         V: IntoIterator<Item = &'h [u8]>,
     {
         let once = |name| once(values(name));
-        let key = match once("authorization") {
-            Ok(Some(value)) => ApiKey::from_authorization(value).ok(),
-            Ok(None) => once("x-api-key").ok().flatten().and_then(|value| ApiKey::parse(value).ok()),
-            Err(Ambiguous) => None,
+        let read = match once("authorization") {
+            Ok(Some(value)) => ApiKey::from_authorization(value).map(Some).map_err(KeyFault::from),
+            Ok(None) => match once("x-api-key") {
+                Ok(value) => value.map(ApiKey::parse).transpose().map_err(KeyFault::from),
+                Err(Ambiguous) => Err(KeyFault::Ambiguous),
+            },
+            Err(Ambiguous) => Err(KeyFault::Ambiguous),
         };
+        let (key, fault) = read.map_or_else(|fault| (None, Some(fault)), |key| (key, None));
         let source = match once(SOURCE_HEADER) {
             Ok(None) => ClientSource::Direct,
             Ok(Some(name)) => ClientSource::from_name(name),
@@ -50,7 +92,7 @@ impl Credentials {
             Ok(value) => value.map(IdempotencyKey::parse),
             Err(Ambiguous) => Some(Err(IdempotencyKeyError)),
         };
-        Self { key, source, idempotency_key }
+        Self { key, fault, source, idempotency_key }
     }
 
     /// The idempotency key, as a request head takes it.
@@ -104,6 +146,36 @@ mod tests {
         for (row, (lines, expected)) in table.into_iter().enumerate() {
             assert_eq!(read(lines).key.map(|key| key.hash()), expected.map(ApiKey::hash), "row {row}");
         }
+    }
+
+    #[test]
+    fn what_is_wrong_with_the_form_of_a_key_is_told() {
+        let key = ApiKey::generate(&SystemRandomness);
+        let key = key.expose();
+        let last = if key.ends_with('0') { "1" } else { "0" };
+        let mistyped = format!("{}{last}", &key[..key.len() - 1]);
+        let malformed = |malformed| Some(KeyFault::Malformed(malformed));
+        let table = [
+            (format!("Bearer {key}"), None),
+            (format!("Bearer {mistyped}"), malformed(MalformedKey::Checksum)),
+            (format!("Bearer {}", &key[..40]), malformed(MalformedKey::Length)),
+            (format!("Bearer {key}{key}"), malformed(MalformedKey::Length)),
+            (format!("Bearer {}", key.replace("live", "test")), malformed(MalformedKey::Prefix)),
+            (format!("Bearer {}-", &key[..45]), malformed(MalformedKey::Alphabet)),
+            (key.to_owned(), malformed(MalformedKey::Scheme)),
+            (format!("Basic {key}"), malformed(MalformedKey::Scheme)),
+        ];
+        for (value, expected) in table {
+            let credentials = read(&[("authorization", value.as_bytes())]);
+            assert_eq!((credentials.fault, credentials.key.is_none()), (expected, expected.is_some()), "{value}");
+            if let Err(error) = credentials.key() {
+                assert_eq!(error.code(), crate::wire::ErrorCode::Unauthorized);
+                assert!(!error.to_string().contains(&key[8..]), "{error}");
+            }
+        }
+        let twice = read(&[("x-api-key", key.as_bytes()), ("x-api-key", key.as_bytes())]);
+        assert_eq!(twice.fault, Some(KeyFault::Ambiguous));
+        assert_eq!(read(&[]).fault, None);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::charge::{LimitWindow, RateStatus};
+use crate::credentials::KeyFault;
 use crate::credits::Credits;
 use crate::delivery::Repetition;
 use crate::meter::MeterError;
@@ -27,6 +28,9 @@ pub enum Error {
     /// No live key came with the request.
     #[error("Send a live API key as 'Authorization: Bearer sk_live_...'.")]
     Unauthorized,
+    /// A key came with the request, and is none or not live. The same to programs as [`Error::Unauthorized`].
+    #[error("Nothing was charged: {0}.")]
+    KeyRefused(KeyFault),
     /// No metered route has that path.
     #[error("No metered route has this path; nothing was charged. {}", where_routes_are(.nearest.as_deref()))]
     UnknownRoute {
@@ -164,7 +168,7 @@ impl Error {
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Unauthorized => ErrorCode::Unauthorized,
+            Self::Unauthorized | Self::KeyRefused(_) => ErrorCode::Unauthorized,
             Self::UnknownRoute { .. } => ErrorCode::UnknownRoute,
             Self::MethodNotAllowed(_) => ErrorCode::MethodNotAllowed,
             Self::InvalidPath(_) => ErrorCode::InvalidPath,
@@ -231,7 +235,7 @@ impl Error {
     #[must_use]
     pub fn headers(&self) -> Vec<(&'static str, String)> {
         let mut headers = match self {
-            Self::Unauthorized => vec![("www-authenticate", "Bearer".to_owned())],
+            Self::Unauthorized | Self::KeyRefused(_) => vec![("www-authenticate", "Bearer".to_owned())],
             Self::MethodNotAllowed(methods) => vec![("allow", methods.join(", "))],
             Self::RateLimited { rate, .. } => rate_headers(rate),
             Self::InsufficientCredits(shortage) => rate_headers(&shortage.rate),

@@ -30,10 +30,25 @@ const KEY_BYTES: usize = PREFIX.len() + SECRET_DIGITS + CHECKSUM_DIGITS;
 #[derive(Clone)]
 pub struct ApiKey(Zeroizing<String>);
 
-/// The text is not an API key: wrong prefix, length, alphabet or checksum.
+/// The text is not an API key, whoever it is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not an API key; a key starts with sk_live_ and is 46 characters long")]
-pub struct MalformedKey;
+pub enum MalformedKey {
+    /// It is not in an `Authorization` header of the right scheme.
+    #[error("the Authorization header must be 'Bearer', a space and the key")]
+    Scheme,
+    /// It does not start like a key.
+    #[error("not an API key of this service: a key starts with sk_live_")]
+    Prefix,
+    /// It is too short or too long.
+    #[error("not an API key of this service: a key is 46 characters long, and this one is cut off or too long")]
+    Length,
+    /// It has other characters than a key.
+    #[error("not an API key of this service: after sk_live_, a key has only letters and digits")]
+    Alphabet,
+    /// Its last characters do not belong to the rest.
+    #[error("not an API key of this service: its checksum is wrong, so a character was mistyped or lost")]
+    Checksum,
+}
 
 impl ApiKey {
     /// A new key.
@@ -53,12 +68,18 @@ impl ApiKey {
     /// When the text is not a key.
     pub fn parse(text: &str) -> Result<Self, MalformedKey> {
         let bytes = text.as_bytes();
-        if bytes.len() != KEY_BYTES || !text.starts_with(PREFIX) {
-            return Err(MalformedKey);
+        if !text.starts_with(PREFIX) {
+            return Err(MalformedKey::Prefix);
+        }
+        if bytes.len() != KEY_BYTES {
+            return Err(MalformedKey::Length);
         }
         let (body, digits) = bytes.split_at(KEY_BYTES - CHECKSUM_DIGITS);
-        if !body[PREFIX.len()..].iter().all(u8::is_ascii_alphanumeric) || digits != checksum(body) {
-            return Err(MalformedKey);
+        if !bytes[PREFIX.len()..].iter().all(u8::is_ascii_alphanumeric) {
+            return Err(MalformedKey::Alphabet);
+        }
+        if digits != checksum(body) {
+            return Err(MalformedKey::Checksum);
         }
         Ok(Self(Zeroizing::new(text.to_owned())))
     }
@@ -68,9 +89,9 @@ impl ApiKey {
     /// # Errors
     /// When the scheme is another or the rest is not a key.
     pub fn from_authorization(value: &str) -> Result<Self, MalformedKey> {
-        let (scheme, rest) = value.split_once(' ').ok_or(MalformedKey)?;
+        let (scheme, rest) = value.split_once(' ').ok_or(MalformedKey::Scheme)?;
         if !scheme.eq_ignore_ascii_case("bearer") {
-            return Err(MalformedKey);
+            return Err(MalformedKey::Scheme);
         }
         Self::parse(rest.trim_matches(' '))
     }

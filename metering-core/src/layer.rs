@@ -133,7 +133,7 @@ impl MeteringLayer {
             idempotency_key: credentials.idempotency_key(),
         };
         let Admission { target, passage, .. } =
-            self.service.admit(request).await.map_err(|error| error.to_response())?;
+            self.service.admit(request).await.map_err(|error| credentials.explain(error).to_response())?;
         let receipt = match passage {
             Passage::Charged(receipt) => Some(receipt),
             Passage::Free => None,

@@ -68,7 +68,7 @@ pub use charge::{
     Settlement, Try, Window,
 };
 pub use clock::{Clock, ClockSkew, Day, SystemClock, Timestamp};
-pub use credentials::Credentials;
+pub use credentials::{Credentials, KeyFault};
 pub use credits::{ATOMS_PER_CREDIT, Credits};
 pub use decimal::DecimalError;
 pub use delivery::{Delivery, DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError, Repetition};

@@ -36,6 +36,7 @@ use crate::account::Account;
 use crate::catalogue::Catalogue;
 use crate::chain::{Chain, ChainReader};
 use crate::clock::{Clock, SystemClock, Timestamp};
+use crate::credentials::KeyFault;
 use crate::error::Error;
 use crate::key::ApiKey;
 use crate::meter::{Meter, MeterConfig};
@@ -213,7 +214,7 @@ impl Service {
     /// [`Error::Unauthorized`] without a live key.
     pub async fn authenticate(&self, key: Option<&ApiKey>) -> Result<Account, Error> {
         let hash = key.ok_or(Error::Unauthorized)?.hash();
-        self.store.account_by_key(&hash).await?.ok_or(Error::Unauthorized)
+        self.store.account_by_key(&hash).await?.ok_or(Error::KeyRefused(KeyFault::NotLive))
     }
 
     /// What is for sale; at most a second old.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::catalogue::RouteRefusal;
 use crate::charge::{Charge, Decision, Receipt, Refusal, RequestId};
+use crate::credentials::KeyFault;
 use crate::delivery::{DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError};
 use crate::error::{Error, Shortage};
 use crate::key::ApiKey;
@@ -115,7 +116,7 @@ impl Service {
     pub(crate) async fn charge(&self, charge: Charge) -> Result<Receipt, Error> {
         match self.meter.charge(charge).await? {
             Decision::Accepted(receipt) => Ok(receipt),
-            Decision::Refused(Refusal::UnknownKey) => Err(Error::Unauthorized),
+            Decision::Refused(Refusal::UnknownKey) => Err(Error::KeyRefused(KeyFault::NotLive)),
             Decision::Refused(Refusal::Repeated(repetition)) => Err(Error::Repeated(repetition)),
             Decision::Refused(Refusal::RateLimited { window, rate }) => Err(Error::RateLimited { window, rate }),
             Decision::Refused(Refusal::InsufficientCredits { balance, required, rate }) => {

@@ -102,7 +102,8 @@ impl Service {
         if !request.tos_accepted {
             return Err(SignupError::TermsNotAccepted.into());
         }
-        // Before the code is looked at: who guesses codes works for each guess.
+        // What a person must show before an account gets free credits. Further proofs, such as that the email address is
+        // theirs, belong here as well. Before the code is looked at: who guesses codes works for each guess.
         self.pass_bot_check(request.captcha_token.as_deref(), client).await?;
         let code: UserCode = code.parse().map_err(|_| SignupError::InvalidCode)?;
         match self.store.approve_signup(&code, self.clock.now()).await? {

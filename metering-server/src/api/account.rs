@@ -17,7 +17,7 @@ use crate::http::{Problem, Reply, json};
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn balance(app: &App, headers: HeaderMap) -> Result<Reply, Problem> {
-    let document = app.service.balance(credentials::key(&headers).as_ref()).await?;
+    let document = app.service.balance(credentials::key(&headers)?.as_ref()).await?;
     Ok(json(StatusCode::OK, &document))
 }
 
@@ -31,7 +31,7 @@ pub(crate) async fn balance(app: &App, headers: HeaderMap) -> Result<Reply, Prob
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn usage(app: &App, headers: HeaderMap, query: String) -> Result<Reply, Problem> {
-    let key = credentials::key(&headers);
+    let key = credentials::key(&headers)?;
     let document = match number(&query, "limit", 100) {
         Ok(limit) => app.service.activity(key.as_ref(), limit).await?,
         Err(error) => return Err(after_authentication(app, &headers, error).await),
@@ -51,7 +51,7 @@ pub(crate) async fn usage(app: &App, headers: HeaderMap, query: String) -> Resul
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn usage_summary(app: &App, headers: HeaderMap, query: String) -> Result<Reply, Problem> {
-    let key = credentials::key(&headers);
+    let key = credentials::key(&headers)?;
     let document = match number(&query, "days", 7) {
         Ok(days) => app.service.usage_summary(key.as_ref(), days).await?,
         Err(error) => return Err(after_authentication(app, &headers, error).await),
@@ -70,7 +70,7 @@ pub(crate) async fn usage_summary(app: &App, headers: HeaderMap, query: String) 
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),
 ))]
 pub(crate) async fn usage_by_endpoint(app: &App, headers: HeaderMap, query: String) -> Result<Reply, Problem> {
-    let key = credentials::key(&headers);
+    let key = credentials::key(&headers)?;
     let document = match (number(&query, "days", 30), number(&query, "limit", 50)) {
         (Ok(days), Ok(limit)) => app.service.usage_by_endpoint(key.as_ref(), days, limit).await?,
         (Err(error), _) | (_, Err(error)) => return Err(after_authentication(app, &headers, error).await),
@@ -80,7 +80,11 @@ pub(crate) async fn usage_by_endpoint(app: &App, headers: HeaderMap, query: Stri
 
 /// A caller without a live key learns that first, whatever else is wrong.
 async fn after_authentication(app: &App, headers: &HeaderMap, error: metering_core::Error) -> Problem {
-    match app.service.authenticate(credentials::key(headers).as_ref()).await {
+    let key = match credentials::key(headers) {
+        Ok(key) => key,
+        Err(refused) => return refused.into(),
+    };
+    match app.service.authenticate(key.as_ref()).await {
         Ok(_) => error.into(),
         Err(refused) => refused.into(),
     }

@@ -69,5 +69,5 @@ fn caller(app: &App, headers: &HeaderMap) -> Result<Option<ApiKey>, Problem> {
         let message = "Send the internal billing secret as X-BDS-Internal-Billing-Secret.";
         return Err(Problem::new(ErrorCode::Forbidden, message));
     }
-    Ok(credentials::key(headers))
+    Ok(credentials::key(headers)?)
 }

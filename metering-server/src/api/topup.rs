@@ -34,7 +34,7 @@ pub(crate) async fn top_up(
     body: Bytes,
 ) -> Result<Reply, Problem> {
     app.limits.signup(&client)?;
-    let key = credentials::key(&headers);
+    let key = credentials::key(&headers)?;
     let request: TopUpRequest = match read(&body) {
         Ok(request) => request,
         Err(problem) => {

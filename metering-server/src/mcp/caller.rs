@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 use metering_client::{Client, ClientError};
 use metering_core::wire::ErrorCode;
-use metering_core::{ApiKey, Credentials, Credits, Error};
+use metering_core::{ApiKey, Credits, Error, KeyFault};
 use serde::Deserialize;
 
 use super::shares::AccountKey;
@@ -35,11 +35,10 @@ struct Balance {
 /// # Errors
 /// 401 for any other; 502 or 503 when the service cannot say.
 pub(crate) async fn authenticate(service: &Client, headers: &HeaderMap) -> Result<Caller, Problem> {
-    let Credentials { key, .. } = credentials::of(headers);
-    let key = key.ok_or(Error::Unauthorized)?;
+    let key = credentials::key(headers)?.ok_or(Error::Unauthorized)?;
     match look_up(service, &key).await {
         Ok(Some(caller)) => Ok(caller),
-        Ok(None) => Err(Error::Unauthorized.into()),
+        Ok(None) => Err(Error::KeyRefused(KeyFault::NotLive).into()),
         Err(error) => {
             tracing::warn!(%error, "whether a key is live cannot be found out");
             let message = "The service behind the tools cannot be asked at the moment; try again.";

@@ -1,4 +1,4 @@
-//! Who may pass: every refusal looks the same.
+//! Who may pass: what is wrong with a key's form is told, and whether a key ever existed is not.
 
 use metering_core::{ApiKey, SystemRandomness};
 use metering_tests::answer::Answer;
@@ -7,6 +7,9 @@ use metering_tests::site::Site;
 
 use crate::wire::{BASE, balance};
 
+/// What is said of every key that has the form of one and is not live.
+const DEAD: &str = "this API key is not live: it is unknown here, or was revoked or replaced";
+
 /// An answer but for its date.
 fn undated(mut answer: Answer) -> Answer {
     answer.headers.retain(|(name, _)| name != "date");
@@ -14,7 +17,7 @@ fn undated(mut answer: Answer) -> Answer {
 }
 
 #[test]
-fn missing_malformed_unknown_and_revoked_keys_are_refused_alike() {
+fn malformed_keys_are_told_what_is_wrong_and_unknown_ones_look_like_revoked_ones() {
     let site = Site::new();
     let (live, revoked) = (site.account("1"), site.account("1"));
     let server = site.server().set("METERING_BILLING__INTERNAL_SECRET", "correct horse battery").start();
@@ -25,25 +28,26 @@ fn missing_malformed_unknown_and_revoked_keys_are_refused_alike() {
     mistyped.push(last);
     let anonymous = server.client().with_header("X-BDS-Internal-Billing-Secret", "correct horse battery");
     let with = |name: &str, value: &str| anonymous.clone().with_header(name, value);
-    let clients: Vec<Client> = vec![
-        with("Authorization", "Bearer"),
-        with("Authorization", "Bearer "),
-        with("Authorization", "Bearer sk_live_"),
-        with("Authorization", "Bearer sk_live_short"),
-        with("Authorization", &format!("Bearer {mistyped}")),
-        with("Authorization", &format!("Bearer {}", unknown.expose())),
-        with("Authorization", &format!("Bearer {}", revoked.api_key)),
-        with("Authorization", &format!("Basic {}", live.api_key)),
-        with("Authorization", &live.api_key),
-        with("Authorization", &format!("Bearer {} {}", live.api_key, live.api_key)),
-        with("Authorization", &format!("Bearer {}", "x".repeat(5_000))),
-        with("Authorization", "Bearer \u{e9}\u{20ac}"),
-        with("X-API-Key", unknown.expose()),
-        with("X-API-Key", &revoked.api_key),
-        with("X-API-Key", ""),
+    // client, what the message says
+    let clients: Vec<(Client, &str)> = vec![
+        (with("Authorization", "Bearer"), "must be 'Bearer'"),
+        (with("Authorization", "Bearer "), "must be 'Bearer'"),
+        (with("Authorization", "Bearer sk_live_"), "46 characters"),
+        (with("Authorization", "Bearer sk_live_short"), "46 characters"),
+        (with("Authorization", &format!("Bearer {mistyped}")), "checksum is wrong"),
+        (with("Authorization", &format!("Bearer {}", unknown.expose())), DEAD),
+        (with("Authorization", &format!("Bearer {}", revoked.api_key)), DEAD),
+        (with("Authorization", &format!("Basic {}", live.api_key)), "must be 'Bearer'"),
+        (with("Authorization", &live.api_key), "must be 'Bearer'"),
+        (with("Authorization", &format!("Bearer {} {}", live.api_key, live.api_key)), "46 characters"),
+        (with("Authorization", &format!("Bearer {}", "x".repeat(5_000))), "starts with sk_live_"),
+        (with("Authorization", "Bearer \u{e9}\u{20ac}"), "starts with sk_live_"),
+        (with("X-API-Key", unknown.expose()), DEAD),
+        (with("X-API-Key", &revoked.api_key), DEAD),
+        (with("X-API-Key", ""), "starts with sk_live_"),
         // Which of two keys would pay? Whoever inspects requests on their way might read the other one.
-        with("Authorization", &format!("Bearer {}", live.api_key)).with_key(&live.api_key),
-        with("Authorization", "Basic eA==").with_header("X-API-Key", &live.api_key),
+        (with("Authorization", &format!("Bearer {}", live.api_key)).with_key(&live.api_key), "send the API key once"),
+        (with("Authorization", "Basic eA==").with_header("X-API-Key", &live.api_key), "must be 'Bearer'"),
     ];
     let requests = [
         ("GET", BASE, None),
@@ -60,12 +64,21 @@ fn missing_malformed_unknown_and_revoked_keys_are_refused_alike() {
         ("POST", "/internal/billing/lookup", None),
     ];
     for (method, path, body) in requests {
-        let expected = undated(anonymous.send(method, path, body).expect(401));
-        assert_eq!(expected.header("www-authenticate"), Some("Bearer"), "{path}");
-        assert_eq!(expected.error(), "unauthorized", "{path}");
-        for (index, client) in clients.iter().enumerate() {
+        let missing = undated(anonymous.send(method, path, body).expect(401));
+        assert_eq!(missing.header("www-authenticate"), Some("Bearer"), "{path}");
+        assert_eq!(missing.error(), "unauthorized", "{path}");
+        let mut dead: Option<Answer> = None;
+        for (client, said) in &clients {
             let answer = undated(client.send(method, path, body));
-            assert_eq!(answer, expected, "{method} {path}, client {index}");
+            let message = answer.member("message");
+            assert!(message.contains(said), "{method} {path}: {message}");
+            assert!(!message.contains(&live.api_key[..12]), "{method} {path}: {message}");
+            assert_eq!((answer.status, answer.error()), (missing.status, missing.error()), "{method} {path}, {said}");
+            assert_eq!(answer.header("www-authenticate"), Some("Bearer"), "{method} {path}, {said}");
+            if *said == DEAD {
+                // Whether a key ever existed is not told.
+                assert_eq!(*dead.get_or_insert_with(|| answer.clone()), answer, "{method} {path}");
+            }
         }
     }
     assert_eq!(balance(&server.client_with(&live.api_key)), "1");
