@@ -1,12 +1,12 @@
 //! Which recipients payments are received at, and since when.
 
-use deadpool_postgres::GenericClient;
 use metering_core::transfer::SourceId;
 use metering_core::{Address, RecipientRecord, Registration, Timestamp, register_recipients};
 use tokio_postgres::Row;
 
 use crate::error::Result;
 use crate::rows::{address, all, bytes, execute, one, timestamp};
+use crate::session::GenericClient;
 use crate::turn::Turn;
 
 pub(crate) const COLUMNS: &str = "chain_id, recipient, since, store, configured_at";

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use crate::session::GenericClient;
-use crate::value::Value;
 use metering_core::backend::Books;
 use metering_core::{Credits, LedgerKind, Totals, Verification};
 

@@ -1,11 +1,13 @@
 //! Which bot challenge signups must pass, and what browsers need to know of it.
 
 mod altcha;
+mod demand;
 mod turnstile;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
-use metering_core::BotCheck;
+use metering_core::{BotCheck, Timestamp};
 
 pub(crate) use altcha::ProofOfWork;
 use turnstile::Turnstile;
@@ -37,6 +39,20 @@ impl BotChallenge {
                 Self::Off
             }
         })
+    }
+
+    /// Counts a signup that was approved: the next ones of its network take more work.
+    pub(crate) fn approved(&self, client: IpAddr, now: Timestamp) {
+        if let Self::Altcha(check) = self {
+            check.approved(client, now);
+        }
+    }
+
+    /// Forgets clients that went away.
+    pub(crate) fn forget_idle(&self, now: Timestamp) {
+        if let Self::Altcha(check) = self {
+            check.forget_idle(now);
+        }
     }
 
     /// What judges answers.

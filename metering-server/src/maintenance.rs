@@ -6,6 +6,7 @@ use std::time::Duration;
 use metering_core::{Clock, Store, StoreError};
 use metrics_exporter_prometheus::PrometheusHandle;
 
+use crate::bot::BotChallenge;
 use crate::clock_watch::ClockWatch;
 use crate::http::Shutdown;
 use crate::limits::Limits;
@@ -20,7 +21,7 @@ pub(crate) async fn maintain(
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     clock_watch: Arc<ClockWatch>,
-    limits: Arc<Limits>,
+    (limits, bot_challenge): (Arc<Limits>, BotChallenge),
     metrics: PrometheusHandle,
     shutdown: Shutdown,
 ) {
@@ -31,6 +32,7 @@ pub(crate) async fn maintain(
         }
         metrics.run_upkeep();
         limits.forget_idle();
+        bot_challenge.forget_idle(clock.now());
         match forget_expired(&*store, &*clock, &clock_watch).await {
             Ok(0) => {}
             Ok(count) => tracing::debug!(count, "expired records were forgotten"),

@@ -123,7 +123,8 @@ pub async fn run(
     check_clock(&app).await;
     let (limits, figures, clock_watch) = (Arc::clone(&app.limits), app.metrics.clone(), Arc::clone(&app.clock_watch));
     let gone = maintenance::watch_store(Arc::clone(&store));
-    let upkeep = tokio::spawn(maintenance::maintain(store, clock, clock_watch, limits, figures, shutdown.clone()));
+    let strangers = (limits, app.bot_challenge.clone());
+    let upkeep = tokio::spawn(maintenance::maintain(store, clock, clock_watch, strangers, figures, shutdown.clone()));
     let watching = watch_chains(&app, &config, &shutdown);
     let front = Arc::new(Front::new(Arc::clone(&app), &config));
     let mcp = mcp(&config, &app, &front, address, &shutdown)?;

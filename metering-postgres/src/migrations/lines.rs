@@ -1,9 +1,8 @@
 //! Version 4: every usage line gets the digest of its texts.
 
-use deadpool_postgres::GenericClient;
-
 use crate::error::Result;
 use crate::rows::one;
+use crate::session::GenericClient;
 use crate::wait::{REPORT_WAIT, within};
 
 /// Lines that get theirs in one statement, which the database ends after a minute.

@@ -42,7 +42,7 @@ pub(crate) async fn initiate(app: &App, client: ClientAddress, body: Bytes) -> R
 pub(crate) async fn bot_challenge(app: &App, client: ClientAddress) -> Result<Reply, Problem> {
     let BotChallenge::Altcha(work) = &app.bot_challenge else { return Err(Problem::not_found()) };
     app.limits.verification(&client)?;
-    let challenge = work.challenge(SystemClock.now()).map_err(|error| {
+    let challenge = work.challenge(client.ip(), SystemClock.now()).map_err(|error| {
         tracing::error!(%error, "a bot challenge could not be made");
         Problem::internal()
     })?;
@@ -88,6 +88,7 @@ pub(crate) async fn approve(
         .is_some_and(|kind| kind.as_bytes().to_ascii_lowercase().starts_with(b"application/x-www-form-urlencoded"));
     let request = if form { read_form(&body) } else { read(&body)? };
     let answer: ApproveAnswer = counted("approval", app.service.approve_signup(&request, Some(client.ip())).await)?;
+    app.bot_challenge.approved(client.ip(), SystemClock.now());
     Ok(json(StatusCode::OK, &answer))
 }
 

@@ -9,16 +9,19 @@ use altcha::{Challenge, CreateChallengeOptions, Payload, VerifySolutionOptions, 
 use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use metering_core::{BotCheck, BotCheckError, BotVerdict, Randomness, SystemRandomness, Timestamp};
+use metering_core::{BotCheck, BotCheckError, BotVerdict, Clock, Randomness, SystemClock, SystemRandomness, Timestamp};
 use sha3::{Digest, Sha3_256};
 use zeroize::Zeroizing;
 
 use crate::config::SignupConfig;
 
+use super::demand::Demand;
+
 /// How long a challenge can be answered.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
-/// How many counters a browser tries: at least the first, and at most so many more. With 5,000 iterations each, a
-/// phone takes a second or two.
+/// How many counters a browser tries where there were few signups lately: at least the first, and at most so many more.
+/// With 5,000 iterations each, a phone takes a second or two. More work is more of them: a counter costs the server one
+/// derivation however many a browser has to try, and the widget shows that it is at work.
 const FEWEST_TRIES: u32 = 300;
 const MORE_TRIES: u32 = 512;
 /// The longest answer that is read, in bytes.
@@ -27,6 +30,7 @@ const MAX_ANSWER_BYTES: usize = 8_192;
 /// Hands out challenges and judges solutions.
 pub(crate) struct ProofOfWork {
     cost: u32,
+    demand: Demand,
     challenge_secret: Zeroizing<String>,
     key_secret: Zeroizing<String>,
 }
@@ -56,19 +60,21 @@ impl ProofOfWork {
         };
         Self {
             cost: config.altcha_cost,
+            demand: Demand::new(config.altcha_max_factor, SystemClock.now()),
             challenge_secret: derived("altcha challenge"),
             key_secret: derived("altcha key"),
         }
     }
 
-    /// A challenge, as the widget reads it.
+    /// A challenge for a client, as the widget reads it. It takes more work where there were many signups lately.
     ///
     /// # Errors
     /// When it cannot be made, which does not happen with settings that were checked at start.
-    pub(crate) fn challenge(&self, now: Timestamp) -> Result<Challenge, altcha::Error> {
-        let mut drawn = [0; 2];
+    pub(crate) fn challenge(&self, client: IpAddr, now: Timestamp) -> Result<Challenge, altcha::Error> {
+        let factor = self.demand.challenge(client, now);
+        let mut drawn = [0; 4];
         SystemRandomness.fill(&mut drawn);
-        let tries = FEWEST_TRIES + u32::from(u16::from_le_bytes(drawn)) % MORE_TRIES;
+        let tries = FEWEST_TRIES * factor + u32::from_le_bytes(drawn) % (MORE_TRIES * factor);
         create_challenge(CreateChallengeOptions {
             algorithm: "PBKDF2/SHA-256".to_owned(),
             cost: self.cost,
@@ -78,6 +84,16 @@ impl ProofOfWork {
             hmac_key_signature_secret: Some(self.key_secret.to_string()),
             ..CreateChallengeOptions::default()
         })
+    }
+
+    /// Counts a signup that was approved.
+    pub(super) fn approved(&self, client: IpAddr, now: Timestamp) {
+        self.demand.signup(client, now);
+    }
+
+    /// Forgets clients that went away.
+    pub(super) fn forget_idle(&self, now: Timestamp) {
+        self.demand.forget_idle(now);
     }
 
     fn is_solved(&self, payload: &Payload) -> bool {
@@ -130,6 +146,8 @@ mod tests {
         SystemClock.now()
     }
 
+    const CLIENT: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
     fn check() -> ProofOfWork {
         ProofOfWork::new(&SignupConfig { altcha_cost: 10, ..SignupConfig::default() })
     }
@@ -150,11 +168,11 @@ mod tests {
     #[tokio::test]
     async fn a_solved_challenge_passes_and_is_named() {
         let check = check();
-        let payload = solve(&check.challenge(now()).unwrap());
+        let payload = solve(&check.challenge(CLIENT, now()).unwrap());
         let BotVerdict::Passed { once: Some(first) } = verdict(&check, &payload).await else { panic!("refused") };
         let BotVerdict::Passed { once: Some(again) } = verdict(&check, &payload).await else { panic!("refused") };
         assert_eq!(first.0, again.0, "the same solution has the same name");
-        let other = solve(&check.challenge(now()).unwrap());
+        let other = solve(&check.challenge(CLIENT, now()).unwrap());
         let BotVerdict::Passed { once: Some(other) } = verdict(&check, &other).await else { panic!("refused") };
         assert_ne!(first.0, other.0);
     }
@@ -162,7 +180,7 @@ mod tests {
     #[tokio::test]
     async fn what_was_not_worked_for_fails() {
         let check = check();
-        let challenge = check.challenge(now()).unwrap();
+        let challenge = check.challenge(CLIENT, now()).unwrap();
         let good = solve(&challenge);
         type Change = fn(&mut Payload);
         let table: [(&str, Change); 8] = [
@@ -187,11 +205,34 @@ mod tests {
         assert_eq!(verdict(&other, &good).await, BotVerdict::Failed, "another server's");
     }
 
+    /// The work that challenges of one network take, in tries: `cargo test -- --nocapture` also prints the time of one core
+    /// for the least and the most, at the default cost.
+    #[test]
+    fn work_rises_with_the_challenges_of_a_network_and_stays_solvable() {
+        let check = ProofOfWork::new(&SignupConfig::default());
+        let solved = |challenge: &Challenge| {
+            let begun = std::time::Instant::now();
+            let solution = solve(challenge).solution;
+            println!("{} tries took {:?} of one core", solution.counter, begun.elapsed());
+            solution.counter
+        };
+        let first = solved(&check.challenge(CLIENT, now()).unwrap());
+        assert!((300..812).contains(&first), "{first}");
+        let mut last = check.challenge(CLIENT, now()).unwrap();
+        for _ in 0..30 {
+            last = check.challenge(CLIENT, now()).unwrap();
+        }
+        let last = solved(&last);
+        assert!((300 * 16..812 * 16).contains(&last), "{last}");
+        let other = check.challenge("203.0.113.9".parse().unwrap(), now()).unwrap();
+        assert!(solved(&other) < 812, "another network's work is the least");
+    }
+
     #[tokio::test]
     async fn an_expired_challenge_fails() {
         let check = check();
         let earlier = now().saturating_sub(LIFETIME + Duration::from_secs(2));
-        let payload = solve(&check.challenge(earlier).unwrap());
+        let payload = solve(&check.challenge(CLIENT, earlier).unwrap());
         assert_eq!(verdict(&check, &payload).await, BotVerdict::Failed);
     }
 
@@ -200,7 +241,7 @@ mod tests {
         let config: SignupConfig =
             toml::from_str("altcha_cost = 10\nchallenge_secret = 'a secret of sixteen or more'").unwrap();
         let (one, other) = (ProofOfWork::new(&config), ProofOfWork::new(&config));
-        let payload = solve(&one.challenge(now()).unwrap());
+        let payload = solve(&one.challenge(CLIENT, now()).unwrap());
         assert!(matches!(verdict(&other, &payload).await, BotVerdict::Passed { .. }));
     }
 }

@@ -22,7 +22,7 @@ impl Network {
 
     /// The network around an address: its neighbours, who may well be one attacker.
     #[must_use]
-    pub(super) fn around(address: IpAddr) -> Self {
+    pub(crate) fn around(address: IpAddr) -> Self {
         Self::prefix(address, IPV4_NETWORK_BITS, IPV6_NETWORK_BITS)
     }
 

@@ -1,0 +1,182 @@
+//! How much work a signup takes: the more there were lately, from a network and in all, the more.
+//!
+//! A network is charged for each challenge that it asks for, so that challenges cannot be hoarded while they are cheap,
+//! and for each signup. All networks together count signups only: a challenge costs nothing to ask for, and nobody
+//! should be able to raise everybody's work for free. What is counted fades, is kept in memory, and is of one process.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use metering_core::Timestamp;
+
+use crate::limits::Network;
+
+/// A network's count from which on its work doubles with each step. A person who reloads the page stays below.
+const NETWORK_STEPS: [u32; 4] = [8, 12, 16, 24];
+/// A network's count falls by one each time that so much has passed.
+const NETWORK_FADES: Duration = Duration::from_secs(5 * 60);
+/// The same for all signups of the process: an hour of one each minute changes nothing.
+const TOTAL_STEPS: [u32; 4] = [60, 120, 240, 480];
+const TOTAL_FADES: Duration = Duration::from_secs(60);
+/// What a challenge and a signup count for their network.
+const CHALLENGE: u32 = 1;
+const SIGNUP: u32 = 2;
+
+/// A count that fades.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Count {
+    count: u32,
+    /// When it was exactly this.
+    at: Timestamp,
+}
+
+impl Count {
+    fn none(now: Timestamp) -> Self {
+        Self { count: 0, at: now }
+    }
+
+    /// What is left of it, the time to the next step of its fading kept.
+    fn faded(self, now: Timestamp, fades: Duration) -> Self {
+        let fades = i64::try_from(fades.as_millis()).unwrap_or(i64::MAX);
+        let steps = now.unix_millis().saturating_sub(self.at.unix_millis()).max(0) / fades;
+        let count = self.count.saturating_sub(u32::try_from(steps).unwrap_or(u32::MAX));
+        let at = Timestamp::from_unix_millis(self.at.unix_millis().saturating_add(steps.saturating_mul(fades)));
+        if count == 0 { Self::none(now) } else { Self { count, at } }
+    }
+
+    /// With more, but never so much that it would take longer to fade than from the last step twice over.
+    fn plus(self, more: u32, steps: [u32; 4]) -> Self {
+        Self { count: self.count.saturating_add(more).min(steps[3] * 2), ..self }
+    }
+}
+
+/// By how much a count multiplies the work: 1, 2, 4, 8 or 16.
+fn factor(count: u32, steps: [u32; 4]) -> u32 {
+    steps.iter().filter(|step| count >= **step).fold(1, |factor, _| factor * 2)
+}
+
+/// What was asked for lately.
+#[derive(Debug)]
+pub(super) struct Demand {
+    highest: u32,
+    counts: Mutex<Counts>,
+}
+
+#[derive(Debug)]
+struct Counts {
+    networks: HashMap<Network, Count>,
+    total: Count,
+}
+
+impl Demand {
+    /// Nothing yet; work is multiplied by `highest` at most.
+    pub(super) fn new(highest: u32, now: Timestamp) -> Self {
+        Self { highest, counts: Mutex::new(Counts { networks: HashMap::new(), total: Count::none(now) }) }
+    }
+
+    /// Counts a challenge that a client asks for, and says by how much its work is multiplied.
+    pub(super) fn challenge(&self, client: IpAddr, now: Timestamp) -> u32 {
+        let mut counts = self.counts();
+        let network = counts.network(client, now);
+        let of_network = factor(network.count, NETWORK_STEPS);
+        *network = network.plus(CHALLENGE, NETWORK_STEPS);
+        counts.total = counts.total.faded(now, TOTAL_FADES);
+        let of_all = factor(counts.total.count, TOTAL_STEPS);
+        of_network.max(of_all).min(self.highest)
+    }
+
+    /// Counts a signup that was approved.
+    pub(super) fn signup(&self, client: IpAddr, now: Timestamp) {
+        let mut counts = self.counts();
+        let network = counts.network(client, now);
+        *network = network.plus(SIGNUP, NETWORK_STEPS);
+        counts.total = counts.total.faded(now, TOTAL_FADES).plus(1, TOTAL_STEPS);
+    }
+
+    /// Forgets networks whose count has faded, and gives their memory back.
+    pub(super) fn forget_idle(&self, now: Timestamp) {
+        let networks = &mut self.counts().networks;
+        networks.retain(|_, count| count.faded(now, NETWORK_FADES).count > 0);
+        networks.shrink_to_fit();
+    }
+
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counts {
+    fn network(&mut self, client: IpAddr, now: Timestamp) -> &mut Count {
+        let count = self.networks.entry(Network::around(client)).or_insert_with(|| Count::none(now));
+        *count = count.faded(now, NETWORK_FADES);
+        count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_networks_work_rises_to_a_bound_and_falls_again() {
+        let demand = Demand::new(16, NOON);
+        let factors: Vec<u32> = (0..40).map(|_| demand.challenge(ip("203.0.113.7"), NOON)).collect();
+        assert_eq!(factors[..8], [1; 8], "a person who reloads the page");
+        assert_eq!((factors[8], factors[12], factors[16], factors[24], factors[39]), (2, 4, 8, 16, 16));
+        // Its neighbours are the same network, others are not.
+        assert_eq!(demand.challenge(ip("203.0.113.200"), NOON), 16);
+        assert_eq!(demand.challenge(ip("203.0.114.7"), NOON), 1);
+        let later = NOON.saturating_add(NETWORK_FADES * 100);
+        assert_eq!(demand.challenge(ip("203.0.113.7"), later), 1, "nothing is held against anybody for ever");
+        demand.forget_idle(later.saturating_add(NETWORK_FADES * 2));
+        assert!(demand.counts().networks.is_empty());
+    }
+
+    #[test]
+    fn the_free_signups_of_one_network_become_few_per_hour() {
+        let (demand, mut cheap) = (Demand::new(16, NOON), 0);
+        // As fast as the work allows: nothing here waits for it, so all of a day's are counted.
+        for minute in 0..24 * 60 {
+            let now = NOON.saturating_add(Duration::from_secs(60 * minute));
+            if demand.challenge(ip("198.51.100.1"), now) == 1 {
+                cheap += 1;
+            }
+            demand.signup(ip("198.51.100.1"), now);
+        }
+        assert!(cheap <= 5, "{cheap} of a day's signups took the least work");
+    }
+
+    #[test]
+    fn many_signups_from_many_networks_raise_everybodys_work_and_challenges_alone_do_not() {
+        let demand = Demand::new(16, NOON);
+        let network = |number: u32| IpAddr::from(number.to_be_bytes().map(|byte| byte.wrapping_add(1)));
+        for number in 0..10_000 {
+            let _ = demand.challenge(network(number << 8), NOON);
+        }
+        assert_eq!(demand.challenge(ip("192.0.2.1"), NOON), 1);
+        for number in 0..1_000 {
+            demand.signup(network(number << 8), NOON);
+        }
+        assert_eq!(demand.challenge(ip("192.0.2.1"), NOON), 16);
+        assert_eq!(Demand::new(1, NOON).challenge(ip("192.0.2.1"), NOON), 1);
+        let later = NOON.saturating_add(TOTAL_FADES * TOTAL_STEPS[3] * 2);
+        assert_eq!(demand.challenge(ip("192.0.2.1"), later), 1);
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_forgives_nothing() {
+        let demand = Demand::new(16, NOON);
+        for _ in 0..30 {
+            let _ = demand.challenge(ip("192.0.2.1"), NOON);
+        }
+        assert_eq!(demand.challenge(ip("192.0.2.1"), NOON.saturating_sub(Duration::from_secs(60 * 60))), 16);
+    }
+}
