@@ -1,5 +1,7 @@
 //! The OpenAPI document: handlers and wire types describe themselves, the catalogue's routes are added at start.
 
+mod bounds;
+
 use metering_core::wire::{ErrorBody, ErrorCode};
 use metering_core::{Catalogue, ParamPlace, ParamType, Pricing, Route};
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
@@ -53,6 +55,9 @@ pub fn document(catalogue: &Catalogue) -> openapi::OpenApi {
     let table = format!("Error codes:\n\n| code | status |\n|---|---|\n{}", codes.join("\n"));
     let description = document.info.description.take().unwrap_or_default();
     document.info.description = Some(format!("{description}\n\n{table}"));
+    if let Some(verify) = document.paths.paths.get_mut("/verify") {
+        verify.merge_operations(PathItem::new(HttpMethod::Get, verify_page()));
+    }
     for (path, item) in &mut document.paths.paths {
         if let Some(get) = item.get.as_ref().filter(|_| api::takes_head(path)) {
             item.head = Some(head(get));
@@ -66,7 +71,28 @@ pub fn document(catalogue: &Catalogue) -> openapi::OpenApi {
             None => drop(document.paths.paths.insert(route.template.to_string(), item)),
         }
     }
+    bounds::add(&mut document);
     document
+}
+
+/// The page at the address to which a signup sends people.
+fn verify_page() -> openapi::path::Operation {
+    let code = ParameterBuilder::new()
+        .name("code")
+        .parameter_in(ParameterIn::Query)
+        .description(Some("The user code, to fill it in"))
+        .required(Required::False)
+        .schema(Some(ObjectBuilder::new().schema_type(Type::String)));
+    let page = ContentBuilder::new().schema(Some(ObjectBuilder::new().schema_type(Type::String))).build();
+    let served = ResponseBuilder::new().description("The page").content("text/html; charset=utf-8", page);
+    OperationBuilder::new()
+        .tag("signup")
+        .operation_id(Some("verify_page"))
+        .summary(Some("The page that approves a signup"))
+        .description(Some("For people, in a browser. Programs send `POST /verify`."))
+        .parameter(code.build())
+        .response("200", served.build())
+        .build()
 }
 
 /// The document of a process, without the paths of surfaces that it does not serve.

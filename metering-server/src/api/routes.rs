@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::http::{ClientAddress, Problem, Reply};
 
 /// The paths of the API and their methods: for the answer 405, and for the test that holds the OpenAPI document to it.
-pub(crate) const PATHS: [(&str, &str); 22] = [
+pub(crate) const PATHS: [(&str, &str); 23] = [
     ("/credits/plans", "GET"),
     ("/credits/balance", "GET"),
     ("/credits/usage", "GET"),
@@ -26,6 +26,8 @@ pub(crate) const PATHS: [(&str, &str); 22] = [
     ("/signup/challenge", "GET"),
     ("/signup/pending", "GET"),
     ("/signup/status", "GET"),
+    // The page of that address is served by `pages`.
+    ("/verify", "GET"),
     ("/verify", "POST"),
     ("/signup/pay/quote", "POST"),
     ("/signup/pay/claim", "POST"),

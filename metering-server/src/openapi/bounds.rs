@@ -1,0 +1,133 @@
+//! What the server enforces on texts and numbers, said in the document's schemas, so that generated clients and fuzzers
+//! know it too.
+//!
+//! By the name of the field, which means the same wherever it stands. A test holds each pattern against the type that
+//! enforces it.
+
+use utoipa::Number;
+use utoipa::openapi::schema::Schema;
+use utoipa::openapi::{OpenApi, RefOr};
+
+/// Fields that hold a text of one form. Addresses of mixed case must also satisfy EIP-55, which no pattern can say.
+const PATTERNS: [(&str, &str); 18] = [
+    ("address", ADDRESS),
+    ("agent_name", "^[A-Za-z0-9_-]{1,64}$"),
+    ("amount_atomic", "^[0-9]{1,39}$"),
+    ("api_key", "^sk_live_[A-Za-z0-9]{38}$"),
+    ("code", USER_CODE),
+    ("org_id", "^org_[A-Za-z0-9]{20}$"),
+    ("payer_address", ADDRESS),
+    ("plan_id", "^[A-Za-z0-9._-]{1,64}$"),
+    ("primary_recipient", ADDRESS),
+    ("recipient", ADDRESS),
+    ("request_id", "^[!-~]{1,128}$"),
+    ("session_token", "^sst_[A-Za-z0-9]{43}$"),
+    ("signature", "^0x([0-9a-fA-F]{2}){1,8192}$"),
+    ("signup_nonce", "^sqn_[A-Za-z0-9]{43}$"),
+    ("token_contract", ADDRESS),
+    ("token_symbol", r"\S"),
+    ("tx_hash", "^0x[0-9a-fA-F]{64}$"),
+    ("user_code", USER_CODE),
+];
+
+const ADDRESS: &str = "^0x[0-9a-fA-F]{40}$";
+/// Read in any case, with hyphens and spaces anywhere; given out in one way.
+const USER_CODE: &str = "^[ -]*([BCDFGHJKLMNPQRSTVWXZbcdfghjklmnpqrstvwxz][ -]*){8}$";
+
+/// Amounts that are never negative: what is sold, charged and added. A balance may be.
+const NOT_NEGATIVE: [(&str, &str); 8] = [
+    ("BalanceDocument", "total_credits_purchased"),
+    ("DeductAnswer", "amount_charged"),
+    ("EpochUnit", "credits_per_epoch"),
+    ("ErrorBody", "required"),
+    ("PlanDocument", "bonus_credits"),
+    ("PlanDocument", "credits"),
+    ("TopUpAnswer", "amount_added"),
+    ("TopUpAnswer", "total_credits_purchased"),
+];
+
+/// Adds them to all schemas and parameters.
+pub(super) fn add(document: &mut OpenApi) {
+    for item in document.paths.paths.values_mut() {
+        for operation in [&mut item.get, &mut item.post].into_iter().flatten() {
+            for parameter in operation.parameters.iter_mut().flatten() {
+                let RefOr::T(parameter) = parameter else { continue };
+                let is_metered = operation.tags.iter().flatten().any(|tag| tag == "metered");
+                // Those of metered routes are the catalogue's.
+                if let (Some(schema), false) = (&mut parameter.schema, is_metered) {
+                    bound("", &parameter.name, schema);
+                }
+            }
+        }
+    }
+    let Some(components) = &mut document.components else { return };
+    for (name, schema) in &mut components.schemas {
+        within(name, schema);
+    }
+}
+
+fn within(name: &str, schema: &mut RefOr<Schema>) {
+    let RefOr::T(schema) = schema else { return };
+    match schema {
+        Schema::Object(object) => {
+            for (field, schema) in &mut object.properties {
+                bound(name, field, schema);
+            }
+        }
+        Schema::OneOf(one_of) => one_of.items.iter_mut().for_each(|item| within(name, item)),
+        Schema::AllOf(all_of) => all_of.items.iter_mut().for_each(|item| within(name, item)),
+        _ => {}
+    }
+}
+
+fn bound(name: &str, field: &str, schema: &mut RefOr<Schema>) {
+    let RefOr::T(Schema::Object(object)) = schema else { return };
+    if let Some((_, pattern)) = PATTERNS.iter().find(|(known, _)| *known == field) {
+        object.pattern = Some((*pattern).to_owned());
+    }
+    if NOT_NEGATIVE.contains(&(name, field)) {
+        object.minimum = Some(Number::Int(0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use metering_core::{AccountId, Catalogue, SystemRandomness};
+    use serde_json::Value;
+
+    use super::*;
+    use crate::openapi::document;
+
+    fn default_document() -> Value {
+        let catalogue = Catalogue::from_json(include_str!("../../assets/routes.json")).unwrap();
+        serde_json::to_value(document(&catalogue)).unwrap()
+    }
+
+    #[test]
+    fn every_bound_is_in_the_document() {
+        let document = default_document();
+        let text = document.to_string();
+        for (field, pattern) in PATTERNS {
+            let is_there = text.contains(&serde_json::to_string(pattern).unwrap());
+            assert!(is_there, "{field} is nowhere in the document");
+        }
+        let schemas = &document["components"]["schemas"];
+        for (schema, field) in NOT_NEGATIVE {
+            assert_eq!(schemas[schema]["properties"][field]["minimum"], 0, "{schema}.{field}");
+        }
+        assert_eq!(schemas["QuoteRequest"]["properties"]["payer_address"]["pattern"], ADDRESS);
+        assert_eq!(schemas["BalanceDocument"]["properties"]["credit_balance"]["minimum"], Value::Null);
+    }
+
+    /// What the server itself gives out and takes fits its own patterns, by length and prefix.
+    #[test]
+    fn ids_and_keys_have_the_lengths_that_the_patterns_say() {
+        let key = metering_core::ApiKey::generate(&SystemRandomness);
+        assert_eq!(key.expose().len(), "sk_live_".len() + 38);
+        assert_eq!(AccountId::generate(&SystemRandomness).as_str().len(), "org_".len() + 20);
+        assert_eq!(metering_core::SessionToken::generate(&SystemRandomness).expose().len(), "sst_".len() + 43);
+        assert!("a".repeat(64).parse::<metering_core::AgentName>().is_ok());
+        assert!("a".repeat(65).parse::<metering_core::AgentName>().is_err());
+        assert!(" b-cdf GHjk-".parse::<metering_core::UserCode>().is_ok());
+    }
+}
