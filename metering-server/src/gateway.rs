@@ -15,7 +15,7 @@ use bytes::Bytes;
 use http::Request;
 use http_body::Body;
 use metering_core::wire::metered_headers;
-use metering_core::{Admission, Passage, Receipt, RequestHead, Service};
+use metering_core::{Admission, Credentials, Passage, Receipt, RequestHead, Service};
 
 use crate::config::{GatewayConfig, HttpConfig};
 use crate::credentials;
