@@ -15,12 +15,13 @@ const CLAIM_WAIT: Duration = Duration::from_secs(45);
 /// Claims and tops up once each, on a chain with so many seconds between blocks that needs so many confirmations.
 fn one_request_is_enough(seconds: u64, confirmations: u64) {
     let Some(chain) = Chain::setup().start() else { return };
-    chain.mine_apart(120, seconds);
-    let urls = format!("'{}'", chain.url());
-    let token = chain.wallet().deploy_token("USDC", 6);
-    let market =
-        Market::configured(&token, Site::new(), chain, &urls, "", "[topup]\nrequire_payer_proof = false\n").patient();
+    let (urls, token) = (format!("'{}'", chain.url()), chain.wallet().deploy_token("USDC", 6));
+    let more = "[topup]\nrequire_payer_proof = false\n";
+    let market = Market::configured(&token, Site::new(), chain, &urls, "", more);
     let (newcomer, sponsor) = (market.customer(), market.customer());
+    // As long a past at this pace as the server looks back, before the server starts that is asked.
+    market.chain.mine_apart(120, seconds);
+    let market = market.patient();
     let account = market.site.account("1");
     let quote = market.quote(Kind::Token, &newcomer.address());
     let plans = market.client().get("/credits/plans").expect(200).json();
