@@ -161,7 +161,7 @@ const CAMPAIGNS: &[Campaign] = &[
     Campaign {
         name: "socket-flood",
         about: "thousands of idle, half-open and never-reading connections beside an honest client",
-        planted: "a server with room for few connections and a long timeout for request heads",
+        planted: "a front that serves 32 connections at a time, each for as long as it lasts",
         needs_postgres: false,
         proves: &["honest requests", "hostile sockets opened"],
         run: flood::run,

@@ -1,7 +1,7 @@
 //! Thousands of hostile sockets from a few addresses; an honest client from another must not notice.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{self, IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -27,6 +27,9 @@ const HOSTILE: [u8; 4] = [11, 12, 13, 14];
 const SOCKETS: usize = 6_000;
 const FEW_SOCKETS: usize = 600;
 
+/// Connections that the planted bug serves at a time.
+const SLOTS: usize = 32;
+
 /// How a hostile socket behaves.
 #[derive(Debug, Clone, Copy)]
 enum Manner {
@@ -37,26 +40,21 @@ enum Manner {
 
 pub(super) fn run(setting: &mut Setting, report: &mut Report) {
     let fleet = Fleet::new(Site::new());
-    let mut setup = fleet.server();
-    if setting.plant {
-        let few = [("MAX_CONNECTIONS", "200"), ("HEADER_TIMEOUT", "60s")];
-        for (key, value) in few {
-            setup = setup.set(&format!("METERING_HTTP__{key}"), value);
-        }
-    }
-    let server = setup.start();
-    let address = server.address();
+    let server = fleet.server().start();
+    let address = if setting.plant { few_slots(server.address()) } else { server.address() };
     let wanted = if setting.is_short() { FEW_SOCKETS } else { SOCKETS };
     let flood = Flood::start(address, wanted);
-    within(Duration::from_secs(10), || flood.opened.load(Ordering::SeqCst) >= u64::try_from(wanted / 2).unwrap_or(0));
+    within(Duration::from_secs(if setting.plant { 1 } else { 10 }), || {
+        flood.opened.load(Ordering::SeqCst) >= u64::try_from(wanted / 2).unwrap_or(0)
+    });
     let mut told = [Count::default(), Count::default()];
     let requests = [("GET", "/health", None), ("GET", BASE, Some(fleet.accounts[0].api_key.as_str()))];
     let mut tried = 0;
-    while setting.goes_on() || tried < 4 {
+    while setting.goes_on() || tried < 2 {
         let (method, path, key) = requests[tried % 2];
         let plan = LoadPlan::new(address, 1, Stop::AfterRequests(1), vec![request(method, path, key, &[])]);
         let begun = Instant::now();
-        let result = run_load(LoadPlan { time_out: 2 * PROMPT, ..plan });
+        let result = run_load(LoadPlan { time_out: PROMPT, ..plan });
         let (took, served) = (begun.elapsed(), result.with_status(200) == 1);
         report.add("honest requests", 1);
         report.most("slowest honest request, ms", u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
@@ -75,6 +73,36 @@ pub(super) fn run(setting: &mut Setting, report: &mut Report) {
     flood.end();
     drop(server);
     fleet.settle(&told, report);
+}
+
+/// The planted bug: a front that serves few connections at a time, each for as long as it lasts. Returns its address.
+fn few_slots(server: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("the machine has a free port");
+    let address = listener.local_addr().expect("a listener has an address");
+    for _ in 0..SLOTS {
+        let listener = listener.try_clone().expect("the machine has file descriptors left");
+        thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                let _ = pass(client, server);
+            }
+        });
+    }
+    address
+}
+
+/// Copies both ways until either side ends.
+fn pass(mut client: net::TcpStream, server: SocketAddr) -> io::Result<()> {
+    let mut upstream = net::TcpStream::connect(server)?;
+    let (mut requests, mut to_server) = (client.try_clone()?, upstream.try_clone()?);
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let _ = io::copy(&mut requests, &mut to_server);
+            let _ = to_server.shutdown(Shutdown::Both);
+        });
+        let _ = io::copy(&mut upstream, &mut client);
+        let _ = client.shutdown(Shutdown::Both);
+    });
+    Ok(())
 }
 
 /// Hostile sockets that are opened again whenever the server closes them.
