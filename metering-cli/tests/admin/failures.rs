@@ -17,7 +17,6 @@ fn a_store_that_does_not_exist_is_not_made_by_looking_at_it() {
         &["account", "adjust", NOBODY, "--credits", "1", "--note", "x"],
         &["account", "revoke", NOBODY, "--yes"],
         &["account", "rotate-key", NOBODY],
-        &["payments", "list", "--config", "missing.toml"],
         &["payments", "records"],
         &["plan", "list"],
         &["plan", "remove", "a", "--chain-id", "1"],

@@ -150,11 +150,11 @@ fn one_bad_plan_keeps_all_of_them_out() {
     // file, what the message says
     let table = [
         (format!("[{good},{}]", plan_json("bad", "0")), "entry 2: plan bad on chain 1: credits must be above zero"),
-        (format!("[{good},{}]", plan_json("bad", "\"1\"")), "plan 2 (bad on chain 1)"),
+        (format!("[{good},{}]", plan_json("bad", "\"one\"")), "plan 2 (bad on chain 1)"),
         (format!("[{good},{}]", plan_json("bad", "0.000000001")), "too many decimal places"),
         (format!("[{good},{}]", plan_json("good", "2")), "plan good on chain 1 is there twice, as entries 1 and 2"),
         (format!("[{good},{{}}]"), "plan 2: missing field `id`"),
-        (format!("{{\"plans\":[{good}],\"chains\":[]}}"), "unknown field `chains`"),
+        (format!("{{\"plan\":[{good}]}}"), "missing field `plans`"),
         (format!("[{good}"), "EOF"),
         ("plans".to_owned(), "not an array of plans"),
     ];

@@ -145,7 +145,7 @@ mod tests {
                  "bonus_credits":0.5,"token_amount":5.25,"token_contract":"0x833589fcd6edb6e08f4c7c32d4f71b54bda02913",
                  "token_decimals":"6","label":"Starter","description":null,"offer":null,"discount_percent":"5",
                  "active":1,"recipient":"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed","rpc_url":"","epochs":72000},
-                {"id":"own","chain_id":8453,"token_symbol":"ETH","payment_kind":"native_value","credits":9007199254740993,
+                {"id":"own","chain_id":8453,"token_symbol":"ETH","payment_kind":"native_value","credits":123456789.12345678,
                  "bonus_credits":0,"token_amount":"0.1","token_contract":"","token_decimals":18,"label":"Own",
                  "description":"d","active":0,"recipient":"0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}
             ],
@@ -167,7 +167,7 @@ mod tests {
             own.recipient.map(|address| address.to_checksummed()).as_deref(),
             Some("0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359")
         );
-        assert_eq!((own.credits.to_string(), own.active), ("9007199254740993".to_owned(), false));
+        assert_eq!((own.credits.to_string(), own.active), ("123456789.12345678".to_owned(), false));
         assert_eq!((starter.sort_order, own.sort_order), (1, 2), "in the order in which they were shown");
         assert_eq!(ignored.into_iter().collect::<Vec<_>>(), ["epochs"]);
     }

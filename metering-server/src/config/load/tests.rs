@@ -205,9 +205,9 @@ fn an_address_without_host_or_port_is_answered_with_one_that_works() {
     ];
     for (address, said) in table {
         let error = from("", &[], &["--listen", address]).unwrap_err().to_string();
-        assert!(error.starts_with("configuration key listen: ") && error.contains(said), "{error}");
+        assert!(error.starts_with("--listen: ") && error.contains(said), "{error}");
         let error = from("", &[("METERING_ADMIN_LISTEN", address)], &[]).unwrap_err().to_string();
-        assert!(error.starts_with("configuration key admin_listen: ") && error.contains(said), "{error}");
+        assert!(error.starts_with("environment variable METERING_ADMIN_LISTEN: ") && error.contains(said), "{error}");
     }
     for address in ["127.0.0.1:0", "localhost:8787", "[::1]:8787", "0.0.0.0:80"] {
         assert_eq!(from("", &[], &["--listen", address]).unwrap().listen, address);
