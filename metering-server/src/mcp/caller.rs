@@ -5,8 +5,9 @@ use std::sync::Arc;
 use http::HeaderMap;
 use metering_client::{Client, ClientError};
 use metering_core::wire::ErrorCode;
-use metering_core::{ApiKey, Credits, Error, KeyFault};
+use metering_core::{ApiKey, Error, KeyFault};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::shares::AccountKey;
 use crate::credentials;
@@ -27,7 +28,8 @@ pub(crate) struct Caller {
 #[derive(Debug, Deserialize)]
 struct Balance {
     org_id: Arc<str>,
-    credit_balance: Credits,
+    /// As text: documents round balances to ten decimals, which is not an exact amount of credits again.
+    credit_balance: Box<RawValue>,
 }
 
 /// The caller of a request, if its key is live: the service is asked, every time.
@@ -60,6 +62,37 @@ pub(crate) async fn look_up(service: &Client, key: &ApiKey) -> Result<Option<Cal
     };
     let balance: Balance = serde_json::from_slice(&answer.body)
         .map_err(|error| ClientError::Garbled(format!("the balance cannot be read: {error}")))?;
-    let (account, has_credit) = (balance.org_id, balance.credit_balance.is_positive());
+    let (account, has_credit) = (balance.org_id, is_positive(balance.credit_balance.get()));
     Ok(Some(Caller { key: key.clone(), account, has_credit }))
+}
+
+/// Whether a JSON number is above zero.
+fn is_positive(number: &str) -> bool {
+    let digits = number.split(['e', 'E']).next().unwrap_or_default();
+    !number.starts_with('-') && digits.bytes().any(|byte| matches!(byte, b'1'..=b'9'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn balances_are_read_as_they_are_printed() {
+        let table = [
+            ("0.9998611111", true),
+            ("0.0000000001", true),
+            ("1", true),
+            ("10", true),
+            ("0", false),
+            ("0.0", false),
+            ("0e5", false),
+            ("-0.5", false),
+            ("-1", false),
+        ];
+        for (number, positive) in table {
+            let json = format!(r#"{{"org_id": "org_1", "credit_balance": {number}, "more": []}}"#);
+            let balance: Balance = serde_json::from_str(&json).unwrap();
+            assert_eq!(is_positive(balance.credit_balance.get()), positive, "{number}");
+        }
+    }
 }

@@ -142,7 +142,9 @@ fn responses_with_a_key_are_never_compressed() {
     let site = Site::new();
     let server = site.server().set("METERING_SIGNUP__BOT_CHECK", "off").start();
     let client = server.client().with_header("Accept-Encoding", "gzip");
-    let begun = client.post("/signup/initiate", &serde_json::json!({"agent_name": "a".repeat(60)})).expect(201);
+    let begun = client
+        .post("/signup/initiate", &serde_json::json!({"agent_name": "a".repeat(60), "email": "reader@example.com"}))
+        .expect(201);
     let text = |name: &str| begun.json()[name].as_str().unwrap().to_owned();
     let approval = serde_json::json!({"user_code": text("user_code"), "tos_accepted": true});
     let approved = client.post("/verify", &approval).expect(200);
@@ -198,6 +200,6 @@ fn a_mistyped_url_is_a_page_for_a_browser_and_json_for_a_program() {
     }
     // What is there keeps its form, metered routes and errors among them.
     assert_eq!(person.get(BASE).expect(401).error(), "unauthorized");
-    assert_eq!(person.with_key(&account.api_key).get("/mpp/nothing").expect(404).error(), "not_found");
+    assert_eq!(person.with_key(&account.api_key).get("/mpp/nothing").expect(404).error(), "unknown_route");
     assert_eq!(server.client().get("/health").expect(200).json()["status"], "ok");
 }
