@@ -60,10 +60,17 @@ pub(crate) async fn look_up(service: &Client, key: &ApiKey) -> Result<Option<Cal
         Err(ClientError::Refused(refusal)) if refusal.status == http::StatusCode::UNAUTHORIZED => return Ok(None),
         Err(error) => return Err(error),
     };
-    let balance: Balance = serde_json::from_slice(&answer.body)
-        .map_err(|error| ClientError::Garbled(format!("the balance cannot be read: {error}")))?;
-    let (account, has_credit) = (balance.org_id, is_positive(balance.credit_balance.get()));
-    Ok(Some(Caller { key: key.clone(), account, has_credit }))
+    Ok(Some(caller(key, &answer.body)))
+}
+
+/// The caller with this key, by what the service says of its account. A service may say it in another form; the key is
+/// live all the same, and stands for its account.
+fn caller(key: &ApiKey, document: &[u8]) -> Caller {
+    let (account, has_credit) = match serde_json::from_slice::<Balance>(document) {
+        Ok(balance) => (balance.org_id, is_positive(balance.credit_balance.get())),
+        Err(_) => (hex::encode(key.hash().as_bytes()).into(), true),
+    };
+    Caller { key: key.clone(), account, has_credit }
 }
 
 /// Whether a JSON number is above zero.
@@ -74,6 +81,8 @@ fn is_positive(number: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use metering_core::SystemRandomness;
+
     use super::*;
 
     #[test]
@@ -91,8 +100,17 @@ mod tests {
         ];
         for (number, positive) in table {
             let json = format!(r#"{{"org_id": "org_1", "credit_balance": {number}, "more": []}}"#);
-            let balance: Balance = serde_json::from_str(&json).unwrap();
-            assert_eq!(is_positive(balance.credit_balance.get()), positive, "{number}");
+            let caller = caller(&ApiKey::generate(&SystemRandomness), json.as_bytes());
+            assert_eq!((&*caller.account, caller.has_credit), ("org_1", positive), "{number}");
         }
+    }
+
+    #[test]
+    fn a_key_stands_for_its_account_where_the_service_says_nothing_of_it() {
+        let [one, other] = [(); 2].map(|()| ApiKey::generate(&SystemRandomness));
+        let [first, again, second] = [&one, &one, &other].map(|key| caller(key, b"{}"));
+        assert!(first.has_credit);
+        assert_eq!(first.account, again.account);
+        assert_ne!(first.account, second.account);
     }
 }

@@ -74,7 +74,12 @@ fn an_idle_flood_from_a_few_addresses_keeps_nobody_waiting() {
         let _ = server.client_with(&account.api_key).get(BASE).expect(200);
         assert!(begun.elapsed() < PROMPT, "round {round}: {:?}", begun.elapsed());
     }
-    assert!(metric(&server, "metering_connections_open") <= 100);
+    // Those that were told to close take a moment.
+    let begun = Instant::now();
+    while metric(&server, "metering_connections_open") > 100 {
+        assert!(begun.elapsed() < PROMPT, "{}", metric(&server, "metering_connections_open"));
+        std::thread::sleep(Duration::from_millis(20));
+    }
     assert!(closed(&server, "server_limit") > 0);
     drop(flood);
     site.verify();
