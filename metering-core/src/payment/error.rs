@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::address::Address;
 use crate::chain::ChainError;
 use crate::payment::PaymentFault;
 use crate::wire::{ErrorBody, ErrorCode, Required};
@@ -50,6 +51,18 @@ pub enum PaymentError {
          it with POST /api-key/recover/challenge."
     )]
     PayerTaken,
+    /// A contract would pay with the native coin.
+    #[error(
+        "{} is a contract on chain {chain_id}, and a contract's payment in the native coin cannot be credited; do not pay. \
+         Choose a plan that is paid in a token, or pay from a wallet whose private key you hold.",
+        payer.to_checksummed()
+    )]
+    ContractPayer {
+        /// The contract.
+        payer: Address,
+        /// Where it is one.
+        chain_id: u64,
+    },
     /// No amount is free.
     #[error("Too many quotes for this price are open; try again later, or choose another plan.")]
     QuotesExhausted,
@@ -106,6 +119,7 @@ impl PaymentError {
             Self::NotConfigured => ErrorCode::PaymentNotConfigured,
             Self::EmailTaken => ErrorCode::EmailAlreadyRegistered,
             Self::PayerTaken => ErrorCode::PayerAlreadyRegistered,
+            Self::ContractPayer { .. } => ErrorCode::PayerIsContract,
             Self::QuotesExhausted => ErrorCode::QuotesExhausted,
             Self::InvalidTxHash => ErrorCode::InvalidTxHash,
             Self::UnknownQuote => ErrorCode::NotFound,

@@ -27,11 +27,19 @@ impl Service {
         let (nonce, hash) = read(request)?;
         let nonce = QuoteNonce::parse(&nonce).map_err(|_| PaymentError::UnknownQuote)?.hash();
         let quote = self.store.quote(&nonce).await?.ok_or(PaymentError::UnknownQuote)?;
-        let tx = TxRef { chain_id: quote.target.chain_id, hash };
-        let payment = self.payment_of(&quote, tx).await?;
+        let named = TxRef { chain_id: quote.target.chain_id, hash };
         let key = ApiKey::generate(&*self.desk.randomness);
-        let claim = self.claim_of(&quote, payment, &key, KeyDelivery::Now)?;
-        let account = match self.store.claim_quote(claim).await? {
+        let payment = self.payment_of(&quote, named).await?;
+        let mut tx = payment.tx;
+        let mut claimed = self.claim_by_nonce(self.claim_of(&quote, payment, &key, KeyDelivery::Now)?).await?;
+        if claimed == Claimed::AlreadyClaimed {
+            // While this claim waited, the watcher may have settled the quote with another payment from a contract.
+            let quote = self.store.quote(&nonce).await?.ok_or(PaymentError::UnknownQuote)?;
+            let payment = self.payment_of(&quote, named).await?;
+            tx = payment.tx;
+            claimed = self.claim_by_nonce(self.claim_of(&quote, payment, &key, KeyDelivery::Now)?).await?;
+        }
+        let account = match claimed {
             Claimed::Account(account) => account,
             Claimed::NoSuchQuote => return Err(PaymentError::UnknownQuote.into()),
             Claimed::AlreadyClaimed => return Err(PaymentError::AlreadyClaimed.into()),
@@ -56,11 +64,13 @@ impl Service {
         let used = self.store.payment(&tx).await?;
         match (&quote.state, used) {
             (QuoteState::Paid { tx: paid_by, .. }, Some(record)) if *paid_by == tx => Ok(record.payment),
-            (QuoteState::Paid { .. } | QuoteState::Claimed { .. }, _) => Err(PaymentError::AlreadyClaimed.into()),
+            (QuoteState::Paid { tx: paid_by, .. }, _) => self.shared_payment(paid_by).await,
+            (QuoteState::Claimed { .. }, _) => Err(PaymentError::AlreadyClaimed.into()),
             (QuoteState::Open, Some(_)) => {
                 // The watcher may have come between the two reads: then the quote says so now.
                 match self.store.quote(&quote.nonce).await?.map(|quote| quote.state) {
                     Some(QuoteState::Paid { tx: paid_by, .. }) if paid_by == tx => self.recorded(&tx).await,
+                    Some(QuoteState::Paid { tx: paid_by, .. }) => self.shared_payment(&paid_by).await,
                     _ => Err(PaymentError::TxUsed.into()),
                 }
             }
@@ -73,6 +83,25 @@ impl Service {
                 self.desk.await_payment(tx, judge).await
             }
         }
+    }
+
+    /// Claims a quote. A wallet has one account at most, but a contract may pay for many people: there, the nonce alone
+    /// gives title, and whoever holds it gets an account although another one was paid for by the same contract.
+    pub(super) async fn claim_by_nonce(&self, claim: Claim) -> Result<Claimed, Error> {
+        let shared = Claim { account: NewAccount { payer: None, ..claim.account.clone() }, ..claim.clone() };
+        let payment = shared.payment.clone();
+        match self.store.claim_quote(claim).await? {
+            Claimed::PayerTaken if self.is_from_contract(&payment).await? => Ok(self.store.claim_quote(shared).await?),
+            claimed => Ok(claimed),
+        }
+    }
+
+    /// The payment that settled a quote, for a claim that names another transaction. Anybody can send a quote's amount
+    /// through a public contract, before the quote's owner does, and the contract signs for nobody, so the owner could not
+    /// rotate the key either: the nonce gives title whichever payment came first. A wallet's owner can rotate instead.
+    async fn shared_payment(&self, paid_by: &TxRef) -> Result<Payment, Error> {
+        let payment = self.recorded(paid_by).await?;
+        if self.is_from_contract(&payment).await? { Ok(payment) } else { Err(PaymentError::AlreadyClaimed.into()) }
     }
 
     async fn recorded(&self, tx: &TxRef) -> Result<Payment, Error> {

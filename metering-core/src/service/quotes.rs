@@ -5,7 +5,7 @@ use crate::address::Address;
 use crate::chain::Chain;
 use crate::error::Error;
 use crate::payment::PaymentError;
-use crate::plan::Plan;
+use crate::plan::{PaymentKind, Plan};
 use crate::quote::{Quote, QuoteNonce, QuoteState, draw_amount};
 use crate::service::Service;
 use crate::service::desk::find_chain;
@@ -40,6 +40,7 @@ impl Service {
             return Err(PaymentError::UnsupportedToken { expected, found }.into());
         }
         self.desk.confirm_token(&plan).await?;
+        self.confirm_payer(&plan, order.payer).await?;
         for _ in 0..MAX_DRAWS {
             let nonce = QuoteNonce::generate(&*self.desk.randomness);
             let quote = self.draw_quote(&order, &plan, chain, &nonce)?;
@@ -52,6 +53,16 @@ impl Service {
             }
         }
         Err(PaymentError::QuotesExhausted.into())
+    }
+
+    /// Refuses native plans to contracts, before any money moves: a contract sends the coin by an internal call, of which
+    /// nodes report nothing, so the payment could not be credited.
+    async fn confirm_payer(&self, plan: &Plan, payer: Address) -> Result<(), PaymentError> {
+        if plan.payment_kind != PaymentKind::NativeValue {
+            return Ok(());
+        }
+        let is_contract = self.desk.reader(plan.chain_id)?.has_code(payer).await.map_err(PaymentError::Chain)?;
+        if is_contract { Err(PaymentError::ContractPayer { payer, chain_id: plan.chain_id }) } else { Ok(()) }
     }
 
     /// An active plan on a configured chain.

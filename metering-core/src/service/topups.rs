@@ -124,49 +124,57 @@ impl Service {
         payment: &Payment,
         proof: Option<&WalletSignature>,
     ) -> Result<Title, Error> {
-        if self.is_own_wallet(account, payment).await? {
+        let from_contract = self.is_from_contract(payment).await?;
+        if !from_contract && is_own_wallet(account, payment) {
             return Ok(Title::OWN_WALLET);
         }
         let message = payer_proof_message(&self.name(), &account.id, payment.payer, payment.tx);
         if let Some(proof) = proof
-            && let Some(title) = self.proven(payment, &message, proof).await?
+            && let Some(title) = self.proven(payment, from_contract, &message, proof).await?
         {
             return Ok(title);
         }
-        let linked = self.store.linked_accounts(&payment.payer).await?.contains(&account.id);
+        let linked = !from_contract && self.store.linked_accounts(&payment.payer).await?.contains(&account.id);
         if linked || !self.desk.settings.require_payer_proof {
             return Ok(Title::AFTER_QUOTES);
         }
         let wallet = payment.payer.to_checksummed();
         let failed = if proof.is_some() { "The signature is not that of the payer's wallet. " } else { "" };
-        let hint = format!(
-            "{failed}The payment came from {wallet}, which is not known to be this account's: sign `message` as it is \
-             with that wallet (EIP-191, personal_sign), and send the same request again with the result as `signature`."
-        );
+        let hint = if from_contract {
+            format!(
+                "{failed}The payment came from {wallet}, which is a contract: its address alone does not say whose payment \
+                 it is. Send the same request again with a `signature` over `message` that the contract accepts \
+                 (EIP-1271). If it is an exchange or a router that others use too, ask the operator to assign the payment."
+            )
+        } else {
+            format!(
+                "{failed}The payment came from {wallet}, which is not known to be this account's: sign `message` as it is \
+                 with that wallet (EIP-191, personal_sign), and send the same request again with the result as `signature`."
+            )
+        };
         Err(PaymentError::ProofRequired { message, hint }.into())
     }
 
-    /// Whether the payer is the wallet that paid for the account's signup. On another chain than then, the same
-    /// address may be somebody else's contract.
-    pub(super) async fn is_own_wallet(&self, account: &Account, payment: &Payment) -> Result<bool, Error> {
-        let Some(owner) = account.payer.filter(|owner| owner.address == payment.payer) else { return Ok(false) };
-        if owner.chain_id == payment.tx.chain_id || payment.is_native() {
-            return Ok(true);
-        }
+    /// Whether a contract paid. Its address gives no title: a router or an exchange pays for many people, and on another
+    /// chain the same address may be somebody else's contract.
+    pub(super) async fn is_from_contract(&self, payment: &Payment) -> Result<bool, Error> {
         let reader = self.desk.reader(payment.tx.chain_id)?;
-        let is_contract = reader.has_code(payment.payer).await.map_err(PaymentError::Chain)?;
-        Ok(!is_contract)
+        Ok(reader.has_code(payment.payer).await.map_err(PaymentError::Chain)?)
     }
 
     /// Whether the payer signed the message. Only a private key's signature links the wallet: a contract's answer
     /// (EIP-1271) is of one chain and one moment.
-    async fn proven(&self, payment: &Payment, message: &str, proof: &WalletSignature) -> Result<Option<Title>, Error> {
+    async fn proven(
+        &self,
+        payment: &Payment,
+        from_contract: bool,
+        message: &str,
+        proof: &WalletSignature,
+    ) -> Result<Option<Title>, Error> {
         let quotes = QuotePrecedence::Account;
-        if signer(message, proof) == Some(payment.payer) {
-            return Ok(Some(Title { links: true, quotes }));
-        }
-        if payment.is_native() {
-            return Ok(None);
+        if !from_contract {
+            let signed = signer(message, proof) == Some(payment.payer);
+            return Ok(signed.then_some(Title { links: true, quotes }));
         }
         let reader = self.desk.reader(payment.tx.chain_id)?;
         let accepted = reader.accepts_signature(payment.payer, signing_digest(message), proof.as_bytes()).await;
@@ -186,6 +194,11 @@ impl Service {
             }
         }
     }
+}
+
+/// Whether the payer is the wallet that paid for the account's signup.
+pub(super) fn is_own_wallet(account: &Account, payment: &Payment) -> bool {
+    account.payer.is_some_and(|owner| owner.address == payment.payer)
 }
 
 /// The answer to an account that registers its own top-up again; everybody else's transaction is used up.

@@ -132,7 +132,7 @@ impl Service {
         // Nobody learns this key; the quote's owner gets another.
         let key = ApiKey::generate(&*self.desk.randomness);
         let claim = self.claim_of(quote, payment.clone(), &key, KeyDelivery::Later)?;
-        Ok(match self.store.claim_quote(claim).await? {
+        Ok(match self.claim_by_nonce(claim).await? {
             Claimed::Account(account) => {
                 tracing::info!(account = %account.id, tx = %payment.tx, "a quote was paid and its account made, unclaimed");
                 Some(Settled::Claimed)
@@ -145,9 +145,12 @@ impl Service {
 
     /// The one account that a payment's wallet belongs to: it paid for its signup, or is linked to it and no other.
     async fn owner_of(&self, payment: &Payment) -> Result<Option<(Account, Title)>, Error> {
+        // Others may have paid through the same contract.
+        if self.is_from_contract(payment).await? {
+            return Ok(None);
+        }
         if let Some(account) = self.store.account_by_payer(&payment.payer).await? {
-            let own = self.is_own_wallet(&account, payment).await?;
-            return Ok(own.then_some((account, Title::OWN_WALLET)));
+            return Ok(Some((account, Title::OWN_WALLET)));
         }
         let [account] = &*self.store.linked_accounts(&payment.payer).await? else { return Ok(None) };
         let account = self.store.account(account).await?;

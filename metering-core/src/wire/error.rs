@@ -35,6 +35,8 @@ pub enum ErrorCode {
     PaymentMismatch,
     /// Another wallet paid than the quote's.
     PayerMismatch,
+    /// The payer is a contract, whose native coins cannot be credited.
+    PayerIsContract,
     /// The payment was made before the quote.
     PaymentPredatesQuote,
     /// The payment is older than those that the service accepts.
@@ -137,7 +139,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 60] = [
+    pub const ALL: [Self; 61] = [
         Self::InvalidJson,
         Self::ValidationFailed,
         Self::InvalidParameter,
@@ -149,6 +151,7 @@ impl ErrorCode {
         Self::TxReverted,
         Self::PaymentMismatch,
         Self::PayerMismatch,
+        Self::PayerIsContract,
         Self::PaymentPredatesQuote,
         Self::PaymentPredatesService,
         Self::AddressMismatch,
@@ -214,6 +217,7 @@ impl ErrorCode {
             Self::TxReverted => ("tx_reverted", 400),
             Self::PaymentMismatch => ("payment_mismatch", 400),
             Self::PayerMismatch => ("payer_mismatch", 400),
+            Self::PayerIsContract => ("payer_is_contract", 400),
             Self::PaymentPredatesQuote => ("payment_predates_quote", 400),
             Self::PaymentPredatesService => ("payment_predates_service", 400),
             Self::AddressMismatch => ("address_mismatch", 400),

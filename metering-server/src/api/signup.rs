@@ -15,7 +15,7 @@ use crate::metrics::counted;
 /// `payer_address`, in a plain transfer. A payment that is mined within seven days of `expires_at` is honoured.
 #[utoipa::path(post, path = "/signup/pay/quote", tag = "payments", request_body = QuoteRequest, responses(
     (status = 201, description = "The quote", body = QuoteAnswer),
-    (status = 400, description = "`invalid_json`, `validation_failed`, `unsupported_chain`, `unknown_plan`, `unsupported_token`", body = ErrorBody),
+    (status = 400, description = "`invalid_json`, `validation_failed`, `unsupported_chain`, `unknown_plan`, `unsupported_token`, `payer_is_contract`", body = ErrorBody),
     (status = 409, description = "`email_already_registered`, `payer_already_registered`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 502, description = "`rpc_error`, `rpc_chain_mismatch`", body = ErrorBody),

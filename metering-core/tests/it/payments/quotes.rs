@@ -3,7 +3,7 @@
 use metering_core::wire::{ChainIdInput, QuoteRequest};
 use metering_core::{Address, Error, NonceHash, PaymentStore, Plan, Quote, QuoteNonce, QuoteOpened, Store, TokenUnits};
 
-use super::scene::{COIN, MAIN, NATIVE, RECIPIENT, STARTER, Scene, code, plan, quote_request};
+use super::scene::{COIN, MAIN, NATIVE, RECIPIENT, SIDE, STARTER, Scene, code, plan, quote_request};
 use super::wallet::Wallet;
 
 #[tokio::test]
@@ -139,4 +139,19 @@ async fn unpaid_quotes_of_others_cannot_stop_sales() {
         let hash = scene.pay(&wallet, &quote);
         assert_eq!(scene.claim(&quote.signup_nonce, hash).await.unwrap().credit_balance.to_string(), "12.5");
     }
+}
+
+#[tokio::test]
+async fn contracts_are_not_sold_native_plans_and_may_pay_in_tokens() {
+    let scene = Scene::new().await;
+    let contract = Wallet::of(9);
+    scene.main.deploy_contract(contract.address);
+    let refused = scene.quote(&contract, "coin", MAIN).await.unwrap_err();
+    assert_eq!(refused.code().as_str(), "payer_is_contract");
+    assert!(refused.to_string().contains("do not pay"), "{refused}");
+    scene.quote(&contract, "starter", MAIN).await.unwrap();
+    // Elsewhere it is an ordinary address.
+    scene.quote(&contract, "coin", SIDE).await.unwrap();
+    scene.main.trouble(Some(metering_core::ChainError::Unavailable("down".to_owned())));
+    assert_eq!(code(scene.quote(&Wallet::of(1), "coin", MAIN).await), "rpc_error", "nobody can say");
 }

@@ -2,11 +2,14 @@
 //! order. In the end no money of a customer's is in an account that the thief can spend from, the thief has no more
 //! than was paid for, and every customer who paid can get to what they bought.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use metering_core::wire::{ChallengeRequest, QuoteAnswer};
-use metering_core::{AccountId, Address, ApiKey, Clock, Credits, PaymentSettings, PaymentStore, Plan, Store, TxHash};
+use metering_core::{
+    AccountId, Address, ApiKey, Clock, Credits, PaymentSettings, PaymentStore, Plan, QuoteNonce, QuoteState, Store,
+    TxHash, TxRef,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -18,6 +21,8 @@ use super::wallet::Wallet;
 const PRICE: u128 = 5_000;
 const CUSTOMERS: [u8; 3] = [1, 2, 3];
 const THIEFS_WALLETS: [u8; 2] = [11, 12];
+/// A public contract that customers and the thief buy through: a router or an exchange.
+const ROUTER: u8 = 21;
 
 /// A move of somebody's. Numbers name wallets, quotes, transactions and keys, modulo how many there are.
 #[derive(Debug, Clone)]
@@ -105,6 +110,11 @@ fn plan_of(starter: bool) -> &'static str {
     if starter { "starter" } else { "coin" }
 }
 
+/// What the plan `starter` credits.
+fn starter() -> Credits {
+    "10.5".parse().unwrap()
+}
+
 /// A customer's quote, and the payment for it.
 #[derive(Debug)]
 struct Bought {
@@ -124,6 +134,8 @@ struct Game {
     thiefs_keys: Vec<ApiKey>,
     /// What the thief paid, at its best worth in credits.
     worth: i128,
+    /// In these transactions, some of them through the router.
+    thiefs_payments: HashSet<(u64, TxHash)>,
 }
 
 impl Game {
@@ -140,6 +152,7 @@ impl Game {
             scene.chain(chain_id).deploy_token(USDC, 3);
             let coarse = Plan { token_decimals: 3, ..plan("starter", chain_id) };
             scene.store.put_plans(vec![coarse]).await.unwrap();
+            scene.chain(chain_id).deploy_contract(Wallet::of(ROUTER).address);
         }
         let mut thiefs_keys = Vec::new();
         for _ in 0..2 {
@@ -147,13 +160,14 @@ impl Game {
         }
         Self {
             scene,
-            customers: CUSTOMERS.map(Wallet::of).to_vec(),
+            customers: CUSTOMERS.into_iter().chain([ROUTER]).map(Wallet::of).collect(),
             wallets: THIEFS_WALLETS.map(Wallet::of).to_vec(),
             bought: Vec::new(),
             customers_keys: Vec::new(),
             thiefs_quotes: Vec::new(),
             thiefs_keys,
             worth: 0,
+            thiefs_payments: HashSet::new(),
         }
     }
 
@@ -253,7 +267,9 @@ impl Game {
 
     /// The thief pays with its own money: the amount of any quote that it knows, or a plan's price.
     fn thief_pays(&mut self, wallet: usize, amount_of: usize, chain: bool) {
-        let Some(wallet) = pick(&self.wallets, wallet) else { return };
+        let router = Wallet::of(ROUTER);
+        let wallets: Vec<_> = self.wallets.iter().chain([&router]).collect();
+        let Some(wallet) = pick(&wallets, wallet) else { return };
         let quote = pick(&self.thiefs_quotes, amount_of);
         let known = quote.map(|quote| (quote.chain_id, quote.token_contract.parse().unwrap(), &quote.amount_atomic));
         let (chain_id, token, units): (u64, Address, u128) = match known {
@@ -262,7 +278,8 @@ impl Game {
             }
             _ => (chain_of(chain), USDC, PRICE),
         };
-        self.scene.chain(chain_id).pay(token, wallet.address, RECIPIENT, units);
+        let paid = self.scene.chain(chain_id).pay(token, wallet.address, RECIPIENT, units);
+        self.thiefs_payments.insert((chain_id, paid));
         self.scene.chain(chain_id).grow(10);
         let credits: Credits = if token == USDC { "10.5" } else { "4" }.parse().unwrap();
         self.worth += i128::from(credits.atoms());
@@ -282,12 +299,15 @@ impl Game {
     async fn assert_nobody_was_robbed(&mut self, proof: bool) {
         let thiefs = self.accounts(&self.thiefs_keys).await;
         assert!(thiefs.values().sum::<i128>() <= self.worth_with_gifts(proof).await, "more than was paid for");
+        let swapped = self.swapped().await;
         for record in self.scene.store.payments(None, 10_000).await.unwrap().items {
-            let customers = self.customers.iter().any(|wallet| wallet.address == record.payment.payer);
+            let TxRef { chain_id, hash } = record.payment.tx;
+            let customers = self.customers.iter().any(|wallet| wallet.address == record.payment.payer)
+                && !self.thiefs_payments.contains(&(chain_id, hash));
             // With the proof switched off, a payment that no quote and no account asks for is anybody's.
             let tx = (record.payment.tx.chain_id, Some(record.payment.tx.hash));
             let quoted = self.bought.iter().any(|bought| (bought.quote.chain_id, bought.paid) == tx);
-            if customers && (proof || quoted) {
+            if customers && (proof || quoted && !swapped.contains(&(chain_id, hash))) {
                 assert!(!thiefs.contains_key(&record.account), "stolen: {record:?}");
             }
         }
@@ -296,7 +316,17 @@ impl Game {
         }
         for Bought { wallet, paid, quote } in &self.bought {
             let Some(paid) = paid else { continue };
-            let _ = self.scene.claim(&quote.signup_nonce, *paid).await;
+            if let Ok(answer) = self.scene.claim(&quote.signup_nonce, *paid).await {
+                self.customers_keys.push(key_of(&answer.api_key));
+            }
+            if wallet.address == Wallet::of(ROUTER).address {
+                // The nonce gives title, and nothing else does: the contract signs for nobody.
+                let (account, _) = self.settled(quote).await.expect("a quote that was paid has an account");
+                let bought = self.accounts(&self.customers_keys).await.get(&account).copied();
+                assert_eq!(bought, Some(i128::from(starter().atoms())), "who held the nonce has the credits");
+                assert!(!thiefs.contains_key(&account), "and nobody else has");
+                continue;
+            }
             let rotated = self.scene.rotate(wallet).await.expect("who paid has an account and can get its key");
             let key = key_of(&rotated.api_key);
             // Used for this wallet's account, by a claim, by the watcher, or now by its owner.
@@ -310,15 +340,40 @@ impl Game {
         assert!(self.scene.store.verify().await.unwrap().discrepancies.is_empty());
     }
 
+    /// The account that a quote became, and the payment that settled it.
+    async fn settled(&self, quote: &QuoteAnswer) -> Option<(AccountId, TxRef)> {
+        let nonce = QuoteNonce::parse(&quote.signup_nonce).unwrap().hash();
+        match self.scene.store.quote(&nonce).await.unwrap()?.state {
+            QuoteState::Open => None,
+            QuoteState::Paid { account, tx } | QuoteState::Claimed { account, tx } => Some((account, tx)),
+        }
+    }
+
+    /// Customers' payments through the router whose quotes were settled with money of the thief's, which sent the same
+    /// amount the same way first. The customer has the thief's money for it, to the unit.
+    async fn swapped(&self) -> HashSet<(u64, TxHash)> {
+        let mut swapped = HashSet::new();
+        for Bought { wallet, paid, quote } in &self.bought {
+            let (Some(paid), Some((account, tx))) = (paid, self.settled(quote).await) else { continue };
+            if tx.hash != *paid {
+                assert_eq!(wallet.address, Wallet::of(ROUTER).address, "nobody else pays from a customer's wallet");
+                assert!(self.thiefs_payments.contains(&(tx.chain_id, tx.hash)), "settled by a stranger: {tx}");
+                let record = self.scene.store.payment(&tx).await.unwrap().expect("it settled a quote");
+                assert_eq!((record.account, record.payment.amount.to_string()), (account, quote.amount_atomic.clone()));
+                swapped.insert((quote.chain_id, *paid));
+            }
+        }
+        swapped
+    }
+
     /// What the thief paid, and what customers left lying about while the proof is switched off.
     async fn worth_with_gifts(&self, proof: bool) -> i128 {
         if proof {
             return self.worth;
         }
-        let starter: Credits = "10.5".parse().unwrap();
         let all = i128::try_from(self.transactions().len()).unwrap();
         let quoted = i128::try_from(self.bought.iter().filter(|bought| bought.paid.is_some()).count()).unwrap();
-        (all - quoted) * i128::from(starter.atoms())
+        (all - quoted) * i128::from(starter().atoms())
     }
 }
 

@@ -1,10 +1,12 @@
 //! Top-ups: whose payment it is.
 
+use std::time::Duration;
+
 use metering_core::wire::{ChainIdInput, TopUpRequest};
-use metering_core::{Address, PaymentSettings, Store};
+use metering_core::{Address, PaymentSettings, Store, TxHash};
 use tokio::task::JoinSet;
 
-use super::scene::{MAIN, RECIPIENT, SIDE, STARTER, Scene, USDC, code};
+use super::scene::{MAIN, RECIPIENT, SIDE, STARTER, Scene, USDC, code, key_of};
 use super::wallet::Wallet;
 
 #[tokio::test]
@@ -121,6 +123,111 @@ async fn a_contract_wallet_consents_by_its_own_word_each_time() {
     scene.top_up(&key, MAIN, hash, Some(signature)).await.unwrap();
     let next = scene.pay_price(&contract, MAIN);
     assert_eq!(code(scene.top_up(&key, MAIN, next, None).await), "payer_proof_required");
+}
+
+#[tokio::test]
+async fn what_a_contract_pays_is_nobodys_without_its_word() {
+    let scene = Scene::new().await;
+    let router = Wallet::of(9);
+    scene.main.deploy_contract(router.address);
+    // The first who buys through it has an account with its address.
+    let (first, _) = scene.customer(&router, MAIN).await;
+    let paid = scene.pay_price(&router, MAIN);
+    // Not the account's own, neither asked for nor found by the watcher.
+    let refused = scene.top_up(&first, MAIN, paid, None).await.unwrap_err();
+    assert_eq!(refused.code().as_str(), "payer_proof_required");
+    assert!(refused.body().hint.unwrap().contains("EIP-1271"));
+    // A contract has no private key: only its own word counts.
+    let signature = router.sign(&refused.body().message);
+    assert_eq!(code(scene.top_up(&first, MAIN, paid, Some(signature.clone())).await), "payer_proof_required");
+    let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
+    assert_eq!((watched.credited, watched.left), (0, 1));
+    assert_eq!(scene.balance(&first).await, "12.5");
+    let bytes = metering_core::WalletSignature::parse(&signature).unwrap();
+    scene.main.accept(router.address, metering_core::signing_digest(&refused.body().message), bytes.as_bytes());
+    scene.top_up(&first, MAIN, paid, Some(signature)).await.unwrap();
+}
+
+#[tokio::test]
+async fn everybody_who_pays_a_quote_through_one_contract_gets_an_account() {
+    let scene = Scene::new().await;
+    let router = Wallet::of(9);
+    scene.main.deploy_contract(router.address);
+    let mut quotes = Vec::new();
+    for _ in 0..3 {
+        quotes.push(scene.quote(&router, "starter", MAIN).await.unwrap());
+    }
+    let paid: Vec<_> = quotes.iter().map(|quote| scene.pay(&router, quote)).collect();
+    let first = scene.claim(&quotes[0].signup_nonce, paid[0]).await.unwrap();
+    let second = scene.claim(&quotes[1].signup_nonce, paid[1]).await.unwrap();
+    // The watcher settles the third, and its nonce gets the key.
+    let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
+    assert_eq!((watched.claimed, watched.credited, watched.left), (1, 0, 0));
+    let third = scene.claim(&quotes[2].signup_nonce, paid[2]).await.unwrap();
+    for answer in [&first, &second, &third] {
+        assert_eq!(scene.balance(&key_of(&answer.api_key)).await, "12.5");
+    }
+    assert!(first.org_id != second.org_id && second.org_id != third.org_id);
+}
+
+/// A quote of a contract's that somebody else pays first, and then its owner.
+async fn paid_twice_through(scene: &Scene, router: &Wallet) -> (String, TxHash, TxHash) {
+    scene.main.deploy_contract(router.address);
+    let quote = scene.quote(router, "starter", MAIN).await.unwrap();
+    let strangers = scene.pay(router, &quote);
+    let own = scene.main.pay(USDC, router.address, RECIPIENT, quote.amount_atomic.parse().unwrap());
+    (quote.signup_nonce, strangers, own)
+}
+
+#[tokio::test]
+async fn a_strangers_payment_through_the_same_contract_does_not_lock_the_nonces_owner_out() {
+    let scene = Scene::new().await;
+    let (nonce, strangers, own) = paid_twice_through(&scene, &Wallet::of(9)).await;
+    scene.main.grow(10);
+    let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
+    assert_eq!((watched.claimed, watched.credited, watched.left), (1, 0, 1));
+    let claimed = scene.claim(&nonce, own).await.unwrap();
+    assert_eq!(claimed.tx_hash, strangers.to_string(), "what the account was made for");
+    assert_eq!(scene.balance(&key_of(&claimed.api_key)).await, "12.5");
+    for hash in [own, strangers] {
+        assert_eq!(code(scene.claim(&nonce, hash).await), "already_claimed");
+    }
+}
+
+#[tokio::test]
+async fn a_claim_that_waits_while_a_strangers_payment_settles_the_quote_gets_the_key() {
+    let settings = PaymentSettings {
+        claim_wait: Duration::from_secs(20),
+        claim_poll: Duration::from_millis(10),
+        ..PaymentSettings::default()
+    };
+    let scene = Scene::with(settings).await;
+    let (nonce, strangers, own) = paid_twice_through(&scene, &Wallet::of(9)).await;
+    let meanwhile = async {
+        while scene.main.looked_at() == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(scene.service.watch(MAIN, Some(0)).await.unwrap().claimed, 1);
+        scene.main.grow(10);
+    };
+    let (claimed, ()) = tokio::join!(scene.claim(&nonce, own), meanwhile);
+    let claimed = claimed.unwrap();
+    assert_eq!(claimed.tx_hash, strangers.to_string());
+    assert_eq!(scene.balance(&key_of(&claimed.api_key)).await, "12.5");
+}
+
+#[tokio::test]
+async fn a_linked_address_that_is_a_contract_elsewhere_is_a_stranger_there() {
+    let scene = Scene::new().await;
+    let (key, _) = scene.account_without_wallet().await;
+    let wallet = Wallet::of(1);
+    let hash = scene.pay_price(&wallet, MAIN);
+    let message = scene.top_up(&key, MAIN, hash, None).await.unwrap_err().body().message;
+    scene.top_up(&key, MAIN, hash, Some(wallet.sign(&message))).await.unwrap();
+    scene.side.deploy_contract(wallet.address);
+    let hash = scene.pay_price(&wallet, SIDE);
+    assert_eq!(scene.service.watch(SIDE, Some(0)).await.unwrap().left, 1);
+    assert_eq!(code(scene.top_up(&key, SIDE, hash, None).await), "payer_proof_required");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 import { ApiError, ask } from "/assets/api.js";
 import { wait } from "/assets/dom.js";
 import { rememberPayment, rememberedPayment, replacePayment } from "/assets/session.js";
-import { WalletError, checkFunds, connect, payment, request, sign, switchChain } from "/assets/wallet.js";
+import { WalletError, checkAccount, checkFunds, connect, payment, request, sign, switchChain } from "/assets/wallet.js";
 
 export const TX_HASH = /^0x[0-9a-fA-F]{64}$/;
 /** Registering waits for confirmations on the server, for longer than other requests do. */
@@ -23,6 +23,7 @@ export async function pay({ plan, chain, account, coin }, say, signal) {
   await switchChain(chain, coin, signal);
   say("network", "done", chain.name);
   say("send", "now", "Confirm the payment in your wallet.");
+  await checkAccount(plan, from, signal);
   await checkFunds(plan, from, signal);
   const about = { org_id: account.org_id, plan_id: plan.id, chain_id: plan.chain_id, label: plan.label || plan.id, from };
   // Before it is sent: if this page goes away now, nobody may send it again without a look at the wallet.

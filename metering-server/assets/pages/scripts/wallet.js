@@ -103,6 +103,19 @@ export function payment(plan, from) {
   return { from, to: plan.token_contract, value: "0x0", data, chainId };
 }
 
+/** The code of an account that delegates to a contract (EIP-7702); it is still its private key's. */
+const DELEGATION = /^0xef0100[0-9a-f]{40}$/i;
+
+/** Refuses to pay the native coin from a contract: such a payment leaves no trace that could be credited. */
+export async function checkAccount(plan, from, signal) {
+  if (plan.payment_kind !== "native_value") return;
+  const code = await request("eth_getCode", [from, "latest"], signal);
+  if (typeof code === "string" && (code === "0x" || DELEGATION.test(code))) return;
+  throw new WalletError(
+    `This account is a smart-contract wallet, and its payments in ${plan.token_symbol} cannot be credited. Choose a plan that is paid in a token, or an account whose private key you hold.`,
+  );
+}
+
 /** Says when the account certainly has too little; when that cannot be read, the wallet will say it. */
 export async function checkFunds(plan, from, signal) {
   const price = toUnits(plan.token_amount, Number(plan.token_decimals));
