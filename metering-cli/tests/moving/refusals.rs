@@ -174,5 +174,5 @@ fn a_look_at_an_earlier_schema_changes_nothing_and_says_what_would_be() {
     assert_eq!(desk.psql("SELECT version FROM metering_schema"), "2");
     desk.psql("DELETE FROM scan_mark");
     desk.migrate(&[]).success();
-    assert_eq!(desk.psql("SELECT version FROM metering_schema"), "3");
+    assert_eq!(desk.psql("SELECT version FROM metering_schema"), "4");
 }
