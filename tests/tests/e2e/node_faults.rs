@@ -80,9 +80,9 @@ fn a_database_that_says_nothing_ends_a_start_in_bounded_time() {
     let ran = site.server().run();
     let took = begun.elapsed();
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stderr.contains("the database does not answer"), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("at {}: no response", link.address())), "{ran:?}");
     assert!(ran.stderr.contains(&link.address().to_string()) && !ran.stderr.contains("hunter2"), "{ran:?}");
-    assert!(took < Duration::from_secs(25), "{took:?}");
+    assert!(took < Duration::from_secs(4), "{took:?}");
 }
 
 #[test]
