@@ -51,7 +51,9 @@ fn pages_that_were_named_may_call_everything_and_no_other_page_may() {
     for answer in strangers.iter().chain(&answers).chain([&initialized]) {
         assert_eq!(answer.header("access-control-allow-origin"), Some(PAGE));
         assert_eq!(answer.header("access-control-expose-headers"), Some("*"));
-        assert!(answer.header("vary").is_some_and(|vary| vary.contains("origin")), "{:?}", answer.header("vary"));
+        // One header of several values, or several.
+        let varies = |(name, value): &(String, String)| name == "vary" && value.contains("origin");
+        assert!(answer.headers.iter().any(varies), "{:?}", answer.headers);
     }
     // An answer that the browser keeps from its page.
     let answer = client.clone().with_header("Origin", ELSEWHERE).get("/credits/balance").expect(200);
