@@ -42,7 +42,7 @@ pub trait ChainReader: Send + Sync + fmt::Debug {
     async fn heights(&self) -> Result<Heights, ChainError>;
 
     /// The hash of the block at each of these heights, in the same order. `None` where the chain has no such block, or
-    /// nobody can say for certain which one it has.
+    /// its sources do not agree on which block it has.
     async fn block_hashes(&self, numbers: &[u64]) -> Result<Vec<Option<BlockHash>>, ChainError>;
 
     /// How many confirmations a payment needs to be credited, as far as that is known without asking the chain.
