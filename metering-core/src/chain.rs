@@ -51,24 +51,51 @@ pub trait ChainReader: Send + Sync + fmt::Debug {
     /// Transactions that may have paid `recipient` in these blocks, both ends included: those with a `Transfer` log
     /// of one of `tokens` to it, and, where `tokens` holds the zero address, those that sent it the native coin. In
     /// the order of the chain, each once. What they really paid is for [`ChainReader::transaction`] to say.
+    ///
+    /// A single block that is too large to be searched is reported as such, so that it does not hide the others.
     async fn payments_to(
         &self,
         recipient: Address,
         tokens: &[Address],
         from_block: u64,
         to_block: u64,
-    ) -> Result<Vec<TxHash>, ChainError>;
+    ) -> Result<PaymentsFound, ChainError>;
 
     /// What the token's contract says of its decimals (ERC-20); `None` when there is no such contract.
     async fn token_decimals(&self, token: Address) -> Result<Option<u8>, ChainError>;
 
+    /// What code there is at `address`.
+    async fn code(&self, address: Address) -> Result<AccountCode, ChainError>;
+
     /// Whether there is a contract at `address`. One that is there may belong to somebody else than one of the same
     /// address on another chain; where there is none, the address is its private key's on every chain.
-    async fn has_code(&self, address: Address) -> Result<bool, ChainError>;
+    async fn has_code(&self, address: Address) -> Result<bool, ChainError> {
+        Ok(self.code(address).await? == AccountCode::Contract)
+    }
 
     /// Whether the contract at `wallet` accepts `signature` over `digest` (EIP-1271); `false` where there is no
     /// contract, or one that does not know the question.
     async fn accepts_signature(&self, wallet: Address, digest: [u8; 32], signature: &[u8]) -> Result<bool, ChainError>;
+}
+
+/// What a search for payments found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PaymentsFound {
+    /// Transactions and the numbers of their blocks.
+    pub transactions: Vec<(u64, TxHash)>,
+    /// Blocks that could not be searched, and why.
+    pub unreadable_blocks: Vec<(u64, String)>,
+}
+
+/// What code an address has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccountCode {
+    /// None: nothing runs when the address is called, and it is its private key's.
+    Empty,
+    /// It delegates to a contract's code (EIP-7702), and is still its private key's.
+    Delegated,
+    /// A contract's own.
+    Contract,
 }
 
 /// What a chain says of a transaction.
@@ -80,9 +107,20 @@ pub enum Sighting {
     Pending {
         /// How many confirmations a payment needs.
         required: u64,
+        /// What it will do, where that can be told from the transaction itself.
+        transaction: Option<Box<PendingTransaction>>,
     },
     /// It is in a block.
     Mined(Evidence),
+}
+
+/// A transaction that is in no block yet and that runs no code but its target's: of one of Ethereum's types 0 to 3.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingTransaction {
+    /// Its sender, target, value, and whether it has call data.
+    pub native: NativeTransfer,
+    /// What it calls when that is `transfer(address,uint256)` (ERC-20): the receiver and the amount.
+    pub transfer: Option<(Address, TokenUnits)>,
 }
 
 /// A transaction in a block, as far as payments are concerned.
@@ -185,6 +223,10 @@ pub enum ChainError {
         /// The chain that answered.
         found: u64,
     },
+    /// The sources respond, but what they say of this transaction cannot be read: its receipt is too large, for example.
+    /// Other transactions of the chain can be read.
+    #[error("the chain's RPC response cannot be read: {0}")]
+    Unreadable(String),
     /// Sources contradict each other.
     #[error("the chain's RPC sources disagree: {0}")]
     Disagreement(String),

@@ -64,6 +64,7 @@ mod scene;
 pub mod settlements;
 pub mod signups;
 pub mod topups;
+pub mod unreadable;
 pub mod usage;
 pub mod verification;
 pub mod wallets;
@@ -348,6 +349,10 @@ macro_rules! store_conformance {
             settlements::unsettled_payments_are_paged_by_chain,
             settlements::of_many_watchers_one_reverses,
             settlements::reversals_and_charges_add_up,
+            unreadable::unreadable_arrivals_are_listed_in_the_order_of_their_chain,
+            unreadable::an_unreadable_arrival_is_replaced_by_what_is_known_later,
+            unreadable::unreadable_arrivals_are_due_when_their_time_has_come,
+            unreadable::an_arrival_that_was_read_is_forgotten,
             topups::a_payment_is_credited,
             topups::a_payment_counts_at_once,
             topups::a_credit_is_what_its_entry_says,

@@ -61,7 +61,8 @@ pub use address::{Address, AddressError};
 pub use bot::{BotCheck, BotCheckError, BotVerdict, SolutionId};
 pub use catalogue::{Catalogue, CatalogueError, Resolved, RouteRefusal};
 pub use chain::{
-    Block, BlockHash, Chain, ChainError, ChainReader, Depth, Evidence, Heights, NativeTransfer, Sighting, TokenTransfer,
+    AccountCode, Block, BlockHash, Chain, ChainError, ChainReader, Depth, Evidence, Heights, NativeTransfer,
+    PaymentsFound, PendingTransaction, Sighting, TokenTransfer,
 };
 pub use charge::{
     Charge, Decision, LimitWindow, MeterState, RateStatus, Receipt, Refund, Refusal, RequestId, RequestIdError,
@@ -82,8 +83,8 @@ pub use meter::{Meter, MeterConfig, MeterEnd, MeterError, MeterStats};
 pub use override_headers::{is_same_header, overrides_request, starts_like_header};
 pub use path::{RequestPath, TargetError};
 pub use payment::{
-    Payment, PaymentError, PaymentFault, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse, RecoveryError,
-    Seen, SettlementDecision, SettlementEntry, SettlementStep, decide,
+    ArrivalPlace, Payment, PaymentError, PaymentFault, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse,
+    RecoveryError, Seen, SettlementDecision, SettlementEntry, SettlementStep, UnreadableArrival, decide,
 };
 pub use plan::{PaymentKind, Plan, PlanError, PlanKey, TokenAmount};
 pub use price::{LookbackTiers, Multiplier, Pricing, Weight};
@@ -94,8 +95,8 @@ pub use recipient::{NotBefore, NotBeforeError, RecipientChanges, RecipientRecord
 pub use recovery::Challenge;
 pub use route::{Param, ParamPlace, ParamType, Route};
 pub use service::{
-    Admission, Arrival, BillingSettings, PaidBack, Passage, PaymentSettings, RequestHead, Service, ServiceConfig,
-    SettlementLook, SignupSettings, Watched, arrivals, payment_targets,
+    Admission, Arrival, Arrivals, BillingSettings, PaidBack, Passage, PaymentSettings, RequestHead, Service,
+    ServiceConfig, SettlementLook, SignupSettings, Watched, arrivals, payment_targets,
 };
 pub use signature::{WalletSignature, WalletSignatureError, signer, signing_digest};
 pub use signup::{MalformedCode, MalformedToken, SessionHash, SessionToken, SignupError, SignupSession, UserCode};

@@ -5,13 +5,16 @@
 
 mod error;
 mod fault;
+mod pending;
 mod record;
 mod settlement;
+mod unreadable;
 
 pub use error::{PaymentError, RecoveryError};
 pub use fault::PaymentFault;
 pub use record::{PaymentRecord, PaymentUse};
 pub use settlement::{PaymentSettlement, Seen, SettlementDecision, SettlementEntry, SettlementStep, decide};
+pub use unreadable::{ArrivalPlace, UnreadableArrival};
 
 use crate::address::Address;
 use crate::chain::{BlockHash, Evidence, NativeTransfer, TokenTransfer};

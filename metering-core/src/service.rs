@@ -16,6 +16,7 @@ mod settlement;
 mod signups;
 mod templates;
 mod topups;
+mod unreadable;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-pub use arrivals::{Arrival, arrivals, payment_targets};
+pub use arrivals::{Arrival, Arrivals, arrivals, payment_targets};
 pub use billing::BillingSettings;
 pub use desk::PaymentSettings;
 pub use gate::{Admission, Passage, RequestHead};

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use metering_core::{BlockHash, ChainError, Depth, Evidence, Heights, Sighting};
+use metering_core::{AccountCode, BlockHash, ChainError, Depth, Evidence, Heights, PendingTransaction, Sighting};
 
 use crate::block_time::BlockTime;
 use crate::poll::{Said, Standing};
@@ -43,17 +43,29 @@ pub(crate) fn verdict(agree: usize, said: &[Said<Sighting>]) -> Option<Result<Si
     }
     let required = said.iter().filter_map(|said| match &said.answer {
         Sighting::Unknown => None,
-        Sighting::Pending { required } => Some(*required),
+        Sighting::Pending { required, .. } => Some(*required),
         Sighting::Mined(evidence) => Some(evidence.depth.required),
     });
     let known: Vec<u64> = required.collect();
     if known.len() >= agree {
-        return Some(Ok(Sighting::Pending { required: known.into_iter().max().unwrap_or(1) }));
+        let required = known.into_iter().max().unwrap_or(1);
+        return Some(Ok(Sighting::Pending { required, transaction: pending(agree, said) }));
     }
     if said.len() - known.len() >= agree {
         return Some(Ok(Sighting::Unknown));
     }
     Some(Err(disagreement(said)))
+}
+
+/// What the transaction will do, when at least `agree` sources say so and none says otherwise.
+fn pending(agree: usize, said: &[Said<Sighting>]) -> Option<Box<PendingTransaction>> {
+    let shown = said.iter().filter_map(|said| match &said.answer {
+        Sighting::Pending { transaction, .. } => transaction.as_ref(),
+        Sighting::Unknown | Sighting::Mined(_) => None,
+    });
+    let shown: Vec<_> = shown.collect();
+    let alike = shown.windows(2).all(|pair| pair[0] == pair[1]);
+    shown.first().filter(|_| alike && shown.len() >= agree).map(|transaction| (*transaction).clone())
 }
 
 /// The different evidences among the answers, and who has them how deep.
@@ -150,6 +162,16 @@ impl Describe for Sighting {
 impl Describe for bool {
     fn describe(&self) -> String {
         if *self { "yes".to_owned() } else { "no".to_owned() }
+    }
+}
+
+impl Describe for AccountCode {
+    fn describe(&self) -> String {
+        match self {
+            Self::Empty => "no code".to_owned(),
+            Self::Delegated => "a delegation".to_owned(),
+            Self::Contract => "a contract".to_owned(),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Questions to contracts: whether there is one, a token's decimals (EIP-20), a wallet's word on a signature
 //! (EIP-1271).
 
-use metering_core::Address;
+use metering_core::{AccountCode, Address};
 
 use crate::answers::Answers;
 use crate::call::Call;
@@ -32,13 +32,17 @@ pub(crate) async fn decimals(source: &Source, token: Address) -> Result<Option<u
     }
 }
 
-/// Whether there is a contract at `address`.
+/// What code there is at `address`.
 ///
 /// An address with a delegation (EIP-7702) is still its private key's: it is no contract. No contract can look like
 /// one, since none may begin with that byte (EIP-3541).
-pub(crate) async fn exists(source: &Source, address: Address) -> Result<bool, Failure> {
+pub(crate) async fn code(source: &Source, address: Address) -> Result<AccountCode, Failure> {
     let Data(code) = source.ask(&[Call::code(address)], |answers| answers.next()).await?;
-    Ok(!code.is_empty() && !is_delegation(&code))
+    Ok(match code.as_slice() {
+        [] => AccountCode::Empty,
+        code if is_delegation(code) => AccountCode::Delegated,
+        _ => AccountCode::Contract,
+    })
 }
 
 fn is_delegation(code: &[u8]) -> bool {

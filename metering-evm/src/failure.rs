@@ -75,6 +75,11 @@ impl Failure {
         }
     }
 
+    /// Whether the source responds, and what it says of this one thing cannot be read, now or later.
+    pub(crate) fn is_of_the_subject(&self) -> bool {
+        matches!(self, Self::NoStatus) || self.is_too_much()
+    }
+
     /// Whether less might be asked at one time.
     pub(crate) fn is_too_much(&self) -> bool {
         match self {

@@ -61,7 +61,7 @@ pub(crate) async fn sight(source: &Source, finality: Finality, hash: &TxHash) ->
         (None, None) => return Ok(Sighting::Unknown),
         (Some(receipt), Some(transaction)) if transaction.may_be_in(receipt.block_hash) => (receipt, transaction),
         // Not in a block, or the source is between two states and says so in one answer and not yet in another.
-        _ => return Ok(look.progress.pending()),
+        (_, transaction) => return Ok(look.progress.pending(transaction.as_ref())),
     };
     let number = receipt.block_number;
     let block = |answers: &mut Answers<'_>| {
@@ -80,7 +80,7 @@ pub(crate) async fn sight(source: &Source, finality: Finality, hash: &TxHash) ->
             }))
         }
         // Re-organised away, or the source has lost sight of the block.
-        _ => Ok(look.progress.pending()),
+        _ => Ok(look.progress.pending(look.transaction.as_ref())),
     }
 }
 
@@ -157,8 +157,9 @@ impl Progress {
         Depth { confirmations: confirmations_of(block), required }
     }
 
-    fn pending(self) -> Sighting {
-        Sighting::Pending { required: self.depth(self.newest).required }
+    fn pending(self, transaction: Option<&Transaction>) -> Sighting {
+        let transaction = transaction.and_then(Transaction::pending).map(Box::new);
+        Sighting::Pending { required: self.depth(self.newest).required, transaction }
     }
 }
 

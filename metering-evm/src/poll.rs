@@ -38,6 +38,8 @@ pub(crate) struct Poll<T> {
     /// The answers, as they came.
     pub(crate) said: Vec<Said<T>>,
     complaints: Vec<String>,
+    /// How many of the complaints are about what was asked for, and not about the source.
+    unreadable: usize,
     /// Of which chains sources are that are of another one.
     strangers: Vec<u64>,
 }
@@ -55,7 +57,7 @@ impl<T> Poll<T> {
             async move { (source, answer.await) }
         });
         let mut answers: FuturesUnordered<_> = asked.collect();
-        let mut poll = Self { said: Vec::new(), complaints: Vec::new(), strangers: Vec::new() };
+        let mut poll = Self { said: Vec::new(), complaints: Vec::new(), unreadable: 0, strangers: Vec::new() };
         let mut until: Option<Instant> = None;
         loop {
             let next = match until {
@@ -81,6 +83,7 @@ impl<T> Poll<T> {
         // Others may make up for it, and then nobody else would tell.
         tracing::warn!(source = complaint, "an RPC source failed");
         self.complaints.push(complaint);
+        self.unreadable += usize::from(failure.is_of_the_subject());
         if let Failure::WrongChain(found) = failure {
             self.strangers.push(*found);
         }
@@ -89,6 +92,13 @@ impl<T> Poll<T> {
     /// A source that is of another chain.
     pub(crate) fn stranger(&self, expected: u64) -> Option<ChainError> {
         self.strangers.first().map(|found| ChainError::WrongChain { expected, found: *found })
+    }
+
+    /// Why a transaction cannot be read, when sources that work again would not be enough to read it.
+    pub(crate) fn unreadable(&self, agree: usize) -> Option<ChainError> {
+        let others = self.complaints.len() - self.unreadable;
+        let readable = self.said.len() + others >= agree;
+        (!readable && self.unreadable > 0).then(|| ChainError::Unreadable(self.complaints.join("; ")))
     }
 
     /// Why there are too few answers, when fewer than `agree` of them are there.

@@ -1,11 +1,13 @@
 //! The reader: every question to all sources, and what they agree on.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use metering_core::{Address, BlockHash, ChainError, ChainReader, Heights, Sighting, TxHash};
+use metering_core::{
+    AccountCode, Address, BlockHash, ChainError, ChainReader, Heights, PaymentsFound, Sighting, TxHash,
+};
 use tokio::time::Instant;
 
 use crate::agreement::{self, Describe};
@@ -14,7 +16,7 @@ use crate::config::{ChainConfig, ChainConfigError};
 use crate::failure::Failure;
 use crate::finality::Finality;
 use crate::poll::{Poll, Said, Standing};
-use crate::scan::{Found, Wanted};
+use crate::scan::{Found, Scan, Wanted};
 use crate::source::Source;
 use crate::{contract, heights, look, scan};
 
@@ -116,6 +118,28 @@ impl EvmReader {
         poll.shortage(self.agree, self.chain_id).unwrap_or_else(too_few)
     }
 
+    /// All that any source found, each once, and the blocks that fewer than `agree` sources could search.
+    fn merged(&self, said: Vec<Said<Scan>>) -> PaymentsFound {
+        let sources = said.len();
+        let (mut found, mut unsearched) = (BTreeSet::new(), BTreeMap::new());
+        for Said { answer: Scan { found: some, unreadable }, .. } in said {
+            found.extend(some);
+            for (block, why) in unreadable {
+                unsearched.entry(block).or_insert_with(Vec::new).push(why);
+            }
+        }
+        let unreadable = unsearched.into_iter().filter(|(_, why)| sources - why.len() < self.agree);
+        let mut seen = HashSet::new();
+        PaymentsFound {
+            transactions: found
+                .into_iter()
+                .filter(|found: &Found| seen.insert(found.hash))
+                .map(|found| (found.block(), found.hash))
+                .collect(),
+            unreadable_blocks: unreadable.map(|(block, why)| (block, why.join("; "))).collect(),
+        }
+    }
+
     fn enough_of<T>(&self, said: &[Said<T>], enough: Standing) -> Standing {
         if said.len() >= self.agree { enough } else { Standing::Open }
     }
@@ -127,7 +151,8 @@ impl ChainReader for EvmReader {
         let credited_at = self.credited_at().await?;
         let ask = |source| look::sight(source, credited_at, hash);
         let poll = Poll::take(&self.sources, ask, |said| agreement::standing(self.agree, said)).await;
-        agreement::verdict(self.agree, &poll.said).unwrap_or_else(|| Err(self.too_few(&poll)))
+        agreement::verdict(self.agree, &poll.said)
+            .unwrap_or_else(|| Err(poll.unreadable(self.agree).unwrap_or_else(|| self.too_few(&poll))))
     }
 
     fn confirmations(&self) -> Option<u32> {
@@ -175,24 +200,27 @@ impl ChainReader for EvmReader {
         tokens: &[Address],
         from_block: u64,
         to_block: u64,
-    ) -> Result<Vec<TxHash>, ChainError> {
+    ) -> Result<PaymentsFound, ChainError> {
         let wanted = Wanted { recipient, tokens, from_block, to_block };
         let ask = |source| scan::payments(source, wanted);
-        let poll = Poll::take(&self.sources, ask, |said| self.enough_of(said, Standing::Final)).await;
+        let standing = |said: &[Said<Scan>]| {
+            let complete = said.iter().all(|said| said.answer.unreadable.is_empty());
+            // Another source may be able to search the block that one could not.
+            self.enough_of(said, if complete { Standing::Final } else { Standing::Sufficient })
+        };
+        let poll = Poll::take(&self.sources, ask, standing).await;
         if let Some(error) = poll.shortage(self.agree, self.chain_id) {
             return Err(error);
         }
-        let found: BTreeSet<Found> = poll.said.into_iter().flat_map(|said| said.answer).collect();
-        let mut seen = HashSet::new();
-        Ok(found.into_iter().map(|found| found.hash).filter(|hash| seen.insert(*hash)).collect())
+        Ok(self.merged(poll.said))
     }
 
     async fn token_decimals(&self, token: Address) -> Result<Option<u8>, ChainError> {
         self.common(|source| contract::decimals(source, token)).await
     }
 
-    async fn has_code(&self, address: Address) -> Result<bool, ChainError> {
-        self.common(|source| contract::exists(source, address)).await
+    async fn code(&self, address: Address) -> Result<AccountCode, ChainError> {
+        self.common(|source| contract::code(source, address)).await
     }
 
     async fn accepts_signature(&self, wallet: Address, digest: [u8; 32], signature: &[u8]) -> Result<bool, ChainError> {

@@ -1,9 +1,10 @@
 //! Looking for payments in a range of blocks.
 //!
 //! Tokens are found by their logs, the native coin in the blocks themselves. Both ways may be too much for a source
-//! at one time, and sources differ in how much they take: a request that is too much is halved until it fits.
+//! at one time, and sources differ in how much they take: a request that is too much is halved until it fits. A single
+//! block that does not fit is reported and left out, unless the source takes no single block at all.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use metering_core::{Address, TxHash};
 
@@ -29,6 +30,21 @@ pub(crate) struct Found {
     pub(crate) hash: TxHash,
 }
 
+impl Found {
+    /// The number of its block.
+    pub(crate) const fn block(&self) -> u64 {
+        self.place.0
+    }
+}
+
+/// What one source found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Scan {
+    pub(crate) found: BTreeSet<Found>,
+    /// Blocks that are too large to be searched, and why.
+    pub(crate) unreadable: BTreeMap<u64, String>,
+}
+
 /// What is looked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
@@ -52,9 +68,9 @@ struct Way<C, R> {
 }
 
 /// All that `source` knows of `wanted`.
-pub(crate) async fn payments(source: &Source, wanted: Wanted<'_>) -> Result<BTreeSet<Found>, Failure> {
+pub(crate) async fn payments(source: &Source, wanted: Wanted<'_>) -> Result<Scan, Failure> {
     let contracts: Vec<_> = wanted.tokens.iter().copied().filter(|token| *token != Address::ZERO).collect();
-    let mut found = BTreeSet::new();
+    let mut scan = Scan::default();
     if !contracts.is_empty() {
         let way = Way {
             blocks_max: LOG_BLOCKS_MAX,
@@ -65,7 +81,7 @@ pub(crate) async fn payments(source: &Source, wanted: Wanted<'_>) -> Result<BTre
                 found.filter_map(Result::transpose).collect()
             },
         };
-        found.extend(scan(source, wanted, way).await?);
+        way.search(source, wanted, &mut scan).await?;
     }
     if contracts.len() < wanted.tokens.len() {
         let way = Way {
@@ -81,42 +97,57 @@ pub(crate) async fn payments(source: &Source, wanted: Wanted<'_>) -> Result<BTre
                 Ok(found)
             },
         };
-        found.extend(scan(source, wanted, way).await?);
+        way.search(source, wanted, &mut scan).await?;
     }
-    Ok(found)
+    Ok(scan)
 }
 
-async fn scan<C, R>(source: &Source, wanted: Wanted<'_>, way: Way<C, R>) -> Result<Vec<Found>, Failure>
+impl<C, R> Way<C, R>
 where
     C: Fn(u64, u64) -> Vec<Call>,
     R: Fn(&mut Answers<'_>, u64, u64) -> Result<Vec<Found>, Failure>,
 {
-    let mut found = Vec::new();
-    let mut blocks = way.blocks_max;
-    let mut next = Some(wanted.from_block);
-    while let Some(from) = next.filter(|from| *from <= wanted.to_block) {
-        let to = from.saturating_add(blocks - 1).min(wanted.to_block);
+    async fn search(&self, source: &Source, wanted: Wanted<'_>, scan: &mut Scan) -> Result<(), Failure> {
+        let mut blocks = self.blocks_max;
+        let mut next = Some(wanted.from_block);
+        while let Some(from) = next.filter(|from| *from <= wanted.to_block) {
+            let to = from.saturating_add(blocks - 1).min(wanted.to_block);
+            match self.ask(source, from, to).await {
+                Ok(some) => {
+                    scan.found.extend(some);
+                    next = to.checked_add(1);
+                }
+                // What it takes is not learned for longer than this: tomorrow's blocks may be smaller.
+                Err(failure) if failure.is_too_much() && to > from => blocks = (to - from).div_ceil(2),
+                Err(failure) if failure.is_too_much() && self.takes_single_blocks(source).await => {
+                    scan.unreadable.insert(from, source.complaint(&failure));
+                    next = from.checked_add(1);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(())
+    }
+
+    async fn ask(&self, source: &Source, from: u64, to: u64) -> Result<Vec<Found>, Failure> {
         let mut calls = vec![Call::block_number()];
-        calls.extend((way.calls)(from, to));
+        calls.extend((self.calls)(from, to));
         let answer = source.ask(&calls, |answers| {
             // A source that lags behind would leave out what it does not know yet, without a word.
             let Height(newest) = answers.next()?;
             if newest < to {
                 return Err(Failure::Behind(to));
             }
-            (way.read)(answers, from, to)
+            (self.read)(answers, from, to)
         });
-        match answer.await {
-            Ok(some) => {
-                found.extend(some);
-                next = to.checked_add(1);
-            }
-            // What it takes is not learned for longer than this: tomorrow's blocks may be smaller.
-            Err(failure) if failure.is_too_much() && to > from => blocks = (to - from).div_ceil(2),
-            Err(failure) => return Err(failure),
-        }
+        answer.await
     }
-    Ok(found)
+
+    /// Whether the source searches single blocks at all: the first one of the chain holds next to nothing. A source that
+    /// finds even that too much is of no use, and no block is to blame.
+    async fn takes_single_blocks(&self, source: &Source) -> bool {
+        !matches!(self.ask(source, 0, 0).await, Err(failure) if failure.is_too_much())
+    }
 }
 
 /// The transaction of a log that was asked for, if it reports a transfer to `recipient`.

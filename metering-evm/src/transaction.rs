@@ -4,10 +4,10 @@
 //! no input. Payments in tokens are proven by receipts alone, so a field that is missing or unreadable is no error here.
 //! It only means that the transaction shows no transfer of the native coin.
 
-use metering_core::{NativeTransfer, TokenUnits, TxHash};
+use metering_core::{Address, NativeTransfer, PendingTransaction, TokenUnits, TxHash};
 use serde::Deserialize;
 
-use crate::encoding::{AddressData, Amount, Data, Word};
+use crate::encoding::{AddressData, Amount, Data, Quantity, Word};
 use crate::lenient::Lenient;
 
 /// A transaction, and the block that holds it if there is one.
@@ -28,7 +28,12 @@ pub(crate) struct Transaction {
     value: Lenient<Amount>,
     #[serde(default)]
     input: Lenient<Data>,
+    #[serde(default, rename = "type")]
+    kind: Lenient<Quantity>,
 }
+
+/// `transfer(address,uint256)` (EIP-20).
+const TRANSFER: [u8; 4] = [0xa9, 0x05, 0x9c, 0xbb];
 
 impl Transaction {
     /// Whether it names another hash than the one that was asked for.
@@ -41,6 +46,14 @@ impl Transaction {
         self.block_hash.as_ref().is_none_or(|block| *block == Some(block_hash))
     }
 
+    /// What it will do, before a block has it; `None` unless it is of one of the types that run no code but their
+    /// target's: legacy, with an access list (EIP-2930), with priority fees (EIP-1559), with blobs (EIP-4844).
+    pub(crate) fn pending(&self) -> Option<PendingTransaction> {
+        let Quantity(0..=3) = self.kind.as_ref()? else { return None };
+        let native = self.native()?;
+        Some(PendingTransaction { native, transfer: self.input.as_ref().and_then(|input| transfer(&input.0)) })
+    }
+
     /// The native coin that it moves itself; `None` when any part of that is missing.
     pub(crate) fn native(&self) -> Option<NativeTransfer> {
         Some(NativeTransfer {
@@ -50,6 +63,15 @@ impl Transaction {
             has_input: !self.input.as_ref()?.0.is_empty(),
         })
     }
+}
+
+/// Receiver and amount, where call data is a token's `transfer`.
+fn transfer(input: &[u8]) -> Option<(Address, TokenUnits)> {
+    let arguments = input.strip_prefix(&TRANSFER)?;
+    let (receiver, rest) = arguments.split_first_chunk::<32>()?;
+    let (padding, receiver) = receiver.split_first_chunk::<12>()?;
+    let amount = TokenUnits::from_word(*rest.first_chunk::<32>()?);
+    (*padding == [0; 12]).then_some((Address::from_bytes(receiver.try_into().ok()?), amount))
 }
 
 #[cfg(test)]
@@ -92,6 +114,25 @@ mod tests {
             }
         }
         assert_eq!(read(json!({})).native(), None);
+    }
+
+    #[test]
+    fn what_a_pending_transaction_does_is_told_for_types_that_run_no_other_code() {
+        let call = format!("0xa9059cbb{}{}{:064x}", "0".repeat(24), "04".repeat(20), 7);
+        let of = |kind: Value, input: &str| {
+            let mut transaction = ordinary();
+            (transaction["type"], transaction["input"]) = (kind, json!(input));
+            read(transaction).pending()
+        };
+        let moved = Some((Address::from_bytes([4; 20]), TokenUnits::new(7)));
+        assert_eq!(of(json!("0x2"), &call).unwrap().transfer, moved);
+        assert_eq!(of(json!("0x0"), &format!("{call}ff")).unwrap().transfer, moved, "what follows is not read");
+        assert_eq!(of(json!("0x1"), "0xa9059cbb").unwrap().transfer, None);
+        assert_eq!(of(json!("0x2"), &call.replace("cbb0", "cbb1")).unwrap().transfer, None);
+        // Set code (EIP-7702), a list of calls, an unknown type, and no type.
+        for kind in [json!("0x4"), json!("0x76"), json!("0x7f"), Value::Null, json!(2)] {
+            assert_eq!(of(kind.clone(), "0x"), None, "{kind}");
+        }
     }
 
     #[test]

@@ -176,6 +176,7 @@ async fn write(turn: &Turn<'_>, section: Section, records: &[Record], lines: &[i
         Section::Links => sales::links(turn, records).await?,
         Section::ScanMarks => sales::scan_marks(turn, records).await?,
         Section::Recipients => sales::recipients(turn, records).await?,
+        Section::Unreadable => sales::unreadable(turn, records).await?,
         Section::Challenges => access::challenges(turn, records).await?,
         Section::Signups => access::signups(turn, records).await?,
         Section::Solutions => access::solutions(turn, records).await?,

@@ -42,6 +42,7 @@ mod sum;
 mod tail;
 mod tls;
 mod turn;
+mod unreadable;
 mod usage;
 mod value;
 mod verify;

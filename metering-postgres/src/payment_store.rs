@@ -2,13 +2,13 @@
 
 use async_trait::async_trait;
 use metering_core::{
-    Account, AccountId, Address, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment, PaymentCredit,
-    PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Quote, QuoteOpened, RecipientRecord,
-    Registration, SettlementChange, StoreError, Timestamp, TxRef,
+    Account, AccountId, Address, ArrivalPlace, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment,
+    PaymentCredit, PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Quote, QuoteOpened,
+    RecipientRecord, Registration, SettlementChange, StoreError, Timestamp, TxRef, UnreadableArrival,
 };
 
 use crate::store::PostgresStore;
-use crate::{accounts, challenges, claims, payments, quotes, recipients, scan_marks, settlements, wallets};
+use crate::{accounts, challenges, claims, payments, quotes, recipients, scan_marks, settlements, unreadable, wallets};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -137,5 +137,26 @@ impl PaymentStore for PostgresStore {
 
     async fn recipients(&self) -> Result<Vec<RecipientRecord>> {
         self.read(|client| Box::pin(recipients::list(client))).await
+    }
+
+    async fn put_unreadable(&self, arrival: UnreadableArrival) -> Result<()> {
+        self.write(|turn| {
+            let arrival = arrival.clone();
+            Box::pin(async move { unreadable::put(turn, &arrival).await })
+        })
+        .await
+    }
+
+    async fn unreadable(&self, chain_id: u64, from_block: u64, limit: u32) -> Result<Vec<UnreadableArrival>> {
+        self.read(move |client| Box::pin(unreadable::of_chain(client, chain_id, from_block, limit))).await
+    }
+
+    async fn unreadable_due(&self, chain_id: u64, now: Timestamp, limit: u32) -> Result<Vec<UnreadableArrival>> {
+        self.read(move |client| Box::pin(unreadable::due(client, chain_id, now, limit))).await
+    }
+
+    async fn forget_unreadable(&self, place: &ArrivalPlace) -> Result<()> {
+        let place = *place;
+        self.write(move |turn| Box::pin(async move { unreadable::forget(turn, &place).await })).await
     }
 }

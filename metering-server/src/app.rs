@@ -16,6 +16,7 @@ use crate::gateway::Gateway;
 use crate::http::{ClientAddress, Problem};
 use crate::limits::Limits;
 use crate::pages::Pages;
+use crate::progress::ChainProgress;
 use crate::readiness::Readiness;
 
 /// The parts of a running server.
@@ -34,6 +35,7 @@ pub(crate) struct App {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) clock_watch: Arc<ClockWatch>,
     pub(crate) readiness: Readiness,
+    pub(crate) progress: Arc<ChainProgress>,
     pub(crate) readers: Readers,
     pub(crate) bot_challenge: BotChallenge,
     pub(crate) pages: Pages,

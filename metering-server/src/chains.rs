@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_core::{ChainError, ChainReader, PaymentKind, Plan, Service, Store};
+use metering_core::{ChainError, ChainReader, Error, PaymentKind, Plan, Service, Store};
+use tokio::time::Instant;
 
 use crate::http::Shutdown;
 use crate::metrics;
+use crate::progress::{ChainProgress, Change};
 
 /// Who reads which chain, by the chain's id.
 pub type Readers = BTreeMap<u64, Arc<dyn ChainReader>>;
@@ -115,25 +117,49 @@ pub(crate) async fn settle(service: Arc<Service>, chain_id: u64, interval: Durat
 }
 
 /// Credits payments that arrive on a chain, until `shutdown`.
-pub(crate) async fn watch(service: Arc<Service>, watch: Watch, interval: Duration, shutdown: Shutdown) {
+pub(crate) async fn watch(
+    service: Arc<Service>,
+    watch: Watch,
+    interval: Duration,
+    progress: Arc<ChainProgress>,
+    shutdown: Shutdown,
+) {
+    let mut failing = false;
     loop {
         let looked = tokio::select! {
             looked = service.watch(watch.chain_id, watch.from_block) => looked,
             () = shutdown.cancelled() => return,
         };
-        let pause = match looked {
+        let (pause, block) = match &looked {
             Ok(watched) => {
-                metrics::watched(watch.chain_id, &watched);
-                if watched.up_to_date { interval } else { Duration::ZERO }
+                metrics::watched(watch.chain_id, watched);
+                let pause = if watched.up_to_date || watched.held { interval } else { Duration::ZERO };
+                (pause, watched.scanned_to)
             }
             Err(error) => {
-                tracing::warn!(chain_id = watch.chain_id, %error, "the chain could not be watched; trying again");
-                interval
+                if !failing {
+                    tracing::warn!(chain_id = watch.chain_id, %error, "the chain could not be watched; trying again");
+                }
+                (interval, None)
             }
         };
+        failing = looked.is_err();
+        tell(watch.chain_id, progress.note(watch.chain_id, block, Instant::now()), looked.err());
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = shutdown.cancelled() => return,
         }
+    }
+}
+
+/// Says once that a chain makes no progress, and once that it goes on.
+fn tell(chain_id: u64, change: Change, error: Option<Error>) {
+    match change {
+        Change::None => {}
+        Change::Stalled => {
+            let why = error.map_or_else(|| "no new block is settled".to_owned(), |error| error.to_string());
+            tracing::error!(chain_id, why, "the chain makes no progress: payments on it are not credited");
+        }
+        Change::Resumed => tracing::info!(chain_id, "the chain makes progress again"),
     }
 }

@@ -20,6 +20,7 @@ mod mcp;
 mod metrics;
 mod openapi;
 mod pages;
+mod progress;
 mod readiness;
 mod run;
 mod sample;

@@ -67,7 +67,12 @@ pub(crate) fn counted<T>(step: &'static str, result: Result<T, Error>) -> Result
 /// Counts what the watcher found.
 pub(crate) fn watched(chain_id: u64, watched: &Watched) {
     let chain = chain_id.to_string();
-    let found = [("claimed", watched.claimed), ("credited", watched.credited), ("left", watched.left)];
+    let found = [
+        ("claimed", watched.claimed),
+        ("credited", watched.credited),
+        ("left", watched.left),
+        ("unreadable", watched.unreadable),
+    ];
     for (outcome, count) in found {
         counter!("metering_watched_payments_total", "chain_id" => chain.clone(), "outcome" => outcome)
             .increment(u64::from(count));

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use crate::chains::Readers;
 use crate::clock_watch::ClockWatch;
+use crate::progress::ChainProgress;
 
 /// How long the server is not ready after a charge could not be recorded, unless a later one was. Without this, a write
 /// that happens to succeed (a small one on a full disk, or one that touches no damaged page) would hide that charges fail.
@@ -31,6 +32,8 @@ pub(crate) enum Hindrance {
     Clock(ClockSkew),
     /// A chain cannot be read.
     Chain(u64),
+    /// A watched chain makes no progress.
+    Stalled(u64),
 }
 
 /// What is looked at.
@@ -41,6 +44,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) clock: &'a dyn Clock,
     pub(crate) clock_watch: &'a ClockWatch,
     pub(crate) readers: &'a Readers,
+    pub(crate) progress: &'a ChainProgress,
 }
 
 /// What was found out a moment ago.
@@ -62,10 +66,11 @@ impl Readiness {
         if charges_fail() {
             return Some(Hindrance::Store);
         }
-        match hindrance {
-            None => self.unreachable_chain(parts.readers).await.map(Hindrance::Chain),
-            hindrance => hindrance,
+        if hindrance.is_some() {
+            return hindrance;
         }
+        let unreachable = self.unreachable_chain(parts.readers).await.map(Hindrance::Chain);
+        unreachable.or_else(|| parts.progress.stalled().map(Hindrance::Stalled))
     }
 
     async fn hindrance_of_store(&self, Parts { store, clock, clock_watch, .. }: Parts<'_>) -> Option<Hindrance> {

@@ -24,6 +24,7 @@ use crate::http::{Listener, Problem, Response, Shutdown, connections_that_fit, w
 use crate::limits::Limits;
 use crate::mcp::{self, Mcp};
 use crate::pages::Pages;
+use crate::progress::ChainProgress;
 use crate::readiness::Readiness;
 use crate::sample::SampleFeed;
 use crate::{api, maintenance, metrics, openapi};
@@ -240,6 +241,7 @@ fn assemble(
         clock,
         clock_watch: Arc::default(),
         readiness: Readiness::default(),
+        progress: Arc::new(ChainProgress::new(config.payments.stalled_after.duration())),
         readers,
         bot_challenge,
         pages,
@@ -314,7 +316,8 @@ fn watch_chains(app: &Arc<App>, config: &Config, shutdown: &Shutdown) -> Vec<Joi
     let start = |chain: &ChainConfig| {
         let watch = Watch { chain_id: chain.chain_id, from_block: chain.watch_from_block };
         let interval = config.payments.watch_interval.duration();
-        tokio::spawn(chains::watch(Arc::clone(&app.service), watch, interval, shutdown.clone()))
+        let progress = Arc::clone(&app.progress);
+        tokio::spawn(chains::watch(Arc::clone(&app.service), watch, interval, progress, shutdown.clone()))
     };
     let interval = config.payments.watch_interval.duration();
     let settle =

@@ -37,6 +37,7 @@ mod signup_store;
 mod signups;
 mod store;
 mod sum;
+mod unreadable;
 mod usage;
 mod verify;
 mod wallets;

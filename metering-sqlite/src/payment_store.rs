@@ -3,15 +3,15 @@
 
 use async_trait::async_trait;
 use metering_core::{
-    Account, AccountId, Address, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment, PaymentCredit,
-    PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Quote, QuoteOpened, RecipientRecord,
-    Registration, SettlementChange, Timestamp, TxRef,
+    Account, AccountId, Address, ArrivalPlace, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment,
+    PaymentCredit, PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Quote, QuoteOpened,
+    RecipientRecord, Registration, SettlementChange, Timestamp, TxRef, UnreadableArrival,
 };
 
 use crate::error::Result;
 use crate::store::SqliteStore;
 use crate::writer::Touches;
-use crate::{accounts, challenges, claims, payments, quotes, recipients, scan_marks, settlements, wallets};
+use crate::{accounts, challenges, claims, payments, quotes, recipients, scan_marks, settlements, unreadable, wallets};
 
 #[async_trait]
 impl PaymentStore for SqliteStore {
@@ -110,5 +110,22 @@ impl PaymentStore for SqliteStore {
 
     async fn recipients(&self) -> Result<Vec<RecipientRecord>> {
         self.read(recipients::list).await
+    }
+
+    async fn put_unreadable(&self, arrival: UnreadableArrival) -> Result<()> {
+        self.writer.write(Touches::Nothing, move |connection| unreadable::put(connection, &arrival)).await
+    }
+
+    async fn unreadable(&self, chain_id: u64, from_block: u64, limit: u32) -> Result<Vec<UnreadableArrival>> {
+        self.read(move |connection| unreadable::of_chain(connection, chain_id, from_block, limit)).await
+    }
+
+    async fn unreadable_due(&self, chain_id: u64, now: Timestamp, limit: u32) -> Result<Vec<UnreadableArrival>> {
+        self.read(move |connection| unreadable::due(connection, chain_id, now, limit)).await
+    }
+
+    async fn forget_unreadable(&self, place: &ArrivalPlace) -> Result<()> {
+        let place = *place;
+        self.writer.write(Touches::Nothing, move |connection| unreadable::forget(connection, &place)).await
     }
 }

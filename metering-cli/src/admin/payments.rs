@@ -7,6 +7,7 @@ mod progress;
 mod records;
 mod standing;
 mod token;
+mod unreadable;
 
 use std::io::Write;
 

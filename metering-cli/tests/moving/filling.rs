@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use metering_core::conformance::{agrees_with_model, operations};
 use metering_core::{
-    AccountId, Address, Challenge, Charge, Claim, ClientSource, Credits, KeyDelivery, KeyHash, LedgerKind, NewAccount,
-    NewLedgerEntry, NonceHash, Payer, Payment, PaymentCredit, PaymentRef, PaymentStore, PaymentTarget, PaymentUse,
-    Plan, Posting, Quote, QuotePrecedence, QuoteState, RateLimits, RequestId, SessionHash, SignupSession, SignupStore,
-    Store, TokenUnits, TxHash, TxRef, UsageLine,
+    AccountId, Address, ArrivalPlace, Challenge, Charge, Claim, ClientSource, Credits, KeyDelivery, KeyHash,
+    LedgerKind, NewAccount, NewLedgerEntry, NonceHash, Payer, Payment, PaymentCredit, PaymentRef, PaymentStore,
+    PaymentTarget, PaymentUse, Plan, Posting, Quote, QuotePrecedence, QuoteState, RateLimits, RequestId, SessionHash,
+    SignupSession, SignupStore, Store, TokenUnits, TxHash, TxRef, UnreadableArrival, UsageLine,
 };
 use metering_sqlite::SqliteStore;
 use proptest::strategy::{Strategy, ValueTree};
@@ -81,6 +81,14 @@ async fn sales(store: &SqliteStore) {
     store.set_scan_mark(u64::MAX, u64::MAX - 1).await.unwrap();
     store.set_scan_mark(8453, 17).await.unwrap();
     store.register_recipients(vec![(8453, wallet(1)), (u64::MAX, wallet(2))], NOON).await.unwrap();
+    for hash in [None, Some(tx(60).hash)] {
+        let place = ArrivalPlace { chain_id: 8453, block_number: 16, hash };
+        let arrival = UnreadableArrival::new(place, "it's too large — ü", NOON);
+        store.put_unreadable(arrival).await.unwrap();
+    }
+    let place = ArrivalPlace { chain_id: 1, block_number: 7, hash: Some(tx(61).hash) };
+    let given_up = UnreadableArrival { next_attempt_at: None, ..UnreadableArrival::new(place, "no status", NOON) };
+    store.put_unreadable(given_up).await.unwrap();
 }
 
 async fn visitors(store: &SqliteStore) {

@@ -27,6 +27,7 @@ pub(crate) async fn told(store: &dyn Store) -> Vec<String> {
     }
     for chain in [1, 8453, u64::MAX] {
         told.push(format!("{:?}", store.scan_mark(chain).await.unwrap()));
+        told.push(format!("{:?}", store.unreadable(chain, 0, u32::MAX).await.unwrap()));
     }
     told.push(format!("{:?}", store.challenge("nonce").await.unwrap()));
     told.push(format!("{:?}", store.recipients().await.unwrap()));

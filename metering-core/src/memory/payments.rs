@@ -8,7 +8,9 @@ use crate::account::{Account, AccountId, Email};
 use crate::address::Address;
 use crate::clock::Timestamp;
 use crate::key::KeyHash;
-use crate::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse};
+use crate::payment::{
+    ArrivalPlace, Payment, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse, UnreadableArrival,
+};
 use crate::quote::{NonceHash, Quote, QuoteState};
 use crate::recipient::{RecipientRecord, Registration, register_recipients};
 use crate::recovery::Challenge;
@@ -38,6 +40,7 @@ pub(super) struct PaymentState {
     challenges: BTreeMap<String, Challenge>,
     scan_marks: BTreeMap<u64, u64>,
     recipients: BTreeMap<(u64, Address), RecipientRecord>,
+    unreadable: BTreeMap<ArrivalPlace, UnreadableArrival>,
 }
 
 impl PaymentState {
@@ -328,5 +331,44 @@ impl PaymentStore for MemoryStore {
 
     async fn recipients(&self) -> Result<Vec<RecipientRecord>, StoreError> {
         Ok(self.state()?.payments.recipients.values().copied().collect())
+    }
+
+    async fn put_unreadable(&self, arrival: UnreadableArrival) -> Result<(), StoreError> {
+        self.state()?.payments.unreadable.insert(arrival.place, arrival);
+        Ok(())
+    }
+
+    async fn unreadable(
+        &self,
+        chain_id: u64,
+        from_block: u64,
+        limit: u32,
+    ) -> Result<Vec<UnreadableArrival>, StoreError> {
+        let state = self.state()?;
+        let first = ArrivalPlace { chain_id, block_number: from_block, hash: None };
+        let all = state.payments.unreadable.range(first..).map(|(_, arrival)| arrival);
+        let of_chain = all.take_while(|arrival| arrival.place.chain_id == chain_id);
+        Ok(of_chain.take(usize::try_from(limit).unwrap_or(usize::MAX)).cloned().collect())
+    }
+
+    async fn unreadable_due(
+        &self,
+        chain_id: u64,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<UnreadableArrival>, StoreError> {
+        let state = self.state()?;
+        let due = |arrival: &&UnreadableArrival| {
+            arrival.place.chain_id == chain_id && arrival.next_attempt_at.is_some_and(|at| at <= now)
+        };
+        let mut due: Vec<_> = state.payments.unreadable.values().filter(due).cloned().collect();
+        due.sort_by_key(|arrival| (arrival.next_attempt_at, arrival.place));
+        due.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        Ok(due)
+    }
+
+    async fn forget_unreadable(&self, place: &ArrivalPlace) -> Result<(), StoreError> {
+        self.state()?.payments.unreadable.remove(place);
+        Ok(())
     }
 }

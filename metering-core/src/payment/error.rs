@@ -79,7 +79,7 @@ pub enum PaymentError {
     )]
     AlreadyClaimed,
     /// The chain could not be read.
-    #[error("The chain cannot be read at the moment; nothing was consumed, try again.")]
+    #[error("{}", chain_trouble(.0))]
     Chain(ChainError),
     /// The chain does not know the transaction.
     #[error("The chain knows no such transaction, yet; if it was just sent, try again.")]
@@ -211,10 +211,20 @@ impl RecoveryError {
     }
 }
 
+const fn chain_trouble(error: &ChainError) -> &'static str {
+    match error {
+        ChainError::Unreadable(_) => {
+            "The chain's record of this transaction cannot be read: it is too large. Nothing was credited; ask the operator \
+             to credit the payment."
+        }
+        _ => "The chain cannot be read at the moment; nothing was consumed, try again.",
+    }
+}
+
 const fn chain_code(error: &ChainError) -> ErrorCode {
     match error {
         ChainError::WrongChain { .. } => ErrorCode::RpcChainMismatch,
-        ChainError::Unavailable(_) | ChainError::Disagreement(_) => ErrorCode::RpcError,
+        ChainError::Unavailable(_) | ChainError::Unreadable(_) | ChainError::Disagreement(_) => ErrorCode::RpcError,
     }
 }
 

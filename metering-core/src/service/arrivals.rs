@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::address::Address;
 use crate::chain::{Block, Chain, ChainError, ChainReader, Evidence, Sighting};
-use crate::payment::{Payment, PaymentFault, PaymentTarget};
+use crate::payment::{ArrivalPlace, Payment, PaymentFault, PaymentTarget};
 use crate::plan::Plan;
 use crate::store::{PaymentStore, StoreError};
 use crate::transaction::{TxHash, TxRef};
@@ -36,32 +36,73 @@ pub async fn payment_targets<S: PaymentStore + ?Sized>(
     Ok(of_plans.chain(store.quoted_targets(chain.chain_id).await?).collect())
 }
 
-/// Everything that arrived at such targets of one chain in blocks that are settled, both ends included; in the order
-/// of the chain.
+/// What a range of blocks brought.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Arrivals {
+    /// In the order of the chain.
+    pub read: Vec<Arrival>,
+    /// What could not be read, although the chain itself can be, and why.
+    pub unread: BTreeMap<ArrivalPlace, ChainError>,
+}
+
+/// Everything that arrived at such targets of one chain in blocks that are settled, both ends included.
+///
+/// A transaction that cannot be read does not keep the others from being read.
 ///
 /// # Errors
-/// When the chain cannot be read, or changes while it is.
+/// When the chain cannot be read.
 pub async fn arrivals(
     reader: &dyn ChainReader,
     targets: &BTreeSet<PaymentTarget>,
     from_block: u64,
     to_block: u64,
-) -> Result<Vec<Arrival>, ChainError> {
+) -> Result<Arrivals, ChainError> {
     let mut tokens_of: BTreeMap<(u64, Address), Vec<Address>> = BTreeMap::new();
     for PaymentTarget { chain_id, token, recipient } in targets {
         tokens_of.entry((*chain_id, *recipient)).or_default().push(*token);
     }
-    let mut found = Vec::new();
+    let mut arrivals = Arrivals::default();
+    let mut seen = BTreeSet::new();
     for ((chain_id, recipient), tokens) in tokens_of {
-        for hash in reader.payments_to(recipient, &tokens, from_block, to_block).await? {
-            let evidence = mined(reader, &hash).await?;
-            let tx = TxRef { chain_id, hash };
-            let target = |token: &Address| PaymentTarget { chain_id, token: *token, recipient };
-            found.extend(tokens.iter().map(target).filter_map(|target| arrival(tx, target, &evidence)));
+        let found = reader.payments_to(recipient, &tokens, from_block, to_block).await?;
+        for (block_number, why) in found.unreadable_blocks {
+            let place = ArrivalPlace { chain_id, block_number, hash: None };
+            arrivals.unread.insert(place, ChainError::Unreadable(why));
+        }
+        for (block_number, hash) in found.transactions {
+            if !seen.insert((chain_id, hash)) {
+                continue;
+            }
+            match arrivals_in(reader, targets, TxRef { chain_id, hash }).await {
+                Ok(some) => arrivals.read.extend(some),
+                Err(error) => {
+                    is_of_this_alone(reader, &error).await?;
+                    arrivals.unread.insert(ArrivalPlace { chain_id, block_number, hash: Some(hash) }, error);
+                }
+            }
         }
     }
-    found.sort_by_key(|arrival| arrival.block.number);
-    Ok(found)
+    arrivals.read.sort_by_key(|arrival| arrival.block.number);
+    Ok(arrivals)
+}
+
+/// What one transaction brought to the targets of its chain.
+pub(super) async fn arrivals_in(
+    reader: &dyn ChainReader,
+    targets: &BTreeSet<PaymentTarget>,
+    tx: TxRef,
+) -> Result<Vec<Arrival>, ChainError> {
+    let evidence = mined(reader, &tx.hash).await?;
+    let of_chain = targets.iter().filter(|target| target.chain_id == tx.chain_id);
+    Ok(of_chain.filter_map(|target| arrival(tx, *target, &evidence)).collect())
+}
+
+/// Fails when the trouble is the chain's as a whole, so that it says nothing about one transaction.
+pub(super) async fn is_of_this_alone(reader: &dyn ChainReader, error: &ChainError) -> Result<(), ChainError> {
+    match error {
+        ChainError::Unreadable(_) => Ok(()),
+        _ => reader.heights().await.map(drop),
+    }
 }
 
 async fn mined(reader: &dyn ChainReader, hash: &TxHash) -> Result<Evidence, ChainError> {

@@ -9,6 +9,7 @@ use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::payment::{Payment, PaymentError};
 use crate::quote::{Quote, QuoteNonce, QuoteState};
 use crate::service::Service;
+use crate::service::desk::Caller;
 use crate::service::fields::Fields;
 use crate::store::{Claim, Claimed, KeyDelivery, NewAccount};
 use crate::transaction::{TxHash, TxRef};
@@ -80,7 +81,7 @@ impl Service {
                     (verdict, Some(first)) => first.after(verdict, &evidence.block),
                     (verdict, None) => verdict,
                 };
-                self.desk.await_payment(tx, judge).await
+                self.desk.await_payment(Caller::Quote(quote.nonce), tx, quote.target, judge).await
             }
         }
     }

@@ -5,16 +5,18 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::Instant;
 
+use crate::account::AccountId;
 use crate::address::Address;
-use crate::chain::{Chain, ChainError, ChainReader, Depth, Evidence, Sighting};
+use crate::chain::{AccountCode, Chain, ChainError, ChainReader, Depth, Evidence, PendingTransaction, Sighting};
 use crate::clock::Timestamp;
 use crate::credits::Credits;
 use crate::error::Error;
-use crate::payment::{Payment, PaymentError, PaymentFault};
+use crate::payment::{ArrivalPlace, Payment, PaymentError, PaymentFault, PaymentTarget};
 use crate::plan::{PaymentKind, Plan};
+use crate::quote::NonceHash;
 use crate::random::{Randomness, SystemRandomness};
 use crate::recipient::{NotBefore, Registration};
 use crate::service::position::Position;
@@ -23,6 +25,11 @@ use crate::transaction::TxRef;
 /// Requests that wait for a payment to be deep enough, at most: more would hold connections without end. What needs no
 /// wait needs no place among them, so that those who do not pay keep nobody from claiming who did.
 const MAX_WAITING: usize = 256;
+/// Requests that wait for a transaction which is in no block yet, at most. Such a transaction costs nothing, so these
+/// waits have places of their own and keep nobody from waiting whose payment was mined.
+const MAX_WAITING_UNMINED: usize = 64;
+/// Requests of one quote or one account that wait at one time, at most.
+const MAX_WAITING_PER_CALLER: u32 = 2;
 /// Looks at chains at one time, at most; more queue.
 const MAX_LOOKING: usize = 256;
 /// How long a transaction that nobody knows is looked for: a node may be a moment behind the one it was sent to.
@@ -68,6 +75,9 @@ pub(super) struct Desk {
     pub(super) settings: PaymentSettings,
     pub(super) randomness: Arc<dyn Randomness>,
     waiting: Semaphore,
+    waiting_unmined: Semaphore,
+    /// How many requests of each caller wait.
+    callers: Mutex<HashMap<Caller, u32>>,
     looking: Semaphore,
     /// Whether waits are over for good.
     closing: watch::Sender<bool>,
@@ -75,6 +85,8 @@ pub(super) struct Desk {
     pub(super) positions: Mutex<HashMap<u64, Position>>,
     /// Credited payments that are missing from their chain, and since which block.
     pub(super) missing: Mutex<HashMap<TxRef, u64>>,
+    /// How many rounds of the watcher failed to read an arrival.
+    failed_rounds: Mutex<HashMap<ArrivalPlace, u32>>,
     /// Tokens whose contracts confirmed the decimals that a plan says they have.
     confirmed: Mutex<HashSet<(u64, Address, u8)>>,
     /// Since when the store has known recipients, by chain.
@@ -100,10 +112,13 @@ impl Desk {
             settings,
             randomness: Arc::new(SystemRandomness),
             waiting: Semaphore::new(MAX_WAITING),
+            waiting_unmined: Semaphore::new(MAX_WAITING_UNMINED),
+            callers: Mutex::default(),
             looking: Semaphore::new(MAX_LOOKING),
             closing: watch::Sender::new(false),
             positions: Mutex::default(),
             missing: Mutex::default(),
+            failed_rounds: Mutex::default(),
             confirmed: Mutex::default(),
             recipients: Mutex::default(),
         }
@@ -153,18 +168,24 @@ impl Desk {
     }
 
     /// Looks at a transaction until `judge` accepts it, refuses it for good, or the wait is over.
+    ///
+    /// A transaction that is in no block yet is refused at once when it cannot pay `target` whatever happens.
     pub(super) async fn await_payment(
         &self,
+        caller: Caller,
         tx: TxRef,
+        target: PaymentTarget,
         judge: impl Fn(&Evidence) -> Result<Payment, PaymentFault>,
     ) -> Result<Payment, Error> {
         let reader = self.reader(tx.chain_id)?;
-        let mut place = None;
+        let (mut turn, mut place) = (None, None);
         let begun = Instant::now();
         let mut seen_before = false;
         loop {
             let waited = begun.elapsed();
             let refusal = match self.look(reader, &tx).await {
+                // Waiting does not make it smaller.
+                Err(error @ ChainError::Unreadable(_)) => return Err(PaymentError::Chain(error).into()),
                 // Trouble in the middle of a wait is waited for as well; at its beginning the client learns of it.
                 Err(error) if !seen_before => return Err(PaymentError::Chain(error).into()),
                 Err(error) => PaymentError::Chain(error),
@@ -172,7 +193,12 @@ impl Desk {
                     return Err(PaymentError::TxNotFound.into());
                 }
                 Ok(Sighting::Unknown) => PaymentError::TxNotFound,
-                Ok(Sighting::Pending { required }) => {
+                Ok(Sighting::Pending { required, transaction }) => {
+                    if let Some(pending) = transaction.filter(|_| !seen_before)
+                        && let Some(fault) = foreseen_fault(reader, target, &pending, &judge).await
+                    {
+                        return Err(PaymentError::Unfit(fault).into());
+                    }
                     seen_before = true;
                     PaymentError::Unfit(PaymentFault::Unconfirmed(Depth { confirmations: 0, required }))
                 }
@@ -185,14 +211,51 @@ impl Desk {
                     Err(fault) => return Err(PaymentError::Unfit(fault).into()),
                 },
             };
-            if place.is_none() {
-                place = self.waiting.try_acquire().ok();
+            if turn.is_none() {
+                turn = self.enter(&caller);
             }
-            if waited >= self.settings.claim_wait || place.is_none() || *self.closing.borrow() {
+            place = self.place(place, &refusal);
+            if waited >= self.settings.claim_wait || turn.is_none() || place.is_none() || *self.closing.borrow() {
                 return Err(refusal.into());
             }
             self.pause(begun).await;
         }
+    }
+
+    /// A place to wait at, or the one that there is already: of those for mined payments once it was mined.
+    fn place<'p>(&'p self, held: Option<Place<'p>>, refusal: &PaymentError) -> Option<Place<'p>> {
+        let mined = matches!(refusal, PaymentError::Unfit(PaymentFault::Unconfirmed(depth)) if depth.confirmations > 0);
+        match held {
+            Some(place @ Place::Mined(_)) => Some(place),
+            Some(place @ Place::Unmined(_)) if !mined => Some(place),
+            _ if mined => self.waiting.try_acquire().ok().map(Place::Mined),
+            _ => self.waiting_unmined.try_acquire().ok().map(Place::Unmined),
+        }
+    }
+
+    /// Lets one more request of a caller wait; `None` when enough of them do.
+    fn enter(&self, caller: &Caller) -> Option<Turn<'_>> {
+        let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = callers.entry(caller.clone()).or_default();
+        if *count >= MAX_WAITING_PER_CALLER {
+            return None;
+        }
+        *count += 1;
+        Some(Turn { desk: self, caller: caller.clone() })
+    }
+
+    /// Counts a round that failed to read an arrival, and says how many did.
+    pub(super) fn failed_rounds(&self, place: ArrivalPlace) -> u32 {
+        let mut rounds = self.failed_rounds.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = rounds.entry(place).or_default();
+        *count += 1;
+        *count
+    }
+
+    /// Ends the counts of a chain's arrivals up to a block, which the watcher has passed.
+    pub(super) fn forget_failed_rounds(&self, chain_id: u64, to_block: u64) {
+        let mut rounds = self.failed_rounds.lock().unwrap_or_else(PoisonError::into_inner);
+        rounds.retain(|place, _| place.chain_id != chain_id || place.block_number > to_block);
     }
 
     async fn look(&self, reader: &Arc<dyn ChainReader>, tx: &TxRef) -> Result<Sighting, ChainError> {
@@ -212,6 +275,55 @@ impl Desk {
     pub(super) fn end_waits(&self) {
         self.closing.send_replace(true);
     }
+}
+
+/// Who waits for a payment.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Caller {
+    /// Whoever holds this quote's nonce.
+    Quote(NonceHash),
+    /// The account that tops up.
+    Account(AccountId),
+}
+
+/// A place to wait at; it is free again when this is dropped.
+enum Place<'p> {
+    Unmined(#[expect(dead_code, reason = "held, not read")] SemaphorePermit<'p>),
+    Mined(#[expect(dead_code, reason = "held, not read")] SemaphorePermit<'p>),
+}
+
+/// One of the requests that a caller may let wait; given back when this is dropped.
+struct Turn<'d> {
+    desk: &'d Desk,
+    caller: Caller,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut callers = self.desk.callers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = callers.get_mut(&self.caller) {
+            *count -= 1;
+            if *count == 0 {
+                callers.remove(&self.caller);
+            }
+        }
+    }
+}
+
+/// Why a transaction that is in no block yet cannot become the payment, if that is certain.
+async fn foreseen_fault(
+    reader: &Arc<dyn ChainReader>,
+    target: PaymentTarget,
+    pending: &PendingTransaction,
+    judge: impl Fn(&Evidence) -> Result<Payment, PaymentFault>,
+) -> Option<PaymentFault> {
+    let runs_code = match target.undecided(pending) {
+        // What cannot be found out may run code.
+        Some(address) => !matches!(reader.code(address).await, Ok(AccountCode::Empty)),
+        None => true,
+    };
+    let fault = judge(&target.foreseen(pending, runs_code)?).err()?;
+    fault.is_foreseeable(target.token == Address::ZERO).then_some(fault)
 }
 
 /// The chain of that id, of those that plans are paid on.

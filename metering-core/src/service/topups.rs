@@ -10,6 +10,7 @@ use crate::payment::{Payment, PaymentError, PaymentRecord, PaymentUse, Settlemen
 use crate::plan::Plan;
 use crate::proof::payer_proof_message;
 use crate::service::Service;
+use crate::service::desk::Caller;
 use crate::service::fields::Fields;
 use crate::signature::{WalletSignature, signer, signing_digest};
 use crate::store::{PaymentCredit, PaymentCredited, PaymentSettled, QuotePrecedence, SettlementChange};
@@ -49,9 +50,10 @@ impl Service {
         }
         let (plan, chain) = self.plan_on_sale(&plan_id, chain_id).await?;
         self.desk.confirm_token(&plan).await?;
-        let not_before = self.not_before(&plan.target(chain)).await?;
+        let target = plan.target(chain);
+        let not_before = self.not_before(&target).await?;
         let judge = |evidence: &Evidence| not_before.after(plan.judge(chain, tx, evidence), &evidence.block);
-        let payment = self.desk.await_payment(tx, judge).await?;
+        let payment = self.desk.await_payment(Caller::Account(account.id.clone()), tx, target, judge).await?;
         let title = self.title(&account, &payment, proof.as_ref()).await?;
         self.credit(&account, &plan, payment, title).await
     }
@@ -64,7 +66,10 @@ impl Service {
             return repeated(account, &record);
         }
         let tx = record.payment.tx;
-        let found = self.desk.await_payment(tx, |evidence| record.judge_again(evidence)).await?;
+        let found = {
+            let (caller, target) = (Caller::Account(account.id.clone()), record.payment.target());
+            self.desk.await_payment(caller, tx, target, |evidence| record.judge_again(evidence)).await?
+        };
         let Some(block) = found.block() else { return Err(Error::Internal) };
         let change = SettlementChange { seen: record, step: SettlementStep::Restore(block), now: self.clock.now() };
         let settled = self.store.settle_payment(change).await?;

@@ -13,7 +13,7 @@ use crate::plan::Plan;
 use crate::quote::{Quote, may_be_tagged};
 use crate::recipient::NotBefore;
 use crate::service::Service;
-use crate::service::arrivals::{arrivals, payment_targets};
+use crate::service::arrivals::{Arrival, Arrivals, arrivals, payment_targets};
 use crate::service::desk::find_chain;
 use crate::service::topups::Title;
 use crate::store::{Claimed, KeyDelivery};
@@ -34,6 +34,10 @@ pub struct Watched {
     pub credited: u32,
     /// Payments left alone, those that were used before not counted.
     pub left: u32,
+    /// Arrivals that could not be read and were set aside.
+    pub unreadable: u32,
+    /// Whether the same blocks are looked at again next time, since an arrival in them may be readable in a moment.
+    pub held: bool,
 }
 
 /// What became of a payment.
@@ -52,7 +56,8 @@ impl Service {
     /// Several processes may watch one chain: each payment counts once.
     ///
     /// # Errors
-    /// When the chain or the store cannot be read; the same blocks are looked at again next time.
+    /// When the chain or the store cannot be read; the same blocks are looked at again next time. One arrival that cannot
+    /// be read is no error: it is recorded, and tried again later.
     pub async fn watch(&self, chain_id: u64, from_block: Option<u64>) -> Result<Watched, Error> {
         let chain = find_chain(&self.config.chains, chain_id)?;
         let reader = self.desk.reader(chain_id)?;
@@ -61,8 +66,17 @@ impl Service {
         let mark = self.store.scan_mark(chain_id).await?;
         let scanned = self.desk.scanned_to(chain_id, &**reader, mark).await.map_err(PaymentError::Chain)?;
         let from = scanned.map_or(from_block.unwrap_or(confirmed), |scanned| scanned.saturating_add(1));
+        let due = self.unreadable_due(chain_id).await?;
+        let mut watched = Watched { scanned_to: scanned, up_to_date: true, ..Watched::default() };
+        if from > confirmed && due.is_empty() {
+            return Ok(watched);
+        }
+        let plans = self.store.plans().await?;
+        self.register_recipients_of(&plans).await;
+        let targets = payment_targets(&*self.store, chain, &plans).await?;
+        self.retry_unreadable(chain, &plans, &targets, due, &mut watched).await?;
         if from > confirmed {
-            return Ok(Watched { scanned_to: scanned, up_to_date: true, ..Watched::default() });
+            return Ok(watched);
         }
         if mark.is_none() && from_block.is_none() && from > 0 {
             // Whoever starts anew before a block is final begins here as well.
@@ -71,30 +85,43 @@ impl Service {
         let to = confirmed.min(from.saturating_add(CHUNK_BLOCKS - 1));
         // Before the scan: if the chain changes meanwhile, the next look notices.
         let hash = reader.block_hashes(&[to]).await.map_err(PaymentError::Chain)?.first().copied().flatten();
-        let plans = self.store.plans().await?;
-        self.register_recipients_of(&plans).await;
-        let targets = payment_targets(&*self.store, chain, &plans).await?;
-        let found = arrivals(&**reader, &targets, from, to).await.map_err(PaymentError::Chain)?;
-        let mut watched = Watched { scanned_to: Some(to), up_to_date: to == confirmed, ..Watched::default() };
-        for arrival in found {
-            let settled = match arrival.payment {
-                Ok(payment) => self.settle(chain, &plans, payment).await?,
-                Err(_) => Settled::Left,
-            };
-            match settled {
-                Settled::Claimed => watched.claimed += 1,
-                Settled::Credited => watched.credited += 1,
-                Settled::Left => {
-                    tracing::info!(tx = %arrival.tx, "a payment arrived that nobody asked for; metering admin payments lists it");
-                    watched.left += 1;
-                }
-                Settled::UsedBefore => {}
-            }
+        let Arrivals { read, unread } = arrivals(&**reader, &targets, from, to).await.map_err(PaymentError::Chain)?;
+        for arrival in read {
+            self.settle_arrival(chain, &plans, arrival, &mut watched).await?;
+        }
+        self.set_aside(unread, &mut watched).await?;
+        if watched.held {
+            return Ok(Watched { up_to_date: false, ..watched });
         }
         self.desk.scanned(chain_id, to, hash);
+        self.desk.forget_failed_rounds(chain_id, to);
         let first = mark.map_or(from_block.unwrap_or(0), |mark| mark.saturating_add(1));
         self.mark_scanned(chain_id, first, to, heights).await?;
-        Ok(watched)
+        Ok(Watched { scanned_to: Some(to), up_to_date: to == confirmed, ..watched })
+    }
+
+    /// Credits what arrived if it can be, and counts what became of it.
+    pub(super) async fn settle_arrival(
+        &self,
+        chain: &Chain,
+        plans: &[Plan],
+        arrival: Arrival,
+        watched: &mut Watched,
+    ) -> Result<(), Error> {
+        let settled = match arrival.payment {
+            Ok(payment) => self.settle(chain, plans, payment).await?,
+            Err(_) => Settled::Left,
+        };
+        match settled {
+            Settled::Claimed => watched.claimed += 1,
+            Settled::Credited => watched.credited += 1,
+            Settled::Left => {
+                tracing::info!(tx = %arrival.tx, "a payment arrived that nobody asked for; metering admin payments lists it");
+                watched.left += 1;
+            }
+            Settled::UsedBefore => {}
+        }
+        Ok(())
     }
 
     async fn settle(&self, chain: &Chain, plans: &[Plan], payment: Payment) -> Result<Settled, Error> {
@@ -143,7 +170,8 @@ impl Service {
         })
     }
 
-    /// The one account that a payment's wallet belongs to: it paid for its signup, or is linked to it and no other.
+    /// The one account that a payment's wallet belongs to: it paid for its signup, or is linked to it and no other. None
+    /// for a contract's payment, which others may have made through it.
     async fn owner_of(&self, payment: &Payment) -> Result<Option<(Account, Title)>, Error> {
         // Others may have paid through the same contract.
         if self.is_from_contract(payment).await? {

@@ -9,7 +9,9 @@ use crate::address::Address;
 use crate::clock::Timestamp;
 use crate::key::KeyHash;
 use crate::ledger::NewLedgerEntry;
-use crate::payment::{Payment, PaymentRecord, PaymentTarget, PaymentUse, SettlementStep};
+use crate::payment::{
+    ArrivalPlace, Payment, PaymentRecord, PaymentTarget, PaymentUse, SettlementStep, UnreadableArrival,
+};
 use crate::quote::{NonceHash, Quote};
 use crate::recipient::{RecipientRecord, Registration};
 use crate::recovery::Challenge;
@@ -131,6 +133,28 @@ pub trait PaymentStore: Send + Sync + fmt::Debug {
 
     /// Every recipient that was registered, by chain and address.
     async fn recipients(&self) -> Result<Vec<RecipientRecord>, StoreError>;
+    /// Keeps an arrival that could not be read, in place of what was known of that place.
+    async fn put_unreadable(&self, arrival: UnreadableArrival) -> Result<(), StoreError>;
+
+    /// The arrivals of a chain that could not be read, those given up included, from a block on: at most `limit`, by block
+    /// and the transaction's hash.
+    async fn unreadable(
+        &self,
+        chain_id: u64,
+        from_block: u64,
+        limit: u32,
+    ) -> Result<Vec<UnreadableArrival>, StoreError>;
+
+    /// Those that are to be tried again by `now`: at most `limit`, the longest due first.
+    async fn unreadable_due(
+        &self,
+        chain_id: u64,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<UnreadableArrival>, StoreError>;
+
+    /// Forgets an arrival, since it was read after all. Nothing happens when it is not there.
+    async fn forget_unreadable(&self, place: &ArrivalPlace) -> Result<(), StoreError>;
 }
 
 /// The answer to [`PaymentStore::open_quote`].

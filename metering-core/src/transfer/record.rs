@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::credits::Credits;
 use crate::key::KeyHash;
 use crate::ledger::LedgerEntry;
-use crate::payment::PaymentRecord;
+use crate::payment::{PaymentRecord, UnreadableArrival};
 use crate::plan::Plan;
 use crate::quote::Quote;
 use crate::recipient::RecipientRecord;
@@ -48,6 +48,8 @@ pub enum Record {
     ScanMark(ScanMark),
     /// A recipient of payments.
     Recipient(RecipientRecord),
+    /// An arrival that could not be read.
+    Unreadable(UnreadableArrival),
     /// A signup session.
     Signup(SignupSession),
     /// A used solution.
@@ -177,6 +179,7 @@ impl Record {
             Self::Challenge(_) => Section::Challenges,
             Self::ScanMark(_) => Section::ScanMarks,
             Self::Recipient(_) => Section::Recipients,
+            Self::Unreadable(_) => Section::Unreadable,
             Self::Signup(_) => Section::Signups,
             Self::Solution(_) => Section::Solutions,
             Self::Key(_) => Section::Keys,
@@ -247,6 +250,7 @@ impl Record {
             Self::Challenge(challenge) => format!("challenge of {}", challenge.account),
             Self::ScanMark(mark) => format!("scan mark of chain {}", mark.chain_id),
             Self::Recipient(record) => format!("recipient {} on chain {}", record.recipient, record.chain_id),
+            Self::Unreadable(arrival) => format!("unreadable arrival {}", arrival.place),
             Self::Signup(session) => format!("signup {:?}", session.token),
             Self::Solution(record) => format!("solution {record:?}"),
             Self::Key(record) => format!("key {:?} of {}", record.hash, record.account),

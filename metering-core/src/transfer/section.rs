@@ -29,6 +29,8 @@ pub enum Section {
     ScanMarks,
     /// Recipients of payments, by chain and address.
     Recipients,
+    /// Arrivals that could not be read: by chain, block and hash.
+    Unreadable,
     /// Signup sessions, by their token.
     Signups,
     /// Solutions of bot challenges that were used, by their bytes.
@@ -40,7 +42,7 @@ pub enum Section {
 impl Section {
     /// Every section, in the order in which they are written: what is named by others first. The keys come last, so that
     /// nobody is charged on a store that is not whole.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Accounts,
         Self::Ledger,
         Self::Usage,
@@ -53,6 +55,7 @@ impl Section {
         Self::Challenges,
         Self::ScanMarks,
         Self::Recipients,
+        Self::Unreadable,
         Self::Signups,
         Self::Solutions,
         Self::Keys,
@@ -74,6 +77,7 @@ impl Section {
             Self::Challenges => "challenges",
             Self::ScanMarks => "scan_marks",
             Self::Recipients => "recipients",
+            Self::Unreadable => "unreadable",
             Self::Signups => "signups",
             Self::Solutions => "solutions",
             Self::Keys => "keys",

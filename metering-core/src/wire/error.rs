@@ -131,6 +131,8 @@ pub enum ErrorCode {
     ChainUnreachable,
     /// The clock of this machine and that of the database differ too much.
     ClockSkew,
+    /// A watched chain makes no progress.
+    ChainStalled,
     /// The bot challenge cannot be checked at the moment.
     ChallengeUnavailable,
     /// The upstream took too long.
@@ -139,7 +141,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 61] = [
+    pub const ALL: [Self; 62] = [
         Self::InvalidJson,
         Self::ValidationFailed,
         Self::InvalidParameter,
@@ -199,6 +201,7 @@ impl ErrorCode {
         Self::QuotesExhausted,
         Self::ChainUnreachable,
         Self::ClockSkew,
+        Self::ChainStalled,
         Self::ChallengeUnavailable,
         Self::UpstreamTimeout,
     ];
@@ -265,6 +268,7 @@ impl ErrorCode {
             Self::QuotesExhausted => ("quotes_exhausted", 503),
             Self::ChainUnreachable => ("chain_unreachable", 503),
             Self::ClockSkew => ("clock_skew", 503),
+            Self::ChainStalled => ("chain_stalled", 503),
             Self::ChallengeUnavailable => ("challenge_unavailable", 503),
             Self::UpstreamTimeout => ("upstream_timeout", 504),
         }

@@ -15,7 +15,7 @@ fn mined(block: u8, confirmations: u64) -> Sighting {
 }
 
 fn pending() -> Sighting {
-    Sighting::Pending { required: 12 }
+    Sighting::Pending { required: 12, transaction: None }
 }
 
 fn say<T>(answers: impl IntoIterator<Item = T>) -> Vec<Said<T>> {
@@ -29,7 +29,7 @@ fn judged(agree: usize, answers: &[Sighting]) -> String {
         Some(Err(ChainError::Disagreement(_))) => "?".to_owned(),
         Some(Err(error)) => panic!("{error}"),
         Some(Ok(Sighting::Unknown)) => "unknown".to_owned(),
-        Some(Ok(Sighting::Pending { required })) => format!("pending {required}"),
+        Some(Ok(Sighting::Pending { required, .. })) => format!("pending {required}"),
         Some(Ok(Sighting::Mined(evidence))) => {
             format!("block {} at {}", evidence.block.hash[0], evidence.depth.confirmations)
         }
@@ -60,7 +60,7 @@ fn what_enough_sources_say_alike_is_believed_and_nothing_else() {
         // Two know it, one of them in a block.
         (2, &[mined(1, 3), pending()], "pending 12"),
         // Of two that require different depths, the deeper.
-        (2, &[pending(), Sighting::Pending { required: 40 }], "pending 40"),
+        (2, &[pending(), Sighting::Pending { required: 40, transaction: None }], "pending 40"),
         (2, &[mined(1, 3), Unknown], "?"),
         (2, &[pending(), Unknown], "?"),
         (2, &[mined(1, 30), Unknown, Unknown], "unknown"),
@@ -150,4 +150,28 @@ fn an_answer_is_one_that_enough_sources_give() {
     assert_eq!(common(2, &say([Some(6), Some(18), None])), None);
     let error = disagreement(&say([Some(6), None])).to_string();
     assert!(error.contains("rpc.example.com says 6; rpc.example.com says none"), "{error}");
+}
+
+#[test]
+fn what_a_pending_transaction_does_is_believed_when_enough_sources_say_it_alike() {
+    let showing = |units: u128| {
+        let address = Address::from_bytes([1; 20]);
+        let native = NativeTransfer { from: address, to: None, value: TokenUnits::new(units), has_input: false };
+        let transaction = Some(Box::new(metering_core::PendingTransaction { native, transfer: None }));
+        Sighting::Pending { required: 12, transaction }
+    };
+    // agree, answers, whether it is believed
+    let table = [
+        (1, vec![showing(5)], true),
+        (1, vec![pending(), showing(5)], true),
+        (2, vec![showing(5), showing(5)], true),
+        (2, vec![showing(5), pending()], false),
+        (2, vec![showing(5), showing(5), showing(6)], false),
+    ];
+    for (agree, answers, believed) in table {
+        let Some(Ok(Sighting::Pending { transaction, .. })) = verdict(agree, &say(answers.clone())) else {
+            panic!("{answers:?}")
+        };
+        assert_eq!(transaction.is_some(), believed, "{answers:?}");
+    }
 }

@@ -64,7 +64,7 @@ async fn young_chains_need_few_confirmations_and_have_a_first_block() {
     for newest in [0, 1, 2] {
         let chain = Chain { newest, safe: Some(0), finalized: Some(0), ..Chain::default() }.with_pending(Tx::new(1));
         let (_node, reader) = scene(chain, |config| config).await;
-        assert_eq!(sight(&reader).await, Ok(Sighting::Pending { required: 2 }), "{newest}");
+        assert_eq!(sight(&reader).await, Ok(Sighting::Pending { required: 2, transaction: None }), "{newest}");
         let heights = reader.heights().await.unwrap();
         assert_eq!(heights, Heights { newest, confirmed: newest.saturating_sub(1), finalized: 0 });
     }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::node::{Chain, Node, Tx, address};
-use crate::scene::{alone, sight};
+use crate::scene::{alone, found, sight};
 
 /// Something of any kind, much of it nearly right.
 fn anything() -> impl Strategy<Value = Value> {
@@ -94,6 +94,6 @@ async fn the_same_questions_to_an_honest_node_are_all_answered() {
     let (_node, reader) = alone(scene()).await;
     assert!(matches!(ask_everything(&reader).await, Some(Sighting::Mined(_))));
     assert_eq!(reader.token_decimals(address(0x20)).await, Ok(Some(6)));
-    let found = reader.payments_to(address(0x70), &[Address::ZERO, address(0x20)], 90, 99).await;
-    assert_eq!(found, Ok(vec![Tx::new(1).hash]));
+    let hashes = found(&reader, address(0x70), &[Address::ZERO, address(0x20)], 90, 99).await;
+    assert_eq!(hashes, Ok(vec![Tx::new(1).hash]));
 }

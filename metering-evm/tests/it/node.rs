@@ -38,9 +38,14 @@ pub(crate) struct State {
     pub(crate) targets: Vec<String>,
     /// The parameters of the calls of `eth_getLogs` and `eth_call`.
     pub(crate) parameters: Vec<Value>,
+    /// Which calls it refuses.
+    pub(crate) refuse: Option<Refuse>,
     /// What becomes of its results.
     pub(crate) tamper: Option<Tamper>,
 }
+
+/// The code and message that a call is refused with, by its method and parameters.
+pub(crate) type Refuse = Box<dyn FnMut(&str, &Value) -> Option<(i64, &'static str)> + Send>;
 
 /// Changes the result of a method.
 pub(crate) type Tamper = Box<dyn FnMut(&str, Value) -> Value + Send>;
@@ -80,6 +85,11 @@ impl Node {
     /// Does this to every request.
     pub(crate) fn always(&self, fault: Fault) {
         self.state().always = Some(fault);
+    }
+
+    /// Refuses some calls.
+    pub(crate) fn refuse(&self, refuse: impl FnMut(&str, &Value) -> Option<(i64, &'static str)> + Send + 'static) {
+        self.state().refuse = Some(Box::new(refuse));
     }
 
     /// Changes results.
@@ -129,7 +139,9 @@ impl State {
         if matches!(method, "eth_getLogs" | "eth_call") {
             self.parameters.push(call["params"].clone());
         }
-        match self.chain.answer(method, &call["params"]) {
+        let refused = self.refuse.as_mut().and_then(|refuse| refuse(method, &call["params"]));
+        let answer = refused.map_or_else(|| self.chain.answer(method, &call["params"]), Err);
+        match answer {
             Ok(result) => {
                 let result = match &mut self.tamper {
                     Some(tamper) => tamper(method, result),

@@ -6,7 +6,7 @@ use metering_core::{Address, ChainReader, TxHash};
 use serde_json::{Value, json};
 
 use crate::node::{Chain, Fault, Tx, address, word};
-use crate::scene::{alone, among, unavailable};
+use crate::scene::{alone, among, found, unavailable};
 
 const RECIPIENT: Address = Address::from_bytes([0x70; 20]);
 const TOKEN: Address = Address::from_bytes([0x20; 20]);
@@ -41,8 +41,8 @@ fn log_spans(parameters: &[Value]) -> Vec<u64> {
 #[tokio::test]
 async fn tokens_are_found_by_their_logs_in_chunks() {
     let (node, reader) = alone(chain()).await;
-    let found = reader.payments_to(RECIPIENT, &[TOKEN], 1, 9000).await;
-    assert_eq!(found, Ok(vec![tx(2), tx(4), tx(5), tx(6)]));
+    let hashes = found(&reader, RECIPIENT, &[TOKEN], 1, 9000).await;
+    assert_eq!(hashes, Ok(vec![tx(2), tx(4), tx(5), tx(6)]));
     let state = node.state();
     assert_eq!(log_spans(&state.parameters), [2000, 2000, 2000, 2000, 1000]);
     assert_eq!(state.parameters[0][0]["address"], json!([TOKEN]));
@@ -53,7 +53,7 @@ async fn tokens_are_found_by_their_logs_in_chunks() {
 #[tokio::test]
 async fn the_native_coin_is_found_in_the_blocks() {
     let (node, reader) = alone(chain()).await;
-    assert_eq!(reader.payments_to(RECIPIENT, &[Address::ZERO], 1, 50).await, Ok(vec![tx(1), tx(3)]));
+    assert_eq!(found(&reader, RECIPIENT, &[Address::ZERO], 1, 50).await, Ok(vec![tx(1), tx(3)]));
     let sizes: Vec<_> = node.state().asked.iter().map(Vec::len).collect();
     assert_eq!(sizes, [22, 22, 12]);
 }
@@ -79,24 +79,24 @@ async fn blocks_whose_transactions_lack_fields_are_read_nevertheless() {
         }
         result
     });
-    assert_eq!(reader.payments_to(RECIPIENT, &[Address::ZERO], 1, 50).await, Ok(vec![tx(2)]));
+    assert_eq!(found(&reader, RECIPIENT, &[Address::ZERO], 1, 50).await, Ok(vec![tx(2)]));
 }
 
 #[tokio::test]
 async fn both_are_told_in_the_order_of_the_chain() {
     let (_node, reader) = alone(chain()).await;
     let tokens = [Address::ZERO, TOKEN, address(0x21)];
-    assert_eq!(reader.payments_to(RECIPIENT, &tokens, 10, 60).await, Ok(vec![tx(1), tx(2), tx(0x92), tx(3)]));
+    assert_eq!(found(&reader, RECIPIENT, &tokens, 10, 60).await, Ok(vec![tx(1), tx(2), tx(0x92), tx(3)]));
 }
 
 #[tokio::test]
 async fn both_ends_count_and_nothing_is_asked_for_nothing() {
     let (node, reader) = alone(chain()).await;
-    assert_eq!(reader.payments_to(RECIPIENT, &[TOKEN, Address::ZERO], 11, 9).await, Ok(vec![]));
-    assert_eq!(reader.payments_to(RECIPIENT, &[], 1, 100).await, Ok(vec![]));
+    assert_eq!(found(&reader, RECIPIENT, &[TOKEN, Address::ZERO], 11, 9).await, Ok(vec![]));
+    assert_eq!(found(&reader, RECIPIENT, &[], 1, 100).await, Ok(vec![]));
     assert_eq!(node.requests(), 0);
-    assert_eq!(reader.payments_to(RECIPIENT, &[TOKEN], 10, 10).await, Ok(vec![tx(2)]));
-    assert_eq!(reader.payments_to(RECIPIENT, &[TOKEN], 11, 2999).await, Ok(vec![]));
+    assert_eq!(found(&reader, RECIPIENT, &[TOKEN], 10, 10).await, Ok(vec![tx(2)]));
+    assert_eq!(found(&reader, RECIPIENT, &[TOKEN], 11, 2999).await, Ok(vec![]));
 }
 
 #[tokio::test]
@@ -110,8 +110,8 @@ async fn what_is_too_much_for_a_source_is_halved() {
     ];
     for (code, message) in table {
         let (node, reader) = alone(Chain { log_blocks_max: Some((700, code, message)), ..chain() }).await;
-        let found = reader.payments_to(RECIPIENT, &[TOKEN], 2001, 4000).await;
-        assert_eq!(found, Ok(vec![tx(4), tx(5)]), "{message}");
+        let hashes = found(&reader, RECIPIENT, &[TOKEN], 2001, 4000).await;
+        assert_eq!(hashes, Ok(vec![tx(4), tx(5)]), "{message}");
         assert_eq!(log_spans(&node.state().parameters), [2000, 1000, 500, 500, 500, 500], "{message}");
     }
 }
@@ -120,7 +120,7 @@ async fn what_is_too_much_for_a_source_is_halved() {
 async fn answers_that_are_too_large_are_halved_as_well() {
     let (node, reader) = alone(chain()).await;
     node.fail([Fault::Huge { announced: true }, Fault::Status(413, None)]);
-    assert_eq!(reader.payments_to(RECIPIENT, &[Address::ZERO], 1, 50).await, Ok(vec![tx(1), tx(3)]));
+    assert_eq!(found(&reader, RECIPIENT, &[Address::ZERO], 1, 50).await, Ok(vec![tx(1), tx(3)]));
     let sizes: Vec<_> = node.state().asked.iter().map(|methods| methods.len() - 2).collect();
     assert_eq!(sizes[..4], [20, 10, 5, 5]);
 }
@@ -129,21 +129,44 @@ async fn answers_that_are_too_large_are_halved_as_well() {
 async fn a_block_that_is_too_much_by_itself_is_a_failure() {
     let (node, reader) = alone(chain()).await;
     node.always(Fault::Errs(-32_005, "query returned more than 10000 results"));
-    assert!(unavailable(reader.payments_to(RECIPIENT, &[TOKEN], 1, 8).await).contains("more than 10000"));
+    assert!(unavailable(found(&reader, RECIPIENT, &[TOKEN], 1, 8).await).contains("more than 10000"));
     let spans = log_spans(&node.state().parameters);
-    assert_eq!(spans, [8, 4, 2, 1]);
+    assert_eq!(spans, [8, 4, 2, 1, 1], "the last is the first block of the chain: this source takes no block at all");
+}
+
+#[tokio::test]
+async fn a_block_that_is_too_large_does_not_hide_the_others() {
+    // Block 10 is too large for the source, and the first block of the chain is not.
+    for token in [TOKEN, Address::ZERO] {
+        let (node, reader) = alone(chain()).await;
+        node.refuse(|method, params| {
+            let number =
+                |value: &Value| u64::from_str_radix(value.as_str().unwrap().trim_start_matches("0x"), 16).unwrap();
+            let (from, to) = match method {
+                "eth_getLogs" => (number(&params[0]["fromBlock"]), number(&params[0]["toBlock"])),
+                "eth_getBlockByNumber" => (number(&params[0]), number(&params[0])),
+                _ => return None,
+            };
+            (from..=to).contains(&10).then_some((-32_008, "Response is too big"))
+        });
+        let found = reader.payments_to(RECIPIENT, &[token], 1, 3000).await.unwrap();
+        let [(10, why)] = found.unreadable_blocks.as_slice() else { panic!("{found:?}") };
+        assert!(why.contains("Response is too big") && why.contains(&node.host()), "{why}");
+        let expected = if token == TOKEN { vec![(3000, tx(4)), (3000, tx(5))] } else { vec![(50, tx(3))] };
+        assert_eq!(found.transactions, expected);
+    }
 }
 
 #[tokio::test]
 async fn a_source_that_has_not_come_so_far_is_not_believed() {
     let (_node, reader) = alone(Chain { newest: 40, ..chain() }).await;
     for tokens in [[TOKEN], [Address::ZERO]] {
-        let why = unavailable(reader.payments_to(RECIPIENT, &tokens, 1, 50).await);
+        let why = unavailable(found(&reader, RECIPIENT, &tokens, 1, 50).await);
         assert!(why.contains("has not come to block"), "{why}");
     }
     let (node, reader) = alone(chain()).await;
     node.set("eth_getBlockByNumber", Value::Null);
-    assert!(unavailable(reader.payments_to(RECIPIENT, &[Address::ZERO], 7, 9).await).contains("block 7"));
+    assert!(unavailable(found(&reader, RECIPIENT, &[Address::ZERO], 7, 9).await).contains("block 7"));
 }
 
 #[tokio::test]
@@ -163,7 +186,7 @@ async fn logs_that_were_not_asked_for_are_refused() {
             }
             result
         });
-        let why = unavailable(reader.payments_to(RECIPIENT, &[TOKEN], 1, 100).await);
+        let why = unavailable(found(&reader, RECIPIENT, &[TOKEN], 1, 100).await);
         assert!(why.contains(complaint), "{place}: {why}");
     }
     // Those that report no transfer to the recipient are passed over.
@@ -175,14 +198,14 @@ async fn logs_that_were_not_asked_for_are_refused() {
         }
         result
     });
-    assert_eq!(reader.payments_to(RECIPIENT, &[TOKEN], 1, 100).await, Ok(vec![]));
+    assert_eq!(found(&reader, RECIPIENT, &[TOKEN], 1, 100).await, Ok(vec![]));
 }
 
 #[tokio::test]
 async fn a_transaction_that_sources_see_in_different_blocks_is_told_once() {
     let paying = || Tx::new(1).moving(TOKEN, RECIPIENT, "0x5");
     let (_nodes, reader) = among(2, [Chain::default().with(10, paying()), Chain::default().with(12, paying())]).await;
-    assert_eq!(reader.payments_to(RECIPIENT, &[TOKEN], 1, 50).await, Ok(vec![tx(1)]));
+    assert_eq!(found(&reader, RECIPIENT, &[TOKEN], 1, 50).await, Ok(vec![tx(1)]));
 }
 
 #[tokio::test]
@@ -191,9 +214,9 @@ async fn what_any_of_the_agreeing_sources_knows_is_a_candidate_once() {
     let (nodes, reader) = among(2, [missing, chain(), chain()]).await;
     // The third is too late, and not needed.
     nodes[2].always(Fault::Late(Duration::from_millis(300)));
-    let found = reader.payments_to(RECIPIENT, &[TOKEN], 1, 9000).await;
-    assert_eq!(found, Ok(vec![tx(2), tx(4), tx(5), tx(6)]));
+    let hashes = found(&reader, RECIPIENT, &[TOKEN], 1, 9000).await;
+    assert_eq!(hashes, Ok(vec![tx(2), tx(4), tx(5), tx(6)]));
     nodes[1].always(Fault::Status(500, None));
     nodes[2].always(Fault::Status(500, None));
-    assert!(unavailable(reader.payments_to(RECIPIENT, &[TOKEN], 1, 9000).await).starts_with("1 of the 2"));
+    assert!(unavailable(found(&reader, RECIPIENT, &[TOKEN], 1, 9000).await).starts_with("1 of the 2"));
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use metering_core::{ChainError, ChainReader, Evidence, Sighting};
+use metering_core::{Address, ChainError, ChainReader, Evidence, Sighting, TxHash};
 use metering_evm::{ChainConfig, EvmReader};
 
 use crate::node::{Chain, Node, Tx};
@@ -51,15 +51,39 @@ pub(crate) async fn among(agree: u32, chains: impl IntoIterator<Item = Chain>) -
     (nodes, reader)
 }
 
-/// What the reader says of the transaction made of byte 1.
+/// What the reader says of the transaction made of byte 1; of one that waits for a block, without what it will do.
 pub(crate) async fn sight(reader: &EvmReader) -> Result<Sighting, ChainError> {
-    reader.transaction(&Tx::new(1).hash).await
+    Ok(match reader.transaction(&Tx::new(1).hash).await? {
+        Sighting::Pending { required, .. } => Sighting::Pending { required, transaction: None },
+        sighting => sighting,
+    })
 }
 
 /// The evidence for the transaction made of byte 1.
 pub(crate) async fn evidence(reader: &EvmReader) -> Evidence {
     match sight(reader).await.unwrap() {
         Sighting::Mined(evidence) => evidence,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The transactions that a search finds, where every block could be searched.
+pub(crate) async fn found(
+    reader: &EvmReader,
+    recipient: Address,
+    tokens: &[Address],
+    from_block: u64,
+    to_block: u64,
+) -> Result<Vec<TxHash>, ChainError> {
+    let found = reader.payments_to(recipient, tokens, from_block, to_block).await?;
+    assert_eq!(found.unreadable_blocks, []);
+    Ok(found.transactions.into_iter().map(|(_, hash)| hash).collect())
+}
+
+/// Why what was asked for cannot be read, by a source that works.
+pub(crate) fn unreadable<T: std::fmt::Debug>(result: Result<T, ChainError>) -> String {
+    match result.unwrap_err() {
+        ChainError::Unreadable(why) => why,
         other => panic!("{other:?}"),
     }
 }

@@ -51,7 +51,7 @@ async fn the_confirmed_block_is_the_newest_that_counts() {
 async fn what_waits_for_a_block_is_told_how_many_it_will_need() {
     for (finality, expected) in [("7", 7), ("safe", 11), ("finalized", 21)] {
         let (_node, reader) = scene(finality, Chain::default().with_pending(Tx::new(1))).await;
-        assert_eq!(sight(&reader).await, Ok(Sighting::Pending { required: expected }), "{finality}");
+        assert_eq!(sight(&reader).await, Ok(Sighting::Pending { required: expected, transaction: None }), "{finality}");
     }
 }
 

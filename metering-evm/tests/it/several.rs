@@ -46,7 +46,7 @@ async fn a_majority_outvotes_a_liar() {
 async fn a_source_that_lags_behind_is_told_apart_from_one_that_contradicts() {
     // A source that has it in a block, one that waits for one: it waits.
     let (_nodes, reader) = among(2, [settled(), Chain::default().with_pending(Tx::new(1))]).await;
-    assert_eq!(sight(&reader).await, Ok(Sighting::Pending { required: 12 }));
+    assert_eq!(sight(&reader).await, Ok(Sighting::Pending { required: 12, transaction: None }));
     // One that has it, one that knows nothing: who knows.
     let (_nodes, reader) = among(2, [settled(), Chain::default()]).await;
     assert!(matches!(sight(&reader).await, Err(ChainError::Disagreement(_))));

@@ -5,9 +5,9 @@ use metering_evm::ChainConfig;
 use serde_json::{Value, json};
 
 use crate::node::{Chain, Fault, Node, Tx, address, block_hash, transfer_topic, word};
-use crate::scene::{alone, config, evidence, reader, sight, unavailable};
+use crate::scene::{alone, config, evidence, reader, sight, unavailable, unreadable};
 
-const PENDING: Sighting = Sighting::Pending { required: 12 };
+const PENDING: Sighting = Sighting::Pending { required: 12, transaction: None };
 
 #[tokio::test]
 async fn a_token_payment_is_told_in_full_by_two_batches() {
@@ -142,6 +142,26 @@ async fn what_is_in_no_block_is_unknown_or_waits_for_one() {
 }
 
 #[tokio::test]
+async fn what_a_transaction_will_do_is_told_while_it_waits_for_a_block() {
+    let pending = async |reader: &metering_evm::EvmReader| match reader.transaction(&Tx::new(1).hash).await.unwrap() {
+        Sighting::Pending { transaction, .. } => transaction,
+        other => panic!("{other:?}"),
+    };
+    let (node, reader) = alone(Chain::default().with_pending(Tx::new(1).sending(address(0x71), "0x5"))).await;
+    let transaction = pending(&reader).await.unwrap();
+    let native = transaction.native;
+    assert_eq!((native.from, native.to, native.has_input), (address(0xf0), Some(address(0x71)), false));
+    assert_eq!((native.value, transaction.transfer), (TokenUnits::new(5), None));
+    node.tamper(|method, mut result| {
+        if method == "eth_getTransactionByHash" {
+            as_list_of_calls(&mut result);
+        }
+        result
+    });
+    assert_eq!(pending(&reader).await, None, "a list of calls may do anything");
+}
+
+#[tokio::test]
 async fn a_source_between_two_states_has_not_seen_the_transaction_mined() {
     // what, method, result
     let table = [
@@ -248,7 +268,7 @@ async fn a_receipt_without_status_is_refused() {
         }
         result
     });
-    assert!(unavailable(sight(&reader).await).contains("no status (EIP-658)"));
+    assert!(unreadable(sight(&reader).await).contains("no status (EIP-658)"));
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use crate::node::{Chain, Fault, Node, Tx};
-use crate::scene::{SHORT, alone, config, reader, sight, timed, unavailable};
+use crate::scene::{SHORT, alone, among, config, reader, sight, timed, unavailable, unreadable};
 
 #[tokio::test]
 async fn trouble_that_passes_is_sat_out() {
@@ -35,7 +35,7 @@ async fn trouble_that_passes_is_sat_out() {
         let node = Node::start(Chain::default().with_pending(Tx::new(1))).await;
         node.fail([trouble.clone(), trouble.clone()]);
         let reader = reader(&ChainConfig { attempts: 3, request_timeout: SHORT, ..config(&[node.url()]) });
-        assert_eq!(sight(&reader).await, Ok(Sighting::Pending { required: 12 }), "{trouble:?}");
+        assert_eq!(sight(&reader).await, Ok(Sighting::Pending { required: 12, transaction: None }), "{trouble:?}");
         assert_eq!(node.requests(), 3, "{trouble:?}");
     });
     futures_util::future::join_all(scenes).await;
@@ -60,8 +60,6 @@ async fn trouble_that_stays_is_given_up_after_the_attempts() {
         (Fault::Status(429, Some("3600")), 1, "HTTP status 429"),
         (Fault::StatusWith(400, json!({ "error": { "code": 7, "message": "no" } })), 1, "error 7: no"),
         (Fault::Errs(-32_601, "no such method"), 1, "error -32601: no such method"),
-        (Fault::Huge { announced: true }, 1, "larger than 16777216 bytes"),
-        (Fault::Huge { announced: false }, 1, "larger than 16777216 bytes"),
     ];
     let scenes = table.map(|(fault, attempts, complaint)| async move {
         let node = Node::start(Chain::default().with_pending(Tx::new(1))).await;
@@ -72,6 +70,27 @@ async fn trouble_that_stays_is_given_up_after_the_attempts() {
         assert_eq!(node.requests(), attempts, "{fault:?}");
     });
     futures_util::future::join_all(scenes).await;
+}
+
+#[tokio::test]
+async fn a_transaction_that_is_too_large_is_told_from_a_source_that_fails() {
+    for announced in [true, false] {
+        let node = Node::start(Chain::default().with_pending(Tx::new(1))).await;
+        node.always(Fault::Huge { announced });
+        let reader = reader(&ChainConfig { attempts: 3, request_timeout: SHORT, ..config(&[node.url()]) });
+        let why = unreadable(sight(&reader).await);
+        assert!(why.contains("larger than 16777216 bytes") && why.contains(&node.host()), "{why}");
+        assert_eq!(node.requests(), 1);
+    }
+    // A second source that might read it is waited for instead.
+    let (nodes, reader) = among(1, [Chain::default(), Chain::default()]).await;
+    nodes[0].always(Fault::Huge { announced: true });
+    nodes[1].always(Fault::Status(503, None));
+    assert!(unavailable(sight(&reader).await).starts_with("0 of the 1"));
+    let (nodes, reader) = among(2, [Chain::default(), Chain::default()]).await;
+    nodes[0].always(Fault::Huge { announced: true });
+    nodes[1].always(Fault::Status(503, None));
+    assert!(unreadable(sight(&reader).await).contains("larger than"), "one alone would not be enough");
 }
 
 #[tokio::test]

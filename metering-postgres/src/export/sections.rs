@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 
 use crate::error::{Result, corrupt};
 use crate::rows::{ACCOUNT_COLUMNS, account, address, answer, bytes, parsed, timestamp, unsigned};
-use crate::{challenges, ledger, payments, plans, quotes, recipients, signups};
+use crate::{challenges, ledger, payments, plans, quotes, recipients, signups, unreadable};
 
 /// The number that the statements have.
 const _: () = assert!(ACTIVITY_KEPT == 1_000, "what is recent is said in SQL, too");
@@ -115,6 +115,12 @@ fn rest(section: Section) -> Source {
         Section::Recipients => Source::new(recipients::COLUMNS, "recipient", &["chain_id", "recipient"], |row| {
             Ok(Record::Recipient(recipients::record(row)?))
         }),
+        Section::Unreadable => Source {
+            indexed: 3,
+            ..Source::new(unreadable::COLUMNS, "unreadable_arrival", &["chain_id", "block", "tx_hash"], |row| {
+                Ok(Record::Unreadable(unreadable::arrival(row)?))
+            })
+        },
         Section::Signups => {
             Source::new(signups::COLUMNS, "signup", &["token"], |row| Ok(Record::Signup(signups::session(row)?)))
         }

@@ -1,13 +1,16 @@
 //! Plans, and money that arrives by chain.
 
 use metering_core::transfer::{Record, ScanMark, WalletLink};
-use metering_core::{Email, PaymentRecord, Plan, Quote, QuoteState, RecipientRecord, Timestamp, TxRef};
+use metering_core::{
+    Email, PaymentRecord, Plan, Quote, QuoteState, RecipientRecord, Timestamp, TxRef, UnreadableArrival,
+};
 
 use super::books::{column, of_kind};
 use crate::error::Result;
 use crate::plans;
 use crate::rows::{execute, units_column};
 use crate::turn::Turn;
+use crate::unreadable::hash_column;
 
 const PAYMENTS: &str = "INSERT INTO payment (id, chain_id, tx_hash, payer, recipient, token, amount, block_number, \
      mined_at, account, used_as, plan_id, recorded_at, block_hash, settlement, reversed_at) \
@@ -35,6 +38,10 @@ const QUOTES: &str = "INSERT INTO quote (nonce, agent_name, email, payer, chain_
 const LINKS: &str = "INSERT INTO wallet_link (id, wallet, account) SELECT new.id, new.wallet, a.id \
      FROM unnest($1::BIGINT[], $2::BYTEA[], $3::TEXT[]) AS new (id, wallet, org_id) \
      JOIN account a ON a.org_id = new.org_id";
+
+const UNREADABLE: &str = "INSERT INTO unreadable_arrival (chain_id, block, tx_hash, reason, attempts, found_at, \
+     next_attempt_at) SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BYTEA[], $4::TEXT[], $5::BIGINT[], \
+     $6::BIGINT[], $7::BIGINT[])";
 
 const SCAN_MARKS: &str = "INSERT INTO scan_mark (chain_id, block) SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[])";
 
@@ -140,6 +147,24 @@ pub(super) async fn recipients(turn: &Turn<'_>, records: &[Record]) -> Result<u6
             &column!(records, record => record.since.unix_millis()),
             &column!(records, record => record.store.as_bytes().as_slice()),
             &column!(records, record => record.configured_at.unix_millis()),
+        ],
+    )
+    .await
+}
+
+pub(super) async fn unreadable(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<&UnreadableArrival> = of_kind!(records, Unreadable);
+    execute(
+        turn.client(),
+        UNREADABLE,
+        &[
+            &column!(records, arrival => arrival.place.chain_id.cast_signed()),
+            &column!(records, arrival => arrival.place.block_number.cast_signed()),
+            &column!(records, arrival => hash_column(&arrival.place)),
+            &column!(records, arrival => arrival.reason.as_str()),
+            &column!(records, arrival => i64::from(arrival.attempts)),
+            &column!(records, arrival => arrival.found_at.unix_millis()),
+            &column!(records, arrival => arrival.next_attempt_at.map(Timestamp::unix_millis)),
         ],
     )
     .await

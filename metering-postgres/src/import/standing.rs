@@ -7,7 +7,7 @@ use crate::rows::{bytes, exists, first};
 use crate::session::GenericClient;
 
 /// All that a store holds. Usage lines are not among it: those that nothing uses do no harm.
-pub(super) const TABLES: [&str; 15] = [
+pub(super) const TABLES: [&str; 16] = [
     "account",
     "meter",
     "api_key",
@@ -21,6 +21,7 @@ pub(super) const TABLES: [&str; 15] = [
     "wallet_link",
     "challenge",
     "scan_mark",
+    "unreadable_arrival",
     "signup",
     "used_solution",
 ];

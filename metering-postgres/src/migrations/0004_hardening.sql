@@ -60,3 +60,17 @@ ALTER TABLE usage_line ADD COLUMN digest BYTEA;
 ALTER TABLE outcome ADD COLUMN written_at BIGINT NOT NULL DEFAULT (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT;
 DROP INDEX outcome_at;
 CREATE INDEX outcome_written_at ON outcome (written_at);
+-- Arrivals that could not be read, so that the watcher could go on. `tx_hash` is empty where a whole block could not be
+-- searched; `next_attempt_at` is NULL once it was given up.
+CREATE TABLE unreadable_arrival (
+  chain_id BIGINT NOT NULL,
+  block BIGINT NOT NULL,
+  tx_hash BYTEA NOT NULL,
+  reason TEXT NOT NULL,
+  attempts BIGINT NOT NULL,
+  found_at BIGINT NOT NULL,
+  next_attempt_at BIGINT,
+  PRIMARY KEY (chain_id, block, tx_hash)
+);
+
+CREATE INDEX unreadable_arrival_due ON unreadable_arrival (chain_id, next_attempt_at) WHERE next_attempt_at IS NOT NULL;

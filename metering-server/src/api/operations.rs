@@ -35,10 +35,10 @@ pub(crate) async fn health(_: &App) -> Result<Reply, Problem> {
 /// Whether the service can do its work
 ///
 /// Charges are recorded, the store can be written to, this machine's clock agrees with the database's, and the chains that
-/// plans are paid on can be read.
+/// plans are paid on can be read and make progress.
 #[utoipa::path(get, path = "/ready", tag = "operations", responses(
     (status = 200, description = "Ready", body = HealthDocument),
-    (status = 503, description = "`storage_unavailable`, `clock_skew`, `chain_unreachable`", body = ErrorBody),
+    (status = 503, description = "`storage_unavailable`, `clock_skew`, `chain_unreachable`, `chain_stalled`", body = ErrorBody),
 ))]
 pub(crate) async fn ready(app: &App) -> Result<Reply, Problem> {
     let parts = Parts {
@@ -47,6 +47,7 @@ pub(crate) async fn ready(app: &App) -> Result<Reply, Problem> {
         clock: &*app.clock,
         clock_watch: &app.clock_watch,
         readers: &app.readers,
+        progress: &app.progress,
     };
     let (code, message) = match app.readiness.hindrance(parts).await {
         None => return Ok(json(StatusCode::OK, &HealthDocument::OK)),
@@ -55,6 +56,9 @@ pub(crate) async fn ready(app: &App) -> Result<Reply, Problem> {
             (ErrorCode::ClockSkew, format!("This machine's clock is {skew} of the database's"))
         }
         Some(Hindrance::Chain(id)) => (ErrorCode::ChainUnreachable, format!("Chain {id} cannot be read")),
+        Some(Hindrance::Stalled(id)) => {
+            (ErrorCode::ChainStalled, format!("Chain {id} makes no progress, so that payments on it are not credited"))
+        }
     };
     Err(Problem::new(code, format!("{message}; the operator's log says why.")).retry_after(1))
 }

@@ -20,6 +20,8 @@ pub struct PaymentsConfig {
     pub claim_poll: Span,
     /// How often watched chains are looked at.
     pub watch_interval: Span,
+    /// After how long without progress a watched chain makes `/ready` fail; `0s` means never.
+    pub stalled_after: Span,
 }
 
 /// Registering payments for accounts that exist.
@@ -47,6 +49,7 @@ impl Default for PaymentsConfig {
             claim_wait: Span::seconds(45),
             claim_poll,
             watch_interval: Span::seconds(10),
+            stalled_after: Span::seconds(15 * 60),
         }
     }
 }

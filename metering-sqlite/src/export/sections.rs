@@ -11,7 +11,7 @@ use rusqlite::Row;
 use crate::commit::{ANSWER_COLUMNS, answer};
 use crate::error::{Result, corrupt};
 use crate::rows::{ACCOUNT_COLUMNS, account, address, parse, timestamp};
-use crate::{challenges, ledger, payments, plans, quotes, recipients, signups};
+use crate::{challenges, ledger, payments, plans, quotes, recipients, signups, unreadable};
 
 type Read<T> = rusqlite::Result<Result<T>>;
 
@@ -143,6 +143,12 @@ fn rest(section: Section) -> Source {
         Section::Recipients => Source::new(recipients::COLUMNS, "recipient", &["chain_id", "recipient"], |row| {
             Ok(Ok(Record::Recipient(recipients::record(row)?)))
         }),
+        Section::Unreadable => Source {
+            indexed: 3,
+            ..Source::new(unreadable::COLUMNS, "unreadable_arrival", &["chain_id", "block", "tx_hash"], |row| {
+                Ok(unreadable::arrival(row)?.map(Record::Unreadable))
+            })
+        },
         Section::Signups => {
             Source::new(signups::COLUMNS, "signup", &["token"], |row| Ok(signups::session(row)?.map(Record::Signup)))
         }

@@ -45,3 +45,17 @@ INSERT INTO recipient (chain_id, recipient, since, store, configured_at)
     UNION ALL SELECT min(mined_at) FROM payment
     UNION ALL SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000)) first
   CROSS JOIN identity i;
+-- Arrivals that could not be read, so that the watcher could go on. `tx_hash` is empty where a whole block could not be
+-- searched; `next_attempt_at` is NULL once it was given up.
+CREATE TABLE unreadable_arrival (
+  chain_id INTEGER NOT NULL,
+  block INTEGER NOT NULL,
+  tx_hash BLOB NOT NULL,
+  reason TEXT NOT NULL,
+  attempts INTEGER NOT NULL,
+  found_at INTEGER NOT NULL,
+  next_attempt_at INTEGER,
+  PRIMARY KEY (chain_id, block, tx_hash)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX unreadable_arrival_due ON unreadable_arrival (chain_id, next_attempt_at) WHERE next_attempt_at IS NOT NULL;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use metering_config::Sources;
-use metering_core::{Arrival, Chain, ChainError, ChainReader, PaymentTarget, Sighting, TxHash, arrivals};
+use metering_core::{Arrivals, Chain, ChainError, ChainReader, PaymentTarget, Sighting, TxHash, arrivals};
 use metering_evm::{ChainConfig, ChainConfigError, EvmReader};
 use serde::Deserialize;
 
@@ -100,7 +100,7 @@ impl OpenChain {
         targets: &BTreeSet<PaymentTarget>,
         from: u64,
         to: u64,
-    ) -> Result<Vec<Arrival>, Failure> {
+    ) -> Result<Arrivals, Failure> {
         let found = arrivals(&self.reader, targets, from, to).await;
         found.map_err(|error| self.unreadable(&error))
     }

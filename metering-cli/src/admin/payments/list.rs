@@ -4,7 +4,8 @@ use std::io::Write;
 
 use clap::Args;
 use metering_core::{
-    Address, Arrival, PaymentRecord, PaymentTarget, Plan, Store, Timestamp, TokenUnits, TxHash, payment_targets,
+    Address, Arrival, Arrivals, PaymentRecord, PaymentTarget, Plan, Store, Timestamp, TokenUnits, TxHash,
+    payment_targets,
 };
 use serde::Serialize;
 
@@ -12,6 +13,7 @@ use super::chains::{self, OpenChain};
 use super::progress::Progress;
 use super::standing::{QuoteDocument, Standing};
 use super::token::Token;
+use super::unreadable::{self, Unread, UnreadDocument};
 use crate::admin::session::{PAGE, Session};
 use crate::failure::Failure;
 use crate::output::{Format, json_line, notice};
@@ -31,6 +33,8 @@ Without --from-block it begins 10,000 blocks before the block that the server's 
 newest confirmed block when nobody watches. Where a plan is paid with the native coin every block is fetched whole: a
 long range takes long. Payments that were credited and then removed by a reorganisation are always listed, with the
 state `reversed`.
+What cannot be read, such as a transaction whose receipt is too large, is listed as `unreadable` with the reason; the
+server's watcher goes on without it. If it is a payment, credit it with `metering admin account grant`.
 
 Examples:
   metering admin payments list --config /etc/metering.toml
@@ -58,11 +62,14 @@ struct Scanned {
     from_block: u64,
     to_block: u64,
     found: Vec<(Arrival, Standing)>,
+    unreadable: Vec<Unread>,
 }
 
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     payments: Vec<ArrivalDocument<'a>>,
+    /// What arrived and could not be read.
+    unreadable: Vec<UnreadDocument<'a>>,
     scanned: Vec<ScannedDocument<'a>>,
 }
 
@@ -143,12 +150,14 @@ impl ListArgs {
         let (from_block, to_block) = self.range(store, &chain).await?;
         let targets = payment_targets(store, &chain.chain, plans).await?;
         let progress = Progress::new();
-        let mut found = Vec::new();
+        let (mut found, mut unread) = (Vec::new(), Vec::new());
         let mut next = from_block;
         while next <= to_block {
             progress.show(&format!("chain {}: block {next} of {to_block}", chain.name));
             let last = to_block.min(next.saturating_add(CHUNK_BLOCKS - 1));
-            for arrival in chain.arrivals(&targets, next, last).await? {
+            let Arrivals { read, unread: missed } = chain.arrivals(&targets, next, last).await?;
+            unread.extend(missed.into_iter().map(|(place, error)| Unread::now(place, &error)));
+            for arrival in read {
                 let standing = Standing::of(store, &arrival).await?;
                 if self.all || !standing.is_used() {
                     found.push((arrival, standing));
@@ -160,7 +169,8 @@ impl ListArgs {
         let reversed = reversed(store, chain.chain.chain_id).await?;
         let gone = reversed.into_iter().filter(|record| !listed.contains(&record.payment.tx));
         found.extend(gone.filter_map(|record| Some((as_recorded(&record)?, Standing::Used(record)))));
-        Ok(Scanned { chain, from_block, to_block, found })
+        let unreadable = unreadable::known(store, chain.chain.chain_id, from_block..=to_block, unread).await?;
+        Ok(Scanned { chain, from_block, to_block, found, unreadable })
     }
 
     /// The first and the last block.
@@ -216,7 +226,10 @@ fn document<'a>(all: &'a [Scanned], plans: &'a [Plan]) -> Document<'a> {
     let payments = all.iter().flat_map(|scanned| {
         scanned.found.iter().map(|(arrival, standing)| ArrivalDocument::new(&scanned.chain, arrival, standing, plans))
     });
-    Document { payments: payments.collect(), scanned: scanned.collect() }
+    let unreadable = all.iter().flat_map(|Scanned { chain, unreadable, .. }| {
+        unreadable.iter().map(|unread| UnreadDocument::new(&chain.name, unread))
+    });
+    Document { payments: payments.collect(), unreadable: unreadable.collect(), scanned: scanned.collect() }
 }
 
 impl<'a> ArrivalDocument<'a> {
@@ -247,7 +260,13 @@ impl<'a> ArrivalDocument<'a> {
 
 fn write_table(out: &mut dyn Write, all: &[Scanned], plans: &[Plan]) -> Result<(), Failure> {
     let mut table = Table::new(COLUMNS);
-    for Scanned { chain, found, .. } in all {
+    for Scanned { chain, found, unreadable, .. } in all {
+        for unread in unreadable {
+            let place = unread.place();
+            let hash = place.hash.map_or_else(|| "-".to_owned(), |hash| hash.to_string());
+            let dash = &"-";
+            table.row([&chain.name, &hash, &place.block_number, dash, dash, dash, dash, &"unreadable", unread]);
+        }
         for (arrival, standing) in found {
             let token = Token::of(plans, &arrival.target);
             let payment = arrival.payment.as_ref().ok();
@@ -269,9 +288,13 @@ fn write_table(out: &mut dyn Write, all: &[Scanned], plans: &[Plan]) -> Result<(
     }
     table.write(out)?;
     writeln!(out)?;
-    for Scanned { chain, from_block, to_block, found } in all {
+    for Scanned { chain, from_block, to_block, found, unreadable } in all {
         let count = found.len();
-        writeln!(out, "Chain {}, blocks {from_block} to {to_block}: {count} listed.", chain.name)?;
+        write!(out, "Chain {}, blocks {from_block} to {to_block}: {count} listed", chain.name)?;
+        match unreadable.len() {
+            0 => writeln!(out, ".")?,
+            count => writeln!(out, ", and {count} that cannot be read.")?,
+        }
     }
     Ok(())
 }

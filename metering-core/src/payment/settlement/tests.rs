@@ -65,14 +65,14 @@ fn what_is_seen_is_told_from_the_block_and_the_transaction() {
         (Some(NEW), pays(90, OLD), Seen::InPlace),
         (None, pays(85, NEW), Seen::Elsewhere(block(85, NEW))),
         (Some(NEW), Sighting::Unknown, Seen::Missing),
-        (Some(NEW), Sighting::Pending { required: 15 }, Seen::Missing),
+        (Some(NEW), Sighting::Pending { required: 15, transaction: None }, Seen::Missing),
         // In its new block it failed, or paid something else.
         (Some(NEW), mined(95, NEW, PAYER, 0), Seen::Missing),
         (Some(NEW), mined(95, NEW, PAYER, 5_003_816), Seen::Missing),
         (Some(NEW), mined(95, NEW, TOKEN, 5_003_817), Seen::Missing),
         // The chain is shorter now, or sources are behind, or disagree about the block.
         (None, Sighting::Unknown, Seen::Unclear),
-        (None, Sighting::Pending { required: 15 }, Seen::Unclear),
+        (None, Sighting::Pending { required: 15, transaction: None }, Seen::Unclear),
         (None, mined(95, NEW, PAYER, 0), Seen::Unclear),
     ];
     for (canonical, sighting, seen) in table {

@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use metering_core::{
-    Account, AccountId, Address, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment, PaymentCredit,
-    PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Quote, QuoteOpened, RecipientRecord,
-    Registration, SettlementChange, StoreError, Timestamp, TxRef,
+    Account, AccountId, Address, ArrivalPlace, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment,
+    PaymentCredit, PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Quote, QuoteOpened,
+    RecipientRecord, Registration, SettlementChange, StoreError, Timestamp, TxRef, UnreadableArrival,
 };
 
 use super::gated::Gated;
@@ -77,5 +77,17 @@ impl PaymentStore for Gated {
     }
     async fn recipients(&self) -> Result<Vec<RecipientRecord>> {
         self.store.recipients().await
+    }
+    async fn put_unreadable(&self, arrival: UnreadableArrival) -> Result<()> {
+        self.store.put_unreadable(arrival).await
+    }
+    async fn unreadable(&self, chain_id: u64, from_block: u64, limit: u32) -> Result<Vec<UnreadableArrival>> {
+        self.store.unreadable(chain_id, from_block, limit).await
+    }
+    async fn unreadable_due(&self, chain_id: u64, now: Timestamp, limit: u32) -> Result<Vec<UnreadableArrival>> {
+        self.store.unreadable_due(chain_id, now, limit).await
+    }
+    async fn forget_unreadable(&self, place: &ArrivalPlace) -> Result<()> {
+        self.store.forget_unreadable(place).await
     }
 }

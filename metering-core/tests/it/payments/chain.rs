@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use metering_core::{
-    Address, Block, BlockHash, ChainError, ChainReader, Clock, Depth, Evidence, Heights, NativeTransfer, Sighting,
-    TokenTransfer, TokenUnits, TxHash,
+    AccountCode, Address, Block, BlockHash, ChainError, ChainReader, Clock, Depth, Evidence, Heights, NativeTransfer,
+    PaymentsFound, PendingTransaction, Sighting, TokenTransfer, TokenUnits, TxHash,
 };
 
 /// How deep a block is final.
@@ -27,11 +27,15 @@ struct State {
     forks: Vec<u64>,
     mined: BTreeMap<TxHash, Evidence>,
     pending: HashMap<TxHash, Evidence>,
+    /// Those that were sent and never mined, and show what they will do.
+    sent: HashMap<TxHash, PendingTransaction>,
     tokens: HashMap<Address, u8>,
     contracts: HashSet<Address>,
     /// What the contract wallets accept: wallet, digest and signature.
     accepted: HashSet<(Address, [u8; 32], Vec<u8>)>,
     trouble: Option<ChainError>,
+    /// Transactions that cannot be read, and why.
+    spoiled: HashMap<TxHash, ChainError>,
     looked_at: u64,
     last_hash: u64,
 }
@@ -97,6 +101,17 @@ impl FakeChain {
         self.mine(true, native, vec![TokenTransfer { token, from, to, value: TokenUnits::new(units) }])
     }
 
+    /// Sends a transaction that no block takes.
+    pub(super) fn send(&self, transaction: PendingTransaction) -> TxHash {
+        let mut state = self.state();
+        state.last_hash += 1;
+        let mut bytes = [0xee; 32];
+        bytes[..8].copy_from_slice(&state.last_hash.to_be_bytes());
+        let hash = TxHash::from_bytes(bytes);
+        state.sent.insert(hash, transaction);
+        hash
+    }
+
     /// More blocks on top.
     pub(super) fn grow(&self, blocks: u64) {
         self.state().head += blocks;
@@ -157,6 +172,15 @@ impl FakeChain {
         self.state().trouble = trouble;
     }
 
+    /// Lets one transaction be unreadable, or readable again.
+    pub(super) fn spoil(&self, hash: TxHash, error: Option<ChainError>) {
+        let mut state = self.state();
+        match error {
+            Some(error) => state.spoiled.insert(hash, error),
+            None => state.spoiled.remove(&hash),
+        };
+    }
+
     /// How often a transaction was looked at.
     pub(super) fn looked_at(&self) -> u64 {
         self.state().looked_at
@@ -178,9 +202,14 @@ impl ChainReader for FakeChain {
         let mut state = self.state();
         state.looked_at += 1;
         readable(&state)?;
+        if let Some(error) = state.spoiled.get(hash) {
+            return Err(error.clone());
+        }
         let Some(evidence) = state.mined.get(hash) else {
-            let pending = state.pending.contains_key(hash);
-            return Ok(if pending { Sighting::Pending { required: self.required } } else { Sighting::Unknown });
+            let transaction = state.sent.get(hash).cloned().map(Box::new);
+            let pending = transaction.is_some() || state.pending.contains_key(hash);
+            let required = self.required;
+            return Ok(if pending { Sighting::Pending { required, transaction } } else { Sighting::Unknown });
         };
         let confirmations = state.head - evidence.block.number + 1;
         Ok(Sighting::Mined(Evidence { depth: Depth { confirmations, required: self.required }, ..evidence.clone() }))
@@ -213,7 +242,7 @@ impl ChainReader for FakeChain {
         tokens: &[Address],
         from_block: u64,
         to_block: u64,
-    ) -> Result<Vec<TxHash>, ChainError> {
+    ) -> Result<PaymentsFound, ChainError> {
         let state = self.state();
         readable(&state)?;
         let pays = |evidence: &Evidence| {
@@ -227,7 +256,10 @@ impl ChainReader for FakeChain {
             .filter(|(_, evidence)| (from_block..=to_block).contains(&evidence.block.number) && pays(evidence))
             .collect();
         found.sort_by_key(|(_, evidence)| evidence.block.number);
-        Ok(found.into_iter().map(|(hash, _)| *hash).collect())
+        Ok(PaymentsFound {
+            transactions: found.into_iter().map(|(hash, evidence)| (evidence.block.number, *hash)).collect(),
+            unreadable_blocks: Vec::new(),
+        })
     }
 
     async fn token_decimals(&self, token: Address) -> Result<Option<u8>, ChainError> {
@@ -236,10 +268,11 @@ impl ChainReader for FakeChain {
         Ok(state.tokens.get(&token).copied())
     }
 
-    async fn has_code(&self, address: Address) -> Result<bool, ChainError> {
+    async fn code(&self, address: Address) -> Result<AccountCode, ChainError> {
         let state = self.state();
         readable(&state)?;
-        Ok(state.contracts.contains(&address))
+        let is_contract = state.contracts.contains(&address);
+        Ok(if is_contract { AccountCode::Contract } else { AccountCode::Empty })
     }
 
     async fn accepts_signature(&self, wallet: Address, digest: [u8; 32], signature: &[u8]) -> Result<bool, ChainError> {

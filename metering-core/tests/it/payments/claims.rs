@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use metering_core::wire::ClaimRequest;
-use metering_core::{ChainError, Error, NativeTransfer, PaymentSettings, Store, TokenTransfer, TokenUnits, TxHash};
+use metering_core::{
+    Address, ChainError, Error, NativeTransfer, PaymentSettings, PendingTransaction, Store, TokenTransfer, TokenUnits,
+    TxHash,
+};
 use tokio::task::JoinSet;
 
-use super::scene::{MAIN, RECIPIENT, SIDE, STARTER, Scene, USDC, claim_request, code, key_of};
+use super::scene::{MAIN, RECIPIENT, SIDE, STARTER, Scene, USDC, claim_request, code, key_of, top_up_request};
 use super::wallet::Wallet;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -255,22 +258,23 @@ async fn the_signup_bonus_can_be_none() {
 #[tokio::test(start_paused = true)]
 async fn those_who_wait_keep_nobody_from_claiming_what_is_deep_enough() {
     let scene = Scene::new().await;
-    let (idler, customer) = (Wallet::of(1), Wallet::of(2));
-    let pending = scene.main.pay(USDC, idler.address, RECIPIENT, STARTER);
-    scene.main.reorganise(pending);
-    let idle = scene.quote(&idler, "starter", MAIN).await.unwrap();
+    let (customer, late) = (Wallet::of(2), Wallet::of(3));
+    let quote = scene.quote(&customer, "starter", MAIN).await.unwrap();
+    let confirmed = scene.pay(&customer, &quote);
+    let shallow = scene.quote(&late, "starter", MAIN).await.unwrap();
+    let hash = scene.main.pay(USDC, late.address, RECIPIENT, shallow.amount_atomic.parse().unwrap());
+    // As many accounts as it takes to fill every place: each may let two requests wait.
     let mut waiting = JoinSet::new();
-    for _ in 0..300 {
-        let (service, request) = (scene.service.clone(), claim_request(&idle.signup_nonce, pending));
-        waiting.spawn(async move { service.claim(&request).await });
+    for _ in 0..150 {
+        let (key, _) = scene.account_without_wallet().await;
+        for _ in 0..2 {
+            let (service, key) = (scene.service.clone(), key.clone());
+            waiting.spawn(async move { service.top_up(Some(&key), &top_up_request(MAIN, hash, None)).await });
+        }
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let quote = scene.quote(&customer, "starter", MAIN).await.unwrap();
-    scene.claim(&quote.signup_nonce, scene.pay(&customer, &quote)).await.unwrap();
+    scene.claim(&quote.signup_nonce, confirmed).await.unwrap();
     // Who finds no place to wait is told how the payment stands, and comes again.
-    let shallow = scene.quote(&Wallet::of(3), "starter", MAIN).await.unwrap();
-    let units = shallow.amount_atomic.parse().unwrap();
-    let hash = scene.main.pay(USDC, Wallet::of(3).address, RECIPIENT, units);
     let begun = tokio::time::Instant::now();
     assert_eq!(code(scene.claim(&shallow.signup_nonce, hash).await), "payment_unconfirmed");
     assert!(begun.elapsed() < Duration::from_secs(1));
@@ -298,4 +302,80 @@ async fn a_shutdown_ends_the_waits_with_an_answer() {
     assert!(begun.elapsed() < Duration::from_secs(1));
     scene.main.grow(2);
     scene.claim(&quote.signup_nonce, hash).await.unwrap();
+}
+
+/// A transaction that no block takes: a plain transfer of the coin, or a call.
+fn unmined(from: Address, to: Address, units: u128, has_input: bool) -> PendingTransaction {
+    let native = NativeTransfer { from, to: Some(to), value: TokenUnits::new(units), has_input };
+    PendingTransaction { native, transfer: None }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pending_transaction_that_cannot_pay_the_quote_is_not_waited_for() {
+    let scene = Scene::new().await;
+    let (wallet, stranger) = (Wallet::of(1), Wallet::of(2));
+    let elsewhere = Address::from_bytes([0x55; 20]);
+    let relayer = Address::from_bytes([0x66; 20]);
+    scene.main.deploy_contract(relayer);
+    let tokens = scene.quote(&wallet, "starter", MAIN).await.unwrap();
+    let coins = scene.quote(&wallet, "coin", MAIN).await.unwrap();
+    let due: u128 = coins.amount_atomic.parse().unwrap();
+    let transfer =
+        |from, to| PendingTransaction { transfer: Some((to, TokenUnits::new(1))), ..unmined(from, USDC, 0, true) };
+    // quote, transaction, code; that of a payment that may still come is the one of a wait that is over
+    let waited = "payment_unconfirmed";
+    let table = [
+        (&coins, unmined(wallet.address, elsewhere, due, false), "payment_mismatch"),
+        (&coins, unmined(wallet.address, RECIPIENT, due, true), "payment_mismatch"),
+        (&coins, unmined(wallet.address, RECIPIENT, due - 1, false), "payment_mismatch"),
+        (&coins, unmined(stranger.address, RECIPIENT, due, false), "payer_mismatch"),
+        (&coins, unmined(wallet.address, RECIPIENT, due, false), waited),
+        (&tokens, unmined(wallet.address, elsewhere, 5, false), "payment_mismatch"),
+        (&tokens, transfer(wallet.address, elsewhere), "payment_mismatch"),
+        (&tokens, transfer(stranger.address, RECIPIENT), "payer_mismatch"),
+        (&tokens, transfer(wallet.address, RECIPIENT), waited),
+        (&tokens, unmined(stranger.address, relayer, 0, false), waited),
+        (&tokens, unmined(stranger.address, relayer, 0, true), waited),
+        (&tokens, unmined(stranger.address, elsewhere, 0, true), waited),
+    ];
+    for (quote, transaction, expected) in table {
+        let hash = scene.main.send(transaction.clone());
+        let begun = tokio::time::Instant::now();
+        assert_eq!(code(scene.claim(&quote.signup_nonce, hash).await), expected, "{transaction:?}");
+        let long = begun.elapsed() >= PaymentSettings::default().claim_wait;
+        assert_eq!(long, expected == waited, "{transaction:?} took {:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_for_unmined_transactions_is_bounded_and_keeps_nobody_from_waiting_who_paid() {
+    let scene = Scene::new().await;
+    let begun = tokio::time::Instant::now();
+    let unpayable = unmined(Address::from_bytes([0x55; 20]), Address::from_bytes([0x66; 20]), 0, true);
+    let hash = scene.main.send(unpayable);
+    let mut waiting = JoinSet::new();
+    for number in 1..=40 {
+        let quote = scene.quote(&Wallet::of(number), "starter", MAIN).await.unwrap();
+        // Each quote three times: at most two of them wait, and of all together at most 64.
+        for _ in 0..3 {
+            let (service, request) = (scene.service.clone(), claim_request(&quote.signup_nonce, hash));
+            waiting.spawn(async move {
+                assert_eq!(code(service.claim(&request).await), "payment_unconfirmed");
+                begun.elapsed() >= PaymentSettings::default().claim_wait
+            });
+        }
+    }
+    // Meanwhile somebody has paid, one confirmation ago.
+    let customer = Wallet::of(99);
+    let quote = scene.quote(&customer, "starter", MAIN).await.unwrap();
+    let paid = scene.main.pay(USDC, customer.address, RECIPIENT, quote.amount_atomic.parse().unwrap());
+    let claim = {
+        let (service, request) = (scene.service.clone(), claim_request(&quote.signup_nonce, paid));
+        tokio::spawn(async move { service.claim(&request).await })
+    };
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    scene.main.grow(10);
+    assert!(claim.await.unwrap().is_ok());
+    let waited = waiting.join_all().await.into_iter().filter(|waited| *waited).count();
+    assert_eq!(waited, 64);
 }

@@ -156,13 +156,7 @@ impl Scene {
         hash: TxHash,
         signature: Option<String>,
     ) -> Result<TopUpAnswer, Error> {
-        let request = TopUpRequest {
-            plan_id: Some("starter".to_owned()),
-            chain_id: Some(ChainIdInput(chain_id)),
-            tx_hash: Some(hash.to_string()),
-            signature,
-        };
-        self.service.top_up(Some(key), &request).await
+        self.service.top_up(Some(key), &top_up_request(chain_id, hash, signature)).await
     }
 
     /// Rotates the key of a wallet's account.
@@ -215,6 +209,15 @@ pub(super) fn quote_request(wallet: &Wallet, plan: &str, chain_id: u64) -> Quote
 
 pub(super) fn claim_request(nonce: &str, hash: TxHash) -> ClaimRequest {
     ClaimRequest { signup_nonce: Some(nonce.to_owned().into()), tx_hash: Some(hash.to_string()) }
+}
+
+pub(super) fn top_up_request(chain_id: u64, hash: TxHash, signature: Option<String>) -> TopUpRequest {
+    TopUpRequest {
+        plan_id: Some("starter".to_owned()),
+        chain_id: Some(ChainIdInput(chain_id)),
+        tx_hash: Some(hash.to_string()),
+        signature,
+    }
 }
 
 /// The code of a refusal.

@@ -1,7 +1,10 @@
 //! The watcher: nobody who paid loses money because their client died.
 
+use std::time::Duration;
+
 use metering_core::{Address, ChainError, PaymentStore, Plan, Store};
 
+use super::chain::FINAL;
 use super::scene::{MAIN, RECIPIENT, SIDE, STARTER, Scene, USDC, code, key_of, plan};
 use super::wallet::Wallet;
 
@@ -153,4 +156,102 @@ async fn an_amount_between_the_prices_of_two_plans_is_left_to_its_payer() {
         scene.main.grow(10);
         assert_eq!(watch(&scene, MAIN).await, (0, u32::from(credited), u32::from(!credited)), "{amount}");
     }
+}
+
+fn too_large() -> ChainError {
+    ChainError::Unreadable("node: the response is larger than 16777216 bytes".to_owned())
+}
+
+#[tokio::test]
+async fn one_arrival_that_cannot_be_read_does_not_stop_the_rest() {
+    let scene = Scene::new().await;
+    let (spammer, wallet) = (Wallet::of(1), Wallet::of(2));
+    let spam = scene.main.pay(USDC, spammer.address, RECIPIENT, 1);
+    scene.main.spoil(spam, Some(too_large()));
+    let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
+    scene.pay(&wallet, &quote);
+
+    // Its block is final, so the stored position must pass it.
+    scene.main.grow(FINAL);
+    let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
+    assert_eq!((watched.claimed, watched.unreadable, watched.held, watched.up_to_date), (1, 1, false, true));
+    assert!(scene.store.scan_mark(MAIN).await.unwrap() > Some(1));
+    let [recorded] = &*scene.store.unreadable(MAIN, 0, 10).await.unwrap() else { panic!("one is recorded") };
+    assert_eq!((recorded.place.hash, recorded.place.block_number, recorded.attempts), (Some(spam), 1, 1));
+    assert!(recorded.reason.contains("larger than"), "{recorded:?}");
+
+    // It is tried a few more times, less and less often, then given up; the position stays where it is.
+    let looks = |scene: &Scene| scene.main.looked_at();
+    let before = looks(&scene);
+    assert_eq!(scene.service.watch(MAIN, None).await.unwrap().unreadable, 0);
+    assert_eq!(looks(&scene), before, "it is not due yet");
+    for wait in [30, 120, 480, 1_920] {
+        scene.clock.pass(Duration::from_secs(wait));
+        scene.service.watch(MAIN, None).await.unwrap();
+    }
+    let [given_up] = &*scene.store.unreadable(MAIN, 0, 10).await.unwrap() else { panic!("it stays recorded") };
+    assert_eq!((given_up.attempts, given_up.next_attempt_at), (5, None));
+    let before = looks(&scene);
+    scene.clock.pass(Duration::from_secs(1_000_000));
+    scene.service.watch(MAIN, None).await.unwrap();
+    assert_eq!(looks(&scene), before);
+}
+
+#[tokio::test]
+async fn what_can_be_read_at_the_second_attempt_is_credited() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
+    let hash = scene.pay(&wallet, &quote);
+    scene.main.spoil(hash, Some(too_large()));
+    assert_eq!(scene.service.watch(MAIN, Some(0)).await.unwrap().unreadable, 1);
+    assert_eq!(code(scene.claim(&quote.signup_nonce, hash).await), "rpc_error");
+    scene.main.spoil(hash, None);
+    scene.clock.pass(Duration::from_secs(30));
+    let watched = scene.service.watch(MAIN, None).await.unwrap();
+    assert_eq!((watched.claimed, watched.unreadable), (1, 0));
+    assert_eq!(scene.store.unreadable(MAIN, 0, 10).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn trouble_that_may_pass_holds_the_position_for_a_while_and_no_longer() {
+    let scene = Scene::new().await;
+    let (first, second) = (Wallet::of(1), Wallet::of(2));
+    let quotes =
+        [scene.quote(&first, "starter", MAIN).await.unwrap(), scene.quote(&second, "starter", MAIN).await.unwrap()];
+    let slow = scene.pay(&first, &quotes[0]);
+    scene.pay(&second, &quotes[1]);
+    scene.main.spoil(slow, Some(ChainError::Unavailable("timed out".to_owned())));
+    for round in 0..2 {
+        let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
+        assert!(watched.held && !watched.up_to_date, "{watched:?}");
+        assert_eq!(watched.claimed, u32::from(round == 0), "the other payment is credited meanwhile");
+        assert_eq!(scene.store.scan_mark(MAIN).await.unwrap(), None);
+    }
+    let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
+    assert_eq!((watched.held, watched.unreadable), (false, 1));
+    assert!(scene.store.scan_mark(MAIN).await.unwrap().is_some());
+    scene.main.spoil(slow, None);
+    scene.clock.pass(Duration::from_secs(30));
+    assert_eq!(scene.service.watch(MAIN, None).await.unwrap().claimed, 1);
+}
+
+#[tokio::test]
+async fn trouble_with_the_whole_chain_holds_the_position_and_records_nothing() {
+    let scene = Scene::new().await;
+    let wallet = Wallet::of(1);
+    let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
+    let hash = scene.pay(&wallet, &quote);
+    scene.main.spoil(hash, Some(too_large()));
+    scene.service.watch(MAIN, Some(0)).await.unwrap();
+    scene.pay_price(&Wallet::of(2), MAIN);
+    let mark = scene.store.scan_mark(MAIN).await.unwrap();
+    scene.main.trouble(Some(ChainError::Unavailable("down".to_owned())));
+    scene.clock.pass(Duration::from_secs(3_600));
+    for _ in 0..10 {
+        assert_eq!(code(scene.service.watch(MAIN, None).await), "rpc_error");
+    }
+    assert_eq!(scene.store.scan_mark(MAIN).await.unwrap(), mark);
+    let [recorded] = &*scene.store.unreadable(MAIN, 0, 10).await.unwrap() else { panic!("one is recorded") };
+    assert_eq!(recorded.attempts, 1, "an outage is no attempt");
 }

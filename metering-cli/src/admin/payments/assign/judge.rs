@@ -21,7 +21,7 @@ pub(super) async fn payment(
 ) -> Result<Payment, Failure> {
     let evidence = match chain.transaction(&tx.hash).await? {
         Sighting::Mined(evidence) => evidence,
-        Sighting::Pending { required } => return Err(unconfirmed(Depth { confirmations: 0, required })),
+        Sighting::Pending { required, .. } => return Err(unconfirmed(Depth { confirmations: 0, required })),
         Sighting::Unknown => {
             return Err(Failure::NotFound(format!("chain {} knows no transaction {}", chain.name, tx.hash)));
         }

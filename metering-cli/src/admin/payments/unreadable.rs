@@ -1,0 +1,109 @@
+//! What arrived and cannot be read: found by this command, or recorded by the server's watcher.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use metering_core::{ArrivalPlace, ChainError, Store, StoreError, Timestamp, TxHash, UnreadableArrival};
+use serde::Serialize;
+
+/// Recorded arrivals that are listed at most.
+const RECORDED_MAX: u32 = 10_000;
+
+/// Something that cannot be read.
+#[derive(Debug)]
+pub(super) enum Unread {
+    /// By this command, just now.
+    Now { place: ArrivalPlace, reason: String },
+    /// By the watcher, which recorded it.
+    Recorded(UnreadableArrival),
+}
+
+/// The same, as the command prints it.
+#[derive(Debug, Serialize)]
+pub(super) struct UnreadDocument<'a> {
+    chain: &'a str,
+    chain_id: u64,
+    /// `null` where a whole block could not be searched.
+    tx_hash: Option<TxHash>,
+    block_number: u64,
+    reason: &'a str,
+    /// How often the watcher tried; `null` where it did not.
+    attempts: Option<u32>,
+    found_at: Option<Timestamp>,
+    /// `null` once the watcher gave up.
+    next_attempt_at: Option<Timestamp>,
+}
+
+/// What the watcher recorded in these blocks, and what could not be read now and is not recorded.
+pub(super) async fn known(
+    store: &dyn Store,
+    chain_id: u64,
+    blocks: RangeInclusive<u64>,
+    unread: Vec<Unread>,
+) -> Result<Vec<Unread>, StoreError> {
+    let mut all: BTreeMap<ArrivalPlace, Unread> = unread.into_iter().map(|unread| (unread.place(), unread)).collect();
+    for arrival in store.unreadable(chain_id, *blocks.start(), RECORDED_MAX).await? {
+        if blocks.contains(&arrival.place.block_number) {
+            all.insert(arrival.place, Unread::Recorded(arrival));
+        }
+    }
+    Ok(all.into_values().collect())
+}
+
+impl Unread {
+    pub(super) fn now(place: ArrivalPlace, error: &ChainError) -> Self {
+        Self::Now { place, reason: error.to_string() }
+    }
+
+    pub(super) const fn place(&self) -> ArrivalPlace {
+        match self {
+            Self::Now { place, .. } => *place,
+            Self::Recorded(arrival) => arrival.place,
+        }
+    }
+
+    fn reason(&self) -> &str {
+        match self {
+            Self::Now { reason, .. } => reason,
+            Self::Recorded(arrival) => &arrival.reason,
+        }
+    }
+
+    const fn record(&self) -> Option<&UnreadableArrival> {
+        match self {
+            Self::Now { .. } => None,
+            Self::Recorded(arrival) => Some(arrival),
+        }
+    }
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.reason())?;
+        match self.record() {
+            None => Ok(()),
+            Some(UnreadableArrival { attempts, next_attempt_at: Some(next), .. }) => {
+                write!(f, "; tried {attempts} times, next at {next}")
+            }
+            Some(UnreadableArrival { attempts, .. }) => write!(f, "; given up after {attempts} attempts"),
+        }
+    }
+}
+
+impl<'a> UnreadDocument<'a> {
+    pub(super) fn new(chain: &'a str, unread: &'a Unread) -> Self {
+        let ArrivalPlace { chain_id, block_number, hash } = unread.place();
+        let record = unread.record();
+        Self {
+            chain,
+            chain_id,
+            tx_hash: hash,
+            block_number,
+            reason: unread.reason(),
+            attempts: record.map(|arrival| arrival.attempts),
+            found_at: record.map(|arrival| arrival.found_at),
+            next_attempt_at: record.and_then(|arrival| arrival.next_attempt_at),
+        }
+    }
+}

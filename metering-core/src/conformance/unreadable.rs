@@ -1,0 +1,90 @@
+//! Arrivals that could not be read: kept, listed, tried again and forgotten.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+use crate::payment::{ArrivalPlace, UnreadableArrival};
+use crate::store::Store;
+use crate::transaction::TxHash;
+
+const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
+
+fn place(chain_id: u64, block_number: u64, byte: Option<u8>) -> ArrivalPlace {
+    ArrivalPlace { chain_id, block_number, hash: byte.map(|byte| TxHash::from_bytes([byte; 32])) }
+}
+
+fn arrival(place: ArrivalPlace) -> UnreadableArrival {
+    UnreadableArrival::new(place, "the response is larger than 16777216 bytes", NOON)
+}
+
+fn later(seconds: u64) -> Timestamp {
+    NOON.saturating_add(Duration::from_secs(seconds))
+}
+
+/// What could not be read is listed for its chain, by block and hash, from a block on.
+pub async fn unreadable_arrivals_are_listed_in_the_order_of_their_chain(store: Arc<dyn Store>) {
+    let places =
+        [place(1, 7, Some(2)), place(1, 7, Some(1)), place(1, 7, None), place(1, 9, Some(1)), place(1, 5, None)];
+    for place in places {
+        store.put_unreadable(arrival(place)).await.unwrap();
+    }
+    store.put_unreadable(arrival(place(2, 7, Some(2)))).await.unwrap();
+    let listed = async |from, limit| {
+        let listed = store.unreadable(1, from, limit).await.unwrap();
+        listed.into_iter().map(|arrival| arrival.place).collect::<Vec<_>>()
+    };
+    let all = [places[4], places[2], places[1], places[0], places[3]];
+    assert_eq!(listed(0, 10).await, all);
+    assert_eq!(listed(6, 10).await, all[1..]);
+    assert_eq!(listed(0, 2).await, all[..2]);
+    assert!(listed(10, 10).await.is_empty());
+    assert_eq!(store.unreadable(2, 0, 10).await.unwrap(), [arrival(place(2, 7, Some(2)))]);
+    assert_eq!(store.unreadable(3, 0, 10).await.unwrap(), []);
+}
+
+/// What is known of a place is replaced as a whole.
+pub async fn an_unreadable_arrival_is_replaced_by_what_is_known_later(store: Arc<dyn Store>) {
+    let first = arrival(place(8453, 7, Some(1)));
+    store.put_unreadable(first.clone()).await.unwrap();
+    let second = first.failed_again("no status", later(30));
+    store.put_unreadable(second.clone()).await.unwrap();
+    assert_eq!(store.unreadable(8453, 0, 10).await.unwrap(), [second.clone()]);
+    let given_up = UnreadableArrival { next_attempt_at: None, attempts: UnreadableArrival::ATTEMPTS_MAX, ..second };
+    store.put_unreadable(given_up.clone()).await.unwrap();
+    assert_eq!(store.unreadable(8453, 0, 10).await.unwrap(), [given_up]);
+}
+
+/// Due is what is to be tried again by now, the longest due first; what was given up never is.
+pub async fn unreadable_arrivals_are_due_when_their_time_has_come(store: Arc<dyn Store>) {
+    let at = |block, seconds: Option<u64>| UnreadableArrival {
+        next_attempt_at: seconds.map(later),
+        ..arrival(place(1, block, Some(1)))
+    };
+    for arrival in [at(1, Some(60)), at(2, Some(30)), at(3, None), at(4, Some(61))] {
+        store.put_unreadable(arrival).await.unwrap();
+    }
+    store.put_unreadable(UnreadableArrival { place: place(2, 1, Some(1)), ..at(1, Some(0)) }).await.unwrap();
+    let due = async |seconds, limit| {
+        let due = store.unreadable_due(1, later(seconds), limit).await.unwrap();
+        due.into_iter().map(|arrival| arrival.place.block_number).collect::<Vec<_>>()
+    };
+    assert!(due(29, 10).await.is_empty());
+    assert_eq!(due(30, 10).await, [2]);
+    assert_eq!(due(60, 10).await, [2, 1]);
+    assert_eq!(due(60, 1).await, [2]);
+    assert_eq!(due(1_000_000, 10).await, [2, 1, 4]);
+}
+
+/// What was read after all is forgotten, and nothing else.
+pub async fn an_arrival_that_was_read_is_forgotten(store: Arc<dyn Store>) {
+    let (one, block) = (place(1, 7, Some(1)), place(1, 7, None));
+    for place in [one, block] {
+        store.put_unreadable(arrival(place)).await.unwrap();
+    }
+    store.forget_unreadable(&place(2, 7, Some(1))).await.unwrap();
+    store.forget_unreadable(&one).await.unwrap();
+    store.forget_unreadable(&one).await.unwrap();
+    assert_eq!(store.unreadable(1, 0, 10).await.unwrap(), [arrival(block)]);
+    assert_eq!(store.unreadable_due(1, later(1_000), 10).await.unwrap(), [arrival(block)]);
+}

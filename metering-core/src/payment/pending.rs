@@ -1,0 +1,126 @@
+//! What can be told of a transaction before a block has it, so that nobody waits for one that cannot pay.
+//!
+//! Only what is certain counts. A transaction whose target has code may do anything: a relayer's or a smart wallet's
+//! payment looks like that. A transaction of a type that is not known may do anything, too.
+
+use crate::address::Address;
+use crate::chain::{Block, Depth, Evidence, PendingTransaction, TokenTransfer};
+use crate::clock::Timestamp;
+use crate::payment::{PaymentFault, PaymentTarget};
+
+impl PaymentTarget {
+    /// The address whose code decides whether a pending transaction can pay this target; `None` when its code does not
+    /// matter.
+    pub(crate) fn undecided(&self, pending: &PendingTransaction) -> Option<Address> {
+        let to = pending.native.to?;
+        let plain = !pending.native.has_input && to != self.token && to != self.recipient;
+        (self.token != Address::ZERO && plain).then_some(to)
+    }
+
+    /// The evidence that a pending transaction will leave if it succeeds; `None` when nobody can say. `runs_code` is
+    /// whether there is any code at [`PaymentTarget::undecided`].
+    pub(crate) fn foreseen(&self, pending: &PendingTransaction, runs_code: bool) -> Option<Evidence> {
+        let native = pending.native;
+        let transfers = if self.token == Address::ZERO {
+            Vec::new()
+        } else if let (Some(to), Some((receiver, value))) = (native.to, pending.transfer)
+            && to == self.token
+        {
+            vec![TokenTransfer { token: self.token, from: native.from, to: receiver, value }]
+        } else if self.undecided(pending).is_some() && !runs_code {
+            Vec::new()
+        } else {
+            return None;
+        };
+        // In no block: only what does not depend on one is used.
+        let block = Block { number: 0, hash: [0; 32], time: Timestamp::from_unix_millis(0) };
+        let depth = Depth { confirmations: 0, required: u64::MAX };
+        Some(Evidence { succeeded: true, block, depth, native: Some(native), transfers })
+    }
+}
+
+impl PaymentFault {
+    /// Whether it stands whatever block the transaction gets into. The amount of a token does not: some tokens move less
+    /// than they were told to.
+    pub(crate) const fn is_foreseeable(&self, native: bool) -> bool {
+        match self {
+            Self::NoTransfer { .. }
+            | Self::WrongRecipient { .. }
+            | Self::NoNativeTransfer { .. }
+            | Self::HasInput
+            | Self::WrongPayer { .. } => true,
+            Self::WrongAmount { .. } | Self::TooLittle { .. } => native,
+            Self::OtherChain { .. }
+            | Self::Reverted
+            | Self::SeveralTransfers { .. }
+            | Self::PredatesQuote { .. }
+            | Self::QuoteExpired { .. }
+            | Self::PredatesService { .. }
+            | Self::Unconfirmed(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::NativeTransfer;
+    use crate::transaction::{TxHash, TxRef};
+    use crate::units::TokenUnits;
+
+    const PAYER: Address = Address::from_bytes([1; 20]);
+    const RECIPIENT: Address = Address::from_bytes([2; 20]);
+    const TOKEN: Address = Address::from_bytes([3; 20]);
+    const OTHER: Address = Address::from_bytes([4; 20]);
+
+    fn plain(to: Option<Address>) -> PendingTransaction {
+        let native = NativeTransfer { from: PAYER, to, value: TokenUnits::new(5), has_input: false };
+        PendingTransaction { native, transfer: None }
+    }
+
+    fn calling(to: Address, transfer: Option<Address>) -> PendingTransaction {
+        let native = NativeTransfer { has_input: true, ..plain(Some(to)).native };
+        PendingTransaction { native, transfer: transfer.map(|to| (to, TokenUnits::new(5))) }
+    }
+
+    #[test]
+    fn only_what_certainly_cannot_pay_is_foreseen_as_a_fault() {
+        let target = |token| PaymentTarget { chain_id: 1, token, recipient: RECIPIENT };
+        let tx = TxRef { chain_id: 1, hash: TxHash::from_bytes([9; 32]) };
+        // what, target's token, transaction, code at its target, whether it certainly does not pay
+        let table = [
+            ("the coin to the recipient", Address::ZERO, plain(Some(RECIPIENT)), false, false),
+            ("the coin to somebody else", Address::ZERO, plain(Some(OTHER)), true, true),
+            ("the coin into a new contract", Address::ZERO, plain(None), false, true),
+            ("the coin with call data", Address::ZERO, calling(RECIPIENT, None), false, true),
+            ("the token by its transfer", TOKEN, calling(TOKEN, Some(RECIPIENT)), true, false),
+            ("the token to somebody else", TOKEN, calling(TOKEN, Some(OTHER)), true, true),
+            ("another call of the token", TOKEN, calling(TOKEN, None), true, false),
+            ("another token's transfer", TOKEN, calling(OTHER, Some(OTHER)), true, false),
+            ("a call of a contract", TOKEN, calling(OTHER, None), true, false),
+            ("call data for nobody", TOKEN, calling(OTHER, None), false, false),
+            ("a coin to a person", TOKEN, plain(Some(OTHER)), false, true),
+            ("a coin to a contract", TOKEN, plain(Some(OTHER)), true, false),
+            ("a coin to the token", TOKEN, plain(Some(TOKEN)), false, false),
+            ("a coin to the recipient", TOKEN, plain(Some(RECIPIENT)), false, false),
+            ("a new contract", TOKEN, plain(None), false, false),
+        ];
+        for (what, token, pending, runs_code, certain) in table {
+            let target = target(token);
+            let fault = target.foreseen(&pending, runs_code).and_then(|evidence| target.payment(tx, &evidence).err());
+            let foreseen = fault.is_some_and(|fault| fault.is_foreseeable(token == Address::ZERO));
+            assert_eq!(foreseen, certain, "{what}");
+        }
+    }
+
+    #[test]
+    fn code_is_only_asked_about_where_it_decides() {
+        let target = PaymentTarget { chain_id: 1, token: TOKEN, recipient: RECIPIENT };
+        assert_eq!(target.undecided(&plain(Some(OTHER))), Some(OTHER));
+        for pending in [plain(None), plain(Some(TOKEN)), plain(Some(RECIPIENT)), calling(OTHER, None)] {
+            assert_eq!(target.undecided(&pending), None, "{pending:?}");
+        }
+        let native = PaymentTarget { token: Address::ZERO, ..target };
+        assert_eq!(native.undecided(&plain(Some(OTHER))), None);
+    }
+}

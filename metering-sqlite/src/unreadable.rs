@@ -1,0 +1,83 @@
+//! Arrivals that could not be read.
+
+use metering_core::{ArrivalPlace, Timestamp, TxHash, UnreadableArrival};
+use rusqlite::{Connection, Row, params};
+
+use crate::error::{Result, corrupt, store_error};
+use crate::rows::{all, timestamp};
+
+/// What [`arrival`] reads.
+pub(crate) const COLUMNS: &str = "chain_id, block, tx_hash, reason, attempts, found_at, next_attempt_at";
+
+/// Keeps an arrival, in place of what was known of it.
+pub(crate) fn put(connection: &Connection, arrival: &UnreadableArrival) -> Result<()> {
+    let UnreadableArrival { place, reason, attempts, found_at, next_attempt_at } = arrival;
+    let sql = "INSERT OR REPLACE INTO unreadable_arrival \
+               (chain_id, block, tx_hash, reason, attempts, found_at, next_attempt_at) \
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    let values = params![
+        place.chain_id.cast_signed(),
+        place.block_number.cast_signed(),
+        hash_column(place),
+        reason,
+        attempts,
+        found_at.unix_millis(),
+        next_attempt_at.map(Timestamp::unix_millis),
+    ];
+    connection.execute(sql, values).map(drop).map_err(store_error)
+}
+
+/// Those of a chain from a block on, by block and hash.
+pub(crate) fn of_chain(
+    connection: &Connection,
+    chain_id: u64,
+    from_block: u64,
+    limit: u32,
+) -> Result<Vec<UnreadableArrival>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM unreadable_arrival WHERE chain_id = ?1 AND block >= ?2 ORDER BY block, tx_hash LIMIT ?3"
+    );
+    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
+    all(&mut statement, params![chain_id.cast_signed(), from_block.cast_signed(), limit], arrival)
+}
+
+/// Those of a chain that are to be tried again by `now`, the longest due first.
+pub(crate) fn due(
+    connection: &Connection,
+    chain_id: u64,
+    now: Timestamp,
+    limit: u32,
+) -> Result<Vec<UnreadableArrival>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM unreadable_arrival WHERE chain_id = ?1 AND next_attempt_at <= ?2 \
+         ORDER BY next_attempt_at, block, tx_hash LIMIT ?3"
+    );
+    let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
+    all(&mut statement, params![chain_id.cast_signed(), now.unix_millis(), limit], arrival)
+}
+
+/// Forgets an arrival.
+pub(crate) fn forget(connection: &Connection, place: &ArrivalPlace) -> Result<()> {
+    let sql = "DELETE FROM unreadable_arrival WHERE chain_id = ?1 AND block = ?2 AND tx_hash = ?3";
+    let values = params![place.chain_id.cast_signed(), place.block_number.cast_signed(), hash_column(place)];
+    connection.execute(sql, values).map(drop).map_err(store_error)
+}
+
+/// Empty for a whole block.
+fn hash_column(place: &ArrivalPlace) -> &[u8] {
+    place.hash.as_ref().map_or(&[], |hash| hash.as_bytes().as_slice())
+}
+
+pub(crate) fn arrival(row: &Row<'_>) -> rusqlite::Result<Result<UnreadableArrival>> {
+    let number = |index| row.get::<_, i64>(index).map(i64::cast_unsigned);
+    let (chain_id, block_number, hash): (_, _, Vec<u8>) = (number(0)?, number(1)?, row.get(2)?);
+    let (reason, attempts, found_at) = (row.get(3)?, row.get(4)?, timestamp(row, 5)?);
+    let next_attempt_at = row.get::<_, Option<i64>>(6)?.map(Timestamp::from_unix_millis);
+    let hash = match <[u8; 32]>::try_from(hash.as_slice()) {
+        Ok(bytes) => Some(TxHash::from_bytes(bytes)),
+        Err(_) if hash.is_empty() => None,
+        Err(_) => return Ok(Err(corrupt("unreadable_arrival.tx_hash has neither 0 nor 32 bytes"))),
+    };
+    let place = ArrivalPlace { chain_id, block_number, hash };
+    Ok(Ok(UnreadableArrival { place, reason, attempts, found_at, next_attempt_at }))
+}
