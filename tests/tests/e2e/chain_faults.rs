@@ -100,7 +100,7 @@ impl Scene {
 
 #[test]
 fn whatever_the_only_source_does_nothing_is_credited_or_used_up() {
-    let Some(mut scene) = Scene::new(0, "attempts = 1\nrequest_timeout = '300ms'") else { return };
+    let Some(mut scene) = Scene::new(0, "attempts = 1\nrequest_timeout = '2s'") else { return };
     // A server asks for a token's decimals before its first sale: no quote is made blindly.
     let newcomer = scene.market.customer();
     for (fault, error) in [(Fault::HttpError(503), "rpc_error"), (Fault::WrongChainId(1), "rpc_chain_mismatch")] {
@@ -136,7 +136,7 @@ fn whatever_the_only_source_does_nothing_is_credited_or_used_up() {
 
 #[test]
 fn two_sources_that_disagree_credit_nothing() {
-    let Some(mut scene) = Scene::new(1, "agree = 2\nattempts = 1\nrequest_timeout = '300ms'") else { return };
+    let Some(mut scene) = Scene::new(1, "agree = 2\nattempts = 1\nrequest_timeout = '2s'") else { return };
     scene.market.reopen(&[("METERING_PAYMENTS__CLAIM_WAIT", "200ms")]);
     let (rpc, unconfirmed) = ((502, "rpc_error"), (409, "payment_unconfirmed"));
     // kind, fault, answer
@@ -185,7 +185,7 @@ fn one_of_three_sources_may_do_anything_and_is_not_waited_for() {
 
 #[test]
 fn failures_are_overcome_by_as_many_attempts_as_are_configured_and_no_more() {
-    let Some(scene) = Scene::new(0, "attempts = 3\nrequest_timeout = '300ms'") else { return };
+    let Some(scene) = Scene::new(0, "attempts = 3\nrequest_timeout = '2s'") else { return };
     let passing = [
         Fault::HttpError(503),
         Fault::HttpError(429),
@@ -217,7 +217,7 @@ fn failures_are_overcome_by_as_many_attempts_as_are_configured_and_no_more() {
 
 #[test]
 fn a_source_may_fail_in_the_middle_of_a_wait() {
-    let Some(mut scene) = Scene::new(0, "attempts = 1\nrequest_timeout = '300ms'") else { return };
+    let Some(mut scene) = Scene::new(0, "attempts = 1\nrequest_timeout = '2s'") else { return };
     let often = ("METERING_PAYMENTS__CLAIM_POLL", "20ms");
     scene.market.reopen(&[("METERING_PAYMENTS__CLAIM_WAIT", "60s"), often]);
     for fault in [Fault::HttpError(500), Fault::TimeOut, Fault::NullReceipts, Fault::WrongChainId(1)] {

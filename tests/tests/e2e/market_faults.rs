@@ -17,7 +17,7 @@ fn market() -> Option<(Market, Proxy)> {
     let chain = Chain::start()?;
     let proxy = Proxy::start(&chain);
     let url = format!("'{}/v3/{SECRET}'", proxy.url());
-    let market = Market::on(chain, &url, "1", "request_timeout = '300ms'\nattempts = 2");
+    let market = Market::on(chain, &url, "1", "request_timeout = '2s'\nattempts = 2");
     Some((market, proxy))
 }
 
@@ -79,7 +79,7 @@ fn short_trouble_is_overcome_by_trying_again() {
 fn trouble_in_the_middle_of_a_wait_is_waited_for() {
     let Some(chain) = Chain::setup().manual_mining().start() else { return };
     let proxy = Proxy::start(&chain);
-    let more = "request_timeout = '300ms'\nattempts = 1";
+    let more = "request_timeout = '2s'\nattempts = 1";
     let market = Market::on(chain, &format!("'{}'", proxy.url()), "3", more);
     let customer = market.customer();
     let quote = market.quote(Kind::Token, &customer.address());
@@ -103,7 +103,7 @@ fn two_sources_must_agree_and_one_of_three_may_fail() {
     let Some(chain) = Chain::start() else { return };
     let (honest, liar, third) = (Proxy::start(&chain), Proxy::start(&chain), Proxy::start(&chain));
     let urls = format!("'{}', '{}', '{}'", honest.url(), liar.url(), third.url());
-    let market = Market::on(chain, &urls, "1", "request_timeout = '500ms'\nattempts = 1\nagree = 2");
+    let market = Market::on(chain, &urls, "1", "request_timeout = '2s'\nattempts = 1\nagree = 2");
     let customer = market.customer();
     let quote = market.quote(Kind::Token, &customer.address());
     let hash = market.pay(Kind::Token, &customer, quote.units - 1);

@@ -202,7 +202,7 @@ fn a_contract_wallet_is_asked_on_the_chain_that_paid_and_on_no_other() {
     let Some(chain) = Chain::start() else { return };
     let proxy = Proxy::start(&chain);
     let urls = format!("'{}'", proxy.url());
-    let mut market = Market::on(chain, &urls, "1", "attempts = 1\nrequest_timeout = '300ms'");
+    let mut market = Market::on(chain, &urls, "1", "attempts = 1\nrequest_timeout = '2s'");
     let (owner, customer) = (market.customer(), market.customer());
     let contract = market.chain.wallet().deploy_contract_wallet(&owner);
     market.chain.wallet().mint(&market.token, &contract, 10 * STARTER);

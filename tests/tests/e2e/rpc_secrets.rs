@@ -32,7 +32,7 @@ fn market() -> Option<(Market, Proxy)> {
     let proxy = Proxy::start(&chain);
     let [user, password, path, query] = SECRETS;
     let url = format!("'http://{user}:{password}@{}/v3/{path}?apikey={query}'", proxy.address());
-    let market = Market::on(chain, &url, "1", "attempts = 2\nrequest_timeout = '200ms'");
+    let market = Market::on(chain, &url, "1", "attempts = 2\nrequest_timeout = '2s'");
     Some((market, proxy))
 }
 

@@ -150,7 +150,7 @@ fn two_servers_that_watch_and_customers_that_claim_meanwhile_count_each_payment_
 fn a_chain_that_cannot_be_read_is_watched_again_from_where_it_was_left() {
     let Some(chain) = Chain::start() else { return };
     let proxy = Proxy::start(&chain);
-    let more = format!("{WATCH}\nattempts = 1\nrequest_timeout = '300ms'");
+    let more = format!("{WATCH}\nattempts = 1\nrequest_timeout = '2s'");
     let mut market = Market::on(chain, &format!("'{}'", proxy.url()), "1", &more);
     market.reopen(&[("METERING_PAYMENTS__WATCH_INTERVAL", "30ms")]);
     let faults = [
