@@ -1,11 +1,11 @@
 //! Arrivals that could not be read.
 
-use deadpool_postgres::GenericClient;
 use metering_core::{ArrivalPlace, Timestamp, TxHash, UnreadableArrival};
 use tokio_postgres::Row;
 
 use crate::error::{Result, corrupt};
 use crate::rows::{Values, all, execute, timestamp, unsigned};
+use crate::session::GenericClient;
 use crate::turn::Turn;
 
 /// What [`arrival`] reads.

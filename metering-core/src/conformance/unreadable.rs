@@ -49,7 +49,7 @@ pub async fn an_unreadable_arrival_is_replaced_by_what_is_known_later(store: Arc
     store.put_unreadable(first.clone()).await.unwrap();
     let second = first.failed_again("no status", later(30));
     store.put_unreadable(second.clone()).await.unwrap();
-    assert_eq!(store.unreadable(8453, 0, 10).await.unwrap(), [second.clone()]);
+    assert_eq!(store.unreadable(8453, 0, 10).await.unwrap(), std::slice::from_ref(&second));
     let given_up = UnreadableArrival { next_attempt_at: None, attempts: UnreadableArrival::ATTEMPTS_MAX, ..second };
     store.put_unreadable(given_up.clone()).await.unwrap();
     assert_eq!(store.unreadable(8453, 0, 10).await.unwrap(), [given_up]);

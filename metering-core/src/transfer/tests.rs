@@ -132,7 +132,7 @@ async fn a_copy_is_equal_whatever_the_pages() {
         let comparison = compare(&from, &to, &mut unwatched).await.unwrap();
         assert!(comparison.is_equal(), "{comparison:?}");
         let counts: Vec<u64> = comparison.sections.iter().map(|section| section.to.records).collect();
-        assert_eq!(counts, [5, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5]);
+        assert_eq!(counts, [5, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5]);
         assert!(seen.contains(&(Section::Usage, 7)), "{seen:?}");
         let written = to.written.lock().unwrap();
         assert!(written.is_sorted(), "{written:?}");

@@ -73,6 +73,7 @@ mod signup_turnstile;
 mod streams;
 mod tempo;
 mod unclaimed_payments;
+mod unreadable_arrivals;
 mod upstream;
 mod usage;
 mod wallet;

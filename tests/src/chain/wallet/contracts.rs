@@ -43,6 +43,13 @@ impl Wallet {
         self.deploy("ContractWallet", json!([owner.address()]))
     }
 
+    /// A contract that pays tokens with as many empty logs as it is told to write.
+    #[track_caller]
+    #[must_use]
+    pub fn deploy_flooder(&self) -> String {
+        self.deploy("Flooder", json!([]))
+    }
+
     /// A contract that refuses everything.
     #[track_caller]
     #[must_use]

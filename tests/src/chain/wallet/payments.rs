@@ -67,6 +67,22 @@ impl Wallet {
         self.write(from, &Write::new("Batcher", batcher, "transferToBoth", args))
     }
 
+    /// Pays tokens and writes so many empty logs, by tens. `from` must have approved the flooder before. More than 38,000
+    /// need a chain without a gas limit per transaction (EIP-7825), such as one of the hard fork `cancun`.
+    #[track_caller]
+    pub fn transfer_flooding(
+        &self,
+        from: &Account,
+        flooder: &str,
+        token: &str,
+        to: &str,
+        amount: impl ToString,
+        logs: u32,
+    ) -> String {
+        let args = json!([token, to, amount.to_string(), logs.to_string()]);
+        self.write(from, &Write::new("Flooder", flooder, "transfer", args))
+    }
+
     /// Reports a transfer of the forger's own tokens, of which there are none.
     #[track_caller]
     pub fn forge(&self, by: &Account, forger: &str, from: &str, to: &str, amount: impl ToString) -> String {
