@@ -21,6 +21,9 @@ use crate::session::{GenericClient, Pool};
 /// How often the connection is used, so that it does not count as one that was left in the middle of a transaction.
 const PING: Duration = Duration::from_secs(3);
 
+/// How long giving the lock back may take before its connection is dropped instead.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(3);
+
 const LOCK: &str = "SELECT id FROM import_lock WHERE id = 1 FOR UPDATE NOWAIT";
 
 /// The name of a move, and the task that holds its lock.
@@ -47,16 +50,19 @@ impl Claim {
     /// Gives the lock back, now that the store is everybody's.
     pub(super) async fn give_back(&self) {
         let holder = self.holder.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((holder, stop)) = holder {
+        if let Some((mut holder, stop)) = holder {
             // Gone already is as good.
             let _ = stop.send(());
-            let _ = holder.await;
+            if tokio::time::timeout(RELEASE_TIMEOUT, &mut holder).await.is_err() {
+                holder.abort();
+            }
         }
     }
 
     /// Locks the row, until the claim is dropped or released; `false` when somebody else has.
     pub(super) async fn take(&self, pool: &Pool) -> Result<bool, StoreError> {
-        self.drop_lock();
+        // The database notices a connection that is merely dropped a moment later, and would say that the lock is held.
+        self.give_back().await;
         let client = pool.get().await.map_err(Failure::from)?;
         let lock = format!("{}; {LOCK}", client.begin());
         let client = client.leave_pool();
