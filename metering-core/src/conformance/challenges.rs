@@ -40,7 +40,7 @@ pub async fn challenges_are_kept_as_given(store: Arc<dyn Store>) {
 pub async fn an_unknown_nonce_finds_no_challenge(store: Arc<dyn Store>) {
     let owner = buyer(&*store, 1).await.id;
     store.open_challenge(challenge(&owner, wallet(1), "asked")).await.unwrap();
-    for nonce in ["", "Asked", "aske", "asked ", "asked%"] {
+    for nonce in ["", "Asked", "ask", "asked ", "asked%"] {
         assert_eq!(store.challenge(nonce).await.unwrap(), None, "{nonce:?}");
     }
 }

@@ -76,7 +76,7 @@ fn one_more_than_the_quota_is_refused_until_the_time_it_was_told() {
 }
 
 #[test]
-fn one_client_or_wallet_does_not_use_up_anothers_quota() {
+fn one_client_or_wallet_does_not_use_up_the_quota_of_another() {
     let limits = scene(&small()).limits;
     let full = (3, Some(20));
     assert_eq!(tries(9, || limits.signup(&client("1.2.3.4"))), full);

@@ -23,7 +23,7 @@ fn told(trusted_proxies: Option<&str>, lines: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_trusted_proxys_list_reaches_the_upstream_and_nobody_elses() {
+fn only_the_list_of_a_trusted_proxy_reaches_the_upstream() {
     // trusted proxies, lines sent, what the upstream is told
     let table: [(Option<&str>, &[&str], &str); 5] = [
         (None, &["6.6.6.6"], "127.0.0.1"),

@@ -20,6 +20,7 @@ mod configuration;
 mod cross_origin;
 mod database_tls;
 mod disk_faults;
+mod documents;
 mod exactness;
 mod failover;
 mod floods;

@@ -96,7 +96,7 @@ fn who_waits_as_long_as_they_are_told_gets_through_once() {
 }
 
 #[test]
-fn only_a_trusted_proxys_word_tells_clients_apart() {
+fn only_a_trusted_proxy_tells_clients_apart() {
     let Some(mut market) = Market::open() else { return };
     let payer = market.customer().address();
     let quota = ("METERING_LIMITS__SIGNUP_PER_IP", "1/1h");

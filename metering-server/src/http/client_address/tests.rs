@@ -61,7 +61,7 @@ fn the_client_is_the_nearest_address_that_is_no_trusted_proxy() {
 }
 
 #[test]
-fn only_a_trusted_proxys_list_is_sent_on_and_its_address_added() {
+fn only_the_list_of_a_trusted_proxy_is_forwarded_with_its_address_added() {
     type Lines = &'static [&'static [u8]];
     // peer, header lines, sent on
     let table: [(&str, Lines, &[u8]); 7] = [
