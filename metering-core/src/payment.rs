@@ -71,9 +71,9 @@ impl Payment {
 impl PaymentTarget {
     /// Finds the payment to this target in a transaction of its chain.
     ///
-    /// For a token, there must be exactly one `Transfer` of its contract to the recipient: with two, it is unclear which
-    /// is meant. For the native coin, only the transaction's own value counts, sent without call data: transfers made by
-    /// contracts leave no evidence.
+    /// For a token, there must be exactly one `Transfer` of its contract to the recipient: with two, it is unclear
+    /// which is meant. For the native coin, only the transaction's own value counts, sent without call data: transfers
+    /// made by contracts leave no evidence.
     ///
     /// # Errors
     /// What is wrong with the transaction. Amount, payer and confirmations are not checked here.
