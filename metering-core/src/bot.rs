@@ -19,7 +19,8 @@ pub trait BotCheck: Send + Sync + fmt::Debug {
 pub enum BotVerdict {
     /// The solution is correct. If it could be sent again, `once` identifies it, so that it counts only once.
     Passed {
-        /// The solution's id and the time when its challenge expires; `None` if someone else prevents its reuse.
+        /// The solution's id and the time when its challenge expires; `None` if the challenge's provider prevents
+        /// reuse.
         once: Option<(SolutionId, Timestamp)>,
     },
     /// The solution is wrong.

@@ -130,7 +130,7 @@ pub struct Evidence {
     pub succeeded: bool,
     /// The block that it is in.
     pub block: Block,
-    /// The confirmations of that block.
+    /// The confirmations that the block has, and those it needs.
     pub depth: Depth,
     /// The native coin that the transaction itself moved, without what contracts moved on its behalf. `None` for types
     /// of transaction that do not show it, such as a list of calls.

@@ -38,7 +38,8 @@ pub struct PaymentTarget {
 pub struct Payment {
     /// The transaction.
     pub tx: TxRef,
-    /// Whose money it was: the token's owner, even if a relayer sent the transaction, or the sender of a native coin.
+    /// The wallet whose money it was: the owner of the tokens, even if a relayer sent the transaction; for the native
+    /// coin, the sender.
     pub payer: Address,
     /// The address that received it.
     pub recipient: Address,

@@ -77,7 +77,7 @@ impl Quote {
     pub const CLOCK_SKEW: Duration = Duration::from_secs(2 * 60);
     /// How long after the expiry a payment is still honoured. The tag stays reserved for the payer until then.
     pub const GRACE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-    /// How long after the grace period a claimed quote is kept, so that a repeated claim gets an exact error.
+    /// How long after the grace period a claimed quote is kept, so that a repeated claim gets the right error.
     pub const REMEMBERED: Duration = Duration::from_secs(90 * 24 * 60 * 60);
     /// How long after the grace period an unpaid quote is kept: long enough for a claim or the watcher to find a
     /// payment that was mined at the last moment. Anyone can request quotes, so unpaid ones must not pile up.
@@ -95,7 +95,7 @@ impl Quote {
         self.created_at.saturating_sub(Self::CLOCK_SKEW)
     }
 
-    /// Whether this quote reserves the amount of a new one, because a payment could not be told apart.
+    /// Whether this quote reserves the amount of a new one, because their payments could not be told apart.
     ///
     /// A quote, claimed or not, reserves its amount for its payer and target as long as its payment is honoured. It
     /// never blocks other payers: payments are matched by payer too, so nobody can use up another payer's tags.

@@ -141,7 +141,7 @@ pub struct RecipientRecord {
     pub since: Timestamp,
     /// The store that last received payments there. In a moved store, this may be the one it was moved from.
     pub store: SourceId,
-    /// When this row was last written because the recipient was configured.
+    /// When it was last recorded that the recipient is configured.
     pub configured_at: Timestamp,
 }
 

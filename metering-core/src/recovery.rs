@@ -26,7 +26,7 @@ pub struct Challenge {
 impl Challenge {
     /// After this many wrong signatures the challenge is void.
     pub const MAX_FAILURES: u32 = 5;
-    /// How long an expired challenge is kept, so that a late response can say that it expired.
+    /// How long an expired challenge is kept, so that a late attempt gets the right error.
     pub const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 
     /// The text to sign. It says what signing it does, and names the service, so that one service cannot pass off

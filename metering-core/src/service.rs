@@ -63,8 +63,8 @@ pub struct ServiceConfig {
     pub terms_version: String,
     /// The chains that plans are paid on, the primary one first.
     pub chains: Vec<Chain>,
-    /// How long a request with an idempotency key may take before a retry is forwarded in its place. Set it to more
-    /// than the time in which the upstream must respond. One minute by default.
+    /// How long a request with an idempotency key may take before a retry is forwarded in its place. Must be longer
+    /// than the upstream can take to respond. One minute by default.
     pub delivery_lease: Duration,
 }
 
@@ -136,7 +136,7 @@ impl Service {
     /// the clock and the meter, use [`Service::new`].
     ///
     /// # Panics
-    /// Outside of a Tokio runtime.
+    /// When called outside a Tokio runtime.
     #[must_use]
     pub fn start(store: Arc<dyn Store>, catalogue: Catalogue, config: ServiceConfig) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);

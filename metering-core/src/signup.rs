@@ -31,7 +31,7 @@ pub struct SignupSession {
     pub agent_name: AgentName,
     /// When it began.
     pub created_at: Timestamp,
-    /// The time from which it can no longer be approved.
+    /// When it expires. Until then it can be approved.
     pub expires_at: Timestamp,
     /// When it was approved, if it was.
     pub approved_at: Option<Timestamp>,

@@ -81,8 +81,7 @@ pub trait Store: PaymentStore + SignupStore {
     async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>, StoreError>;
 
     /// Revokes an account and its key. A second call changes nothing and returns the account as it is. Its records
-    /// stay.
-    /// `None` when there is no such account.
+    /// stay. `None` when there is no such account.
     async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
     /// Replaces an account's key; the old key is refused from then on. `None` when there is no such account, or it is

@@ -14,7 +14,7 @@ const REASON_CHARS_MAX: usize = 300;
 /// The wait before the second attempt. Each later wait is four times as long.
 const FIRST_WAIT: Duration = Duration::from_secs(30);
 
-/// Where an arrival that could not be read is.
+/// The location of an arrival that could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ArrivalPlace {
     /// The chain's id (EIP-155).

@@ -18,7 +18,7 @@ pub struct Arrival {
     pub target: PaymentTarget,
     /// Its block.
     pub block: Block,
-    /// The payment, or why it cannot be told what it pays: two transfers in one transaction, for example.
+    /// The payment, or why it is unclear what was paid: two transfers in one transaction, for example.
     pub payment: Result<Payment, PaymentFault>,
 }
 

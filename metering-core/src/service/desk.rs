@@ -84,7 +84,7 @@ pub(super) struct Desk {
     closing: watch::Sender<bool>,
     /// How far each chain has been scanned.
     pub(super) positions: Mutex<HashMap<u64, Position>>,
-    /// Credited payments missing from their chain, with the block since which they have been.
+    /// Credited payments that are missing from their chain, and since which block.
     pub(super) missing: Mutex<HashMap<TxRef, u64>>,
     /// How many rounds of the watcher failed to read each arrival.
     failed_rounds: Mutex<HashMap<ArrivalPlace, u32>>,
@@ -223,7 +223,7 @@ impl Desk {
         }
     }
 
-    /// A permit to wait, or the one already held. Once the payment is mined, it is one of those for mined payments.
+    /// The permit already held, or a new one. Once the payment is mined, it is a permit for mined payments.
     fn place<'p>(&'p self, held: Option<Place<'p>>, refusal: &PaymentError) -> Option<Place<'p>> {
         let mined = matches!(refusal, PaymentError::Unfit(PaymentFault::Unconfirmed(depth)) if depth.confirmations > 0);
         match held {

@@ -48,7 +48,7 @@ impl Desk {
 }
 
 impl Service {
-    /// Moves the store's mark to the last final block of a scan. `first` is the block after the old mark.
+    /// Moves the store's mark to the last final block of a scan. `first` is the first block that was to be scanned.
     pub(super) async fn mark_scanned(&self, chain_id: u64, first: u64, to: u64, heights: Heights) -> Result<(), Error> {
         let last = to.min(heights.finalized);
         if last >= first {

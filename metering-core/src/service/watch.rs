@@ -171,8 +171,7 @@ impl Service {
     }
 
     /// The one account that a payment's wallet belongs to: the wallet paid for its signup, or is linked to it and no
-    /// other.
-    /// `None` for a contract's payment, which others may have made through it.
+    /// other. `None` for a contract's payment, which others may have made through it.
     async fn owner_of(&self, payment: &Payment) -> Result<Option<(Account, Title)>, Error> {
         if self.is_from_contract(payment).await? {
             return Ok(None);

@@ -49,7 +49,7 @@ pub trait PaymentStore: Send + Sync + fmt::Debug {
     /// The caller has checked the payment. Outcomes, in this order:
     /// - no quote has that nonce: [`Claimed::NoSuchQuote`];
     /// - the quote is claimed; or it is paid, and the claim is not [`KeyDelivery::Now`] or names another transaction,
-    /// or   the account is revoked: [`Claimed::AlreadyClaimed`];
+    ///   or the account is revoked: [`Claimed::AlreadyClaimed`];
     /// - the quote is paid, and the key is delivered now: the claim's key replaces the account's, and the rest of
     ///   [`Claim::account`] is ignored;
     /// - the quote is open: [`Claimed::TxUsed`] if the transaction has a record; [`Claimed::PayerTaken`] if an account
@@ -96,10 +96,10 @@ pub trait PaymentStore: Send + Sync + fmt::Debug {
     ///   this payment. The balance may go below zero.
     async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled, StoreError>;
 
-    /// The account, not revoked, that a wallet paid for.
+    /// The account that a wallet paid for, if it is not revoked.
     async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>, StoreError>;
 
-    /// The accounts, not revoked, that a wallet is linked to by an earlier proof, in the order of linking.
+    /// The accounts that a wallet is linked to by an earlier proof, except revoked ones, in the order of linking.
     async fn linked_accounts(&self, wallet: &Address) -> Result<Vec<AccountId>, StoreError>;
 
     /// Stores a challenge. A nonce that is in use is an error, and nothing changes.

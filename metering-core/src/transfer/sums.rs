@@ -8,7 +8,7 @@ use crate::credits::{Credits, decimal_of_atoms};
 
 use super::record::Record;
 
-/// A sum of credits, which may exceed the range of [`Credits`]. Displayed in the same way.
+/// A sum of credits. It may exceed the range of [`Credits`], and is displayed in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CreditSum(i128);
 

@@ -30,7 +30,7 @@ pub trait Import: Export {
     /// order. An error when another move has begun meanwhile.
     async fn import(&self, records: Vec<Record>) -> Result<(), StoreError>;
 
-    /// Called when all records are written, for work that makes reads fast, such as building indexes.
+    /// Called when all records are written, for work that makes reads fast, such as updating statistics.
     async fn settle(&self) -> Result<(), StoreError>;
 
     /// Opens the store for use.
