@@ -77,7 +77,7 @@ impl PaymentTarget {
     /// made by contracts leave no evidence.
     ///
     /// # Errors
-    /// What is wrong with the transaction. Amount, payer and confirmations are not checked here.
+    /// The first problem found. Amount, payer and confirmations are not checked here.
     pub fn payment(&self, tx: TxRef, evidence: &Evidence) -> Result<Payment, PaymentFault> {
         if tx.chain_id != self.chain_id {
             return Err(PaymentFault::OtherChain { expected: self.chain_id, found: tx.chain_id });

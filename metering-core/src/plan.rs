@@ -162,7 +162,7 @@ fn on_sale() -> bool {
     true
 }
 
-/// What is wrong with a plan.
+/// A plan with an invalid field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("plan {plan}: {field} {problem}")]
 pub struct PlanError {
@@ -170,7 +170,7 @@ pub struct PlanError {
     pub plan: PlanKey,
     /// The field.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// The problem with it.
     pub problem: &'static str,
 }
 
@@ -203,7 +203,7 @@ impl Plan {
     /// Checks that a transaction buys this plan for an existing account: it must pay at least the price.
     ///
     /// # Errors
-    /// What is wrong with it. Missing confirmations come last.
+    /// The first problem found. Missing confirmations come last.
     pub fn judge(&self, chain: &Chain, tx: TxRef, evidence: &Evidence) -> Result<Payment, PaymentFault> {
         let payment = self.target(chain).payment(tx, evidence)?;
         let expected = self.price().unwrap_or(TokenUnits::MAX);

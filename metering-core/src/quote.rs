@@ -125,8 +125,8 @@ impl Quote {
     /// Checks that a transaction pays this quote.
     ///
     /// # Errors
-    /// What is wrong with it. Missing confirmations come last, so a client only waits for a payment that is otherwise
-    /// fine.
+    /// The first problem found. Missing confirmations come last, so a client only waits for a payment that is otherwise
+    /// valid.
     pub fn judge(&self, tx: TxRef, evidence: &Evidence) -> Result<Payment, PaymentFault> {
         let payment = self.target.payment(tx, evidence)?;
         match self.fault_of(&payment) {

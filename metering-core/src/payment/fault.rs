@@ -10,7 +10,7 @@ use crate::wire::ErrorCode;
 /// How many of the transfers found a message lists.
 const SHOWN: usize = 3;
 
-/// What is wrong with a payment.
+/// A reason to reject a payment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PaymentFault {
     /// It is on another chain.

@@ -7,7 +7,7 @@ use crate::payment::{Payment, PaymentSettlement};
 /// What a payment was used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PaymentUse {
-    /// It made an account.
+    /// It paid for a new account.
     PaySignup,
     /// It was registered as a top-up by the account.
     Topup,

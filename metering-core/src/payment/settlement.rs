@@ -231,7 +231,7 @@ impl PaymentRecord {
     /// Checks a transaction that may be this payment, mined again.
     ///
     /// # Errors
-    /// What is wrong with it. Missing confirmations come last.
+    /// The first problem found. Missing confirmations come last.
     pub fn judge_again(&self, evidence: &Evidence) -> Result<Payment, PaymentFault> {
         let recorded = &self.payment;
         let found = recorded.target().payment(recorded.tx, evidence)?;

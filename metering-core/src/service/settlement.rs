@@ -152,7 +152,7 @@ impl Service {
             // Another node was faster.
             PaymentSettled::Stale => return Ok(before),
             PaymentSettled::OutOfRange => {
-                tracing::error!(%tx, "a reorganisation would take a balance out of range; correct the balance by hand");
+                tracing::error!(%tx, "a reorganisation would put a balance out of range; correct it by hand");
                 return Ok(before);
             }
         };

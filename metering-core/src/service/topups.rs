@@ -116,7 +116,7 @@ impl Service {
             // The account was revoked since its key was checked.
             PaymentCredited::NoSuchAccount => Err(Error::Unauthorized),
             PaymentCredited::OutOfRange => {
-                tracing::error!(account = %account.id, plan = %plan.key(), "a top-up would exceed the balance's range");
+                tracing::error!(account = %account.id, plan = %plan.key(), "a top-up would put a balance out of range");
                 Err(Error::Internal)
             }
         }
