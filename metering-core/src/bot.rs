@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use crate::clock::Timestamp;
 
-/// Checks solutions of a bot challenge. How the browser gets the challenge is up to the implementation.
+/// Checks solutions to a bot challenge. How the browser gets the challenge is up to the implementation.
 #[async_trait]
 pub trait BotCheck: Send + Sync + fmt::Debug {
     /// Checks the token that a browser sent. `client` is the browser's address.

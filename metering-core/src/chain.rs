@@ -1,7 +1,8 @@
 //! Chains that plans are paid on, and what is read from them.
 //!
-//! A [`ChainReader`] returns *evidence* and judges nothing. Whether a transaction pays for anything is decided by the
-//! pure rules in [`payment`](crate::PaymentTarget::payment), so rules and readers can be tested separately.
+//! A [`ChainReader`] returns *evidence* and judges nothing. The pure rules in
+//! [`payment`](crate::PaymentTarget::payment) decide whether a transaction pays for anything, so rules and readers can
+//! be tested separately.
 
 use std::fmt;
 
@@ -32,7 +33,7 @@ pub struct Chain {
 /// Reads one chain.
 ///
 /// Implementations may retry and compare several sources; their callers trust what they return. They never guess:
-/// anything uncertain is a [`ChainError`], after which nothing is used up and the caller can retry.
+/// anything uncertain is a [`ChainError`], which changes nothing and can be retried.
 #[async_trait]
 pub trait ChainReader: Send + Sync + fmt::Debug {
     /// The current state of a transaction.
@@ -68,7 +69,7 @@ pub trait ChainReader: Send + Sync + fmt::Debug {
     async fn code(&self, address: Address) -> Result<AccountCode, ChainError>;
 
     /// Whether there is a contract at `address`. Contracts at the same address on two chains may have different owners.
-    /// Without a contract, the address belongs to its private key on every chain.
+    /// An address without a contract belongs to the holder of its private key on every chain.
     async fn has_code(&self, address: Address) -> Result<bool, ChainError> {
         Ok(self.code(address).await? == AccountCode::Contract)
     }
@@ -90,9 +91,9 @@ pub struct PaymentsFound {
 /// The kind of code at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccountCode {
-    /// No code: nothing runs when the address is called, and it belongs to its private key.
+    /// No code: nothing runs when the address is called, and it belongs to the holder of its private key.
     Empty,
-    /// A delegation to a contract's code (EIP-7702). The address still belongs to its private key.
+    /// A delegation to a contract's code (EIP-7702). The address still belongs to the holder of its private key.
     Delegated,
     /// A contract.
     Contract,
@@ -132,8 +133,8 @@ pub struct Evidence {
     pub block: Block,
     /// The confirmations that the block has, and those it needs.
     pub depth: Depth,
-    /// The native coin that the transaction itself moved, without what contracts moved on its behalf. `None` for types
-    /// of transaction that do not show it, such as a list of calls.
+    /// The native coin that the transaction itself moved, excluding what contracts moved on its behalf. `None` for
+    /// types of transaction that do not show it, such as a list of calls.
     pub native: Option<NativeTransfer>,
     /// Every `Transfer` event in its logs, in order (ERC-20). Any contract can emit any event, so only those of a known
     /// token mean anything.

@@ -1,4 +1,4 @@
-//! The ledger: an append-only list of every change of a balance except usage.
+//! The ledger: an append-only list of every change to a balance except usage.
 
 use serde::Serialize;
 
@@ -35,7 +35,7 @@ impl LedgerKind {
         Self::PaymentReversed,
         Self::PaymentRestored,
     ];
-    /// The kinds of entries that record a purchase.
+    /// The kinds that first record a purchase. [`Self::SETTLEMENTS`] may reverse and restore it later.
     pub const PURCHASES: [Self; 2] = [Self::PurchasePaySignup, Self::PurchaseTopup];
     /// The kinds that only [`settle_payment`](crate::PaymentStore::settle_payment) writes.
     pub const SETTLEMENTS: [Self; 2] = [Self::PaymentReversed, Self::PaymentRestored];
@@ -83,7 +83,7 @@ pub struct PaymentRef {
 pub struct NewLedgerEntry {
     /// The reason.
     pub kind: LedgerKind,
-    /// The change of the balance, signed.
+    /// The change to the balance, signed.
     pub amount: Credits,
     /// A sentence for the account's owner and the operator's records.
     pub description: String,
@@ -121,7 +121,7 @@ pub struct LedgerEntry {
     pub account: AccountId,
     /// The reason.
     pub kind: LedgerKind,
-    /// The change of the balance, signed.
+    /// The change to the balance, signed.
     pub amount: Credits,
     /// A sentence for the account's owner and the operator's records.
     pub description: String,

@@ -1,4 +1,4 @@
-//! Decides whether a transaction pays a target, and holds the types of payments.
+//! The types of payments, and the rule that decides whether a transaction pays a target.
 //!
 //! The decision is a pure function of the evidence: no store, no network, no clock. Only the store knows whether a
 //! transaction was used before.
@@ -72,9 +72,9 @@ impl Payment {
 impl PaymentTarget {
     /// Finds the payment to this target in a transaction of its chain.
     ///
-    /// For a token, there must be exactly one `Transfer` of its contract to the recipient: with two, it is unclear
-    /// which is meant. For the native coin, only the transaction's own value counts, sent without call data: transfers
-    /// made by contracts leave no evidence.
+    /// For a token, there must be exactly one `Transfer` of it to the recipient: with two, it is unclear which is
+    /// meant. For the native coin, only the transaction's own value counts, sent without call data: transfers made by
+    /// contracts leave no evidence.
     ///
     /// # Errors
     /// The first problem found. Amount, payer and confirmations are not checked here.

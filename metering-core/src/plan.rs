@@ -50,7 +50,7 @@ impl fmt::Display for PlanKey {
     }
 }
 
-/// An exact, positive amount of a token in human units, such as `5` or `0.0025`; a string in JSON.
+/// An exact, positive amount of a token in human-readable units, such as `5` or `0.0025`; a string in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TokenAmount(Decimal);
 
@@ -112,7 +112,7 @@ impl<'de> Deserialize<'de> for TokenAmount {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// The plan's id, unique on its chain: 1 to 64 of `A-Z a-z 0-9 _ - .`.
+    /// The plan's id, unique on its chain: 1 to 64 characters of `A-Z a-z 0-9 _ - .`.
     pub id: String,
     /// The chain it is paid on (EIP-155).
     pub chain_id: u64,
@@ -125,7 +125,7 @@ pub struct Plan {
     /// The credits that it adds as a bonus.
     #[serde(default)]
     pub bonus_credits: Credits,
-    /// Its price in human units of the token.
+    /// Its price, in human-readable units of the token.
     pub token_amount: TokenAmount,
     /// The token's contract; the zero address for the native coin.
     #[serde(default = "native_coin")]
@@ -219,7 +219,7 @@ impl Plan {
     /// Checks the plan's fields, so that only plans that can be sold are stored.
     ///
     /// # Errors
-    /// The first field that is invalid.
+    /// The first invalid field.
     pub fn validate(&self) -> Result<(), PlanError> {
         let name_char = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
         let native = self.payment_kind == PaymentKind::NativeValue;

@@ -45,7 +45,7 @@ pub struct Quote {
     pub bonus_credits: Credits,
     /// When it was made.
     pub created_at: Timestamp,
-    /// When the promise of the price ends.
+    /// When the promised price expires.
     pub expires_at: Timestamp,
     /// Its state.
     pub state: QuoteState,
@@ -105,7 +105,7 @@ impl Quote {
         same_payment && new.created_at <= self.honoured_until()
     }
 
-    /// When the quote may be deleted; `None` while the key of its account is still to be claimed.
+    /// When the quote may be deleted; `None` while its account's key is unclaimed.
     #[must_use]
     pub fn forgotten_from(&self) -> Option<Timestamp> {
         let remembered = match self.state {

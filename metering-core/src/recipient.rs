@@ -28,9 +28,9 @@ use crate::transfer::SourceId;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotBefore {
-    /// Payments of this block and later ones.
+    /// Payments in this block and later ones.
     Block(u64),
-    /// Payments whose block was made at this time or later.
+    /// Payments mined at this time or later.
     Time(Timestamp),
 }
 
@@ -47,7 +47,7 @@ impl NotBefore {
         Self::Time(known.saturating_sub(Quote::CLOCK_SKEW))
     }
 
-    /// Refuses a payment of an earlier block.
+    /// Refuses a payment from an earlier block or time.
     ///
     /// # Errors
     /// [`PaymentFault::PredatesService`].
@@ -164,7 +164,7 @@ pub struct Registration {
     pub is_new: bool,
     /// Another store that received payments there until now.
     pub other_store: Option<SourceId>,
-    /// The recipient that it replaces: one that is no longer configured, when this one is new.
+    /// If the recipient is new: the one that it replaces, which is no longer configured.
     pub replaces: Option<Address>,
 }
 
@@ -206,7 +206,7 @@ pub fn register_recipients(
             other_store: source.filter(|known| *known != store),
             replaces: last_gone.filter(|_| found.is_none()).map(|record| record.recipient),
         });
-        // Write nothing at a start that changes nothing.
+        // Write nothing if nothing has changed since the last start.
         let is_current = found.is_some_and(|found| {
             found.store == store && last_gone.is_none_or(|gone| gone.configured_at < found.configured_at)
         });

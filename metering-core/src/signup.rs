@@ -1,7 +1,8 @@
 //! Free signup: a session that a person approves in a browser, modelled on RFC 8628.
 //!
-//! The client that begins a session holds its token, a secret. The person who approves it types or follows its user
-//! code, which is short, and useless on its own: after the approval, the key goes to the holder of the token.
+//! The client that begins a session holds its token, a secret. The person who approves it types its user code, or
+//! follows a link with it. The code is short and useless on its own: after the approval, the key goes to the holder of
+//! the token.
 
 mod error;
 
@@ -65,7 +66,7 @@ pub struct SessionToken(Zeroizing<String>);
 
 /// The text is not a session token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a session token; one starts with sst_ and has 43 letters and digits after that")]
+#[error("not a session token; expected sst_ followed by 43 letters and digits")]
 pub struct MalformedToken;
 
 impl SessionToken {
@@ -152,7 +153,7 @@ impl UserCode {
     /// A new code; all codes are equally likely.
     #[must_use]
     pub fn generate(randomness: &dyn Randomness) -> Self {
-        // The largest multiple of 20 in a byte. Bytes above it would make the first letters more likely.
+        // The largest multiple of 20 in a byte. Bytes from there on would make the first letters more likely.
         const FAIR_BELOW: u8 = 240;
         let mut letters = [0; CODE_LENGTH];
         let mut filled = 0;

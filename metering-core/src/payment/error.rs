@@ -51,7 +51,7 @@ pub enum PaymentError {
          POST /api-key/recover/challenge."
     )]
     PayerTaken,
-    /// A contract was going to pay in the native coin.
+    /// The payer is a contract, and the plan is paid in the native coin.
     #[error(
         "Do not pay: {} is a contract on chain {chain_id}, and a contract's payment in the native coin cannot be \
          credited. Choose a plan that is paid in a token, or pay from a wallet whose private key you hold.",
@@ -60,10 +60,10 @@ pub enum PaymentError {
     ContractPayer {
         /// The contract.
         payer: Address,
-        /// The chain on which it is one.
+        /// The chain that it is on.
         chain_id: u64,
     },
-    /// Every amount that was tried belongs to an open quote.
+    /// Every amount that was tried is reserved by another quote.
     #[error("Too many quotes for this price are open; try again later, or choose another plan.")]
     QuotesExhausted,
     /// The text is not a transaction hash.
@@ -168,8 +168,10 @@ impl PaymentError {
 /// Why a key was not rotated.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RecoveryError {
-    /// No account was paid for by that wallet.
-    #[error("No account was paid for by this wallet; only the wallet that paid for the signup can rotate its key.")]
+    /// The wallet has not paid for an account.
+    #[error(
+        "This wallet has not paid for an account; only the wallet that paid for an account's signup can rotate its key."
+    )]
     NoLinkedWallet,
     /// There is no such challenge, or it was used.
     #[error("No open challenge has this nonce; get a new one with POST /api-key/recover/challenge.")]
@@ -183,11 +185,11 @@ pub enum RecoveryError {
     /// The wallet did not sign the challenge's message.
     #[error(
         "This address did not sign the challenge's message: sign the message unchanged (EIP-191, personal_sign) and \
-         send all 65 bytes, starting with 0x. After five wrong signatures the challenge is void."
+         send all 65 bytes as hexadecimal digits after 0x. After five wrong signatures the challenge is void."
     )]
     InvalidSignature,
     /// The chain of a smart-contract wallet could not be read.
-    #[error("The chain cannot be read right now; nothing was used up. Try again.")]
+    #[error("The chain cannot be read right now, so the signature was not checked. Nothing has changed; try again.")]
     Chain(ChainError),
 }
 
@@ -217,7 +219,7 @@ const fn chain_trouble(error: &ChainError) -> &'static str {
             "The chain's record of this transaction is too large to read. Nothing was credited; ask the operator to \
              credit the payment."
         }
-        _ => "The chain cannot be read right now; nothing was used up. Try again.",
+        _ => "The chain cannot be read right now. Nothing was credited and nothing is lost; try again.",
     }
 }
 

@@ -7,7 +7,7 @@ use crate::recipient::NotBefore;
 use crate::units::TokenUnits;
 use crate::wire::ErrorCode;
 
-/// How many of the transfers found a message lists.
+/// The most transfers that a message lists.
 const SHOWN: usize = 3;
 
 /// A reason to reject a payment.
@@ -48,7 +48,7 @@ pub enum PaymentFault {
         /// Who was paid; `None` for a transaction that creates a contract.
         found: Option<Address>,
     },
-    /// Nodes report no native coin moved by the transaction itself.
+    /// The transaction is of a type that does not show which native coin it moved.
     #[error(
         "The transaction shows no transfer of the native coin to {recipient}; a plain transfer from the wallet itself \
          is expected."

@@ -18,7 +18,7 @@ impl PaymentTarget {
     }
 
     /// The evidence that a pending transaction will leave if it succeeds; `None` when that cannot be predicted.
-    /// `runs_code` tells whether there is code at [`PaymentTarget::undecided`].
+    /// `runs_code` is true if there is code at [`PaymentTarget::undecided`].
     pub(crate) fn foreseen(&self, pending: &PendingTransaction, runs_code: bool) -> Option<Evidence> {
         let native = pending.native;
         let transfers = if self.token == Address::ZERO {
@@ -40,7 +40,7 @@ impl PaymentTarget {
 }
 
 impl PaymentFault {
-    /// True if the fault will hold whichever block the transaction ends up in. A token's amount is no such fault: some
+    /// True if the fault will hold whichever block the transaction ends up in. A wrong amount of a token may not: some
     /// tokens move less than the call says.
     pub(crate) const fn is_foreseeable(&self, native: bool) -> bool {
         match self {

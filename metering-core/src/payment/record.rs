@@ -1,4 +1,4 @@
-//! The record of a credited payment. It is what makes a payment count only once.
+//! The record of a credited payment, which makes the payment count only once.
 
 use crate::account::AccountId;
 use crate::clock::Timestamp;
@@ -9,7 +9,7 @@ use crate::payment::{Payment, PaymentSettlement};
 pub enum PaymentUse {
     /// It paid for a new account.
     PaySignup,
-    /// It was registered as a top-up by the account.
+    /// Its account registered it as a top-up.
     Topup,
     /// An operator assigned it to an account.
     Assigned,

@@ -1,8 +1,7 @@
 //! Settles credited payments: each becomes final, or is reversed if a reorganisation removed it.
 //!
 //! Payments are credited before their block is final, so that customers do not wait for finality. Until then the
-//! watcher checks them again and again, and [`decide`] says what to do. It is a pure function: no store, no network,
-//! no clock.
+//! watcher keeps checking them, and [`decide`] says what to do. It is a pure function: no store, no network, no clock.
 
 use crate::chain::{Block, BlockHash, Evidence, Heights, Sighting};
 use crate::clock::Timestamp;
@@ -97,7 +96,7 @@ pub enum Seen {
     Elsewhere(Block),
     /// The chain has another block at that height, and the transaction is in no block or no longer pays.
     Missing,
-    /// The sources do not say for certain.
+    /// Unknown: sources lag or disagree, or the chain is shorter now.
     Unclear,
 }
 
@@ -228,7 +227,7 @@ impl PaymentRecord {
         SettlementEntry::Entry(NewLedgerEntry { kind, amount: Credits::from_atoms(atoms), description, payment })
     }
 
-    /// Checks a transaction that may be this payment, mined again.
+    /// Checks whether a transaction is this payment, mined again.
     ///
     /// # Errors
     /// The first problem found. Missing confirmations come last.

@@ -36,7 +36,7 @@ pub struct UnreadableArrival {
     pub attempts: u32,
     /// When it was found.
     pub found_at: Timestamp,
-    /// When it is retried; `None` after the last attempt.
+    /// When it is due for a retry; `None` after the last attempt.
     pub next_attempt_at: Option<Timestamp>,
 }
 

@@ -17,7 +17,7 @@ pub struct QuoteNonce(Zeroizing<String>);
 
 /// The text is not a nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a signup nonce; one starts with sqn_ and has 43 letters and digits after that")]
+#[error("not a signup nonce; expected sqn_ followed by 43 letters and digits")]
 pub struct MalformedNonce;
 
 impl QuoteNonce {

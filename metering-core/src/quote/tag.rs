@@ -10,8 +10,7 @@ const ENOUGH_TAGS: u128 = 9_999;
 /// A tag is at most the price divided by this, if that leaves enough tags: nobody should pay noticeably more.
 const PRICE_SHARE: u128 = 1_000;
 
-/// The price plus a random tag. The tag is never zero and less than a hundredth of the token; all tags are equally
-/// likely.
+/// The price plus a random tag, which is above zero and below a hundredth of a token. All tags are equally likely.
 ///
 /// `None` when the token has fewer than three decimals, so that no tag fits, or when the sum is out of range.
 #[must_use]
@@ -21,13 +20,13 @@ pub fn draw_amount(randomness: &dyn Randomness, price: TokenUnits, decimals: u8)
     price.get().checked_add(tag).filter(|amount| *amount < u128::MAX).map(TokenUnits::new)
 }
 
-/// Whether an amount is the price, with or without a possible tag.
+/// Whether an amount is the price itself, or the price plus a possible tag.
 pub(crate) fn may_be_tagged(price: TokenUnits, decimals: u8, amount: TokenUnits) -> bool {
     let largest = Tags::on(price, decimals).and_then(|tags| tags.steps.checked_mul(tags.step)).unwrap_or(0);
     amount.get().checked_sub(price.get()).is_some_and(|tag| tag <= largest)
 }
 
-/// The tags that a price can have: the multiples of `step`, from 1 to `steps` times.
+/// The tags that a price can have: 1 to `steps` times `step`.
 struct Tags {
     step: u128,
     steps: u128,
@@ -45,7 +44,7 @@ impl Tags {
 
 /// A uniformly random number below `bound`; `None` for a bound of zero.
 fn below(randomness: &dyn Randomness, bound: u128) -> Option<u128> {
-    // Numbers above the largest multiple of the bound would make low results more likely.
+    // Numbers from the largest multiple of the bound upwards would make low results more likely.
     let fair_below = u128::MAX - u128::MAX.checked_rem(bound)?;
     loop {
         let mut bytes = [0; 16];

@@ -14,8 +14,8 @@ pub enum SignupError {
     EmailTaken,
     /// There is no such session, or its key was already returned.
     #[error(
-        "No signup has this session_token, or its key was already returned. Begin a new signup. If the account exists \
-         and its key got lost on the way, ask the operator to replace the key."
+        "No signup has this session_token, or its key was already returned. Begin a new signup. If the account was \
+         created but you never received its key, ask the operator to replace the key."
     )]
     UnknownSession,
     /// No session has the code, or it expired.
