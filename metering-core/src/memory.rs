@@ -53,7 +53,7 @@ impl MemoryStore {
     }
 
     fn state(&self) -> Result<MutexGuard<'_, State>, StoreError> {
-        self.state.lock().map_err(|_| StoreError::Closed("a thread panicked while it held the store".to_owned()))
+        self.state.lock().map_err(|_| StoreError::Closed("a thread panicked while it held the store's lock".to_owned()))
     }
 }
 

@@ -56,7 +56,7 @@ pub trait Store: PaymentStore + SignupStore {
 
     /// Creates an account with its key and its first ledger entries.
     ///
-    /// Among the accounts that are not revoked, each email address (compared without case) and each payer address
+    /// Among the accounts that are not revoked, each email address (compared case-insensitively) and each payer address
     /// occurs at most once. A taken email address is reported first, then a taken payer, then problems with the
     /// entries. An id or a key that any account ever had is an error, and nothing is created.
     async fn create_account(&self, account: NewAccount) -> Result<Created, StoreError>;
@@ -123,7 +123,7 @@ pub trait Store: PaymentStore + SignupStore {
     /// has the right key. Corrupt data is an error.
     async fn verify(&self) -> Result<Verification, StoreError>;
 
-    /// Deletes records that have expired at `now`, and returns their number. They stay deleted even for a caller whose
+    /// Deletes records that have expired by `now`, and returns their number. They stay deleted even for a caller whose
     /// clock lags.
     async fn forget_expired(&self, now: Timestamp) -> Result<u64, StoreError>;
 

@@ -4,7 +4,8 @@
 //! target backend imports them ([`Import`]). Backends read, write, and track interrupted moves. This module decides
 //! what is copied, in which order, and what counts as equal.
 //!
-//! The proof reads both stores in full and compares them record by record ([`compare`]). It does not rely on the copy.
+//! The proof reads both stores in full and compares them record by record ([`compare`]). It relies on nothing that the
+//! copying reported.
 
 mod comparison;
 mod copying;

@@ -22,7 +22,7 @@ use crate::transfer::SourceId;
 use super::MemoryStore;
 use super::state::State;
 
-/// Memory stores are never copied or moved, so they can all have the same id.
+/// Memory stores are never copied or moved, so they can share one id.
 const STORE: SourceId = SourceId::from_bytes([0; 16]);
 
 /// The payment state of a store.

@@ -97,7 +97,7 @@ pub(super) async fn arrivals_in(
     Ok(of_chain.filter_map(|target| arrival(tx, *target, &evidence)).collect())
 }
 
-/// Fails if the whole chain cannot be read, so that the error says nothing about one transaction.
+/// Returns `Ok` if the error is about one transaction or block only, and fails if the whole chain cannot be read.
 pub(super) async fn is_of_this_alone(reader: &dyn ChainReader, error: &ChainError) -> Result<(), ChainError> {
     match error {
         ChainError::Unreadable(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! Charges requests that another service serves itself and reports over HTTP.
+//! Charges requests that another service serves and reports over HTTP.
 //!
 //! The caller has the billing secret, and has served the request or will. Refusing a path for its spelling would fail a
 //! request that works, so any path, method and template is charged.
@@ -123,7 +123,7 @@ fn is_token_char(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// The caller cannot make a request free. The types check the upper bounds.
+/// Rejects zero, so that no caller can make a request free. The types check the upper bounds.
 fn check_weights(request: &DeductRequest) -> Result<(), Error> {
     if request.credit_weight.is_some_and(Weight::is_zero) {
         return Err(Error::field("credit_weight", "must be above 0"));

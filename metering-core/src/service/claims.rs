@@ -34,8 +34,7 @@ impl Service {
         let mut tx = payment.tx;
         let mut claimed = self.claim_by_nonce(self.claim_of(&quote, payment, &key, KeyDelivery::Now)?).await?;
         if claimed == Claimed::AlreadyClaimed {
-            // While this claim waited, the watcher may have claimed the quote with another payment from the same
-            // contract.
+            // While this claim waited, the watcher may have used another payment from the same contract for the quote.
             let quote = self.store.quote(&nonce).await?.ok_or(PaymentError::UnknownQuote)?;
             let payment = self.payment_of(&quote, named).await?;
             tx = payment.tx;
@@ -69,7 +68,7 @@ impl Service {
             (QuoteState::Paid { tx: paid_by, .. }, _) => self.shared_payment(paid_by).await,
             (QuoteState::Claimed { .. }, _) => Err(PaymentError::AlreadyClaimed.into()),
             (QuoteState::Open, Some(_)) => {
-                // The watcher may have claimed the quote between the two reads; if so, its state says so now.
+                // The watcher may have used the payment between the two reads; if so, the quote's state says so now.
                 match self.store.quote(&quote.nonce).await?.map(|quote| quote.state) {
                     Some(QuoteState::Paid { tx: paid_by, .. }) if paid_by == tx => self.recorded(&tx).await,
                     Some(QuoteState::Paid { tx: paid_by, .. }) => self.shared_payment(&paid_by).await,
@@ -98,10 +97,10 @@ impl Service {
         }
     }
 
-    /// The payment that a quote was claimed with, for a claim that names another transaction. Anyone can send a quote's
-    /// amount through a public contract before the quote's owner does. The contract signs for nobody, so the owner
-    /// could not rotate the key either. So the nonce decides, whichever payment came first. The owner of a wallet can
-    /// rotate the key instead, and gets an error here.
+    /// The payment that paid a quote, for a claim that names another transaction. Anyone can send a quote's amount
+    /// through a public contract before the quote's owner does. The contract signs for nobody, so the owner could not
+    /// rotate the key either: the nonce decides, whichever payment came first. If a wallet paid, its owner can rotate
+    /// the key instead, so the claim is an error.
     async fn shared_payment(&self, paid_by: &TxRef) -> Result<Payment, Error> {
         let payment = self.recorded(paid_by).await?;
         if self.is_from_contract(&payment).await? { Ok(payment) } else { Err(PaymentError::AlreadyClaimed.into()) }

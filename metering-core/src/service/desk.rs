@@ -187,7 +187,7 @@ impl Desk {
             let refusal = match self.look(reader, &tx).await {
                 // Too large to read, and waiting will not change that.
                 Err(error @ ChainError::Unreadable(_)) => return Err(PaymentError::Chain(error).into()),
-                // If the first read fails, tell the client. Once the transaction has been seen, keep waiting.
+                // Before the transaction has been seen, report the failure to the client; afterwards keep waiting.
                 Err(error) if !seen_before => return Err(PaymentError::Chain(error).into()),
                 Err(error) => PaymentError::Chain(error),
                 Ok(Sighting::Unknown) if waited >= UNKNOWN_PATIENCE && !seen_before => {
@@ -272,7 +272,7 @@ impl Desk {
         let _ = tokio::time::timeout(self.settings.claim_poll.min(left), closing.wait_for(|closing| *closing)).await;
     }
 
-    /// Ends all waits, present and future: payments that need more confirmations get that response at once.
+    /// Ends all waits, present and future: requests whose payment needs more confirmations get that response at once.
     pub(super) fn end_waits(&self) {
         self.closing.send_replace(true);
     }
@@ -293,7 +293,7 @@ enum Place<'p> {
     Mined(#[expect(dead_code, reason = "held, not read")] SemaphorePermit<'p>),
 }
 
-/// One of a caller's waiting requests; uncounted on drop.
+/// One of a caller's waiting requests. It no longer counts after it is dropped.
 struct Turn<'d> {
     desk: &'d Desk,
     caller: Caller,

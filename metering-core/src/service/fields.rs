@@ -47,7 +47,7 @@ impl Fields {
         self.0
     }
 
-    /// The error with all problems. Call it when a value is missing.
+    /// The error with all problems. Call it when a value is missing or invalid.
     pub(super) fn into_error(self) -> Error {
         Error::ValidationFailed(self.0)
     }

@@ -16,7 +16,7 @@ use crate::usage::ClientSource;
 /// The longest request path stored in recent activity, in bytes.
 const MAX_PATH_KEPT: usize = 256;
 
-/// The parts of a request that decide on its admission.
+/// The parts of a request that admission needs.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestHead<'r> {
     /// Its API key, if it has a well-formed one.

@@ -1,4 +1,4 @@
-//! Key rotation: replaces a lost key after a proof of the wallet that paid for the account.
+//! Key rotation: replaces a lost key when the wallet that paid for the account signs a challenge.
 
 use crate::account::Account;
 use crate::address::Address;

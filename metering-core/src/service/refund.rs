@@ -11,7 +11,7 @@ use crate::wire::{metered_headers, refunded_headers};
 /// The result of a refund.
 #[derive(Debug)]
 pub struct PaidBack {
-    /// Headers for the response, with what the request cost in the end.
+    /// Headers for the response, which say what the request cost in the end.
     pub headers: Vec<(&'static str, String)>,
     /// [`Error::NotRefunded`] when the refund could not be recorded. The charge then stands, and the failure was
     /// logged.

@@ -84,7 +84,7 @@ impl Service {
         Ok(())
     }
 
-    /// Reads a payment's transaction again, when its block is no longer in the chain or sources are uncertain.
+    /// Reads a payment's transaction, when its block is no longer in the chain or sources disagree about the block.
     async fn look_again(&self, reader: &dyn ChainReader, record: &PaymentRecord, hash: Option<BlockHash>) -> Seen {
         let tx = record.payment.tx;
         match reader.transaction(&tx.hash).await {

@@ -17,7 +17,7 @@ use crate::store::{PaymentCredit, PaymentCredited, PaymentSettled, QuotePreceden
 use crate::transaction::TxRef;
 use crate::wire::{ChainIdInput, TopUpAnswer, TopUpRequest};
 
-/// By what right a payment may be credited to an account.
+/// How to credit a payment that an account may use.
 pub(super) struct Title {
     /// Whether to link the payer's wallet to the account.
     pub(super) links: bool,
@@ -122,7 +122,7 @@ impl Service {
         }
     }
 
-    /// By what right the account may use the payment, or an error that asks for the payer's signature.
+    /// Decides whether the account may use the payment. If not, the error asks for the payer's signature.
     async fn title(
         &self,
         account: &Account,

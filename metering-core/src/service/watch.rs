@@ -40,7 +40,7 @@ pub struct Watched {
     pub held: bool,
 }
 
-/// What became of a payment.
+/// The outcome for one payment.
 enum Settled {
     Claimed,
     Credited,

@@ -133,6 +133,7 @@ pub trait PaymentStore: Send + Sync + fmt::Debug {
 
     /// Every registered recipient, sorted by chain and address.
     async fn recipients(&self) -> Result<Vec<RecipientRecord>, StoreError>;
+
     /// Stores an arrival that could not be read. Replaces an earlier record of the same place.
     async fn put_unreadable(&self, arrival: UnreadableArrival) -> Result<(), StoreError>;
 
@@ -145,7 +146,7 @@ pub trait PaymentStore: Send + Sync + fmt::Debug {
         limit: u32,
     ) -> Result<Vec<UnreadableArrival>, StoreError>;
 
-    /// The arrivals due for a retry at `now`: at most `limit`, the longest overdue first.
+    /// The arrivals of a chain that are due for a retry at `now`: at most `limit`, the longest overdue first.
     async fn unreadable_due(
         &self,
         chain_id: u64,

@@ -33,6 +33,6 @@ impl Place {
     /// The cursor for this position.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
-        Cursor::new(serde_json::to_string(self).expect("numbers, texts and bytes can be written as JSON"))
+        Cursor::new(serde_json::to_string(self).expect("numbers, strings and bytes can be written as JSON"))
     }
 }

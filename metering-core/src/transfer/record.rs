@@ -242,7 +242,7 @@ impl Record {
             Self::Activity(record) => {
                 format!("activity of {} at {}, {} before the last", record.account, record.created_at, record.newer)
             }
-            Self::Answer(record) => format!("response to request {} of {}", record.request.as_str(), record.account),
+            Self::Answer(record) => format!("outcome of request {} of {}", record.request.as_str(), record.account),
             Self::Plan(plan) => format!("plan {}", plan.key()),
             Self::Payment(record) => format!("payment {}", record.payment.tx),
             Self::Quote(quote) => format!("quote {:?}", quote.nonce),
