@@ -176,7 +176,7 @@ impl Service {
         self
     }
 
-    /// Stops waiting for confirmations, now and from now on: claims and top-ups get a response at once, and can be
+    /// Stops all waiting for confirmations, present and future: claims and top-ups get a response at once, and can be
     /// repeated. Call it when a shutdown begins.
     pub fn end_waits(&self) {
         self.desk.end_waits();

@@ -8,7 +8,7 @@ use crate::address::Address;
 /// The longest signature to accept, in bytes. A wallet's own has 65; a contract's may have any length (EIP-1271).
 const MAX_BYTES: usize = 8_192;
 
-/// A signature as made by a wallet. [`signer`] recovers the wallet's address.
+/// A wallet's signature. [`signer`] recovers the wallet's address from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WalletSignature(Vec<u8>);
 

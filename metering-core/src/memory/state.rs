@@ -29,7 +29,7 @@ pub(super) struct State {
     pub(super) plans: BTreeMap<PlanKey, Plan>,
     pub(super) payments: PaymentState,
     pub(super) signups: SignupState,
-    /// The last number assigned. Ledger and usage entries share one sequence, so numbers tell which is later.
+    /// The last number assigned. Ledger and usage entries share one sequence, so the later of two has the higher number.
     pub(super) last_number: i64,
 }
 

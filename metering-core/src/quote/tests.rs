@@ -80,7 +80,7 @@ fn payer_and_amount_must_be_the_quotes_exactly() {
         ("another payer", |t| t.from = THIEF, ErrorCode::PayerMismatch),
         ("a unit too little", |t| t.value = TokenUnits::new(AMOUNT - 1), ErrorCode::PaymentMismatch),
         ("a unit too much", |t| t.value = TokenUnits::new(AMOUNT + 1), ErrorCode::PaymentMismatch),
-        ("all there is", |t| t.value = TokenUnits::MAX, ErrorCode::PaymentMismatch),
+        ("the largest amount", |t| t.value = TokenUnits::MAX, ErrorCode::PaymentMismatch),
     ];
     for (what, change, code) in table {
         let mut seen = evidence(QUOTED_AT);

@@ -136,7 +136,11 @@ async fn a_copy_is_equal_whatever_the_pages() {
         assert!(seen.contains(&(Section::Usage, 7)), "{seen:?}");
         let written = to.written.lock().unwrap();
         assert!(written.is_sorted(), "{written:?}");
-        assert_eq!(written.last(), Some(&Section::Keys), "keys must be written last, so that nobody is charged before");
+        assert_eq!(
+            written.last(),
+            Some(&Section::Keys),
+            "keys must be written last, so that nothing is charged earlier"
+        );
     }
 }
 
