@@ -1,4 +1,4 @@
-//! Telling people from programs: a check that a signup must pass before it is approved.
+//! The bot challenge that a signup must pass before it is approved.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,31 +7,30 @@ use async_trait::async_trait;
 
 use crate::clock::Timestamp;
 
-/// A bot challenge.
-///
-/// What it hands to the browser, and how, is its own business; this is how an answer is judged.
+/// Checks solutions to a bot challenge. How the browser gets the challenge is up to the implementation.
 #[async_trait]
 pub trait BotCheck: Send + Sync + fmt::Debug {
-    /// Judges what a browser sent, and who sent it.
+    /// Checks the token that a browser sent. `client` is the browser's address.
     async fn judge(&self, token: &str, client: Option<IpAddr>, now: Timestamp) -> Result<BotVerdict, BotCheckError>;
 }
 
-/// What a check says of an answer.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BotVerdict {
-    /// It is good. Where it could be sent again, `once` names it, so that it counts once.
+    /// The solution is correct. If it could be sent again, `once` identifies it, so that it counts only once.
     Passed {
-        /// The solution and when its challenge is over; `None` where somebody else sees to it.
+        /// The solution's id and the time when its challenge expires; `None` if the challenge's provider prevents
+        /// reuse.
         once: Option<(SolutionId, Timestamp)>,
     },
-    /// It is not.
+    /// The solution is wrong.
     Failed,
 }
 
-/// What identifies a solution of a challenge.
+/// The id of a solution.
 pub type SolutionId = [u8; 32];
 
-/// A check that could not be made. Retryable.
+/// The check could not be made; it can be retried.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the bot challenge could not be checked: {0}")]
 pub struct BotCheckError(pub String);

@@ -1,7 +1,8 @@
-//! Chains: where plans are paid, and what is read from them.
+//! Chains that plans are paid on, and what is read from them.
 //!
-//! A [`ChainReader`] returns *evidence* and judges nothing: whether a transaction pays for anything is for the pure
-//! rules of [`payment`](crate::Evidence). So the rules are tested without a chain, and a reader without rules.
+//! A [`ChainReader`] returns *evidence* and judges nothing. The pure rules in
+//! [`payment`](crate::PaymentTarget::payment) decide whether a transaction pays for anything, so rules and readers can
+//! be tested separately.
 
 use std::fmt;
 
@@ -13,46 +14,46 @@ use crate::clock::Timestamp;
 use crate::transaction::TxHash;
 use crate::units::TokenUnits;
 
-/// A chain that plans may be paid on, as far as clients need to know it.
+/// A chain that plans may be paid on, with the details that clients need.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chain {
     /// Its id (EIP-155).
     pub chain_id: u64,
-    /// Its name for people.
+    /// Its display name.
     pub name: String,
-    /// An RPC URL that anyone may use; empty when there is none to recommend. Never the operator's own.
+    /// A public RPC URL to recommend to clients; may be empty. Never the operator's own.
     pub public_rpc_url: String,
-    /// Who is paid.
+    /// The address that is paid.
     pub recipient: Address,
-    /// How many confirmations a payment needs to be credited, its own block counted. The chain's reader may know
-    /// better: see [`ChainReader::confirmations`].
+    /// How many confirmations a payment needs before it is credited; its own block counts. The chain's reader may have
+    /// a more accurate number: see [`ChainReader::confirmations`].
     pub confirmations: u32,
 }
 
 /// Reads one chain.
 ///
-/// Implementations retry and compare several sources as they see fit; what they return is taken as the truth. They
-/// never guess: what they cannot find out for certain is a [`ChainError`], which consumes nothing and can be retried.
+/// Implementations may retry and compare several sources; their callers trust what they return. They never guess:
+/// anything uncertain is a [`ChainError`], which changes nothing and can be retried.
 #[async_trait]
 pub trait ChainReader: Send + Sync + fmt::Debug {
-    /// What the chain says of a transaction at this moment.
+    /// The current state of a transaction.
     async fn transaction(&self, hash: &TxHash) -> Result<Sighting, ChainError>;
 
-    /// How far the chain has come at this moment.
+    /// The current heights of the chain.
     async fn heights(&self) -> Result<Heights, ChainError>;
 
     /// The hash of the block at each of these heights, in the same order. `None` where the chain has no such block, or
-    /// its sources do not agree on which block it has.
+    /// the sources disagree about it.
     async fn block_hashes(&self, numbers: &[u64]) -> Result<Vec<Option<BlockHash>>, ChainError>;
 
-    /// How many confirmations a payment needs to be credited, as far as that is known without asking the chain.
+    /// How many confirmations a payment needs before it is credited, if that is known without reading the chain.
     fn confirmations(&self) -> Option<u32>;
 
-    /// Transactions that may have paid `recipient` in these blocks, both ends included: those with a `Transfer` log
-    /// of one of `tokens` to it, and, where `tokens` holds the zero address, those that sent it the native coin. In
-    /// the order of the chain, each once. What they really paid is for [`ChainReader::transaction`] to say.
+    /// Transactions that may have paid `recipient` in these blocks, both ends included: those with a `Transfer` log of
+    /// one of `tokens` to it, and, if `tokens` holds the zero address, those that sent it the native coin. In chain
+    /// order, each once. Use [`ChainReader::transaction`] to find out what they really paid.
     ///
-    /// A single block that is too large to be searched is reported as such, so that it does not hide the others.
+    /// A single block that is too large to search is reported separately, so that it does not hide the others.
     async fn payments_to(
         &self,
         recipient: Address,
@@ -61,24 +62,24 @@ pub trait ChainReader: Send + Sync + fmt::Debug {
         to_block: u64,
     ) -> Result<PaymentsFound, ChainError>;
 
-    /// What the token's contract says of its decimals (ERC-20); `None` when there is no such contract.
+    /// The decimals that a token's contract reports (ERC-20); `None` when there is no such contract.
     async fn token_decimals(&self, token: Address) -> Result<Option<u8>, ChainError>;
 
-    /// What code there is at `address`.
+    /// The kind of code at `address`.
     async fn code(&self, address: Address) -> Result<AccountCode, ChainError>;
 
-    /// Whether there is a contract at `address`. One that is there may belong to somebody else than one of the same
-    /// address on another chain; where there is none, the address is its private key's on every chain.
+    /// Whether there is a contract at `address`. Contracts at the same address on two chains may have different owners.
+    /// An address without a contract belongs to the holder of its private key on every chain.
     async fn has_code(&self, address: Address) -> Result<bool, ChainError> {
         Ok(self.code(address).await? == AccountCode::Contract)
     }
 
-    /// Whether the contract at `wallet` accepts `signature` over `digest` (EIP-1271); `false` where there is no
-    /// contract, or one that does not know the question.
+    /// Whether the contract at `wallet` accepts `signature` over `digest` (EIP-1271); `false` when there is no
+    /// contract, or it does not implement EIP-1271.
     async fn accepts_signature(&self, wallet: Address, digest: [u8; 32], signature: &[u8]) -> Result<bool, ChainError>;
 }
 
-/// What a search for payments found.
+/// The result of a search for payments.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PaymentsFound {
     /// Transactions and the numbers of their blocks.
@@ -87,63 +88,63 @@ pub struct PaymentsFound {
     pub unreadable_blocks: Vec<(u64, String)>,
 }
 
-/// What code an address has.
+/// The kind of code at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccountCode {
-    /// None: nothing runs when the address is called, and it is its private key's.
+    /// No code: nothing runs when the address is called, and it belongs to the holder of its private key.
     Empty,
-    /// It delegates to a contract's code (EIP-7702), and is still its private key's.
+    /// A delegation to a contract's code (EIP-7702). The address still belongs to the holder of its private key.
     Delegated,
-    /// A contract's own.
+    /// A contract.
     Contract,
 }
 
-/// What a chain says of a transaction.
+/// The state of a transaction on a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sighting {
-    /// It knows none of that hash.
+    /// The chain does not know it.
     Unknown,
-    /// It was sent and is in no block yet; so many confirmations will be needed.
+    /// It was sent and is in no block yet.
     Pending {
-        /// How many confirmations a payment needs.
+        /// How many confirmations a payment will need.
         required: u64,
-        /// What it will do, where that can be told from the transaction itself.
+        /// What it will do, if the transaction itself shows that.
         transaction: Option<Box<PendingTransaction>>,
     },
     /// It is in a block.
     Mined(Evidence),
 }
 
-/// A transaction that is in no block yet and that runs no code but its target's: of one of Ethereum's types 0 to 3.
+/// A pending transaction that runs no code except its target's: one of Ethereum's transaction types 0 to 3.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingTransaction {
     /// Its sender, target, value, and whether it has call data.
     pub native: NativeTransfer,
-    /// What it calls when that is `transfer(address,uint256)` (ERC-20): the receiver and the amount.
+    /// If it calls `transfer(address,uint256)` (ERC-20): the receiver and the amount.
     pub transfer: Option<(Address, TokenUnits)>,
 }
 
-/// A transaction in a block, as far as payments are concerned.
+/// What a transaction in a block shows about payments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {
-    /// Whether it succeeded; one that reverted paid nothing.
+    /// Whether it succeeded. A reverted one paid nothing.
     pub succeeded: bool,
-    /// The block that holds it.
+    /// The block that it is in.
     pub block: Block,
-    /// How deep that block is.
+    /// The confirmations that the block has, and those it needs.
     pub depth: Depth,
-    /// The native coin that it moved itself; what contracts moved on its behalf is not in it. `None` for transactions
-    /// of a kind that does not show one, such as a list of calls.
+    /// The native coin that the transaction itself moved, excluding what contracts moved on its behalf. `None` for
+    /// types of transaction that do not show it, such as a list of calls.
     pub native: Option<NativeTransfer>,
-    /// Every `Transfer` that a contract reported, in order (ERC-20). A contract can report what it likes: only those
-    /// of a pinned token mean anything.
+    /// Every `Transfer` event in its logs, in order (ERC-20). Any contract can emit any event, so only those of a known
+    /// token mean anything.
     pub transfers: Vec<TokenTransfer>,
 }
 
-/// A block's hash, which tells it from another one at the same height.
+/// A block's hash, which distinguishes it from other blocks at the same height.
 pub type BlockHash = [u8; 32];
 
-/// How far a chain has come.
+/// The heights of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heights {
     /// The newest block.
@@ -159,24 +160,24 @@ pub struct Heights {
 pub struct Block {
     /// Its number.
     pub number: u64,
-    /// Its hash, which tells it from another of that number after a reorganisation.
+    /// Its hash, which distinguishes it from another block with that number after a reorganisation.
     pub hash: BlockHash,
-    /// When it was made, by its own word, to the second.
+    /// Its own timestamp, in whole seconds.
     pub time: Timestamp,
 }
 
-/// How deep a block is, and how deep it must be.
+/// The confirmations that a block has, and those it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Depth {
-    /// Blocks from this one to the newest, both counted: 1 for the newest.
+    /// Blocks from this one to the newest, inclusive: 1 for the newest.
     pub confirmations: u64,
-    /// Confirmations that make a payment count. Where the chain itself says which block is `safe` or `finalized`,
-    /// those that this block has at the moment.
+    /// Confirmations that a payment needs. On chains that report a `safe` or `finalized` block, the number that this
+    /// block has now.
     pub required: u64,
 }
 
 impl Depth {
-    /// Whether it is deep enough.
+    /// Whether there are enough confirmations.
     #[must_use]
     pub const fn is_enough(self) -> bool {
         self.confirmations >= self.required
@@ -190,41 +191,41 @@ pub struct NativeTransfer {
     pub from: Address,
     /// Its target; `None` for one that creates a contract.
     pub to: Option<Address>,
-    /// How much.
+    /// The amount.
     pub value: TokenUnits,
-    /// Whether it carried call data.
+    /// Whether it carries call data.
     pub has_input: bool,
 }
 
-/// A `Transfer` as a token's contract reported it (ERC-20).
+/// A `Transfer` event (ERC-20).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenTransfer {
-    /// The contract that reported it.
+    /// The contract that emitted it.
     pub token: Address,
-    /// Whose tokens.
+    /// Whose tokens were moved.
     pub from: Address,
-    /// Who got them.
+    /// Who received them.
     pub to: Address,
-    /// How many.
+    /// The amount.
     pub value: TokenUnits,
 }
 
-/// Why a chain could not be read. Retryable, all of them.
+/// Why a chain could not be read. All of these can be retried.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
-    /// No source answered, or none in a way that makes sense.
+    /// No source sent a usable response.
     #[error("the chain's RPC failed: {0}")]
     Unavailable(String),
-    /// A source is of another chain.
-    #[error("the RPC is of chain {found}, not of chain {expected}")]
+    /// A source serves another chain.
+    #[error("the RPC serves chain {found}, not chain {expected}")]
     WrongChain {
-        /// The chain that was asked for.
+        /// The chain that was expected.
         expected: u64,
-        /// The chain that answered.
+        /// The chain that the source serves.
         found: u64,
     },
-    /// The sources respond, but what they say of this transaction cannot be read: its receipt is too large, for example.
-    /// Other transactions of the chain can be read.
+    /// The sources respond, but their data about this transaction cannot be read, for example because its receipt is
+    /// too large. Other transactions of the chain can be read.
     #[error("the chain's RPC response cannot be read: {0}")]
     Unreadable(String),
     /// Sources contradict each other.

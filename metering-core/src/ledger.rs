@@ -1,4 +1,4 @@
-//! The ledger: every change of a balance that is not a request, append-only.
+//! The ledger: an append-only list of every change to a balance except usage.
 
 use serde::Serialize;
 
@@ -7,21 +7,21 @@ use crate::clock::Timestamp;
 use crate::credits::Credits;
 use crate::transaction::TxRef;
 
-/// Why credits came or went.
+/// Why a ledger entry changed a balance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LedgerKind {
     /// The free credits of a new account.
     SignupBonus,
-    /// The plan bought when the account was made.
+    /// The plan whose payment created the account.
     PurchasePaySignup,
     /// A plan bought later.
     PurchaseTopup,
     /// An operator's grant or correction.
     Adjustment,
-    /// The credits of a payment that a reorganisation of its chain removed, taken back.
+    /// Credits taken back because a reorganisation removed their payment.
     PaymentReversed,
-    /// The same credits again, when the payment was mined after all.
+    /// The same credits restored because the payment was mined after all.
     PaymentRestored,
 }
 
@@ -35,7 +35,7 @@ impl LedgerKind {
         Self::PaymentReversed,
         Self::PaymentRestored,
     ];
-    /// The kinds of entries that buy something, as they are first written.
+    /// The kinds that first record a purchase. [`Self::SETTLEMENTS`] may reverse and restore it later.
     pub const PURCHASES: [Self; 2] = [Self::PurchasePaySignup, Self::PurchaseTopup];
     /// The kinds that only [`settle_payment`](crate::PaymentStore::settle_payment) writes.
     pub const SETTLEMENTS: [Self; 2] = [Self::PaymentReversed, Self::PaymentRestored];
@@ -53,13 +53,13 @@ impl LedgerKind {
         }
     }
 
-    /// The kind of that name.
+    /// The kind with that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
-    /// Whether the entry counts as purchased; everything else counts as granted.
+    /// Whether the entry counts as purchased; all others count as granted.
     #[must_use]
     pub const fn is_purchase(self) -> bool {
         match self {
@@ -78,12 +78,12 @@ pub struct PaymentRef {
     pub plan_id: Option<String>,
 }
 
-/// An entry to be written.
+/// An entry to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewLedgerEntry {
-    /// Why.
+    /// The reason.
     pub kind: LedgerKind,
-    /// How much, signed.
+    /// The change to the balance, signed.
     pub amount: Credits,
     /// A sentence for the account's owner and the operator's records.
     pub description: String,
@@ -98,7 +98,7 @@ impl NewLedgerEntry {
         Self { kind, amount, description: description.into(), payment: None }
     }
 
-    /// What an account has after this entry; `None` when an amount could not be held.
+    /// An account's totals after this entry; `None` when one would be out of range.
     #[must_use]
     pub fn applied_to(&self, totals: Totals) -> Option<Totals> {
         let balance = totals.balance.checked_add(self.amount)?;
@@ -112,21 +112,21 @@ impl NewLedgerEntry {
     }
 }
 
-/// An entry as written; never changed afterwards.
+/// A written entry. It never changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LedgerEntry {
-    /// Its number in this store, rising with time.
+    /// Its number in this store, increasing with time.
     pub id: i64,
     /// Whose balance it changed.
     pub account: AccountId,
-    /// Why.
+    /// The reason.
     pub kind: LedgerKind,
-    /// How much, signed.
+    /// The change to the balance, signed.
     pub amount: Credits,
     /// A sentence for the account's owner and the operator's records.
     pub description: String,
     /// The payment that it came from, if any.
     pub payment: Option<PaymentRef>,
-    /// When.
+    /// When it was written.
     pub created_at: Timestamp,
 }

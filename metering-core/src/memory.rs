@@ -1,8 +1,8 @@
-//! A store in memory: for tests and trials, and as the plainest statement of the contract.
+//! An in-memory store, for tests and trials, and as the simplest implementation of the contract.
 //!
-//! Everything is behind one mutex, so that each method is one step and all of them happen one after the other. Nothing
-//! is on disk: what it holds ends with it. Where this and another backend disagree, and the contract does not say,
-//! this one is right.
+//! Everything is behind one mutex, so every method is atomic and all run one after the other. Nothing is on disk: the
+//! data is lost with the store. Where this store and another backend differ and the contract does not decide, this one
+//! is right.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -53,7 +53,7 @@ impl MemoryStore {
     }
 
     fn state(&self) -> Result<MutexGuard<'_, State>, StoreError> {
-        self.state.lock().map_err(|_| StoreError::Closed("a thread panicked while it held the store".to_owned()))
+        self.state.lock().map_err(|_| StoreError::Closed("a thread panicked while it held the store's lock".to_owned()))
     }
 }
 

@@ -1,7 +1,7 @@
-//! Payments: what a transaction must show to pay for something, and the pure rule that judges it.
+//! The types of payments, and the rule that decides whether a transaction pays a target.
 //!
-//! The rule sees evidence and terms, nothing else: no store, no network, no clock. Whether a transaction was used
-//! before is a fact of the store.
+//! The decision is a pure function of the evidence: no store, no network, no clock. Only the store knows whether a
+//! transaction was used before.
 
 mod error;
 mod fault;
@@ -22,46 +22,47 @@ use crate::clock::Timestamp;
 use crate::transaction::TxRef;
 use crate::units::TokenUnits;
 
-/// Where a payment goes, and in what.
+/// Where a payment goes, and in which token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaymentTarget {
     /// The chain's id (EIP-155).
     pub chain_id: u64,
     /// The token's contract; the zero address for the native coin.
     pub token: Address,
-    /// Who is paid.
+    /// The address that is paid.
     pub recipient: Address,
 }
 
-/// A payment that arrived: a transfer to a recipient, in a transaction that succeeded.
+/// A payment: a transfer to a recipient, in a transaction that succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payment {
     /// The transaction.
     pub tx: TxRef,
-    /// Whose money it was: the token's owner, whoever sent the transaction, or a native coin's sender.
+    /// The wallet whose money it was: the owner of the tokens, even if a relayer sent the transaction; for the native
+    /// coin, the sender.
     pub payer: Address,
-    /// Who got it.
+    /// The address that received it.
     pub recipient: Address,
     /// The token's contract; the zero address for the native coin.
     pub token: Address,
-    /// How much.
+    /// The amount.
     pub amount: TokenUnits,
     /// The number of its block.
     pub block_number: u64,
     /// The hash of its block; `None` for payments recorded before hashes were kept.
     pub block_hash: Option<BlockHash>,
-    /// When its block was made, to the second.
+    /// The timestamp of its block, in whole seconds.
     pub mined_at: Timestamp,
 }
 
 impl Payment {
-    /// Whether it was paid in the native coin.
+    /// True if it was paid in the native coin.
     #[must_use]
     pub fn is_native(&self) -> bool {
         self.token == Address::ZERO
     }
 
-    /// Where it went, and in what.
+    /// Where it went, and in which token.
     #[must_use]
     pub const fn target(&self) -> PaymentTarget {
         PaymentTarget { chain_id: self.tx.chain_id, token: self.token, recipient: self.recipient }
@@ -69,14 +70,14 @@ impl Payment {
 }
 
 impl PaymentTarget {
-    /// The payment to this target that a transaction of its chain made.
+    /// Finds the payment to this target in a transaction of its chain.
     ///
-    /// For a token, exactly one `Transfer` of its contract to the recipient: of two, nobody could say which one was
-    /// meant. For the native coin, the transaction's own value, without call data: what contracts move leaves no
-    /// evidence.
+    /// For a token, there must be exactly one `Transfer` of it to the recipient: with two, it is unclear which is
+    /// meant. For the native coin, only the transaction's own value counts, sent without call data: transfers made by
+    /// contracts leave no evidence.
     ///
     /// # Errors
-    /// What is wrong with it, its amount, payer and depth aside.
+    /// The first problem found. Amount, payer and confirmations are not checked here.
     pub fn payment(&self, tx: TxRef, evidence: &Evidence) -> Result<Payment, PaymentFault> {
         if tx.chain_id != self.chain_id {
             return Err(PaymentFault::OtherChain { expected: self.chain_id, found: tx.chain_id });

@@ -1,4 +1,4 @@
-//! Plans: so many credits for so much of a token on a chain.
+//! Plans: a number of credits for a price in one token on one chain.
 
 use std::fmt;
 
@@ -18,9 +18,9 @@ use crate::units::TokenUnits;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PaymentKind {
-    /// With an ERC-20 token.
+    /// In an ERC-20 token.
     Erc20,
-    /// With the chain's native coin.
+    /// In the chain's native coin.
     NativeValue,
 }
 
@@ -35,10 +35,10 @@ impl PaymentKind {
     }
 }
 
-/// What identifies a plan: its name and its chain.
+/// A plan's unique key: its id and its chain.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlanKey {
-    /// The plan's name, unique on its chain.
+    /// The plan's id, unique on its chain.
     pub id: String,
     /// The chain's id (EIP-155).
     pub chain_id: u64,
@@ -50,7 +50,7 @@ impl fmt::Display for PlanKey {
     }
 }
 
-/// An exact, positive amount of a token in human units, such as `5` or `0.0025`; a string in JSON.
+/// An exact, positive amount of a token in human-readable units, such as `5` or `0.0025`; a string in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TokenAmount(Decimal);
 
@@ -73,8 +73,8 @@ impl TokenAmount {
         self.0
     }
 
-    /// The amount in the smallest unit of a token with so many decimals; `None` when it has more places than that,
-    /// or is out of range.
+    /// The amount in the smallest unit of a token with this many decimals; `None` when it has more decimal places or is
+    /// out of range.
     #[must_use]
     pub fn to_units(self, decimals: u8) -> Option<TokenUnits> {
         let missing = u32::from(decimals).checked_sub(self.0.scale())?;
@@ -112,7 +112,7 @@ impl<'de> Deserialize<'de> for TokenAmount {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// The plan's name, unique on its chain: 1 to 64 of `A-Z a-z 0-9 _ - .`.
+    /// The plan's id, unique on its chain: 1 to 64 characters of `A-Z a-z 0-9 _ - .`.
     pub id: String,
     /// The chain it is paid on (EIP-155).
     pub chain_id: u64,
@@ -120,19 +120,19 @@ pub struct Plan {
     pub token_symbol: String,
     /// How it is paid.
     pub payment_kind: PaymentKind,
-    /// What it sells.
+    /// The credits that it sells.
     pub credits: Credits,
-    /// What it adds on top.
+    /// The credits that it adds as a bonus.
     #[serde(default)]
     pub bonus_credits: Credits,
-    /// Its price in human units of the token.
+    /// Its price, in human-readable units of the token.
     pub token_amount: TokenAmount,
     /// The token's contract; the zero address for the native coin.
     #[serde(default = "native_coin")]
     pub token_contract: Address,
     /// The token's decimals, 18 for most native coins.
     pub token_decimals: u8,
-    /// Its name for people.
+    /// Its display name.
     pub label: String,
     /// A sentence about it.
     #[serde(default)]
@@ -140,16 +140,16 @@ pub struct Plan {
     /// A special offer's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offer: Option<String>,
-    /// By how much it undercuts the plain price, for display.
+    /// The discount on the regular price, for display.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discount_percent: Option<u8>,
     /// Whether it is on sale.
     #[serde(default = "on_sale")]
     pub active: bool,
-    /// Who is paid, when not the chain's recipient.
+    /// Who is paid, if not the chain's recipient.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recipient: Option<Address>,
-    /// Where it stands in the list, lowest first.
+    /// Its position in the list, lowest first.
     #[serde(default)]
     pub sort_order: i32,
 }
@@ -162,20 +162,20 @@ fn on_sale() -> bool {
     true
 }
 
-/// What is wrong with a plan.
+/// A plan with an invalid field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("plan {plan}: {field} {problem}")]
 pub struct PlanError {
-    /// Which plan.
+    /// The plan.
     pub plan: PlanKey,
-    /// Which of its fields.
+    /// The field.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// The problem with it.
     pub problem: &'static str,
 }
 
 impl Plan {
-    /// What identifies the plan.
+    /// The plan's unique key.
     #[must_use]
     pub fn key(&self) -> PlanKey {
         PlanKey { id: self.id.clone(), chain_id: self.chain_id }
@@ -187,23 +187,23 @@ impl Plan {
         self.token_amount.to_units(self.token_decimals)
     }
 
-    /// What the plan sells, bonus included; `None` when it is out of range, which [`Plan::validate`] refuses.
+    /// The plan's credits, bonus included; `None` when they are out of range, which [`Plan::validate`] refuses.
     #[must_use]
     pub fn credits_in_all(&self) -> Option<Credits> {
         self.credits.checked_add(self.bonus_credits)
     }
 
-    /// Where the plan is paid on its chain, and in what.
+    /// Where the plan is paid, and in which token.
     #[must_use]
     pub fn target(&self, chain: &Chain) -> PaymentTarget {
         let recipient = self.recipient.unwrap_or(chain.recipient);
         PaymentTarget { chain_id: self.chain_id, token: self.token_contract, recipient }
     }
 
-    /// Judges a transaction that is said to buy this plan for an account that exists: it pays at least the price.
+    /// Checks that a transaction buys this plan for an existing account: it must pay at least the price.
     ///
     /// # Errors
-    /// What is wrong with it. That it is not deep enough comes last.
+    /// The first problem found. Missing confirmations come last.
     pub fn judge(&self, chain: &Chain, tx: TxRef, evidence: &Evidence) -> Result<Payment, PaymentFault> {
         let payment = self.target(chain).payment(tx, evidence)?;
         let expected = self.price().unwrap_or(TokenUnits::MAX);
@@ -216,10 +216,10 @@ impl Plan {
         Ok(payment)
     }
 
-    /// Holds the plan to its rules, so that none is stored that could not be sold.
+    /// Checks the plan's fields, so that only plans that can be sold are stored.
     ///
     /// # Errors
-    /// The first rule that it breaks.
+    /// The first invalid field.
     pub fn validate(&self) -> Result<(), PlanError> {
         let name_char = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
         let native = self.payment_kind == PaymentKind::NativeValue;
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn plans_that_could_not_be_sold_are_refused() {
-        // the fault, the field named
+        // change, the field that the error names
         type Fault = fn(&mut Plan);
         let table: [(Fault, &str); 16] = [
             (|p| p.id = String::new(), "id"),
@@ -296,7 +296,7 @@ mod tests {
             (|p| p.token_symbol = "x".repeat(33), "token_symbol"),
             (|p| p.credits = Credits::ZERO, "credits"),
             (|p| p.bonus_credits = Credits::MAX, "bonus_credits"),
-            // Ten places are all that its JSON form holds, and it is kept as JSON.
+            // The JSON form, in which plans are stored, holds only ten decimal places.
             (|p| p.credits = Credits::from_atoms(7_200_000_009), "credits"),
             (|p| p.bonus_credits = Credits::from_atoms(9), "bonus_credits"),
             (|p| p.token_amount = TokenAmount::parse("0.0000001").unwrap(), "token_amount"),

@@ -1,7 +1,7 @@
-//! The payer's consent: that a payment from their wallet is credited to an account that is not the wallet's own.
+//! The payer's consent to credit a payment to an account that is not the wallet's own.
 //!
-//! A transaction's hash is public, so naming it proves nothing. The text is made of what it is about and nothing else:
-//! the server keeps no state between asking for it and reading it back.
+//! A transaction hash is public, so knowing it proves nothing. The text to sign is a pure function of account, payer
+//! and transaction, so the server keeps no state between sending it and checking the signature.
 
 use crate::account::AccountId;
 use crate::address::Address;
@@ -9,7 +9,8 @@ use crate::transaction::TxRef;
 
 /// The text that the payer signs (EIP-191).
 ///
-/// It holds nothing that changes, so it is valid for ever; it does its work once, since a transaction counts once.
+/// It contains nothing that changes, so a signature never expires. It works only once, since a transaction counts only
+/// once.
 #[must_use]
 pub fn payer_proof_message(service: &str, account: &AccountId, payer: Address, tx: TxRef) -> String {
     format!(

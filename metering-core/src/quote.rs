@@ -1,8 +1,8 @@
-//! Quotes: a plan at an exact amount, promised to one payer, and claimed once.
+//! Quotes: a plan promised to one payer for an exact amount, and claimed once.
 //!
-//! The amount is the plan's price plus a small random *tag*, so that a payment names its own quote: of all that could
-//! be claimed, only one has that chain, token, recipient, payer and amount. A transaction's hash is public the moment
-//! it is broadcast; without the tag and the payer, whoever reads it first could claim it.
+//! The amount is the plan's price plus a small random *tag*, so that a payment identifies its quote: only one claimable
+//! quote has that chain, token, recipient, payer and amount. A transaction hash is public as soon as it is broadcast;
+//! without the tag and the payer, the first person to read it could claim the payment.
 
 mod nonce;
 mod tag;
@@ -27,43 +27,43 @@ use crate::units::TokenUnits;
 pub struct Quote {
     /// The hash of the nonce that claims it.
     pub nonce: NonceHash,
-    /// What the account will be called.
+    /// The account's future name.
     pub agent_name: AgentName,
-    /// Its owner's email address, if given.
+    /// The owner's email address, if given.
     pub email: Option<Email>,
     /// The wallet that will pay.
     pub payer: Address,
-    /// Where the payment goes, and in what.
+    /// Where the payment must go, and in which token.
     pub target: PaymentTarget,
     /// The exact amount: the plan's price and the tag.
     pub amount: TokenUnits,
-    /// The plan's name at the time.
+    /// The plan's id at the time.
     pub plan_id: String,
-    /// What the plan sold at the time: it is what the payment buys, whatever became of the plan.
+    /// The plan's credits at the time. The payment buys these even if the plan has changed since.
     pub credits: Credits,
-    /// What the plan added on top at the time.
+    /// The plan's bonus credits at the time.
     pub bonus_credits: Credits,
     /// When it was made.
     pub created_at: Timestamp,
-    /// Until when the price is promised.
+    /// When the promised price expires.
     pub expires_at: Timestamp,
-    /// What became of it.
+    /// Its state.
     pub state: QuoteState,
 }
 
-/// What became of a quote.
+/// The state of a quote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QuoteState {
-    /// Nothing yet.
+    /// Not paid yet.
     Open,
-    /// It was paid and its account made, by the watcher; nobody has the account's key. Claiming gives a new one out.
+    /// The watcher found its payment and created its account. Nobody has the account's key; a claim returns a new one.
     Paid {
         /// The account.
         account: AccountId,
         /// The payment's transaction.
         tx: TxRef,
     },
-    /// Its account was made and the key given out.
+    /// Its account was created and the key returned.
     Claimed {
         /// The account.
         account: AccountId,
@@ -73,40 +73,39 @@ pub enum QuoteState {
 }
 
 impl Quote {
-    /// How much older than the quote a block's time may be: clocks of chains and servers differ.
+    /// How much older than the quote a block may be: the clocks of chains and servers differ.
     pub const CLOCK_SKEW: Duration = Duration::from_secs(2 * 60);
-    /// How long after the expiry a payment is still honoured, since its tag is kept for its payer that long.
+    /// How long after the expiry a payment is still honoured. The tag stays reserved for the payer until then.
     pub const GRACE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-    /// How long after the grace a claimed quote is remembered, so that a repeated claim is told what happened.
+    /// How long after the grace period a claimed quote is kept, so that a repeated claim gets the right error.
     pub const REMEMBERED: Duration = Duration::from_secs(90 * 24 * 60 * 60);
-    /// How long after the grace a quote that nobody paid is remembered: long enough for a claim or the watcher to find
-    /// a payment that was mined at the last moment. Anybody can ask for quotes, so unpaid ones must not pile up.
+    /// How long after the grace period an unpaid quote is kept: long enough for a claim or the watcher to find a
+    /// payment that was mined at the last moment. Anyone can request quotes, so unpaid ones must not pile up.
     pub const UNPAID_REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// Until when a payment may be mined.
+    /// The latest time at which a payment may be mined.
     #[must_use]
     pub fn honoured_until(&self) -> Timestamp {
         self.expires_at.saturating_add(Self::GRACE)
     }
 
-    /// From when a payment may be mined.
+    /// The earliest time at which a payment may be mined.
     #[must_use]
     pub fn honoured_from(&self) -> Timestamp {
         self.created_at.saturating_sub(Self::CLOCK_SKEW)
     }
 
-    /// Whether another quote may not have the same amount: its payment could be taken for this one's.
+    /// Whether this quote reserves the amount of a new one, because their payments could not be told apart.
     ///
-    /// Only a quote of the same payer, to the same target, stands in the way, claimed or not, for as long as a payment
-    /// of this one is honoured. Other payers' quotes never do: a payment is matched by its payer too, so strangers
-    /// cannot use up anybody's tags.
+    /// A quote, claimed or not, reserves its amount for its payer and target as long as its payment is honoured. It
+    /// never blocks other payers: payments are matched by payer too, so nobody can use up another payer's tags.
     #[must_use]
     pub fn reserves_amount_of(&self, new: &Self) -> bool {
         let same_payment = (self.payer, self.target, self.amount) == (new.payer, new.target, new.amount);
         same_payment && new.created_at <= self.honoured_until()
     }
 
-    /// When the quote may be forgotten; `None` while somebody still has to come for its account's key.
+    /// When the quote may be deleted; `None` while its account's key is unclaimed.
     #[must_use]
     pub fn forgotten_from(&self) -> Option<Timestamp> {
         let remembered = match self.state {
@@ -117,16 +116,17 @@ impl Quote {
         Some(self.honoured_until().saturating_add(remembered))
     }
 
-    /// Whether a payment is this quote's, its depth aside.
+    /// Whether a payment pays this quote, apart from its confirmations.
     #[must_use]
     pub fn is_paid_by(&self, payment: &Payment) -> bool {
         payment.target() == self.target && self.fault_of(payment).is_none()
     }
 
-    /// Judges a transaction that is said to pay this quote.
+    /// Checks that a transaction pays this quote.
     ///
     /// # Errors
-    /// What is wrong with it. That it is not deep enough comes last: whoever waits for that waits for nothing else.
+    /// The first problem found. Missing confirmations come last, so a client only waits for a payment that is otherwise
+    /// valid.
     pub fn judge(&self, tx: TxRef, evidence: &Evidence) -> Result<Payment, PaymentFault> {
         let payment = self.target.payment(tx, evidence)?;
         match self.fault_of(&payment) {

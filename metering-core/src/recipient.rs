@@ -1,9 +1,8 @@
-//! Which recipients a store receives payments at, and since when.
+//! The recipients at which a store receives payments, and since when.
 //!
-//! The record of used transactions belongs to one store, while a recipient's payments are public and stay on the chain for
-//! ever. A payment that was mined before a store knew its recipient was made to another service, or to an earlier
-//! installation, and may have been credited there. So each store remembers when it first knew each recipient, and
-//! credits no top-up that is older.
+//! Used transactions are recorded in one store, but a recipient's payments stay public on the chain. A payment mined
+//! before a store knew its recipient was made to another service or an earlier installation, and may have been credited
+//! there. So each store records when it first knew each recipient, and credits no top-up that is older.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,9 +28,9 @@ use crate::transfer::SourceId;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotBefore {
-    /// Payments of this block and later ones.
+    /// Payments in this block and later ones.
     Block(u64),
-    /// Payments whose block was made at this time or later.
+    /// Payments mined at this time or later.
     Time(Timestamp),
 }
 
@@ -41,13 +40,14 @@ pub enum NotBefore {
 pub struct NotBeforeError;
 
 impl NotBefore {
-    /// The default for a recipient that a store has known since then: clocks of chains and servers differ a little.
+    /// The default for a recipient first known at `known`, less an allowance for clock differences between chains and
+    /// servers.
     #[must_use]
     pub fn since(known: Timestamp) -> Self {
         Self::Time(known.saturating_sub(Quote::CLOCK_SKEW))
     }
 
-    /// Refuses a payment of an earlier block.
+    /// Refuses a payment from an earlier block or time.
     ///
     /// # Errors
     /// [`PaymentFault::PredatesService`].
@@ -59,11 +59,11 @@ impl NotBefore {
         if is_early { Err(PaymentFault::PredatesService { block_number, mined_at, not_before: self }) } else { Ok(()) }
     }
 
-    /// Adds the check to a verdict. A payment that is only not confirmed yet is refused at once when it is too old;
-    /// what else is wrong with a payment is said first.
+    /// Adds this check to a verdict. A payment that only lacks confirmations is refused at once if it is too old; any
+    /// other fault is reported first.
     ///
     /// # Errors
-    /// The verdict's own, or as [`NotBefore::check`].
+    /// The verdict's error, or that of [`NotBefore::check`].
     pub fn after(self, verdict: Result<Payment, PaymentFault>, block: &Block) -> Result<Payment, PaymentFault> {
         match verdict {
             Ok(_) | Err(PaymentFault::Unconfirmed(_)) => self.check(block.number, block.time).and(verdict),
@@ -114,7 +114,7 @@ impl Visitor<'_> for NotBeforeVisitor {
     type Value = NotBefore;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a block number, or a time as a text such as \"2026-11-21T12:00:00Z\"")
+        f.write_str("a block number, or a time as a string such as \"2026-11-21T12:00:00Z\"")
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<NotBefore, E> {
@@ -130,56 +130,56 @@ impl Visitor<'_> for NotBeforeVisitor {
     }
 }
 
-/// A recipient that a store receives payments at, or did once.
+/// A recipient at which a store receives payments, or once did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecipientRecord {
     /// The chain's id (EIP-155).
     pub chain_id: u64,
-    /// Who is paid; [`RecipientRecord::ANY`] for whichever is configured first.
+    /// The address that is paid; [`RecipientRecord::ANY`] stands for the first one to be configured.
     pub recipient: Address,
-    /// Since when this store has known it.
+    /// When this store first knew it.
     pub since: Timestamp,
-    /// Which store last received payments there: another one before a store was moved.
+    /// The store that last received payments there. In a moved store, this may be the one it was moved from.
     pub store: SourceId,
-    /// When it was last written that this recipient is the configured one.
+    /// When it was last recorded that the recipient is configured.
     pub configured_at: Timestamp,
 }
 
 impl RecipientRecord {
-    /// Stands for the recipient of a chain that was in use before recipients were remembered. The first ones that are
-    /// registered on the chain take its place, and its time.
+    /// Placeholder for the recipient of a chain that was in use before recipients were recorded. The first recipients
+    /// registered on the chain replace it and inherit its time.
     pub const ANY: Address = Address::ZERO;
 }
 
-/// What a store found when a recipient was registered.
+/// The result of registering a recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Registration {
     /// The chain's id (EIP-155).
     pub chain_id: u64,
-    /// Who is paid.
+    /// The address that is paid.
     pub recipient: Address,
-    /// Since when this store has known the recipient.
+    /// When this store first knew the recipient.
     pub since: Timestamp,
-    /// Whether it was unknown until now.
+    /// Whether it was unknown before.
     pub is_new: bool,
-    /// The other store that received payments there until now.
+    /// Another store that received payments there until now.
     pub other_store: Option<SourceId>,
-    /// The recipient whose place it takes: it is new, and this one is not configured any more.
+    /// If the recipient is new: the one that it replaces, which is no longer configured.
     pub replaces: Option<Address>,
 }
 
-/// What registering recipients changes in a store.
+/// The changes to a store when recipients are registered.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RecipientChanges {
-    /// One for each recipient, in their order.
+    /// One for each recipient, in the same order.
     pub registrations: Vec<Registration>,
-    /// Rows to be written, or to replace those of the same chain and recipient.
+    /// Rows to insert, or to replace rows with the same chain and recipient.
     pub written: Vec<RecipientRecord>,
-    /// Chains whose row for [`RecipientRecord::ANY`] is used up.
+    /// Chains whose row for [`RecipientRecord::ANY`] must be removed.
     pub used_up: Vec<u64>,
 }
 
-/// Registers the recipients that a service is configured with, each with its chain; `known` are all rows of the store.
+/// Registers the configured recipients, each given with its chain. `known` holds all rows of the store.
 #[must_use]
 pub fn register_recipients(
     known: &[RecipientRecord],
@@ -206,7 +206,7 @@ pub fn register_recipients(
             other_store: source.filter(|known| *known != store),
             replaces: last_gone.filter(|_| found.is_none()).map(|record| record.recipient),
         });
-        // A start that changes nothing writes nothing.
+        // Write nothing if nothing has changed since the last start.
         let is_current = found.is_some_and(|found| {
             found.store == store && last_gone.is_none_or(|gone| gone.configured_at < found.configured_at)
         });
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn blocks_and_times_are_read_and_written() {
-        // text, whether it is one, as shown
+        // text, its display form if it is valid
         let table = [
             ("0", Some("block 0")),
             ("19000000", Some("block 19000000")),
@@ -311,7 +311,7 @@ mod tests {
 
         let again = register_recipients(&first.written, &[(1, FIRST)], OWN, later(60));
         assert_eq!((again.registrations[0].since, again.registrations[0].is_new), (NOON, false));
-        assert_eq!(again.written, [], "nothing has changed");
+        assert_eq!(again.written, [], "nothing changed");
         let elsewhere = register_recipients(&first.written, &[(2, FIRST)], OWN, later(60));
         assert_eq!(elsewhere.registrations[0].since, later(60), "another chain");
     }
@@ -323,11 +323,11 @@ mod tests {
         assert_eq!((changed.registrations[0].since, changed.registrations[0].replaces), (later(60), Some(FIRST)));
         let rows = [rows[0], changed.written[0]];
         assert_eq!(register_recipients(&rows, &[(1, SECOND)], OWN, later(70)).written, []);
-        // Back to the first, which this store has known for longer.
+        // Back to the first, which this store has known longer.
         let back = register_recipients(&rows, &[(1, FIRST)], OWN, later(80));
         assert_eq!((back.registrations[0].since, back.registrations[0].is_new), (NOON, false));
         assert_eq!(back.written, [RecipientRecord { configured_at: later(80), ..rows[0] }]);
-        // A plan's own recipient beside the chain's replaces nothing.
+        // A plan's own recipient, in addition to the chain's, replaces nothing.
         let both = register_recipients(&rows[..1], &[(1, FIRST), (1, SECOND)], OWN, later(60));
         assert!(both.registrations.iter().all(|registration| registration.replaces.is_none()));
     }
@@ -337,7 +337,7 @@ mod tests {
         let rows = [known(FIRST, NOON, OTHER)];
         let moved = register_recipients(&rows, &[(1, FIRST)], OWN, later(60));
         assert_eq!(moved.registrations[0].other_store, Some(OTHER));
-        assert_eq!(moved.registrations[0].since, NOON, "what is on its way is not lost");
+        assert_eq!(moved.registrations[0].since, NOON, "payments on their way are not lost");
         let again = register_recipients(&moved.written, &[(1, FIRST)], OWN, later(70));
         assert_eq!(again.registrations[0].other_store, None);
     }
@@ -350,6 +350,6 @@ mod tests {
         assert_eq!(since, [NOON, NOON, later(60)]);
         assert_eq!(first.used_up, [1]);
         let after = register_recipients(&first.written, &[(1, Address::from_bytes([0x33; 20]))], OWN, later(70));
-        assert_eq!(after.registrations[0].since, later(70), "later ones begin when they are configured");
+        assert_eq!(after.registrations[0].since, later(70), "later recipients count from their registration");
     }
 }

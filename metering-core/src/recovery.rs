@@ -1,4 +1,4 @@
-//! Key rotation by the wallet that paid: the challenge, and who may answer it.
+//! The challenge that a wallet signs to replace the key of the account it paid for.
 
 use std::time::Duration;
 
@@ -6,31 +6,31 @@ use crate::account::AccountId;
 use crate::address::Address;
 use crate::clock::Timestamp;
 
-/// A text to sign, and what signing it does.
+/// A text to sign, and the account whose key the signature replaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Challenge {
-    /// What names it: unique, and no secret.
+    /// Its unique id. Not a secret.
     pub nonce: String,
     /// The wallet that must sign.
     pub address: Address,
     /// The account whose key is replaced.
     pub account: AccountId,
-    /// The very text to sign.
+    /// The exact text to sign.
     pub message: String,
-    /// Until when it can be answered.
+    /// The latest time at which a signature is accepted.
     pub expires_at: Timestamp,
-    /// How many wrong signatures came.
+    /// How many wrong signatures were sent.
     pub failures: u32,
 }
 
 impl Challenge {
-    /// Wrong signatures that use a challenge up.
+    /// After this many wrong signatures the challenge is void.
     pub const MAX_FAILURES: u32 = 5;
-    /// How long after its expiry a challenge is remembered, so that a late answer is told what happened.
+    /// How long an expired challenge is kept, so that a late attempt gets the right error.
     pub const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// The text to sign. It says what signing it does, so that nobody does it unawares, and names the service, so
-    /// that a challenge of one cannot be passed off as another's.
+    /// The text to sign. It says what signing it does, and names the service, so that one service cannot pass off
+    /// another's challenge as its own.
     #[must_use]
     pub fn message(service: &str, address: Address, nonce: &str, expires_at: Timestamp, terms_url: &str) -> String {
         format!(

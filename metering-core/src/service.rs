@@ -1,4 +1,4 @@
-//! The use cases, as every transport calls them: a server's handlers, a layer around a service, tools.
+//! The service's operations, without a transport. The server's handlers, the layer and the tools all call these.
 
 mod arrivals;
 mod billing;
@@ -44,27 +44,27 @@ use crate::meter::{Meter, MeterConfig};
 use crate::store::Store;
 use crate::wire::PlansDocument;
 
-/// How long a list of plans may be shown after it changed. A refused request carries the plans, and a client that
-/// hammers at an empty balance must not make the store read them each time.
+/// How long the plans are cached. A request refused for lack of credits lists them, and a client that keeps sending
+/// requests on an empty balance must not make the store read them every time.
 const PLANS_FRESH: Duration = Duration::from_secs(1);
 
-/// What a [`Service`] tells its clients about itself.
+/// What a [`Service`] tells clients about itself.
 ///
-/// The default says nothing: no chains, no terms, and links that are relative to the service.
+/// The default has no chains and no terms, and its links are relative to the service.
 #[derive(Debug, Clone)]
 pub struct ServiceConfig {
-    /// Where clients reach the service, without a slash at the end; the links in answers start with it.
+    /// Where clients reach the service, without a trailing slash. Links in responses start with it.
     pub public_url: String,
-    /// Where people reach the browser pages, without a slash at the end; empty when that is `public_url`.
+    /// Where people reach the browser pages, without a trailing slash; empty when it is the same as `public_url`.
     pub pages_url: String,
-    /// Where the terms stand.
+    /// The URL of the terms.
     pub terms_url: String,
-    /// Which version of the terms applies.
+    /// The version of the terms that applies.
     pub terms_version: String,
     /// The chains that plans are paid on, the primary one first.
     pub chains: Vec<Chain>,
-    /// How long a request with an idempotency key may take until its retry is forwarded in its place: longer than
-    /// whatever serves it may need. One minute by default.
+    /// How long a request with an idempotency key may take before a retry is forwarded in its place. Must be longer
+    /// than the upstream can take to respond. One minute by default.
     pub delivery_lease: Duration,
 }
 
@@ -106,7 +106,7 @@ impl Default for ServiceConfig {
 /// assert_eq!(receipt.charged, Credits::BASE_CALL);
 /// assert_eq!(service.balance(key).await?.credit_balance, receipt.balance);
 ///
-/// // What could not be delivered is paid back, and at the end everything that was accepted is on disk.
+/// // Refund what could not be delivered. After `drain`, everything that was accepted is on disk.
 /// service.refund(receipt).await?;
 /// service.meter().drain().await;
 /// # Ok(())
@@ -132,11 +132,11 @@ impl fmt::Debug for Service {
 }
 
 impl Service {
-    /// A service over `store`, with the operating system's clock and a meter of its own, started on the current Tokio
-    /// runtime. [`Service::new`] takes other parts.
+    /// A service over `store`, with the system clock and its own meter, started on the current Tokio runtime. To choose
+    /// the clock and the meter, use [`Service::new`].
     ///
     /// # Panics
-    /// Outside of a Tokio runtime.
+    /// When called outside a Tokio runtime.
     #[must_use]
     pub fn start(store: Arc<dyn Store>, catalogue: Catalogue, config: ServiceConfig) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -144,7 +144,7 @@ impl Service {
         Self::new(store, Arc::new(meter), Arc::new(catalogue), clock, config)
     }
 
-    /// A service over these parts.
+    /// A service built from these parts.
     #[must_use]
     pub fn new(
         store: Arc<dyn Store>,
@@ -168,28 +168,28 @@ impl Service {
         }
     }
 
-    /// The same service, which sells plans on the chains that it can read; those of [`ServiceConfig::chains`] that
-    /// have no reader are listed, and cannot be paid on.
+    /// Sells plans on the chains that have a reader. Other chains of [`ServiceConfig::chains`] are listed, but cannot
+    /// be paid on.
     #[must_use]
     pub fn with_payments(mut self, readers: BTreeMap<u64, Arc<dyn ChainReader>>, settings: PaymentSettings) -> Self {
         self.desk = desk::Desk::new(readers, settings);
         self
     }
 
-    /// Ends what waits for payments to be deep enough, now and from now on: those claims and top-ups are answered as
-    /// they stand, and can be repeated. For the beginning of a shutdown.
+    /// Stops all waiting for confirmations, present and future: claims and top-ups get a response at once, and can be
+    /// repeated. Call it when a shutdown begins.
     pub fn end_waits(&self) {
         self.desk.end_waits();
     }
 
-    /// The same service, with these rules of signing up.
+    /// Sets the signup settings.
     #[must_use]
     pub fn with_signup(mut self, settings: SignupSettings) -> Self {
         self.signup = settings;
         self
     }
 
-    /// What texts to be signed call the service: whoever signs should see whom they sign for.
+    /// The service's name in texts to sign, so that signers see which service they sign for.
     fn name(&self) -> String {
         match self.config.public_url.as_str() {
             "" => "The metering service".to_owned(),
@@ -203,13 +203,13 @@ impl Service {
         &self.catalogue
     }
 
-    /// What charges; [`Meter::drain`] it before the process ends.
+    /// The meter. Call [`Meter::drain`] before the process ends.
     #[must_use]
     pub fn meter(&self) -> &Meter {
         &self.meter
     }
 
-    /// The account of a key.
+    /// The account that owns a key.
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key.
@@ -218,7 +218,7 @@ impl Service {
         self.store.account_by_key(&hash).await?.ok_or(Error::KeyRefused(KeyFault::NotLive))
     }
 
-    /// What is for sale; at most a second old.
+    /// The plans on sale, at most a second old.
     ///
     /// # Errors
     /// When the store fails.

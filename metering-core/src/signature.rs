@@ -1,14 +1,14 @@
-//! Signatures of wallets over texts (EIP-191, version 0x45: `personal_sign`), and who made them.
+//! Wallet signatures over texts (EIP-191, version 0x45: `personal_sign`), and recovery of the signer.
 
 use k256::ecdsa::{RecoveryId, Signature, VerifyingKey};
 use sha3::{Digest, Keccak256};
 
 use crate::address::Address;
 
-/// The longest signature that is read, in bytes. A wallet's own has 65; a contract takes what it likes (EIP-1271).
+/// The longest signature to accept, in bytes. A wallet's own has 65; a contract's may have any length (EIP-1271).
 const MAX_BYTES: usize = 8_192;
 
-/// A signature as a wallet hands it out; whose it is, [`signer`] finds out.
+/// A wallet's signature. [`signer`] recovers the wallet's address from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WalletSignature(Vec<u8>);
 
@@ -18,10 +18,10 @@ pub struct WalletSignature(Vec<u8>);
 pub struct WalletSignatureError;
 
 impl WalletSignature {
-    /// Reads `0x` and hexadecimal digits; whether they are anybody's signature is not looked at.
+    /// Parses `0x` and hexadecimal digits. Does not check whether the signature is valid.
     ///
     /// # Errors
-    /// When the text is something else, or longer than any signature.
+    /// When the text is something else, or too long.
     pub fn parse(text: &str) -> Result<Self, WalletSignatureError> {
         let digits = text.strip_prefix("0x").ok_or(WalletSignatureError)?;
         match hex::decode(digits) {
@@ -37,8 +37,8 @@ impl WalletSignature {
     }
 }
 
-/// What a wallet signs for a text: the Keccak-256 of `0x19`, `Ethereum Signed Message:\n`, the text's length in
-/// *bytes* and the text (EIP-191).
+/// The digest that a wallet signs for a text: the Keccak-256 of `0x19`, `Ethereum Signed Message:\n`, the text's length
+/// in *bytes* and the text (EIP-191).
 #[must_use]
 pub fn signing_digest(text: &str) -> [u8; 32] {
     let mut hasher = Keccak256::new();
@@ -48,15 +48,15 @@ pub fn signing_digest(text: &str) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// The wallet that signed `text`; `None` when the signature is nobody's.
+/// The wallet that signed `text`; `None` when the signature is invalid.
 ///
-/// A signature is 65 bytes: r, s, and v of 0, 1, 27 or 28. One with an s in the upper half of its range is refused,
-/// as chains do (EIP-2): anybody could make it from the lower one.
+/// A signature has 65 bytes: r, s, and v (0, 1, 27 or 28). One with an s in the upper half of its range is refused, as
+/// on chains (EIP-2): anyone could derive it from the lower one.
 ///
 /// ```
 /// use metering_core::{WalletSignature, signer};
 ///
-/// // A vector of eth-account's documentation.
+/// // A test vector from eth-account's documentation.
 /// let signature = WalletSignature::parse(concat!(
 ///     "0xe6ca9bba58c88611fad66a6ce8f996908195593807c4b38bd528d2cff09d4eb3",
 ///     "3e5bfbbf4d3e39b1a2fd816a7680c19ebebaf3a141b239934ad43cb33fcec8ce1c",
@@ -102,7 +102,7 @@ mod tests {
         SigningKey::from_slice(&[seed; 32]).unwrap()
     }
 
-    /// The 65 bytes that a wallet makes.
+    /// A wallet's 65-byte signature.
     fn sign(key: &SigningKey, text: &str) -> [u8; 65] {
         let (signature, recovery) = key.sign_prehash_recoverable(&signing_digest(text));
         let mut bytes = [0; 65];

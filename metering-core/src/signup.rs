@@ -1,7 +1,8 @@
-//! Signup without paying: a session that a person approves in a browser, in the manner of RFC 8628.
+//! Free signup: a session that a person approves in a browser, modelled on RFC 8628.
 //!
-//! Whoever begins a session holds its token, a secret; whoever approves it types or follows its user code, which is
-//! short enough to type and is worth nothing by itself: approving gives the key to the holder of the token.
+//! The client that begins a session holds its token, a secret. The person who approves it types its user code, or
+//! follows a link with it. The code is short and useless on its own: after the approval, the key goes to the holder of
+//! the token.
 
 mod error;
 
@@ -18,28 +19,28 @@ use crate::account::{AgentName, Email};
 use crate::clock::Timestamp;
 use crate::random::{Randomness, push_base62};
 
-/// A session of somebody who signs up.
+/// A signup session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignupSession {
     /// The hash of the token that redeems it.
     pub token: SessionHash,
-    /// What a person types to approve it.
+    /// The code that a person types to approve it.
     pub user_code: UserCode,
     /// The owner's email address.
     pub email: Email,
-    /// What the account will be called.
+    /// The account's future name.
     pub agent_name: AgentName,
-    /// When it was begun.
+    /// When it began.
     pub created_at: Timestamp,
-    /// Until when it can be approved.
+    /// When it expires. Until then it can be approved.
     pub expires_at: Timestamp,
     /// When it was approved, if it was.
     pub approved_at: Option<Timestamp>,
 }
 
 impl SignupSession {
-    /// How long after its expiry a session is remembered: an approved one can be redeemed that long, any other is told
-    /// that it expired.
+    /// How long after its expiry a session is kept. Until then an approved one can be redeemed, and the status of any
+    /// other is "expired".
     pub const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
 
     /// Whether it can be approved.
@@ -63,9 +64,9 @@ const TOKEN_DIGITS: usize = 43;
 #[derive(Clone)]
 pub struct SessionToken(Zeroizing<String>);
 
-/// The text is not a session's token, and so is nobody's.
+/// The text is not a session token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a session token; one starts with sst_ and has 43 letters and digits after that")]
+#[error("not a session token; expected sst_ followed by 43 letters and digits")]
 pub struct MalformedToken;
 
 impl SessionToken {
@@ -78,7 +79,7 @@ impl SessionToken {
         Self(text)
     }
 
-    /// Reads a token; whether it is any session's is for a store to say.
+    /// Parses a token. Only a store knows whether a session has it.
     ///
     /// # Errors
     /// When the text is not a token.
@@ -91,13 +92,13 @@ impl SessionToken {
         }
     }
 
-    /// The token itself, to be given to whoever began the session.
+    /// The token itself, for the response to the client that began the session.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// What a store keeps of it: its SHA3-256 (FIPS 202).
+    /// Its SHA3-256 (FIPS 202), which the store keeps instead.
     #[must_use]
     pub fn hash(&self) -> SessionHash {
         SessionHash(Sha3_256::digest(self.0.as_bytes()).into())
@@ -110,7 +111,7 @@ impl fmt::Debug for SessionToken {
     }
 }
 
-/// The SHA3-256 of a session's token: what identifies the session to a store.
+/// The SHA3-256 of a session's token, by which stores identify the session.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionHash([u8; 32]);
 
@@ -134,12 +135,12 @@ impl fmt::Debug for SessionHash {
     }
 }
 
-/// Letters of user codes: no vowels, so that they spell nothing, and none that are easily taken for one another
+/// The letters of user codes: no vowels, so that codes spell no words, and no letters that are easily confused
 /// (RFC 8628, section 6.1).
 const CODE_LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 const CODE_LENGTH: usize = 8;
 
-/// What a person types: `BCDF-GHJK`, 34 bits. Read in any case, with or without the hyphen.
+/// The code that a person types: `BCDF-GHJK`, 34 bits. Read in any case, with or without the hyphen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UserCode([u8; CODE_LENGTH]);
 
@@ -149,10 +150,10 @@ pub struct UserCode([u8; CODE_LENGTH]);
 pub struct MalformedCode;
 
 impl UserCode {
-    /// A new code, each equally likely.
+    /// A new code; all codes are equally likely.
     #[must_use]
     pub fn generate(randomness: &dyn Randomness) -> Self {
-        // The largest multiple of 20 in a byte: what lies above would favour the first letters.
+        // The largest multiple of 20 in a byte. Bytes from there on would make the first letters more likely.
         const FAIR_BELOW: u8 = 240;
         let mut letters = [0; CODE_LENGTH];
         let mut filled = 0;

@@ -1,7 +1,7 @@
 //! The storage contract. A backend is a type that implements [`Store`] and passes the conformance suite.
 //!
-//! The contract has three parts: [`Store`] is about accounts, charges and usage, [`PaymentStore`] about the money that
-//! arrives by chain, [`SignupStore`] about signing up without paying.
+//! The contract has three parts: [`Store`] for accounts, charges and usage, [`PaymentStore`] for payments on chains,
+//! and [`SignupStore`] for free signups.
 
 mod payments;
 mod signups;
@@ -26,139 +26,139 @@ pub use payments::{
     QuotePrecedence, SettlementChange,
 };
 
-/// Where accounts, keys, money and usage are kept.
+/// Stores accounts, keys, money and usage.
 ///
-/// Each method is one *atomic domain fact*: it happens as a whole and is on disk when the method returns, or it did
-/// not happen. There is no begin and commit to hold wrong. Expected answers (an email that is taken, an account that
-/// does not exist) are values; a [`StoreError`] means that the backend itself is in trouble.
+/// Each method is one *atomic operation*: either all of it is on disk when the method returns, or nothing happened.
+/// There is no begin or commit to misuse. Expected outcomes (an email address that is taken, an account that does not
+/// exist) are values; a [`StoreError`] means that the backend itself failed.
 ///
-/// For every account, at every moment that a reader can see:
+/// For every account, in every state that a reader can see:
 /// `balance = purchased + granted − used = Σ ledger − Σ daily totals`, exactly.
 ///
-/// Methods may be called from any number of tasks, and by several processes where the backend allows several to open
-/// the same data; all of them together behave as if the calls ran one after the other.
+/// Methods may be called from any number of tasks, and from several processes if the backend lets several open the same
+/// data. All calls together behave as if they ran one after the other.
 #[async_trait]
 pub trait Store: PaymentStore + SignupStore {
-    /// Decides and records a batch of charges and refunds in one durable transaction, in their order.
+    /// Decides and records a batch of charges and refunds, in order, in one durable transaction.
     ///
-    /// The answers are in the order of `postings`, and each holds when it is returned, whatever happens to the
-    /// process. Keys, limits and balances are those of the moment of the commit, so that a revocation, a rotation or
-    /// a top-up counts from the moment that its own method returned, in whichever process that was. On an error
-    /// nothing of the batch happened, unless [`StoreError::outcome_is_unknown`]. A posting that the store cannot hold is
-    /// [`Outcome::Failed`] and does not keep the others from being recorded.
+    /// The outcomes are in the order of `postings`, and are durable when they are returned. The batch is decided with
+    /// the keys, limits and balances at the moment of the commit, so a revocation, a rotation or a top-up takes effect
+    /// as soon as its own method returns, in every process. On an error nothing of the batch happened, unless
+    /// [`StoreError::outcome_is_unknown`]. A posting that the store cannot hold is [`Outcome::Failed`], and the others
+    /// are still recorded.
     ///
-    /// An accepted charge with a request id is remembered for [`RequestId::REMEMBERED`](crate::RequestId::REMEMBERED),
-    /// in its account, whichever key it came with: until then the id is answered as it was at first, and after that
-    /// it is new, whether or not it was forgotten yet. Refusals are not remembered. A refund is booked on the day of
-    /// its charge, for a revoked account too: its records stay exact.
+    /// The outcome of an accepted charge with a request id is kept for
+    /// [`RequestId::REMEMBERED`](crate::RequestId::REMEMBERED) in its account, whichever key it came with. Until then a
+    /// charge with the same id gets the first outcome; after that the id is new, even if the row still exists. Refusals
+    /// are not kept. A refund is booked on the day of its charge, even for a revoked account, so that records stay
+    /// exact.
     async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>, StoreError>;
 
-    /// Makes an account with its key and its first ledger entries.
+    /// Creates an account with its key and its first ledger entries.
     ///
-    /// At most one account that is not revoked has a given email address, compared without case, and at most one a
-    /// given payer's address; that one is taken is answered before anything that is wrong with the entries, the email
-    /// first. An id or a key that an account ever had is an error, and nothing is made.
+    /// Among the accounts that are not revoked, each email address (compared case-insensitively) and each payer address
+    /// occurs at most once. A taken email address is reported first, then a taken payer, then problems with the
+    /// entries. An id or a key that any account ever had is an error, and nothing is created.
     async fn create_account(&self, account: NewAccount) -> Result<Created, StoreError>;
 
-    /// The account of that id, revoked or not.
+    /// The account with that id, revoked or not.
     async fn account(&self, id: &AccountId) -> Result<Option<Account>, StoreError>;
 
-    /// The account that a live key belongs to.
+    /// The account of a live key.
     async fn account_by_key(&self, key: &KeyHash) -> Result<Option<Account>, StoreError>;
 
-    /// Whether each of `keys` is live, in their order.
+    /// Whether each of `keys` is live, in the same order.
     async fn live_keys(&self, keys: &[KeyHash]) -> Result<Vec<bool>, StoreError>;
 
-    /// Accounts in the order of their making, at most `limit` after `after`.
+    /// Accounts in order of creation, at most `limit` after `after`.
     async fn accounts(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>, StoreError>;
 
-    /// Writes a ledger entry and changes the balance by its amount, as [`NewLedgerEntry::applied_to`] says.
+    /// Writes a ledger entry and changes the totals as [`NewLedgerEntry::applied_to`] does.
     async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted, StoreError>;
 
-    /// Replaces an account's caps, revoked or not; requests already accepted in the running windows stay counted.
+    /// Replaces the caps of an account, revoked or not. Requests already accepted in the current windows stay counted.
     /// `None` when there is no such account.
     async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>, StoreError>;
 
-    /// Revokes an account and its key, once: a second call changes nothing, and is answered with the account as it is.
-    /// Its records stay. `None` when there is no such account.
+    /// Revokes an account and its key. A second call changes nothing and returns the account as it is. Its records
+    /// stay. `None` when there is no such account.
     async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
-    /// Puts `key` in the place of an account's key, which is refused from then on. `None` when there is no such
-    /// account, or it is revoked. A key that an account ever had is an error, and nothing changes. A quote whose key
-    /// nobody had yet counts as claimed from then on.
+    /// Replaces an account's key; the old key is refused from then on. `None` when there is no such account, or it is
+    /// revoked. A key that any account ever had is an error, and nothing changes. If the account belongs to a paid
+    /// quote whose key nobody has claimed, the quote then counts as claimed.
     async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
-    /// The usage of some days, with the account, all of one moment. The cost depends on days and distinct routes,
-    /// not on how many requests were made. An error when what was added in those days is more than
-    /// [`Credits`](crate::Credits) can hold.
+    /// The usage of a range of days, and the account, as one consistent read. The cost depends on the number of days
+    /// and distinct routes, not on the number of requests. An error when the credits added in those days exceed the
+    /// range of [`Credits`](crate::Credits).
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>, StoreError>;
 
-    /// An account's recent activity in the reverse order of its writing, and nothing when there is no such account.
+    /// An account's recent activity, newest first; empty when there is no such account.
     ///
-    /// At least its last [`crate::ACTIVITY_KEPT`] entries if `limit` allows; a store keeps about twice as many of
-    /// usage and refunds at most.
+    /// At least the last [`crate::ACTIVITY_KEPT`] entries, if `limit` allows. A store keeps at most about twice as many
+    /// usage and refund entries.
     async fn activity(&self, id: &AccountId, limit: u32) -> Result<Vec<Activity>, StoreError>;
 
-    /// Ledger entries of all accounts in the order of their writing, at most `limit` after `after`.
+    /// Ledger entries of all accounts in the order written, at most `limit` after `after`.
     async fn ledger(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<LedgerEntry>, StoreError>;
 
-    /// Daily totals of all accounts by rising day, at most `limit` after `after`.
+    /// Daily totals of all accounts, oldest day first, at most `limit` after `after`.
     async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>, StoreError>;
 
     /// All plans, by sort order, then chain, then id.
     async fn plans(&self) -> Result<Vec<Plan>, StoreError>;
 
-    /// Adds plans or replaces those of the same key, in their order, all or none. They are valid: callers ask
-    /// [`Plan::validate`] first.
+    /// Adds plans, or replaces those with the same key, in order, all or none. Callers must have validated them with
+    /// [`Plan::validate`].
     async fn put_plans(&self, plans: Vec<Plan>) -> Result<(), StoreError>;
 
-    /// Removes a plan; `false` when there is none of that key.
+    /// Removes a plan; `false` when none has that key.
     async fn remove_plan(&self, key: &PlanKey) -> Result<bool, StoreError>;
 
-    /// Puts a plan on sale or takes it off; `false` when there is none of that key.
+    /// Puts a plan on sale or takes it off sale; `false` when none has that key.
     async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool, StoreError>;
 
-    /// Recomputes every account's money from ledger and usage, in one consistent read, and proves that every account
-    /// has the key it should have. Corrupt data is an error.
+    /// Recomputes every account's totals from ledger and usage in one consistent read, and checks that every account
+    /// has the right key. Corrupt data is an error.
     async fn verify(&self) -> Result<Verification, StoreError>;
 
-    /// Forgets what has expired at `now`, and returns how much that was. It stays forgotten, for a clock that lags
-    /// too.
+    /// Deletes records that have expired by `now`, and returns their number. They stay deleted even for a caller whose
+    /// clock lags.
     async fn forget_expired(&self, now: Timestamp) -> Result<u64, StoreError>;
 
-    /// The time by the store's own clock, where it has one that is not this machine's: nodes that share a store must
-    /// agree with it.
+    /// The time of the store's own clock, if that is not this machine's clock. The clocks of nodes that share a store
+    /// must agree with it.
     async fn clock(&self) -> Result<Option<Timestamp>, StoreError> {
         Ok(None)
     }
 
-    /// Whether the store can be written to at this moment, with room for more than a few charges.
+    /// Checks that the store can be written to now, with room for more than a few charges.
     async fn check(&self) -> Result<(), StoreError>;
 
-    /// Whether the store is still the one that was opened: its file was neither deleted nor replaced. Cheap enough to be
-    /// called every second; writes nothing. An error that [`StoreError::must_reopen`] means that the process has to
-    /// stop, since what it writes from now on would be lost.
+    /// Checks that the store is still the one that was opened, and that its file was not deleted or replaced. Cheap
+    /// enough to call every second; writes nothing. On an error with [`StoreError::must_reopen`] the process must stop:
+    /// anything it writes from then on would be lost.
     async fn check_identity(&self) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// How many calls of [`Store::commit`] are worth having under way at one time. One, where all of them would wait
-    /// for the same writer.
+    /// How many concurrent calls of [`Store::commit`] make sense: one, if all would wait for the same writer.
     fn commit_lanes(&self) -> NonZeroUsize {
         NonZeroUsize::MIN
     }
 }
 
-/// An account to be made.
+/// An account to create.
 #[derive(Debug, Clone)]
 pub struct NewAccount {
     /// Its id.
     pub id: AccountId,
-    /// What its owner calls it.
+    /// The name that its owner gives it.
     pub agent_name: AgentName,
     /// Its owner's email address, if any.
     pub email: Option<Email>,
-    /// The wallet that pays for it, if any.
+    /// The wallet that paid for it, if any.
     pub payer: Option<Payer>,
     /// Its request caps.
     pub limits: RateLimits,
@@ -166,12 +166,13 @@ pub struct NewAccount {
     pub key: KeyHash,
     /// Its first ledger entries.
     pub entries: Vec<NewLedgerEntry>,
-    /// When it is made.
+    /// When it is created.
     pub created_at: Timestamp,
 }
 
 impl NewAccount {
-    /// An account with the usual caps, and no email, wallet or credits; set the fields that are to differ.
+    /// An account with the default caps, and without email address, wallet or credits. Set the fields that should
+    /// differ.
     #[must_use]
     pub fn new(id: AccountId, agent_name: AgentName, key: KeyHash, created_at: Timestamp) -> Self {
         let limits = RateLimits::default();
@@ -179,23 +180,23 @@ impl NewAccount {
     }
 }
 
-/// The answer to [`Store::create_account`].
+/// The outcome of [`Store::create_account`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Created {
-    /// It was made.
+    /// It was created.
     Account(Account),
-    /// Another account that is not revoked has the email address; nothing was made.
+    /// Another account that is not revoked has the email address; nothing was created.
     EmailTaken,
-    /// Another account that is not revoked has the payer's address; nothing was made.
+    /// Another account that is not revoked has the payer's address; nothing was created.
     PayerTaken,
-    /// The first entries add up to more than a balance can hold; nothing was made.
+    /// The first entries add up to more than a balance can hold; nothing was created.
     OutOfRange,
 }
 
-/// The answer to [`Store::post_entry`].
+/// The outcome of [`Store::post_entry`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Posted {
-    /// It was written; the account after it.
+    /// It was written. The account after the entry.
     Account(Account),
     /// There is no such account, or it is revoked; nothing was written.
     NoSuchAccount,
@@ -203,94 +204,96 @@ pub enum Posted {
     OutOfRange,
 }
 
-/// A place in a list, for its next page. Opaque: its form is the backend's, and one that is not is an error.
+/// A position in a list, for fetching the next page. Opaque: each backend has its own format, and any other text is an
+/// error.
 ///
-/// Following the cursors gives every item once that was there at the start, whatever is written meanwhile.
+/// Following the cursors returns every item that existed at the start exactly once, even if others are written
+/// meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor(String);
 
 impl Cursor {
-    /// A cursor of a backend's making.
+    /// Makes a cursor, in the backend's format.
     #[must_use]
     pub fn new(place: impl Into<String>) -> Self {
         Self(place.into())
     }
 
-    /// What the backend put in.
+    /// The cursor in the backend's format.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
     /// The items.
     pub items: Vec<T>,
-    /// Where the next page starts; `None` at the end.
+    /// The cursor for the next page; `None` at the end.
     pub next: Option<Cursor>,
 }
 
-/// What [`Store::verify`] found.
+/// The result of [`Store::verify`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verification {
-    /// How many accounts were recomputed.
+    /// The number of accounts checked.
     pub accounts: u64,
-    /// Every amount that is not what ledger and usage add up to.
+    /// Every amount that differs from the sum of ledger and usage.
     pub discrepancies: Vec<Discrepancy>,
 }
 
-/// An amount that does not add up.
+/// An amount that differs from the sum of ledger and usage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Discrepancy {
-    /// Whose.
+    /// The account.
     pub account: AccountId,
-    /// Which: `balance`, `purchased`, `granted` or `used`.
+    /// The name of the amount: `balance`, `purchased`, `granted` or `used`.
     pub amount: &'static str,
-    /// What the account says.
+    /// The amount in the account's record.
     pub recorded: Credits,
-    /// What ledger and usage add up to.
+    /// The sum of ledger and usage.
     pub computed: Credits,
 }
 
-/// What can go wrong with a backend.
+/// A failure of a backend.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// It cannot do it now, and did nothing; trying again later may work.
+    /// The operation is not possible now, and nothing happened. A retry may work.
     #[error("the store is unavailable: {0}")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The commit itself failed, so that it may or may not turn out to have happened. The store can still be used.
+    /// The commit itself failed, so the operation may or may not have happened. The store can still be used.
     #[error("the commit failed, and may or may not have happened: {0}")]
     OutcomeUnknown(String),
-    /// A flush to disk failed at the commit, or the file under it is gone: it may or may not have happened. The process
-    /// must stop and open the store again; retrying an fsync that failed can report success for data that is lost.
+    /// A flush to disk failed during the commit, or the file is gone: the operation may or may not have happened. The
+    /// process must stop and open the store again, because retrying a failed fsync can report success for lost data.
     #[error("the store failed while writing to disk and must be opened again: {0}")]
     Broken(String),
-    /// An earlier failure ended the use of the store; nothing was done. The process must stop and open it again.
+    /// An earlier failure closed the store; nothing happened. The process must stop and open it again.
     #[error("the store can no longer be used and must be opened again: {0}")]
     Closed(String),
-    /// What was read is damaged, or is not a store.
+    /// The data is corrupt, or is not a store.
     #[error("the store cannot be used: {0}")]
     Corrupt(String),
     /// The data was written by a newer version of this software.
-    #[error("the data has schema version {found}, this program knows versions up to {supported}; use a newer program")]
+    #[error("the data has schema version {found}, but this program supports up to {supported}; use a newer program")]
     NewerVersion {
         /// The data's version.
         found: i64,
-        /// The newest that is known.
+        /// The newest version that this program supports.
         supported: i64,
     },
 }
 
 impl StoreError {
-    /// Whether what was asked for may have happened all the same. After every other error, nothing of it did.
+    /// Whether the operation may have happened despite the error. After any other error nothing happened.
     #[must_use]
     pub const fn outcome_is_unknown(&self) -> bool {
         matches!(self, Self::OutcomeUnknown(_) | Self::Broken(_))
     }
 
-    /// Whether the process has to stop and open the store again.
+    /// Whether the process must stop and open the store again.
     #[must_use]
     pub const fn must_reopen(&self) -> bool {
         matches!(self, Self::Broken(_) | Self::Closed(_))

@@ -1,11 +1,11 @@
-//! Moving a whole store from one backend to another, and proving that nothing was lost or changed.
+//! Moves a whole store from one backend to another, and proves that nothing was lost or changed.
 //!
-//! A backend that can be moved from tells all that it holds, as [`Record`]s in an order that is the same for every
-//! backend ([`Export`]); one that can be moved to takes them ([`Import`]). Reading, writing and the state of a move that
-//! was interrupted are the backends' business; what is copied, in which order, and what counts as equal is decided here.
+//! A source backend exports all its data as [`Record`]s, in an order that is the same for every backend ([`Export`]); a
+//! target backend imports them ([`Import`]). Backends read, write, and track interrupted moves. This module decides
+//! what is copied, in which order, and what counts as equal.
 //!
-//! The proof reads both stores from the beginning to the end and compares them record by record ([`compare`]). It trusts
-//! nothing that the copying said.
+//! The proof reads both stores in full and compares them record by record ([`compare`]). It relies on nothing that the
+//! copying reported.
 
 mod comparison;
 mod copying;
@@ -27,8 +27,8 @@ pub use section::Section;
 pub use sums::{CreditSum, Sums};
 pub use traits::{Export, Import, SourceId, Standing};
 
-/// Records that are read, and written, at one time: enough for few round trips, few enough for small transactions.
+/// Records per read and write: large enough for few round trips, small enough for short transactions.
 const PAGE: u32 = 5_000;
 
-/// Is told how many records of a section are done.
+/// Called with the number of records of a section that are done so far.
 pub type Progress<'p> = &'p mut (dyn FnMut(Section, u64) + Send);

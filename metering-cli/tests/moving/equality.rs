@@ -71,23 +71,23 @@ fn whatever_is_changed_behind_its_back_is_found() {
         (
             format!("UPDATE meter SET balance = balance + 1 WHERE account = {busy}"),
             format!("UPDATE meter SET balance = balance - 1 WHERE account = {busy}"),
-            "account org_x0000000000000000001 is not the same; its balance was",
+            "account org_x0000000000000000001 differs; its balance was",
         ),
         (
             "UPDATE api_key SET revoked_at = revoked_at + 1 WHERE hash = decode(repeat('04', 32), 'hex')".to_owned(),
             "UPDATE api_key SET revoked_at = revoked_at - 1 WHERE hash = decode(repeat('04', 32), 'hex')".to_owned(),
-            "of org_x0000000000000000004 is not the same",
+            "of org_x0000000000000000004 differs",
         ),
         (sign.clone(), sign, "activity of org_x0000000000000000001"),
         (
             format!("UPDATE quote SET expires_at = expires_at + 1 WHERE nonce = {third}"),
             format!("UPDATE quote SET expires_at = expires_at - 1 WHERE nonce = {third}"),
-            "quote NonceHash(03030303…) is not the same",
+            "quote NonceHash(03030303…) differs",
         ),
         (
             format!("UPDATE signup SET expires_at = expires_at + 1 WHERE token = {visitor}"),
             format!("UPDATE signup SET expires_at = expires_at - 1 WHERE token = {visitor}"),
-            "signup SessionHash(a1a1a1a1…) is not the same",
+            "signup SessionHash(a1a1a1a1…) differs",
         ),
         (
             format!("INSERT INTO wallet_link VALUES (999999, decode(repeat('01', 20), 'hex'), {busy})"),

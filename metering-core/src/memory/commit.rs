@@ -1,4 +1,4 @@
-//! A batch of charges and refunds: decided by a [`Tally`] on the side, then written, which cannot fail.
+//! Commits a batch of charges and refunds: a [`Tally`] decides it, then it is written. Writing cannot fail.
 
 use crate::charge::{Decision, Refusal, RequestId};
 use crate::clock::Timestamp;
@@ -76,7 +76,8 @@ impl State {
         let total = record.usage.entry((change.day, change.line.clone())).or_default();
         total.calls += change.added_calls();
         total.atoms += i128::from(change.added_credits().atoms());
-        let amount = change.added_credits().checked_neg().expect("amounts are not negative, so they have an opposite");
+        let amount =
+            change.added_credits().checked_neg().expect("amounts are not negative, so negating cannot overflow");
         let kind = match change.kind {
             UsageKind::Charged => ActivityKind::Usage,
             UsageKind::Refunded => ActivityKind::UsageRefund,
@@ -93,7 +94,7 @@ impl State {
             created_at: now,
         };
         record.recent.insert(number, entry);
-        // Down to the bound at once when it is twice exceeded: seldom, so that it costs next to nothing per entry.
+        // Trim only at twice the bound, so that the cost per entry is negligible.
         let bound = ACTIVITY_KEPT as usize;
         if record.recent.len() > 2 * bound {
             while record.recent.len() > bound {

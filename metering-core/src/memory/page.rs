@@ -1,4 +1,4 @@
-//! Lists by the page. A cursor is the place of the page's last item, so that what is written later moves nothing.
+//! Paged lists. A cursor is the position of the page's last item, so later writes do not shift the pages.
 
 use crate::account::Account;
 use crate::backend::credits;
@@ -10,7 +10,7 @@ use crate::usage::{ClientSource, DailyTotal, UsageLine};
 
 use super::state::{DayTotal, State};
 
-/// The place of a daily total: day, index of the account, line.
+/// The position of a daily total: day, index of the account, line.
 type Place = (Day, usize, UsageLine);
 
 impl State {
@@ -65,7 +65,7 @@ impl State {
     }
 }
 
-/// The first `limit` of `sorted`, and the place of the last of them if more follow.
+/// The first `limit` items of `sorted`, and a cursor if more follow.
 fn page<T>(sorted: impl Iterator<Item = T>, limit: u32, place: impl Fn(&T) -> Cursor) -> Page<T> {
     let mut sorted = sorted.peekable();
     let items: Vec<T> = sorted.by_ref().take(limit as usize).collect();

@@ -1,5 +1,3 @@
-//! Quotes, payments, linked wallets and challenges in memory.
-
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use async_trait::async_trait;
@@ -24,14 +22,14 @@ use crate::transfer::SourceId;
 use super::MemoryStore;
 use super::state::State;
 
-/// A memory store is never copied or moved, so all have the same name.
+/// Memory stores are never copied or moved, so they can share one id.
 const STORE: SourceId = SourceId::from_bytes([0; 16]);
 
-/// What is kept beside accounts.
+/// The payment state of a store.
 #[derive(Debug, Default)]
 pub(super) struct PaymentState {
     quotes: BTreeMap<NonceHash, Quote>,
-    /// In the order of their writing.
+    /// In the order written.
     pub(super) payments: Vec<PaymentRecord>,
     /// The index of each used transaction's record.
     pub(super) used: HashMap<TxRef, usize>,
@@ -61,7 +59,7 @@ impl PaymentState {
         self.quotes.values().any(|quote| quote.reserves_amount_of(new))
     }
 
-    /// The keys of an account's quotes are given out now, one way or the other.
+    /// Marks an account's paid quotes as claimed, because its key was delivered or replaced.
     pub(super) fn key_given_out(&mut self, id: &AccountId) {
         for quote in self.quotes.values_mut() {
             if let QuoteState::Paid { account, tx } = &quote.state

@@ -1,4 +1,4 @@
-//! What is read over many records: usage reports, recent activity, and the proof that all money adds up.
+//! Usage reports, recent activity, and the check that all amounts add up.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -1,5 +1,3 @@
-//! Where payments stand after they were credited, in memory.
-
 use crate::ledger::LedgerKind;
 use crate::payment::{PaymentRecord, PaymentSettlement, SettlementEntry};
 use crate::store::{PaymentSettled, Posted, SettlementChange, StoreError};
@@ -26,7 +24,7 @@ impl State {
         Ok(PaymentSettled::Changed(account))
     }
 
-    /// The atoms that a payment's purchase brought its account.
+    /// The atoms that a payment's purchase added to its account.
     fn bought(&self, record: &PaymentRecord) -> i128 {
         self.sum_of(record, &LedgerKind::PURCHASES)
     }
@@ -40,7 +38,7 @@ impl State {
         named.map(|entry| i128::from(entry.amount.atoms())).sum()
     }
 
-    /// Payments whose entries do not fit where they stand.
+    /// Checks that each payment's ledger entries match its settlement.
     pub(super) fn verify_settlements(&self) -> Result<(), StoreError> {
         for record in &self.payments.payments {
             let taken_back = match record.settlement {
@@ -49,7 +47,7 @@ impl State {
             };
             if self.sum_of(record, &LedgerKind::SETTLEMENTS) != taken_back {
                 let tx = record.payment.tx;
-                return Err(StoreError::Corrupt(format!("the ledger does not show what became of payment {tx}")));
+                return Err(StoreError::Corrupt(format!("the ledger does not match the settlement of payment {tx}")));
             }
         }
         Ok(())
@@ -57,5 +55,5 @@ impl State {
 }
 
 fn no_account(record: &PaymentRecord) -> StoreError {
-    StoreError::Corrupt(format!("payment {} is of an account that does not exist", record.payment.tx))
+    StoreError::Corrupt(format!("payment {} belongs to an account that does not exist", record.payment.tx))
 }

@@ -1,5 +1,3 @@
-//! Signup sessions and used solutions in memory.
-
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
@@ -11,11 +9,11 @@ use crate::store::{Created, NewAccount, SignupApproved, SignupOpened, SignupRede
 use super::MemoryStore;
 use super::state::State;
 
-/// What is kept beside accounts.
+/// The signup state of a store.
 #[derive(Debug, Default)]
 pub(super) struct SignupState {
     sessions: BTreeMap<SessionHash, SignupSession>,
-    /// When each used solution can be forgotten.
+    /// When each used solution can be deleted.
     solutions: BTreeMap<[u8; 32], Timestamp>,
 }
 
@@ -75,7 +73,7 @@ impl State {
                 self.signups.sessions.remove(token);
                 SignupRedeemed::Account(account)
             }
-            // A session has no payer.
+            // A session's account has no payer, so `PayerTaken` cannot happen.
             Created::EmailTaken | Created::PayerTaken => SignupRedeemed::EmailTaken,
             Created::OutOfRange => SignupRedeemed::OutOfRange,
         })

@@ -1,4 +1,4 @@
-//! What a memory store holds, and the facts that change it other than charges.
+//! The data of a memory store, and the operations on accounts.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,40 +15,40 @@ use crate::usage::{Activity, UsageLine};
 use super::payments::PaymentState;
 use super::signups::SignupState;
 
-/// All of a store.
+/// All data of a store.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// In the order of their making. None is ever removed, so an index is an account's for ever.
+    /// In order of creation. Accounts are never removed, so an account's index never changes.
     pub(super) accounts: Vec<Record>,
     /// The index of each account.
     pub(super) ids: HashMap<AccountId, usize>,
-    /// The index of each key's account, of dead keys too: none may come back as another account's.
+    /// The index of each key's account, including dead keys, which no other account may get.
     pub(super) keys: HashMap<KeyHash, usize>,
-    /// In the order of their writing.
+    /// In the order written.
     pub(super) ledger: Vec<LedgerEntry>,
     pub(super) plans: BTreeMap<PlanKey, Plan>,
     pub(super) payments: PaymentState,
     pub(super) signups: SignupState,
-    /// The last number given out. Ledger entries and usage entries share one count, which tells the later of two.
+    /// The last number assigned. Ledger and usage entries share one sequence, so the later of two has the higher number.
     pub(super) last_number: i64,
 }
 
-/// All of an account but its ledger entries.
+/// All data of an account except its ledger entries.
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) account: Account,
-    /// The key that is live unless the account is revoked.
+    /// The account's key; live unless the account is revoked.
     pub(super) key: KeyHash,
     pub(super) minute: Window,
     pub(super) day: Window,
     pub(super) usage: BTreeMap<(Day, UsageLine), DayTotal>,
     /// Usage entries by number, oldest first.
     pub(super) recent: BTreeMap<i64, Activity>,
-    /// Answers to requests, and when each expires.
+    /// The remembered outcomes of charges, by request id.
     pub(super) answers: BTreeMap<RequestId, Remembered>,
 }
 
-/// One daily total. Its atoms are wide, so that refunds and charges can be added in any order.
+/// One daily total. Its atoms are 128 bits wide, so that charges and refunds can be added in any order.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct DayTotal {
     pub(super) calls: u64,
@@ -134,7 +134,7 @@ impl State {
         self.apply_entry(id, entry, now)
     }
 
-    /// The same, for a revoked account too.
+    /// The same, but also for a revoked account.
     pub(super) fn apply_entry(&mut self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Posted {
         let Some(record) = self.record_mut(id) else { return Posted::NoSuchAccount };
         let Some(totals) = entry.applied_to(record.account.totals) else {

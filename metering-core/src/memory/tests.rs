@@ -1,4 +1,4 @@
-//! What the conformance suite cannot see from outside: amounts that are wrong, and a lock left in a panic.
+//! What the conformance suite cannot test from outside: wrong amounts, and a poisoned lock.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ fn charge(atoms: i64) -> Posting {
 
 #[tokio::test]
 async fn each_wrong_amount_is_found() {
-    // the amount, how to get it wrong, what it should be
+    // amount, how to corrupt it, expected value
     type Fault = fn(&mut Totals) -> &mut Credits;
     let table: [(&str, Fault, i64); 4] = [
         ("balance", |totals| &mut totals.balance, 537),
@@ -93,7 +93,7 @@ async fn sums_beyond_range_are_an_error_and_not_a_wrong_number() {
 async fn a_panic_in_a_method_leaves_the_store_broken() {
     let store = Arc::new(store_with_one_account().await.0);
     let panicking = Arc::clone(&store);
-    // A price is never negative: committing one is a fault of the program.
+    // Prices are never negative: committing one is a bug in the program.
     let panic = tokio::spawn(async move { panicking.commit(vec![charge(-1)], NOW).await }).await;
     assert!(panic.unwrap_err().is_panic());
     assert!(matches!(store.check().await, Err(StoreError::Closed(_))));

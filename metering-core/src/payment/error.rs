@@ -1,4 +1,4 @@
-//! Why buying was refused, or rotating a key.
+//! Why a purchase or a key rotation was refused.
 
 use std::collections::BTreeMap;
 
@@ -7,74 +7,74 @@ use crate::chain::ChainError;
 use crate::payment::PaymentFault;
 use crate::wire::{ErrorBody, ErrorCode, Required};
 
-/// Seconds after which a payment that is not there or not deep enough is worth another look: about a block's time.
+/// `Retry-After` for a payment that is not on the chain yet, or needs more confirmations: about one block.
 const RETRY_NEXT_BLOCK_SECONDS: u64 = 12;
-/// Seconds after which a chain that could not be read is worth another try.
+/// `Retry-After` when the chain could not be read.
 const RETRY_CHAIN_SECONDS: u64 = 5;
-/// Seconds after which quotes may have expired and made room.
+/// `Retry-After` when too many quotes are open: some may have expired by then.
 const RETRY_QUOTES_SECONDS: u64 = 60;
 
 /// Why a quote, a claim or a top-up was refused.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum PaymentError {
-    /// What is needed to register a payment is missing: what, by name, and where plans are listed.
+    /// Fields that a top-up needs are missing.
     #[error("The request is not valid: {}.", crate::error::list(fields))]
     Incomplete {
-        /// What is wrong, by field.
+        /// The problems, by field.
         fields: BTreeMap<String, String>,
-        /// Where plans are listed.
+        /// Where clients find the plans.
         plans_url: String,
     },
-    /// Plans are not paid on that chain.
-    #[error("Plans are not paid on chain {0}; GET /credits/plans lists the chains.")]
+    /// No plan can be paid on that chain.
+    #[error("Plans cannot be paid on chain {0}; GET /credits/plans lists the chains.")]
     UnsupportedChain(u64),
-    /// There is no such plan.
-    #[error("There is no plan of that name on that chain; GET /credits/plans lists those on sale.")]
+    /// No active plan has that id on that chain.
+    #[error("There is no plan with that id on that chain; GET /credits/plans lists the plans on sale.")]
     UnknownPlan,
     /// The plan is paid with another token.
     #[error("The plan is paid in {expected}, not in {found}.")]
     UnsupportedToken {
-        /// The plan's.
+        /// The plan's token.
         expected: String,
-        /// The request's.
+        /// The token in the request.
         found: String,
     },
-    /// Payments on that chain are not set up, or not as they should be.
-    #[error("Payments are not set up for this plan; the operator's log says why, or choose another plan.")]
+    /// Payments are not configured for that chain, or the plan's configuration is wrong.
+    #[error("Payments are not set up for this plan; choose another plan. The operator's log says why.")]
     NotConfigured,
-    /// An account has the email address.
-    #[error("An account with this email address exists already; use its key, or another address.")]
+    /// An account already has the email address.
+    #[error("An account with this email address already exists; use its key, or another address.")]
     EmailTaken,
-    /// The wallet has an account.
+    /// The wallet already has an account.
     #[error(
-        "This wallet owns an account already: register the payment with POST /credits/topup, or get a new key for \
-         it with POST /api-key/recover/challenge."
+        "This wallet already has an account: register the payment with POST /credits/topup, or get a new key with \
+         POST /api-key/recover/challenge."
     )]
     PayerTaken,
-    /// A contract would pay with the native coin.
+    /// The payer is a contract, and the plan is paid in the native coin.
     #[error(
-        "{} is a contract on chain {chain_id}, and a contract's payment in the native coin cannot be credited; do not pay. \
-         Choose a plan that is paid in a token, or pay from a wallet whose private key you hold.",
+        "Do not pay: {} is a contract on chain {chain_id}, and a contract's payment in the native coin cannot be \
+         credited. Choose a plan that is paid in a token, or pay from a wallet whose private key you hold.",
         payer.to_checksummed()
     )]
     ContractPayer {
         /// The contract.
         payer: Address,
-        /// Where it is one.
+        /// The chain that it is on.
         chain_id: u64,
     },
-    /// No amount is free.
+    /// Every amount that was tried is reserved by another quote.
     #[error("Too many quotes for this price are open; try again later, or choose another plan.")]
     QuotesExhausted,
-    /// The text is no transaction's hash.
-    #[error("tx_hash must be a transaction's hash: 0x followed by 64 hexadecimal digits.")]
+    /// The text is not a transaction hash.
+    #[error("tx_hash must be a transaction hash: 0x followed by 64 hexadecimal digits.")]
     InvalidTxHash,
     /// No quote has that nonce.
-    #[error("There is no quote of this signup_nonce; ask for a new one with POST /signup/pay/quote.")]
+    #[error("No quote has this signup_nonce; get a new one with POST /signup/pay/quote.")]
     UnknownQuote,
-    /// The quote was claimed before.
+    /// The quote was already claimed.
     #[error(
-        "This quote was claimed already. If its key is lost, prove the paying wallet for a new one with \
+        "This quote was already claimed. If you lost the key, get a new one with the wallet that paid: \
          POST /api-key/recover/challenge."
     )]
     AlreadyClaimed,
@@ -82,29 +82,29 @@ pub enum PaymentError {
     #[error("{}", chain_trouble(.0))]
     Chain(ChainError),
     /// The chain does not know the transaction.
-    #[error("The chain knows no such transaction, yet; if it was just sent, try again.")]
+    #[error("The chain does not know this transaction yet; if you just sent it, try again.")]
     TxNotFound,
     /// The transaction is not the payment that was expected.
     #[error(transparent)]
     Unfit(PaymentFault),
     /// The transaction was used before.
-    #[error("This transaction was used already; each pays once.")]
+    #[error("This transaction was already used; each transaction pays once.")]
     TxUsed,
-    /// A quote waits for this payment.
+    /// An open quote expects this payment.
     #[error(
-        "A quote waits for exactly this payment: claim it with POST /signup/pay/claim, or send the paying wallet's \
-         signature to have it credited here."
+        "An open quote expects exactly this payment: claim it with POST /signup/pay/claim, or send the paying wallet's \
+         signature to credit it to this account."
     )]
     Reserved,
-    /// The payer has not consented: the text to sign.
+    /// The payer has not consented yet, and must sign a message.
     #[error("{message}")]
     ProofRequired {
-        /// The text, to be signed as it is (EIP-191).
+        /// The text to sign, unchanged (EIP-191).
         message: String,
-        /// What to do with it.
+        /// What to do with the message.
         hint: String,
     },
-    /// The signature is none.
+    /// The text is not a signature.
     #[error("signature {0}.")]
     MalformedProof(crate::signature::WalletSignatureError),
 }
@@ -168,26 +168,28 @@ impl PaymentError {
 /// Why a key was not rotated.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RecoveryError {
-    /// No account was paid for by that wallet.
-    #[error("No account was paid for by this wallet; only the wallet that paid for the signup can rotate its key.")]
+    /// The wallet has not paid for an account.
+    #[error(
+        "This wallet has not paid for an account; only the wallet that paid for an account's signup can rotate its key."
+    )]
     NoLinkedWallet,
     /// There is no such challenge, or it was used.
-    #[error("There is no open challenge of this nonce; ask for a new one with POST /api-key/recover/challenge.")]
+    #[error("No open challenge has this nonce; get a new one with POST /api-key/recover/challenge.")]
     UnknownChallenge,
     /// The challenge was made for another address.
     #[error("The challenge was made for another address.")]
     AddressMismatch,
     /// The challenge expired.
-    #[error("The challenge expired; ask for a new one with POST /api-key/recover/challenge.")]
+    #[error("The challenge expired; get a new one with POST /api-key/recover/challenge.")]
     Expired,
-    /// The signature is not the wallet's over the challenge's message.
+    /// The wallet did not sign the challenge's message.
     #[error(
-        "The signature is not this address's over the challenge's message: sign the message as it is (EIP-191, \
-         personal_sign) and send all 65 bytes, 0x first. A challenge takes five wrong ones."
+        "This address did not sign the challenge's message: sign the message unchanged (EIP-191, personal_sign) and \
+         send all 65 bytes as hexadecimal digits after 0x. After five wrong signatures the challenge is void."
     )]
     InvalidSignature,
     /// The chain of a smart-contract wallet could not be read.
-    #[error("The chain cannot be read at the moment; nothing was consumed, try again.")]
+    #[error("The chain cannot be read right now, so the signature was not checked. Nothing has changed; try again.")]
     Chain(ChainError),
 }
 
@@ -214,10 +216,10 @@ impl RecoveryError {
 const fn chain_trouble(error: &ChainError) -> &'static str {
     match error {
         ChainError::Unreadable(_) => {
-            "The chain's record of this transaction cannot be read: it is too large. Nothing was credited; ask the operator \
-             to credit the payment."
+            "The chain's record of this transaction is too large to read. Nothing was credited; ask the operator to \
+             credit the payment."
         }
-        _ => "The chain cannot be read at the moment; nothing was consumed, try again.",
+        _ => "The chain cannot be read right now. Nothing was credited and nothing is lost; try again.",
     }
 }
 

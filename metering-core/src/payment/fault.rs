@@ -1,4 +1,4 @@
-//! Why a transaction is not the payment that it is said to be: one typed reason for each refusal.
+//! Why a transaction is not the expected payment.
 
 use crate::address::Address;
 use crate::chain::{Depth, TokenTransfer};
@@ -7,10 +7,10 @@ use crate::recipient::NotBefore;
 use crate::units::TokenUnits;
 use crate::wire::ErrorCode;
 
-/// Transfers that a message names at most, of those that were found.
+/// The most transfers that a message lists.
 const SHOWN: usize = 3;
 
-/// What is wrong with a payment.
+/// A reason to reject a payment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PaymentFault {
     /// It is on another chain.
@@ -18,62 +18,62 @@ pub enum PaymentFault {
     OtherChain {
         /// The chain to pay on.
         expected: u64,
-        /// The transaction's.
+        /// The transaction's chain.
         found: u64,
     },
     /// The transaction failed, and moved nothing.
     #[error("The transaction was reverted and paid nothing; pay again and claim with the new transaction.")]
     Reverted,
-    /// No transfer of the token to the recipient.
+    /// It has no transfer of the token to the recipient.
     #[error("The transaction has no transfer of token {token} to {recipient}{}.", found_instead(.found))]
     NoTransfer {
         /// The token to pay with.
         token: Address,
         /// Who is to be paid.
         recipient: Address,
-        /// The transfers there are.
+        /// The transfers it has.
         found: Vec<TokenTransfer>,
     },
-    /// More than one transfer of the token to the recipient: it is not clear which one is meant.
+    /// It has more than one transfer of the token to the recipient, so it is unclear which one is meant.
     #[error("The transaction has {count} transfers of the token to the recipient; exactly one was expected.")]
     SeveralTransfers {
-        /// How many.
+        /// The number of transfers.
         count: usize,
     },
-    /// The native coin went elsewhere.
-    #[error("The payment was to go to {expected}, but the transaction was sent to {}.", target(.found))]
+    /// The native coin went to another address.
+    #[error("The payment should go to {expected}, but the transaction was sent to {}.", target(.found))]
     WrongRecipient {
         /// Who is to be paid.
         expected: Address,
-        /// Who was; `None` for a transaction that creates a contract.
+        /// Who was paid; `None` for a transaction that creates a contract.
         found: Option<Address>,
     },
-    /// The transaction itself moves no native coin that a node reports.
+    /// The transaction is of a type that does not show which native coin it moved.
     #[error(
-        "The transaction shows no transfer of the native coin to {recipient}; a plain transfer from the wallet itself was \
-         expected."
+        "The transaction shows no transfer of the native coin to {recipient}; a plain transfer from the wallet itself \
+         is expected."
     )]
     NoNativeTransfer {
         /// Who is to be paid.
         recipient: Address,
     },
     /// The native coin was sent with call data.
-    #[error("The transaction carries call data; a plain transfer without any was expected.")]
+    #[error("The transaction carries call data; a plain transfer without call data is expected.")]
     HasInput,
-    /// Somebody else paid.
-    #[error("The payment was expected from {expected}, but it came from {found}.")]
+    /// Another wallet paid.
+    #[error("The payment should come from {expected}, but it came from {found}.")]
     WrongPayer {
         /// The quote's payer.
         expected: Address,
-        /// The payment's.
+        /// The payment's payer.
         found: Address,
     },
-    /// Another amount was paid than the quote's.
+    /// The amount differs from the quote's.
     #[error("Exactly {expected} units of the token were expected, but {found} were paid.")]
     WrongAmount {
         /// The quote's amount.
         expected: TokenUnits,
-        /// The payment's.
+        /// The payment's amount.
         found: TokenUnits,
     },
     /// Less was paid than the plan costs.
@@ -84,7 +84,7 @@ pub enum PaymentFault {
         /// The payment's amount.
         found: TokenUnits,
     },
-    /// It was made before the quote, so that it cannot be meant for it.
+    /// It was made before the quote, so it cannot be meant for it.
     #[error("The payment was mined at {mined_at}, before the quote was made at {quoted_at}.")]
     PredatesQuote {
         /// When it was mined.
@@ -92,15 +92,15 @@ pub enum PaymentFault {
         /// When the quote was made.
         quoted_at: Timestamp,
     },
-    /// It was made when the quote's amount was no longer kept for it.
+    /// It was made after the quote's amount was released for other quotes.
     #[error(
-        "The payment was mined at {mined_at}, and the quote was honoured until {honoured_until} only; tell the \
-         operator, who can credit the payment to an account."
+        "The payment was mined at {mined_at}, but the quote was only honoured until {honoured_until}; ask the operator \
+         to credit the payment to an account."
     )]
     QuoteExpired {
         /// When it was mined.
         mined_at: Timestamp,
-        /// Until when a payment could be mined.
+        /// The latest time at which it could be mined.
         honoured_until: Timestamp,
     },
     /// It is older than the payments that this service accepts: it was made to another service, or to an earlier
@@ -117,13 +117,13 @@ pub enum PaymentFault {
         /// The oldest payment that is accepted.
         not_before: NotBefore,
     },
-    /// It is not deep enough in the chain yet.
+    /// It needs more confirmations.
     #[error("The payment has {} of {} confirmations; wait and try again.", .0.confirmations, .0.required)]
     Unconfirmed(Depth),
 }
 
 impl PaymentFault {
-    /// Its code on the wire.
+    /// The wire error code.
     #[must_use]
     pub const fn code(&self) -> ErrorCode {
         match self {
@@ -144,7 +144,7 @@ impl PaymentFault {
         }
     }
 
-    /// What was expected and what was found, as texts, where it is about that.
+    /// What was expected and what was found, as text, for the faults that compare the two.
     #[must_use]
     pub fn expected_and_found(&self) -> Option<(String, String)> {
         match self {

@@ -1,7 +1,7 @@
-//! What can be told of a transaction before a block has it, so that nobody waits for one that cannot pay.
+//! Predicts whether a pending transaction can pay, so that clients do not wait for one that cannot.
 //!
-//! Only what is certain counts. A transaction whose target has code may do anything: a relayer's or a smart wallet's
-//! payment looks like that. A transaction of a type that is not known may do anything, too.
+//! Only certain failures count. A transaction to an address with code may do anything: payments by relayers and smart
+//! wallets look like that. So may a transaction of an unknown type.
 
 use crate::address::Address;
 use crate::chain::{Block, Depth, Evidence, PendingTransaction, TokenTransfer};
@@ -9,16 +9,16 @@ use crate::clock::Timestamp;
 use crate::payment::{PaymentFault, PaymentTarget};
 
 impl PaymentTarget {
-    /// The address whose code decides whether a pending transaction can pay this target; `None` when its code does not
-    /// matter.
+    /// The address to check for code before deciding whether a pending transaction can pay this target; `None` when
+    /// code makes no difference.
     pub(crate) fn undecided(&self, pending: &PendingTransaction) -> Option<Address> {
         let to = pending.native.to?;
         let plain = !pending.native.has_input && to != self.token && to != self.recipient;
         (self.token != Address::ZERO && plain).then_some(to)
     }
 
-    /// The evidence that a pending transaction will leave if it succeeds; `None` when nobody can say. `runs_code` is
-    /// whether there is any code at [`PaymentTarget::undecided`].
+    /// The evidence that a pending transaction will leave if it succeeds; `None` when that cannot be predicted.
+    /// `runs_code` is true if there is code at [`PaymentTarget::undecided`].
     pub(crate) fn foreseen(&self, pending: &PendingTransaction, runs_code: bool) -> Option<Evidence> {
         let native = pending.native;
         let transfers = if self.token == Address::ZERO {
@@ -32,7 +32,7 @@ impl PaymentTarget {
         } else {
             return None;
         };
-        // In no block: only what does not depend on one is used.
+        // Placeholders: the transaction is in no block, and the checks on this evidence ignore the block.
         let block = Block { number: 0, hash: [0; 32], time: Timestamp::from_unix_millis(0) };
         let depth = Depth { confirmations: 0, required: u64::MAX };
         Some(Evidence { succeeded: true, block, depth, native: Some(native), transfers })
@@ -40,8 +40,8 @@ impl PaymentTarget {
 }
 
 impl PaymentFault {
-    /// Whether it stands whatever block the transaction gets into. The amount of a token does not: some tokens move less
-    /// than they were told to.
+    /// True if the fault will hold whichever block the transaction ends up in. A wrong amount of a token may not: some
+    /// tokens move less than the call says.
     pub(crate) const fn is_foreseeable(&self, native: bool) -> bool {
         match self {
             Self::NoTransfer { .. }
@@ -87,19 +87,19 @@ mod tests {
     fn only_what_certainly_cannot_pay_is_foreseen_as_a_fault() {
         let target = |token| PaymentTarget { chain_id: 1, token, recipient: RECIPIENT };
         let tx = TxRef { chain_id: 1, hash: TxHash::from_bytes([9; 32]) };
-        // what, target's token, transaction, code at its target, whether it certainly does not pay
+        // case, token to pay in, transaction, whether its target has code, whether it certainly does not pay
         let table = [
             ("the coin to the recipient", Address::ZERO, plain(Some(RECIPIENT)), false, false),
-            ("the coin to somebody else", Address::ZERO, plain(Some(OTHER)), true, true),
+            ("the coin to another address", Address::ZERO, plain(Some(OTHER)), true, true),
             ("the coin into a new contract", Address::ZERO, plain(None), false, true),
             ("the coin with call data", Address::ZERO, calling(RECIPIENT, None), false, true),
             ("the token by its transfer", TOKEN, calling(TOKEN, Some(RECIPIENT)), true, false),
-            ("the token to somebody else", TOKEN, calling(TOKEN, Some(OTHER)), true, true),
+            ("the token to another address", TOKEN, calling(TOKEN, Some(OTHER)), true, true),
             ("another call of the token", TOKEN, calling(TOKEN, None), true, false),
             ("another token's transfer", TOKEN, calling(OTHER, Some(OTHER)), true, false),
             ("a call of a contract", TOKEN, calling(OTHER, None), true, false),
-            ("call data for nobody", TOKEN, calling(OTHER, None), false, false),
-            ("a coin to a person", TOKEN, plain(Some(OTHER)), false, true),
+            ("call data to an address without code", TOKEN, calling(OTHER, None), false, false),
+            ("a coin to an address without code", TOKEN, plain(Some(OTHER)), false, true),
             ("a coin to a contract", TOKEN, plain(Some(OTHER)), true, false),
             ("a coin to the token", TOKEN, plain(Some(TOKEN)), false, false),
             ("a coin to the recipient", TOKEN, plain(Some(RECIPIENT)), false, false),

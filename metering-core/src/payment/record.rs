@@ -1,4 +1,4 @@
-//! The record of a payment that was turned into credits: what makes it count once.
+//! The record of a credited payment, which makes the payment count only once.
 
 use crate::account::AccountId;
 use crate::clock::Timestamp;
@@ -7,11 +7,11 @@ use crate::payment::{Payment, PaymentSettlement};
 /// What a payment was used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PaymentUse {
-    /// It made an account.
+    /// It paid for a new account.
     PaySignup,
-    /// Its account registered it.
+    /// Its account registered it as a top-up.
     Topup,
-    /// An operator gave it to an account.
+    /// An operator assigned it to an account.
     Assigned,
 }
 
@@ -29,20 +29,20 @@ impl PaymentUse {
         }
     }
 
-    /// The use of that name.
+    /// The use with that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|used| used.as_str() == name)
     }
 }
 
-/// A payment and the account that was credited with it. There is at most one for each transaction, for ever. Account,
-/// payer and amount never change; the block and the settlement do while the payment is not final.
+/// A payment and the account it was credited to. There is never more than one per transaction. Account, payer and
+/// amount never change; block and settlement may until the payment is final.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaymentRecord {
     /// The payment.
     pub payment: Payment,
-    /// Who has the credits.
+    /// The account that got the credits.
     pub account: AccountId,
     /// What it was used for.
     pub used_as: PaymentUse,
@@ -50,6 +50,6 @@ pub struct PaymentRecord {
     pub plan_id: Option<String>,
     /// When it was recorded.
     pub recorded_at: Timestamp,
-    /// Whether it can still be undone.
+    /// Whether a reorganisation can still undo it.
     pub settlement: PaymentSettlement,
 }

@@ -1,8 +1,7 @@
-//! What becomes of a payment after it was credited: final, or reversed because a reorganisation removed it.
+//! Settles credited payments: each becomes final, or is reversed if a reorganisation removed it.
 //!
-//! Payments are credited before their block is final, so that customers need not wait for that. Until it is, the
-//! watcher looks at them again, and [`decide`] says what to do. It sees what was found out and nothing else: no store,
-//! no network, no clock.
+//! Payments are credited before their block is final, so that customers do not wait for finality. Until then the
+//! watcher keeps checking them, and [`decide`] says what to do. It is a pure function: no store, no network, no clock.
 
 use crate::chain::{Block, BlockHash, Evidence, Heights, Sighting};
 use crate::clock::Timestamp;
@@ -14,19 +13,20 @@ use crate::transaction::TxRef;
 /// Whether a credited payment can still be undone by its chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PaymentSettlement {
-    /// Its credits are the account's, and it is watched until its block is final.
+    /// Its credits are in the account, and it is watched until its block is final.
     Unsettled,
-    /// Its block is final. Nothing changes any more.
+    /// Its block is final. Nothing changes after that.
     Final,
     /// A reorganisation removed it, and its credits were taken back. They return if it is mined again.
     Reversed {
-        /// When they were taken back.
+        /// When the credits were taken back.
         at: Timestamp,
     },
 }
 
 impl PaymentSettlement {
-    /// That of a payment that is just being credited. One whose block is not known cannot be watched.
+    /// The settlement of a payment that is being credited now. If the block's hash is unknown, the payment cannot be
+    /// watched, so it counts as final.
     #[must_use]
     pub const fn of_new(payment: &Payment) -> Self {
         if payment.block_hash.is_some() { Self::Unsettled } else { Self::Final }
@@ -42,7 +42,7 @@ impl PaymentSettlement {
         }
     }
 
-    /// The settlement of that name; `reversed_at` belongs to a reversed one, and to no other.
+    /// The settlement with that name. `reversed_at` must be set for a reversed one, and only then.
     #[must_use]
     pub fn from_parts(name: &str, reversed_at: Option<Timestamp>) -> Option<Self> {
         match (name, reversed_at) {
@@ -70,45 +70,45 @@ pub enum SettlementStep {
     Finalize,
     /// It was mined again, in another block.
     Move(Block),
-    /// It is gone: its credits are taken back.
+    /// It is gone, so its credits are taken back.
     Reverse,
-    /// It was mined again after that: its credits return.
+    /// It was reversed and then mined again, so its credits return.
     Restore(Block),
 }
 
-/// What a step writes into the ledger.
+/// What a step writes to the ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettlementEntry {
-    /// Nothing: it moves no credits.
+    /// Nothing, because it moves no credits.
     Nothing,
-    /// This.
+    /// This entry.
     Entry(NewLedgerEntry),
-    /// What no amount can hold.
+    /// The amount is outside the range of [`Credits`].
     OutOfRange,
 }
 
 /// What the chain shows of a payment that is not final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen {
-    /// The chain has the block that it was recorded in.
+    /// The block that it was recorded in is still part of the chain.
     InPlace,
     /// It is in another block, and pays the same.
     Elsewhere(Block),
-    /// The chain has another block in that place, and the payment is in none, or does not pay any more.
+    /// The chain has another block at that height, and the transaction is in no block or no longer pays.
     Missing,
-    /// Nobody can say.
+    /// Unknown: sources lag or disagree, or the chain is shorter now.
     Unclear,
 }
 
 impl Seen {
-    /// What is known from the block at the recorded height alone; `None` when the transaction must be looked at.
+    /// Decides from the block hash at the recorded height alone; `None` when the transaction must be read too.
     #[must_use]
     pub fn in_place(record: &PaymentRecord, canonical: Option<BlockHash>) -> Option<Self> {
         let recorded = record.payment.block_hash;
         (canonical.is_some() && canonical == recorded).then_some(Self::InPlace)
     }
 
-    /// What the block at the recorded height (`None` if that is not known) and the transaction show together.
+    /// Decides from the block hash at the recorded height (`None` if unknown) and the transaction.
     #[must_use]
     pub fn of(record: &PaymentRecord, canonical: Option<BlockHash>, sighting: &Sighting) -> Self {
         if let Some(seen) = Self::in_place(record, canonical) {
@@ -126,25 +126,26 @@ impl Seen {
     }
 }
 
-/// What to do about a payment that is not final.
+/// What to do with a payment that is not final.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettlementDecision {
     /// Nothing.
     Keep,
-    /// Remember since which block it is missing, and look again.
+    /// Remember since which block it has been missing, and check again later.
     Wait {
-        /// The newest block when it was first found missing.
+        /// The newest block when it was first found to be missing.
         missing_since: u64,
     },
     /// Change the record.
     Step(SettlementStep),
 }
 
-/// Decides about a payment. `missing_since` is what an earlier decision asked to remember, until the payment was seen.
+/// Decides what to do with a payment. `missing_since` comes from an earlier [`SettlementDecision::Wait`], and is `None`
+/// once the payment has been seen again.
 ///
-/// A payment is reversed when it has been missing for as many blocks as crediting one takes, and at two looks at
-/// least: a transaction that is mined again soon, as most are, stays credited all along. Whatever is unclear, because
-/// sources are behind or disagree, reverses nothing.
+/// A payment is reversed when it has been missing for as many blocks as crediting one takes, and in at least two
+/// checks. Most transactions are soon mined again, and stay credited throughout. When sources lag or disagree, nothing
+/// is reversed.
 #[must_use]
 pub fn decide(record: &PaymentRecord, seen: Seen, heights: Heights, missing_since: Option<u64>) -> SettlementDecision {
     use SettlementDecision::{Keep, Step, Wait};
@@ -175,7 +176,7 @@ pub fn decide(record: &PaymentRecord, seen: Seen, heights: Heights, missing_sinc
 }
 
 impl PaymentRecord {
-    /// The record after a step; `None` when its settlement does not allow that one.
+    /// The record after a step; `None` when its settlement does not allow the step.
     #[must_use]
     pub fn after(&self, step: &SettlementStep, now: Timestamp) -> Option<Self> {
         let in_block = |block: &Block| Payment {
@@ -202,7 +203,7 @@ impl PaymentRecord {
         Some(Self { payment, settlement, ..self.clone() })
     }
 
-    /// The ledger entry that a step needs. `bought` are the atoms that the payment's purchase brought its account.
+    /// The ledger entry of a step. `bought` is the number of atoms that the payment added to its account.
     #[must_use]
     pub fn entry_of(&self, step: &SettlementStep, bought: i128) -> SettlementEntry {
         let TxRef { chain_id, hash } = self.payment.tx;
@@ -226,10 +227,10 @@ impl PaymentRecord {
         SettlementEntry::Entry(NewLedgerEntry { kind, amount: Credits::from_atoms(atoms), description, payment })
     }
 
-    /// Judges a transaction that is said to be this payment, mined again.
+    /// Checks whether a transaction is this payment, mined again.
     ///
     /// # Errors
-    /// What is wrong with it; that it is not confirmed yet comes last.
+    /// The first problem found. Missing confirmations come last.
     pub fn judge_again(&self, evidence: &Evidence) -> Result<Payment, PaymentFault> {
         let recorded = &self.payment;
         let found = recorded.target().payment(recorded.tx, evidence)?;
@@ -242,7 +243,7 @@ impl PaymentRecord {
         if evidence.depth.is_enough() { Ok(found) } else { Err(PaymentFault::Unconfirmed(evidence.depth)) }
     }
 
-    /// The block that the payment is recorded in, if its hash is known.
+    /// The block that the payment was recorded in, if its hash is known.
     #[must_use]
     pub fn block(&self) -> Option<Block> {
         self.payment.block()

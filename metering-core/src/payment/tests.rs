@@ -1,4 +1,4 @@
-//! The rule that reads a payment out of a transaction, case by case.
+//! Finding a payment in a transaction, case by case.
 
 use crate::address::Address;
 use crate::chain::{Block, Depth, Evidence, NativeTransfer, TokenTransfer};
@@ -62,7 +62,7 @@ fn transfers_of_other_tokens_and_to_others_do_not_disturb() {
 #[test]
 fn what_is_no_token_payment_is_refused_with_its_reason() {
     type Change = fn(&mut Evidence);
-    // what, change, code
+    // case, change, code
     let table: [(&str, Change, ErrorCode); 5] = [
         ("reverted", |e| e.succeeded = false, ErrorCode::TxReverted),
         ("no transfer", |e| e.transfers.clear(), ErrorCode::PaymentMismatch),
@@ -77,9 +77,9 @@ fn what_is_no_token_payment_is_refused_with_its_reason() {
         assert_eq!(fault.code(), code, "{what}");
         assert_eq!(fault.expected_and_found().is_some(), code == ErrorCode::PaymentMismatch, "{what}");
     }
-    // What the transaction itself looks like does not matter: the receipt proves a payment in tokens.
+    // The transaction itself does not matter: the receipt proves a payment in tokens.
     assert!(target(TOKEN).payment(TX, &Evidence { native: None, ..evidence() }).is_ok());
-    // Native coin that came along is no payment in tokens.
+    // A transfer of the native coin is not a payment in tokens.
     assert!(target(TOKEN).payment(TX, &native_evidence()).is_err());
 }
 

@@ -1,7 +1,7 @@
-//! Arrivals that could not be read, so that one of them never holds up the rest.
+//! Arrivals that could not be read. Recording them keeps one bad transaction from blocking the rest.
 //!
-//! Anybody can make a transaction whose receipt is too large to read. The watcher records it and moves on; it is tried a
-//! few more times, then left to the operator.
+//! Anyone can make a transaction whose receipt is too large to read. The watcher records it and moves on. It is retried
+//! a few times, then left to the operator.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::transaction::TxHash;
 
-/// How much of a reason is kept.
+/// The longest reason that is stored, in characters.
 const REASON_CHARS_MAX: usize = 300;
-/// The wait before the second attempt; each later wait is four times as long.
+/// The wait before the second attempt. Each later wait is four times as long.
 const FIRST_WAIT: Duration = Duration::from_secs(30);
 
-/// Where something arrived that could not be read.
+/// The location of an arrival that could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ArrivalPlace {
     /// The chain's id (EIP-155).
@@ -25,33 +25,33 @@ pub struct ArrivalPlace {
     pub hash: Option<TxHash>,
 }
 
-/// Something that arrived and could not be read.
+/// A transaction or block that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableArrival {
     /// Where it is.
     pub place: ArrivalPlace,
-    /// Why it could not be read, the last time.
+    /// Why the last attempt failed.
     pub reason: String,
-    /// How often it was tried.
+    /// The number of attempts so far.
     pub attempts: u32,
     /// When it was found.
     pub found_at: Timestamp,
-    /// When it is tried again; `None` when it was given up.
+    /// When it is due for a retry; `None` after the last attempt.
     pub next_attempt_at: Option<Timestamp>,
 }
 
 impl UnreadableArrival {
-    /// Attempts before it is given up.
+    /// The number of attempts before giving up.
     pub const ATTEMPTS_MAX: u32 = 5;
 
-    /// Something that was just found and could not be read.
+    /// An arrival whose first attempt just failed.
     #[must_use]
     pub fn new(place: ArrivalPlace, reason: &str, now: Timestamp) -> Self {
         let next_attempt_at = Some(now.saturating_add(FIRST_WAIT));
         Self { place, reason: shortened(reason), attempts: 1, found_at: now, next_attempt_at }
     }
 
-    /// The same after one more attempt that failed.
+    /// The same arrival after one more failed attempt.
     ///
     /// ```
     /// use metering_core::{ArrivalPlace, Timestamp, UnreadableArrival};
@@ -72,7 +72,7 @@ impl UnreadableArrival {
     }
 }
 
-/// On one line, so that it fits in a log, a table and every database.
+/// Cuts the reason short and replaces control characters, so that it fits a log line, a table cell and any database.
 fn shortened(reason: &str) -> String {
     reason.chars().take(REASON_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

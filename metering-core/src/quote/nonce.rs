@@ -1,4 +1,4 @@
-//! The nonce of a quote: the secret that claims it, and the hash that is stored in its place.
+//! The nonce of a quote: the secret that claims it. Stores keep only its hash.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ const PREFIX: &str = "sqn_";
 /// 43 base-62 digits are 256 bits.
 const DIGITS: usize = 43;
 
-/// A quote's nonce: `sqn_` and 43 random base-62 digits. Shown once, to whoever asked for the quote.
+/// A quote's nonce: `sqn_` and 43 random base-62 digits. Shown once, in the response to the request for the quote.
 #[derive(Clone)]
 pub struct QuoteNonce(Zeroizing<String>);
 
-/// The text is not a nonce, and so is no quote's.
+/// The text is not a nonce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a signup nonce; one starts with sqn_ and has 43 letters and digits after that")]
+#[error("not a signup nonce; expected sqn_ followed by 43 letters and digits")]
 pub struct MalformedNonce;
 
 impl QuoteNonce {
@@ -30,7 +30,7 @@ impl QuoteNonce {
         Self(text)
     }
 
-    /// Reads a nonce; whether it is any quote's is for a store to say.
+    /// Parses a nonce. Only a store knows whether a quote has it.
     ///
     /// # Errors
     /// When the text is not a nonce.
@@ -43,13 +43,13 @@ impl QuoteNonce {
         }
     }
 
-    /// The nonce itself, to be given to whoever asked for the quote.
+    /// The nonce itself, for the response to the client.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// What a store keeps of it: its SHA3-256 (FIPS 202).
+    /// Its SHA3-256 (FIPS 202), which the store keeps instead.
     #[must_use]
     pub fn hash(&self) -> NonceHash {
         NonceHash(Sha3_256::digest(self.0.as_bytes()).into())
@@ -62,7 +62,7 @@ impl fmt::Debug for QuoteNonce {
     }
 }
 
-/// The SHA3-256 of a quote's nonce: what identifies the quote to a store.
+/// The SHA3-256 of a quote's nonce, by which stores identify the quote.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NonceHash([u8; 32]);
 

@@ -1,18 +1,18 @@
-//! The tag: a small random amount on top of a plan's price, by which a payment names its quote.
+//! The tag: a small random amount added to a plan's price, so that a payment identifies its quote.
 
 use crate::random::Randomness;
 use crate::units::TokenUnits;
 
-/// Decimals that a tag uses at most: an amount that people copy should not have eighteen.
+/// The most decimals that a tag uses: people copy the amount, so it should not have eighteen.
 const TAG_DECIMALS: u32 = 12;
-/// Different tags there should be at least, where a hundredth of a token has room for them.
+/// The least number of different tags, if a hundredth of a token has room for that many.
 const ENOUGH_TAGS: u128 = 9_999;
-/// A tag is at most the price over this, where that leaves enough of them: nobody should pay noticeably more.
+/// A tag is at most the price divided by this, if that leaves enough tags: nobody should pay noticeably more.
 const PRICE_SHARE: u128 = 1_000;
 
-/// The price with a tag: never zero, under a hundredth of the token, each possible one equally likely.
+/// The price plus a random tag, which is above zero and below a hundredth of a token. All tags are equally likely.
 ///
-/// `None` when the token has fewer than three decimals, so that a tag does not fit, or the sum is out of range.
+/// `None` when the token has fewer than three decimals, so that no tag fits, or when the sum is out of range.
 #[must_use]
 pub fn draw_amount(randomness: &dyn Randomness, price: TokenUnits, decimals: u8) -> Option<TokenUnits> {
     let Tags { step, steps } = Tags::on(price, decimals)?;
@@ -20,20 +20,20 @@ pub fn draw_amount(randomness: &dyn Randomness, price: TokenUnits, decimals: u8)
     price.get().checked_add(tag).filter(|amount| *amount < u128::MAX).map(TokenUnits::new)
 }
 
-/// Whether an amount is the price, or the price with a tag of a size that is drawn.
+/// Whether an amount is the price itself, or the price plus a possible tag.
 pub(crate) fn may_be_tagged(price: TokenUnits, decimals: u8, amount: TokenUnits) -> bool {
     let largest = Tags::on(price, decimals).and_then(|tags| tags.steps.checked_mul(tags.step)).unwrap_or(0);
     amount.get().checked_sub(price.get()).is_some_and(|tag| tag <= largest)
 }
 
-/// The tags that a price can have: the multiples of `step` from one to `steps` times it.
+/// The tags that a price can have: 1 to `steps` times `step`.
 struct Tags {
     step: u128,
     steps: u128,
 }
 
 impl Tags {
-    /// `None` when there is no room for any.
+    /// `None` when no tag fits.
     fn on(price: TokenUnits, decimals: u8) -> Option<Self> {
         let decimals = u32::from(decimals);
         let step = 10_u128.checked_pow(decimals.saturating_sub(TAG_DECIMALS))?;
@@ -42,9 +42,9 @@ impl Tags {
     }
 }
 
-/// A number from 0 up to `bound`, exclusive, each equally likely; `None` for a bound of zero.
+/// A uniformly random number below `bound`; `None` for a bound of zero.
 fn below(randomness: &dyn Randomness, bound: u128) -> Option<u128> {
-    // Beyond the largest multiple of the bound, the low numbers would be favoured.
+    // Numbers from the largest multiple of the bound upwards would make low results more likely.
     let fair_below = u128::MAX - u128::MAX.checked_rem(bound)?;
     loop {
         let mut bytes = [0; 16];
@@ -83,7 +83,7 @@ mod tests {
             for _ in 0..2_000 {
                 let tag = drawn(price, decimals) - price;
                 assert!((1..=largest).contains(&tag), "{tag} on {price} with {decimals} decimals");
-                assert!(tag < 10_u128.pow(u32::from(decimals) - 2), "under a hundredth of a token");
+                assert!(tag < 10_u128.pow(u32::from(decimals) - 2), "a tag must be less than a hundredth of a token");
                 assert!(may_be_tagged(TokenUnits::new(price), decimals, TokenUnits::new(price + tag)));
             }
             // amount, whether it may be that price

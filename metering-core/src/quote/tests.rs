@@ -1,4 +1,4 @@
-//! The rule that judges whether a payment is a quote's.
+//! Whether a payment pays a quote, case by case.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ fn the_time_of_mining_decides_and_not_that_of_claiming() {
     let quote = quote();
     let (early, late) = (QUOTED_AT.saturating_sub(2 * MINUTE), quote.expires_at.saturating_add(7 * DAY));
     let millisecond = Duration::from_millis(1);
-    // mined at, code of the refusal
+    // mined at, expected error code
     let table = [
         (QUOTED_AT.saturating_add(MINUTE), None),
         (early, None),
@@ -80,7 +80,7 @@ fn payer_and_amount_must_be_the_quotes_exactly() {
         ("another payer", |t| t.from = THIEF, ErrorCode::PayerMismatch),
         ("a unit too little", |t| t.value = TokenUnits::new(AMOUNT - 1), ErrorCode::PaymentMismatch),
         ("a unit too much", |t| t.value = TokenUnits::new(AMOUNT + 1), ErrorCode::PaymentMismatch),
-        ("all there is", |t| t.value = TokenUnits::MAX, ErrorCode::PaymentMismatch),
+        ("the largest amount", |t| t.value = TokenUnits::MAX, ErrorCode::PaymentMismatch),
     ];
     for (what, change, code) in table {
         let mut seen = evidence(QUOTED_AT);

@@ -1,4 +1,4 @@
-//! What arrived on a chain, whether or not anybody asked for credits: for the watcher, and for operators.
+//! Finds payments on a chain, claimed or not, for the watcher and for operators.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,21 +9,21 @@ use crate::plan::Plan;
 use crate::store::{PaymentStore, StoreError};
 use crate::transaction::{TxHash, TxRef};
 
-/// Something that arrived for a recipient.
+/// A payment to a recipient, or a transaction that looks like one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arrival {
     /// The transaction.
     pub tx: TxRef,
-    /// Where it went, and in what.
+    /// Where it went, and in which token.
     pub target: PaymentTarget,
     /// Its block.
     pub block: Block,
-    /// The payment, or why nobody can say what it pays: two transfers in one transaction, for example.
+    /// The payment, or why it is unclear what was paid: two transfers in one transaction, for example.
     pub payment: Result<Payment, PaymentFault>,
 }
 
-/// Where payments may arrive on a chain: where its plans are paid, those off sale included, and where they were to be
-/// paid when a quote that is remembered was made. Whoever was told to pay there may still do so.
+/// Where payments may arrive on a chain: the targets of its plans, including plans off sale, and the targets of all
+/// quotes still in the store. Customers who were told to pay there may still do so.
 ///
 /// # Errors
 /// When the store fails.
@@ -36,18 +36,18 @@ pub async fn payment_targets<S: PaymentStore + ?Sized>(
     Ok(of_plans.chain(store.quoted_targets(chain.chain_id).await?).collect())
 }
 
-/// What a range of blocks brought.
+/// The arrivals in a range of blocks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arrivals {
-    /// In the order of the chain.
+    /// Sorted by block.
     pub read: Vec<Arrival>,
-    /// What could not be read, although the chain itself can be, and why.
+    /// What could not be read although the chain itself could, and why.
     pub unread: BTreeMap<ArrivalPlace, ChainError>,
 }
 
-/// Everything that arrived at such targets of one chain in blocks that are settled, both ends included.
+/// Everything that arrived at `targets` of one chain in a range of confirmed blocks, both ends included.
 ///
-/// A transaction that cannot be read does not keep the others from being read.
+/// A transaction that cannot be read does not stop the others from being read.
 ///
 /// # Errors
 /// When the chain cannot be read.
@@ -86,7 +86,7 @@ pub async fn arrivals(
     Ok(arrivals)
 }
 
-/// What one transaction brought to the targets of its chain.
+/// The arrivals in one transaction, at the targets of its chain.
 pub(super) async fn arrivals_in(
     reader: &dyn ChainReader,
     targets: &BTreeSet<PaymentTarget>,
@@ -97,7 +97,7 @@ pub(super) async fn arrivals_in(
     Ok(of_chain.filter_map(|target| arrival(tx, *target, &evidence)).collect())
 }
 
-/// Fails when the trouble is the chain's as a whole, so that it says nothing about one transaction.
+/// Returns `Ok` if the error is about one transaction or block only, and fails if the whole chain cannot be read.
 pub(super) async fn is_of_this_alone(reader: &dyn ChainReader, error: &ChainError) -> Result<(), ChainError> {
     match error {
         ChainError::Unreadable(_) => Ok(()),
@@ -108,12 +108,12 @@ pub(super) async fn is_of_this_alone(reader: &dyn ChainReader, error: &ChainErro
 async fn mined(reader: &dyn ChainReader, hash: &TxHash) -> Result<Evidence, ChainError> {
     match reader.transaction(hash).await? {
         Sighting::Mined(evidence) if evidence.depth.is_enough() => Ok(evidence),
-        // It was in a settled block a moment ago: the chain is read again rather than a payment missed.
-        other => Err(ChainError::Disagreement(format!("{hash} was in a settled block, and now is {other:?}"))),
+        // It was in a confirmed block a moment ago. Fail, so that the blocks are read again and no payment is missed.
+        other => Err(ChainError::Disagreement(format!("{hash} was in a confirmed block, and now is {other:?}"))),
     }
 }
 
-/// What a transaction brought to a target; `None` where it brought nothing.
+/// The arrival of a transaction at a target; `None` if it pays that target nothing.
 fn arrival(tx: TxRef, target: PaymentTarget, evidence: &Evidence) -> Option<Arrival> {
     let payment = target.payment(tx, evidence);
     match &payment {

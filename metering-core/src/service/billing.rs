@@ -1,7 +1,7 @@
-//! Charging for resolvers that serve the requests themselves and ask over HTTP.
+//! Charges requests that another service serves and reports over HTTP.
 //!
-//! The caller has the billing secret and has served, or will serve, the request: refusing a path for its spelling would
-//! give its client an error for a request that works. So any path, method and template is charged for.
+//! The caller has the billing secret, and has served the request or will. Refusing a path for its spelling would fail a
+//! request that works, so any path, method and template is charged.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use crate::service::gate::kept_path;
 use crate::usage::ClientSource;
 use crate::wire::{DeductRequest, LookupAnswer};
 
-/// How requests are charged that another service serves.
+/// How to charge requests that another service serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BillingSettings {
-    /// The weight of a request for which neither the caller nor the catalogue names one.
+    /// The weight of a request when neither the caller nor the catalogue gives one.
     pub default_weight: Weight,
-    /// How many templates that the catalogue does not have usage of one account is booked on; more usage goes on a
-    /// catch-all, `(other)`.
+    /// How many templates outside the catalogue an account's usage may be booked on. Beyond that, usage is booked on
+    /// the catch-all `(other)`.
     pub templates_per_account: usize,
 }
 
@@ -35,14 +35,14 @@ impl Default for BillingSettings {
     }
 }
 
-/// A request as the caller describes it, in the service's own terms.
+/// The path and method that the caller gives, in normal form.
 struct Described {
     path: String,
     method: Arc<str>,
 }
 
 impl Service {
-    /// The same service, with these rules for [`Service::deduct`].
+    /// Sets the settings of [`Service::deduct`].
     #[must_use]
     pub fn with_billing(mut self, settings: BillingSettings) -> Self {
         self.billing = settings;
@@ -52,7 +52,7 @@ impl Service {
     /// Charges a request that another service will serve.
     ///
     /// # Errors
-    /// As for a metered route; [`Error::ValidationFailed`] when a field does not fit.
+    /// The errors of a metered route, and [`Error::ValidationFailed`] when a field is invalid.
     pub async fn deduct(&self, key: Option<&ApiKey>, request: &DeductRequest) -> Result<Receipt, Error> {
         let key = key.ok_or(Error::Unauthorized)?;
         match self.charge_of(key, request).await {
@@ -61,7 +61,7 @@ impl Service {
         }
     }
 
-    /// Whose key it is, without charging.
+    /// The account of a key, without a charge.
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, or when the store fails.
@@ -100,7 +100,7 @@ impl Service {
         Ok(Charge { key: key.hash(), price, line, request_path, request_id, delivery: None })
     }
 
-    /// The catalogue's route of a template that the caller names; `HEAD` is what `GET` is.
+    /// The catalogue's route for the caller's template. `HEAD` falls back to `GET`.
     fn route_of_template(&self, template: &str, method: &str) -> Option<&Route> {
         let of = |method| self.catalogue.by_template(method, template);
         of(method).or_else(|| if method == "HEAD" { of("GET") } else { None })
@@ -123,7 +123,7 @@ fn is_token_char(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// A request is never free because of what the caller sends. Upper bounds are the types' own.
+/// Rejects zero, so that no caller can make a request free. The types check the upper bounds.
 fn check_weights(request: &DeductRequest) -> Result<(), Error> {
     if request.credit_weight.is_some_and(Weight::is_zero) {
         return Err(Error::field("credit_weight", "must be above 0"));
@@ -134,7 +134,7 @@ fn check_weights(request: &DeductRequest) -> Result<(), Error> {
     Ok(())
 }
 
-/// The caller's weight and multiplier where given, else the catalogue's, else the default.
+/// The price: from the caller's weight and multiplier if given, else the catalogue's, else the default.
 fn price(
     request: &DeductRequest,
     route: Option<&Route>,
@@ -145,7 +145,7 @@ fn price(
     let seconds = || request.lookback_seconds.or_else(|| lookback_seconds(route?, segments));
     let tiered = || Some(route?.pricing.lookback_tiers()?.multiplier(seconds()?));
     if let Some(weight) = request.credit_weight {
-        // The path is looked at for a multiplier only when the weight is the catalogue's too.
+        // Read the multiplier from the path only when the weight comes from the catalogue too.
         let tiered = || Some(route?.pricing.lookback_tiers()?.multiplier(request.lookback_seconds?));
         return weight.price(request.history_multiplier.or_else(tiered).unwrap_or(Multiplier::ONE)).map_err(uneven);
     }
@@ -160,7 +160,7 @@ fn price(
     }
 }
 
-/// How far a path looks back, where its route takes that from the path.
+/// How far a path looks back, if its route takes that from the path.
 fn lookback_seconds(route: &Route, segments: &[&str]) -> Option<u64> {
     let Pricing::PerLookback { param, .. } = &route.pricing else { return None };
     route.param(ParamPlace::Path, param)?;

@@ -1,4 +1,4 @@
-//! Turning a payment into an account: the claim.
+//! Claims: turn a paid quote into an account.
 
 use crate::account::{AccountId, Payer, RateLimits};
 use crate::chain::Evidence;
@@ -16,13 +16,13 @@ use crate::transaction::{TxHash, TxRef};
 use crate::wire::{ClaimAnswer, ClaimRequest};
 
 impl Service {
-    /// Makes the account that a quote was paid for, and hands out its key.
+    /// Creates the account that a quote was paid for, and returns its key.
     ///
-    /// Waits for the payment to become deep enough, for [`PaymentSettings::claim_wait`](crate::PaymentSettings) at
-    /// most. A claim that fails changes nothing.
+    /// Waits for confirmations for at most [`PaymentSettings::claim_wait`](crate::PaymentSettings). A claim that fails
+    /// changes nothing.
     ///
     /// # Errors
-    /// [`Error::ValidationFailed`], [`Error::Payment`] where the payment does not pay the quote, or when the store
+    /// [`Error::ValidationFailed`], [`Error::Payment`] when the payment does not pay the quote, or when the store
     /// fails.
     pub async fn claim(&self, request: &ClaimRequest) -> Result<ClaimAnswer, Error> {
         let (nonce, hash) = read(request)?;
@@ -34,7 +34,7 @@ impl Service {
         let mut tx = payment.tx;
         let mut claimed = self.claim_by_nonce(self.claim_of(&quote, payment, &key, KeyDelivery::Now)?).await?;
         if claimed == Claimed::AlreadyClaimed {
-            // While this claim waited, the watcher may have settled the quote with another payment from a contract.
+            // While this claim waited, the watcher may have used another payment from the same contract for the quote.
             let quote = self.store.quote(&nonce).await?.ok_or(PaymentError::UnknownQuote)?;
             let payment = self.payment_of(&quote, named).await?;
             tx = payment.tx;
@@ -60,7 +60,7 @@ impl Service {
         })
     }
 
-    /// The payment that a claim is about: from the chain, or from the record if the watcher was faster.
+    /// The payment of a claim: from the chain, or from the store if the watcher was faster.
     async fn payment_of(&self, quote: &Quote, tx: TxRef) -> Result<Payment, Error> {
         let used = self.store.payment(&tx).await?;
         match (&quote.state, used) {
@@ -68,7 +68,7 @@ impl Service {
             (QuoteState::Paid { tx: paid_by, .. }, _) => self.shared_payment(paid_by).await,
             (QuoteState::Claimed { .. }, _) => Err(PaymentError::AlreadyClaimed.into()),
             (QuoteState::Open, Some(_)) => {
-                // The watcher may have come between the two reads: then the quote says so now.
+                // The watcher may have used the payment between the two reads; if so, the quote's state says so now.
                 match self.store.quote(&quote.nonce).await?.map(|quote| quote.state) {
                     Some(QuoteState::Paid { tx: paid_by, .. }) if paid_by == tx => self.recorded(&tx).await,
                     Some(QuoteState::Paid { tx: paid_by, .. }) => self.shared_payment(&paid_by).await,
@@ -86,8 +86,8 @@ impl Service {
         }
     }
 
-    /// Claims a quote. A wallet has one account at most, but a contract may pay for many people: there, the nonce alone
-    /// gives title, and whoever holds it gets an account although another one was paid for by the same contract.
+    /// Claims a quote. A wallet has at most one account, but a contract may pay for many people. For a contract's
+    /// payment the nonce alone decides: its holder gets an account even if the contract already paid for another one.
     pub(super) async fn claim_by_nonce(&self, claim: Claim) -> Result<Claimed, Error> {
         let shared = Claim { account: NewAccount { payer: None, ..claim.account.clone() }, ..claim.clone() };
         let payment = shared.payment.clone();
@@ -97,9 +97,10 @@ impl Service {
         }
     }
 
-    /// The payment that settled a quote, for a claim that names another transaction. Anybody can send a quote's amount
-    /// through a public contract, before the quote's owner does, and the contract signs for nobody, so the owner could not
-    /// rotate the key either: the nonce gives title whichever payment came first. A wallet's owner can rotate instead.
+    /// The payment that paid a quote, for a claim that names another transaction. Anyone can send a quote's amount
+    /// through a public contract before the quote's owner does. The contract signs for nobody, so the owner could not
+    /// rotate the key either: the nonce decides, whichever payment came first. If a wallet paid, its owner can rotate
+    /// the key instead, so the claim is an error.
     async fn shared_payment(&self, paid_by: &TxRef) -> Result<Payment, Error> {
         let payment = self.recorded(paid_by).await?;
         if self.is_from_contract(&payment).await? { Ok(payment) } else { Err(PaymentError::AlreadyClaimed.into()) }
@@ -110,7 +111,7 @@ impl Service {
         record.map(|record| record.payment).ok_or_else(|| PaymentError::TxUsed.into())
     }
 
-    /// A quote, its payment and a key, as the store takes them.
+    /// Builds the store's claim from a quote, its payment and a key.
     pub(super) fn claim_of(
         &self,
         quote: &Quote,
@@ -157,8 +158,8 @@ fn read(request: &ClaimRequest) -> Result<(zeroize::Zeroizing<String>, TxHash), 
     Ok((nonce, hash))
 }
 
-/// A plan that was validated cannot get here.
+/// Cannot happen for a validated plan.
 fn out_of_range(quote: &Quote) -> Error {
-    tracing::error!(plan = quote.plan_id, "a plan's credits are more than an account can hold");
+    tracing::error!(plan = quote.plan_id, "a plan has more credits than an account can hold");
     Error::Internal
 }

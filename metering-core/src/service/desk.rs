@@ -1,4 +1,4 @@
-//! What the service needs to sell: readers of chains, and the rules of the house.
+//! What the service needs to sell: chain readers, settings, and limits on waiting requests.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -22,36 +22,36 @@ use crate::recipient::{NotBefore, Registration};
 use crate::service::position::Position;
 use crate::transaction::TxRef;
 
-/// Requests that wait for a payment to be deep enough, at most: more would hold connections without end. What needs no
-/// wait needs no place among them, so that those who do not pay keep nobody from claiming who did.
+/// How many requests may wait for confirmations of a mined payment. More would hold too many connections. Requests that
+/// need no wait take no permit, so those who did not pay cannot keep others from claiming.
 const MAX_WAITING: usize = 256;
-/// Requests that wait for a transaction which is in no block yet, at most. Such a transaction costs nothing, so these
-/// waits have places of their own and keep nobody from waiting whose payment was mined.
+/// How many requests may wait for a transaction that is in no block yet. Such a transaction costs nothing, so these
+/// waits have their own permits and cannot use up those for mined payments.
 const MAX_WAITING_UNMINED: usize = 64;
-/// Requests of one quote or one account that wait at one time, at most.
+/// How many requests of one quote or one account may wait at a time.
 const MAX_WAITING_PER_CALLER: u32 = 2;
-/// Looks at chains at one time, at most; more queue.
+/// How many chain reads may run at a time; more are queued.
 const MAX_LOOKING: usize = 256;
-/// How long a transaction that nobody knows is looked for: a node may be a moment behind the one it was sent to.
+/// How long to look for an unknown transaction: a node may lag behind the one it was sent to.
 const UNKNOWN_PATIENCE: Duration = Duration::from_secs(4);
 
-/// The rules of selling by chain. The default is that of the standalone server.
+/// Settings for selling plans on chains. The defaults are those of the standalone server.
 #[derive(Debug, Clone)]
 pub struct PaymentSettings {
     /// How long a quote's price is promised.
     pub quote_lifetime: Duration,
-    /// How long a claim or top-up waits for a payment to become deep enough.
+    /// How long a claim or top-up waits for confirmations.
     pub claim_wait: Duration,
-    /// How often it looks meanwhile.
+    /// How often it checks the chain meanwhile.
     pub claim_poll: Duration,
-    /// Free credits of an account that is made by paying.
+    /// Free credits for an account created by a payment.
     pub signup_bonus: Credits,
-    /// Whether a payer who is not known to belong to the account must sign.
+    /// Whether a payer that is not known to belong to the account must sign.
     pub require_payer_proof: bool,
-    /// How long a rotation challenge can be answered.
+    /// How long a key rotation challenge is valid.
     pub challenge_lifetime: Duration,
-    /// The oldest payments that are accepted, by chain; where there is none, those since the store has known their
-    /// recipient.
+    /// The oldest payments to accept, by chain. Without an entry, payments are accepted from the time at which the
+    /// store first knew their recipient.
     pub not_before: BTreeMap<u64, NotBefore>,
 }
 
@@ -69,27 +69,28 @@ impl Default for PaymentSettings {
     }
 }
 
-/// Readers and rules, as [`Service::with_payments`](crate::Service::with_payments) takes them.
+/// Chain readers and settings, from [`Service::with_payments`](crate::Service::with_payments), and the state of the
+/// requests and watchers that use them.
 pub(super) struct Desk {
     readers: BTreeMap<u64, Arc<dyn ChainReader>>,
     pub(super) settings: PaymentSettings,
     pub(super) randomness: Arc<dyn Randomness>,
     waiting: Semaphore,
     waiting_unmined: Semaphore,
-    /// How many requests of each caller wait.
+    /// The number of waiting requests of each caller.
     callers: Mutex<HashMap<Caller, u32>>,
     looking: Semaphore,
-    /// Whether waits are over for good.
+    /// True once all waits must end.
     closing: watch::Sender<bool>,
-    /// How far each chain was scanned.
+    /// How far each chain has been scanned.
     pub(super) positions: Mutex<HashMap<u64, Position>>,
     /// Credited payments that are missing from their chain, and since which block.
     pub(super) missing: Mutex<HashMap<TxRef, u64>>,
-    /// How many rounds of the watcher failed to read an arrival.
+    /// How many rounds of the watcher failed to read each arrival.
     failed_rounds: Mutex<HashMap<ArrivalPlace, u32>>,
-    /// Tokens whose contracts confirmed the decimals that a plan says they have.
+    /// Tokens whose contract confirmed the plan's decimals.
     confirmed: Mutex<HashSet<(u64, Address, u8)>>,
-    /// Since when the store has known recipients, by chain.
+    /// When the store first knew each recipient, by chain.
     recipients: Mutex<BTreeMap<(u64, Address), Timestamp>>,
 }
 
@@ -128,7 +129,7 @@ impl Desk {
         &self.readers
     }
 
-    /// Since when the store has known a recipient, if it was registered.
+    /// When the store first knew a recipient; `None` if it is not registered.
     pub(super) fn known_since(&self, recipient: &(u64, Address)) -> Option<Timestamp> {
         self.recipients.lock().unwrap_or_else(PoisonError::into_inner).get(recipient).copied()
     }
@@ -143,8 +144,8 @@ impl Desk {
         self.readers.get(&chain_id).ok_or(PaymentError::NotConfigured)
     }
 
-    /// Holds a plan's decimals against its token's contract, once: a plan that has them wrong asks for a price that
-    /// is wrong by orders of magnitude.
+    /// Checks a plan's decimals against its token's contract, once. With wrong decimals the price would be off by
+    /// orders of magnitude.
     pub(super) async fn confirm_token(&self, plan: &Plan) -> Result<(), PaymentError> {
         let facts = (plan.chain_id, plan.token_contract, plan.token_decimals);
         let reader = self.reader(plan.chain_id)?;
@@ -160,16 +161,16 @@ impl Desk {
             found => {
                 tracing::error!(
                     plan = %plan.key(), token = %plan.token_contract, expected = plan.token_decimals, ?found,
-                    "the plan is not sold: its token's contract does not have the decimals that the plan says"
+                    "the plan is not sold: its decimals differ from those of its token's contract"
                 );
                 Err(PaymentError::NotConfigured)
             }
         }
     }
 
-    /// Looks at a transaction until `judge` accepts it, refuses it for good, or the wait is over.
+    /// Polls a transaction until `judge` accepts it, refuses it for good, or the wait ends.
     ///
-    /// A transaction that is in no block yet is refused at once when it cannot pay `target` whatever happens.
+    /// A pending transaction that certainly cannot pay `target` is refused at once.
     pub(super) async fn await_payment(
         &self,
         caller: Caller,
@@ -184,9 +185,9 @@ impl Desk {
         loop {
             let waited = begun.elapsed();
             let refusal = match self.look(reader, &tx).await {
-                // Waiting does not make it smaller.
+                // Too large to read, and waiting will not change that.
                 Err(error @ ChainError::Unreadable(_)) => return Err(PaymentError::Chain(error).into()),
-                // Trouble in the middle of a wait is waited for as well; at its beginning the client learns of it.
+                // Before the transaction has been seen, report the failure to the client; afterwards keep waiting.
                 Err(error) if !seen_before => return Err(PaymentError::Chain(error).into()),
                 Err(error) => PaymentError::Chain(error),
                 Ok(Sighting::Unknown) if waited >= UNKNOWN_PATIENCE && !seen_before => {
@@ -222,7 +223,7 @@ impl Desk {
         }
     }
 
-    /// A place to wait at, or the one that there is already: of those for mined payments once it was mined.
+    /// The permit already held, or a new one. Once the payment is mined, it is a permit for mined payments.
     fn place<'p>(&'p self, held: Option<Place<'p>>, refusal: &PaymentError) -> Option<Place<'p>> {
         let mined = matches!(refusal, PaymentError::Unfit(PaymentFault::Unconfirmed(depth)) if depth.confirmations > 0);
         match held {
@@ -233,7 +234,7 @@ impl Desk {
         }
     }
 
-    /// Lets one more request of a caller wait; `None` when enough of them do.
+    /// Lets one more request of a caller wait; `None` when the caller is at its limit.
     fn enter(&self, caller: &Caller) -> Option<Turn<'_>> {
         let mut callers = self.callers.lock().unwrap_or_else(PoisonError::into_inner);
         let count = callers.entry(caller.clone()).or_default();
@@ -244,7 +245,7 @@ impl Desk {
         Some(Turn { desk: self, caller: caller.clone() })
     }
 
-    /// Counts a round that failed to read an arrival, and says how many did.
+    /// Counts a round that failed to read an arrival, and returns the count so far.
     pub(super) fn failed_rounds(&self, place: ArrivalPlace) -> u32 {
         let mut rounds = self.failed_rounds.lock().unwrap_or_else(PoisonError::into_inner);
         let count = rounds.entry(place).or_default();
@@ -252,47 +253,47 @@ impl Desk {
         *count
     }
 
-    /// Ends the counts of a chain's arrivals up to a block, which the watcher has passed.
+    /// Drops the counts of a chain's arrivals up to a block that the watcher has passed.
     pub(super) fn forget_failed_rounds(&self, chain_id: u64, to_block: u64) {
         let mut rounds = self.failed_rounds.lock().unwrap_or_else(PoisonError::into_inner);
         rounds.retain(|place, _| place.chain_id != chain_id || place.block_number > to_block);
     }
 
     async fn look(&self, reader: &Arc<dyn ChainReader>, tx: &TxRef) -> Result<Sighting, ChainError> {
-        // Never closed.
+        // The semaphore is never closed.
         let _place = self.looking.acquire().await;
         reader.transaction(&tx.hash).await
     }
 
-    /// Until the next look: at once when the waits end.
+    /// Sleeps until the next poll; returns at once when all waits must end.
     async fn pause(&self, begun: Instant) {
         let left = self.settings.claim_wait.saturating_sub(begun.elapsed());
         let mut closing = self.closing.subscribe();
         let _ = tokio::time::timeout(self.settings.claim_poll.min(left), closing.wait_for(|closing| *closing)).await;
     }
 
-    /// Ends all waits, those to come too: what is not deep enough now is answered as what it is.
+    /// Ends all waits, present and future: requests whose payment needs more confirmations get that response at once.
     pub(super) fn end_waits(&self) {
         self.closing.send_replace(true);
     }
 }
 
-/// Who waits for a payment.
+/// Whose request waits for a payment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Caller {
-    /// Whoever holds this quote's nonce.
+    /// The holder of this quote's nonce.
     Quote(NonceHash),
     /// The account that tops up.
     Account(AccountId),
 }
 
-/// A place to wait at; it is free again when this is dropped.
+/// A permit to wait, released on drop.
 enum Place<'p> {
     Unmined(#[expect(dead_code, reason = "held, not read")] SemaphorePermit<'p>),
     Mined(#[expect(dead_code, reason = "held, not read")] SemaphorePermit<'p>),
 }
 
-/// One of the requests that a caller may let wait; given back when this is dropped.
+/// One of a caller's waiting requests. It no longer counts after it is dropped.
 struct Turn<'d> {
     desk: &'d Desk,
     caller: Caller,
@@ -310,7 +311,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// Why a transaction that is in no block yet cannot become the payment, if that is certain.
+/// Why a pending transaction cannot become the payment, if that is certain.
 async fn foreseen_fault(
     reader: &Arc<dyn ChainReader>,
     target: PaymentTarget,
@@ -318,7 +319,7 @@ async fn foreseen_fault(
     judge: impl Fn(&Evidence) -> Result<Payment, PaymentFault>,
 ) -> Option<PaymentFault> {
     let runs_code = match target.undecided(pending) {
-        // What cannot be found out may run code.
+        // If the code cannot be read, assume that there is some.
         Some(address) => !matches!(reader.code(address).await, Ok(AccountCode::Empty)),
         None => true,
     };
@@ -326,7 +327,7 @@ async fn foreseen_fault(
     fault.is_foreseeable(target.token == Address::ZERO).then_some(fault)
 }
 
-/// The chain of that id, of those that plans are paid on.
+/// The configured chain with that id.
 pub(super) fn find_chain(chains: &[Chain], chain_id: u64) -> Result<&Chain, PaymentError> {
     let found = chains.iter().find(|chain| chain.chain_id == chain_id);
     found.ok_or(if chains.is_empty() { PaymentError::NotConfigured } else { PaymentError::UnsupportedChain(chain_id) })

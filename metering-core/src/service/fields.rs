@@ -1,4 +1,4 @@
-//! Reading the fields of a request: all that is wrong is gathered and named in one answer.
+//! Reads the fields of a request and collects every problem, so that one response reports them all.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -6,12 +6,12 @@ use std::str::FromStr;
 
 use crate::error::Error;
 
-/// What is wrong with a request, by field.
+/// The problems of a request, by field.
 #[derive(Debug, Default)]
 pub(super) struct Fields(BTreeMap<String, String>);
 
 impl Fields {
-    /// The value of a field that must be there.
+    /// The value of a required field.
     pub(super) fn required<T>(&mut self, name: &str, value: Option<T>) -> Option<T> {
         if value.is_none() {
             self.wrong(name, "is required");
@@ -19,7 +19,7 @@ impl Fields {
         value
     }
 
-    /// A text that must be there and fit its type.
+    /// A required text, parsed.
     pub(super) fn parsed<T>(&mut self, name: &str, text: Option<&str>) -> Option<T>
     where
         T: FromStr,
@@ -29,7 +29,7 @@ impl Fields {
         text.parse().map_err(|problem: T::Err| self.wrong(name, problem)).ok()
     }
 
-    /// A text that may be missing, and must fit its type otherwise.
+    /// An optional text, parsed if present.
     pub(super) fn optional<T>(&mut self, name: &str, text: Option<&str>) -> Option<T>
     where
         T: FromStr,
@@ -38,7 +38,7 @@ impl Fields {
         text?.parse().map_err(|problem: T::Err| self.wrong(name, problem)).ok()
     }
 
-    /// Names what is wrong with a field.
+    /// Records a problem with a field.
     pub(super) fn wrong(&mut self, name: &str, problem: impl Display) {
         self.0.insert(name.to_owned(), problem.to_string());
     }
@@ -47,7 +47,7 @@ impl Fields {
         self.0
     }
 
-    /// The error that names all of it. To be asked for when a value is missing.
+    /// The error with all problems. Call it when a value is missing or invalid.
     pub(super) fn into_error(self) -> Error {
         Error::ValidationFailed(self.0)
     }

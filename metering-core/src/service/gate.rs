@@ -1,4 +1,4 @@
-//! The gate: who may pass to a metered route, and at what price.
+//! Admission to metered routes: matches the route, sets the price and charges the request.
 
 use std::sync::Arc;
 
@@ -13,51 +13,52 @@ use crate::route::Route;
 use crate::service::Service;
 use crate::usage::ClientSource;
 
-/// The longest request path that is kept in recent activity, in bytes.
+/// The longest request path stored in recent activity, in bytes.
 const MAX_PATH_KEPT: usize = 256;
 
-/// A request, as far as the gate looks at it.
+/// The parts of a request that admission needs.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestHead<'r> {
-    /// The key that it came with, if it was well-formed.
+    /// Its API key, if it has a well-formed one.
     pub key: Option<&'r ApiKey>,
     /// Its method.
     pub method: &'r str,
-    /// Its path as it came.
+    /// Its path, as received.
     pub path: &'r str,
-    /// Its query as it came, without the question mark.
+    /// Its query, as received, without the question mark.
     pub query: Option<&'r str>,
-    /// Which kind of client sent it.
+    /// The kind of client that sent it.
     pub source: ClientSource,
-    /// Its idempotency key, if it came with one.
+    /// Its idempotency key, if it has one.
     pub idempotency_key: Option<Result<&'r IdempotencyKey, IdempotencyKeyError>>,
 }
 
-/// A request that was let through.
+/// An admitted request.
 #[derive(Debug)]
 pub struct Admission<'c> {
-    /// The route that it goes to.
+    /// The route that it matches.
     pub route: &'c Route,
-    /// Path and query in normal form: what is forwarded must be this and nothing else.
+    /// Path and query in normal form. Forward exactly this.
     pub target: String,
-    /// How it was let through.
+    /// How it was admitted.
     pub passage: Passage,
 }
 
-/// How a request was let through.
+/// How a request was admitted.
 #[derive(Debug)]
 pub enum Passage {
-    /// It was charged, durably.
+    /// It was charged, and the charge is durable.
     Charged(Receipt),
     /// The route is not metered.
     Free,
 }
 
 impl Service {
-    /// Lets a request through to its route, charged if the route is metered, or says why not.
+    /// Admits a request to its route and charges it if the route is metered.
     ///
     /// # Errors
-    /// See the table of metered routes in the protocol; nothing is charged then.
+    /// See the table of metered routes in docs/protocol.md. Nothing is charged, unless the error says that the outcome
+    /// is unknown.
     pub async fn admit(&self, request: RequestHead<'_>) -> Result<Admission<'_>, Error> {
         let path = RequestPath::parse(request.path).map_err(Error::InvalidPath);
         let found = path.and_then(|path| match self.catalogue.find(request.method, &path) {
@@ -104,7 +105,7 @@ impl Service {
         Ok(Admission { route, target, passage: Passage::Charged(receipt) })
     }
 
-    /// A caller without a live key learns that first, whatever else is wrong.
+    /// Replaces `error` with the authentication error for a caller without a live key: that error always comes first.
     pub(crate) async fn after_authentication(&self, key: Option<&ApiKey>, error: Error) -> Error {
         match self.authenticate(key).await {
             Ok(_) => error,
@@ -112,7 +113,7 @@ impl Service {
         }
     }
 
-    /// Charges, and turns a refusal into the error that clients see.
+    /// Charges, and turns a refusal into the error for the client.
     pub(crate) async fn charge(&self, charge: Charge) -> Result<Receipt, Error> {
         match self.meter.charge(charge).await? {
             Decision::Accepted(receipt) => Ok(receipt),
@@ -130,7 +131,7 @@ impl Service {
     }
 }
 
-/// The start of a path, as recent activity keeps it.
+/// The part of a path that recent activity stores.
 pub(crate) fn kept_path(path: &str) -> Arc<str> {
     path[..path.floor_char_boundary(MAX_PATH_KEPT)].into()
 }

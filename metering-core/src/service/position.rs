@@ -1,7 +1,7 @@
-//! How far a chain was scanned, with the hash of the last block: a reorganisation below it sends the scan back.
+//! How far a chain has been scanned, with the hash of the last block, so that a reorganisation sends the scan back.
 //!
-//! The store's mark covers final blocks only, which never change. What lies between the mark and the newest confirmed
-//! block is remembered by each process, and scanned again by one that starts anew.
+//! The store's mark covers only final blocks, which never change. Each process remembers for itself which blocks it has
+//! scanned between the mark and the newest confirmed block, and scans them again after a restart.
 
 use std::sync::PoisonError;
 
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::service::Service;
 use crate::service::desk::Desk;
 
-/// The last block that was scanned.
+/// The last scanned block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Position {
     block: u64,
@@ -18,7 +18,7 @@ pub(super) struct Position {
 }
 
 impl Desk {
-    /// The last block of a chain that needs no scan any more; `None` when there is none. `mark` is the store's.
+    /// The last block of a chain that needs no further scan, or `None`. `mark` is the store's mark.
     pub(super) async fn scanned_to(
         &self,
         chain_id: u64,
@@ -38,7 +38,7 @@ impl Desk {
         Ok(mark)
     }
 
-    /// Remembers how far a scan came. Without a hash, of which nobody is certain now, the blocks are scanned again.
+    /// Remembers how far a scan got. Without a hash (when sources are uncertain) the blocks are scanned again.
     pub(super) fn scanned(&self, chain_id: u64, block: u64, hash: Option<BlockHash>) {
         if let Some(hash) = hash {
             let position = Position { block, hash };
@@ -48,7 +48,7 @@ impl Desk {
 }
 
 impl Service {
-    /// Moves the store's mark to the last final block that was scanned. `first` is the first block that was to be.
+    /// Moves the store's mark to the last final block of a scan. `first` is the first block that was to be scanned.
     pub(super) async fn mark_scanned(&self, chain_id: u64, first: u64, to: u64, heights: Heights) -> Result<(), Error> {
         let last = to.min(heights.finalized);
         if last >= first {

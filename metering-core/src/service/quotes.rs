@@ -1,4 +1,4 @@
-//! Selling a plan to a wallet that has no account: the quote.
+//! Quotes: sell a plan to a wallet that has no account.
 
 use crate::account::{AgentName, Email};
 use crate::address::Address;
@@ -13,11 +13,10 @@ use crate::service::fields::Fields;
 use crate::store::QuoteOpened;
 use crate::wire::{QuoteAnswer, QuoteRequest};
 
-/// Amounts that are tried before a price counts as exhausted. With nine of ten amounts in use, one in a thousand
-/// quotes fails.
+/// How many amounts to try before giving up on a price. With nine of ten amounts in use, one quote in a thousand fails.
 const MAX_DRAWS: usize = 64;
 
-/// A request whose fields are all there.
+/// A request with all fields present and valid.
 struct Order {
     agent_name: AgentName,
     plan_id: String,
@@ -28,10 +27,10 @@ struct Order {
 }
 
 impl Service {
-    /// Promises a plan at an exact amount to a wallet.
+    /// Promises a plan to a wallet for an exact amount.
     ///
     /// # Errors
-    /// [`Error::ValidationFailed`], [`Error::Payment`] where the plan cannot be sold, or when the store fails.
+    /// [`Error::ValidationFailed`], [`Error::Payment`] when the plan cannot be sold, or when the store fails.
     pub async fn quote(&self, request: &QuoteRequest) -> Result<QuoteAnswer, Error> {
         let order = Order::read(request)?;
         let (plan, chain) = self.plan_on_sale(&order.plan_id, order.chain_id).await?;
@@ -55,8 +54,8 @@ impl Service {
         Err(PaymentError::QuotesExhausted.into())
     }
 
-    /// Refuses native plans to contracts, before any money moves: a contract sends the coin by an internal call, of which
-    /// nodes report nothing, so the payment could not be credited.
+    /// Refuses to sell native-coin plans to contracts, before any money moves. A contract sends the coin by an internal
+    /// call, which nodes do not report, so the payment could not be credited.
     async fn confirm_payer(&self, plan: &Plan, payer: Address) -> Result<(), PaymentError> {
         if plan.payment_kind != PaymentKind::NativeValue {
             return Ok(());
@@ -85,7 +84,7 @@ impl Service {
             email: order.email.clone(),
             payer: order.payer,
             target: plan.target(chain),
-            // A plan that was validated has a price with room for a tag.
+            // A validated plan's price has room for a tag.
             amount: drawn.ok_or(PaymentError::NotConfigured)?,
             plan_id: plan.id.clone(),
             credits: plan.credits,
@@ -100,9 +99,9 @@ impl Service {
         let amount_human = quote.amount.to_human(plan.token_decimals);
         let recipient = quote.target.recipient.to_checksummed();
         let notice = format!(
-            "Send exactly {amount_human} {} from {} to {recipient} on chain {} before {}, in a plain transfer: not a \
-             unit more or less, and from no other wallet: one whose key you hold, never an exchange's, which others \
-             share. Then claim with the signup_nonce and the transaction's hash.",
+            "Send exactly {amount_human} {} from {} to {recipient} on chain {} before {}, in one plain transfer: not a \
+             unit more or less, and from no other wallet. It must be a wallet whose key you hold, never an exchange's, \
+             which others share. Then claim with the signup_nonce and the transaction hash.",
             plan.token_symbol,
             quote.payer.to_checksummed(),
             plan.chain_id,

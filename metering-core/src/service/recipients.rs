@@ -1,4 +1,4 @@
-//! Registering where payments are received, and refusing those that are older than that.
+//! Registers where payments are received, and finds the oldest payment to accept there.
 
 use std::collections::BTreeSet;
 
@@ -10,19 +10,19 @@ use crate::recipient::{NotBefore, Registration};
 use crate::service::Service;
 
 impl Service {
-    /// Registers the recipients of all configured chains and their plans with the store, which remembers since when it
-    /// has known each. To be called at start, before anybody is told where to pay: top-ups that were mined earlier are
-    /// refused.
+    /// Registers the recipients of all configured chains and their plans with the store, which records when it first
+    /// knew each. Top-ups that were mined earlier are refused, so call this at start, before anyone is told where to
+    /// pay.
     ///
     /// # Errors
-    /// When the store fails. Registering is tried again before plans are listed and payments judged.
+    /// When the store fails. Registration is retried before plans are listed and payments are checked.
     pub async fn register_recipients(&self) -> Result<(), Error> {
         let plans = self.store.plans().await?;
         self.register(self.configured_recipients(&plans)).await
     }
 
-    /// The same for plans that were just read. Without a word on failure: payments are judged with what the store
-    /// knows, and it is asked again then.
+    /// The same for plans that were just read. A failure is only logged, because registration is retried before a
+    /// payment is checked.
     pub(super) async fn register_recipients_of(&self, plans: &[Plan]) {
         if let Err(error) = self.register(self.configured_recipients(plans)).await {
             tracing::warn!(%error, "the recipients of payments could not be registered; trying again");
@@ -39,7 +39,7 @@ impl Service {
         recipients
     }
 
-    /// Registers recipients, unless all are known here.
+    /// Registers recipients, unless this process knows them all.
     async fn register(&self, recipients: BTreeSet<(u64, Address)>) -> Result<(), Error> {
         if recipients.iter().all(|recipient| self.desk.known_since(recipient).is_some()) {
             return Ok(());
@@ -52,7 +52,7 @@ impl Service {
         Ok(())
     }
 
-    /// The oldest payment that is credited where it is not a quote's.
+    /// The oldest payment to accept for a target, other than a quote's.
     pub(super) async fn not_before(&self, target: &PaymentTarget) -> Result<NotBefore, Error> {
         if let Some(configured) = self.configured_not_before(target.chain_id) {
             return Ok(configured);
@@ -66,7 +66,7 @@ impl Service {
         self.desk.known_since(&recipient).map(NotBefore::since).ok_or(Error::Internal)
     }
 
-    /// The operator's own setting for a chain. Quotes need no other: a payment is never older than its quote.
+    /// The operator's setting for a chain. Quotes need no other limit: a payment is never older than its quote.
     pub(super) fn configured_not_before(&self, chain_id: u64) -> Option<NotBefore> {
         self.desk.settings.not_before.get(&chain_id).copied()
     }
@@ -78,19 +78,19 @@ fn tell(registration: &Registration) {
         let other = hex::encode(other.as_bytes());
         tracing::warn!(
             chain_id, %recipient, %since, other_store = other,
-            "another store received payments for this recipient until now; make sure that nothing runs on it any more, \
-             or both will credit the same payments"
+            "another store has received payments for this recipient until now; make sure that no server uses that \
+             store any more, or both will credit the same payments"
         );
     }
     if let Some(before) = replaces {
         tracing::warn!(
             chain_id, %recipient, %before, %since,
-            "the recipient of payments has changed; top-ups mined earlier are refused unless not_before says otherwise"
+            "the recipient of payments has changed; top-ups mined earlier are refused unless not_before allows them"
         );
     } else if *is_new {
         tracing::info!(
             chain_id, %recipient, %since,
-            "payments to this recipient are accepted from now on; use it for no other store"
+            "payments to this recipient are accepted from now on; do not use it with any other store"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Rotating a lost key by proving the wallet that paid for the account.
+//! Key rotation: replaces a lost key when the wallet that paid for the account signs a challenge.
 
 use crate::account::Account;
 use crate::address::Address;
@@ -12,11 +12,11 @@ use crate::service::fields::Fields;
 use crate::signature::{WalletSignature, signer, signing_digest};
 use crate::wire::{ChallengeAnswer, ChallengeRequest, VerifyAnswer, VerifyRequest};
 
-/// 190 bits: nobody guesses another's challenge and uses it up.
+/// 190 bits: nobody can guess another wallet's challenge and use it up.
 const NONCE_DIGITS: usize = 32;
 
 impl Service {
-    /// Asks a wallet to prove itself for a new key.
+    /// Opens a challenge for a wallet to sign.
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`RecoveryError::NoLinkedWallet`], or when the store fails.
@@ -40,7 +40,7 @@ impl Service {
         Ok(answer)
     }
 
-    /// Gives the account of a challenge a new key, and ends the old one, when the wallet signed.
+    /// Replaces the key of a challenge's account, if the wallet signed the challenge.
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`Error::Recovery`], or when the store fails.
@@ -78,8 +78,8 @@ impl Service {
         })
     }
 
-    /// Whether the wallet signed the challenge's text: its private key, or its contract says so (EIP-1271), on the
-    /// chain that the account was paid on and no other.
+    /// Whether the wallet signed the challenge's text: with its private key, or by its contract (EIP-1271), which is
+    /// asked only on the chain that the account was paid on.
     async fn is_wallets(&self, challenge: &Challenge, signature: &WalletSignature) -> Result<bool, Error> {
         if signer(&challenge.message, signature) == Some(challenge.address) {
             return Ok(true);
@@ -93,7 +93,7 @@ impl Service {
     }
 }
 
-/// Whether a text can be a nonce of ours: stores are not asked for anything else, since not all can hold any text.
+/// Whether a text can be a nonce. Other texts never reach the store, since some stores cannot hold every text.
 fn is_nonce(text: &str) -> bool {
     text.len() == NONCE_DIGITS && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }

@@ -1,4 +1,4 @@
-//! Paying back what was charged for and could not be delivered.
+//! Refunds requests that were charged but could not be delivered.
 
 use std::sync::Arc;
 
@@ -8,27 +8,28 @@ use crate::error::Error;
 use crate::service::Service;
 use crate::wire::{metered_headers, refunded_headers};
 
-/// What became of a charge whose request could not be delivered.
+/// The result of a refund.
 #[derive(Debug)]
 pub struct PaidBack {
-    /// The headers of the answer to the request, which say what it cost after all.
+    /// Headers for the response, which say what the request cost in the end.
     pub headers: Vec<(&'static str, String)>,
-    /// [`Error::NotRefunded`] when the refund could not be recorded, so that the charge stands; it was logged.
+    /// [`Error::NotRefunded`] when the refund could not be recorded. The charge then stands, and the failure was
+    /// logged.
     pub outcome: Result<(), Error>,
 }
 
 impl Service {
-    /// Pays a charge back in full, because what was accepted could not be delivered. Returns the balance after it.
+    /// Refunds a charge in full, because its request could not be delivered. Returns the balance after the refund.
     ///
     /// # Errors
-    /// When it could not be recorded.
+    /// When the refund could not be recorded.
     pub async fn refund(&self, receipt: Receipt) -> Result<Option<Credits>, Error> {
         Ok(self.meter.refund(receipt).await?)
     }
 
-    /// Pays a charge back as [`Service::refund`] does, before the answer to its request is sent.
+    /// Refunds a charge like [`Service::refund`], before the response to its request is sent.
     ///
-    /// This happens in a task of its own: what is owed is paid back even when the client goes away meanwhile.
+    /// Runs in its own task, so that the refund is made even if the client goes away.
     pub async fn pay_back(&self, receipt: Receipt) -> PaidBack {
         let (charged, rate, balance) = (metered_headers(&receipt), receipt.rate, receipt.balance);
         let (meter, account, amount) = (Arc::clone(&self.meter), receipt.account.clone(), receipt.charged);
@@ -45,8 +46,8 @@ impl Service {
         }
     }
 
-    /// Notes that a response was passed on to the client, which uses the request's idempotency key up. Returns at once:
-    /// the response does not wait for it, and a retry that comes first finds the request in progress.
+    /// Records that a response was passed on to the client, which uses up the request's idempotency key. Returns at
+    /// once: the response does not wait for the record, and until then a retry finds the request in progress.
     pub fn delivered(&self, receipt: &Receipt) {
         let Some(settlement) = receipt.settlement() else { return };
         let meter = Arc::clone(&self.meter);

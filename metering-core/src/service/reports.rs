@@ -1,4 +1,4 @@
-//! What account holders ask about themselves.
+//! Reports for account holders: balance, usage and activity.
 
 use crate::error::Error;
 use crate::key::ApiKey;
@@ -8,11 +8,11 @@ use crate::wire::{ActivityDocument, BalanceDocument, ByEndpointDocument, UsageSu
 
 /// The longest window of a report, in days.
 const MAX_WINDOW_DAYS: u32 = 90;
-/// The most entries of a list.
+/// The most entries in a list.
 const MAX_ENTRIES: u32 = 1_000;
 
 impl Service {
-    /// The account and its money.
+    /// The account and its balance.
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, or when the store fails.
@@ -29,7 +29,7 @@ impl Service {
         UsageSummary::new(report, days).ok_or(Error::Internal)
     }
 
-    /// Usage by route over the last `days` UTC days, 1 to 90: the `limit` routes that cost most, 1 to 1000.
+    /// Usage by route over the last `days` UTC days, 1 to 90: the `limit` routes (1 to 1000) that cost most.
     ///
     /// # Errors
     /// As [`Service::usage_summary`].

@@ -1,7 +1,7 @@
-//! Settling: payments that were credited before their block was final are looked at until it is.
+//! Settles payments that were credited before their block was final.
 //!
-//! What is done about one is decided by [`decide`], a pure rule, and done by one fact of the store: of several nodes
-//! that see the same, one changes the record. Whatever cannot be read now is looked at again next time.
+//! [`decide`], a pure function, says what to do, and one atomic operation of the store does it. If several nodes see
+//! the same, only one of them changes the record. What cannot be read now is checked again next time.
 
 use std::collections::HashMap;
 use std::sync::PoisonError;
@@ -15,33 +15,33 @@ use crate::payment::{
 use crate::service::Service;
 use crate::store::{PaymentSettled, SettlementChange};
 
-/// Records that are read from the store at once.
+/// How many records to read from the store at a time.
 const PAGE: u32 = 500;
-/// How long a reversed payment is looked for. After that its owner can still register it again.
+/// How long to look for a reversed payment. After that, its owner can still register it again.
 const LOOKED_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// What one look at a chain's credited payments brought.
+/// The result of one check of a chain's credited payments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SettlementLook {
     /// Payments that are still unsettled.
     pub unsettled: u64,
-    /// Payments that are reversed, now or since before.
+    /// Payments that are reversed, now or from earlier checks.
     pub reversed: u64,
-    /// Payments that became final.
+    /// Payments that became final in this check.
     pub finalized: u32,
-    /// Payments whose credits were taken back.
+    /// Payments whose credits this check took back.
     pub newly_reversed: u32,
-    /// Payments whose credits were given again.
+    /// Payments whose credits this check restored.
     pub restored: u32,
 }
 
 impl Service {
-    /// Looks at every payment of a chain that was credited and is not final: makes it final, reverses it when a
-    /// reorganisation removed it, or credits it again when it was mined after all. To be called now and then for each
-    /// chain that payments are credited on; several processes may do so.
+    /// Checks every credited payment of a chain that is not final: makes it final, reverses it if a reorganisation
+    /// removed it, or credits it again if it was mined after all. Call this regularly for each chain that payments are
+    /// credited on; several processes may do so.
     ///
     /// # Errors
-    /// When the chain or the store cannot be read; the payments stay as they are, and are looked at again next time.
+    /// When the chain or the store cannot be read. The payments stay as they are until the next check.
     pub async fn settle_payments(&self, chain_id: u64) -> Result<SettlementLook, Error> {
         let reader = self.desk.reader(chain_id)?;
         let (mut look, mut after) = (SettlementLook::default(), None);
@@ -84,13 +84,13 @@ impl Service {
         Ok(())
     }
 
-    /// What the chain shows of a payment whose block is no longer, or not for certain, in its place.
+    /// Reads a payment's transaction, when its block is no longer in the chain or sources disagree about the block.
     async fn look_again(&self, reader: &dyn ChainReader, record: &PaymentRecord, hash: Option<BlockHash>) -> Seen {
         let tx = record.payment.tx;
         match reader.transaction(&tx.hash).await {
             Ok(sighting) => Seen::of(record, hash, &sighting),
             Err(error) => {
-                tracing::debug!(%tx, %error, "a credited payment could not be looked at; trying again");
+                tracing::debug!(%tx, %error, "a credited payment could not be checked; trying again");
                 Seen::Unclear
             }
         }
@@ -137,7 +137,7 @@ impl Service {
         Ok(())
     }
 
-    /// Takes a step, and says where the payment stands then.
+    /// Takes a step, and returns the payment's settlement after it.
     async fn take_step(
         &self,
         record: PaymentRecord,
@@ -152,7 +152,7 @@ impl Service {
             // Another node was faster.
             PaymentSettled::Stale => return Ok(before),
             PaymentSettled::OutOfRange => {
-                tracing::error!(%tx, "a balance cannot hold what a reorganisation changed; correct it by hand");
+                tracing::error!(%tx, "a reorganisation would put a balance out of range; correct it by hand");
                 return Ok(before);
             }
         };
@@ -166,14 +166,14 @@ impl Service {
                 look.newly_reversed += 1;
                 tracing::warn!(
                     %tx, account = %account.id, %balance,
-                    "a reorganisation removed a credited payment: its credits were taken back"
+                    "a reorganisation removed a credited payment; its credits were taken back"
                 );
             }
             SettlementStep::Restore(block) => {
                 look.restored += 1;
                 tracing::warn!(
                     %tx, account = %account.id, %balance, block = block.number,
-                    "a reversed payment was mined again: its credits were given again"
+                    "a reversed payment was mined again; its credits were restored"
                 );
             }
         }
@@ -181,7 +181,7 @@ impl Service {
     }
 }
 
-/// The hash of the chain's block at the height of each payment.
+/// The hash of the chain's current block at each payment's height.
 async fn canonical_hashes(
     reader: &dyn ChainReader,
     records: &[PaymentRecord],

@@ -1,4 +1,4 @@
-//! Signing up without paying: begin, approve, and come for the key (in the manner of RFC 8628).
+//! Free signup, modelled on RFC 8628: initiate, approve in a browser, poll for the key.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use crate::signup::{SessionToken, SignupError, SignupSession, UserCode};
 use crate::store::{NewAccount, SignupApproved, SignupOpened, SignupRedeemed};
 use crate::wire::{ApproveAnswer, ApproveRequest, InitiateAnswer, InitiateRequest, PendingAnswer, StatusAnswer};
 
-/// Codes that are tried before something must be wrong: there are 25 billion of them.
+/// How many user codes to try. There are 25 billion, so if all of these are taken, the randomness is broken.
 const MAX_DRAWS: usize = 16;
 
-/// The rules of signing up. The default is that of the standalone server.
+/// Signup settings. The defaults are those of the standalone server.
 #[derive(Debug, Clone)]
 pub struct SignupSettings {
-    /// For how long a session can be approved.
+    /// How long a session can be approved.
     pub session_lifetime: Duration,
-    /// How long clients are told to wait between two questions for the status.
+    /// The status poll interval that clients are given.
     pub poll_interval: Duration,
-    /// What must be passed before a signup is approved; `None` lets programs in as well.
+    /// The bot challenge to pass before a signup is approved; `None` lets bots sign up too.
     pub bot_check: Option<Arc<dyn BotCheck>>,
 }
 
@@ -37,8 +37,7 @@ impl Default for SignupSettings {
 }
 
 impl Service {
-    /// Begins a signup. Each is a session of its own: beginning another for the same email address changes nothing of
-    /// the first.
+    /// Begins a signup. Each has its own session: a second one for the same email address does not affect the first.
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`SignupError::EmailTaken`], or when the store fails.
@@ -65,14 +64,14 @@ impl Service {
                 SignupOpened::CodeTaken => session.user_code = UserCode::generate(&*self.desk.randomness),
             }
         }
-        tracing::error!("no user code is free; the randomness must be broken");
+        tracing::error!("found no free user code; the randomness must be broken");
         Err(Error::Internal)
     }
 
-    /// What a user code would approve.
+    /// The pending signup that a user code approves.
     ///
     /// # Errors
-    /// [`SignupError::InvalidCode`] where there is nothing to approve, or when the store fails.
+    /// [`SignupError::InvalidCode`] when there is none, or when the store fails.
     pub async fn pending_signup(&self, code: &str) -> Result<PendingAnswer, Error> {
         let code: UserCode = code.parse().map_err(|_| SignupError::InvalidCode)?;
         let now = self.clock.now();
@@ -86,8 +85,8 @@ impl Service {
         })
     }
 
-    /// Approves a signup, for a person who accepts the terms and passes the bot challenge. Whatever is wrong, the
-    /// session stays as it is.
+    /// Approves a signup if the person accepts the terms and passes the bot challenge. On an error the session stays
+    /// unchanged.
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`Error::Signup`], or when the store fails.
@@ -102,8 +101,8 @@ impl Service {
         if !request.tos_accepted {
             return Err(SignupError::TermsNotAccepted.into());
         }
-        // What a person must show before an account gets free credits. Further proofs, such as that the email address is
-        // theirs, belong here as well. Before the code is looked at: who guesses codes works for each guess.
+        // All proofs that earn free credits belong here, such as a future check of the email address. They come before
+        // the check of the code, so that each guess at a code costs work.
         self.pass_bot_check(request.captcha_token.as_deref(), client).await?;
         let code: UserCode = code.parse().map_err(|_| SignupError::InvalidCode)?;
         match self.store.approve_signup(&code, self.clock.now()).await? {
@@ -113,11 +112,11 @@ impl Service {
         }
     }
 
-    /// How a signup stands; when it was approved, the account is made and its key handed out, once.
+    /// The status of a signup. The first call after its approval creates the account and returns the key, once.
     ///
     /// # Errors
-    /// [`SignupError::UnknownSession`], [`SignupError::EmailTaken`] when the address was given away since, or when the
-    /// store fails.
+    /// [`SignupError::UnknownSession`], [`SignupError::EmailTaken`] when another account took the address meanwhile, or
+    /// when the store fails.
     pub async fn signup_status(&self, token: &str) -> Result<StatusAnswer, Error> {
         let token = SessionToken::parse(token).map_err(|_| SignupError::UnknownSession)?.hash();
         let session = self.store.signup(&token).await?.ok_or(SignupError::UnknownSession)?;

@@ -1,10 +1,10 @@
-//! Which templates usage may be booked on that no catalogue has: so many per account, then a catch-all.
+//! Limits how many templates outside the catalogue each account's usage is booked on. Beyond the limit it is booked on
+//! a catch-all.
 //!
-//! A resolver may pass on paths and templates that its clients chose. Each distinct one is a row that lasts, and one
-//! more per day in which it is used, so an account gets only so many. The bound is kept in this process and read from
-//! the store when an account first needs it, and again each day: it survives a restart. Several nodes do not tell each
-//! other about new templates within the day, so a deployment's bound is that number per node. Charges never fail over
-//! it, and requests for routes of the catalogue never come here.
+//! A caller may pass on paths and templates that its clients chose. Each distinct one costs a permanent row, and
+//! another for each day on which it is used. Each process reads an account's templates from the store on first use and
+//! once a day, so the limit survives a restart but holds per node. It never fails a charge, and never applies to the
+//! catalogue's own routes.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -16,29 +16,29 @@ use crate::service::Service;
 use crate::unseen::is_unseen;
 use crate::usage::{ClientSource, DayRange, UsageLine};
 
-/// What usage is booked on when its own template is too long, or one too many.
+/// The template to book usage on when its own is too long or over the limit.
 pub(super) const OTHER: &str = "(other)";
 /// The same, for a method that HTTP does not define.
 const OTHER_METHOD: &str = "OTHER";
-/// The longest template that is kept, in bytes.
+/// The longest template to book usage on, in bytes.
 const MAX_TEMPLATE_BYTES: usize = 256;
-/// How far back an account's templates are looked for, in days; older ones make room.
+/// How many days back an account's templates count towards its limit.
 const LOOK_BACK_DAYS: u32 = 90;
-/// How long what was read is relied on.
+/// How long an account's templates are cached.
 const RELIED_ON: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
-/// Accounts remembered at most; beyond that, all are forgotten and read again.
+/// The most accounts to cache. Beyond that, the cache is cleared.
 const MAX_ACCOUNTS: usize = 10_000;
 const METHODS: [&str; 9] = ["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"];
 
-/// The templates of each account that the catalogue does not have.
+/// Each account's templates outside the catalogue.
 #[derive(Debug, Default)]
 pub(super) struct OwnTemplates {
     accounts: Mutex<HashMap<KeyHash, Known>>,
-    /// Drawn at start, so that nobody can choose templates whose hashes collide.
+    /// Seeded at start, so that clients cannot choose templates whose hashes collide.
     hasher: RandomState,
 }
 
-/// Hashes rather than texts: an account's entry then has the same small size whatever its templates are.
+/// The lines are hashes, so that an entry stays small however long the templates are.
 #[derive(Debug)]
 struct Known {
     lines: HashSet<u64>,
@@ -46,7 +46,7 @@ struct Known {
 }
 
 impl OwnTemplates {
-    /// Whether an account may book on a line: `None` when its lines must be read first.
+    /// Whether an account may use a line; `None` when its lines must be read first.
     fn admits(&self, key: &KeyHash, line: (&str, &str), most: usize, now: Timestamp) -> Option<bool> {
         let mut accounts = self.lock();
         let known = accounts.get_mut(key).filter(|known| known.read_at.saturating_add(RELIED_ON) > now)?;
@@ -76,7 +76,7 @@ impl OwnTemplates {
 }
 
 impl Service {
-    /// The line that a resolver's request is booked on: its own, or the catch-all beyond the bounds.
+    /// The line to book a request on: its own, or the catch-all when it is over the limit.
     pub(super) async fn bounded_line(
         &self,
         key: &ApiKey,
@@ -100,7 +100,7 @@ impl Service {
         if let Some(admitted) = self.own_templates.admits(&key, (template, method), most, now) {
             return admitted;
         }
-        // A key that nobody has, or a store in trouble: the charge itself will say so.
+        // If the key is unknown or the store fails, the charge itself reports it.
         let Ok(Some(account)) = self.store.account_by_key(&key).await else { return false };
         let days = DayRange::last_days(now, LOOK_BACK_DAYS);
         let Ok(Some(report)) = self.store.usage_report(&account.id, days).await else { return false };

@@ -1,4 +1,4 @@
-//! Crediting a payment to an account that exists: the top-up, and whose payment it is.
+//! Top-ups: credit a payment to an existing account, after checking that the account may use it.
 
 use crate::account::Account;
 use crate::chain::Evidence;
@@ -17,18 +17,18 @@ use crate::store::{PaymentCredit, PaymentCredited, PaymentSettled, QuotePreceden
 use crate::transaction::TxRef;
 use crate::wire::{ChainIdInput, TopUpAnswer, TopUpRequest};
 
-/// What shows that a payment may be credited to an account.
+/// How to credit a payment that an account may use.
 pub(super) struct Title {
-    /// Whether the payer's wallet is linked to the account by it.
+    /// Whether to link the payer's wallet to the account.
     pub(super) links: bool,
-    /// Who has a payment that a quote waits for.
+    /// Who gets a payment that an open quote expects.
     pub(super) quotes: QuotePrecedence,
 }
 
 impl Title {
-    /// The payer is known or nobody asks: a quote of the payer's goes first.
+    /// The payer is known, or no proof is required. An open quote of the payer takes precedence.
     pub(super) const AFTER_QUOTES: Self = Self { links: false, quotes: QuotePrecedence::Quote };
-    /// The payer is the account's own wallet, so that no quote of it can be claimed any more.
+    /// The payer is the account's own wallet, so its quotes can no longer be claimed.
     pub(super) const OWN_WALLET: Self = Self { links: false, quotes: QuotePrecedence::Account };
 }
 
@@ -36,8 +36,8 @@ impl Service {
     /// Credits a payment to the account of a key.
     ///
     /// # Errors
-    /// [`Error::Unauthorized`], [`Error::Payment`] where the payment does not pay the plan or is not the account's,
-    /// or when the store fails.
+    /// [`Error::Unauthorized`], [`Error::Payment`] when the payment does not pay the plan or the account may not use
+    /// it, or when the store fails.
     pub async fn top_up(&self, key: Option<&ApiKey>, request: &TopUpRequest) -> Result<TopUpAnswer, Error> {
         let account = self.authenticate(key).await?;
         let (plan_id, chain_id, tx_hash) = self.read_top_up(request)?;
@@ -58,8 +58,8 @@ impl Service {
         self.credit(&account, &plan, payment, title).await
     }
 
-    /// Responds to an account that registers its payment again. One that was reversed is credited again if the chain
-    /// has it after all, however long ago that was.
+    /// Responds to an account that registers a payment again. If the payment was reversed and the chain has it after
+    /// all, it is credited again, however long ago that was.
     async fn top_up_again(&self, account: &Account, record: PaymentRecord) -> Result<TopUpAnswer, Error> {
         let is_own = record.account == account.id && record.used_as != PaymentUse::PaySignup;
         if record.settlement.reversed_at().is_none() || !is_own {
@@ -83,7 +83,7 @@ impl Service {
         }
     }
 
-    /// Credits a payment that was judged, for `plan`.
+    /// Credits a payment that was already checked, for `plan`.
     pub(super) async fn credit(
         &self,
         account: &Account,
@@ -113,16 +113,16 @@ impl Service {
             PaymentCredited::Repeated(after, record) => repeated(&after, &record),
             PaymentCredited::TxUsed => Err(PaymentError::TxUsed.into()),
             PaymentCredited::BelongsToQuote => Err(PaymentError::Reserved.into()),
-            // The key was live a moment ago.
+            // The account was revoked since its key was checked.
             PaymentCredited::NoSuchAccount => Err(Error::Unauthorized),
             PaymentCredited::OutOfRange => {
-                tracing::error!(account = %account.id, plan = %plan.key(), "a balance cannot hold what was bought");
+                tracing::error!(account = %account.id, plan = %plan.key(), "a top-up would put a balance out of range");
                 Err(Error::Internal)
             }
         }
     }
 
-    /// Whether the payer's money is the account's to use, and by what right.
+    /// Decides whether the account may use the payment. If not, the error asks for the payer's signature.
     async fn title(
         &self,
         account: &Account,
@@ -144,31 +144,33 @@ impl Service {
             return Ok(Title::AFTER_QUOTES);
         }
         let wallet = payment.payer.to_checksummed();
-        let failed = if proof.is_some() { "The signature is not that of the payer's wallet. " } else { "" };
+        let failed = if proof.is_some() { "The signature is not from the payer's wallet. " } else { "" };
         let hint = if from_contract {
             format!(
-                "{failed}The payment came from {wallet}, which is a contract: its address alone does not say whose payment \
-                 it is. Send the same request again with a `signature` over `message` that the contract accepts \
-                 (EIP-1271). If it is an exchange or a router that others use too, ask the operator to assign the payment."
+                "{failed}The payment came from {wallet}, which is a contract: its address alone does not show whose \
+                 payment it is. Send the same request again with a `signature` over `message` that the contract \
+                 accepts (EIP-1271). If others use the contract too (an exchange or a router), ask the operator to \
+                 assign the payment."
             )
         } else {
             format!(
-                "{failed}The payment came from {wallet}, which is not known to be this account's: sign `message` as it is \
-                 with that wallet (EIP-191, personal_sign), and send the same request again with the result as `signature`."
+                "{failed}The payment came from {wallet}, which is not known to be this account's wallet. Sign \
+                 `message` unchanged with that wallet (EIP-191, personal_sign), and send the same request again with \
+                 the result as `signature`."
             )
         };
         Err(PaymentError::ProofRequired { message, hint }.into())
     }
 
-    /// Whether a contract paid. Its address gives no title: a router or an exchange pays for many people, and on another
-    /// chain the same address may be somebody else's contract.
+    /// Whether a contract paid. Its address proves nothing: a router or an exchange pays for many people, and on
+    /// another chain the same address may be someone else's contract.
     pub(super) async fn is_from_contract(&self, payment: &Payment) -> Result<bool, Error> {
         let reader = self.desk.reader(payment.tx.chain_id)?;
         Ok(reader.has_code(payment.payer).await.map_err(PaymentError::Chain)?)
     }
 
-    /// Whether the payer signed the message. Only a private key's signature links the wallet: a contract's answer
-    /// (EIP-1271) is of one chain and one moment.
+    /// Checks that the payer signed the message. Only a private key's signature links the wallet: a contract's response
+    /// (EIP-1271) holds for one chain and one moment.
     async fn proven(
         &self,
         payment: &Payment,
@@ -206,7 +208,7 @@ pub(super) fn is_own_wallet(account: &Account, payment: &Payment) -> bool {
     account.payer.is_some_and(|owner| owner.address == payment.payer)
 }
 
-/// The answer to an account that registers its own top-up again; everybody else's transaction is used up.
+/// The response to an account that registers its own top-up again. For every other account the transaction is used up.
 fn repeated(account: &Account, record: &PaymentRecord) -> Result<TopUpAnswer, Error> {
     if record.account != account.id || record.used_as == PaymentUse::PaySignup {
         return Err(PaymentError::TxUsed.into());

@@ -1,7 +1,7 @@
-//! Arrivals that cannot be read: set aside so that the watcher can go on, and tried again later.
+//! Sets aside arrivals that cannot be read, so that the watcher can go on, and retries them later.
 //!
-//! What is wrong with one transaction must be told from trouble with the whole chain. The first is set aside; the second
-//! holds the watcher's position, so that nothing is missed.
+//! A failure of one transaction must be told apart from a failure of the whole chain. The first is set aside. The
+//! second holds the watcher's position, so that nothing is missed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,14 +14,15 @@ use crate::service::arrivals::{Arrivals, arrivals, arrivals_in, is_of_this_alone
 use crate::service::watch::Watched;
 use crate::transaction::TxRef;
 
-/// Rounds in which reading may fail for a reason that could pass, before the arrival is set aside. The chain can be read
-/// in each of them.
+/// After this many rounds with a failure that may be temporary, an arrival is set aside. Only rounds in which the rest
+/// of the chain could be read count.
 const ROUNDS_HELD: u32 = 3;
-/// Arrivals that one round tries again, at most.
+/// The most arrivals that one round retries.
 const RETRIES_MAX: u32 = 20;
 
 impl Service {
-    /// Records what could not be read. What may be readable in a moment holds the watcher for a few rounds instead.
+    /// Records arrivals that could not be read. If the failure may be temporary, it holds the watcher for a few rounds
+    /// first.
     pub(super) async fn set_aside(
         &self,
         unread: BTreeMap<ArrivalPlace, ChainError>,
@@ -46,17 +47,17 @@ impl Service {
         watched: &mut Watched,
     ) -> Result<(), Error> {
         self.store.put_unreadable(UnreadableArrival::new(place, &error.to_string(), self.clock.now())).await?;
-        tracing::error!(%place, %error, "an arrival cannot be read; it was set aside, and metering admin payments list shows it");
+        tracing::error!(%place, %error, "an arrival cannot be read; metering admin payments list shows it");
         watched.unreadable += 1;
         Ok(())
     }
 
-    /// What was set aside on a chain and is to be tried again now.
+    /// The arrivals of a chain that were set aside and are due for a retry.
     pub(super) async fn unreadable_due(&self, chain_id: u64) -> Result<Vec<UnreadableArrival>, Error> {
         Ok(self.store.unreadable_due(chain_id, self.clock.now(), RETRIES_MAX).await?)
     }
 
-    /// Tries again what was set aside and is due.
+    /// Retries the arrivals that are due.
     ///
     /// A block that can be searched now may hold transactions that cannot be read. They are recorded at once, whatever
     /// the reason, because the watcher has passed their block.
@@ -80,7 +81,7 @@ impl Service {
                     }
                     self.store.forget_unreadable(&arrival.place).await?;
                 }
-                // Trouble with the chain says nothing about the arrival: it stays due.
+                // The whole chain fails, which says nothing about the arrival: it stays due.
                 Err(error) if is_of_this_alone(&**reader, &error).await.is_err() => return Ok(()),
                 Err(error) => self.give_up_or_wait(arrival, &error).await?,
             }
@@ -93,14 +94,14 @@ impl Service {
         if arrival.next_attempt_at.is_none() {
             tracing::error!(
                 place = %arrival.place, %error, attempts = arrival.attempts,
-                "an arrival could not be read and was given up; if it is a payment, credit it by hand"
+                "gave up reading an arrival; if it is a payment, credit it by hand"
             );
         }
         Ok(self.store.put_unreadable(arrival).await?)
     }
 }
 
-/// Reads one place again; the error is that it still cannot be read.
+/// Reads one place again; fails if it still cannot be read.
 async fn read_again(
     reader: &dyn ChainReader,
     targets: &BTreeSet<PaymentTarget>,

@@ -1,8 +1,8 @@
-//! The watcher: credits payments whose client never came back.
+//! The watcher: credits payments that no client claimed.
 //!
-//! What pays an open quote makes its account; the quote's owner gets the key by claiming later, or by rotation. What
-//! comes from a wallet that belongs to one account and pays for a plan is credited to that account. Everything else is
-//! left for its payer to claim, or for the operator to settle: a watcher that guesses gives money away.
+//! A payment for an open quote creates the account; the quote's owner gets the key by a later claim, or by rotation. A
+//! payment for a plan, from a wallet that belongs to exactly one account, is credited to that account. All others are
+//! left for their payers to claim or the operator to assign: a watcher that guesses gives money away.
 
 use crate::account::Account;
 use crate::chain::Chain;
@@ -18,29 +18,29 @@ use crate::service::desk::find_chain;
 use crate::service::topups::Title;
 use crate::store::{Claimed, KeyDelivery};
 
-/// Blocks that one call looks at, at most.
+/// The most blocks that one call scans.
 const CHUNK_BLOCKS: u64 = 500;
 
-/// What one look at a chain brought.
+/// The result of one scan of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Watched {
-    /// The last block that was looked at; `None` when there is none yet.
+    /// The last scanned block; `None` when there is none yet.
     pub scanned_to: Option<u64>,
-    /// Whether nothing more is confirmed at the moment.
+    /// Whether all confirmed blocks have been scanned.
     pub up_to_date: bool,
     /// Quotes that became accounts.
     pub claimed: u32,
     /// Payments credited to accounts.
     pub credited: u32,
-    /// Payments left alone, those that were used before not counted.
+    /// Payments left alone, not counting those that were used before.
     pub left: u32,
     /// Arrivals that could not be read and were set aside.
     pub unreadable: u32,
-    /// Whether the same blocks are looked at again next time, since an arrival in them may be readable in a moment.
+    /// Whether the next call scans the same blocks again, because an arrival in them may soon be readable.
     pub held: bool,
 }
 
-/// What became of a payment.
+/// The outcome for one payment.
 enum Settled {
     Claimed,
     Credited,
@@ -49,15 +49,15 @@ enum Settled {
 }
 
 impl Service {
-    /// Looks at the next confirmed blocks of a chain, and credits what can be. Remembers in the store up to which final
-    /// block it came; the first time it starts at `from_block`, or else at the newest confirmed block. Blocks that a
-    /// reorganisation replaced are looked at again.
+    /// Scans the next confirmed blocks of a chain, and credits what it can. The store keeps a mark of the last final
+    /// block scanned. Without a mark, the scan starts at `from_block`, or else at the newest confirmed block. Blocks
+    /// that a reorganisation replaced are scanned again.
     ///
     /// Several processes may watch one chain: each payment counts once.
     ///
     /// # Errors
-    /// When the chain or the store cannot be read; the same blocks are looked at again next time. One arrival that cannot
-    /// be read is no error: it is recorded, and tried again later.
+    /// When the chain or the store cannot be read; the next call scans the same blocks again. A single arrival that
+    /// cannot be read is not an error: it is recorded and retried later.
     pub async fn watch(&self, chain_id: u64, from_block: Option<u64>) -> Result<Watched, Error> {
         let chain = find_chain(&self.config.chains, chain_id)?;
         let reader = self.desk.reader(chain_id)?;
@@ -79,11 +79,11 @@ impl Service {
             return Ok(watched);
         }
         if mark.is_none() && from_block.is_none() && from > 0 {
-            // Whoever starts anew before a block is final begins here as well.
+            // A process that restarts before any block is final begins here too.
             self.store.set_scan_mark(chain_id, from - 1).await?;
         }
         let to = confirmed.min(from.saturating_add(CHUNK_BLOCKS - 1));
-        // Before the scan: if the chain changes meanwhile, the next look notices.
+        // Read before the scan: if the chain changes meanwhile, the next scan notices.
         let hash = reader.block_hashes(&[to]).await.map_err(PaymentError::Chain)?.first().copied().flatten();
         let Arrivals { read, unread } = arrivals(&**reader, &targets, from, to).await.map_err(PaymentError::Chain)?;
         for arrival in read {
@@ -100,7 +100,7 @@ impl Service {
         Ok(Watched { scanned_to: Some(to), up_to_date: to == confirmed, ..watched })
     }
 
-    /// Credits what arrived if it can be, and counts what became of it.
+    /// Credits an arrival if possible, and counts the result.
     pub(super) async fn settle_arrival(
         &self,
         chain: &Chain,
@@ -116,7 +116,7 @@ impl Service {
             Settled::Claimed => watched.claimed += 1,
             Settled::Credited => watched.credited += 1,
             Settled::Left => {
-                tracing::info!(tx = %arrival.tx, "a payment arrived that nobody asked for; metering admin payments lists it");
+                tracing::info!(tx = %arrival.tx, "a payment arrived that nobody claimed; metering admin payments list shows it");
                 watched.left += 1;
             }
             Settled::UsedBefore => {}
@@ -145,7 +145,7 @@ impl Service {
         match self.credit(&account, plan, payment, title).await {
             Ok(answer) if answer.already_credited => Ok(Settled::UsedBefore),
             Ok(_) => {
-                tracing::info!(account = %account.id, plan = %plan.key(), "a payment was credited without being asked for");
+                tracing::info!(account = %account.id, plan = %plan.key(), "the watcher credited a payment that nobody claimed");
                 Ok(Settled::Credited)
             }
             Err(Error::Payment(refused)) if matches!(*refused, PaymentError::TxUsed) => Ok(Settled::UsedBefore),
@@ -154,14 +154,14 @@ impl Service {
         }
     }
 
-    /// `None` when the payment is no quote's after all: its payer has an account by now.
+    /// `None` when the quote cannot be claimed after all, because its payer has an account by now.
     async fn settle_quote(&self, quote: &Quote, payment: &Payment) -> Result<Option<Settled>, Error> {
-        // Nobody learns this key; the quote's owner gets another.
+        // This key is never shown; the quote's owner gets another.
         let key = ApiKey::generate(&*self.desk.randomness);
         let claim = self.claim_of(quote, payment.clone(), &key, KeyDelivery::Later)?;
         Ok(match self.claim_by_nonce(claim).await? {
             Claimed::Account(account) => {
-                tracing::info!(account = %account.id, tx = %payment.tx, "a quote was paid and its account made, unclaimed");
+                tracing::info!(account = %account.id, tx = %payment.tx, "a quote was paid; its account was created, unclaimed");
                 Some(Settled::Claimed)
             }
             Claimed::AlreadyClaimed | Claimed::TxUsed => Some(Settled::UsedBefore),
@@ -170,10 +170,9 @@ impl Service {
         })
     }
 
-    /// The one account that a payment's wallet belongs to: it paid for its signup, or is linked to it and no other. None
-    /// for a contract's payment, which others may have made through it.
+    /// The one account that a payment's wallet belongs to: the wallet paid for its signup, or is linked to it and no
+    /// other. `None` for a contract's payment, which others may have made through it.
     async fn owner_of(&self, payment: &Payment) -> Result<Option<(Account, Title)>, Error> {
-        // Others may have paid through the same contract.
         if self.is_from_contract(payment).await? {
             return Ok(None);
         }
@@ -186,8 +185,8 @@ impl Service {
     }
 }
 
-/// The plan on sale that a payment was made for: its price exactly, or with a quote's tag. Of several, the dearest,
-/// and of those the one with most credits.
+/// The plan on sale that a payment was made for: the amount is its price, exactly or with a quote's tag. If several
+/// match, the most expensive one, then the one with the most credits.
 fn plan_paid_by<'a>(plans: &'a [Plan], chain: &Chain, payment: &Payment) -> Option<&'a Plan> {
     let fits = |plan: &&Plan| {
         let of_price = plan.price().is_some_and(|price| may_be_tagged(price, plan.token_decimals, payment.amount));

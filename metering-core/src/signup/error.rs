@@ -1,33 +1,34 @@
-//! Why a signup did not go on.
+//! Why a signup request was refused.
 
 use crate::bot::BotCheckError;
 use crate::wire::ErrorCode;
 
-/// Seconds after which a bot challenge that could not be checked is worth another try.
+/// `Retry-After` when a bot challenge could not be checked.
 const RETRY_CHECK_SECONDS: u64 = 5;
 
-/// Why a signup did not go on.
+/// Why a signup request was refused.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SignupError {
-    /// An account has the email address.
-    #[error("An account with this email address exists already; use its key, or another address.")]
+    /// An account already has the email address.
+    #[error("An account with this email address already exists; use its key, or another address.")]
     EmailTaken,
-    /// There is no such session, or its key was given out.
+    /// There is no such session, or its key was already returned.
     #[error(
-        "There is no signup of this session_token, or its key was given out already. Begin a new one; where the account is there and its key was lost on the way, the operator can replace the key."
+        "No signup has this session_token, or its key was already returned. Begin a new signup. If the account was \
+         created but you never received its key, ask the operator to replace the key."
     )]
     UnknownSession,
-    /// The code is nobody's, or its time is over.
-    #[error("This code is wrong or has expired; check it, or begin the signup anew to get another.")]
+    /// No session has the code, or it expired.
+    #[error("This code is wrong or has expired; check it, or begin a new signup to get another.")]
     InvalidCode,
     /// The terms were not accepted.
-    #[error("Accept the terms to go on: send tos_accepted as true.")]
+    #[error("Accept the terms to continue: send tos_accepted as true.")]
     TermsNotAccepted,
     /// The bot challenge was not passed.
     #[error("The bot challenge was not passed, or its solution was used before; solve a new one.")]
     ChallengeFailed,
     /// The bot challenge could not be checked.
-    #[error("The bot challenge cannot be checked at the moment; try again.")]
+    #[error("The bot challenge cannot be checked right now; try again.")]
     ChallengeUnavailable(BotCheckError),
 }
 

@@ -1,4 +1,4 @@
-//! The part of the storage contract that is about money that arrives by chain.
+//! The part of the storage contract for payments on chains.
 
 use std::fmt;
 
@@ -18,65 +18,65 @@ use crate::recovery::Challenge;
 use crate::store::{Cursor, NewAccount, Page, StoreError};
 use crate::transaction::TxRef;
 
-/// Where quotes, payments, linked wallets and challenges are kept.
+/// Stores quotes, payments, linked wallets and challenges.
 ///
-/// As in [`Store`](crate::Store), each method is one atomic fact, and expected answers are values. The records of
-/// payments are never deleted: `(chain_id, hash)` counts once, for ever. Only [`PaymentStore::settle_payment`] changes
-/// one, and never its account, payer or amount.
+/// As in [`Store`](crate::Store), each method is one atomic operation, and expected outcomes are values. Payment
+/// records are never deleted, so each `(chain_id, hash)` counts only once. Only [`PaymentStore::settle_payment`]
+/// changes a record, and never its account, payer or amount.
 #[async_trait]
 pub trait PaymentStore: Send + Sync + fmt::Debug {
-    /// Keeps a quote that is open.
+    /// Stores an open quote.
     ///
-    /// Refused, in this order: when an account that is not revoked has its email address, or its payer's address; or
-    /// when a quote of the same payer reserves its amount, as [`Quote::reserves_amount_of`] says. A quote that is not
+    /// Refused, in this order: when an account that is not revoked has its email address; when one has its payer's
+    /// address; when a quote of the same payer reserves its amount ([`Quote::reserves_amount_of`]). A quote that is not
     /// open, or whose nonce is in use, is an error.
     async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened, StoreError>;
 
-    /// The quote of that nonce.
+    /// The quote with that nonce.
     async fn quote(&self, nonce: &NonceHash) -> Result<Option<Quote>, StoreError>;
 
-    /// The open quote that a payment pays, as [`Quote::is_paid_by`] says.
+    /// The open quote that a payment pays ([`Quote::is_paid_by`]).
     async fn quote_paid_by(&self, payment: &Payment) -> Result<Option<Quote>, StoreError>;
 
-    /// Where the quotes that are remembered were to be paid on a chain, whatever became of them: each once, in order.
-    /// The cost depends on the number of targets, not on the number of quotes.
+    /// The targets of all stored quotes on a chain, in any state: each once, sorted. The cost depends on the number of
+    /// targets, not on the number of quotes.
     async fn quoted_targets(&self, chain_id: u64) -> Result<Vec<PaymentTarget>, StoreError>;
 
-    /// Turns a quote and its payment into an account with its key, or hands out the key of one that was made without.
-    /// The payment's record, the account, its entries and the quote's new state are one fact.
+    /// Turns a quote and its payment into an account with its key, or sets the key of an account that the watcher
+    /// already created. The payment's record, the account, its entries and the quote's new state are written in one
+    /// operation.
     ///
-    /// The caller has judged the payment. Answers, in this order:
-    /// - no quote of that nonce: [`Claimed::NoSuchQuote`];
-    /// - a claimed quote, or one that is paid and is not to be delivered now, or was paid by another transaction, or
-    ///   whose account is revoked: [`Claimed::AlreadyClaimed`];
-    /// - a paid one, delivered now: its account's key is replaced by the claim's, and the rest of
+    /// The caller has checked the payment. Outcomes, in this order:
+    /// - no quote has that nonce: [`Claimed::NoSuchQuote`];
+    /// - the quote is claimed; or it is paid, and the claim is not [`KeyDelivery::Now`] or names another transaction,
+    ///   or the account is revoked: [`Claimed::AlreadyClaimed`];
+    /// - the quote is paid, and the key is delivered now: the claim's key replaces the account's, and the rest of
     ///   [`Claim::account`] is ignored;
-    /// - an open one: [`Claimed::TxUsed`] if the transaction has a record; [`Claimed::PayerTaken`] if an account that
-    ///   is not revoked has the payer's address; [`Claimed::OutOfRange`] if the entries cannot be held; else the
-    ///   account is made, without its email address when an account that is not revoked has it: what was paid for is
-    ///   not refused for that.
+    /// - the quote is open: [`Claimed::TxUsed`] if the transaction has a record; [`Claimed::PayerTaken`] if an account
+    ///   that is not revoked has the payer's address; [`Claimed::OutOfRange`] if the entries exceed a balance's range;
+    ///   else the account is created. If an account that is not revoked has its email address, it is created without
+    ///   one: a paid claim is not refused for that.
     ///
-    /// An id or a key that an account ever had is an error, and nothing changes.
+    /// An id or a key that any account ever had is an error, and nothing changes.
     async fn claim_quote(&self, claim: Claim) -> Result<Claimed, StoreError>;
 
-    /// Credits a payment to an account that exists: its record, the ledger's entry and the link of the payer's wallet
-    /// are one fact. As with a claim, the record is unsettled if the payment names the hash of its block, else final.
+    /// Credits a payment to an existing account: writes its record, the ledger entry and the link of the payer's wallet
+    /// in one operation. As with a claim, the record is unsettled if the payment has the hash of its block, else final.
     ///
-    /// The caller has judged the payment. Answers, in this order: [`PaymentCredited::NoSuchAccount`], also for a
-    /// revoked one; [`PaymentCredited::Repeated`] when this account was credited with it before, other than by a
-    /// claim; [`PaymentCredited::TxUsed`] when the transaction has any other record;
-    /// [`PaymentCredited::BelongsToQuote`] when an open quote is paid by it and the credit is to yield to quotes;
-    /// [`PaymentCredited::OutOfRange`]; else it is credited.
+    /// The caller has checked the payment. Outcomes, in this order: [`PaymentCredited::NoSuchAccount`], also for a
+    /// revoked one; [`PaymentCredited::Repeated`] when it was already credited to this account, other than by a claim;
+    /// [`PaymentCredited::TxUsed`] when the transaction has any other record; [`PaymentCredited::BelongsToQuote`] when
+    /// it pays an open quote and quotes take precedence; [`PaymentCredited::OutOfRange`]; else it is credited.
     async fn credit_payment(&self, credit: PaymentCredit) -> Result<PaymentCredited, StoreError>;
 
     /// The record of a transaction, if it was used.
     async fn payment(&self, tx: &TxRef) -> Result<Option<PaymentRecord>, StoreError>;
 
-    /// Records of payments in the order of their writing, at most `limit` after `after`.
+    /// Payment records in the order written, at most `limit` after `after`.
     async fn payments(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>, StoreError>;
 
-    /// Records of a chain's payments that are not final, in the order of their writing, at most `limit` after `after`.
-    /// Those that were reversed are among them. A cursor is of this list alone.
+    /// Records of a chain's payments that are not final, including reversed ones, in the order written, at most `limit`
+    /// after `after`. Its cursors are valid for this list only.
     async fn unsettled_payments(
         &self,
         chain_id: u64,
@@ -84,60 +84,61 @@ pub trait PaymentStore: Send + Sync + fmt::Debug {
         limit: u32,
     ) -> Result<Page<PaymentRecord>, StoreError>;
 
-    /// Changes where a payment stands, and posts the ledger entry that belongs to it, in one fact. Of several callers
-    /// that saw the same record, one succeeds.
+    /// Changes a payment's settlement and posts the matching ledger entry, in one operation. If several callers saw the
+    /// same record, only one succeeds.
     ///
-    /// Responds, in this order:
+    /// Outcomes, in this order:
     /// - [`PaymentSettled::Stale`] when the record is no longer [`SettlementChange::seen`], or its settlement does not
     ///   allow the step ([`PaymentRecord::after`]);
-    /// - [`PaymentSettled::OutOfRange`] when the balance, a total or the entry could not hold the amount;
-    /// - else the record is changed, and the entry of [`PaymentRecord::entry_of`] posted, to a revoked account too. The
-    ///   amount is what the entries of kind [`LedgerKind::PURCHASES`](crate::LedgerKind::PURCHASES) that name the
-    ///   payment brought its account. The balance may go below zero.
+    /// - [`PaymentSettled::OutOfRange`] when the balance, a total or the entry would be out of range;
+    /// - else the record is changed and the entry of [`PaymentRecord::entry_of`] posted, even to a revoked account. Its
+    ///   amount is the sum of the account's entries of kind [`LedgerKind::PURCHASES`](crate::LedgerKind::PURCHASES) for
+    ///   this payment. The balance may go below zero.
     async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled, StoreError>;
 
-    /// The account that is not revoked and that a wallet paid for.
+    /// The account that a wallet paid for, if it is not revoked.
     async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>, StoreError>;
 
-    /// The accounts, none of them revoked, that a wallet is linked to by an earlier proof, in the order of linking.
+    /// The accounts that a wallet is linked to by an earlier proof, except revoked ones, in the order of linking.
     async fn linked_accounts(&self, wallet: &Address) -> Result<Vec<AccountId>, StoreError>;
 
-    /// Keeps a challenge. A nonce that is in use is an error, and nothing changes.
+    /// Stores a challenge. A nonce that is in use is an error, and nothing changes.
     async fn open_challenge(&self, challenge: Challenge) -> Result<(), StoreError>;
 
-    /// The challenge of that nonce, if it is not used up. One that expired is still found for a while.
+    /// The challenge with that nonce, if it is not used up. An expired one can still be found for a while.
     async fn challenge(&self, nonce: &str) -> Result<Option<Challenge>, StoreError>;
 
-    /// Counts a wrong answer to a challenge; the [`Challenge::MAX_FAILURES`]th uses it up. Nothing happens to one that
-    /// is not there.
+    /// Counts a wrong signature for a challenge; number [`Challenge::MAX_FAILURES`] voids it. Does nothing if there is
+    /// no such challenge.
     async fn fail_challenge(&self, nonce: &str) -> Result<(), StoreError>;
 
-    /// Uses a challenge up and puts `key` in the place of its account's key, in one fact, as
-    /// [`Store::replace_key`](crate::Store::replace_key) does. `None`, and nothing changes, when there is no such
-    /// challenge any more, it expired before `now`, or its account is revoked or has another payer.
+    /// Uses up a challenge and replaces its account's key in one operation, as
+    /// [`Store::replace_key`](crate::Store::replace_key) does. `None`, and nothing changes, when the challenge no
+    /// longer exists, it expired before `now`, or its account is revoked or has another payer.
     async fn rotate_key(&self, nonce: &str, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
-    /// The last block of a chain that was scanned for payments, if any was.
+    /// The last block of a chain that was scanned for payments, if any.
     async fn scan_mark(&self, chain_id: u64) -> Result<Option<u64>, StoreError>;
 
-    /// Remembers the last block that was scanned; one before that which is remembered changes nothing.
+    /// Stores the last scanned block of a chain. A block below the stored one changes nothing.
     async fn set_scan_mark(&self, chain_id: u64, block: u64) -> Result<(), StoreError>;
 
-    /// Registers where payments are received, each recipient with its chain, and returns what is known of each, in
-    /// their order, as [`register_recipients`](crate::register_recipients) says.
+    /// Registers recipients of payments, each given with its chain, and returns a registration for each, in the same
+    /// order, as [`register_recipients`](crate::register_recipients) decides.
     async fn register_recipients(
         &self,
         configured: Vec<(u64, Address)>,
         now: Timestamp,
     ) -> Result<Vec<Registration>, StoreError>;
 
-    /// Every recipient that was registered, by chain and address.
+    /// Every registered recipient, sorted by chain and address.
     async fn recipients(&self) -> Result<Vec<RecipientRecord>, StoreError>;
-    /// Keeps an arrival that could not be read, in place of what was known of that place.
+
+    /// Stores an arrival that could not be read. Replaces an earlier record of the same place.
     async fn put_unreadable(&self, arrival: UnreadableArrival) -> Result<(), StoreError>;
 
-    /// The arrivals of a chain that could not be read, those given up included, from a block on: at most `limit`, by block
-    /// and the transaction's hash.
+    /// The arrivals of a chain that could not be read, from a block on, including those given up: at most `limit`,
+    /// sorted by block and transaction hash.
     async fn unreadable(
         &self,
         chain_id: u64,
@@ -145,7 +146,7 @@ pub trait PaymentStore: Send + Sync + fmt::Debug {
         limit: u32,
     ) -> Result<Vec<UnreadableArrival>, StoreError>;
 
-    /// Those that are to be tried again by `now`: at most `limit`, the longest due first.
+    /// The arrivals of a chain that are due for a retry at `now`: at most `limit`, the longest overdue first.
     async fn unreadable_due(
         &self,
         chain_id: u64,
@@ -153,127 +154,127 @@ pub trait PaymentStore: Send + Sync + fmt::Debug {
         limit: u32,
     ) -> Result<Vec<UnreadableArrival>, StoreError>;
 
-    /// Forgets an arrival, since it was read after all. Nothing happens when it is not there.
+    /// Deletes an arrival that was read after all. Does nothing if it is not stored.
     async fn forget_unreadable(&self, place: &ArrivalPlace) -> Result<(), StoreError>;
 }
 
-/// The answer to [`PaymentStore::open_quote`].
+/// The outcome of [`PaymentStore::open_quote`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuoteOpened {
-    /// It is kept.
+    /// It was stored.
     Opened,
     /// An account has its email address.
     EmailTaken,
     /// An account has its payer's address.
     PayerTaken,
-    /// Another quote of its payer has that amount; draw another.
+    /// Another quote of its payer has that amount; draw a new one.
     AmountTaken,
 }
 
 /// A quote and the payment that pays it.
 #[derive(Debug, Clone)]
 pub struct Claim {
-    /// Which quote.
+    /// The nonce of the quote.
     pub nonce: NonceHash,
-    /// The payment, judged.
+    /// The payment, already checked.
     pub payment: Payment,
-    /// The account to be made: its key, its payer, its first entries.
+    /// The account to create, with its key, payer and first entries.
     pub account: NewAccount,
-    /// Whether somebody gets the key.
+    /// Whether the key is delivered now.
     pub delivery: KeyDelivery,
-    /// When.
+    /// The time of the claim.
     pub now: Timestamp,
 }
 
-/// Whether a claim's key is given to anybody.
+/// When a quote's owner gets the account's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyDelivery {
-    /// The claimer gets it.
+    /// Now: the claim's response contains it.
     Now,
-    /// Nobody does: the claim is the watcher's, and the quote's owner will come for a key later.
+    /// Later: the watcher makes the claim, and the quote's owner will claim a key later.
     Later,
 }
 
-/// The answer to [`PaymentStore::claim_quote`].
+/// The outcome of [`PaymentStore::claim_quote`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claimed {
     /// The account, with the claim's key.
     Account(Account),
-    /// There is no quote of that nonce.
+    /// No quote has that nonce.
     NoSuchQuote,
-    /// The quote was claimed before.
+    /// The quote was already claimed.
     AlreadyClaimed,
     /// The transaction was used before.
     TxUsed,
-    /// The payer has an account by now.
+    /// The payer now has an account.
     PayerTaken,
     /// The entries add up to more than a balance can hold.
     OutOfRange,
 }
 
-/// A payment for an account that exists.
+/// A payment to credit to an existing account.
 #[derive(Debug, Clone)]
 pub struct PaymentCredit {
-    /// Who is credited.
+    /// The account to credit.
     pub account: AccountId,
-    /// The payment, judged.
+    /// The payment, already checked.
     pub payment: Payment,
     /// What it is used for.
     pub used_as: PaymentUse,
-    /// The ledger's entry, which names the plan.
+    /// The ledger entry, which names the plan.
     pub entry: NewLedgerEntry,
-    /// Whether the payer's wallet is linked to the account from now on.
+    /// Whether to link the payer's wallet to the account.
     pub link_payer: bool,
-    /// What happens when an open quote is paid by it.
+    /// What to do if the payment pays an open quote.
     pub quotes: QuotePrecedence,
-    /// When.
+    /// The time of the credit.
     pub now: Timestamp,
 }
 
-/// Who has a payment that an open quote waits for, when an account asks for it.
+/// Who gets a payment that pays an open quote, when an account claims it too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuotePrecedence {
     /// The quote.
     Quote,
-    /// The account: the payer said so.
+    /// The account, because the payer consented.
     Account,
 }
 
 /// A change of a payment's settlement.
 #[derive(Debug, Clone)]
 pub struct SettlementChange {
-    /// The record as the caller saw it.
+    /// The record as the caller read it.
     pub seen: PaymentRecord,
-    /// What to do.
+    /// The step to take.
     pub step: SettlementStep,
-    /// When.
+    /// The time of the step.
     pub now: Timestamp,
 }
 
-/// The response to [`PaymentStore::settle_payment`].
+/// The outcome of [`PaymentStore::settle_payment`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PaymentSettled {
-    /// It was done; the account after it.
+    /// The step was taken. The account after it.
     Changed(Account),
-    /// The record is another one by now; read it again.
+    /// The record has changed; read it again.
     Stale,
-    /// The balance, a total or an entry could not hold the amount.
+    /// The balance, a total or the entry would be out of range.
     OutOfRange,
 }
 
-/// The answer to [`PaymentStore::credit_payment`].
+/// The outcome of [`PaymentStore::credit_payment`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PaymentCredited {
-    /// It was credited; the account after it.
+    /// It was credited. The account after it.
     Account(Account),
-    /// It was credited to this account before; the account as it is, and the record.
+    /// It was already credited to this account. The account as it is, and the record.
     Repeated(Account, Box<PaymentRecord>),
     /// The transaction was used before, by another account or a claim.
     TxUsed,
-    /// An open quote waits for this payment.
+    /// An open quote expects this payment.
     BelongsToQuote,
     /// There is no such account, or it is revoked.
     NoSuchAccount,
-    /// The balance or a total could not hold the amount.
+    /// The balance or a total would be out of range.
     OutOfRange,
 }

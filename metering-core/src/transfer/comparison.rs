@@ -1,4 +1,4 @@
-//! The proof that two stores hold the same: every record of both, one beside the other.
+//! Proves that two stores hold the same data, by comparing every record.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -11,37 +11,37 @@ use super::sums::Sums;
 use super::traits::Export;
 use super::{PAGE, Progress};
 
-/// Differences of a section that are kept to be shown; all are counted.
+/// How many differences of a section to keep for display; all are counted.
 const SHOWN: usize = 10;
 
-/// Two stores, side by side.
+/// The comparison of two stores.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Comparison {
     /// Every section.
     pub sections: Vec<SectionComparison>,
 }
 
-/// A section of two stores, side by side.
+/// The comparison of one section of two stores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SectionComparison {
-    /// Which.
+    /// The section.
     pub section: Section,
-    /// What it adds up to where it came from.
+    /// Its sums in the source.
     pub from: Sums,
-    /// What it adds up to where it went.
+    /// Its sums in the target.
     pub to: Sums,
-    /// How many places hold other records in one than in the other.
+    /// The number of positions at which the records differ.
     pub differing: u64,
-    /// The first of them.
+    /// The first differences.
     pub first: Vec<Difference>,
 }
 
-/// A place that holds other records in one store than in the other.
+/// A position at which the two stores hold different records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// What stands there where it came from.
+    /// The record in the source.
     pub from: Option<Record>,
-    /// What stands there where it went.
+    /// The record in the target.
     pub to: Option<Record>,
 }
 
@@ -53,7 +53,7 @@ impl Comparison {
             && self.sections.iter().all(|section| section.differing == 0 && section.from == section.to)
     }
 
-    /// How many places differ.
+    /// The number of positions that differ.
     #[must_use]
     pub fn differing(&self) -> u64 {
         self.sections.iter().map(|section| section.differing).sum()
@@ -71,23 +71,23 @@ impl fmt::Display for Difference {
             (Some(from), None) => write!(f, "{} was not moved", from.subject()),
             (None, Some(to)) => write!(f, "{} is new", to.subject()),
             (Some(from), Some(to)) if from.subject() == to.subject() => {
-                write!(f, "{} is not the same", from.subject())?;
+                write!(f, "{} differs", from.subject())?;
                 let amounts = from.amounts().into_iter().zip(to.amounts());
                 for ((name, was), (_, is)) in amounts.filter(|((_, was), (_, is))| was != is) {
-                    write!(f, "; its {name} was {was}, and is {is}")?;
+                    write!(f, "; its {name} was {was} and is now {is}")?;
                 }
                 Ok(())
             }
-            (Some(from), Some(to)) => write!(f, "where {} was there is {}", from.subject(), to.subject()),
+            (Some(from), Some(to)) => write!(f, "expected {}, found {}", from.subject(), to.subject()),
             (None, None) => f.write_str("nothing"),
         }
     }
 }
 
-/// Compares every record of two stores, in their order.
+/// Compares every record of two stores, in order.
 ///
 /// # Errors
-/// When one of them cannot be read.
+/// When one of the stores cannot be read.
 pub async fn compare(from: &dyn Export, to: &dyn Export, progress: Progress<'_>) -> Result<Comparison, StoreError> {
     let mut comparison = Comparison::default();
     for section in Section::ALL {
@@ -113,7 +113,7 @@ async fn compare_section(
             return Ok(found);
         }
         loop {
-            // A side that has more to come is not to be taken for one that has ended.
+            // One side has no records left but has not ended: read its next page first.
             if old.is_waiting() || new.is_waiting() {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Copying all records from one store to another.
+//! Copies all records from one store to another.
 
 use crate::store::{Page, StoreError};
 
@@ -7,10 +7,11 @@ use super::sums::Sums;
 use super::traits::{Export, Import};
 use super::{PAGE, Progress};
 
-/// Copies every section, while the next records are read. The target has begun ([`Import::begin`]), and is settled.
+/// Copies every section, reading the next page while it writes the last. The caller must have called
+/// [`Import::begin`] on the target; this calls [`Import::settle`] at the end.
 ///
 /// # Errors
-/// When either store fails. What is written by then stays, for the next try to take away.
+/// When either store fails. Records already written stay, and the next attempt removes them.
 pub async fn copy(from: &dyn Export, to: &dyn Import, progress: Progress<'_>) -> Result<(), StoreError> {
     for section in Section::ALL {
         let mut done = 0;
@@ -34,7 +35,7 @@ pub async fn copy(from: &dyn Export, to: &dyn Import, progress: Progress<'_>) ->
     to.settle().await
 }
 
-/// What each section of a store adds up to.
+/// The sums of each section of a store.
 ///
 /// # Errors
 /// When the store cannot be read.

@@ -1,4 +1,4 @@
-//! A place in the order of a section, as the parts of its key.
+//! A position in a section, as the parts of a record's key.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,24 +15,24 @@ pub enum Part {
     Bytes(Vec<u8>),
 }
 
-/// The key of the last record of a page: what a backend's cursor holds.
+/// The key of the last record of a page. Backends put it into their cursors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place(pub Vec<Part>);
 
 impl Place {
-    /// The place that [`Place::cursor`] made a cursor of.
+    /// Parses a cursor made by [`Place::cursor`].
     ///
     /// # Errors
-    /// When it has another number of parts, or is no cursor of a section at all.
+    /// When it has another number of parts, or is not a cursor of a section.
     pub fn of(cursor: &Cursor, parts: usize) -> Result<Self, StoreError> {
         let place = serde_json::from_str(cursor.as_str()).ok().filter(|place: &Self| place.0.len() == parts);
-        let foreign = || StoreError::Corrupt("a cursor that is not of this section was handed in".to_owned());
+        let foreign = || StoreError::Corrupt("the cursor does not belong to this section".to_owned());
         place.ok_or_else(foreign)
     }
 
-    /// The cursor of this place.
+    /// The cursor for this position.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
-        Cursor::new(serde_json::to_string(self).expect("numbers, texts and bytes have a form as JSON"))
+        Cursor::new(serde_json::to_string(self).expect("numbers, strings and bytes can be written as JSON"))
     }
 }

@@ -1,4 +1,4 @@
-//! What a store holds, piece by piece, in no backend's form.
+//! The records of a store, in a form that does not depend on the backend.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::usage::{DailyTotal, UsageLine};
 
 use super::section::Section;
 
-/// A piece of a store.
+/// A record of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
     /// An account.
@@ -30,9 +30,9 @@ pub enum Record {
     Ledger(LedgerRecord),
     /// A daily total.
     Usage(DailyTotal),
-    /// An entry of recent usage.
+    /// A recent usage entry.
     Activity(ActivityRecord),
-    /// A remembered answer.
+    /// The remembered outcome of a charge.
     Answer(AnswerRecord),
     /// A plan.
     Plan(Box<Plan>),
@@ -44,7 +44,7 @@ pub enum Record {
     Link(WalletLink),
     /// A challenge.
     Challenge(Challenge),
-    /// How far a chain was scanned.
+    /// How far a chain has been scanned.
     ScanMark(ScanMark),
     /// A recipient of payments.
     Recipient(RecipientRecord),
@@ -52,23 +52,23 @@ pub enum Record {
     Unreadable(UnreadableArrival),
     /// A signup session.
     Signup(SignupSession),
-    /// A used solution.
+    /// A used solution of a bot challenge.
     Solution(SolutionRecord),
     /// A key.
     Key(KeyRecord),
 }
 
-/// An account, all that the charge rule knows of it, and the length of its history.
+/// An account, all its data for deciding charges, and the number of its entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountRecord {
     /// The account.
     pub account: Account,
-    /// Accepted requests of the minute.
+    /// Accepted requests in the current minute.
     pub minute: Window,
-    /// Accepted requests of the day.
+    /// Accepted requests in the current day.
     pub day: Window,
-    /// How many entries it has: all of its ledger's, and those of usage that are among the last
-    /// [`ACTIVITY_KEPT`](crate::ACTIVITY_KEPT) of both together. No other usage is moved.
+    /// How many entries it has: all of its ledger entries, and the usage entries among the last
+    /// [`ACTIVITY_KEPT`](crate::ACTIVITY_KEPT) of both together. Older usage entries are not moved.
     pub entries: u64,
 }
 
@@ -77,42 +77,42 @@ pub struct AccountRecord {
 pub struct LedgerRecord {
     /// The entry.
     pub entry: LedgerEntry,
-    /// How many entries of its account came after it, of ledger and usage together; `None` when it is not among the last
+    /// How many newer entries its account has, ledger and usage together; `None` when it is not among the last
     /// [`ACTIVITY_KEPT`](crate::ACTIVITY_KEPT).
     pub newer: Option<u32>,
 }
 
-/// An entry of usage, among the last [`ACTIVITY_KEPT`](crate::ACTIVITY_KEPT) entries of its account.
+/// A usage entry, among the last [`ACTIVITY_KEPT`](crate::ACTIVITY_KEPT) entries of its account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActivityRecord {
-    /// Whose.
+    /// The account.
     pub account: AccountId,
-    /// How many entries of its account came after it, of ledger and usage together.
+    /// How many newer entries its account has, ledger and usage together.
     pub newer: u32,
     /// Route, method and source.
     pub line: UsageLine,
     /// The change of the balance.
     pub amount: Credits,
-    /// Whether it pays back.
+    /// Whether it is a refund.
     pub is_refund: bool,
     /// How many requests share it.
     pub calls: u64,
-    /// The path that was asked for, when all asked for the same.
+    /// The path of the requests, if all have the same.
     pub request_path: Option<Arc<str>>,
-    /// When.
+    /// When it was written.
     pub created_at: Timestamp,
 }
 
-/// The answer to a request with an id, until it is forgotten.
+/// The outcome of a charge with a request id, while it is remembered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerRecord {
-    /// Whose request.
+    /// The account of the request.
     pub account: AccountId,
     /// Its id.
     pub request: RequestId,
-    /// What was answered.
+    /// The outcome.
     pub answer: Answer,
-    /// Until when it is remembered.
+    /// When it expires.
     pub expires_at: Timestamp,
 }
 
@@ -125,21 +125,21 @@ pub struct WalletLink {
     pub account: AccountId,
 }
 
-/// How far a chain was scanned for payments.
+/// How far a chain has been scanned for payments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScanMark {
     /// The chain's id.
     pub chain_id: u64,
-    /// The last block.
+    /// The last scanned block.
     pub block: u64,
 }
 
-/// A solution of a bot challenge that was used.
+/// A used solution of a bot challenge.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SolutionRecord {
     /// The solution.
     pub solution: [u8; 32],
-    /// When its challenge is over.
+    /// When its challenge expires.
     pub expires_at: Timestamp,
 }
 
@@ -154,16 +154,16 @@ impl fmt::Debug for SolutionRecord {
 pub struct KeyRecord {
     /// Its hash.
     pub hash: KeyHash,
-    /// Whose.
+    /// The account.
     pub account: AccountId,
-    /// Since when.
+    /// When it was created.
     pub created_at: Timestamp,
     /// When it was revoked, if it was.
     pub revoked_at: Option<Timestamp>,
 }
 
 impl Record {
-    /// Which kind it is.
+    /// The section that it belongs to.
     #[must_use]
     pub const fn section(&self) -> Section {
         match self {
@@ -186,8 +186,8 @@ impl Record {
         }
     }
 
-    /// Whether the other is the same to the letter. Two email addresses are equal in any case; a store that was moved has
-    /// them as they were given.
+    /// Whether both records are identical, including the case of email addresses. `==` ignores that case, but a move
+    /// must preserve it.
     #[must_use]
     pub fn is_exactly(&self, other: &Self) -> bool {
         self == other && self.email() == other.email()
@@ -203,7 +203,7 @@ impl Record {
         email.map(crate::account::Email::as_str)
     }
 
-    /// Its amounts of credits, by name: what is added up.
+    /// Its amounts of credits, by name, for the sums.
     #[must_use]
     pub fn amounts(&self) -> Vec<(&'static str, Credits)> {
         match self {
@@ -225,7 +225,7 @@ impl Record {
         }
     }
 
-    /// What it is about, without anything secret.
+    /// A short description for messages, without secrets.
     #[must_use]
     pub fn subject(&self) -> String {
         match self {
@@ -240,9 +240,9 @@ impl Record {
                 )
             }
             Self::Activity(record) => {
-                format!("activity of {} at {}, {} before its last", record.account, record.created_at, record.newer)
+                format!("activity of {} at {}, {} before the last", record.account, record.created_at, record.newer)
             }
-            Self::Answer(record) => format!("answer to request {} of {}", record.request.as_str(), record.account),
+            Self::Answer(record) => format!("outcome of request {} of {}", record.request.as_str(), record.account),
             Self::Plan(plan) => format!("plan {}", plan.key()),
             Self::Payment(record) => format!("payment {}", record.payment.tx),
             Self::Quote(quote) => format!("quote {:?}", quote.nonce),

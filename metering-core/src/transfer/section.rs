@@ -1,23 +1,23 @@
-//! The kinds of records that a store holds.
+//! The sections of a store, one for each kind of record.
 
 use std::fmt;
 
-/// A kind of records.
+/// A kind of record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Section {
-    /// Accounts with their caps, windows and totals, in the order of their making.
+    /// Accounts with their caps, windows and totals, in order of creation.
     Accounts,
-    /// The ledger, in the order of its writing.
+    /// The ledger, in the order written.
     Ledger,
     /// Daily totals: by day, account, and the bytes of route, method and source.
     Usage,
-    /// Recent usage: by account, in the order of its writing.
+    /// Recent usage: by account, in the order written.
     Activity,
-    /// Remembered answers to requests: by account and the bytes of the request's id.
+    /// Remembered outcomes of charges: by account and the bytes of the request id.
     Answers,
     /// Plans: by chain and the bytes of their id.
     Plans,
-    /// Records of payments, in the order of their writing.
+    /// Payment records, in the order written.
     Payments,
     /// Quotes, by their nonce.
     Quotes,
@@ -25,7 +25,7 @@ pub enum Section {
     Links,
     /// Challenges, by the bytes of their nonce.
     Challenges,
-    /// How far chains were scanned, by chain.
+    /// How far each chain has been scanned, by chain.
     ScanMarks,
     /// Recipients of payments, by chain and address.
     Recipients,
@@ -33,15 +33,15 @@ pub enum Section {
     Unreadable,
     /// Signup sessions, by their token.
     Signups,
-    /// Solutions of bot challenges that were used, by their bytes.
+    /// Used solutions of bot challenges, by their bytes.
     Solutions,
     /// Keys, by their hash.
     Keys,
 }
 
 impl Section {
-    /// Every section, in the order in which they are written: what is named by others first. The keys come last, so that
-    /// nobody is charged on a store that is not whole.
+    /// Every section, in the order in which they are written: records that others refer to come first. Keys come last,
+    /// so that nobody is charged on an incomplete store.
     pub const ALL: [Self; 16] = [
         Self::Accounts,
         Self::Ledger,
@@ -61,7 +61,7 @@ impl Section {
         Self::Keys,
     ];
 
-    /// What people call it.
+    /// Its display name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

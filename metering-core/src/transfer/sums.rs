@@ -1,5 +1,3 @@
-//! What a section adds up to.
-
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -10,7 +8,7 @@ use crate::credits::{Credits, decimal_of_atoms};
 
 use super::record::Record;
 
-/// A sum of credits, which may be beyond what one account can hold. Shown as [`Credits`] are.
+/// A sum of credits. It may exceed the range of [`Credits`], and is displayed in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CreditSum(i128);
 
@@ -47,17 +45,17 @@ impl Serialize for CreditSum {
     }
 }
 
-/// How many records a section has, and what their amounts add up to.
+/// The number of records in a section, and the sums of their amounts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Sums {
-    /// How many.
+    /// The number of records.
     pub records: u64,
-    /// The sums, by the name of what is added up.
+    /// The sums, by the name of the amount.
     pub amounts: BTreeMap<&'static str, CreditSum>,
 }
 
 impl Sums {
-    /// Counts a record.
+    /// Adds a record.
     pub fn add(&mut self, record: &Record) {
         self.records += 1;
         for (name, amount) in record.amounts() {

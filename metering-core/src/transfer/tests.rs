@@ -1,4 +1,4 @@
-//! Copying and comparing, over stores that are lists.
+//! Copying and comparing, with list-based stores.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -17,14 +17,14 @@ use super::*;
 
 const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
-/// Lists of records, in pages of its own size.
+/// Lists of records, with a fixed page size.
 #[derive(Debug, Default)]
 struct Lists {
     records: Mutex<BTreeMap<Section, Vec<Record>>>,
     page: usize,
-    /// What was written, in its order.
+    /// The sections written, in order.
     written: Mutex<Vec<Section>>,
-    /// How many batches it takes.
+    /// How many batches it accepts.
     room: Option<usize>,
     settled: Mutex<bool>,
 }
@@ -136,7 +136,11 @@ async fn a_copy_is_equal_whatever_the_pages() {
         assert!(seen.contains(&(Section::Usage, 7)), "{seen:?}");
         let written = to.written.lock().unwrap();
         assert!(written.is_sorted(), "{written:?}");
-        assert_eq!(written.last(), Some(&Section::Keys), "nobody is charged before all is there");
+        assert_eq!(
+            written.last(),
+            Some(&Section::Keys),
+            "keys must be written last, so that nothing is charged earlier"
+        );
     }
 }
 
@@ -155,16 +159,16 @@ async fn whatever_differs_is_found_and_named() {
         let Record::Account(record) = &mut records[0] else { panic!() };
         record.minute.count += 1;
     };
-    // section, change, places that differ, what is said of the first
+    // section, change, number of differences, message for the first
     let table: [(Section, Change, u64, &str); 7] = [
         (
             Section::Accounts,
             amount,
             1,
-            "account org_00000000000000000002 is not the same; its balance was 1281023894.007607751, and is 1",
+            "account org_00000000000000000002 differs; its balance was 1281023894.007607751 and is now 1",
         ),
-        (Section::Accounts, letter, 1, "account org_00000000000000000004 is not the same"),
-        (Section::Accounts, window, 1, "account org_00000000000000000000 is not the same"),
+        (Section::Accounts, letter, 1, "account org_00000000000000000004 differs"),
+        (Section::Accounts, window, 1, "account org_00000000000000000000 differs"),
         (
             Section::Keys,
             |records| drop(records.pop()),
@@ -172,8 +176,13 @@ async fn whatever_differs_is_found_and_named() {
             "key KeyHash(04040404…) of org_00000000000000000004 was not moved",
         ),
         (Section::Keys, |records| records.push(key(9)), 1, "key KeyHash(09090909…) of org_00000000000000000009 is new"),
-        (Section::Usage, |records| records.swap(0, 1), 2, "where usage of org_00000000000000000001 on 1970-01-01"),
-        (Section::Usage, |records| drop(records.remove(0)), 7, "where usage of org_00000000000000000001 on 1970-01-01"),
+        (Section::Usage, |records| records.swap(0, 1), 2, "expected usage of org_00000000000000000001 on 1970-01-01"),
+        (
+            Section::Usage,
+            |records| drop(records.remove(0)),
+            7,
+            "expected usage of org_00000000000000000001 on 1970-01-01",
+        ),
     ];
     for (section, change, differing, said) in table {
         let (from, to) = (Lists::of(3, records()), Lists::of(2, records()));

@@ -1,5 +1,3 @@
-//! What a backend does that a store can be moved from, or to.
-
 use std::fmt;
 
 use async_trait::async_trait;
@@ -9,37 +7,37 @@ use crate::store::{Cursor, Page, StoreError};
 use super::record::Record;
 use super::section::Section;
 
-/// A store that tells all that it holds.
+/// A store that can be moved to another backend.
 #[async_trait]
 pub trait Export: Send + Sync + fmt::Debug {
-    /// Records of a section in its order, at most `limit` after `after`. As long as nobody writes, following the cursors
-    /// gives each once.
+    /// Records of a section in its order, at most `limit` after `after`. While nobody writes, following the cursors
+    /// returns each record once.
     async fn export(&self, section: Section, after: Option<&Cursor>, limit: u32) -> Result<Page<Record>, StoreError>;
 }
 
 /// A store that another can be moved to.
 #[async_trait]
 pub trait Import: Export {
-    /// What stands here, as seen by somebody who would move `source` here.
+    /// The status of this store as a target for moving `source`.
     async fn standing(&self, source: &SourceId) -> Result<Standing, StoreError>;
 
-    /// Makes this the one move to this store, and whatever an unfinished one left is taken away. That happens if it is
-    /// [`Standing::Empty`] or [`Standing::Unfinished`]; otherwise nothing does. From then on, until [`Import::finish`],
+    /// Begins a move to this store, and deletes what an unfinished move left. Does so only if the status is
+    /// [`Standing::Empty`] or [`Standing::Unfinished`]; otherwise nothing happens. From then until [`Import::finish`],
     /// nobody else can open the store or write to it.
     async fn begin(&self, source: &SourceId) -> Result<Standing, StoreError>;
 
-    /// Writes records of one section, which come in the order of [`Section::ALL`] and in the section's own. An error when
-    /// another move has begun meanwhile.
+    /// Writes records of one section. Sections arrive in the order of [`Section::ALL`], and records in their section's
+    /// order. An error when another move has begun meanwhile.
     async fn import(&self, records: Vec<Record>) -> Result<(), StoreError>;
 
-    /// All is written: what is left to be done before it can be read fast.
+    /// Called when all records are written, for work that makes reads fast, such as updating statistics.
     async fn settle(&self) -> Result<(), StoreError>;
 
-    /// Opens the store to everybody.
+    /// Opens the store for use.
     async fn finish(&self) -> Result<(), StoreError>;
 }
 
-/// What a store calls itself: drawn when it is made, and the same in every copy of it.
+/// A store's id: random, set when the store is created, and the same in every copy of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceId([u8; 16]);
 
@@ -57,17 +55,17 @@ impl SourceId {
     }
 }
 
-/// What stands where a store is to be moved to.
+/// The status of a target store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// Nothing.
+    /// It is empty.
     Empty,
-    /// A move that was not finished, of this store or another.
+    /// It holds an unfinished move, of this source or another.
     Unfinished,
-    /// This store: it was moved here before.
+    /// This source was moved here before.
     Finished,
-    /// Something else: what of it was seen first.
+    /// It holds other data; the text says what was found first.
     Occupied(String),
-    /// A move that is under way at this moment.
+    /// A move is in progress.
     UnderWay,
 }

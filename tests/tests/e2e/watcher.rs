@@ -122,7 +122,7 @@ fn two_servers_that_watch_and_customers_that_claim_meanwhile_count_each_payment_
     let second = market.server_with(&often).start();
     let paid: Vec<_> = (0..8).map(|_| pay(&market, Kind::Token)).collect();
     until("all are credited", || market.accounts() == paid.len());
-    let claimed = "its account made, unclaimed";
+    let claimed = "its account was created, unclaimed";
     let lines =
         || -> usize { [&market.server, &second].map(|server| server.log().matches(claimed).count()).iter().sum() };
     until("both say what they did", || lines() >= paid.len());

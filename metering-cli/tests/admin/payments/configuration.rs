@@ -79,7 +79,7 @@ fn a_chain_that_is_another_or_does_not_answer_changes_nothing() {
     rewrite(&scene, &scene.node.url(), &other.url());
     for ran in both(&scene) {
         let message = ran.failure(1);
-        assert!(message.contains(&format!("the RPC is of chain 1, not of chain {CHAIN_ID}")), "{message}");
+        assert!(message.contains(&format!("the RPC serves chain 1, not chain {CHAIN_ID}")), "{message}");
     }
     let dead = other.url();
     drop(other);

@@ -1,4 +1,4 @@
-//! Which refusals may be retried, and when; and what each is called on the wire.
+//! The wire code of each refusal, and its `Retry-After`.
 
 use std::collections::BTreeMap;
 

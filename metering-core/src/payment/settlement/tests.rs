@@ -1,4 +1,4 @@
-//! What is done about a credited payment, case by case.
+//! Settlement decisions, case by case.
 
 use crate::account::AccountId;
 use crate::address::Address;
@@ -55,13 +55,13 @@ fn mined(number: u64, hash: BlockHash, from: Address, value: u128) -> Sighting {
 #[test]
 fn what_is_seen_is_told_from_the_block_and_the_transaction() {
     let pays = |number, hash| mined(number, hash, PAYER, 5_003_817);
-    // the block at the recorded height, the transaction, what that means
+    // block hash at the recorded height, transaction, expected result
     let table = [
         (Some(OLD), Sighting::Unknown, Seen::InPlace),
         (Some(OLD), pays(95, NEW), Seen::InPlace),
         (Some(NEW), pays(95, NEW), Seen::Elsewhere(block(95, NEW))),
         (Some(NEW), pays(90, NEW), Seen::Elsewhere(block(90, NEW))),
-        // The chain changed between the two looks.
+        // The chain changed between the two reads.
         (Some(NEW), pays(90, OLD), Seen::InPlace),
         (None, pays(85, NEW), Seen::Elsewhere(block(85, NEW))),
         (Some(NEW), Sighting::Unknown, Seen::Missing),
@@ -70,7 +70,7 @@ fn what_is_seen_is_told_from_the_block_and_the_transaction() {
         (Some(NEW), mined(95, NEW, PAYER, 0), Seen::Missing),
         (Some(NEW), mined(95, NEW, PAYER, 5_003_816), Seen::Missing),
         (Some(NEW), mined(95, NEW, TOKEN, 5_003_817), Seen::Missing),
-        // The chain is shorter now, or sources are behind, or disagree about the block.
+        // The chain is shorter now, or sources lag or disagree about the block.
         (None, Sighting::Unknown, Seen::Unclear),
         (None, Sighting::Pending { required: 15, transaction: None }, Seen::Unclear),
         (None, mined(95, NEW, PAYER, 0), Seen::Unclear),
@@ -84,7 +84,7 @@ fn what_is_seen_is_told_from_the_block_and_the_transaction() {
     }
     let mut nameless = record(PaymentSettlement::Unsettled);
     nameless.payment.block_hash = None;
-    assert_eq!(Seen::in_place(&nameless, None), None, "nothing equals nothing");
+    assert_eq!(Seen::in_place(&nameless, None), None, "two unknown hashes are not equal");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn decisions_follow_from_what_is_seen() {
     let at = |number| Seen::Elsewhere(block(number, NEW));
     let final_now = Heights { finalized: 90, ..HEIGHTS };
     let wait = |missing_since| Wait { missing_since };
-    // record, what is seen, how far the chain is, missing since, what is done
+    // record, what is seen, chain heights, missing since, expected decision
     let table = [
         (unsettled(), Seen::InPlace, HEIGHTS, None, Keep),
         (unsettled(), Seen::InPlace, HEIGHTS, Some(1), Keep),
@@ -108,12 +108,12 @@ fn decisions_follow_from_what_is_seen() {
         (unsettled(), Seen::Missing, HEIGHTS, Some(101), wait(101)),
         (unsettled(), Seen::Missing, HEIGHTS, Some(100), Step(SettlementStep::Reverse)),
         (unsettled(), Seen::Missing, final_now, Some(100), Step(SettlementStep::Reverse)),
-        // Trouble reverses nothing, and forgets nothing.
+        // Unclear evidence reverses nothing, and keeps `missing_since`.
         (unsettled(), Seen::Unclear, HEIGHTS, None, Keep),
         (unsettled(), Seen::Unclear, HEIGHTS, Some(1), wait(1)),
         (reversed(), Seen::Missing, HEIGHTS, None, Keep),
         (reversed(), Seen::Unclear, HEIGHTS, None, Keep),
-        // It is back: in another block, or its old one; credited when that is deep enough.
+        // It is back, in another block or its old one. It is credited again once that block is confirmed.
         (reversed(), at(100), HEIGHTS, None, Step(SettlementStep::Restore(block(100, NEW)))),
         (reversed(), at(101), HEIGHTS, None, Keep),
         (reversed(), Seen::InPlace, HEIGHTS, None, Step(SettlementStep::Restore(block(90, OLD)))),
@@ -125,7 +125,7 @@ fn decisions_follow_from_what_is_seen() {
         let decision = decide(&record, seen, heights, missing_since);
         assert_eq!(decision, expected, "{:?} {seen:?} since {missing_since:?}", record.settlement);
         if let Step(step) = decision {
-            assert!(record.after(&step, NOW).is_some(), "what is decided is allowed");
+            assert!(record.after(&step, NOW).is_some(), "the record must allow the step that was decided");
         }
     }
 }

@@ -148,7 +148,7 @@ async fn contracts_are_not_sold_native_plans_and_may_pay_in_tokens() {
     scene.main.deploy_contract(contract.address);
     let refused = scene.quote(&contract, "coin", MAIN).await.unwrap_err();
     assert_eq!(refused.code().as_str(), "payer_is_contract");
-    assert!(refused.to_string().contains("do not pay"), "{refused}");
+    assert!(refused.to_string().contains("Do not pay"), "{refused}");
     scene.quote(&contract, "starter", MAIN).await.unwrap();
     // Elsewhere it is an ordinary address.
     scene.quote(&contract, "coin", SIDE).await.unwrap();
