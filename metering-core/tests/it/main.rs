@@ -1,4 +1,4 @@
-//! The integration tests of the crate, in one binary.
+//! The crate's integration tests, in one binary.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
 #[cfg(feature = "conformance")]
