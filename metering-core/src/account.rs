@@ -147,7 +147,7 @@ impl Eq for Email {}
 impl FromStr for Email {
     type Err = EmailError;
 
-    /// Checks only the shape, on purpose: only a message to the address can tell whether it exists. Invisible
+    /// Checks only the shape, on purpose: only a message to the address can show whether it exists. Invisible
     /// characters are rejected, because people approve signups by reading the address.
     fn from_str(text: &str) -> Result<Self, EmailError> {
         let (local, domain) = text.rsplit_once('@').ok_or(EmailError)?;
@@ -206,7 +206,7 @@ pub struct Totals {
 pub struct Payer {
     /// The wallet.
     pub address: Address,
-    /// The chain's id (EIP-155). A contract's address on another chain may be somebody else's.
+    /// The chain's id (EIP-155). On another chain, someone else may control a contract's address.
     pub chain_id: u64,
 }
 

@@ -1,8 +1,8 @@
 //! Parses exact decimals: the one parser for credits, weights and multipliers.
 //!
 //! `rust_decimal` alone is too lenient for money: `parse` rounds numbers that it cannot represent, and even its exact
-//! parser accepts `1_000`, `+5` and `.5`. So the text must first match the number grammar of JSON (RFC 8259, section
-//! 6).
+//! parser accepts `1_000`, `+5` and `.5`. So the text must first match the number grammar of JSON (RFC 8259,
+//! section 6).
 
 use rust_decimal::Decimal;
 

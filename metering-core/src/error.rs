@@ -89,14 +89,14 @@ pub enum Error {
     #[error("The service is restarting. Nothing was charged; try again.")]
     ShuttingDown,
     /// The response to a charged request could not be delivered, and the refund could not be recorded.
-    #[error("The request failed and could not be refunded; tell the operator.")]
+    #[error("The request failed, and its charge could not be refunded. Contact the operator.")]
     NotRefunded,
     /// A state that should be impossible.
     #[error("The service failed; the operator's log says why.")]
     Internal,
 }
 
-/// Why the balance does not cover a request, and how to buy credits.
+/// A balance that is used up, and where to buy credits.
 #[derive(Debug, Clone)]
 pub struct Shortage {
     /// Credits left, zero or below.

@@ -30,7 +30,7 @@ const KEY_BYTES: usize = PREFIX.len() + SECRET_DIGITS + CHECKSUM_DIGITS;
 #[derive(Clone)]
 pub struct ApiKey(Zeroizing<String>);
 
-/// Why the text cannot be an API key, without looking in a store.
+/// Why the text is not an API key. The text alone shows it; no store lookup is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MalformedKey {
     /// The `Authorization` header has another scheme.

@@ -39,8 +39,8 @@ use answer::{is_undelivered, set_headers};
 /// [`overrides_request`]: crate::overrides_request
 ///
 /// If the inner service fails, or responds with 502, 503 or 504, the charge is refunded in full first. A client that
-/// disconnects before the response is ready is still charged, because the work was done. So is a client whose handler
-/// panicked; put a layer that turns panics into 503 inside this one.
+/// disconnects before the response is ready is still charged, because the work was done. A request whose handler
+/// panics is charged too; put a layer that turns panics into 503 inside this one.
 ///
 /// A request that matches no route of the catalogue is refused, so that no route is free by accident. For a service
 /// with other routes besides the metered ones, see [`MeteringLayer::pass_others`].
@@ -64,8 +64,8 @@ use answer::{is_undelivered, set_headers};
 ///         Ok::<_, std::convert::Infallible>(Response::new(format!("paid by {payer:?}")))
 ///     },
 /// ));
-/// let answer = metered.oneshot(Request::get("/price").body(String::new())?).await?;
-/// assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
+/// let response = metered.oneshot(Request::get("/price").body(String::new())?).await?;
+/// assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
 /// # Ok(())
 /// # }
 /// ```

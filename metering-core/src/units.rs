@@ -45,7 +45,7 @@ impl TokenUnits {
         }
     }
 
-    /// The amount in whole tokens of `decimals` decimals, trailing zeros dropped: `5.003817`.
+    /// The amount in tokens, for a token with `decimals` decimals; trailing zeros are dropped: `5.003817`.
     ///
     /// ```
     /// use metering_core::TokenUnits;

@@ -180,13 +180,13 @@ fn lookback(modifier: &Object<'_>, base: Credits, params: &[Param], unknown: Unk
     };
     let steps = modifier.list("tiers")?.iter().map(tier).collect::<Result<Vec<_>, String>>()?;
     let tiers =
-        LookbackTiers::new(steps, overflow).ok_or("tiers must be in order of rising max_seconds, at least one")?;
+        LookbackTiers::new(steps, overflow).ok_or("tiers must not be empty, and their max_seconds must rise")?;
     let given = |param: &&Param| param.place == ParamPlace::Path || param.required;
     let integer = |param: &Param| param.kind == ParamType::Integer;
     if !params.iter().filter(given).any(|param| param.name == name && integer(param)) {
         return Err(format!("lookback parameter {name} must be a required integer parameter"));
     }
-    let weight = Weight::of_price(base).ok_or("the price before a multiplier is at most that of weight 1000")?;
+    let weight = Weight::of_price(base).ok_or("the price before a multiplier must not exceed that of weight 1000")?;
     if tiers.multipliers().any(|multiplier| weight.price(multiplier).is_err()) {
         return Err("weight times multiplier must have at most six decimals".to_owned());
     }

@@ -95,7 +95,7 @@ pub async fn refusals_of_claims_come_in_their_order(store: Arc<dyn Store>) {
         claim.account.entries.extend(beyond.clone());
         claim
     };
-    // transaction, payer, answer
+    // transaction, payer, result
     let table =
         [(1, 1, Claimed::TxUsed), (1, 2, Claimed::TxUsed), (2, 1, Claimed::PayerTaken), (2, 2, Claimed::OutOfRange)];
     for (number, payer, refusal) in table {

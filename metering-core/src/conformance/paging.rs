@@ -182,7 +182,7 @@ pub async fn items_made_between_pages_move_nothing(store: Arc<dyn Store>) {
     let listed = rows.len();
     rows.sort();
     rows.dedup();
-    assert_eq!(rows.len(), listed, "no row comes twice");
+    assert_eq!(rows.len(), listed, "no row is listed twice");
 }
 
 /// A cursor that the store did not issue is an error.

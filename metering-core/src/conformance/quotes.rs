@@ -123,7 +123,7 @@ pub async fn a_payment_finds_its_quote(store: Arc<dyn Store>) {
     let units = |amount| Payment { amount: TokenUnits::new(amount), ..fits.clone() };
     let (from, until) = (quote.honoured_from(), quote.honoured_until());
     let table = [
-        ("as asked for", fits.clone(), true),
+        ("as quoted", fits.clone(), true),
         ("by any transaction of its chain", Payment { tx: tx(200), block_number: u64::MAX, ..fits.clone() }, true),
         ("at the first moment", at(from), true),
         ("a moment too early", at(from.saturating_sub(MOMENT)), false),

@@ -88,7 +88,7 @@ pub async fn a_reversal_takes_back_what_was_bought(store: Arc<dyn Store>) {
     let refusal = refused(&*store, charge(customer.key, BASE), NOON).await;
     assert!(matches!(refusal, Refusal::InsufficientCredits { .. }), "{refusal:?}");
     assert_eq!(record(&*store, tx(1)).await.settlement, PaymentSettlement::Reversed { at: NOON });
-    assert_eq!(unsettled(&*store).await, [tx(1)], "it may come back");
+    assert_eq!(unsettled(&*store).await, [tx(1)], "it may be mined again");
     let shown = store.activity(&customer.id, 1).await.unwrap().remove(0);
     assert_eq!((shown.kind, shown.amount), (ActivityKind::Ledger(LedgerKind::PaymentReversed), atoms(-SOLD)));
     assert_eq!(shown.payment, Some(PaymentRef { tx: tx(1), plan_id: Some(PLAN.to_owned()) }));

@@ -43,7 +43,7 @@ pub struct QuoteAnswer {
     pub recipient: String,
     /// The exact amount to pay, in the token's smallest unit.
     pub amount_atomic: String,
-    /// The same amount in whole tokens.
+    /// The same amount in tokens.
     pub amount_human: String,
     /// The token's contract, in lower case; the zero address for the native coin.
     pub token_contract: String,

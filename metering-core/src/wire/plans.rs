@@ -46,7 +46,7 @@ pub struct PlanDocument {
     /// Credits added on top.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub bonus_credits: Credits,
-    /// The price in whole tokens, as a string.
+    /// The price in tokens, as a string.
     pub token_amount: String,
     /// The token's contract, in lower case; the zero address for the native coin.
     pub token_contract: String,

@@ -22,7 +22,7 @@ pub(super) const PRICE: i64 = 10 * Credits::BASE_CALL.atoms();
 /// The customer's starting balance, in atoms.
 pub(super) const START: i64 = 7_200_000_000;
 
-/// A clock that stands still until it is moved.
+/// A manually advanced clock.
 #[derive(Debug)]
 pub(super) struct ManualClock(AtomicI64);
 
