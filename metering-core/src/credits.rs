@@ -73,7 +73,7 @@ impl Credits {
     /// The amount in credits, rounded half-even to ten decimal places.
     #[must_use]
     pub fn to_decimal(self) -> Decimal {
-        decimal_of_atoms(self.0.into()).expect("64 bits of atoms are a decimal of 96 bits")
+        decimal_of_atoms(self.0.into()).expect("any 64-bit number of atoms fits in a 96-bit decimal")
     }
 
     /// The sum, or `None` on overflow.

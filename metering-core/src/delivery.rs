@@ -98,7 +98,7 @@ impl Fingerprint {
             hash.update(part);
         }
         let hash: [u8; 32] = hash.finalize().into();
-        let (start, _) = hash.split_first_chunk().expect("a hash is longer");
+        let (start, _) = hash.split_first_chunk().expect("the hash has 32 bytes");
         Self(*start)
     }
 

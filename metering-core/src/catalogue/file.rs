@@ -156,7 +156,7 @@ fn base_price(endpoint: &Object<'_>) -> Result<Credits, String> {
     let wrong = |problem: String| format!("price: {problem}; write credits as a string, such as \"0.01\"");
     // A string, or a number whose digits are read exactly as written.
     let digits = read::<String>(text).unwrap_or_else(|| text.get().to_owned());
-    let price: Credits = digits.parse().map_err(|error| wrong(format!("{digits} is {error}")))?;
+    let price: Credits = digits.parse().map_err(|error| wrong(format!("{digits}: {error}")))?;
     if price.is_negative() || price > MAX_PRICE {
         return Err(wrong(format!("must be 0 to {MAX_PRICE}, not {price}")));
     }

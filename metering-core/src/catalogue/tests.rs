@@ -166,7 +166,7 @@ fn a_price_in_credits_is_exact_and_stands_in_the_place_of_a_weight() {
         (r#""price": "-1""#, "price: must be 0 to"),
         (r#""price": "569""#, "price: must be 0 to"),
         (r#""price": "0.00000000001""#, "too many decimal places"),
-        (r#""price": "free""#, "price: free is not a decimal number"),
+        (r#""price": "free""#, "price: free: not a decimal number"),
         (
             r#""price": "0.01", "sse": true, "billing_modifier": {"type": "stream_session", "credits_per_connection": 1}"#,
             "price does not apply",

@@ -45,7 +45,7 @@ pub async fn quotes_are_forgotten_when_their_time_is_over(store: Arc<dyn Store>)
         assert_eq!(store.claim_quote(claim(forgotten, tx(9))).await.unwrap(), Claimed::NoSuchQuote);
         assert_eq!(store.quote_paid_by(&payment_of(forgotten, tx(9))).await.unwrap(), None);
     }
-    assert_eq!(store.forget_expired(NOON).await.unwrap(), 0, "a clock that lags brings nothing back");
+    assert_eq!(store.forget_expired(NOON).await.unwrap(), 0, "a lagging clock brings nothing back");
     assert_eq!(store.quote(&first.nonce).await.unwrap(), None);
     assert_eq!(Books::read(&*store).await, before);
 }

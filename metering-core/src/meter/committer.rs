@@ -135,7 +135,7 @@ impl Committer {
             return;
         }
         self.places.add_permits(refused.len());
-        let error = Arc::new(StoreError::Unavailable("the commit before it takes too long".into()));
+        let error = Arc::new(StoreError::Unavailable("an earlier commit takes too long".into()));
         for request in refused {
             let _ = request.reply.send(Err(MeterError::Store(Arc::clone(&error))));
         }

@@ -120,7 +120,7 @@ impl PlansDocument {
             epoch_unit: EpochUnit {
                 credits_per_epoch: Credits::BASE_CALL,
                 epochs_per_credit: ATOMS_PER_CREDIT / Credits::BASE_CALL.atoms(),
-                note: "One credit pays for 7200 requests of weight 1; a request costs its route's weight times that."
+                note: "One credit pays for 7200 requests of weight 1. A request of weight w costs w/7200 credit."
                     .to_owned(),
             },
         }
