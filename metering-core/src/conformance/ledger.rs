@@ -98,7 +98,8 @@ pub async fn a_total_beyond_range_changes_nothing(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// An account's lifetime totals may exceed the range that a balance has; sums over them are still exact.
+/// Over its lifetime, an account may receive and spend more credits than the range of an amount; verification still
+/// adds them up exactly.
 pub async fn a_lifetime_beyond_range_adds_up(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     post(&*store, &customer.id, entry(LedgerKind::PurchaseTopup, i64::MAX), NOON).await;

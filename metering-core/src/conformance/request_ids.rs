@@ -102,7 +102,7 @@ pub async fn a_refunded_request_is_still_remembered(store: Arc<dyn Store>) {
     assert_eq!(balance(&*store, &customer.id).await, 5 * BASE);
 }
 
-/// An id is remembered until its expiry to the millisecond, whether or not it was already deleted.
+/// An id is remembered until its expiry, to the millisecond, whether or not expired ids are deleted in between.
 pub async fn an_id_is_new_again_after_its_time(store: Arc<dyn Store>) {
     for forget in [false, true] {
         let customer = customer(&*store, 10 * BASE).await;

@@ -257,7 +257,7 @@ pub async fn of_many_watchers_one_reverses(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// Reversals race with charges: in any order, the totals add up, and charges soon stop at a negative balance.
+/// Reversals race with charges: in any order, the totals add up.
 pub async fn reversals_and_charges_add_up(store: Arc<dyn Store>) {
     let customer = customer(&*store, 5 * BASE).await;
     for number in 1..=10 {
