@@ -96,7 +96,7 @@ pub async fn first_entries_add_up_to_the_first_totals(store: Arc<dyn Store>) {
     assert!(written.iter().all(|entry| entry.account == created.id && entry.created_at == NOON));
 }
 
-/// First entries whose sum is out of range create nothing.
+/// An account whose first entries are out of range is not created.
 pub async fn first_entries_beyond_range_make_nothing(store: Arc<dyn Store>) {
     let table = [
         [entry(LedgerKind::PurchasePaySignup, i64::MAX), entry(LedgerKind::SignupBonus, 1)],
@@ -125,7 +125,7 @@ pub async fn the_ends_of_the_range_are_held(store: Arc<dyn Store>) {
     super::scene::assert_verified(&*store).await;
 }
 
-/// An id or key that is or was in use creates nothing.
+/// An account with an id or key that is or was in use is not created.
 pub async fn an_id_or_key_in_use_makes_nothing(store: Arc<dyn Store>) {
     let first = customer(&*store, BASE).await;
     let new_key = new_key();

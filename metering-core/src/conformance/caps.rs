@@ -85,7 +85,7 @@ pub async fn a_new_window_starts_afresh(store: Arc<dyn Store>) {
     }
 }
 
-/// A node whose clock lags counts in the newest window, so that clock skew gives no window twice.
+/// A node whose clock lags counts in the newest window, so that clock skew never gives the same window twice.
 pub async fn a_lagging_clock_counts_in_the_newest_window(store: Arc<dyn Store>) {
     let customer = customer_with(&*store, PLENTY, per_minute(3)).await;
     let ahead = NOON.saturating_add(MINUTE);

@@ -134,7 +134,7 @@ pub async fn the_last_try_pays_the_charge_back(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// Keys are decided within one batch as between batches.
+/// The same rules apply to keys within one batch and across batches.
 pub async fn a_batch_decides_keys_in_its_order(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let one = || Posting::Charge(keyed(customer.key, BASE, "k", 1));

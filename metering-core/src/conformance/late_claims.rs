@@ -72,7 +72,7 @@ pub async fn the_owner_gets_the_key_later(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// Only a claim with the payment that created the account gets its key; other payments and watcher's claims do not.
+/// Only a claim with the payment that created the account gets its key; other payments and the watcher's claims do not.
 pub async fn only_its_own_payment_gets_the_key(store: Arc<dyn Store>) {
     let (quote, _, placeholder) = awaited(&*store, 1).await;
     let customer = customer(&*store, BASE).await;
