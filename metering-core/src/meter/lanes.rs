@@ -6,7 +6,7 @@
 //!
 //! A slow commit blocks only its own lanes.
 
-/// How many charges justify a concurrent commit.
+/// How many charges justify a concurrent commit. A commit takes no further lane once it has this many.
 const WORTH_A_COMMIT: usize = 64;
 
 /// Waiting items, by lane.

@@ -14,7 +14,7 @@ pub struct DeductRequest {
     /// The method that the client used, in any case.
     pub method: String,
     /// The route to book the usage on; by default the catalogue's route for the path, or else the path itself. A
-    /// template that is too long, or exceeds the account's number of templates, is booked as `(other)`.
+    /// template that is too long, or would exceed the account's limit on templates, is booked as `(other)`.
     pub route_template: Option<String>,
     /// The weight, above 0 and at most 1000, instead of the catalogue's; by default the catalogue's, or else the
     /// operator's `billing.default_weight`. Below the stream prefix, the session price applies instead.
