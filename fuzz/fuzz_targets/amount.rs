@@ -1,4 +1,4 @@
-//! Amounts of credits, weights and token units: what is accepted is printed so that it reads back as the same.
+//! Amounts of credits, weights and token units: accepted credits and units survive a round trip through text.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

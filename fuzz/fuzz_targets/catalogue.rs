@@ -1,4 +1,4 @@
-//! Catalogues, and requests for the routes of those that are accepted.
+//! Catalogues, and requests for the routes of accepted ones.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -7,7 +7,8 @@ use metering_core::{Catalogue, Credits, RequestPath};
 fuzz_target!(|text: &str| {
     let Ok(catalogue) = Catalogue::from_json(text) else { return };
     for route in catalogue.routes() {
-        // A template is a target of its own route, unless its parameters' names are no values for them.
+        // A template without braces is a target of its own route, unless a parameter's name is not a valid value for
+        // it.
         let target = route.template.replace(['{', '}'], "");
         let Ok(path) = RequestPath::parse(&target) else { continue };
         if let Ok(resolved) = catalogue.resolve(&route.method, &path, None) {

@@ -1,4 +1,4 @@
-//! What a source of a chain sends: batches, blocks, transactions and logs, which strangers write.
+//! Responses of a chain source: batches, blocks, transactions and logs, whose content anyone can write.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

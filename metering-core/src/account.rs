@@ -1,4 +1,4 @@
-//! Accounts: who owns a balance, and how fast they may spend it.
+//! Accounts: who owns a balance, and the rate limits on spending it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,7 +25,7 @@ impl AccountId {
     const PREFIX: &str = "org_";
     const DIGITS: usize = 20;
 
-    /// A new id; 119 random bits make it unique.
+    /// Generates an id. Its 119 random bits make it unique.
     #[must_use]
     pub fn generate(randomness: &dyn Randomness) -> Self {
         let mut text = Self::PREFIX.to_owned();
@@ -71,7 +71,7 @@ impl Serialize for AccountId {
     }
 }
 
-/// What an account is called: 1 to 64 of `A-Z a-z 0-9 _ -`.
+/// The name of an account: 1 to 64 of `A-Z a-z 0-9 _ -`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct AgentName(String);
@@ -120,7 +120,7 @@ pub struct Email(String);
 pub struct EmailError;
 
 impl Email {
-    /// RFC 5321, section 4.5.3.1.3, less the angle brackets.
+    /// RFC 5321, section 4.5.3.1.3, without the angle brackets.
     const MAX_BYTES: usize = 254;
 
     /// The address as given.
@@ -129,7 +129,7 @@ impl Email {
         &self.0
     }
 
-    /// What two addresses have in common when they are the same one.
+    /// The case-folded address: equal for two spellings of the same address.
     #[must_use]
     pub fn folded(&self) -> String {
         self.0.to_lowercase()
@@ -147,8 +147,8 @@ impl Eq for Email {}
 impl FromStr for Email {
     type Err = EmailError;
 
-    /// Only the shape is checked, on purpose: whether an address exists is for a message to it to find out. It must show
-    /// as what it is, though, since people approve signups by it.
+    /// Checks only the shape, on purpose: only a message to the address can show whether it exists. Invisible
+    /// characters are rejected, because people approve signups by reading the address.
     fn from_str(text: &str) -> Result<Self, EmailError> {
         let (local, domain) = text.rsplit_once('@').ok_or(EmailError)?;
         let clean = |c: char| !c.is_whitespace() && !is_unseen(c) && !matches!(c, '@' | '<' | '>' | ',' | ';' | '"');
@@ -171,14 +171,14 @@ impl fmt::Display for Email {
     }
 }
 
-/// How many requests an account may have accepted per calendar minute and per UTC day; 0 means no cap.
+/// An account's rate limits: accepted requests per calendar minute and per UTC day. 0 means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RateLimits {
-    /// Accepted requests per calendar minute (UTC); 0 means no cap.
+    /// Accepted requests per calendar minute (UTC); 0 means no limit.
     pub requests_per_minute: u32,
-    /// Accepted requests per UTC day; 0 means no cap.
+    /// Accepted requests per UTC day; 0 means no limit.
     pub requests_per_day: u32,
 }
 
@@ -188,46 +188,46 @@ impl Default for RateLimits {
     }
 }
 
-/// What an account has, and where it came from and went. Always `balance = purchased + granted − used`.
+/// An account's balance and the sums behind it. Always `balance = purchased + granted − used`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// What is left to spend; below zero by less than one request's price at most, unless adjusted.
+    /// Credits left to spend. Can go below zero by less than the price of one request, or further by an adjustment.
     pub balance: Credits,
     /// The sum of all purchases.
     pub purchased: Credits,
     /// The sum of all bonuses, grants and adjustments.
     pub granted: Credits,
-    /// The sum of all charges, less refunds.
+    /// The sum of all charges, minus refunds.
     pub used: Credits,
 }
 
-/// The wallet that paid for an account: who may replace its key, on the chain that it paid on.
+/// The wallet that paid for an account, and may rotate its key, on the chain that it paid on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Payer {
     /// The wallet.
     pub address: Address,
-    /// The chain's id (EIP-155). A contract's address on another chain may be somebody else's.
+    /// The chain's id (EIP-155). On another chain, someone else may control a contract's address.
     pub chain_id: u64,
 }
 
-/// An account as it stands.
+/// An account, as read at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
     /// Its public id.
     pub id: AccountId,
-    /// What its owner calls it.
+    /// The name its owner gave it.
     pub agent_name: AgentName,
-    /// Its owner's email address, for accounts made by browser or device signup.
+    /// Its owner's email address, for accounts created by browser or device signup.
     pub email: Option<Email>,
-    /// The wallet that paid for it, for accounts made by pay-signup.
+    /// The wallet that paid for it, for accounts created by pay-signup.
     pub payer: Option<Payer>,
-    /// Its request caps.
+    /// Its rate limits.
     pub limits: RateLimits,
     /// Its money.
     pub totals: Totals,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
-    /// When it was revoked; its keys are refused from then on.
+    /// When it was revoked; its keys are rejected from then on.
     pub revoked_at: Option<Timestamp>,
 }
 

@@ -1,4 +1,4 @@
-//! EVM addresses: twenty bytes, and the mixed-case checksum of EIP-55.
+//! EVM addresses: 20 bytes, with the mixed-case checksum of EIP-55.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha3::{Digest, Keccak256};
 
-/// An EVM address. Displayed lower-case; [`Address::to_checksummed`] is the form for people.
+/// An EVM address. Displayed in lower case; [`Address::to_checksummed`] is the form for people.
 ///
 /// ```
 /// use metering_core::Address;
@@ -18,7 +18,7 @@ use sha3::{Digest, Keccak256};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address([u8; 20]);
 
-/// Why a text is not an address.
+/// Why the text is not an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// Not `0x` and 40 hexadecimal digits.
@@ -33,13 +33,13 @@ impl Address {
     /// The zero address, which stands for the chain's native coin.
     pub const ZERO: Self = Self([0; 20]);
 
-    /// The address of these bytes.
+    /// Makes an address from its bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 20]) -> Self {
         Self(bytes)
     }
 
-    /// The twenty bytes.
+    /// The 20 bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 20] {
         &self.0

@@ -1,7 +1,7 @@
-//! For authors of backends: the rules over what was read, which are the same wherever it was read from.
+//! For backend authors: the rules that every backend applies to the rows it reads.
 //!
-//! A backend reads rows. That rows of a ledger and of usage add up to what an account says ([`Books`]), what a report is
-//! made of ([`UsageSums`]) and where a page ends ([`page`]) is said here, once.
+//! They are stated once, here: whether an account's totals match its ledger and usage ([`Books`]), how a usage report
+//! is built ([`UsageSums`]), and where a page ends ([`page`]).
 
 mod books;
 mod page;
@@ -14,10 +14,10 @@ pub use books::Books;
 pub use page::{one_more_than, page, page_of_rows, row_of_cursor, unknown_cursor};
 pub use report::UsageSums;
 
-/// The amount of so many atoms, which were added up in more bits than an amount has.
+/// Converts a 128-bit sum of atoms to an amount.
 ///
 /// # Errors
-/// [`StoreError::Corrupt`] when they do not fit.
+/// [`StoreError::Corrupt`] when the sum does not fit in 64 bits.
 pub fn credits(atoms: i128) -> Result<Credits, StoreError> {
     let atoms = i64::try_from(atoms).map_err(|_| StoreError::Corrupt(format!("{atoms} atoms are out of range")))?;
     Ok(Credits::from_atoms(atoms))

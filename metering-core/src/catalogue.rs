@@ -1,4 +1,4 @@
-//! The catalogue: which routes there are, which one a request means, and what it costs.
+//! The catalogue: the routes, and which route and price a request has.
 
 mod file;
 mod lenient;
@@ -15,7 +15,7 @@ use file::CatalogueFile;
 use lenient::StreamPrefix;
 use object::UnknownKeys;
 
-/// The routes that a gateway serves, read from a file of the `endpoints.json` shape.
+/// The routes that a gateway serves, read from a file in the format of `endpoints.json`.
 #[derive(Debug, Clone)]
 pub struct Catalogue {
     market: String,
@@ -26,7 +26,7 @@ pub struct Catalogue {
     json: Arc<str>,
 }
 
-/// What is wrong with a catalogue file.
+/// Why a catalogue file is not valid.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogueError {
     /// Not JSON of the expected shape.
@@ -47,33 +47,33 @@ pub enum CatalogueError {
     },
 }
 
-/// What a request means and costs.
+/// A request's route and price.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved<'c> {
     /// The route.
     pub route: &'c Route,
-    /// What the request costs.
+    /// The request's price.
     pub price: Credits,
     /// The query to forward, in normal form.
     pub query: Option<String>,
 }
 
-/// Why a request means nothing here.
+/// Why a request has no route or price.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RouteRefusal {
-    /// No route has that path.
+    /// No route has this path.
     UnknownRoute,
-    /// Routes have that path, with these methods only.
+    /// The path has only these methods.
     MethodNotAllowed(Vec<String>),
     /// A parameter's value could be read as the name of another route.
     AmbiguousPath,
-    /// Parameters do not fit: what is wrong, by name.
+    /// Parameters do not fit: the problem with each, by name.
     InvalidParameters(BTreeMap<String, String>),
 }
 
 impl Catalogue {
-    /// Reads the operator's own catalogue. Unknown keys are refused, so that a misspelt price is not a price of 1;
-    /// keys that start with `x-` or `$` are free to use.
+    /// Reads the operator's own catalogue. Unknown keys are errors: a misspelt `credit_weight` would otherwise be a
+    /// weight of 1. Keys that start with `x-` or `$` are free to use.
     ///
     /// ```
     /// use metering_core::Catalogue;
@@ -85,15 +85,16 @@ impl Catalogue {
     /// ```
     ///
     /// # Errors
-    /// When it is not JSON of the `endpoints.json` shape, or a route breaks a rule; the message names route and key.
+    /// When the text is not JSON in the format of `endpoints.json`, or a route breaks a rule. The message names the
+    /// route and the key.
     pub fn from_json(text: &str) -> Result<Self, CatalogueError> {
         Self::read(text, UnknownKeys::Refuse)
     }
 
-    /// Reads the catalogue that another server publishes. Unknown keys are ignored, since that server may be newer.
+    /// Reads a catalogue published by another server. Unknown keys are ignored, because that server may be newer.
     ///
     /// # Errors
-    /// As [`Catalogue::from_json`], unknown keys aside.
+    /// As [`Catalogue::from_json`], except for unknown keys.
     pub fn from_published_json(text: &str) -> Result<Self, CatalogueError> {
         Self::read(text, UnknownKeys::Ignore)
     }
@@ -112,7 +113,7 @@ impl Catalogue {
         Ok(Self { market, version, routes, trie, stream_prefixes, json: text.into() })
     }
 
-    /// The text that it was read from.
+    /// The JSON text it was read from.
     #[must_use]
     pub fn json(&self) -> &str {
         &self.json
@@ -136,22 +137,22 @@ impl Catalogue {
         &self.routes
     }
 
-    /// The first segments of all paths: what a gateway answers for.
+    /// The first segments of all paths, which a gateway must route to this catalogue.
     #[must_use]
     pub fn prefixes(&self) -> BTreeSet<&str> {
         self.routes.iter().filter_map(|route| route.template.split('/').nth(1)).collect()
     }
 
-    /// Whether some route's first segment takes the path's first one that is not empty.
+    /// Whether the path's first non-empty segment matches the first segment of some route.
     ///
-    /// Empty segments are skipped because routers are known to: `//mpp/x` must not pass for something else than
+    /// Empty segments are skipped because some routers skip them: `//mpp/x` must not be treated differently from
     /// `/mpp/x`.
     #[must_use]
     pub fn covers(&self, path: &RequestPath<'_>) -> bool {
         path.segments().find(|segment| !segment.is_empty()).is_some_and(|first| self.trie.covers(first))
     }
 
-    /// The route of that template and method.
+    /// The route with this method and template.
     #[must_use]
     pub fn by_template(&self, method: &str, template: &str) -> Option<&Route> {
         self.routes.iter().find(|route| &*route.template == template && &*route.method == method)
@@ -175,7 +176,7 @@ impl Catalogue {
     /// ```
     ///
     /// # Errors
-    /// When no route is meant or its parameters do not fit.
+    /// When no route matches or its parameters do not fit.
     pub fn resolve(
         &self,
         method: &str,
@@ -187,7 +188,7 @@ impl Catalogue {
         Ok(Resolved { route, price, query })
     }
 
-    /// Finds a request's route, by path and method alone.
+    /// Finds a request's route by path and method only.
     ///
     /// # Errors
     /// [`RouteRefusal::UnknownRoute`], [`RouteRefusal::MethodNotAllowed`] or [`RouteRefusal::AmbiguousPath`].

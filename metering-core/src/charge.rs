@@ -1,4 +1,4 @@
-//! The charge rule: whether a request is accepted, and what that does to its account. Pure.
+//! The charge rule, as pure functions: whether a request is accepted, and how that changes its account.
 
 use std::sync::Arc;
 
@@ -9,29 +9,29 @@ use crate::delivery::{DeliveryTerms, IdempotencyKey, Repetition};
 use crate::key::KeyHash;
 use crate::usage::UsageLine;
 
-/// A request to be charged.
+/// A request to charge.
 #[derive(Debug, Clone)]
 pub struct Charge {
-    /// The key that it came with.
+    /// The API key it came with.
     pub key: KeyHash,
     /// Its price, zero or more.
     pub price: Credits,
-    /// What its usage is booked on.
+    /// The usage line it is booked on.
     pub line: UsageLine,
-    /// The path that was asked for, for the account's recent activity.
+    /// The requested path, for the account's recent activity.
     pub request_path: Arc<str>,
-    /// Names the request, so that a retry is answered as the first try was and not charged again.
+    /// Identifies the request: a retry gets the first result and is not charged again.
     pub request_id: Option<RequestId>,
-    /// Set for a request that is forwarded, whose `request_id` is [that of an idempotency
-    /// key](RequestId::of_idempotency_key): a retry is accepted only until a response was delivered.
+    /// Set for a forwarded request whose `request_id` comes [from an idempotency key](RequestId::of_idempotency_key): a
+    /// retry is accepted only until a response has been delivered.
     pub delivery: Option<DeliveryTerms>,
 }
 
-/// A caller's name for a request: 1 to 128 visible ASCII characters, unique within the account for 24 hours.
+/// The caller's id for a request: 1 to 128 visible ASCII characters, unique within the account for 24 hours.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(String);
 
-/// What the stored form of an idempotency key starts with.
+/// Prefix of an idempotency key in its stored form.
 const KEY_PREFIX: &str = "key ";
 
 /// The text is not a request id.
@@ -43,23 +43,23 @@ impl RequestId {
     /// How long a request id is remembered.
     pub const REMEMBERED: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
 
-    /// Reads an id.
+    /// Parses an id.
     ///
     /// # Errors
-    /// When the text is empty, too long or has other characters.
+    /// When the text is empty, too long, or has other characters.
     pub fn parse(text: &str) -> Result<Self, RequestIdError> {
         let visible = text.bytes().all(|b| b.is_ascii_graphic());
         if visible && (1..=128).contains(&text.len()) { Ok(Self(text.to_owned())) } else { Err(RequestIdError) }
     }
 
-    /// That of an idempotency key. It has a space, so that it is never the one that a caller gives to a deduction: a client
-    /// could otherwise pay for a cheap request, and have an expensive one answered as its retry.
+    /// The id of an idempotency key. It contains a space, so it never equals the `request_id` of a deduction. Otherwise
+    /// a client could pay for a cheap request and pass off an expensive one as its retry.
     #[must_use]
     pub fn of_idempotency_key(key: &IdempotencyKey) -> Self {
         Self(format!("{KEY_PREFIX}{}", key.as_str()))
     }
 
-    /// Reads an id back that was stored.
+    /// Parses an id in its stored form.
     ///
     /// # Errors
     /// As [`RequestId::parse`].
@@ -75,7 +75,7 @@ impl RequestId {
     }
 }
 
-/// How many requests were accepted in the newest window that had any.
+/// How many requests were accepted in the newest window that accepted any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Window {
     /// Which window: minutes or days since the Unix epoch.
@@ -85,28 +85,28 @@ pub struct Window {
 }
 
 impl Window {
-    /// The window of `index`: fresh if it is newer, or if the clock stepped back to it.
+    /// The window for `index`: an empty one if `index` is newer, or if the clock stepped back to it.
     ///
-    /// An `index` that is only a little older (another node's clock lags) counts in the newest window, so that small
-    /// differences between clocks give no account a window twice.
+    /// A slightly older `index` (another node's clock lags) counts in the newest window, so that small clock
+    /// differences never give an account the same window twice.
     fn at(self, index: i64, stepped_back: bool) -> Self {
         let is_other = if stepped_back { index != self.index } else { index > self.index };
         if is_other { Self { index, count: 0 } } else { self }
     }
 
-    /// One more accepted request, unless `cap` (0: none) is reached.
+    /// Counts one more accepted request, unless `cap` is reached. A `cap` of 0 means no cap.
     fn admit(self, cap: u32) -> Option<Self> {
         let room = cap == 0 || self.count < cap;
         room.then(|| Self { index: self.index, count: self.count.saturating_add(1) })
     }
 }
 
-/// All that the rule needs to know of an account, and all that a charge changes.
+/// Everything the charge rule reads from an account and everything a charge changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MeterState {
     /// Its money.
     pub totals: Totals,
-    /// Its caps.
+    /// Its rate limits.
     pub limits: RateLimits,
     /// Accepted requests of the minute.
     pub minute: Window,
@@ -115,10 +115,10 @@ pub struct MeterState {
 }
 
 impl MeterState {
-    /// Where the account stands within its caps at `now`, before any further request.
+    /// The account's use of its rate limits at `now`, before any further request.
     #[must_use]
     pub fn rate_status(&self, now: Timestamp) -> RateStatus {
-        // Both windows belong to the newest reading of a clock that was accepted; its minute says how far back this is.
+        // Both windows come from the newest accepted clock reading; its minute tells how far back `now` is.
         let minutes_back = self.minute.index.saturating_sub(now.minute());
         RateStatus {
             limits: self.limits,
@@ -128,15 +128,15 @@ impl MeterState {
         }
     }
 
-    /// How many minutes a clock may be behind the newest reading and still count in its minute. A larger step back means
-    /// that the newest reading was wrong: it must not hold the account until that minute comes.
+    /// How many minutes a clock may be behind the newest reading and still count in its minute. A larger step back
+    /// means that the newest reading was wrong; it must not block the account until that minute comes.
     const MINUTES_OF_LAG: i64 = 1;
-    /// The same for the day. A clock that is corrected by minutes just after midnight does not give a day twice; a
-    /// reading that was hours ahead does not hold the account for a day.
+    /// The same for the day. A clock set back by minutes just after midnight does not give an account the same day
+    /// twice, and a reading that was hours ahead does not block the account for a day.
     const MINUTES_OF_LAG_AT_MIDNIGHT: i64 = 60;
 }
 
-/// Which of the two caps.
+/// Which of the two rate limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitWindow {
     /// The calendar minute.
@@ -156,10 +156,10 @@ impl LimitWindow {
     }
 }
 
-/// Where an account stands within its caps, at one moment.
+/// An account's use of its rate limits at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateStatus {
-    /// The caps.
+    /// The limits.
     pub limits: RateLimits,
     /// Accepted requests of the minute.
     pub minute: Window,
@@ -170,7 +170,7 @@ pub struct RateStatus {
 }
 
 impl RateStatus {
-    /// Requests left in the window; `None` without a cap.
+    /// Requests left in the window; `None` without a limit.
     #[must_use]
     pub fn remaining(&self, window: LimitWindow) -> Option<u32> {
         let (cap, used) = match window {
@@ -192,7 +192,7 @@ impl RateStatus {
     }
 }
 
-/// The answer to a charge.
+/// The decision on a charge.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Charged; serve it.
@@ -201,9 +201,9 @@ pub enum Decision {
     Refused(Refusal),
 }
 
-/// Proof of a charge: what was taken from whom, and what a refund gives back.
+/// Proof of a charge: who was charged how much, and everything a refund needs.
 ///
-/// Not `Clone` on purpose: a refund uses it up, so that none can be paid back twice.
+/// Not `Clone` on purpose: a refund consumes it, so a charge cannot be refunded twice.
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Receipt {
@@ -217,17 +217,17 @@ pub struct Receipt {
     pub line: UsageLine,
     /// The UTC day that it was booked on.
     pub day: Day,
-    /// The path that was asked for.
+    /// The requested path.
     pub request_path: Arc<str>,
-    /// Where the account stands within its caps.
+    /// The account's use of its rate limits.
     pub rate: RateStatus,
-    /// Whether this repeats the answer to an earlier request of the same id, so that nothing was charged now.
+    /// Whether this repeats the result of an earlier request with the same id, so that nothing was charged now.
     pub repeated: bool,
-    /// Which try this is of a request with an idempotency key.
+    /// Which attempt this is at a request with an idempotency key.
     pub delivery: Option<Try>,
 }
 
-/// One try of a request with an idempotency key.
+/// One attempt at a request with an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Try {
@@ -237,11 +237,11 @@ pub struct Try {
     pub number: u32,
 }
 
-/// That a response to a request with an idempotency key was passed on, so that the key is used up.
+/// Records that a response to a request with an idempotency key was passed on: the key is used up.
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settlement {
-    /// Whose key.
+    /// The key's account.
     pub account: AccountId,
     /// The key.
     pub request: RequestId,
@@ -249,11 +249,11 @@ pub struct Settlement {
     pub line: UsageLine,
 }
 
-/// A charge to be paid back, because what was accepted could not be delivered.
+/// A refund of a charge, because its response could not be delivered.
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refund {
-    /// Who is paid back.
+    /// Who gets the refund.
     pub account: AccountId,
     /// How much.
     pub amount: Credits,
@@ -261,16 +261,17 @@ pub struct Refund {
     pub line: UsageLine,
     /// The UTC day that the charge was booked on; the refund is booked on the same.
     pub day: Day,
-    /// The path that was asked for.
+    /// The requested path.
     pub request_path: Arc<str>,
-    /// Which try failed, of a request with an idempotency key: the key is forgotten with the refund.
+    /// Which attempt failed, for a request with an idempotency key. The refund also forgets the key.
     pub delivery: Option<Try>,
 }
 
 impl Receipt {
-    /// The refund of this charge; `None` when there is nothing to pay back.
+    /// The refund of this charge; `None` when there is nothing to refund.
     ///
-    /// A further try of a request with an idempotency key stands for the charge of its first, and pays that back.
+    /// A later attempt at a request with an idempotency key was not charged itself; it refunds the first attempt's
+    /// charge.
     #[must_use]
     pub fn into_refund(self) -> Option<Refund> {
         let Self { account, charged, line, day, request_path, repeated, delivery, .. } = self;
@@ -278,7 +279,7 @@ impl Receipt {
         owed.then_some(Refund { account, amount: charged, line, day, request_path, delivery })
     }
 
-    /// What to record once a response is passed on; `None` without an idempotency key.
+    /// What to record once a response has been passed on; `None` without an idempotency key.
     #[must_use]
     pub fn settlement(&self) -> Option<Settlement> {
         let Try { request, .. } = self.delivery.clone()?;
@@ -289,16 +290,16 @@ impl Receipt {
 /// Why a charge was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// The key is nobody's, or was revoked: the two are not told apart.
+    /// The key is unknown or revoked; callers cannot tell which.
     UnknownKey,
-    /// A cap is reached.
+    /// A rate limit is reached.
     RateLimited {
         /// Which.
         window: LimitWindow,
-        /// Where the account stands.
+        /// The account's use of its rate limits.
         rate: RateStatus,
     },
-    /// The request's idempotency key is known, and another try is not due.
+    /// The request's idempotency key is known, and the request may not be forwarded again now.
     Repeated(Repetition),
     /// The balance is not above zero.
     InsufficientCredits {
@@ -306,18 +307,18 @@ pub enum Refusal {
         balance: Credits,
         /// The request's price.
         required: Credits,
-        /// Where the account stands within its caps.
+        /// The account's use of its rate limits.
         rate: RateStatus,
     },
 }
 
-/// Applies one charge: caps first, then the balance.
+/// Applies one charge: checks the rate limits first, then the balance.
 ///
 /// The rule is *balance above zero*, not *balance covers the price*: the last accepted request may take the balance
-/// below zero, by less than its own price. A refused charge changes nothing, and is not counted by the caps.
+/// below zero, by less than its own price. A refused charge changes nothing and does not count towards the limits.
 ///
 /// # Errors
-/// Why the charge is refused.
+/// Why the charge was refused.
 ///
 /// # Panics
 /// When `price` is negative: a charge must never give credits away.
@@ -335,7 +336,7 @@ pub(crate) fn apply(state: &mut MeterState, price: Credits, now: Timestamp) -> R
     if !state.totals.balance.is_positive() {
         return Err(insufficient());
     }
-    // `used` would overflow only after more credits than can exist were spent; refusing is the safe answer even then.
+    // `used` would only overflow after more credits were spent than can exist; even then, refusing is safe.
     let used = state.totals.used.checked_add(price).ok_or_else(insufficient)?;
     let balance = state.totals.balance.checked_sub(price).ok_or_else(insufficient)?;
     state.totals.used = used;
@@ -345,7 +346,7 @@ pub(crate) fn apply(state: &mut MeterState, price: Credits, now: Timestamp) -> R
     Ok(RateStatus { minute, day, ..rate })
 }
 
-/// Applies a refund: the price comes back, the request stays counted.
+/// Applies a refund: credits the price back; the request still counts towards the rate limits.
 ///
 /// Returns `false`, and changes nothing, when an amount would overflow.
 #[must_use]

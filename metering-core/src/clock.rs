@@ -1,6 +1,6 @@
-//! Time: instants, UTC days and calendar minutes, and the clock they come from.
+//! Instants, UTC days, calendar minutes, and the clock they come from.
 //!
-//! Rules take `now` as an argument; only programs read a [`Clock`]. So every rule can be tested at midnight.
+//! Rules take `now` as an argument; only programs read a [`Clock`]. So a test can run every rule at midnight.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,9 +11,9 @@ const MILLIS_PER_SECOND: i64 = 1_000;
 const SECONDS_PER_MINUTE: i64 = 60;
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// Where the present comes from.
+/// A source of the current time.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// The present.
+    /// The current time.
     fn now(&self) -> Timestamp;
 }
 
@@ -22,13 +22,13 @@ pub trait Clock: Send + Sync + fmt::Debug {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the one clock")]
+    #[expect(clippy::disallowed_methods, reason = "this is the only place that reads the system clock")]
     fn now(&self) -> Timestamp {
         Timestamp(jiff::Timestamp::now().as_millisecond())
     }
 }
 
-/// How far a clock is off another one, as far as that is certain.
+/// The certain part of the difference between two clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockSkew {
     /// It is ahead by at least this.
@@ -38,11 +38,11 @@ pub enum ClockSkew {
 }
 
 impl ClockSkew {
-    /// Differences above it are trouble: a minute's caps, expiries and idempotency keys go by the clock.
+    /// The largest tolerable difference: rate limits, expiries and idempotency keys depend on the clock.
     pub const TOLERATED: Duration = Duration::from_secs(5);
 
-    /// How far this clock is off a store's, which was read between two readings of this one. The time that took is not
-    /// held against it. `None` when the difference is tolerable.
+    /// Compares this clock with a store's clock, which was read between two readings of this one. The time that the
+    /// read took is allowed for. `None` when the difference is tolerable.
     #[must_use]
     pub fn found(before: Timestamp, stores: Timestamp, after: Timestamp) -> Option<Self> {
         let gap = |from: Timestamp, to: Timestamp| u64::try_from(to.0.saturating_sub(from.0)).unwrap_or(0);
@@ -70,7 +70,7 @@ impl fmt::Display for ClockSkew {
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The instant so many milliseconds after the Unix epoch.
+    /// The instant `millis` milliseconds after the Unix epoch.
     #[must_use]
     pub const fn from_unix_millis(millis: i64) -> Self {
         Self(millis)
@@ -88,26 +88,26 @@ impl Timestamp {
         self.0.div_euclid(MILLIS_PER_SECOND)
     }
 
-    /// The calendar minute that holds this instant, counted from the Unix epoch.
+    /// The calendar minute of this instant, counted from the Unix epoch.
     #[must_use]
     pub const fn minute(self) -> i64 {
         self.unix_seconds().div_euclid(SECONDS_PER_MINUTE)
     }
 
-    /// The UTC day that holds this instant.
+    /// The UTC day of this instant.
     #[must_use]
     pub const fn day(self) -> Day {
         Day(self.unix_seconds().div_euclid(SECONDS_PER_DAY))
     }
 
-    /// The instant `duration` later, at most the end of time.
+    /// The instant `duration` later, or the latest one possible.
     #[must_use]
     pub fn saturating_add(self, duration: Duration) -> Self {
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(millis))
     }
 
-    /// The instant `duration` earlier, at least the beginning of time.
+    /// The instant `duration` earlier, or the earliest one possible.
     #[must_use]
     pub fn saturating_sub(self, duration: Duration) -> Self {
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
@@ -135,7 +135,7 @@ impl Serialize for Timestamp {
 pub struct Day(i64);
 
 impl Day {
-    /// The day so many days after 1970-01-01.
+    /// The day `days` days after 1970-01-01.
     #[must_use]
     pub const fn from_unix_days(days: i64) -> Self {
         Self(days)
@@ -208,7 +208,7 @@ mod tests {
             (10_000, 4_999, 10_000, Some(ClockSkew::Ahead(Duration::from_millis(5_001)))),
             (10_000, 15_000, 10_000, None),
             (10_000, 15_001, 10_000, Some(ClockSkew::Behind(Duration::from_millis(5_001)))),
-            // A slow answer excuses as much as it took.
+            // A slow response may explain a difference of as much as it took.
             (10_000, 18_000, 14_000, None),
             (i64::MIN, 0, i64::MIN, Some(ClockSkew::Behind(Duration::from_millis(i64::MAX.unsigned_abs())))),
         ];

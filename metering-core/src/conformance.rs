@@ -1,14 +1,14 @@
-//! The storage contract as tests, for any backend.
+//! The conformance suite: the storage contract as tests for any backend.
 //!
-//! Each module holds the contracts of one noun, as async functions that take a fresh, empty store and panic where it
-//! breaks the contract. [`store_conformance!`](crate::store_conformance) stamps a test for each of them:
+//! Each module has the contracts of one subject: async functions that take a fresh, empty store and panic if it breaks
+//! the contract. [`store_conformance!`](crate::store_conformance) generates a test for each of them:
 //!
 //! ```
 //! use std::sync::Arc;
 //!
 //! use metering_core::{MemoryStore, Store};
 //!
-//! /// A fresh store, and what must live as long as it: a temporary directory, for example.
+//! /// A fresh store, and a guard that must live as long as it, for example a temporary directory.
 //! async fn fresh() -> (Arc<dyn Store>, ()) {
 //!     (Arc::new(MemoryStore::new()), ())
 //! }
@@ -16,8 +16,8 @@
 //! metering_core::store_conformance!(fresh);
 //! ```
 //!
-//! Beyond that, [`agrees_on_random_operations`] holds a store against a plain model of the whole contract, and
-//! [`openers_agree`] several openers of one database, by turns.
+//! In addition, [`agrees_on_random_operations`] compares a store with a simple model of the whole contract, and
+//! [`openers_agree`] does so for several openers of one database that take turns.
 #![allow(clippy::unwrap_used, reason = "these are tests, compiled as a library so that every backend can run them")]
 
 use std::future::Future;
@@ -72,9 +72,9 @@ pub mod wallets;
 pub use agreement::agrees_with_model;
 pub use operation::{Item, Operation, Price, Sale, Signup, operations, operations_by_turns};
 
-/// Runs one contract on a fresh store; what [`store_conformance!`](crate::store_conformance) stamps.
+/// Runs one contract on a fresh store. [`store_conformance!`](crate::store_conformance) generates calls of this.
 ///
-/// The runtime has several threads, so that races in a contract are races.
+/// The runtime has several threads, so that tasks of a contract really run in parallel.
 ///
 /// # Panics
 /// When the store breaks the contract.
@@ -89,7 +89,7 @@ where
     });
 }
 
-/// Holds fresh stores against the model, with so many random sequences of [`operations`].
+/// Compares fresh stores with the model, on `cases` random sequences of [`operations`].
 ///
 /// # Panics
 /// When they disagree, with the shortest sequence found that shows it.
@@ -103,8 +103,8 @@ where
     });
 }
 
-/// Holds two openers of one fresh database against the model, with so many random sequences of
-/// [`operations_by_turns`]: whatever one of them remembers, it must know at once what the other did.
+/// Compares two openers of one fresh database with the model, on `cases` random sequences of [`operations_by_turns`]:
+/// whatever one of them caches, it must see the other's changes immediately.
 ///
 /// # Panics
 /// When they disagree, with the shortest sequence found that shows it.
@@ -139,13 +139,13 @@ fn hold_against_model<const OPENERS: usize, G, F>(
 }
 
 fn runtime() -> Runtime {
-    Builder::new_multi_thread().worker_threads(4).enable_all().build().expect("a runtime can be started")
+    Builder::new_multi_thread().worker_threads(4).enable_all().build().expect("the runtime starts")
 }
 
-/// Stamps one test per contract of [`conformance`](crate::conformance) for one backend.
+/// Generates one test per contract of [`conformance`](crate::conformance) for one backend.
 ///
-/// Takes a path to a function without arguments, or a closure, that makes a fresh and empty store:
-/// `async fn() -> (Arc<dyn Store>, G)`, where `G` is what must live as long as the store does.
+/// Takes a closure, or a path to a function without arguments, that makes a fresh, empty store:
+/// `async fn() -> (Arc<dyn Store>, G)`, where `G` is a guard that must live as long as the store.
 #[macro_export]
 macro_rules! store_conformance {
     ($fresh:expr) => {

@@ -1,4 +1,4 @@
-//! The credentials that a request came with, read from its headers, whichever HTTP library holds them.
+//! Reads a request's credentials from its headers, independent of any HTTP library.
 
 use crate::delivery::{IdempotencyKey, IdempotencyKeyError};
 use crate::error::Error;
@@ -6,40 +6,40 @@ use crate::key::{ApiKey, MalformedKey};
 use crate::usage::ClientSource;
 use crate::wire::{IDEMPOTENCY_HEADER, SOURCE_HEADER};
 
-/// Who a request says it is from.
+/// The credentials sent with a request.
 #[derive(Debug, Clone)]
 pub struct Credentials {
-    /// `Authorization: Bearer`, or else `X-API-Key`. `None` for a missing or malformed key, and when a header is
-    /// given twice: whoever inspects requests on their way must not see another key than the one that pays.
+    /// From `Authorization: Bearer`, or else `X-API-Key`. `None` when the key is missing or malformed, or when a header
+    /// is sent twice: a proxy that inspects requests must not see a different key than the one that pays.
     pub key: Option<ApiKey>,
     /// Why there is no key although a header for one was sent.
     pub fault: Option<KeyFault>,
-    /// Which kind of client sent it.
+    /// Which kind of client sent the request.
     pub source: ClientSource,
-    /// Its idempotency key; `None` when it came without one, an error when it is malformed or given twice.
+    /// The idempotency key: `None` when there is none, an error when it is malformed or sent twice.
     pub idempotency_key: Option<Result<IdempotencyKey, IdempotencyKeyError>>,
 }
 
-/// What is wrong with a key. What can be seen from its text alone may be told to anybody; whether a key ever existed
-/// is nobody's business, so an unknown key and a revoked one are refused alike.
+/// What is wrong with a key. Faults visible in its text are reported to any client. Whether a key ever existed is not:
+/// unknown and revoked keys get the same error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFault {
-    /// The header is there more than once, or is not text.
+    /// The header is sent more than once, or is not text.
     #[error("send the API key once, as text, in one header")]
     Ambiguous,
     /// It is not a key.
     #[error(transparent)]
     Malformed(#[from] MalformedKey),
-    /// It has the form of a key, and does not open anything.
+    /// It has the form of a key but is unknown or revoked.
     #[error("this API key is not live: it is unknown here, or was revoked or replaced by a newer one")]
     NotLive,
 }
 
 impl Credentials {
-    /// The key, for what needs one.
+    /// The key, for a request that needs one.
     ///
     /// # Errors
-    /// [`Error::KeyRefused`] when what was sent is not a key. That none was sent is for the use case to refuse.
+    /// [`Error::KeyRefused`] when the text that was sent is not a key. If none was sent, the use case decides.
     pub fn key(self) -> Result<Option<ApiKey>, Error> {
         match self.fault {
             Some(fault) => Err(Error::KeyRefused(fault)),
@@ -47,7 +47,7 @@ impl Credentials {
         }
     }
 
-    /// An error as it is told to whoever sent these credentials: that a key is missing, or what is wrong with its form.
+    /// The error to send to the client that sent these credentials: a missing key, or what is wrong with its form.
     #[must_use]
     pub fn explain(&self, error: Error) -> Error {
         match (error, self.fault) {
@@ -56,7 +56,7 @@ impl Credentials {
         }
     }
 
-    /// Reads them. `values` gives the values of all header lines of a name, which it gets in lower case.
+    /// Reads the credentials. `values` takes a header name in lower case and returns the values of all its lines.
     ///
     /// ```
     /// use metering_core::{ApiKey, Credentials, SystemRandomness};
@@ -95,14 +95,14 @@ impl Credentials {
         Self { key, fault, source, idempotency_key }
     }
 
-    /// The idempotency key, as a request head takes it.
+    /// The idempotency key, in the form that a request head takes.
     #[must_use]
     pub fn idempotency_key(&self) -> Option<Result<&IdempotencyKey, IdempotencyKeyError>> {
         self.idempotency_key.as_ref().map(|key| key.as_ref().map_err(|error| *error))
     }
 }
 
-/// A header is given twice, or is not text.
+/// A header is sent twice, or is not text.
 struct Ambiguous;
 
 fn once<'h>(values: impl IntoIterator<Item = &'h [u8]>) -> Result<Option<&'h str>, Ambiguous> {

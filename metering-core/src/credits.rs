@@ -1,7 +1,7 @@
-//! Exact credits. The one unit of account, and the only type that money has inside this project.
+//! Exact credits: the unit of account and the only type for money in this project.
 //!
-//! One credit is 7,200,000,000 atoms, so that the base call (1/7200 credit), route weights with six decimals and
-//! credit amounts with eight decimals are all whole numbers of atoms. Floating point never touches an amount.
+//! One credit is 7,200,000,000 atoms, so the base call (1/7200 credit), route weights with six decimals, and credit
+//! amounts with eight decimals are all whole numbers of atoms. Amounts never pass through floating point.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,14 +12,14 @@ use serde_json::value::RawValue;
 
 use crate::decimal::{self, DecimalError};
 
-/// How many atoms make one credit.
+/// Atoms in one credit.
 pub const ATOMS_PER_CREDIT: i64 = 7_200_000_000;
 
-/// An exact, signed amount of credits, held as whole atoms.
+/// An exact, signed amount of credits, stored as whole atoms.
 ///
-/// Arithmetic is checked: an overflow is `None`, never a wrap. As JSON, and through [`Display`](fmt::Display), an
-/// amount is a decimal number of credits, rounded half-even to ten places with trailing zeros dropped; it is read back
-/// from the text of the number, never through a float.
+/// Arithmetic is checked: an overflow is `None`, never a wrap. In JSON and [`Display`](fmt::Display), an amount is a
+/// decimal number of credits, rounded half-even to ten places with trailing zeros dropped. It is parsed from the text
+/// of the number, never through a float.
 ///
 /// ```
 /// use metering_core::Credits;
@@ -38,7 +38,7 @@ impl Credits {
     pub const ZERO: Self = Self(0);
     /// The price of a request of weight 1: exactly 1/7200 credit.
     pub const BASE_CALL: Self = Self(1_000_000);
-    /// The largest amount that can be held, a little over 1.28 billion credits.
+    /// The largest amount, a little over 1.28 billion credits.
     pub const MAX: Self = Self(i64::MAX);
 
     /// An amount of whole atoms, each 1/7,200,000,000 credit.
@@ -73,7 +73,7 @@ impl Credits {
     /// The amount in credits, rounded half-even to ten decimal places.
     #[must_use]
     pub fn to_decimal(self) -> Decimal {
-        decimal_of_atoms(self.0.into()).expect("64 bits of atoms are a decimal of 96 bits")
+        decimal_of_atoms(self.0.into()).expect("any 64-bit number of atoms fits in a 96-bit decimal")
     }
 
     /// The sum, or `None` on overflow.
@@ -103,7 +103,7 @@ impl Credits {
         }
     }
 
-    /// Whether the amount has at most eight decimals, so that its printed form is the whole amount.
+    /// Whether the amount has at most eight decimals, so that its printed form is exact.
     #[must_use]
     pub const fn has_eight_decimals(self) -> bool {
         self.0 % (ATOMS_PER_CREDIT / 100_000_000) == 0
@@ -127,9 +127,9 @@ impl Credits {
     }
 }
 
-/// So many atoms in credits, rounded half-even to ten decimal places; `None` beyond what a decimal can hold.
+/// Converts atoms to credits, rounded half-even to ten decimal places; `None` when a decimal cannot hold the result.
 pub(crate) fn decimal_of_atoms(atoms: i128) -> Option<Decimal> {
-    // An atom is 25/18 of a ten-billionth: the amount in those is an integer division away.
+    // An atom is 25/18 of a ten-billionth of a credit, so an integer division gives the amount in ten-billionths.
     let scaled = atoms.checked_mul(25)?;
     let (mut quotient, remainder) = (scaled.div_euclid(18), scaled.rem_euclid(18));
     if remainder > 9 || (remainder == 9 && quotient % 2 != 0) {
@@ -173,7 +173,7 @@ impl<'de> Deserialize<'de> for Credits {
     }
 }
 
-/// The start of a hostile text, short enough for an error message.
+/// The start of an untrusted text, short enough for an error message.
 fn excerpt(text: &str) -> String {
     const MAX_CHARS: usize = 40;
     text.chars().take(MAX_CHARS).collect()

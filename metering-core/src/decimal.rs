@@ -1,27 +1,28 @@
-//! Exact decimals from text: the one reader behind credits, weights and multipliers.
+//! Parses exact decimals: the one parser for credits, weights and multipliers.
 //!
-//! `rust_decimal` alone is too lenient for money: `parse` rounds what it cannot hold, and even its exact reader takes
-//! `1_000`, `+5` and `.5`. So the text is held to the number grammar of JSON (RFC 8259, section 6) first.
+//! `rust_decimal` alone is too lenient for money: `parse` rounds numbers that it cannot represent, and even its exact
+//! parser accepts `1_000`, `+5` and `.5`. So the text must first match the number grammar of JSON (RFC 8259,
+//! section 6).
 
 use rust_decimal::Decimal;
 
-/// Why a text is not a usable decimal.
+/// Why the text is not a usable decimal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecimalError {
     /// The text is not a JSON number.
     #[error("not a decimal number such as 12 or 0.25")]
     Malformed,
-    /// The number has more digits than can be held exactly, or lies outside the allowed range.
+    /// The number has more digits than can be represented exactly, or is outside the allowed range.
     #[error("out of range")]
     OutOfRange,
-    /// The number is finer than the smallest unit.
+    /// The number is not a multiple of the smallest unit.
     #[error("too many decimal places")]
     TooFine,
 }
 
-/// Reads a JSON number exactly; nothing is ever rounded.
+/// Parses a JSON number exactly; nothing is ever rounded.
 pub(crate) fn parse_exact(text: &str) -> Result<Decimal, DecimalError> {
-    // Longer than any number this service handles; keeps work per byte of hostile input constant.
+    // Longer than any number this service handles, and bounds the work for hostile input.
     const MAX_TEXT_BYTES: usize = 64;
     if text.len() > MAX_TEXT_BYTES {
         return Err(DecimalError::OutOfRange);
@@ -78,12 +79,12 @@ fn shift(value: Decimal, exponent: i32) -> Result<Decimal, DecimalError> {
     shifted.checked_mul(factor).ok_or(DecimalError::OutOfRange)
 }
 
-/// Reads a JSON number as a whole count of units of which `units_per_one` make 1.
+/// Parses a JSON number as a whole number of units, of which `units_per_one` make 1.
 pub(crate) fn parse_units(text: &str, units_per_one: i64) -> Result<i64, DecimalError> {
     to_units(parse_exact(text)?, units_per_one)
 }
 
-/// The whole count of units in `value`.
+/// Converts `value` to a whole number of units.
 pub(crate) fn to_units(value: Decimal, units_per_one: i64) -> Result<i64, DecimalError> {
     let units = value.checked_mul(Decimal::from(units_per_one)).ok_or(DecimalError::OutOfRange)?.normalize();
     if units.scale() != 0 {

@@ -1,13 +1,13 @@
-//! Idempotency keys of metered routes: a request that is sent again is not charged again, and a key buys one response.
+//! Idempotency keys of metered routes: a retry is not charged again, and a key buys one response.
 //!
-//! The key is remembered with its charge, in the same transaction, as request ids of deductions are. Responses are not
-//! kept, so a retry cannot be given the first one. It is forwarded again, uncharged, as long as the first try is not
-//! known to have been delivered: after a commit whose outcome is unknown, a crash, or a connection that was cut before the
-//! upstream responded. Once a response was passed on, the key is used up. Otherwise one charge would buy as many
-//! responses as a client can ask for in a day.
+//! The key is stored with its charge, in the same transaction, like the request id of a deduction. Responses are not
+//! stored, so a retry cannot get the first response. Instead it is forwarded again, uncharged, unless the first attempt
+//! is known to have been delivered. That covers a commit with an unknown outcome, a crash, and a connection that broke
+//! before the upstream responded. Once a response has been passed on, the key is used up; otherwise one charge would
+//! buy as many responses as a client can request in a day.
 //!
-//! Each try holds a lease, so that the same key sent twice at once, to whichever node, is forwarded once. What was
-//! refunded is forgotten: its retry is a new charge.
+//! Each attempt has a lease, so the same key sent twice at once, to any nodes, is forwarded once. A refund forgets the
+//! key: its retry is a new charge.
 
 use std::time::Duration;
 
@@ -17,16 +17,16 @@ use crate::charge::RequestId;
 use crate::clock::Timestamp;
 use crate::usage::UsageLine;
 
-/// How many tries one charge pays for, the first included: each may make the upstream work.
+/// How many attempts one charge pays for, including the first. Each may cost the upstream work.
 const MAX_TRIES: u32 = 3;
 
-/// A client's name for one request to a metered route, unique within its account for 24 hours: 1 to 128 visible ASCII
-/// characters.
+/// The client's id for one request to a metered route: 1 to 128 visible ASCII characters, unique within its account for
+/// 24 hours.
 ///
 /// ```
 /// use metering_core::IdempotencyKey;
 ///
-/// // The string of draft-ietf-httpapi-idempotency-key-header, and the bare form that is common in practice.
+/// // The string form of draft-ietf-httpapi-idempotency-key-header, and the bare form that is common in practice.
 /// let quoted = IdempotencyKey::parse("\"8e03978e-40d5-43e8-bc93-6894a57f9324\"")?;
 /// assert_eq!(quoted, IdempotencyKey::parse("8e03978e-40d5-43e8-bc93-6894a57f9324")?);
 /// assert!(IdempotencyKey::parse("two words").is_err());
@@ -41,10 +41,10 @@ pub struct IdempotencyKey(String);
 pub struct IdempotencyKeyError;
 
 impl IdempotencyKey {
-    /// Reads the value of the header `Idempotency-Key`.
+    /// Parses the value of the `Idempotency-Key` header.
     ///
     /// # Errors
-    /// When it is empty, too long, or has other characters.
+    /// When the key is empty, too long, or has other characters.
     pub fn parse(value: &str) -> Result<Self, IdempotencyKeyError> {
         let value = value.trim_matches([' ', '\t']);
         let key = match value.strip_prefix('"') {
@@ -61,14 +61,14 @@ impl IdempotencyKey {
         &self.0
     }
 
-    /// The value of the header, in the draft's form.
+    /// The value of the header, in the draft's string form.
     #[must_use]
     pub fn to_header(&self) -> String {
         format!("\"{}\"", self.0.replace('\\', "\\\\").replace('"', "\\\""))
     }
 }
 
-/// The inside of a string of structured fields (RFC 9651, section 4.2.5).
+/// Unescapes the inside of a structured-field string (RFC 9651, section 4.2.5).
 fn unquoted(inside: &str) -> Result<String, IdempotencyKeyError> {
     let (mut text, mut characters) = (String::with_capacity(inside.len()), inside.chars());
     while let Some(character) = characters.next() {
@@ -84,12 +84,12 @@ fn unquoted(inside: &str) -> Result<String, IdempotencyKeyError> {
     Ok(text)
 }
 
-/// Which request a key is for: method, target, and the usage line that it is booked on.
+/// Identifies the request that a key is for: its method, its target, and its usage line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint([u8; 16]);
 
 impl Fingerprint {
-    /// That of a request. `target` is in normal form.
+    /// The fingerprint of a request. `target` must be in normal form.
     #[must_use]
     pub fn of(method: &str, target: &str, line: &UsageLine) -> Self {
         let mut hash = Sha3_256::new();
@@ -98,68 +98,68 @@ impl Fingerprint {
             hash.update(part);
         }
         let hash: [u8; 32] = hash.finalize().into();
-        let (start, _) = hash.split_first_chunk().expect("a hash is longer");
+        let (start, _) = hash.split_first_chunk().expect("the hash has 32 bytes");
         Self(*start)
     }
 
-    /// From its bytes.
+    /// Makes a fingerprint from its bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// The bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 16] {
         &self.0
     }
 }
 
-/// What a charge with an idempotency key is remembered with.
+/// What is stored with a charge that has an idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryTerms {
     /// Which request the key is for.
     pub fingerprint: Fingerprint,
-    /// How long a try may take until another is made in its place.
+    /// How long an attempt may take before a retry may be forwarded instead.
     pub lease: Duration,
 }
 
-/// How far the request of an idempotency key has come.
+/// The state of the request with an idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
     /// Which request the key is for.
     pub fingerprint: Fingerprint,
-    /// How many tries were made, the first included.
+    /// How many attempts were made, including the first.
     pub tries: u32,
-    /// Until when the last try has its lease; `None` once a response was passed on.
+    /// When the lease of the last attempt ends; `None` once a response has been passed on.
     pub open_until: Option<Timestamp>,
 }
 
-/// Why a request with a known idempotency key is not forwarded. It is not charged either.
+/// Why a request with a known idempotency key is neither forwarded nor charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repetition {
-    /// The key is another request's.
+    /// The key belongs to another request.
     OtherRequest,
-    /// An earlier try may still be under way.
+    /// An earlier attempt may still be in progress.
     InProgress {
-        /// Until its lease ends, rounded up.
+        /// Seconds until its lease ends, rounded up.
         retry_after_seconds: u64,
     },
-    /// The key has bought its response.
+    /// The key's response was delivered, or its attempts are used up.
     UsedUp,
 }
 
 impl Delivery {
-    /// The first try.
+    /// The first attempt.
     pub(crate) fn begun(terms: DeliveryTerms, now: Timestamp) -> Self {
         let open_until = Some(now.saturating_add(terms.lease));
         Self { fingerprint: terms.fingerprint, tries: 1, open_until }
     }
 
-    /// The next try.
+    /// The next attempt.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why there is no next attempt.
     pub(crate) fn again(self, terms: DeliveryTerms, now: Timestamp) -> Result<Self, Repetition> {
         if self.fingerprint != terms.fingerprint {
             return Err(Repetition::OtherRequest);
@@ -175,7 +175,7 @@ impl Delivery {
         }
     }
 
-    /// A response was passed on.
+    /// Records that a response was passed on.
     pub(crate) fn delivered(self) -> Self {
         Self { open_until: None, ..self }
     }

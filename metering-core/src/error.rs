@@ -1,9 +1,9 @@
 //! Which error type to use when.
 //!
-//! - A rule that answers yes or no returns a *value* ([`Decision`](crate::Decision), [`Created`](crate::Created)).
-//! - A backend in trouble returns [`StoreError`].
-//! - A use case of [`Service`](crate::Service) returns [`Error`], which knows its code, status and body on the wire.
-//!   Causes are logged where they become an [`Error`], once, and never reach a client.
+//! - A rule that decides yes or no returns a *value* ([`Decision`](crate::Decision), [`Created`](crate::Created)).
+//! - A backend that fails returns [`StoreError`].
+//! - A use case of [`Service`](crate::Service) returns [`Error`], which has its code, status and body on the wire.
+//!   A cause is logged once, where it becomes an [`Error`], and never sent to a client.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::signup::SignupError;
 use crate::store::StoreError;
 use crate::wire::{ErrorBody, ErrorCode, PlansDocument, Required, rate_headers};
 
-/// Seconds after which an overloaded or unavailable service is worth another try.
+/// Seconds to wait before retrying a request to an overloaded or unavailable service.
 const RETRY_SOON_SECONDS: u64 = 1;
 
 /// Why a request was not served.
@@ -28,33 +28,33 @@ pub enum Error {
     /// No live key came with the request.
     #[error("Send a live API key as 'Authorization: Bearer sk_live_...'.")]
     Unauthorized,
-    /// A key came with the request, and is none or not live. The same to programs as [`Error::Unauthorized`].
+    /// The key sent with the request is malformed or not live. Same code and status as [`Error::Unauthorized`].
     #[error("Nothing was charged: {0}.")]
     KeyRefused(KeyFault),
-    /// No metered route has that path.
+    /// No metered route has this path.
     #[error("No metered route has this path; nothing was charged. {}", where_routes_are(.nearest.as_deref()))]
     UnknownRoute {
         /// The template that was probably meant.
         nearest: Option<Arc<str>>,
     },
-    /// The route has other methods only.
-    #[error("This path answers to {} only.", .0.join(", "))]
+    /// The route does not have this method; these are the ones it has.
+    #[error("This path accepts {} only.", .0.join(", "))]
     MethodNotAllowed(Vec<String>),
     /// The path could be read in more than one way.
-    #[error("The path is not acceptable: {0}.")]
+    #[error("The path is not valid: {0}.")]
     InvalidPath(TargetError),
-    /// Parameters of a metered route do not fit: what is wrong, by name.
+    /// Parameters do not fit the metered route: the problem with each, by name.
     #[error("Parameters do not fit the route: {}.", list(.0))]
     InvalidParameter(BTreeMap<String, String>),
-    /// Fields of the request do not fit: what is wrong, by name.
+    /// Fields of the request are not valid: the problem with each, by name.
     #[error("The request is not valid: {}.", list(.0))]
     ValidationFailed(BTreeMap<String, String>),
-    /// A cap is reached.
-    #[error("The account's cap of requests per {} is reached; wait and try again.", .window.as_str())]
+    /// A rate limit is reached.
+    #[error("The account's rate limit per {} is reached; nothing was charged. Wait and try again.", .window.as_str())]
     RateLimited {
-        /// Which cap.
+        /// Which limit.
         window: LimitWindow,
-        /// Where the account stands.
+        /// The account's use of its rate limits.
         rate: RateStatus,
     },
     /// The balance is not above zero.
@@ -66,50 +66,50 @@ pub enum Error {
     /// A key was not rotated.
     #[error(transparent)]
     Recovery(RecoveryError),
-    /// A signup did not go on.
+    /// A signup step was refused.
     #[error(transparent)]
     Signup(SignupError),
     /// The store failed.
-    #[error("The service cannot record requests at the moment; nothing was charged, try again.")]
+    #[error("The service cannot record requests at the moment. Nothing was charged; try again.")]
     StorageUnavailable,
-    /// The request's idempotency key is known, and it is not forwarded again now.
+    /// The request's idempotency key is known, and the request is not forwarded again now.
     #[error("{}", repeated(.0))]
     Repeated(Repetition),
-    /// The store failed at a commit: it may or may not have happened.
+    /// The store failed during a commit, so the commit may or may not have happened.
     #[error(
-        "A write to disk failed, so it is unknown whether this request took effect and was charged. Send it again with \
-         the same idempotency key (Idempotency-Key, or request_id): it is not charged twice. Without one, check the \
-         usage first."
+        "A write to disk failed, so it is unknown whether this request took effect and was charged. Retry it with the \
+         same idempotency key (Idempotency-Key, or request_id): it is not charged twice. Without a key, check your \
+         usage before you retry."
     )]
     OutcomeUnknown,
     /// Too many requests wait to be charged.
-    #[error("The service is overloaded; nothing was charged, try again.")]
+    #[error("The service is overloaded. Nothing was charged; try again.")]
     Overloaded,
     /// The service is shutting down.
-    #[error("The service is restarting; nothing was charged, try again.")]
+    #[error("The service is restarting. Nothing was charged; try again.")]
     ShuttingDown,
-    /// What was charged for could not be delivered, and paying it back could not be recorded.
-    #[error("The request failed and could not be refunded; tell the operator.")]
+    /// The response to a charged request could not be delivered, and the refund could not be recorded.
+    #[error("The request failed, and its charge could not be refunded. Contact the operator.")]
     NotRefunded,
-    /// Something that should be impossible.
+    /// A state that should be impossible.
     #[error("The service failed; the operator's log says why.")]
     Internal,
 }
 
-/// What an account lacks, and where to get it.
+/// A balance that is used up, and where to buy credits.
 #[derive(Debug, Clone)]
 pub struct Shortage {
     /// Credits left, zero or below.
     pub balance: Credits,
     /// The request's price.
     pub required: Credits,
-    /// Where the account stands within its caps.
+    /// The account's use of its rate limits.
     pub rate: RateStatus,
-    /// Where plans are listed.
+    /// URL of the list of plans.
     pub plans_url: String,
-    /// Where a payment is registered.
+    /// URL to register a payment at.
     pub topup_url: String,
-    /// What is for sale.
+    /// The plans on sale.
     pub plans: Arc<PlansDocument>,
 }
 
@@ -119,12 +119,12 @@ fn repeated(repetition: &Repetition) -> &'static str {
             "This Idempotency-Key was used for another request; nothing was charged now. Use a new key for each request."
         }
         Repetition::InProgress { .. } => {
-            "The request with this Idempotency-Key may still be under way; nothing was charged now. Retry after the time \
-             given."
+            "The request with this Idempotency-Key may still be in progress; nothing was charged now. Retry after the \
+             time given."
         }
         Repetition::UsedUp => {
             "The request with this Idempotency-Key was charged once and served; nothing was charged now. Responses are not \
-             kept: use a new key to buy another."
+             stored, so use a new key to buy another."
         }
     }
 }
@@ -137,24 +137,24 @@ fn where_routes_are(nearest: Option<&str>) -> String {
 }
 
 impl Shortage {
-    /// What to do about it, which depends on whether there is anything to buy.
+    /// What to do next, which depends on whether any plan is on sale.
     fn advice(&self) -> &'static str {
         if self.plans.plans.is_empty() {
-            "The balance is used up, and no plan is on sale here; nothing was charged. Ask the operator for credits."
+            "The balance is used up; nothing was charged. No plan is on sale here: ask the operator for credits."
         } else {
-            "The balance is used up; buy a plan and register the payment, then try again."
+            "The balance is used up; nothing was charged. Buy a plan, register the payment, and try again."
         }
     }
 }
 
-/// What is wrong, by name, in one text.
+/// Lists the problems by name in one text.
 pub(crate) fn list(fields: &BTreeMap<String, String>) -> String {
     let items: Vec<_> = fields.iter().map(|(name, problem)| format!("{name} {problem}")).collect();
     items.join("; ")
 }
 
 impl Error {
-    /// A validation error of one field.
+    /// A validation error for one field.
     #[must_use]
     pub fn field(name: &str, problem: impl ToString) -> Self {
         Self::ValidationFailed(BTreeMap::from([(name.to_owned(), problem.to_string())]))
@@ -164,7 +164,7 @@ impl Error {
         if error.outcome_is_unknown() { Self::OutcomeUnknown } else { Self::StorageUnavailable }
     }
 
-    /// Its stable code, which knows the HTTP status.
+    /// The stable error code, which has the HTTP status.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -190,7 +190,7 @@ impl Error {
         }
     }
 
-    /// After how many seconds trying again may help, for `Retry-After`.
+    /// Seconds until a retry may succeed, for `Retry-After`.
     #[must_use]
     pub fn retry_after_seconds(&self) -> Option<u64> {
         match self {
@@ -206,7 +206,7 @@ impl Error {
         }
     }
 
-    /// Its body on the wire.
+    /// The response body.
     #[must_use]
     pub fn body(&self) -> ErrorBody {
         let mut body = ErrorBody::new(self.code(), self.to_string());
@@ -231,7 +231,7 @@ impl Error {
         body
     }
 
-    /// Its headers on the wire, beside `Content-Type`.
+    /// The response headers, other than `Content-Type`.
     #[must_use]
     pub fn headers(&self) -> Vec<(&'static str, String)> {
         let mut headers = match self {
@@ -249,10 +249,10 @@ impl Error {
 }
 
 impl From<PaymentError> for Error {
-    /// The client learns that the chain could not be read, the operator why.
+    /// The client learns that the chain could not be read; the log says why.
     fn from(error: PaymentError) -> Self {
         if let PaymentError::Chain(cause) = &error {
-            tracing::warn!(%cause, "a payment could not be looked at");
+            tracing::warn!(%cause, "could not check a payment");
         }
         Self::Payment(Box::new(error))
     }
@@ -261,7 +261,7 @@ impl From<PaymentError> for Error {
 impl From<RecoveryError> for Error {
     fn from(error: RecoveryError) -> Self {
         if let RecoveryError::Chain(cause) = &error {
-            tracing::warn!(%cause, "a wallet's signature could not be looked at");
+            tracing::warn!(%cause, "could not check a wallet's signature");
         }
         Self::Recovery(error)
     }
@@ -270,7 +270,7 @@ impl From<RecoveryError> for Error {
 impl From<SignupError> for Error {
     fn from(error: SignupError) -> Self {
         if let SignupError::ChallengeUnavailable(cause) = &error {
-            tracing::warn!(%cause, "a signup could not be checked");
+            tracing::warn!(%cause, "could not check a signup");
         }
         Self::Signup(error)
     }
@@ -284,7 +284,7 @@ impl From<StoreError> for Error {
 }
 
 impl From<MeterError> for Error {
-    /// The meter has logged the cause already, once for the whole batch.
+    /// The meter already logged the cause, once for the whole batch.
     fn from(error: MeterError) -> Self {
         match error {
             MeterError::Overloaded => Self::Overloaded,

@@ -1,4 +1,4 @@
-//! API keys: the secret, its checksum, and the hash that is stored in its place.
+//! API keys: the secret, its checksum, and the hash that is stored instead of it.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use zeroize::Zeroizing;
 use crate::random::{BASE62, Randomness, push_base62};
 
 const PREFIX: &str = "sk_live_";
-/// 32 base-62 digits are 190 bits: beyond guessing at any rate.
+/// 32 base-62 digits are 190 bits, too many to guess at any rate.
 const SECRET_DIGITS: usize = 32;
 const CHECKSUM_DIGITS: usize = 6;
 const KEY_BYTES: usize = PREFIX.len() + SECRET_DIGITS + CHECKSUM_DIGITS;
 
-/// An API key: `sk_live_`, 32 random base-62 digits, and the CRC-32 of all that in six more.
+/// An API key: `sk_live_`, 32 random base-62 digits, and the CRC-32 of both in six more digits.
 ///
-/// The checksum is no protection; it lets a mistyped or truncated key, and random garbage, be refused without asking
-/// a store, and lets secret scanners tell a key from a look-alike. The text is wiped from memory when dropped and is
-/// never printed: [`ApiKey::expose`] is the only way to it.
+/// The checksum is not a security measure. It lets a mistyped or truncated key, or random garbage, be rejected without
+/// a store lookup, and lets secret scanners tell a key from a look-alike. The text is wiped from memory on drop and
+/// never printed; [`ApiKey::expose`] is the only way to read it.
 ///
 /// ```
 /// use metering_core::{ApiKey, SystemRandomness};
@@ -30,10 +30,10 @@ const KEY_BYTES: usize = PREFIX.len() + SECRET_DIGITS + CHECKSUM_DIGITS;
 #[derive(Clone)]
 pub struct ApiKey(Zeroizing<String>);
 
-/// The text is not an API key, whoever it is compared with.
+/// Why the text is not an API key. The text alone shows it; no store lookup is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MalformedKey {
-    /// It is not in an `Authorization` header of the right scheme.
+    /// The `Authorization` header has another scheme.
     #[error("the Authorization header must be 'Bearer', a space and the key")]
     Scheme,
     /// It does not start like a key.
@@ -42,16 +42,16 @@ pub enum MalformedKey {
     /// It is too short or too long.
     #[error("not an API key of this service: a key is 46 characters long, and this one is cut off or too long")]
     Length,
-    /// It has other characters than a key.
+    /// It has characters that no key has.
     #[error("not an API key of this service: after sk_live_, a key has only letters and digits")]
     Alphabet,
-    /// Its last characters do not belong to the rest.
+    /// Its checksum does not match.
     #[error("not an API key of this service: its checksum is wrong, so a character was mistyped or lost")]
     Checksum,
 }
 
 impl ApiKey {
-    /// A new key.
+    /// Generates a key.
     #[must_use]
     pub fn generate(randomness: &dyn Randomness) -> Self {
         let mut text = Zeroizing::new(String::with_capacity(KEY_BYTES));
@@ -62,7 +62,7 @@ impl ApiKey {
         Self(text)
     }
 
-    /// Reads a key, checking its form and checksum only; whether it is anybody's key is for a store to say.
+    /// Parses a key. This checks its form and checksum only; a store knows whether the key is live.
     ///
     /// # Errors
     /// When the text is not a key.
@@ -84,10 +84,10 @@ impl ApiKey {
         Ok(Self(Zeroizing::new(text.to_owned())))
     }
 
-    /// The key of an `Authorization` header's value: `Bearer` and the key, the scheme in any case (RFC 9110, 11.1).
+    /// Parses the value of an `Authorization` header: `Bearer`, in any case, and the key (RFC 9110, 11.1).
     ///
     /// # Errors
-    /// When the scheme is another or the rest is not a key.
+    /// When the scheme is not `Bearer` or the rest is not a key.
     pub fn from_authorization(value: &str) -> Result<Self, MalformedKey> {
         let (scheme, rest) = value.split_once(' ').ok_or(MalformedKey::Scheme)?;
         if !scheme.eq_ignore_ascii_case("bearer") {
@@ -96,15 +96,15 @@ impl ApiKey {
         Self::parse(rest.trim_matches(' '))
     }
 
-    /// The key itself, to be shown to its owner once.
+    /// The key itself, to show to its owner once.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// What a store keeps of the key: its SHA3-256 (FIPS 202).
+    /// The key's SHA3-256 (FIPS 202), which a store keeps instead of the key.
     ///
-    /// A plain fast hash is right here: the key holds 190 random bits, so there is nothing to guess.
+    /// A fast hash is enough: the key has 190 random bits, so it cannot be guessed.
     #[must_use]
     pub fn hash(&self) -> KeyHash {
         KeyHash(Sha3_256::digest(self.0.as_bytes()).into())
@@ -127,12 +127,12 @@ fn checksum(body: &[u8]) -> [u8; CHECKSUM_DIGITS] {
     digits
 }
 
-/// The SHA3-256 of an API key: what identifies it to a store.
+/// The SHA3-256 of an API key, by which a store finds it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyHash([u8; 32]);
 
 impl KeyHash {
-    /// A hash read back from a store.
+    /// Makes a hash from stored bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
@@ -146,7 +146,7 @@ impl KeyHash {
 }
 
 impl fmt::Debug for KeyHash {
-    /// The first four bytes: enough to tell two apart in a log, too little to search a dump for.
+    /// Shows the first four bytes: enough to tell two keys apart in a log, too few to search a dump with.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "KeyHash({}…)", hex::encode(&self.0[..4]))
     }
@@ -158,7 +158,7 @@ mod tests {
     use crate::random::SystemRandomness;
     use proptest::prelude::*;
 
-    /// Fixed for ever: issued keys must stay valid.
+    /// This must never change: issued keys must stay valid.
     const KEY: &str = "sk_live_0123456789ABCDEFGHIJKLMNOPQRSTUV28hqg7";
 
     #[test]

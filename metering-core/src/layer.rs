@@ -1,4 +1,4 @@
-//! [`MeteringLayer`]: any HTTP service of the tower kind, behind the same gate as the standalone gateway.
+//! [`MeteringLayer`]: puts any tower HTTP service behind the same checks as the standalone gateway.
 
 mod answer;
 
@@ -23,27 +23,27 @@ use crate::service::{Admission, Passage, RequestHead, Service};
 use crate::wire::metered_headers;
 use answer::{is_undelivered, set_headers};
 
-/// Charges the requests of a [`tower_service::Service`] by the catalogue of a [`Service`].
+/// Charges requests to a [`tower_service::Service`] by the catalogue of a [`Service`].
 ///
-/// It goes around anything that takes `http::Request<B>` and answers with `http::Response<R>` where a body `R` can be
-/// made from a `String`: axum's `Body`, warp's, `http_body_util::Full<Bytes>`, `String` itself. A request is:
+/// It wraps any service that takes `http::Request<B>` and returns `http::Response<R>`, where a body `R` can be made
+/// from a `String`: axum's `Body`, warp's, `http_body_util::Full<Bytes>`, or `String` itself. Each request is one of:
 ///
-/// - refused with the JSON error of the protocol (401, 402, 404, 405, 400, 429, 503), and the inner service not called;
-/// - or charged, durably, and handed on with its path and query in normal form and a [`Charged`] among its extensions;
-///   the answer carries the balance, the charge and the caps in its headers;
-/// - or handed on uncharged, when its route is not `metered`.
+/// - refused with a JSON error of the protocol (401, 402, 404, 405, 400, 429, 503), without calling the inner service;
+/// - charged durably, and passed on with its path and query in normal form and a [`Charged`] in its extensions; the
+/// response has the balance, the charge and the rate limits in its headers;
+/// - passed on uncharged, if its route is not `metered`.
 ///
-/// Headers that make some frameworks run a different request from the one in the request line, such as
-/// `X-HTTP-Method-Override` and `X-Original-URL`, are dropped from every request ([`overrides_request`]).
+/// Headers that make some frameworks run a different request than the one in the request line, such as
+/// `X-HTTP-Method-Override` and `X-Original-URL`, are removed from every request ([`overrides_request`]).
 ///
 /// [`overrides_request`]: crate::overrides_request
 ///
-/// When the inner service fails, or answers 502, 503 or 504, the charge is paid back in full first. A client that goes
-/// away before the answer is there has been charged all the same: the work was done. So has one whose handler
-/// panicked; a layer that turns panics into 503 belongs inside of this one.
+/// If the inner service fails, or responds with 502, 503 or 504, the charge is refunded in full first. A client that
+/// disconnects before the response is ready is still charged, because the work was done. A request whose handler
+/// panics is charged too; put a layer that turns panics into 503 inside this one.
 ///
-/// A request that is for no route of the catalogue is refused, so that nothing is served for free by oversight. See
-/// [`MeteringLayer::pass_others`] for a service that has other routes beside the metered ones.
+/// A request that matches no route of the catalogue is refused, so that no route is free by accident. For a service
+/// with other routes besides the metered ones, see [`MeteringLayer::pass_others`].
 ///
 /// ```
 /// use std::sync::Arc;
@@ -64,8 +64,8 @@ use answer::{is_undelivered, set_headers};
 ///         Ok::<_, std::convert::Infallible>(Response::new(format!("paid by {payer:?}")))
 ///     },
 /// ));
-/// let answer = metered.oneshot(Request::get("/price").body(String::new())?).await?;
-/// assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
+/// let response = metered.oneshot(Request::get("/price").body(String::new())?).await?;
+/// assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
 /// # Ok(())
 /// # }
 /// ```
@@ -75,17 +75,17 @@ pub struct MeteringLayer {
     passes_others: bool,
 }
 
-/// Who paid for a request, and what: among the extensions of every request that was charged.
+/// The account and amount of a charge. Every charged request has it in its extensions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Charged {
-    /// Who pays.
+    /// Who was charged.
     pub account: AccountId,
-    /// How much this request cost.
+    /// The price of this request.
     pub amount: Credits,
     /// The balance after it.
     pub balance: Credits,
-    /// The template of the route that was charged for.
+    /// The template of the charged route.
     pub route_template: Arc<str>,
 }
 
@@ -97,17 +97,17 @@ pub struct Metered<S> {
 }
 
 impl MeteringLayer {
-    /// A layer that charges by `service`, and refuses requests that are for no route of its catalogue.
+    /// Makes a layer that charges with `service` and refuses requests that match no route of its catalogue.
     #[must_use]
     pub fn new(service: Arc<Service>) -> Self {
         Self { service, passes_others: false }
     }
 
-    /// Lets requests for other paths through as they are, uncharged and without looking for a key.
+    /// Passes requests for other paths through unchanged, uncharged, and without checking for a key.
     ///
-    /// Other paths are those that share their first segment with no route of the catalogue ([`Catalogue::covers`]):
-    /// beside metered routes below `/mpp`, `/health` passes and `/mpp/unheard-of` is refused. A path that servers could
-    /// read in more than one way is refused wherever it leads, or it might lead to a metered route after all.
+    /// Other paths are those whose first segment matches no route of the catalogue ([`Catalogue::covers`]): with
+    /// metered routes below `/mpp`, `/health` passes and `/mpp/unheard-of` is refused. A path that servers could read
+    /// in more than one way is always refused, because a server might read it as a metered route.
     ///
     /// [`Catalogue::covers`]: crate::Catalogue::covers
     #[must_use]
@@ -120,7 +120,7 @@ impl MeteringLayer {
         self.passes_others && RequestPath::parse(path).is_ok_and(|path| !self.service.catalogue().covers(&path))
     }
 
-    /// Lets a request through, with its receipt if it was charged, or says what to answer instead.
+    /// Admits a request and returns its receipt if it was charged, or the response to send instead.
     async fn admit<R: From<String>>(&self, head: &mut Parts) -> Result<Option<Receipt>, Response<R>> {
         let headers = &head.headers;
         let credentials = Credentials::read(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
@@ -148,7 +148,7 @@ impl MeteringLayer {
         Ok(receipt)
     }
 
-    /// The answer to a request that could not be delivered: what was charged for it is paid back first.
+    /// Refunds a request that could not be delivered, and returns its response.
     async fn undelivered<R: From<String>>(&self, receipt: Option<Receipt>, answer: Response<R>) -> Response<R> {
         let Some(receipt) = receipt else { return answer };
         let paid_back = self.service.pay_back(receipt).await;
@@ -180,7 +180,7 @@ impl MeteringLayer {
                 Ok(set_headers(answer, metered_headers(&receipt)))
             }
             (Err(error), Some(receipt)) => {
-                // There is no answer to put headers on, and a refund that failed was logged.
+                // There is no response to set headers on, and a failed refund is already logged.
                 drop(self.service.pay_back(receipt).await);
                 Err(error)
             }
@@ -231,14 +231,14 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        // The service that said it was ready is the one to call; a clone of it may not be.
+        // Call the service that reported ready; its clone may not be ready.
         let fresh = self.inner.clone();
         let ready = std::mem::replace(&mut self.inner, fresh);
         Box::pin(self.gate.clone().serve(ready, request))
     }
 }
 
-/// Drops the headers that could make a service run another request than the one that was priced, or let pass.
+/// Removes headers that could make a service run a different request than the one that was priced or passed through.
 fn drop_overrides(headers: &mut HeaderMap) {
     let overrides: Vec<_> = headers.keys().filter(|name| overrides_request(name.as_str())).cloned().collect();
     for name in overrides {
@@ -246,14 +246,14 @@ fn drop_overrides(headers: &mut HeaderMap) {
     }
 }
 
-/// The same URI with another path and query; `None` when they are longer than a URI may be.
+/// The same URI with another path and query; `None` when they are too long for a URI.
 fn with_target(uri: &Uri, target: &str) -> Option<Uri> {
     let mut parts = uri.clone().into_parts();
     parts.path_and_query = Some(PathAndQuery::try_from(target).ok()?);
     Uri::from_parts(parts).ok()
 }
 
-/// Encoding a query alike can make it longer than it came.
+/// Normalising a query's encoding can make it longer.
 fn too_long() -> Error {
     Error::InvalidParameter([("query".to_owned(), "is too long".to_owned())].into())
 }

@@ -1,9 +1,8 @@
 //! API keys, exact prepaid credits and charging for metered routes.
 //!
-//! This crate is the domain and nothing else: it has no network and no disk, and time and randomness come in through
-//! [`Clock`] and [`Randomness`]. Rules are pure functions over plain values; a [`Store`] keeps the values, and each
-//! of its methods is one atomic fact. Add a backend (`metering-sqlite`, or [`MemoryStore`] for tests), start a
-//! [`Meter`], and charge.
+//! This crate is the domain only: it does no network or disk I/O, and gets time and randomness from [`Clock`] and
+//! [`Randomness`]. Rules are pure functions over plain values. A [`Store`] keeps the values; each of its methods is
+//! atomic. Add a backend (`metering-sqlite`, or [`MemoryStore`] for tests), start a [`Meter`], and charge.
 #![deny(missing_docs)]
 
 mod account;

@@ -1,9 +1,9 @@
-//! The charge path: many callers, few durable transactions.
+//! The charge path. It uses group commit to put the charges of many callers into few durable transactions.
 //!
-//! A group committer: while a commit is on its way to disk, the next batch gathers; when it lands, the batch that has
-//! gathered goes. There is no timer, so a lone request waits for nothing but its own commit, and the busier the service
-//! is, the more requests share one. A store that is good for several commits at one time has several lanes (see
-//! `lanes`), each account's charges always in the same one.
+//! While one commit is being written to disk, the next batch collects; when the commit is done, that batch is
+//! committed. There is no timer, so a lone request waits only for its own commit, and the busier the service is, the
+//! more requests share a commit. A store that can run several commits at once has several lanes (see `lanes`); an
+//! account's charges always use the same lane.
 
 mod committer;
 mod lanes;
@@ -25,12 +25,13 @@ use committer::Committer;
 
 pub use stats::MeterStats;
 
-/// How much a [`Meter`] takes on.
+/// The capacity of a [`Meter`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MeterConfig {
-    /// Charges waiting at most, over all lanes; one more is refused at once as [`MeterError::Overloaded`].
+    /// The maximum number of waiting charges over all lanes. Further ones fail immediately with
+    /// [`MeterError::Overloaded`].
     pub queue: NonZeroUsize,
-    /// Charges in one commit at most.
+    /// The maximum number of charges in one commit.
     pub batch: NonZeroUsize,
 }
 
@@ -41,10 +42,10 @@ impl Default for MeterConfig {
     }
 }
 
-/// Charges requests, durably: what it answers is on disk.
+/// Charges requests durably: a decision is on disk before the caller gets it.
 ///
-/// Cheap to share behind an [`Arc`]. See [`Meter::drain`] for the orderly end; a meter that is merely dropped still
-/// commits what it accepted, as long as its runtime lives.
+/// Cheap to share behind an [`Arc`]. Shut it down with [`Meter::drain`]. A meter that is dropped instead still commits
+/// what it accepted, as long as its runtime lives.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -87,7 +88,7 @@ impl Default for MeterConfig {
 #[derive(Debug)]
 pub struct Meter {
     queue: mpsc::UnboundedSender<Request>,
-    /// One for each request that may wait; a request gives its place back when its commit begins.
+    /// One permit per request that may wait. A request returns its permit when its commit begins.
     places: Arc<Semaphore>,
     size: usize,
     stats: Arc<MeterStats>,
@@ -100,11 +101,11 @@ pub struct Meter {
 pub enum MeterEnd {
     /// It was drained, or dropped.
     Drained,
-    /// Its store [must be opened again](StoreError::must_reopen); the process must stop.
+    /// Its store [must be reopened](StoreError::must_reopen), so the process must stop.
     StoreBroken,
 }
 
-/// Why a charge was not decided. Nothing was charged, unless [`MeterError::outcome_is_unknown`].
+/// Why a charge was not decided. Nothing was charged, unless [`MeterError::outcome_is_unknown`] says so.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum MeterError {
     /// Too many charges are waiting.
@@ -119,25 +120,25 @@ pub enum MeterError {
 }
 
 impl MeterError {
-    /// Whether the charge may have been recorded all the same.
+    /// Whether the charge may have been recorded anyway.
     #[must_use]
     pub fn outcome_is_unknown(&self) -> bool {
         matches!(self, Self::Store(error) if error.outcome_is_unknown())
     }
 
-    /// For a commit that ended without a result, as one that panicked does.
+    /// The error for a commit that ended without a result, for example because it panicked.
     fn no_result() -> Self {
         let problem = "the commit ended without a result".to_owned();
         Self::Store(Arc::new(StoreError::OutcomeUnknown(problem)))
     }
 }
 
-/// The error of a single posting that its store could not hold.
+/// The error for a single posting that the store could not record.
 fn failed(reason: String) -> MeterError {
     MeterError::Store(Arc::new(StoreError::Unavailable(reason.into())))
 }
 
-/// A posting, and who waits for its outcome.
+/// A posting and the channel for its outcome.
 #[derive(Debug)]
 struct Request {
     posting: Posting,
@@ -164,7 +165,7 @@ impl Meter {
     /// Charges a request. When this returns, the decision is on disk.
     ///
     /// # Errors
-    /// When it could not be decided.
+    /// When the charge could not be decided.
     pub async fn charge(&self, charge: Charge) -> Result<Decision, MeterError> {
         match self.places.try_acquire() {
             Ok(place) => place.forget(),
@@ -178,12 +179,12 @@ impl Meter {
         match answer.await.map_err(|_| MeterError::no_result())?? {
             Outcome::Decided(decision) => Ok(decision),
             Outcome::Failed(reason) => Err(failed(reason)),
-            Outcome::Refunded(_) | Outcome::Settled => unreachable!("stores answer charges with decisions"),
+            Outcome::Refunded(_) | Outcome::Settled => unreachable!("a store returns a decision for a charge"),
         }
     }
 
-    /// Pays a charge back, because what was accepted could not be delivered. Waits rather than refuse when the queue
-    /// is full: it is the service that owes. Returns the balance after it, `None` when there was nothing to pay back.
+    /// Refunds a charge whose response could not be delivered. Waits if the queue is full instead of failing, because
+    /// the service owes the refund. Returns the balance after it; `None` when there was nothing to refund.
     ///
     /// # Errors
     /// When it could not be recorded.
@@ -198,14 +199,14 @@ impl Meter {
         match answer.await.map_err(|_| MeterError::no_result())?? {
             Outcome::Refunded(balance) => Ok(balance),
             Outcome::Failed(reason) => Err(failed(reason)),
-            Outcome::Decided(_) | Outcome::Settled => unreachable!("stores answer refunds with balances"),
+            Outcome::Decided(_) | Outcome::Settled => unreachable!("a store returns a balance for a refund"),
         }
     }
 
-    /// Records that a response to a request with an idempotency key was passed on, so that the key is used up.
+    /// Records that a response to a request with an idempotency key was passed on: the key is used up.
     ///
     /// # Errors
-    /// When it could not be recorded: a retry may then be forwarded again, uncharged.
+    /// When it could not be recorded. A retry may then be forwarded again, uncharged.
     pub async fn settle(&self, settlement: Settlement) -> Result<(), MeterError> {
         self.places.acquire().await.map_err(|_| MeterError::Closed)?.forget();
         let answer = self.enqueue(Posting::Settle(settlement))?;
@@ -224,20 +225,20 @@ impl Meter {
         Ok(answer)
     }
 
-    /// Takes nothing more, and returns when all that was accepted is on disk.
+    /// Stops accepting requests, and returns when everything accepted is on disk.
     pub async fn drain(&self) -> MeterEnd {
         self.draining.send_replace(true);
         self.ended().await
     }
 
-    /// Waits until the meter has ended, by draining or because its store broke.
+    /// Waits until the meter has ended, because it was drained or its store broke.
     pub async fn ended(&self) -> MeterEnd {
         let mut ended = self.ended.clone();
-        // An error means that the committing task was ended from outside, with its runtime.
+        // An error means that the committer task was stopped with its runtime.
         ended.wait_for(Option::is_some).await.ok().and_then(|end| *end).unwrap_or(MeterEnd::Drained)
     }
 
-    /// How long ago the last commit failed; `None` if none did, or if one succeeded after it.
+    /// How long ago the last commit failed; `None` if none failed, or if one succeeded after it.
     #[must_use]
     pub fn last_failure(&self) -> Option<Duration> {
         self.stats.failed_at().map(|at| at.elapsed())
@@ -249,7 +250,7 @@ impl Meter {
         &self.stats
     }
 
-    /// Charges and refunds that wait for their commit.
+    /// Charges and refunds waiting for their commit.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.size.saturating_sub(self.places.available_permits())

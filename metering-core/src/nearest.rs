@@ -1,16 +1,16 @@
-//! The name that somebody probably meant when they wrote another.
+//! Finds the name that a misspelt one was probably meant to be.
 
 /// Longer texts get no suggestion: the work grows with the product of the lengths.
 const MAX_CHARS: usize = 256;
 
-/// The candidate nearest to `word`, if one is near enough to be a slip of the pen.
+/// The candidate nearest to `word`, if one is near enough for `word` to be a typo of it.
 pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let near = |candidate: &'c str| distance(word, candidate).map(|steps| (steps, candidate));
     candidates.into_iter().filter_map(near).min_by_key(|(steps, _)| *steps).map(|(_, candidate)| candidate)
 }
 
-/// In how many single-character steps one word becomes the other, swapped neighbours counted once; `None` beyond a
-/// third of its length. Case does not count.
+/// The edit distance between two words, ignoring case; swapping two neighbours is one edit. `None` when it is more than
+/// a third of the length.
 pub(crate) fn distance(a: &str, b: &str) -> Option<usize> {
     let letters = |text: &str| text.chars().take(MAX_CHARS + 1).flat_map(char::to_lowercase).collect::<Vec<_>>();
     let (a, b) = (letters(a), letters(b));
@@ -19,7 +19,7 @@ pub(crate) fn distance(a: &str, b: &str) -> Option<usize> {
     if longest > MAX_CHARS || a.len().abs_diff(b.len()) > most {
         return None;
     }
-    // Rows of the edit distance's table: the one before last, the last, the present one.
+    // Rows of the distance table: the one before last, the last, and the current one.
     let (mut before, mut last) = (vec![0; b.len() + 1], (0..=b.len()).collect::<Vec<_>>());
     for (i, x) in a.iter().enumerate() {
         let mut row = vec![i + 1; b.len() + 1];

@@ -1,9 +1,9 @@
 //! Request headers that make some servers run a different request from the one in the request line.
 //!
-//! The gate prices the request line. A header such as `X-HTTP-Method-Override` or `X-Original-URL` that reached the
-//! server behind it could make that server run something dearer, so both the gateway and the layer drop these.
+//! The price depends on the request line. A header such as `X-HTTP-Method-Override` or `X-Original-URL` could make the
+//! server behind the gateway run a more expensive request, so both the gateway and the layer drop these headers.
 
-/// Headers that replace the method, the path or the host of a request, in some framework or proxy.
+/// Headers that replace the method, path or host of a request in some framework or proxy.
 const OVERRIDES: [&str; 37] = [
     // The method: Rails, Symfony, Laravel, Express, ASP.NET and WCF.
     "http-method-override",
@@ -47,7 +47,7 @@ const OVERRIDES: [&str; 37] = [
     "x-proxy-host",
 ];
 
-/// Whether a header replaces the method, the path or the host of its request for some server.
+/// Whether some server lets this header replace the method, path or host of its request.
 ///
 /// ```
 /// use metering_core::overrides_request;
@@ -63,14 +63,14 @@ pub fn overrides_request(header: &str) -> bool {
 
 /// Whether CGI-style servers read two header names as the same variable.
 ///
-/// They make `HTTP_X_REAL_IP` of `X-Real-IP` and of `X_Real_IP` alike, and some turn every other character that is
-/// neither a letter nor a digit into an underscore too.
+/// They turn both `X-Real-IP` and `X_Real_IP` into `HTTP_X_REAL_IP`. Some also turn every other character that is not
+/// a letter or digit into an underscore.
 #[must_use]
 pub fn is_same_header(header: &str, known: &str) -> bool {
     header.len() == known.len() && starts_like_header(header, known)
 }
 
-/// Whether CGI-style servers read a header's name as one that starts with `prefix`.
+/// Whether CGI-style servers read the header's name as one that starts with `prefix`.
 #[must_use]
 pub fn starts_like_header(header: &str, prefix: &str) -> bool {
     let folded = |byte: u8| if byte.is_ascii_alphanumeric() { byte.to_ascii_lowercase() } else { b'-' };

@@ -1,24 +1,24 @@
-//! Request targets in one normal form, so that what is matched and priced is what is forwarded.
+//! Normalises request targets, so that the target that is matched and priced is the one that is forwarded.
 //!
-//! A gateway that matches one spelling of a path and forwards another can be made to serve what it did not price. So
-//! a path is normalised once (RFC 3986, 6.2.2), everything that servers are known to read in different ways is
-//! refused, and both the catalogue and the upstream get the result.
+//! A gateway that matches one spelling of a path and forwards another can be made to serve a request that it did not
+//! price. So a path is normalised once (RFC 3986, 6.2.2), paths that servers are known to read in different ways are
+//! rejected, and both the catalogue and the upstream get the normal form.
 
 use std::borrow::Cow;
 
 use crate::spelling::decode_nested;
 
-/// A request path in normal form: percent-encoding only where needed, its digits upper-case, no dot segments.
+/// A request path in normal form: percent-encoded only where needed, with upper-case digits and no dot segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestPath<'a>(Cow<'a, str>);
 
-/// The path or query is one that servers could read in different ways.
+/// Why a path or query is rejected: servers could read it in different ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// It does not start with a slash.
     #[error("the path must start with a slash")]
     NoLeadingSlash,
-    /// It has a character that must be percent-encoded.
+    /// It has a raw character that must be percent-encoded.
     #[error("the path has a character that must be percent-encoded")]
     RawCharacter,
     /// A `%` is not followed by two hexadecimal digits.
@@ -30,16 +30,16 @@ pub enum TargetError {
     /// It has a `.` or `..` segment, encoded or not.
     #[error("the path must not have . or .. segments")]
     DotSegment,
-    /// What it encodes is not UTF-8.
+    /// The decoded text is not UTF-8.
     #[error("percent-encoded text must be UTF-8")]
     NotUtf8,
-    /// A segment has a raw semicolon: some servers cut a segment off there, others do not.
+    /// A segment has a raw semicolon: some servers cut the segment off there, others do not.
     #[error("a semicolon in a path must be percent-encoded, as %3B")]
     RawSemicolon,
-    /// It encodes what is already encoded, too many times over.
+    /// Its percent-encoding is nested too deep.
     #[error("percent-encoding must not be nested")]
     NestedEncoding,
-    /// A parameter's value is another spelling of a fixed segment that another route has in its place.
+    /// A parameter's value is another spelling of a fixed segment that another route has in the same position.
     #[error("a segment reads like the name of another route; spell that route exactly as the catalogue does")]
     ReadsLikeOtherRoute,
 }
@@ -48,7 +48,7 @@ impl<'a> RequestPath<'a> {
     /// Normalises a path, without its query.
     ///
     /// # Errors
-    /// When it could be read in more than one way.
+    /// When the path could be read in more than one way.
     pub fn parse(raw: &'a str) -> Result<Self, TargetError> {
         if !raw.starts_with('/') {
             return Err(TargetError::NoLeadingSlash);
@@ -81,7 +81,7 @@ impl<'a> RequestPath<'a> {
     }
 }
 
-/// A server that decodes a segment more than once must not find separators or dot segments in it.
+/// Checks that a server that decodes the segment more than once finds no separator or dot segment in it.
 fn check_nested(segment: &str) -> Result<(), TargetError> {
     let decoded = decode_nested(segment).ok_or(TargetError::NestedEncoding)?;
     match decoded.as_str() {
@@ -120,7 +120,7 @@ fn normalise(raw: &str) -> Result<String, TargetError> {
     Ok(normal)
 }
 
-/// The byte that two hexadecimal digits stand for, and what follows them.
+/// Decodes two hexadecimal digits; returns the byte and the rest of the text.
 fn decode_one(text: &[u8]) -> Result<(u8, &[u8]), TargetError> {
     let (digits, rest) = text.split_at_checked(2).ok_or(TargetError::BrokenEncoding)?;
     let mut byte = [0];
@@ -133,7 +133,7 @@ fn is_unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// `pchar` of RFC 3986, section 3.3, less percent-encoding and the semicolon.
+/// `pchar` of RFC 3986, section 3.3, without percent-encoding and the semicolon.
 fn is_path_char(byte: u8) -> bool {
     is_unreserved(byte)
         || matches!(byte, b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b'=' | b':' | b'@')
@@ -168,7 +168,7 @@ pub(crate) fn decode(text: &str, plus_is_space: bool) -> Result<Cow<'_, str>, Ta
 /// A name and its value, percent-decoded.
 pub(crate) type QueryPair<'q> = (Cow<'q, str>, Cow<'q, str>);
 
-/// Splits a query into decoded names and values; empty pieces are dropped.
+/// Splits a query into decoded names and values, dropping empty pairs.
 ///
 /// # Errors
 /// When the encoding is broken or not UTF-8.
@@ -193,8 +193,7 @@ pub(crate) fn push_encoded(text: &str, query: &mut String) {
     }
 }
 
-/// A path as another service names it, decoded or not, in the form that this one keeps: encoded where it must be.
-/// Nothing is refused.
+/// Encodes a path from another service, decoded or not, for storage: percent-encoded where needed. It rejects nothing.
 pub(crate) fn encode_path(text: &str) -> String {
     let mut path = String::with_capacity(text.len() + 1);
     if !text.starts_with('/') {
@@ -220,7 +219,7 @@ pub(crate) fn encode_path(text: &str) -> String {
     path
 }
 
-/// The segments that a path leads through: without empty ones, and with dot segments resolved.
+/// The segments of a path, without empty ones and with dot segments resolved.
 pub(crate) fn plain_segments(path: &str) -> Vec<&str> {
     let mut segments = Vec::new();
     for segment in path.split('/') {

@@ -1,4 +1,4 @@
-//! Prices: weights, multipliers, and the three ways in which a route costs something.
+//! Prices: weights, multipliers, and the three kinds of pricing that a route can have.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,13 +11,13 @@ use crate::decimal::{self, DecimalError};
 
 const MILLIONTHS_PER_ONE: i64 = 1_000_000;
 
-/// How many base calls a request costs before its multiplier: 0 to 1000, with up to six decimals.
+/// The price of a request in base calls, before its multiplier: 0 to 1000, with up to six decimals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Weight {
     millionths: i64,
 }
 
-/// By what a request's price is multiplied: 0 to 4096, with up to six decimals.
+/// A factor on a request's price: 0 to 4096, with up to six decimals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Multiplier {
     millionths: i64,
@@ -29,7 +29,7 @@ impl Weight {
     /// The largest weight.
     pub const MAX: Self = Self { millionths: 1_000 * MILLIONTHS_PER_ONE };
 
-    /// The weight of a request that costs this before its multiplier; `None` when no weight does.
+    /// The weight of a request with this price before its multiplier; `None` when no weight has this price.
     pub(crate) fn of_price(price: Credits) -> Option<Self> {
         (0..=Self::MAX.millionths).contains(&price.atoms()).then_some(Self { millionths: price.atoms() })
     }
@@ -97,7 +97,7 @@ impl FromStr for Multiplier {
     }
 }
 
-/// Reads `T` from the text of a JSON number.
+/// Parses `T` from the text of a JSON number.
 fn from_json_number<'de, D, T>(deserializer: D, what: &str) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -130,41 +130,41 @@ impl fmt::Display for Weight {
 /// The multipliers of a route that costs more the further it looks back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LookbackTiers {
-    /// Rising `(at most so many seconds, multiplier)`.
+    /// `(at most this many seconds, multiplier)`, by rising seconds.
     tiers: Vec<(u64, Multiplier)>,
-    /// Beyond the last tier.
+    /// The multiplier beyond the last tier.
     overflow: Multiplier,
 }
 
 impl LookbackTiers {
-    /// Tiers by rising seconds, and the multiplier beyond the last.
+    /// Makes tiers by rising seconds, and the multiplier beyond the last.
     ///
-    /// Returns `None` when there are none or their seconds do not rise.
+    /// Returns `None` when there are no tiers or their seconds do not rise.
     #[must_use]
     pub fn new(tiers: Vec<(u64, Multiplier)>, overflow: Multiplier) -> Option<Self> {
         let rising = tiers.windows(2).all(|pair| pair[0].0 < pair[1].0);
         (!tiers.is_empty() && rising).then_some(Self { tiers, overflow })
     }
 
-    /// The multiplier for looking back so many seconds.
+    /// The multiplier for looking back `lookback_seconds`.
     #[must_use]
     pub fn multiplier(&self, lookback_seconds: u64) -> Multiplier {
         let index = self.tiers.partition_point(|(most, _)| *most < lookback_seconds);
         self.tiers.get(index).map_or(self.overflow, |(_, multiplier)| *multiplier)
     }
 
-    /// The rising seconds up to which each tier holds, that many included.
+    /// The upper bound of each tier in seconds, rising; a bound belongs to its tier.
     pub fn bounds(&self) -> impl Iterator<Item = u64> + '_ {
         self.tiers.iter().map(|(most, _)| *most)
     }
 
-    /// Every multiplier that can apply.
+    /// All multipliers that can apply.
     pub(crate) fn multipliers(&self) -> impl Iterator<Item = Multiplier> + '_ {
         self.tiers.iter().map(|(_, multiplier)| *multiplier).chain([self.overflow])
     }
 }
 
-/// What a route costs.
+/// How a route is priced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pricing {
     /// The same for every request.
@@ -183,7 +183,7 @@ pub enum Pricing {
 }
 
 impl Pricing {
-    /// The multipliers by how far a request looks back, where the price has any.
+    /// The multipliers by lookback, if the price depends on it.
     #[must_use]
     pub const fn lookback_tiers(&self) -> Option<&LookbackTiers> {
         match self {

@@ -1,31 +1,31 @@
-//! Randomness: where secrets and ids come from.
+//! The source of randomness for secrets and ids.
 
 use std::fmt;
 
 /// The digits of base 62, in the order of their values.
 pub(crate) const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// A source of bytes that nobody can predict.
+/// A source of unpredictable bytes.
 ///
-/// Keys are made of it, so outside of tests it must be a cryptographic source.
+/// Keys are made from it, so outside of tests it must be cryptographically secure.
 pub trait Randomness: Send + Sync + fmt::Debug {
     /// Fills `bytes`.
     fn fill(&self, bytes: &mut [u8]);
 }
 
-/// The operating system's source.
+/// The operating system's random source.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemRandomness;
 
 impl Randomness for SystemRandomness {
     /// # Panics
-    /// When the operating system has no randomness to give: a key made without it would be guessable.
+    /// When the operating system cannot provide randomness: a key made without it could be guessed.
     fn fill(&self, bytes: &mut [u8]) {
         getrandom::fill(bytes).expect("the operating system must provide randomness");
     }
 }
 
-/// A text of so many base-62 digits, each equally likely.
+/// A text of `digits` base-62 digits, each equally likely.
 pub(crate) fn random_digits(randomness: &dyn Randomness, digits: usize) -> String {
     let mut text = String::with_capacity(digits);
     push_base62(randomness, digits, &mut text);
@@ -34,7 +34,7 @@ pub(crate) fn random_digits(randomness: &dyn Randomness, digits: usize) -> Strin
 
 /// Appends `digits` base-62 digits to `text`, each equally likely.
 pub(crate) fn push_base62(randomness: &dyn Randomness, digits: usize, text: &mut String) {
-    // The largest multiple of 62 in a byte: what lies above would favour the first digits.
+    // The largest multiple of 62 in a byte; larger values would favour the first digits.
     const FAIR_BELOW: u8 = 248;
     let mut pool = zeroize::Zeroizing::new([0_u8; 64]);
     let wanted = text.len() + digits;
@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(text.len(), 20_000);
         for digit in BASE62 {
             let count = text.bytes().filter(|byte| byte == digit).count();
-            // 322 expected, standard deviation 18: ten of those on either side.
+            // 322 are expected, with a standard deviation of 18; the bounds are ten of those away.
             assert!((142..=502).contains(&count), "{digit}: {count}");
         }
         let mut other = String::new();

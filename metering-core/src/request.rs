@@ -1,4 +1,4 @@
-//! A request's parameters: read, checked against the route's declarations, and priced.
+//! Reads a request's parameters, checks them against the route's declarations, and prices the request.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,11 @@ use crate::price::Pricing;
 use crate::route::{Param, ParamPlace, Route};
 
 impl Route {
-    /// Checks the parameters of a request for this route. Returns its price, and its query in normal form.
+    /// Checks the parameters of a request for this route. Returns its price and its query in normal form.
     ///
     /// # Errors
-    /// [`RouteRefusal::InvalidParameters`]; [`RouteRefusal::UnknownRoute`] for a path of another shape.
+    /// [`RouteRefusal::InvalidParameters`], or [`RouteRefusal::UnknownRoute`] for a path with another number of
+    /// segments.
     pub fn read(&self, path: &RequestPath<'_>, query: Option<&str>) -> Result<(Credits, Option<String>), RouteRefusal> {
         if path.segments().count() != self.template[1..].split('/').count() {
             return Err(RouteRefusal::UnknownRoute);
@@ -27,7 +28,7 @@ impl Route {
     }
 }
 
-/// A request's parameters while they are read.
+/// A request's parameters while they are being read.
 struct Values<'c> {
     route: &'c Route,
     lookback_seconds: u64,
@@ -43,12 +44,12 @@ impl Values<'_> {
             match (param, decode(segment, false)) {
                 (Some(param), Ok(value)) => self.read(param, &value),
                 (_, Err(error)) => self.refuse(name, &error.to_string()),
-                (None, _) => unreachable!("the catalogue was checked to declare every path parameter"),
+                (None, _) => unreachable!("the catalogue declares every path parameter"),
             }
         }
     }
 
-    /// Checks a query and returns its normal form: declared parameters, each once, percent-encoded alike.
+    /// Checks a query and returns its normal form: declared parameters only, each once, percent-encoded the same way.
     fn read_query(&mut self, query: &str) -> Option<String> {
         let route = self.route;
         let pairs = match query_pairs(query) {
@@ -99,7 +100,7 @@ impl Values<'_> {
     }
 
     fn refuse(&mut self, name: &str, problem: &str) {
-        // Names come from the request: what is echoed is kept short.
+        // Names come from the request, so limit how much of them is echoed.
         const MAX_CHARS: usize = 64;
         self.problems.entry(name.chars().take(MAX_CHARS).collect()).or_insert_with(|| problem.to_owned());
     }

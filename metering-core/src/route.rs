@@ -9,7 +9,7 @@ use crate::decimal;
 use crate::price::Pricing;
 use crate::usage::{ClientSource, UsageLine};
 
-/// Where a parameter stands.
+/// Where a parameter is in the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParamPlace {
@@ -19,13 +19,13 @@ pub enum ParamPlace {
     Query,
 }
 
-/// What a parameter's value must look like.
+/// The type that a parameter's value must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParamType {
     /// Any text without control characters.
     String,
-    /// A decimal integer of 64 bits, without leading zeros or plus sign.
+    /// A decimal 64-bit integer, without leading zeros or a plus sign.
     Integer,
     /// A JSON number.
     Number,
@@ -34,7 +34,7 @@ pub enum ParamType {
 }
 
 impl ParamType {
-    /// What is wrong with `value`, if anything.
+    /// Why `value` does not fit the type; `None` when it does.
     #[must_use]
     pub fn problem_with(self, value: &str) -> Option<&'static str> {
         let (fits, problem) = match self {
@@ -53,7 +53,7 @@ impl ParamType {
     }
 }
 
-/// One spelling per number: an upstream that reads `010` as eight must not be asked what was priced as ten.
+/// Accepts one spelling per number: an upstream that reads `010` as eight must not get a request priced as ten.
 fn is_integer(value: &str) -> bool {
     let digits = value.strip_prefix('-').unwrap_or(value);
     (digits == "0" && value == "0" || !digits.starts_with('0'))
@@ -66,13 +66,13 @@ fn is_integer(value: &str) -> bool {
 pub struct Param {
     /// Its name.
     pub name: String,
-    /// Where it stands.
+    /// Where it is in the request.
     #[serde(rename = "in")]
     pub place: ParamPlace,
-    /// What it looks like.
+    /// Its type.
     #[serde(rename = "type")]
     pub kind: ParamType,
-    /// Whether a request without it is refused; path parameters always are required.
+    /// Whether a request without it is rejected; path parameters are always required.
     #[serde(default)]
     pub required: bool,
 }
@@ -88,35 +88,35 @@ pub struct Route {
     pub description: String,
     /// Its parameters.
     pub params: Vec<Param>,
-    /// Whether requests need a key and are charged; the others are served to anyone.
+    /// Whether requests need a key and are charged. Other routes are open to any client.
     pub metered: bool,
-    /// Whether it answers with server-sent events.
+    /// Whether its responses are server-sent events.
     pub sse: bool,
-    /// The weight, for the reader; [`Route::pricing`] decides.
+    /// How its requests are priced.
     pub pricing: Pricing,
 }
 
 impl Route {
-    /// The line that the route's usage is booked on.
+    /// The usage line of the route's requests.
     #[must_use]
     pub fn usage_line(&self, source: ClientSource) -> UsageLine {
         UsageLine { route_template: Arc::clone(&self.template), http_method: Arc::clone(&self.method), source }
     }
 
-    /// The declared parameter of that name and place.
+    /// The declared parameter with this place and name.
     #[must_use]
     pub fn param(&self, place: ParamPlace, name: &str) -> Option<&Param> {
         self.params.iter().find(|param| param.place == place && param.name == name)
     }
 
-    /// What a request costs, given how many seconds it looks back where that matters.
+    /// The price of a request. `lookback_seconds` only matters for [`Pricing::PerLookback`].
     #[must_use]
     pub fn price(&self, lookback_seconds: u64) -> Credits {
         match &self.pricing {
             Pricing::PerRequest(price) | Pricing::PerConnection(price) => *price,
             Pricing::PerLookback { weight, tiers, .. } => weight
                 .price(tiers.multiplier(lookback_seconds))
-                .expect("the catalogue was checked to have whole prices for every tier"),
+                .expect("every tier of a loaded catalogue has a price in whole atoms"),
         }
     }
 }

@@ -1,32 +1,32 @@
-//! Other spellings of a path segment: what lenient servers take for the same name.
+//! Detects spellings of a path segment that lenient servers read as the same name.
 //!
 //! Many servers fold case, Unicode compatibility forms, padding and repeated percent-encoding, or cut off a file
-//! extension or `;parameter` before they route. If `/v1/{document}` is cheap and `/v1/export` is dear, `/v1/EXPORT`
-//! and `/v1/export;x` must not be priced as documents and then served as exports.
+//! extension or `;parameter` before they route. If `/v1/{document}` is cheap and `/v1/export` is expensive,
+//! `/v1/EXPORT` and `/v1/export;x` must not be priced as documents and then served as exports.
 
 use unicode_normalization::UnicodeNormalization;
 
 use crate::unseen::is_unseen;
 
-/// Percent-encoding of percent-encoding is followed this deep. Deeper nesting is refused.
+/// How many levels of nested percent-encoding are decoded. Deeper nesting is rejected.
 const MAX_ROUNDS: usize = 4;
 
-/// The loosest reading of a segment, for comparison only.
+/// The loosest reading of a segment. Use it for comparison only.
 pub(crate) fn fold(segment: &str) -> String {
     let decoded = decode_nested(segment).unwrap_or_else(|| segment.to_owned());
     let visible = |c: &char| c.is_whitespace() || !is_unseen(*c);
-    // Upper-casing first also joins letters that have only their capital in common, such as the dotless i and i.
+    // Upper-casing first also folds letters that share only their capital, such as the dotless i and i.
     let upper: String = decoded.nfkc().filter(visible).flat_map(char::to_uppercase).collect();
     let folded: String = upper.chars().flat_map(char::to_lowercase).nfkc().collect();
     folded.trim_start_matches(is_padding).trim_end_matches(|c| is_padding(c) || c == '.').to_owned()
 }
 
-/// Whether some server could take a segment for the name that `folded` is the [`fold`] of.
+/// Whether some server could read `segment` as the name whose [`fold`] is `folded`.
 pub(crate) fn reads_like(segment: &str, folded: &str) -> bool {
     reads_like_any(segment, std::slice::from_ref(&folded))
 }
 
-/// Whether some server could take a segment for one of these folded names.
+/// Whether some server could read `segment` as one of these folded names.
 pub(crate) fn reads_like_any<S: AsRef<str>>(segment: &str, folded: &[S]) -> bool {
     if folded.is_empty() {
         return false;
@@ -34,17 +34,17 @@ pub(crate) fn reads_like_any<S: AsRef<str>>(segment: &str, folded: &[S]) -> bool
     let segment = fold(segment);
     folded.iter().any(|name| {
         let rest = segment.strip_prefix(name.as_ref()).map(|rest| rest.trim_start_matches(is_padding));
-        // An extension, a path parameter, a query or fragment of a server that decodes too often, an NTFS stream.
+        // An extension, a path parameter, a query or fragment (for servers that decode too often), or an NTFS stream.
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ';', '?', '#']) || rest.starts_with("::"))
     })
 }
 
-/// A plus sign is a space to servers that read paths as forms.
+/// Servers that decode paths like forms read a plus sign as a space.
 fn is_padding(c: char) -> bool {
     c.is_whitespace() || c == '+'
 }
 
-/// Percent-decodes until nothing changes; `None` when the encoding is nested too deep.
+/// Percent-decodes until nothing changes; `None` when the nesting is too deep.
 pub(crate) fn decode_nested(segment: &str) -> Option<String> {
     let mut bytes = segment.as_bytes().to_vec();
     for _ in 0..MAX_ROUNDS {
@@ -56,7 +56,7 @@ pub(crate) fn decode_nested(segment: &str) -> Option<String> {
     decode_round(&bytes).is_none().then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// One round of decoding, `%uXXXX` of old servers included; `None` when there is nothing to decode.
+/// One round of decoding, including the `%uXXXX` of old servers; `None` when there is nothing to decode.
 fn decode_round(bytes: &[u8]) -> Option<Vec<u8>> {
     let hex = |digits: &[u8]| {
         let all = digits.iter().all(u8::is_ascii_hexdigit);

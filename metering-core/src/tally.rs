@@ -1,14 +1,15 @@
-//! The pure half of a commit: applies a batch of postings to loaded accounts and gathers what must be written.
+//! The pure half of a commit: applies a batch of postings to loaded accounts and collects the rows to write.
 //!
-//! Every backend commits through a [`Tally`], so that all decide alike and each writes once per *distinct* row,
-//! however many postings a batch holds for it. A backend resolves keys to its own row keys `K` and lines to its own
-//! line keys `L`, loads what is touched for the first time, and writes the [`Changes`] in one transaction.
+//! Every backend commits through a [`Tally`], so all backends decide the same way, and each writes a row once however
+//! many postings of the batch change it. A backend resolves API keys to its own row keys `K` and usage lines to its own
+//! line keys `L`, loads each account when the batch first touches it, and writes the [`Changes`] in one transaction.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-// Keys are a backend's own row numbers, not a client's to choose; hashing them is a good part of a large batch.
+// Keys are the backend's row numbers, which clients cannot choose, so a fast hash is safe. Hashing them takes a good
+// part of the time of a large batch.
 use foldhash::{HashMap, HashMapExt};
 
 use crate::account::AccountId;
@@ -22,41 +23,41 @@ use crate::delivery::{Delivery, DeliveryTerms};
 pub enum Posting {
     /// Charge a request.
     Charge(Charge),
-    /// Pay a charge back.
+    /// Refund a charge.
     Refund(Refund),
     /// Record that a response was passed on.
     Settle(Settlement),
 }
 
-/// The answer to one posting.
+/// The result of one posting.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The answer to a charge.
+    /// The decision on a charge.
     Decided(Decision),
     /// The balance after a refund; `None` when its account does not exist or could not hold the amount.
     Refunded(Option<Credits>),
-    /// The answer to a settlement, whether or not its key was still remembered.
+    /// The settlement is done, whether or not its key was still stored.
     Settled,
-    /// The store cannot hold this posting, for the reason given. Nothing of it happened; the rest of its batch is not
+    /// The store cannot record this posting, for this reason. It changed nothing, and the rest of its batch is not
     /// affected.
     Failed(String),
 }
 
-/// The remembered answer to a charge with a request id.
+/// The stored result of a charge with a request id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer {
     /// What was charged.
     pub charged: Credits,
     /// The balance after it.
     pub balance: Credits,
-    /// How far its delivery has come, for an idempotency key.
+    /// The state of its delivery, if it has an idempotency key.
     pub delivery: Option<Delivery>,
 }
 
-/// A remembered answer, and until when it is.
+/// A stored result with its expiry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remembered {
-    /// The answer.
+    /// The result.
     pub answer: Answer,
     /// [`RequestId::REMEMBERED`] after its charge.
     pub expires_at: Timestamp,
@@ -85,44 +86,44 @@ struct UsageDelta {
     request_path: Option<Arc<str>>,
 }
 
-/// Whether usage was made or paid back.
+/// Whether usage was charged or refunded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UsageKind {
     /// Accepted requests.
     Charged,
-    /// Requests paid back.
+    /// Refunded requests.
     Refunded,
 }
 
-/// All that a batch changes, ordered by row key so that any two commits lock rows in the same order.
+/// Everything a batch changes, ordered by row key so that any two commits lock rows in the same order.
 #[derive(Debug)]
 pub struct Changes<K, L> {
     /// New states of the accounts that changed.
     pub accounts: Vec<(K, MeterState)>,
-    /// Usage made and paid back; each is an entry of recent activity.
+    /// Charged and refunded usage; each change is an entry of recent activity.
     pub usage: Vec<UsageChange<K, L>>,
-    /// Answers to remember. One that has expired already is forgotten thereby.
+    /// Results to store. One that has already expired deletes the stored one.
     pub answers: Vec<(K, RequestId, Remembered)>,
 }
 
-/// A change of one daily total, usage and refunds netted: added to the stored total in one step, so that no step in
-/// between can overflow.
+/// The net change of one daily total. A backend adds it to the stored total in one step, so no intermediate sum can
+/// overflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DailyChange<K, L> {
-    /// Whose.
+    /// The account.
     pub account: K,
     /// The UTC day.
     pub day: Day,
     /// Route, method and source.
     pub line: L,
-    /// By how much its calls rise: refunded calls stay counted.
+    /// Calls to add; refunded calls still count.
     pub calls: u64,
-    /// By how much its credits rise: below zero when refunds prevail.
+    /// Credits to add; negative when refunds exceed charges.
     pub credits: Credits,
 }
 
 impl<K, L> Changes<K, L> {
-    /// Whether nothing is to be written: the batch was nothing but refusals.
+    /// Whether there is nothing to write, because every posting was refused.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.accounts.is_empty() && self.usage.is_empty() && self.answers.is_empty()
@@ -138,7 +139,7 @@ impl<K: Copy + Eq, L: Clone + Eq> Changes<K, L> {
             let UsageChange { account, day, line, .. } = change;
             let (calls, credits) = (change.added_calls(), change.added_credits());
             match daily.last_mut() {
-                // Usage is sorted, so what belongs to one total is side by side; a sum of a positive and a negative
+                // Usage is sorted, so changes of the same total are adjacent. The sum of a positive and a negative
                 // amount cannot overflow.
                 Some(last) if (last.account, last.day, &last.line) == (*account, *day, line) => {
                     last.calls += calls;
@@ -151,27 +152,27 @@ impl<K: Copy + Eq, L: Clone + Eq> Changes<K, L> {
     }
 }
 
-/// Usage of one line that a batch made, or paid back.
+/// Usage of one line that a batch charged or refunded.
 #[derive(Debug, PartialEq, Eq)]
 pub struct UsageChange<K, L> {
-    /// Whose.
+    /// The account.
     pub account: K,
     /// The UTC day.
     pub day: Day,
     /// Route, method and source.
     pub line: L,
-    /// Whether usage was made or paid back.
+    /// Whether it was charged or refunded.
     pub kind: UsageKind,
     /// How many requests, zero or more.
     pub calls: u64,
     /// Their price, zero or more.
     pub amount: Credits,
-    /// The path of the requests, when it was the same for all.
+    /// The path of the requests, if it is the same for all.
     pub request_path: Option<Arc<str>>,
 }
 
 impl<K, L> UsageChange<K, L> {
-    /// By how much the day's count of calls rises: refunded calls stay counted.
+    /// Calls to add to the day; refunded calls still count.
     #[must_use]
     pub const fn added_calls(&self) -> u64 {
         match self.kind {
@@ -180,7 +181,7 @@ impl<K, L> UsageChange<K, L> {
         }
     }
 
-    /// By how much the day's credits rise: negative for refunds.
+    /// Credits to add to the day; negative for refunds.
     #[must_use]
     pub const fn added_credits(&self) -> Credits {
         match self.kind {
@@ -202,18 +203,18 @@ where
         Self { now, accounts: HashMap::new(), usage: HashMap::new(), answers: BTreeMap::new() }
     }
 
-    /// Whether the account was loaded already.
+    /// Whether the account is loaded.
     #[must_use]
     pub fn is_loaded(&self, account: K) -> bool {
         self.accounts.contains_key(&account)
     }
 
-    /// Takes in the stored state of an account, once per batch.
+    /// Adds the stored state of an account, once per batch.
     pub fn load(&mut self, account: K, id: AccountId, state: MeterState) {
         self.accounts.entry(account).or_insert(Touched { id, state, changed: false });
     }
 
-    /// Decides one charge of a loaded account whose key is live. `remembered` is the stored answer to its request id.
+    /// Decides one charge of a loaded account whose key is live. `remembered` is the stored result for its request id.
     ///
     /// # Panics
     /// When the account was not loaded.
@@ -238,7 +239,7 @@ where
                 receipt.balance = answer.balance;
                 return Decision::Accepted(receipt);
             };
-            // What is paid back for it is booked where the charge was.
+            // A refund is booked on the day of the charge.
             receipt.day = expires_at.saturating_sub(RequestId::REMEMBERED).day();
             return self.try_again(account, request, terms, Remembered { answer, expires_at }, receipt);
         }
@@ -259,7 +260,7 @@ where
         Decision::Accepted(receipt)
     }
 
-    /// Lets a request with a known idempotency key be forwarded again, uncharged, if that is due.
+    /// Accepts a request with a known idempotency key again, uncharged, if another attempt is due.
     fn try_again(
         &mut self,
         account: K,
@@ -280,13 +281,13 @@ where
         }
     }
 
-    /// The answer to a request as this batch leaves it; before it, it was `stored`.
+    /// The result for a request, including this batch's changes to the `stored` one.
     fn known(&self, account: K, request: &RequestId, stored: Option<Remembered>) -> Option<Remembered> {
         let known = self.answers.get(&(account, request.clone())).copied().or(stored);
         known.filter(|known| self.now < known.expires_at)
     }
 
-    /// Pays one charge of a loaded account back, and returns the balance after it. `remembered` is the stored answer to
+    /// Refunds one charge of a loaded account and returns the balance after it. `remembered` is the stored result for
     /// its idempotency key.
     ///
     /// # Panics
@@ -294,11 +295,11 @@ where
     pub fn refund(&mut self, account: K, line: L, refund: &Refund, remembered: Option<Remembered>) -> Option<Credits> {
         let delivery = refund.delivery.as_ref();
         let known = delivery.and_then(|failed| self.known(account, &failed.request, remembered));
-        let touched = self.accounts.get_mut(&account).expect("accounts are loaded before they are paid back");
+        let touched = self.accounts.get_mut(&account).expect("accounts are loaded before they are refunded");
         if let (Some(failed), Some(Remembered { answer: Answer { delivery: Some(last), .. }, .. })) = (delivery, known)
             && last.tries != failed.number
         {
-            // A later try has taken the charge over, and it is that one's to pay back.
+            // A later attempt has taken over the charge and its refund.
             return Some(touched.state.totals.balance);
         }
         if !charge::apply_refund(&mut touched.state, refund.amount) {
@@ -307,7 +308,7 @@ where
         touched.changed = true;
         let balance = touched.state.totals.balance;
         if let (Some(failed), Some(known)) = (delivery, known) {
-            // A time that has passed for every clock.
+            // In the past for every clock.
             let forgotten = Remembered { expires_at: Timestamp::from_unix_millis(0), ..known };
             self.answers.insert((account, failed.request.clone()), forgotten);
         }
@@ -317,7 +318,7 @@ where
         Some(balance)
     }
 
-    /// Uses an idempotency key up. `remembered` is the stored answer to it.
+    /// Marks an idempotency key as used up. `remembered` is the stored result for it.
     pub fn settle(&mut self, account: K, settlement: &Settlement, remembered: Option<Remembered>) {
         let Some(Remembered { answer, expires_at }) = self.known(account, &settlement.request, remembered) else {
             return;
@@ -333,13 +334,13 @@ where
             request_path: Some(Arc::clone(request_path)),
         });
         delta.calls += 1;
-        delta.amount = delta.amount.checked_add(amount).expect("an account's total holds the sum, so a part does");
+        delta.amount = delta.amount.checked_add(amount).expect("no part of an account's total overflows");
         if delta.request_path.as_ref().is_some_and(|path| path != request_path) {
             delta.request_path = None;
         }
     }
 
-    /// What the batch changes.
+    /// Returns everything the batch changes.
     #[must_use]
     pub fn finish(self) -> Changes<K, L> {
         let changed = self.accounts.into_iter().filter(|(_, touched)| touched.changed);

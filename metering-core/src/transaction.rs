@@ -1,21 +1,21 @@
-//! Transactions by name: a hash, and the chain that it is on.
+//! Identifies a transaction: its hash and its chain.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The hash of a transaction. Read in any case, displayed lower-case.
+/// The hash of a transaction. Parsed in any case, displayed in lower case.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TxHash([u8; 32]);
 
-/// The text is not a transaction's hash.
+/// The text is not a transaction hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be a transaction's hash: 0x followed by 64 hexadecimal digits")]
+#[error("must be a transaction hash: 0x followed by 64 hexadecimal digits")]
 pub struct TxHashError;
 
 impl TxHash {
-    /// The hash of these bytes.
+    /// Makes a hash from its bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
@@ -63,7 +63,7 @@ impl<'de> Deserialize<'de> for TxHash {
     }
 }
 
-/// A transaction on a chain: what can be used for credits once. The same hash on another chain is another transaction.
+/// A transaction on a chain. It can be used for credits once. The same hash on another chain is another transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TxRef {
     /// The chain's id (EIP-155).

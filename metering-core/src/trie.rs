@@ -1,12 +1,12 @@
-//! The segment trie behind the catalogue: finds a path's route in time that does not grow with the catalogue's depth.
+//! The segment trie behind the catalogue: finds the route of a path.
 
 use std::collections::HashMap;
 
 use crate::catalogue::param_name;
 use crate::spelling::{fold, reads_like_any};
 
-/// Path templates by segment. A literal segment is preferred to a parameter, and a parameter never takes a value that
-/// some server could read as one of the literals beside it.
+/// Path templates by segment. A literal segment takes precedence over a parameter. A parameter never matches a value
+/// that some server could read as one of the literals in the same position.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trie {
     root: Node,
@@ -22,18 +22,18 @@ struct Node {
     routes: Vec<(Box<str>, usize)>,
 }
 
-/// What a path and method mean.
+/// The result of a search.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Route(usize),
     OtherMethods(Vec<String>),
-    /// A parameter's value reads like a literal segment of another route.
+    /// A parameter's value could be read as a literal segment of another route.
     Ambiguous,
     Nothing,
 }
 
 impl Trie {
-    /// Adds a template; `false` when one of the same shape and method is there already.
+    /// Adds a template; `false` when there already is one of the same shape and method.
     pub(crate) fn insert(&mut self, template: &str, method: &str, route: usize) -> bool {
         let mut node = &mut self.root;
         for segment in template[1..].split('/') {
@@ -53,7 +53,7 @@ impl Trie {
         true
     }
 
-    /// Whether some template's first segment takes this one, in whatever spelling.
+    /// Whether the first segment of some template matches this one, in any spelling.
     pub(crate) fn covers(&self, first: &str) -> bool {
         let Node { literals, folded, param, .. } = &self.root;
         param.is_some() || literals.contains_key(first) || reads_like_any(first, folded)
@@ -76,10 +76,10 @@ impl Trie {
     }
 }
 
-/// What a search came across that was not its route.
+/// Near misses of a search.
 #[derive(Debug, Default)]
 struct Missed {
-    /// The methods of matching paths, for the response 405.
+    /// Methods of routes whose path matches, for a 405 response.
     methods: Vec<String>,
     ambiguous: bool,
 }

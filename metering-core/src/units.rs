@@ -1,4 +1,4 @@
-//! Amounts as a chain counts them: whole numbers of a token's smallest unit.
+//! On-chain amounts: whole numbers of a token's smallest unit.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,8 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// An amount in a token's smallest unit (wei, for an 18-decimal coin); a decimal string in JSON.
 ///
-/// 128 bits hold any amount that a plan can cost. A chain's own amounts have 256: one beyond 128 bits is read as
-/// [`TokenUnits::MAX`], which no quote ever asks for and which covers every price.
+/// 128 bits are enough for the price of any plan. On-chain amounts have 256 bits: larger ones are read as
+/// [`TokenUnits::MAX`], which no quote ever has and which covers every price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TokenUnits(u128);
 
@@ -18,24 +18,24 @@ pub struct TokenUnits(u128);
 pub struct TokenUnitsError;
 
 impl TokenUnits {
-    /// Nothing.
+    /// No units.
     pub const ZERO: Self = Self(0);
-    /// This or more.
+    /// This amount or more.
     pub const MAX: Self = Self(u128::MAX);
 
-    /// So many units.
+    /// An amount of `units`.
     #[must_use]
     pub const fn new(units: u128) -> Self {
         Self(units)
     }
 
-    /// How many units.
+    /// The number of units.
     #[must_use]
     pub const fn get(self) -> u128 {
         self.0
     }
 
-    /// The amount of a 256-bit big-endian word, as chains encode it.
+    /// Decodes a 256-bit big-endian word, the encoding of amounts on chain.
     #[must_use]
     pub fn from_word(word: [u8; 32]) -> Self {
         let (high, low) = word.split_at(16);
@@ -45,7 +45,7 @@ impl TokenUnits {
         }
     }
 
-    /// The amount in human units of a token with so many decimals, trailing zeros dropped: `5.003817`.
+    /// The amount in tokens, for a token with `decimals` decimals; trailing zeros are dropped: `5.003817`.
     ///
     /// ```
     /// use metering_core::TokenUnits;

@@ -1,8 +1,7 @@
-//! Characters that show nothing themselves, and may change how others show: in a name that people compare by eye, they
-//! make two that are different look the same.
+//! Invisible characters. In a name that people compare by eye, they make two different names look the same.
 
-/// Those of Unicode 16 of the general category Cf (format characters, such as U+202E, which turns around what follows
-/// it), and those that are drawn as nothing (`Default_Ignorable_Code_Point`).
+/// Unicode 16 characters of the general category Cf (format characters, such as U+202E, which reverses the text after
+/// it) or with the property `Default_Ignorable_Code_Point` (drawn as nothing).
 const UNSEEN: [(char, char); 25] = [
     ('\u{AD}', '\u{AD}'),
     ('\u{34F}', '\u{34F}'),
@@ -31,8 +30,8 @@ const UNSEEN: [(char, char); 25] = [
     ('\u{E0000}', '\u{E0FFF}'),
 ];
 
-/// Whether the character shows nothing: a control, a format character, or one that is drawn as nothing. White space is
-/// another matter.
+/// Whether the character is invisible: a control, a format character, or one that is drawn as nothing. White space
+/// other than control characters is not.
 pub(crate) fn is_unseen(c: char) -> bool {
     c.is_control() || UNSEEN.iter().any(|(first, last)| (*first..=*last).contains(&c))
 }

@@ -1,4 +1,4 @@
-//! Usage: what an account spent its credits on, by day and by route, and its recent activity.
+//! Usage: an account's charges by day and by route, and its recent activity.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub enum ClientSource {
     /// Any other client, the default.
     #[default]
     Direct,
-    /// A client that names itself in a way this service does not know.
+    /// A client that sends a name this service does not know.
     Unknown,
 }
 
@@ -40,7 +40,7 @@ impl ClientSource {
         }
     }
 
-    /// The source of that name; [`ClientSource::Unknown`] for any other.
+    /// The source with this name; [`ClientSource::Unknown`] if there is none.
     #[must_use]
     pub fn from_name(name: &str) -> Self {
         let known = Self::ALL.into_iter().find(|source| source.as_str() == name);
@@ -48,14 +48,14 @@ impl ClientSource {
     }
 }
 
-/// What daily totals are kept by, beside account and day: route, method and source.
+/// The key of a daily total, besides account and day: route, method and source.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UsageLine {
     /// The route's template, for example `/mpp/ethPrice/{block_number}`.
     pub route_template: Arc<str>,
     /// The HTTP method, upper-case.
     pub http_method: Arc<str>,
-    /// Which kind of client asked.
+    /// Which kind of client made the requests.
     pub source: ClientSource,
 }
 
@@ -64,9 +64,9 @@ pub struct UsageLine {
 pub struct DayUsage {
     /// The UTC day.
     pub day: Day,
-    /// Accepted requests, refunded ones included.
+    /// Accepted requests, including refunded ones.
     pub usage_events: u64,
-    /// What they cost, less refunds.
+    /// Their charges, minus refunds.
     pub credits_used: Credits,
 }
 
@@ -77,13 +77,13 @@ pub struct EndpointUsage {
     pub route_template: Arc<str>,
     /// The HTTP method.
     pub http_method: Arc<str>,
-    /// Accepted requests, refunded ones included.
+    /// Accepted requests, including refunded ones.
     pub call_count: u64,
-    /// What they cost, less refunds.
+    /// Their charges, minus refunds.
     pub credits_used: Credits,
 }
 
-/// The usage of some days, read at one moment: its parts add up exactly.
+/// The usage of some days, read at one moment, so its parts add up exactly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageReport {
     /// The account at that moment.
@@ -92,11 +92,11 @@ pub struct UsageReport {
     pub by_day: Vec<DayUsage>,
     /// Routes by credits, most first; then by calls, most first; then by template and method.
     pub by_endpoint: Vec<EndpointUsage>,
-    /// What was bought and granted in those days: the sum of the ledger's entries.
+    /// The sum of the ledger entries of those days: credits bought and granted.
     pub credits_added: Credits,
 }
 
-/// A stretch of UTC days, both ends included.
+/// A range of UTC days, including both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DayRange {
     /// The first day.
@@ -106,32 +106,32 @@ pub struct DayRange {
 }
 
 impl DayRange {
-    /// The `days` days that end with the one of `now`; at least one.
+    /// The last `days` days, including the day of `now`; at least one.
     #[must_use]
     pub fn last_days(now: Timestamp, days: u32) -> Self {
         let last = now.day();
         Self { first: last.minus_days(days.saturating_sub(1)), last }
     }
 
-    /// Whether `day` is one of them.
+    /// Whether `day` is in the range.
     #[must_use]
     pub fn contains(&self, day: Day) -> bool {
         (self.first..=self.last).contains(&day)
     }
 }
 
-/// One daily total as kept: the finest grain of usage that lasts.
+/// A stored daily total: the most detailed usage record that is kept permanently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DailyTotal {
-    /// Whose.
+    /// The account.
     pub account: AccountId,
     /// The UTC day.
     pub day: Day,
     /// Route, method and source.
     pub line: UsageLine,
-    /// Accepted requests, refunded ones included.
+    /// Accepted requests, including refunded ones.
     pub calls: u64,
-    /// What they cost, less refunds.
+    /// Their charges, minus refunds.
     pub credits_used: Credits,
 }
 
@@ -140,7 +140,7 @@ pub struct DailyTotal {
 pub enum ActivityKind {
     /// Accepted requests.
     Usage,
-    /// Requests that could not be delivered, paid back.
+    /// Refunds of requests that could not be delivered.
     UsageRefund,
     /// A ledger entry.
     Ledger(LedgerKind),
@@ -167,7 +167,7 @@ impl fmt::Display for ActivityKind {
 /// An entry of an account's recent activity.
 ///
 /// Requests of the same line in the same commit may share one entry. Stores keep at least the last
-/// [`ACTIVITY_KEPT`] entries of an account, and may forget older usage entries; ledger entries stay for ever.
+/// [`ACTIVITY_KEPT`] entries of an account and may delete older usage entries. Ledger entries are never deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Activity {
     /// Unique within the account, and stable.
@@ -180,7 +180,7 @@ pub struct Activity {
     pub description: Option<String>,
     /// Route, method and source, for usage and refunds.
     pub line: Option<UsageLine>,
-    /// The path that was asked for, when all calls of the entry asked for the same.
+    /// The requested path, if it is the same for all calls of the entry.
     pub request_path: Option<Arc<str>>,
     /// How many requests share the entry; 0 for ledger entries.
     pub calls: u64,
@@ -190,7 +190,7 @@ pub struct Activity {
     pub created_at: Timestamp,
 }
 
-/// How many entries of recent activity a store keeps of each account, at least.
+/// How many entries of recent activity a store keeps for each account, at least.
 pub const ACTIVITY_KEPT: u32 = 1_000;
 
 #[cfg(test)]

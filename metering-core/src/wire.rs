@@ -1,4 +1,5 @@
-//! The wire: what clients see, as types. Every transport answers with these, and the OpenAPI document is made of them.
+//! The wire types: requests and responses as clients see them. Every transport uses these, and the OpenAPI document is
+//! generated from them.
 
 mod account;
 mod billing;

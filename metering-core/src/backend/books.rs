@@ -1,11 +1,11 @@
-//! What an account's ledger and usage add up to.
+//! Checks an account's recorded totals against the sums of its ledger and usage.
 
 use super::credits;
 use crate::account::{AccountId, Totals};
 use crate::ledger::LedgerKind;
 use crate::store::{Discrepancy, StoreError};
 
-/// Sums of an account's ledger and usage, in atoms. Wide, so that they can be added up in any order.
+/// Sums of an account's ledger and usage, in atoms. 128 bits wide, so no order of additions overflows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Books {
     purchased: i128,
@@ -14,20 +14,20 @@ pub struct Books {
 }
 
 impl Books {
-    /// Adds ledger entries of a kind.
+    /// Adds ledger entries of one kind.
     pub fn add_entries(&mut self, kind: LedgerKind, atoms: i128) {
         *(if kind.is_purchase() { &mut self.purchased } else { &mut self.granted }) += atoms;
     }
 
-    /// Adds usage, refunds netted.
+    /// Adds usage, net of refunds.
     pub fn add_usage(&mut self, atoms: i128) {
         self.used += atoms;
     }
 
-    /// Every amount of `recorded` that is not what was added up here.
+    /// Every amount of `recorded` that differs from the sums.
     ///
     /// # Errors
-    /// When an amount that was added up is more than [`Credits`](crate::Credits) can hold.
+    /// When a sum is more than [`Credits`](crate::Credits) can hold.
     pub fn discrepancies(self, account: &AccountId, recorded: Totals) -> Result<Vec<Discrepancy>, StoreError> {
         let Self { purchased, granted, used } = self;
         let amounts = [

@@ -1,4 +1,4 @@
-//! A usage report, made of daily totals.
+//! Builds a usage report from daily totals.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -10,14 +10,14 @@ use crate::credits::Credits;
 use crate::store::StoreError;
 use crate::usage::{DayUsage, EndpointUsage, UsageLine, UsageReport};
 
-/// The daily totals of an account in a window, added up by day and by usage line. `L` is what a backend calls a line.
+/// An account's daily totals in a range of days, summed by day and by usage line. `L` is the backend's line key.
 #[derive(Debug, Clone)]
 pub struct UsageSums<L> {
     days: BTreeMap<Day, Sum>,
     lines: HashMap<L, Sum>,
 }
 
-/// Calls and atoms; wide, so that refunds and charges can be added in any order.
+/// Calls and atoms. 128 bits wide, so charges and refunds can be added in any order.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
     calls: u64,
@@ -45,15 +45,15 @@ impl<L: Copy + Eq + Hash> UsageSums<L> {
         self.lines.entry(line).or_default().add(sum);
     }
 
-    /// The lines that there is usage of, each once, in no order.
+    /// The lines that have usage, each once, in no particular order.
     pub fn lines(&self) -> impl Iterator<Item = L> + '_ {
         self.lines.keys().copied()
     }
 
-    /// The report, given what each of [`UsageSums::lines`] is.
+    /// Builds the report. `lines` maps each key of [`UsageSums::lines`] to its line.
     ///
     /// # Errors
-    /// When a sum is more than [`Credits`] can hold, or `lines` lacks one.
+    /// When a sum is more than [`Credits`] can hold, or `lines` lacks a line.
     pub fn report(
         self,
         account: Account,
@@ -72,7 +72,7 @@ fn by_endpoint<L: Eq + Hash>(
     sums: HashMap<L, Sum>,
     lines: &HashMap<L, UsageLine>,
 ) -> Result<Vec<EndpointUsage>, StoreError> {
-    // Lines differ by source as well; a report does not.
+    // Lines also differ by source; a report adds the sources up.
     let mut endpoints: HashMap<_, Sum> = HashMap::new();
     for (line, sum) in sums {
         let missing = || StoreError::Corrupt("a usage line is missing".to_owned());

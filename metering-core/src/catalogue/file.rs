@@ -1,4 +1,4 @@
-//! Reading a catalogue file: its shape, and the rules that a route must keep.
+//! Reads a catalogue file and checks the rules for its routes.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ const LOOKBACK_KEYS: [&str; 4] = ["type", "param", "tiers", "overflow_multiplier
 const STREAM_KEYS: [&str; 2] = ["type", "credits_per_connection"];
 const TIER_KEYS: [&str; 2] = ["max_seconds", "multiplier"];
 
-/// A catalogue file that keeps its rules.
+/// A valid catalogue file.
 pub(super) struct CatalogueFile {
     pub(super) market: String,
     pub(super) version: u64,
@@ -29,7 +29,7 @@ pub(super) struct CatalogueFile {
 
 impl CatalogueFile {
     pub(super) fn read(json: &str, unknown: UnknownKeys) -> Result<Self, CatalogueError> {
-        // As a whole first, so that what is not JSON is shown with its line.
+        // Parse the whole text first, so that a syntax error is reported with its line.
         let _: &RawValue = serde_json::from_str(json)?;
         let file = Object::read(json, "").map_err(CatalogueError::File)?;
         let top = || -> Result<_, String> {
@@ -42,7 +42,7 @@ impl CatalogueFile {
         }
         let mut routes = Vec::with_capacity(endpoints.len());
         for (index, endpoint) in endpoints.iter().enumerate() {
-            // Named by what it says of itself, as far as that can be read.
+            // Errors name the route by its own method and path, if those can be read.
             let said = |key: &str| endpoint.get::<String>(key).ok().flatten();
             let refuse = |problem: String| match (said("method"), said("path")) {
                 (Some(method), Some(path)) => CatalogueError::Route { method, path, problem },
@@ -101,8 +101,12 @@ fn check_template(template: &str, params: &[Param]) -> Result<(), String> {
     for segment in template[1..].split('/') {
         match param_name(segment) {
             _ if segment.is_empty() => return Err("the path has an empty segment".to_owned()),
-            Some(name) if !declared.remove(name) => return Err(format!("path parameter {name} is not declared once")),
-            None if segment.contains(['{', '}']) => return Err(format!("segment {segment} mixes text and parameter")),
+            Some(name) if !declared.remove(name) => {
+                return Err(format!("path parameter {name} is not declared exactly once"));
+            }
+            None if segment.contains(['{', '}']) => {
+                return Err(format!("segment {segment} mixes text and a parameter"));
+            }
             _ => {}
         }
     }
@@ -139,7 +143,7 @@ fn pricing(endpoint: &Object<'_>, params: &[Param], unknown: UnknownKeys) -> Res
     }
 }
 
-/// What a request costs before any modifier: `price` in credits, or `credit_weight` in base calls.
+/// The price of a request before any modifier: `price` in credits, or `credit_weight` in base calls.
 fn base_price(endpoint: &Object<'_>) -> Result<Credits, String> {
     let weight: Option<Weight> = endpoint.get("credit_weight")?;
     let Some(text) = endpoint.get::<&RawValue>("price")?.filter(|value| value.get() != "null") else {
@@ -147,19 +151,19 @@ fn base_price(endpoint: &Object<'_>) -> Result<Credits, String> {
         return weight.price(Multiplier::ONE).map_err(|error| format!("credit_weight: {error}"));
     };
     if weight.is_some() {
-        return Err("price and credit_weight are both there; give one of them".to_owned());
+        return Err("price and credit_weight are both set; use only one".to_owned());
     }
-    let wrong = |problem: String| format!("price: {problem}; give credits as text, such as \"0.01\"");
-    // As text, or as a number whose digits are read as they are written.
+    let wrong = |problem: String| format!("price: {problem}; write credits as a string, such as \"0.01\"");
+    // A string, or a number whose digits are read exactly as written.
     let digits = read::<String>(text).unwrap_or_else(|| text.get().to_owned());
-    let price: Credits = digits.parse().map_err(|error| wrong(format!("{digits} is {error}")))?;
+    let price: Credits = digits.parse().map_err(|error| wrong(format!("{digits}: {error}")))?;
     if price.is_negative() || price > MAX_PRICE {
         return Err(wrong(format!("must be 0 to {MAX_PRICE}, not {price}")));
     }
     Ok(price)
 }
 
-/// The dearest request that a resolver can name: the largest weight times the largest multiplier.
+/// The highest price that a resolver can request: the largest weight times the largest multiplier.
 const MAX_PRICE: Credits = Credits::from_atoms(1_000 * 4_096 * 1_000_000);
 
 fn read<T: DeserializeOwned>(value: &RawValue) -> Option<T> {
@@ -175,13 +179,14 @@ fn lookback(modifier: &Object<'_>, base: Credits, params: &[Param], unknown: Unk
         Ok((tier.require("max_seconds")?, tier.require("multiplier")?))
     };
     let steps = modifier.list("tiers")?.iter().map(tier).collect::<Result<Vec<_>, String>>()?;
-    let tiers = LookbackTiers::new(steps, overflow).ok_or("tiers must rise by max_seconds")?;
+    let tiers =
+        LookbackTiers::new(steps, overflow).ok_or("tiers must not be empty, and their max_seconds must rise")?;
     let given = |param: &&Param| param.place == ParamPlace::Path || param.required;
     let integer = |param: &Param| param.kind == ParamType::Integer;
     if !params.iter().filter(given).any(|param| param.name == name && integer(param)) {
         return Err(format!("lookback parameter {name} must be a required integer parameter"));
     }
-    let weight = Weight::of_price(base).ok_or("price is above that of weight 1000, the most before a multiplier")?;
+    let weight = Weight::of_price(base).ok_or("the price before a multiplier must not exceed that of weight 1000")?;
     if tiers.multipliers().any(|multiplier| weight.price(multiplier).is_err()) {
         return Err("weight times multiplier must have at most six decimals".to_owned());
     }

@@ -1,5 +1,5 @@
-//! Finding what a path means when nothing may be refused: for resolvers that served the request already, and for
-//! telling a caller which route they probably meant.
+//! Lenient route lookup that rejects nothing: for resolvers that have already served the request, and to suggest the
+//! route that a caller probably meant.
 
 use crate::catalogue::{Catalogue, param_name};
 use crate::credits::Credits;
@@ -9,7 +9,7 @@ use crate::route::Route;
 use crate::spelling::{fold, reads_like};
 use crate::trie::Found;
 
-/// A part of the catalogue that has nothing but streams below it, and what the dearest of them costs.
+/// A path prefix that has only streams below it, and the price of the most expensive of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StreamPrefix {
     segments: Vec<String>,
@@ -17,7 +17,7 @@ pub(super) struct StreamPrefix {
 }
 
 impl StreamPrefix {
-    /// The shortest prefixes that lead to streams and to nothing else: `/mpp/stream` for `/mpp/stream/allTrades`.
+    /// The shortest prefixes that have only streams below them: `/mpp/stream` for `/mpp/stream/allTrades`.
     pub(super) fn of(routes: &[Route]) -> Vec<Self> {
         let mut prefixes: Vec<Self> = Vec::new();
         for (route, price) in routes.iter().filter_map(|route| Some((route, session_price(route)?))) {
@@ -54,8 +54,8 @@ fn segments(route: &Route) -> impl Iterator<Item = &str> {
 }
 
 impl Catalogue {
-    /// What a connection to a stream at this path costs: the stream's own price, or for a path that is no route's the
-    /// price of the streams beside which it stands.
+    /// The price of a connection to a stream at this path: the stream's own price, or for a path without a route the
+    /// price of its stream prefix.
     pub(crate) fn session_price(&self, path: &[&str]) -> Option<Credits> {
         let exact = match self.trie.find(path.iter().copied(), "GET") {
             Found::Route(index) => session_price(&self.routes[index]),
@@ -65,8 +65,8 @@ impl Catalogue {
         exact.or_else(prefix)
     }
 
-    /// The route that a path means to a server that is not strict about spelling; `HEAD` means what `GET` does, and a
-    /// method that no route of the path has means the dearest one that some route has.
+    /// The route of a path for a server that is not strict about spelling. `HEAD` counts as `GET`, and a method that
+    /// the path does not have counts as the most expensive one it has.
     pub(crate) fn find_leniently(&self, method: &str, path: &[&str]) -> Option<&Route> {
         let method = if method == "HEAD" && !self.has_route("HEAD", path) { "GET" } else { method };
         if let Found::Route(index) = self.trie.find(path.iter().copied(), method) {
@@ -85,7 +85,7 @@ impl Catalogue {
         matches!(self.trie.find(path.iter().copied(), method), Found::Route(_))
     }
 
-    /// The template that a path which is no route's was probably meant for.
+    /// The template that a path without a route was probably meant to match.
     pub(crate) fn nearest_template(&self, path: &str) -> Option<&str> {
         let wanted: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
         let steps = |route: &Route| {

@@ -1,4 +1,4 @@
-//! A JSON object whose every key must be known: a misspelt `credit_weight` would otherwise be a price of 1.
+//! A JSON object that rejects unknown keys: a misspelt `credit_weight` would otherwise be a weight of 1.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,49 +8,49 @@ use serde_json::value::RawValue;
 
 use crate::nearest::nearest;
 
-/// What the catalogue's readers do with keys that they do not know.
+/// How to handle unknown keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnknownKeys {
-    /// For the operator's own file: nobody means a key that has no effect.
+    /// For the operator's own file: a key without effect is a mistake.
     Refuse,
-    /// For the catalogue of another server, which may be newer.
+    /// For another server's catalogue, which may be newer.
     Ignore,
 }
 
-/// A JSON object as it was written: each key once, its value still text, so that no number passes through a float.
+/// A JSON object with unparsed values, each key once. Values stay text so that no number passes through a float.
 #[derive(Debug, Clone)]
 pub(super) struct Object<'j> {
     members: Vec<(String, &'j RawValue)>,
-    /// Where it is, for messages: empty, or such as `params[0].`.
+    /// Its location, for messages: empty, or for example `params[0].`.
     place: String,
 }
 
 impl<'j> Object<'j> {
-    /// Reads an object that stands at `place`.
+    /// Reads an object at `place`.
     pub(super) fn read(json: &'j str, place: impl Into<String>) -> Result<Self, String> {
         let place = place.into();
         let Members(members) = serde_json::from_str(json).map_err(|error| format!("{place}{}", reason(&error)))?;
         Ok(Self { members, place })
     }
 
-    /// The same object, whose messages name another place.
+    /// The same object, with another location in its messages.
     pub(super) fn placed_at(&self, place: impl Into<String>) -> Self {
         Self { place: place.into(), ..self.clone() }
     }
 
-    /// A member's value; `None` when it is not there, or `null`.
+    /// A member's value; `None` when it is missing or `null`.
     pub(super) fn get<T: Deserialize<'j>>(&self, key: &str) -> Result<Option<T>, String> {
         let Some((_, value)) = self.members.iter().find(|(name, _)| name == key) else { return Ok(None) };
         let value: Result<Option<T>, _> = serde_json::from_str(value.get());
         value.map_err(|error| format!("{}{key}: {}", self.place, reason(&error)))
     }
 
-    /// The value of a member that must be there.
+    /// The value of a required member.
     pub(super) fn require<T: Deserialize<'j>>(&self, key: &str) -> Result<T, String> {
         self.get(key)?.ok_or_else(|| format!("{}{key} is missing", self.place))
     }
 
-    /// The objects of a list; none when it is not there.
+    /// The objects of a list; empty when it is missing.
     pub(super) fn list(&self, key: &str) -> Result<Vec<Object<'j>>, String> {
         let items: Vec<&'j RawValue> = self.get(key)?.unwrap_or_default();
         let read =
@@ -58,25 +58,25 @@ impl<'j> Object<'j> {
         items.iter().enumerate().map(read).collect()
     }
 
-    /// An object within this one.
+    /// A nested object.
     pub(super) fn object(&self, key: &str) -> Result<Option<Object<'j>>, String> {
         let Some(value) = self.get::<&'j RawValue>(key)?.filter(|value| value.get() != "null") else { return Ok(None) };
         Self::read(value.get(), format!("{}{key}.", self.place)).map(Some)
     }
 
-    /// Whether a key is there, whatever its value.
+    /// Whether the object has this key with a value other than `null`.
     pub(super) fn has(&self, key: &str) -> bool {
         self.members.iter().any(|(name, value)| name == key && value.get() != "null")
     }
 
-    /// Refuses any key but these. `x-...` is for the operator's own use, `$...` for JSON tools.
+    /// Rejects all other keys. `x-...` is for the operator's own use, `$...` for JSON tools.
     pub(super) fn only(&self, known: &[&str], unknown: UnknownKeys) -> Result<(), String> {
         let free = |name: &str| name.starts_with("x-") || name.starts_with('$') || known.contains(&name);
         match self.members.iter().find(|(name, _)| !free(name)) {
             Some((name, _)) if unknown == UnknownKeys::Refuse => {
                 let hint = match nearest(name, known.iter().copied()) {
                     Some(meant) => format!("did you mean {meant}?"),
-                    None => format!("known here are {}; names that start with x- are yours to use", known.join(", ")),
+                    None => format!("known keys are {}; keys that start with x- are free to use", known.join(", ")),
                 };
                 Err(format!("unknown key {}{name}; {hint}", self.place))
             }
@@ -85,13 +85,13 @@ impl<'j> Object<'j> {
     }
 }
 
-/// What is wrong, without the place within the piece of text that was read.
+/// The error message without its position, which is relative to a fragment of the file.
 pub(super) fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.clone(), |(reason, _)| reason.to_owned())
 }
 
-/// The members of an object; a key that is there twice is an error.
+/// The members of an object; a duplicate key is an error.
 struct Members<'j>(Vec<(String, &'j RawValue)>);
 
 impl<'de: 'j, 'j> Deserialize<'de> for Members<'j> {
@@ -113,7 +113,7 @@ impl<'de: 'j, 'j> Visitor<'de> for MembersVisitor<'j> {
         let mut members: Vec<(String, &'j RawValue)> = Vec::new();
         while let Some((key, value)) = map.next_entry::<String, &'de RawValue>()? {
             if members.iter().any(|(known, _)| *known == key) {
-                return Err(serde::de::Error::custom(format_args!("key {key} is there twice")));
+                return Err(serde::de::Error::custom(format_args!("key {key} appears twice")));
             }
             members.push((key, value));
         }

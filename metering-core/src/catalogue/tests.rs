@@ -166,7 +166,7 @@ fn a_price_in_credits_is_exact_and_stands_in_the_place_of_a_weight() {
         (r#""price": "-1""#, "price: must be 0 to"),
         (r#""price": "569""#, "price: must be 0 to"),
         (r#""price": "0.00000000001""#, "too many decimal places"),
-        (r#""price": "free""#, "price: free is not a decimal number"),
+        (r#""price": "free""#, "price: free: not a decimal number"),
         (
             r#""price": "0.01", "sse": true, "billing_modifier": {"type": "stream_session", "credits_per_connection": 1}"#,
             "price does not apply",
@@ -186,14 +186,14 @@ fn misspelt_and_misplaced_keys_are_refused_and_the_right_one_is_named() {
     // the file, a part of the message
     let table = [
         (format!(r#"{{"market":"M","version":1,"endpoints":[{route},"credit_wieght":72}}]}}"#), "route GET /x/{s} of the catalogue: unknown key credit_wieght; did you mean credit_weight?"),
-        (format!(r#"{{"market":"M","version":1,"endpoints":[{route},"colour":1}}]}}"#), "unknown key colour; known here are path, method"),
+        (format!(r#"{{"market":"M","version":1,"endpoints":[{route},"colour":1}}]}}"#), "unknown key colour; known keys are path, method"),
         (r#"{"market":"M","version":1,"endpoint":[]}"#.to_owned(), "unknown key endpoint; did you mean endpoints?"),
         (r#"{"market":"M","version":1,"endpoints":[{"paht":"/x","method":"GET","metered":true}]}"#.to_owned(), "endpoints[0]: unknown key paht; did you mean path?"),
         (r#"{"market":"M","version":1,"endpoints":[{"path":"/x","method":"GET","metered":true,"params":[{"name":"q","in":"query","type":"string","requierd":true}]}]}"#.to_owned(), "unknown key params[0].requierd; did you mean required?"),
         (format!(r#"{{"market":"M","version":1,"endpoints":[{route},{lookback},"tires":[]}}}}]}}"#), "unknown key billing_modifier.tires; did you mean tiers?"),
         (format!(r#"{{"market":"M","version":1,"endpoints":[{route},{lookback},"tiers":[{{"max_secs":1,"multiplier":1}}]}}}}]}}"#), "unknown key billing_modifier.tiers[0].max_secs; did you mean max_seconds?"),
         (format!(r#"{{"market":"M","version":1,"endpoints":[{route},{lookback},"credits_per_connection":1,"tiers":[]}}}}]}}"#), "unknown key billing_modifier.credits_per_connection"),
-        (format!(r#"{{"market":"M","version":1,"endpoints":[{route},"credit_weight":1,"credit_weight":72}}]}}"#), "key credit_weight is there twice"),
+        (format!(r#"{{"market":"M","version":1,"endpoints":[{route},"credit_weight":1,"credit_weight":72}}]}}"#), "key credit_weight appears twice"),
         (format!(r#"{{"market":"M","version":1,"endpoints":[{route},"credit_weight":"72"}}]}}"#), "credit_weight: not a usable weight"),
         (format!(r#"{{"market":"M","version":1,"endpoints":[{route},"credit_weight":1001}}]}}"#), "credit_weight: not a usable weight"),
         (r#"{"market":"M","version":1}"#.to_owned(), "endpoints is missing"),

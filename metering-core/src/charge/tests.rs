@@ -56,13 +56,13 @@ fn caps_count_accepted_requests_per_window() {
     assert_eq!(charge(NOON), Some(LimitWindow::Minute));
     assert_eq!(charge(minute_later), None);
     assert_eq!(charge(minute_later), Some(LimitWindow::Day));
-    // A clock that lags finds the window it belongs to over, and counts in the newest.
+    // A clock that lags is in a window that is over; it counts in the newest one.
     assert_eq!(charge(NOON), Some(LimitWindow::Day));
     assert_eq!(charge(day_later), None);
 }
 
-/// What a reading of the clock does to the windows of an account that had 3 requests accepted at noon: the counts after
-/// one more request, in minute and day.
+/// How a clock reading changes the windows of an account that had 3 requests accepted at the first reading. The counts
+/// are those of the minute and the day after one more request.
 #[test]
 fn windows_follow_the_clock_but_not_its_errors() {
     const SECOND: i64 = 1_000;
@@ -99,7 +99,7 @@ fn windows_follow_the_clock_but_not_its_errors() {
     }
 }
 
-/// A reading that is far ahead costs an account no more than the requests that it was accepted for.
+/// A reading that is far ahead costs an account only the requests accepted at that reading.
 #[test]
 fn one_bad_reading_does_not_hold_an_account() {
     let mut state = state(i64::MAX, 2, 10);
@@ -112,7 +112,7 @@ fn one_bad_reading_does_not_hold_an_account() {
         later = later.saturating_add(std::time::Duration::from_secs(60));
         assert!(charge(later), "{later}");
     }
-    assert!(!charge(later.saturating_add(std::time::Duration::from_secs(60))), "the cap of the day holds as before");
+    assert!(!charge(later.saturating_add(std::time::Duration::from_secs(60))), "the daily limit still applies");
 }
 
 #[test]

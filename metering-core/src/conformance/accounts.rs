@@ -1,4 +1,4 @@
-//! Making accounts and finding them again.
+//! Contracts on creating and finding accounts.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::scene::{
     newcomer, refused,
 };
 
-/// An account is what it was made as, whichever way it is found.
+/// A new account has the fields it was created with, whichever way it is looked up.
 pub async fn a_new_account_is_found_as_it_was_made(store: Arc<dyn Store>) {
     let payer = Some(Payer { address: Address::from_bytes([0xAB; 20]), chain_id: 8453 });
     let limits = RateLimits { requests_per_minute: 7, requests_per_day: u32::MAX };
@@ -44,12 +44,12 @@ pub async fn a_new_account_is_found_as_it_was_made(store: Arc<dyn Store>) {
     assert_eq!(store.account_by_key(&key).await.unwrap(), Some(expected.clone()));
     let page = store.accounts(None, 10).await.unwrap();
     assert_eq!((page.items, page.next), (vec![expected.clone()], None));
-    // Two emails are equal without case; kept is the very text.
+    // Emails compare equal without case, but the store keeps the exact text.
     let found = account(&*store, &expected.id).await.email.unwrap();
     assert_eq!(found.as_str(), "Jörg+1@Example.com");
 }
 
-/// What an account need not have, it does not get.
+/// An account created without optional fields has none of them.
 pub async fn a_bare_account_has_nothing(store: Arc<dyn Store>) {
     let new = newcomer();
     let id = new.id.clone();
@@ -61,7 +61,7 @@ pub async fn a_bare_account_has_nothing(store: Arc<dyn Store>) {
     assert_eq!(store.ledger(None, 10).await.unwrap().items, []);
 }
 
-/// Whatever is asked of an account that is not there has an answer that says so.
+/// Every operation on an account that does not exist says so.
 pub async fn an_unknown_account_is_none(store: Arc<dyn Store>) {
     customer(&*store, BASE).await;
     let (id, key) = (new_id(), new_key());
@@ -74,11 +74,11 @@ pub async fn an_unknown_account_is_none(store: Arc<dyn Store>) {
     assert_eq!(store.activity(&id, 10).await.unwrap(), []);
     assert_eq!(store.post_entry(&id, adjustment(1), NOON).await.unwrap(), Posted::NoSuchAccount);
     assert_eq!(store.ledger(None, 10).await.unwrap().items.len(), 1, "nothing was written");
-    assert_eq!(store.accounts(None, 10).await.unwrap().items.len(), 1, "nothing was made");
+    assert_eq!(store.accounts(None, 10).await.unwrap().items.len(), 1, "no account was created");
     assert_eq!(store.live_keys(&[key]).await.unwrap(), [false]);
 }
 
-/// The first entries are the first credits, by their kinds.
+/// An account's first entries add up to its first totals, by kind.
 pub async fn first_entries_add_up_to_the_first_totals(store: Arc<dyn Store>) {
     let entries = vec![
         entry(LedgerKind::PurchasePaySignup, 500),
@@ -96,7 +96,7 @@ pub async fn first_entries_add_up_to_the_first_totals(store: Arc<dyn Store>) {
     assert!(written.iter().all(|entry| entry.account == created.id && entry.created_at == NOON));
 }
 
-/// First entries that no balance can hold make nothing at all.
+/// An account whose first entries are out of range is not created.
 pub async fn first_entries_beyond_range_make_nothing(store: Arc<dyn Store>) {
     let table = [
         [entry(LedgerKind::PurchasePaySignup, i64::MAX), entry(LedgerKind::SignupBonus, 1)],
@@ -111,11 +111,11 @@ pub async fn first_entries_beyond_range_make_nothing(store: Arc<dyn Store>) {
         assert_eq!(store.ledger(None, 10).await.unwrap().items, []);
         assert_eq!(store.accounts(None, 10).await.unwrap().items, []);
     }
-    // Nor is the email, the id or the key spent.
+    // The email, the id and the key are still free.
     create(&*store, NewAccount { email: Some("a@example.com".parse().unwrap()), ..newcomer() }).await;
 }
 
-/// The largest and smallest amounts are held exactly.
+/// The largest and smallest amounts are stored exactly.
 pub async fn the_ends_of_the_range_are_held(store: Arc<dyn Store>) {
     for amount in [i64::MAX, i64::MIN, i64::MAX - 1, i64::MIN + 1, -1, (1 << 53) + 1] {
         let created = create(&*store, NewAccount { entries: vec![adjustment(amount)], ..newcomer() }).await;
@@ -125,7 +125,7 @@ pub async fn the_ends_of_the_range_are_held(store: Arc<dyn Store>) {
     super::scene::assert_verified(&*store).await;
 }
 
-/// An id or key that is in use, or was, makes nothing.
+/// An account with an id or key that is or was in use is not created.
 pub async fn an_id_or_key_in_use_makes_nothing(store: Arc<dyn Store>) {
     let first = customer(&*store, BASE).await;
     let new_key = new_key();
@@ -149,7 +149,7 @@ pub async fn an_id_or_key_in_use_makes_nothing(store: Arc<dyn Store>) {
     assert_eq!(store.live_keys(&[first.key, revoked.key]).await.unwrap(), [false, false]);
 }
 
-/// Times are kept to the millisecond.
+/// Times are stored to the millisecond.
 pub async fn times_are_kept_to_the_millisecond(store: Arc<dyn Store>) {
     let table = [0, 1, 999, 1_795_262_400_001, 1_795_262_399_999, -1, 253_402_300_799_999];
     for millis in table {

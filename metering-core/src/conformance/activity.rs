@@ -1,4 +1,4 @@
-//! Recent activity: newest first, bounded, and never more than another view of the totals.
+//! Contracts on recent activity: newest first, bounded, and consistent with the totals.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ fn after(seconds: u64) -> Timestamp {
     NOON.saturating_add(Duration::from_secs(seconds))
 }
 
-/// An entry says what, how much, how often, when and, where that can be said, of which path.
+/// An entry has its kind, amount, number of calls, time and, if it is the same for all calls, the path.
 pub async fn entries_say_what_happened(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     let grant = NewLedgerEntry { description: "Welcome — “hello”".to_owned(), ..adjustment(10 * BASE) };
@@ -30,7 +30,9 @@ pub async fn entries_say_what_happened(store: Arc<dyn Store>) {
     let mut request = charge_on(customer.key, 2 * BASE, line("/price/{block}"));
     request.request_path = "/price/17".into();
     let receipt = accepted(&*store, request, after(1)).await;
-    pay_back(&*store, receipt.into_refund().expect("a price was paid"), after(2)).await.expect("it is paid back");
+    pay_back(&*store, receipt.into_refund().expect("there is a charge to refund"), after(2))
+        .await
+        .expect("the refund succeeds");
     let entries = all_activity(&*store, &customer.id).await;
     let [refund, usage, ledger] = entries.as_slice() else { panic!("three entries: {entries:?}") };
     let entry = |kind, amount, calls, created_at| Activity {
@@ -56,7 +58,7 @@ pub async fn entries_say_what_happened(store: Arc<dyn Store>) {
     assert_eq!(without_id(ledger), expected);
 }
 
-/// Usage and ledger are one history, told backwards in the order of its writing, whatever clocks say.
+/// Usage and ledger entries are one history, listed in reverse order of writing whatever the clocks said.
 pub async fn what_was_written_last_comes_first(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     post(&*store, &customer.id, adjustment(100), after(10)).await;
@@ -73,7 +75,7 @@ pub async fn what_was_written_last_comes_first(store: Arc<dyn Store>) {
     }
 }
 
-/// However entries are put together, calls and amounts are all there.
+/// Requests may share entries, but the sums of calls and amounts are complete.
 pub async fn entries_may_share_but_totals_hold(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1_000).await;
     let mut batch = Vec::new();
@@ -91,34 +93,34 @@ pub async fn entries_may_share_but_totals_hold(store: Arc<dyn Store>) {
     }
     let sum: i64 = entries.iter().map(|entry| entry.amount.atoms()).sum();
     assert_eq!(sum, balance(&*store, &customer.id).await);
-    // A path is told only where all calls of the entry asked for it.
+    // An entry has a path only if all its calls requested that path.
     let of_a = entries.iter().filter(|entry| entry.line == Some(line("/a")));
     assert!(of_a.clone().all(|entry| entry.request_path.as_deref() == Some("/a")));
     let of_b = entries.iter().filter(|entry| entry.line == Some(line("/b/{x}")));
     assert!(of_b.clone().all(|entry| entry.request_path.is_none() == (entry.calls > 1)));
 }
 
-/// An entry's id is its own, and stays.
+/// Entry ids are unique and stable.
 pub async fn ids_are_unique_and_stable(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1_000).await;
     let mut known: Vec<(String, Activity)> = Vec::new();
     for second in 0..6 {
         let receipt = accepted(&*store, charge(customer.key, 5), after(second)).await;
         accepted(&*store, charge_on(customer.key, 1, line("/other")), after(second)).await;
-        pay_back(&*store, receipt.into_refund().expect("a price was paid"), after(second)).await;
+        pay_back(&*store, receipt.into_refund().expect("there is a charge to refund"), after(second)).await;
         post(&*store, &customer.id, adjustment(1), after(second)).await;
         let entries = all_activity(&*store, &customer.id).await;
         let ids: HashSet<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
         assert_eq!(ids.len(), entries.len(), "ids are unique");
         for (id, before) in &known {
-            assert_eq!(entries.iter().find(|entry| entry.id == *id), Some(before), "{id} is what it was");
+            assert_eq!(entries.iter().find(|entry| entry.id == *id), Some(before), "entry {id} did not change");
         }
         known = entries.into_iter().map(|entry| (entry.id.clone(), entry)).collect();
     }
     assert_eq!(known.len(), 25);
 }
 
-/// An account sees its own activity, and nobody's is nothing.
+/// An account sees only its own activity; an unknown account has none.
 pub async fn activity_is_each_accounts_own(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 10).await, customer(&*store, 10).await);
     commit(&*store, vec![charge(first.key, 1), charge(second.key, 2), charge(first.key, 1)], after(1)).await;
@@ -128,15 +130,15 @@ pub async fn activity_is_each_accounts_own(store: Arc<dyn Store>) {
     assert_eq!(all_activity(&*store, &new_id()).await, []);
 }
 
-/// After every commit, small or large, the last entries are there and at most twice as many are kept; forgetting
-/// changes no total.
+/// After every commit, small or large, the newest entries are kept, and at most twice the minimum number in total.
+/// Deleting old entries changes no total.
 pub async fn activity_is_bounded_and_keeps_the_last(store: Arc<dyn Store>) {
     let (busy, quiet) = (customer(&*store, 1_000_000 * BASE).await, customer(&*store, 10 * BASE).await);
     accepted(&*store, charge(quiet.key, BASE), NOON).await;
     let bound = ACTIVITY_KEPT as usize;
     let few_by_few =
         [[bound - 25].as_slice(), &[1; 50], &[bound - 50], &[1; 50], &[bound + 25, 2 * bound + 1]].concat();
-    // The moment and size of each commit so far.
+    // The time and size of each commit so far.
     let mut commits: Vec<(Timestamp, usize)> = Vec::new();
     for size in few_by_few {
         let at = commits.last().map_or(NOON, |(at, _)| *at).saturating_add(Duration::from_secs(1));
@@ -150,12 +152,12 @@ pub async fn activity_is_bounded_and_keeps_the_last(store: Arc<dyn Store>) {
         assert!(times.len() <= 2 * bound, "{} are kept", times.len());
         let all_times = commits.iter().rev().flat_map(|(at, size)| std::iter::repeat_n(*at, *size));
         let last_times: Vec<Timestamp> = all_times.take(bound).collect();
-        assert_eq!(times.get(..last_times.len()), Some(last_times.as_slice()), "the last are kept");
-        assert_eq!(entries.last().map(|entry| entry.calls), Some(0), "ledger entries stay for ever");
+        assert_eq!(times.get(..last_times.len()), Some(last_times.as_slice()), "the newest are kept");
+        assert_eq!(entries.last().map(|entry| entry.calls), Some(0), "ledger entries are never deleted");
     }
     assert_eq!(store.activity(&busy.id, ACTIVITY_KEPT).await.unwrap().len(), bound);
     let requests = commits.iter().map(|(_, size)| i64::try_from(*size).unwrap()).sum::<i64>();
     assert_eq!(balance(&*store, &busy.id).await, (1_000_000 - requests) * BASE);
     assert_verified(&*store).await;
-    assert_eq!(all_activity(&*store, &quiet.id).await.len(), 2, "others are not crowded out");
+    assert_eq!(all_activity(&*store, &quiet.id).await.len(), 2, "other accounts' entries are kept");
 }

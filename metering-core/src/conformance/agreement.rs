@@ -1,4 +1,4 @@
-//! The openers of a store and the [`Model`], side by side: the same operations, and every answer compared.
+//! Applies the same operations to a store's openers and to the [`Model`], and compares every result.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use super::scene::{NOON, atoms};
 mod sales;
 mod signups;
 
-/// Does `operations` to a fresh database and to the model, and compares all that can be read. Whatever one of its
-/// `openers` did, each of the others must know at once.
+/// Applies `operations` to a fresh database and to the model, and compares everything that can be read. Each opener
+/// must see the changes of the others immediately.
 ///
 /// # Panics
-/// At the first difference, and without an opener.
+/// At the first difference, or when `openers` is empty.
 pub async fn agrees_with_model(openers: Vec<Arc<dyn Store>>, operations: Vec<Operation>) {
     let mut pair = Pair {
-        store: Arc::clone(openers.first().expect("there is an opener")),
+        store: Arc::clone(openers.first().expect("there is at least one opener")),
         openers,
         turns: 0,
         model: Model::default(),
@@ -51,19 +51,19 @@ pub async fn agrees_with_model(openers: Vec<Arc<dyn Store>>, operations: Vec<Ope
     }
 }
 
-/// What is done to both, and what is needed to name things by number.
+/// The store and the model, with the numbered items that operations refer to.
 struct Pair {
     openers: Vec<Arc<dyn Store>>,
-    /// How many turns are over.
+    /// How many turns are done.
     turns: usize,
-    /// The opener whose turn it is.
+    /// The current opener.
     store: Arc<dyn Store>,
     model: Model,
-    /// Every key that was ever given to an account.
+    /// Every key that an account ever had.
     keys: Vec<KeyHash>,
-    /// What may still be paid back. Receipts are used up by it, so the model's are compared and dropped.
+    /// Receipts that can still be refunded. A refund consumes a receipt, so the model's are compared and dropped.
     receipts: Vec<Receipt>,
-    /// Every quote that was ever kept, as it was opened.
+    /// Every quote that was ever stored, as it was opened.
     quotes: Vec<Quote>,
     now: Timestamp,
     made_ids: u32,
@@ -85,7 +85,7 @@ impl Pair {
                 let Some(number) = self.number(account) else { return };
                 let answer = self.store.set_limits(&self.model.id(number), limits).await.unwrap();
                 self.model.owners[number].limits = limits;
-                assert_eq!(answer, Some(self.model.owners[number].account()), "the caps were set");
+                assert_eq!(answer, Some(self.model.owners[number].account()), "the limits were set");
             }
             Operation::Revoke { account } => {
                 let Some(number) = self.number(account) else { return };
@@ -98,7 +98,7 @@ impl Pair {
             Operation::SignUp(signup) => self.sign_up(signup).await,
             Operation::Forget => {
                 let forgotten = self.store.forget_expired(self.now).await.unwrap();
-                assert_eq!(forgotten, self.model.forget(self.now), "how much was forgotten");
+                assert_eq!(forgotten, self.model.forget(self.now), "how many items were deleted");
             }
             Operation::Pass { millis } => {
                 self.now = Timestamp::from_unix_millis(self.now.unix_millis() + millis);
@@ -110,7 +110,7 @@ impl Pair {
         }
     }
 
-    /// The number of an account, if there is any yet.
+    /// The number of an account, if any exists.
     fn number(&self, any: usize) -> Option<usize> {
         any.checked_rem(self.model.owners.len())
     }
@@ -153,7 +153,7 @@ impl Pair {
         if matches!(expected, Ok(Created::Account(_))) {
             self.keys.push(key);
         }
-        assert_agree(self.store.create_account(new).await, expected, "the account was made, or not");
+        assert_agree(self.store.create_account(new).await, expected, "whether the account was created");
     }
 
     async fn post(&mut self, account: usize, kind: LedgerKind, amount: i64) {
@@ -161,7 +161,7 @@ impl Pair {
         let entry = entry(kind, amount);
         let expected = self.model.post(number, &entry, self.now);
         let answer = self.store.post_entry(&self.model.id(number), entry, self.now).await.unwrap();
-        assert_eq!(answer, expected, "the entry was written, or not");
+        assert_eq!(answer, expected, "whether the entry was written");
     }
 
     async fn replace_key(&mut self, account: usize, key: Option<usize>) {
@@ -172,7 +172,7 @@ impl Pair {
         if matches!(expected, Ok(Some(_))) {
             self.keys.push(key);
         }
-        assert_agree(answer, expected, "the key was replaced, or not");
+        assert_agree(answer, expected, "whether the key was replaced");
     }
 
     async fn commit(&mut self, items: Vec<Item>) {
@@ -193,7 +193,7 @@ impl Pair {
             }
         }
         let outcomes = self.store.commit(postings, self.now).await.unwrap();
-        assert_eq!(outcomes, expected, "the answers to a batch");
+        assert_eq!(outcomes, expected, "the outcomes of a batch");
         self.receipts.extend(outcomes.into_iter().filter_map(|outcome| match outcome {
             Outcome::Decided(Decision::Accepted(receipt)) => Some(receipt),
             _ => None,
@@ -201,7 +201,7 @@ impl Pair {
     }
 
     fn charge(&self, key: usize, price: i64, line: u8, path: u8, request: Option<u8>) -> Charge {
-        // One more than there are: the key that is made next, and nobody's until then.
+        // One more than exist: the next key to be generated, which no account has yet.
         let key = self.keys.get(key % (self.keys.len() + 1)).copied();
         let line = line_of(line);
         Charge {
@@ -221,11 +221,11 @@ impl Pair {
     }
 }
 
-/// Compares an answer with the model's, which says only that there is an error and not which.
+/// Compares a result with the model's. The model says only that there is an error, not which one.
 fn assert_agree<T: PartialEq + Debug>(answer: Result<T, StoreError>, expected: Result<T, InUse>, what: &str) {
     match expected {
         Ok(expected) => assert_eq!(answer.unwrap(), expected, "{what}"),
-        Err(InUse) => assert!(answer.is_err(), "{what}: something is in use, and the answer is {answer:?}"),
+        Err(InUse) => assert!(answer.is_err(), "{what}: something is in use, but the store returned {answer:?}"),
     }
 }
 
@@ -248,7 +248,7 @@ fn entry(kind: LedgerKind, amount: i64) -> NewLedgerEntry {
     NewLedgerEntry::new(kind, atoms(amount), format!("{amount} atoms"))
 }
 
-/// Four lines that differ in one thing each.
+/// Four lines that differ in one field each.
 fn line_of(number: u8) -> UsageLine {
     let lines = [
         ("/a", "GET", ClientSource::Direct),

@@ -1,4 +1,4 @@
-//! Caps: exact per calendar minute and UTC day, whatever the batches, the clock and the keys do.
+//! Contracts on rate limits: exact per calendar minute and UTC day, for any batches, clock errors and key changes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,18 +23,18 @@ fn per_day(cap: u32) -> RateLimits {
     RateLimits { requests_per_day: cap, ..UNCAPPED }
 }
 
-/// How many of `size` charges in one batch are accepted; the rest must be refused by the cap of `window`.
+/// Commits a batch of `size` charges and returns how many are accepted; the limit of `window` must refuse the rest.
 async fn admitted(store: &dyn Store, customer: &Customer, size: usize, window: LimitWindow, now: Timestamp) -> usize {
     let decisions = commit(store, vec![charge(customer.key, BASE); size], now).await;
     let is_accepted = |decision: &Decision| match decision {
         Decision::Accepted(_) => true,
         Decision::Refused(Refusal::RateLimited { window: full, .. }) if *full == window => false,
-        other => panic!("neither accepted nor refused by the {} cap: {other:?}", window.as_str()),
+        other => panic!("neither accepted nor refused by the limit per {}: {other:?}", window.as_str()),
     };
     decisions.iter().filter(|decision| is_accepted(decision)).count()
 }
 
-/// A cap of ten admits ten, over any sizes of batches.
+/// A limit of ten admits exactly ten requests, for any batch sizes.
 pub async fn caps_hold_exactly_over_batches(store: Arc<dyn Store>) {
     for sizes in [vec![12], vec![4, 4, 4], vec![1; 12], vec![9, 3], vec![10, 2]] {
         for (limits, window) in [(per_minute(10), LimitWindow::Minute), (per_day(10), LimitWindow::Day)] {
@@ -49,28 +49,28 @@ pub async fn caps_hold_exactly_over_batches(store: Arc<dyn Store>) {
     }
 }
 
-/// A refusal says which cap it was and where the account stands.
+/// A refusal names the limit and has the account's use of its limits.
 pub async fn a_refusal_says_where_the_account_stands(store: Arc<dyn Store>) {
     let limits = RateLimits { requests_per_minute: 1, requests_per_day: 9 };
     let customer = customer_with(&*store, PLENTY, limits).await;
     let at = NOON.saturating_add(Duration::from_secs(20));
     accepted(&*store, charge(customer.key, BASE), at).await;
     let Refusal::RateLimited { window, rate } = refused(&*store, charge(customer.key, BASE), at).await else {
-        panic!("the cap is reached");
+        panic!("the limit is reached");
     };
     assert_eq!((window, rate.limits, rate.at), (LimitWindow::Minute, limits, at));
     assert_eq!((rate.remaining(LimitWindow::Minute), rate.remaining(LimitWindow::Day)), (Some(0), Some(8)));
     assert_eq!((rate.reset_seconds(LimitWindow::Minute), rate.reset_seconds(LimitWindow::Day)), (40, 43_180));
 }
 
-/// When both caps are reached, the day is named: waiting for the next minute would not help.
+/// When both limits are reached, the refusal names the day: waiting for the next minute would not help.
 pub async fn the_day_is_named_first(store: Arc<dyn Store>) {
     let limits = RateLimits { requests_per_minute: 2, requests_per_day: 2 };
     let customer = customer_with(&*store, PLENTY, limits).await;
     assert_eq!(admitted(&*store, &customer, 3, LimitWindow::Day, NOON).await, 2);
 }
 
-/// The next minute and the next day start afresh, at their first millisecond and not before.
+/// A new minute or day starts with a count of zero at its first millisecond, not before.
 pub async fn a_new_window_starts_afresh(store: Arc<dyn Store>) {
     let table = [
         (per_minute(2), LimitWindow::Minute, NOON.saturating_add(MINUTE)),
@@ -85,7 +85,7 @@ pub async fn a_new_window_starts_afresh(store: Arc<dyn Store>) {
     }
 }
 
-/// A node whose clock lags counts in the newest window, so that no skew gives a window twice.
+/// A node whose clock lags counts in the newest window, so that clock skew never gives the same window twice.
 pub async fn a_lagging_clock_counts_in_the_newest_window(store: Arc<dyn Store>) {
     let customer = customer_with(&*store, PLENTY, per_minute(3)).await;
     let ahead = NOON.saturating_add(MINUTE);
@@ -97,7 +97,7 @@ pub async fn a_lagging_clock_counts_in_the_newest_window(store: Arc<dyn Store>) 
     assert_eq!(admitted(&*store, &customer, 5, LimitWindow::Minute, minute_later).await, 3);
 }
 
-/// A reading of the clock that was far ahead holds no account until that time comes.
+/// A clock reading that was far ahead does not block an account until that time.
 pub async fn a_clock_that_jumped_ahead_holds_nobody(store: Arc<dyn Store>) {
     for (limits, window) in [(per_minute(3), LimitWindow::Minute), (per_day(3), LimitWindow::Day)] {
         let customer = customer_with(&*store, PLENTY, limits).await;
@@ -108,7 +108,7 @@ pub async fn a_clock_that_jumped_ahead_holds_nobody(store: Arc<dyn Store>) {
     }
 }
 
-/// Only accepted requests count: being refused costs no allowance.
+/// Only accepted requests count towards the limits.
 pub async fn refused_requests_are_not_counted(store: Arc<dyn Store>) {
     let customer = customer_with(&*store, 0, per_day(2)).await;
     commit(&*store, vec![charge(customer.key, BASE); 5], NOON).await;
@@ -118,13 +118,13 @@ pub async fn refused_requests_are_not_counted(store: Arc<dyn Store>) {
     assert_eq!(admitted(&*store, &customer, 5, LimitWindow::Day, next_day).await, 2);
 }
 
-/// The cap is looked at before the money.
+/// The rate limit is checked before the balance.
 pub async fn a_capped_account_without_credits_is_rate_limited(store: Arc<dyn Store>) {
     let customer = customer_with(&*store, BASE, per_minute(1)).await;
     assert_eq!(admitted(&*store, &customer, 4, LimitWindow::Minute, NOON).await, 1);
 }
 
-/// New caps hold at once, and requests already accepted in the running windows stay counted.
+/// New limits take effect immediately, and requests already accepted in the current windows still count.
 pub async fn new_limits_count_what_was_accepted(store: Arc<dyn Store>) {
     let customer = customer_with(&*store, PLENTY, per_minute(5)).await;
     assert_eq!(admitted(&*store, &customer, 9, LimitWindow::Minute, NOON).await, 5);
@@ -138,7 +138,7 @@ pub async fn new_limits_count_what_was_accepted(store: Arc<dyn Store>) {
     assert_eq!(admitted(&*store, &customer, 9, LimitWindow::Day, NOON).await, 1);
 }
 
-/// A cap of zero is no cap.
+/// A limit of zero means no limit.
 pub async fn no_cap_admits_everything(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     assert_eq!(admitted(&*store, &customer, 2_000, LimitWindow::Minute, NOON).await, 2_000);
@@ -146,7 +146,7 @@ pub async fn no_cap_admits_everything(store: Arc<dyn Store>) {
     assert_eq!((receipt.rate.remaining(LimitWindow::Minute), receipt.rate.minute.count), (None, 2_001));
 }
 
-/// The largest cap that can be set is kept as it is.
+/// The largest possible limit is stored exactly.
 pub async fn the_largest_cap_is_held(store: Arc<dyn Store>) {
     let largest = RateLimits { requests_per_minute: u32::MAX, requests_per_day: u32::MAX };
     let customer = customer_with(&*store, PLENTY, UNCAPPED).await;
@@ -156,7 +156,7 @@ pub async fn the_largest_cap_is_held(store: Arc<dyn Store>) {
     assert_eq!(receipt.rate.remaining(LimitWindow::Minute), Some(u32::MAX - 1));
 }
 
-/// One account's requests are nothing to another's caps.
+/// One account's requests do not count towards another's limits.
 pub async fn caps_are_each_accounts_own(store: Arc<dyn Store>) {
     let (first, second) =
         (customer_with(&*store, PLENTY, per_minute(2)).await, customer_with(&*store, PLENTY, per_minute(2)).await);
@@ -166,10 +166,12 @@ pub async fn caps_are_each_accounts_own(store: Arc<dyn Store>) {
     assert!(accepted.eq([true, true, true, false, true, false]));
 }
 
-/// A refund gives the price back, not the request.
+/// A refund returns the price, but the request still counts.
 pub async fn a_refund_gives_no_allowance_back(store: Arc<dyn Store>) {
     let customer = customer_with(&*store, PLENTY, per_day(1)).await;
     let receipt = accepted(&*store, charge(customer.key, BASE), NOON).await;
-    pay_back(&*store, receipt.into_refund().expect("a price was paid"), NOON).await.expect("it is paid back");
+    pay_back(&*store, receipt.into_refund().expect("there is a charge to refund"), NOON)
+        .await
+        .expect("the refund succeeds");
     assert_eq!(admitted(&*store, &customer, 1, LimitWindow::Day, NOON).await, 0);
 }

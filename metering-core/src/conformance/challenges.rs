@@ -1,4 +1,4 @@
-//! Challenges: kept as given, several at a time, and used up by wrong answers.
+//! Contracts on challenges: stored as given, several at a time, and used up by failures.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ async fn failures(store: &dyn Store, nonce: &str) -> Option<u32> {
     store.challenge(nonce).await.unwrap().map(|challenge| challenge.failures)
 }
 
-/// All of a challenge is kept as it was given; whether its account is there is asked only when it is answered.
+/// All fields of a challenge are stored as given. Whether its account exists is only checked at the rotation.
 pub async fn challenges_are_kept_as_given(store: Arc<dyn Store>) {
     let owner = buyer(&*store, 1).await.id;
     let at = Timestamp::from_unix_millis;
@@ -36,7 +36,7 @@ pub async fn challenges_are_kept_as_given(store: Arc<dyn Store>) {
     }
 }
 
-/// A nonce that no challenge has finds none: it is compared exactly.
+/// An unknown nonce finds no challenge; nonces are compared exactly.
 pub async fn an_unknown_nonce_finds_no_challenge(store: Arc<dyn Store>) {
     let owner = buyer(&*store, 1).await.id;
     store.open_challenge(challenge(&owner, wallet(1), "asked")).await.unwrap();
@@ -45,7 +45,7 @@ pub async fn an_unknown_nonce_finds_no_challenge(store: Arc<dyn Store>) {
     }
 }
 
-/// A nonce in use is an error, and the challenge that has it stays what it was.
+/// Opening a challenge with a nonce in use is an error and leaves the existing challenge unchanged.
 pub async fn a_challenge_with_a_nonce_in_use_is_an_error(store: Arc<dyn Store>) {
     let (first, second) = (buyer(&*store, 1).await.id, buyer(&*store, 2).await.id);
     let kept = challenge(&first, wallet(1), "asked");
@@ -56,7 +56,7 @@ pub async fn a_challenge_with_a_nonce_in_use_is_an_error(store: Arc<dyn Store>) 
     }
 }
 
-/// Wrong answers are counted, and the fifth uses the challenge up; others of the same account are not concerned.
+/// Failures are counted, and the fifth uses the challenge up. Other challenges of the account are not affected.
 pub async fn five_failures_use_a_challenge_up(store: Arc<dyn Store>) {
     let owner = buyer(&*store, 1).await.id;
     for nonce in ["first", "second"] {
@@ -68,11 +68,11 @@ pub async fn five_failures_use_a_challenge_up(store: Arc<dyn Store>) {
     }
     store.fail_challenge("first").await.unwrap();
     assert_eq!((failures(&*store, "first").await, failures(&*store, "second").await), (None, Some(0)));
-    assert_eq!(store.rotate_key("first", new_key(), NOON).await.unwrap(), None, "it is used up");
-    assert!(store.rotate_key("second", new_key(), NOON).await.unwrap().is_some(), "the other one is not");
+    assert_eq!(store.rotate_key("first", new_key(), NOON).await.unwrap(), None, "the challenge is used up");
+    assert!(store.rotate_key("second", new_key(), NOON).await.unwrap().is_some(), "the other one is still valid");
 }
 
-/// A challenge that starts with failures has so many fewer left.
+/// A challenge that starts with some failures has fewer left.
 pub async fn failures_are_counted_from_what_is_kept(store: Arc<dyn Store>) {
     let owner = buyer(&*store, 1).await.id;
     let failures_so_far = Challenge::MAX_FAILURES - 2;
@@ -84,7 +84,7 @@ pub async fn failures_are_counted_from_what_is_kept(store: Arc<dyn Store>) {
     assert_eq!(failures(&*store, "asked").await, None);
 }
 
-/// A wrong answer to what is not there, or not there any more, does nothing.
+/// Failing a challenge that does not exist, or no longer exists, does nothing.
 pub async fn failing_an_unknown_challenge_does_nothing(store: Arc<dyn Store>) {
     let owner = buyer(&*store, 1).await.id;
     store.fail_challenge("asked").await.unwrap();
@@ -99,7 +99,7 @@ pub async fn failing_an_unknown_challenge_does_nothing(store: Arc<dyn Store>) {
     assert_eq!(store.challenge("asked").await.unwrap(), None);
 }
 
-/// One that expired is still there, so that a late answer is told what happened.
+/// An expired challenge can still be found, so that a late signature gets the right error.
 pub async fn an_expired_challenge_is_still_found(store: Arc<dyn Store>) {
     let owner = buyer(&*store, 1).await.id;
     let expired = Challenge { expires_at: NOON.saturating_sub(DAY), ..challenge(&owner, wallet(1), "asked") };

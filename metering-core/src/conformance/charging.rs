@@ -1,4 +1,4 @@
-//! Charges: exact, in order, and never more than the rule allows.
+//! Contracts on charges: exact, in order, and only as the charge rule allows.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::scene::{
     charge_on, commit, customer, entry, line, new_key, post, refused, report, totals,
 };
 
-/// 7200 requests of weight 1 cost exactly one credit, however they fall into batches.
+/// 7200 requests of weight 1 cost exactly one credit, in any batches.
 pub async fn a_credit_is_7200_base_calls(store: Arc<dyn Store>) {
     let customer = customer(&*store, ATOMS_PER_CREDIT).await;
     let mut made = 0;
@@ -38,7 +38,7 @@ pub async fn a_credit_is_7200_base_calls(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A receipt says who paid what for what, and where that leaves them.
+/// A receipt has the account, the charge, the usage line, the balance and the rate limits.
 pub async fn a_receipt_says_what_was_charged(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let mut sought = line("/mpp/ethPrice/{block_number}");
@@ -53,14 +53,14 @@ pub async fn a_receipt_says_what_was_charged(store: Arc<dyn Store>) {
     assert!(!receipt.repeated);
 }
 
-/// No posting, no answer, no trace.
+/// An empty batch returns no outcomes and changes nothing.
 pub async fn an_empty_batch_is_answered_with_nothing(store: Arc<dyn Store>) {
     customer(&*store, BASE).await;
     assert_eq!(store.commit(Vec::new(), NOON).await.unwrap(), []);
     assert_eq!(all_daily_totals(&*store).await, []);
 }
 
-/// A key that was never issued is refused, and leaves no trace.
+/// A charge with an unknown key is refused and changes nothing.
 pub async fn an_unknown_key_is_refused(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     assert_eq!(refused(&*store, charge(new_key(), BASE), NOON).await, Refusal::UnknownKey);
@@ -68,7 +68,7 @@ pub async fn an_unknown_key_is_refused(store: Arc<dyn Store>) {
     assert_eq!(all_daily_totals(&*store).await, []);
 }
 
-/// Charges of several accounts, live, poor, revoked and unknown, and a refund among them: each gets its own answer.
+/// In a mixed batch (live, empty, revoked and unknown accounts, and a refund), each posting gets its own outcome.
 pub async fn a_mixed_batch_is_answered_in_order(store: Arc<dyn Store>) {
     let (rich, poor, gone) =
         (customer(&*store, 10 * BASE).await, customer(&*store, 1).await, customer(&*store, BASE).await);
@@ -80,7 +80,7 @@ pub async fn a_mixed_batch_is_answered_in_order(store: Arc<dyn Store>) {
         paid(poor.key, BASE),
         paid(gone.key, BASE),
         paid(poor.key, BASE),
-        Posting::Refund(receipt.into_refund().expect("a price was paid")),
+        Posting::Refund(receipt.into_refund().expect("there is a charge to refund")),
         paid(new_key(), BASE),
         paid(rich.key, 4 * BASE),
     ];
@@ -116,7 +116,7 @@ fn in_short(outcome: &Outcome) -> Result<i64, &'static str> {
     }
 }
 
-/// The balance must be above zero, not cover the price: the last request may overdraw, and only that one.
+/// The balance must be above zero, but need not cover the price: only the last request may overdraw.
 pub async fn the_last_charge_may_go_below_zero(store: Arc<dyn Store>) {
     // balance before, price, balance after
     let table = [
@@ -143,7 +143,7 @@ pub async fn the_last_charge_may_go_below_zero(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A refusal changes nothing: no usage, no activity, no window.
+/// A refusal changes nothing: no usage, no activity, no rate limit window.
 pub async fn a_refused_charge_leaves_no_trace(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     for _ in 0..3 {
@@ -156,7 +156,7 @@ pub async fn a_refused_charge_leaves_no_trace(store: Arc<dyn Store>) {
     assert_eq!(store.activity(&customer.id, 10).await.unwrap(), []);
 }
 
-/// A request that costs nothing is a request all the same.
+/// A free request is counted like any other.
 pub async fn a_free_request_is_counted(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1).await;
     let receipt = accepted(&*store, charge(customer.key, 0), NOON).await;
@@ -167,7 +167,7 @@ pub async fn a_free_request_is_counted(store: Arc<dyn Store>) {
     assert_eq!(store.activity(&customer.id, 10).await.unwrap().len(), 2);
 }
 
-/// A top-up counts from the next commit on.
+/// A top-up can be spent by the next commit.
 pub async fn a_top_up_counts_at_once(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     refused(&*store, charge(customer.key, BASE), NOON).await;
@@ -191,13 +191,13 @@ pub async fn usage_is_booked_on_the_day_of_the_commit(store: Arc<dyn Store>) {
     assert_eq!(days, [(midnight.day(), 2), (last_milli.day(), 1)]);
 }
 
-/// Amounts at the very end of the range are added exactly, or refused; none wraps or is rounded.
+/// Amounts at the ends of the range are added exactly or refused; none wraps or is rounded.
 pub async fn prices_at_the_end_of_the_range_are_exact(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1).await;
     let receipt = accepted(&*store, charge(customer.key, i64::MAX), NOON).await;
     assert_eq!(receipt.balance, atoms(1 - i64::MAX));
     post(&*store, &customer.id, entry(LedgerKind::PurchaseTopup, i64::MAX), NOON).await;
-    // All that can be used is used: the next is refused although there is a balance.
+    // The total used cannot grow any further, so the next charge is refused although the balance is positive.
     let refusal = refused(&*store, charge(customer.key, 1), NOON).await;
     assert!(matches!(refusal, Refusal::InsufficientCredits { .. }), "{refusal:?}");
     let Totals { balance, used, .. } = totals(&*store, &customer.id).await;

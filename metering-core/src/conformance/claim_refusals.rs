@@ -1,4 +1,4 @@
-//! Claims that are refused: in their order, with nothing changed, and with a quote that can still be claimed.
+//! Contracts on refused claims: the order of refusals, no changes, and a quote that can still be claimed.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::sale::{
 };
 use super::scene::{BASE, NOON, assert_verified, atoms, create, customer, entry, new_key, newcomer};
 
-/// Claims a quote both ways, expects `refusal`, and that nothing changed.
+/// Claims a quote as owner and as watcher, and expects `refusal` and no changes.
 async fn assert_refused(store: &dyn Store, claim: &Claim, refusal: Claimed) {
     let before = Books::read(store).await;
     let quote = store.quote(&claim.nonce).await.unwrap();
@@ -28,7 +28,7 @@ async fn assert_refused(store: &dyn Store, claim: &Claim, refusal: Claimed) {
     }
 }
 
-/// A transaction counts once: whatever it was used for, it makes no account, and the quote stays open for another.
+/// A used transaction, whatever it was used for, creates no account, and the quote stays open for another one.
 pub async fn a_used_transaction_claims_nothing(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     buyer(&*store, 1).await;
@@ -46,7 +46,7 @@ pub async fn a_used_transaction_claims_nothing(store: Arc<dyn Store>) {
     claimed(&*store, claim(&quote, tx(4))).await;
 }
 
-/// A wallet that got an account since does not get a second one, until the first is revoked.
+/// A wallet that already has an account does not get a second one until the first is revoked.
 pub async fn a_payer_with_an_account_claims_nothing(store: Arc<dyn Store>) {
     let (first, second) = (quote(1), Quote { payer: wallet(1), ..quote(2) });
     let (first, second) = (open(&*store, first).await, open(&*store, second).await);
@@ -63,7 +63,7 @@ pub async fn a_payer_with_an_account_claims_nothing(store: Arc<dyn Store>) {
     assert_eq!(store.account_by_payer(&wallet(1)).await.unwrap(), Some(again));
 }
 
-/// Entries that no account can hold leave quote and transaction as they were, and both can be claimed with others.
+/// Entries out of range leave the quote and the transaction unused; a claim with other entries can still use them.
 pub async fn entries_beyond_range_claim_nothing(store: Arc<dyn Store>) {
     let sold = |amount| purchase(LedgerKind::PurchasePaySignup, amount, tx(1));
     let table = [
@@ -84,7 +84,7 @@ pub async fn entries_beyond_range_claim_nothing(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// Of several reasons, a used transaction is told first, then a payer's account, then the range.
+/// With several reasons for a refusal, the order is: used transaction, payer with an account, amount out of range.
 pub async fn refusals_of_claims_come_in_their_order(store: Arc<dyn Store>) {
     buyer(&*store, 1).await;
     let quote = open(&*store, quote(2)).await;
@@ -95,7 +95,7 @@ pub async fn refusals_of_claims_come_in_their_order(store: Arc<dyn Store>) {
         claim.account.entries.extend(beyond.clone());
         claim
     };
-    // transaction, payer, answer
+    // transaction, payer, result
     let table =
         [(1, 1, Claimed::TxUsed), (1, 2, Claimed::TxUsed), (2, 1, Claimed::PayerTaken), (2, 2, Claimed::OutOfRange)];
     for (number, payer, refusal) in table {
@@ -104,7 +104,7 @@ pub async fn refusals_of_claims_come_in_their_order(store: Arc<dyn Store>) {
     claimed(&*store, claim(&quote, tx(2))).await;
 }
 
-/// An id or key that an account has or had is an error, and the quote is as open as before.
+/// An id or key that an account has or had is an error, and the quote stays open.
 pub async fn a_claim_with_an_id_or_key_in_use_changes_nothing(store: Arc<dyn Store>) {
     let first = customer(&*store, BASE).await;
     let key = new_key();

@@ -1,4 +1,4 @@
-//! Claims: a quote and its payment become an account with its key, once and as a whole.
+//! Contracts on claims: a quote and its payment become an account with a key, once and atomically.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::scene::{
     BASE, DAY, MINUTE, NOON, accepted, account, assert_verified, atoms, charge, create, customer, newcomer,
 };
 
-/// A claim makes all at once: the account as asked for, its live key, its credits, and the payment's record.
+/// A claim creates everything together: the requested account, its live key, its credits, and the payment's record.
 pub async fn a_claim_makes_the_account(store: Arc<dyn Store>) {
     let quote = open(&*store, Quote { email: Some("Jörg@Example.com".parse().unwrap()), ..quote(1) }).await;
     let mut claim = Claim { now: after(MINUTE * 2), ..claim(&quote, tx(1)) };
@@ -60,7 +60,7 @@ pub async fn a_claim_makes_the_account(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// The first entries of a claim name the payment that they came from, in the ledger and to the account's owner.
+/// The first entries of a claimed account name their payment, in the ledger and in the account's activity.
 pub async fn a_claims_entries_name_its_payment(store: Arc<dyn Store>) {
     let quote = open(&*store, quote(1)).await;
     let made = claimed(&*store, claim(&quote, tx(1))).await;
@@ -78,7 +78,7 @@ pub async fn a_claims_entries_name_its_payment(store: Arc<dyn Store>) {
     assert!(activity.into_iter().map(|entry| (entry.kind, entry.amount, entry.payment)).eq(expected));
 }
 
-/// The second claim of a quote changes nothing, whichever transaction it comes with and whoever makes it.
+/// A second claim of a quote changes nothing, with any transaction and by owner or watcher.
 pub async fn a_quote_is_claimed_once(store: Arc<dyn Store>) {
     let quote = open(&*store, quote(1)).await;
     let first = claim(&quote, tx(1));
@@ -105,7 +105,7 @@ pub async fn a_quote_is_claimed_once(store: Arc<dyn Store>) {
     assert_eq!(store.payment(&tx(2)).await.unwrap(), None);
 }
 
-/// What was never quoted cannot be claimed, however well it was paid.
+/// A payment without a quote cannot be claimed.
 pub async fn a_claim_without_a_quote_makes_nothing(store: Arc<dyn Store>) {
     open(&*store, quote(1)).await;
     for unknown in [claim(&quote(2), tx(1)), late_claim(&quote(2), tx(1))] {
@@ -115,7 +115,7 @@ pub async fn a_claim_without_a_quote_makes_nothing(store: Arc<dyn Store>) {
     buyer(&*store, 2).await;
 }
 
-/// The store does not judge: a claim counts however late it comes, as long as its quote is there.
+/// The store does not check deadlines: a claim succeeds at any time while its quote is stored.
 pub async fn a_claim_counts_however_late_it_comes(store: Arc<dyn Store>) {
     let quote = open(&*store, quote(1)).await;
     let now = quote.honoured_until().saturating_add(DAY);
@@ -124,7 +124,7 @@ pub async fn a_claim_counts_however_late_it_comes(store: Arc<dyn Store>) {
     assert_eq!(state_of(&*store, &quote).await, QuoteState::Claimed { account: made.id, tx: tx(1) });
 }
 
-/// A hash names a transaction of one chain; on another chain it names another.
+/// A hash identifies a transaction on one chain; the same hash on another chain is another transaction.
 pub async fn a_hash_counts_once_on_each_chain(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     for (chain_id, number) in [(1, 1), (8453, 2), (u64::MAX, 3)] {
@@ -138,7 +138,7 @@ pub async fn a_hash_counts_once_on_each_chain(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// An address may be in use by now; the account that was paid for is made without it, and is what the quote becomes.
+/// If the quote's email address was taken meanwhile, the paid account is created without it.
 pub async fn an_email_taken_meanwhile_is_left_out(store: Arc<dyn Store>) {
     let email = |text: &str| Some(text.parse().unwrap());
     let first = open(&*store, Quote { email: email("jörg@example.com"), ..quote(1) }).await;
@@ -148,7 +148,11 @@ pub async fn an_email_taken_meanwhile_is_left_out(store: Arc<dyn Store>) {
     assert_eq!(made.email, None);
     assert_eq!(account(&*store, &made.id).await, made);
     assert_eq!(made.totals.balance, atoms(SOLD + BONUS));
-    assert_eq!(store.quote(&first.nonce).await.unwrap().and_then(|quote| quote.email), first.email, "as asked for");
+    assert_eq!(
+        store.quote(&first.nonce).await.unwrap().and_then(|quote| quote.email),
+        first.email,
+        "the quote keeps it"
+    );
     store.revoke_account(&owner.id, NOON).await.unwrap();
     assert_eq!(claimed(&*store, late_claim(&second, tx(2))).await.email, second.email, "it is free again");
 }

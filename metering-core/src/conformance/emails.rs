@@ -1,4 +1,4 @@
-//! Email addresses: each has one live account at most.
+//! Contracts on email addresses: each has at most one live account.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ fn with_email(email: &str) -> NewAccount {
     NewAccount { email: Some(email.parse().unwrap()), entries: vec![adjustment(1)], ..newcomer() }
 }
 
-/// The same address in another case is the same address, beyond ASCII too.
+/// An address is taken in any case, also beyond ASCII.
 pub async fn an_email_is_taken_in_any_case(store: Arc<dyn Store>) {
     create(&*store, with_email("Name@Example.com")).await;
     create(&*store, with_email("jörg@exämple.de")).await;
@@ -25,7 +25,7 @@ pub async fn an_email_is_taken_in_any_case(store: Arc<dyn Store>) {
     create(&*store, with_email("jorg@exämple.de")).await;
 }
 
-/// What was refused for its email can be made with another, id and key unspent.
+/// After a refusal for a taken email, the same id and key can be used with another email.
 pub async fn a_taken_email_spends_neither_id_nor_key(store: Arc<dyn Store>) {
     create(&*store, with_email("a@example.com")).await;
     let new = with_email("a@example.com");
@@ -43,11 +43,14 @@ pub async fn an_email_is_free_again_after_revocation(store: Arc<dyn Store>) {
         store.revoke_account(&created.id, NOON).await.unwrap();
     }
     let emails = store.accounts(None, 10).await.unwrap().items;
-    assert!(emails.iter().all(|account| account.email == Some("a@example.com".parse().unwrap())), "records stay");
+    assert!(
+        emails.iter().all(|account| account.email == Some("a@example.com".parse().unwrap())),
+        "records are unchanged"
+    );
     assert_eq!(emails.len(), 3);
 }
 
-/// Having no address is not an address that could be taken.
+/// Accounts without an email do not collide with each other.
 pub async fn accounts_without_email_do_not_collide(store: Arc<dyn Store>) {
     for _ in 0..3 {
         create(&*store, newcomer()).await;

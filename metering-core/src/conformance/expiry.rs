@@ -1,4 +1,4 @@
-//! Forgetting: quotes and challenges go when their time is over, and not a moment earlier.
+//! Contracts on expiry: quotes and challenges are deleted when their time is over, and not earlier.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use super::sale::{
 };
 use super::scene::{BASE, DAY, NOON, accepted, charge_named, customer, new_key};
 
-/// From when a quote that nobody paid may be forgotten.
+/// When an unpaid quote may be deleted.
 fn unpaid_over(quote: &Quote) -> Timestamp {
     quote.honoured_until().saturating_add(Quote::UNPAID_REMEMBERED)
 }
 
-/// From when a claimed quote may be forgotten.
+/// When a claimed quote may be deleted.
 fn claimed_over(quote: &Quote) -> Timestamp {
     quote.honoured_until().saturating_add(Quote::REMEMBERED)
 }
 
-/// Unpaid quotes are forgotten soon after their grace, claimed ones much later; what was made of them stays.
+/// Unpaid quotes are deleted soon after their grace period, claimed ones much later. Their accounts and records stay.
 pub async fn quotes_are_forgotten_when_their_time_is_over(store: Arc<dyn Store>) {
     let (first, second) = (open(&*store, quote(1)).await, open(&*store, quote(2)).await);
     let later = Quote { created_at: NOON.saturating_add(DAY), expires_at: NOON.saturating_add(DAY * 2), ..quote(3) };
@@ -45,12 +45,12 @@ pub async fn quotes_are_forgotten_when_their_time_is_over(store: Arc<dyn Store>)
         assert_eq!(store.claim_quote(claim(forgotten, tx(9))).await.unwrap(), Claimed::NoSuchQuote);
         assert_eq!(store.quote_paid_by(&payment_of(forgotten, tx(9))).await.unwrap(), None);
     }
-    assert_eq!(store.forget_expired(NOON).await.unwrap(), 0, "a clock that lags brings nothing back");
+    assert_eq!(store.forget_expired(NOON).await.unwrap(), 0, "a lagging clock brings nothing back");
     assert_eq!(store.quote(&first.nonce).await.unwrap(), None);
     assert_eq!(Books::read(&*store).await, before);
 }
 
-/// A quote whose key nobody has yet is kept however late it is, and forgotten once somebody has it.
+/// A paid quote whose key was not given out yet is never deleted; once the key is given out, it is.
 pub async fn awaited_quotes_are_not_forgotten(store: Arc<dyn Store>) {
     let quote = open(&*store, quote(1)).await;
     let made = claimed(&*store, late_claim(&quote, tx(1))).await;
@@ -65,7 +65,7 @@ pub async fn awaited_quotes_are_not_forgotten(store: Arc<dyn Store>) {
     assert_eq!(store.quote(&quote.nonce).await.unwrap(), None);
 }
 
-/// A challenge is forgotten when its time is over, answered or not.
+/// A challenge is deleted when its time is over, whether or not it was used.
 pub async fn challenges_are_forgotten_when_their_time_is_over(store: Arc<dyn Store>) {
     let owner = buyer(&*store, 1).await.id;
     for nonce in ["asked", "answered", "failed"] {
@@ -75,7 +75,7 @@ pub async fn challenges_are_forgotten_when_their_time_is_over(store: Arc<dyn Sto
     let later =
         Challenge { expires_at: asked.expires_at.saturating_add(MOMENT), ..challenge(&owner, wallet(1), "later") };
     store.open_challenge(later.clone()).await.unwrap();
-    store.rotate_key("answered", new_key(), NOON).await.unwrap().expect("the payer asks");
+    store.rotate_key("answered", new_key(), NOON).await.unwrap().expect("the challenge is open");
     for _ in 0..Challenge::MAX_FAILURES {
         store.fail_challenge("failed").await.unwrap();
     }
@@ -92,7 +92,7 @@ pub async fn challenges_are_forgotten_when_their_time_is_over(store: Arc<dyn Sto
     store.open_challenge(asked).await.unwrap();
 }
 
-/// All that is forgotten is counted together.
+/// The returned count includes every deleted item.
 pub async fn everything_forgotten_is_counted(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     for request_id in ["r1", "r2", "r3"] {

@@ -1,4 +1,4 @@
-//! Idempotency keys: a request that is sent again is charged once, forwarded once at a time, and served once.
+//! Contracts on idempotency keys: a retried request is charged once, forwarded once at a time, and served once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn later(seconds: u64) -> Timestamp {
     NOON.saturating_add(Duration::from_secs(seconds))
 }
 
-/// A charge with an idempotency key, for the request of this number.
+/// A charge with an idempotency key, for request number `request`.
 fn keyed(key: KeyHash, price: i64, name: &str, request: u8) -> Charge {
     let name = IdempotencyKey::parse(name).unwrap();
     let terms = DeliveryTerms { fingerprint: Fingerprint::from_bytes([request; 16]), lease: LEASE };
@@ -44,7 +44,7 @@ fn number(receipt: &Receipt) -> u32 {
     receipt.delivery.as_ref().unwrap().number
 }
 
-/// While a try may be under way there is no other; after its lease there is one, uncharged.
+/// During an attempt's lease a retry is refused; after it, a retry is accepted and not charged.
 pub async fn a_key_is_tried_again_after_its_lease(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let first = accepted(&*store, keyed(customer.key, BASE, "k", 1), NOON).await;
@@ -52,10 +52,10 @@ pub async fn a_key_is_tried_again_after_its_lease(store: Arc<dyn Store>) {
     let in_progress = |seconds| Repetition::InProgress { retry_after_seconds: seconds };
     assert_eq!(repeated(&*store, keyed(customer.key, BASE, "k", 1), later(1)).await, in_progress(39));
     accepted(&*store, charge(customer.key, 3 * BASE), later(2)).await;
-    // A retry at another price is still the request that was charged.
+    // A retry with another price is still the charged request.
     let second = accepted(&*store, keyed(customer.key, 5 * BASE, "k", 1), later(40)).await;
     assert_eq!((second.repeated, number(&second), second.charged.atoms()), (true, 2, BASE));
-    assert_eq!(second.balance.atoms(), 6 * BASE, "the balance of now");
+    assert_eq!(second.balance.atoms(), 6 * BASE, "the current balance");
     assert_eq!(second.rate.minute.count, 2, "a retry is not counted");
     assert_eq!(repeated(&*store, keyed(customer.key, BASE, "k", 1), later(41)).await, in_progress(39));
     assert_eq!(balance(&*store, &customer.id).await, 6 * BASE);
@@ -63,7 +63,7 @@ pub async fn a_key_is_tried_again_after_its_lease(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// One charge pays for three tries at most.
+/// One charge pays for at most three attempts.
 pub async fn tries_are_bounded(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     for (time, expected) in [(0, 1), (40, 2), (80, 3)] {
@@ -76,7 +76,7 @@ pub async fn tries_are_bounded(store: Arc<dyn Store>) {
     assert_eq!(balance(&*store, &customer.id).await, 9 * BASE);
 }
 
-/// Once a response was passed on the key buys nothing more, and it never serves another request.
+/// Once a response has been passed on, the key is used up. It is never valid for another request.
 pub async fn a_delivered_key_is_used_up(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let first = accepted(&*store, keyed(customer.key, BASE, "k", 1), NOON).await;
@@ -86,25 +86,25 @@ pub async fn a_delivered_key_is_used_up(store: Arc<dyn Store>) {
         assert_eq!(repeated(&*store, keyed(customer.key, BASE, "k", 1), later(time)).await, Repetition::UsedUp);
         assert_eq!(repeated(&*store, keyed(customer.key, BASE, "k", 2), later(time)).await, Repetition::OtherRequest);
     }
-    // Settled twice, as two tries may be, it stays so.
+    // Two attempts may both settle; the key stays used up.
     settle(&*store, &first, later(50)).await;
     assert_eq!(repeated(&*store, keyed(customer.key, BASE, "k", 1), later(60)).await, Repetition::UsedUp);
     assert_eq!(balance(&*store, &customer.id).await, 9 * BASE);
-    // A settlement of an account or a key that is not known is nothing.
+    // Settling an unknown account or key does nothing.
     let mut settlement = first.settlement().unwrap();
     settlement.account = super::scene::new_id();
     assert_eq!(store.commit(vec![Posting::Settle(settlement)], NOON).await.unwrap(), [Outcome::Settled]);
     assert_verified(&*store).await;
 }
 
-/// What was refunded is forgotten: its retry is charged, at once.
+/// A refund forgets the key, so a retry is charged, immediately.
 pub async fn a_refunded_key_is_charged_anew(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     for price in [BASE, 0] {
         let first = accepted(&*store, keyed(customer.key, price, "k", 1), NOON).await;
-        let refund = first.into_refund().expect("a key is to be forgotten, whatever it cost");
+        let refund = first.into_refund().expect("even a free charge has a refund that forgets its key");
         assert_eq!(pay_back(&*store, refund, later(1)).await.map(|left| left.atoms()), Some(10 * BASE));
-        // Even another request may have it, and a clock that lags finds nothing.
+        // Even another request may use the key, and a node with a lagging clock does not find the old one.
         let again = accepted(&*store, keyed(customer.key, 2 * BASE, "k", 2), NOON).await;
         assert_eq!((again.repeated, number(&again), again.balance.atoms()), (false, 1, 8 * BASE));
         pay_back(&*store, again.into_refund().unwrap(), later(1)).await.unwrap();
@@ -113,7 +113,7 @@ pub async fn a_refunded_key_is_charged_anew(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A later try stands for the charge of the first: only the last one pays it back, on the day of the charge.
+/// A later attempt takes over the first one's charge: only the last attempt refunds it, on the day of the charge.
 pub async fn the_last_try_pays_the_charge_back(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let evening = NOON.saturating_add(Duration::from_secs(12 * 60 * 60 - 5));
@@ -123,7 +123,7 @@ pub async fn the_last_try_pays_the_charge_back(store: Arc<dyn Store>) {
     let second = accepted(&*store, keyed(customer.key, BASE, "k", 1), next_day).await;
     assert_eq!((number(&second), second.day), (2, evening.day()));
     let late = pay_back(&*store, first.into_refund().unwrap(), next_day).await;
-    assert_eq!(late.map(|left| left.atoms()), Some(9 * BASE), "the second try has taken it over");
+    assert_eq!(late.map(|left| left.atoms()), Some(9 * BASE), "the second attempt has taken over the charge");
     let paid = pay_back(&*store, second.into_refund().unwrap(), next_day).await;
     assert_eq!(paid.map(|left| left.atoms()), Some(10 * BASE));
     let totals = all_daily_totals(&*store).await;
@@ -134,7 +134,7 @@ pub async fn the_last_try_pays_the_charge_back(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// Within one batch as between batches.
+/// The same rules apply to keys within one batch and across batches.
 pub async fn a_batch_decides_keys_in_its_order(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let one = || Posting::Charge(keyed(customer.key, BASE, "k", 1));
@@ -142,7 +142,7 @@ pub async fn a_batch_decides_keys_in_its_order(store: Arc<dyn Store>) {
     let refusal = Refusal::Repeated(Repetition::InProgress { retry_after_seconds: 40 });
     assert_eq!(outcomes[1], Outcome::Decided(crate::charge::Decision::Refused(refusal)));
     let Outcome::Decided(crate::charge::Decision::Accepted(first)) = outcomes.into_iter().next().unwrap() else {
-        panic!("the first is accepted");
+        panic!("the first charge is accepted");
     };
     let settlement = Posting::Settle(first.settlement().unwrap());
     let outcomes = store.commit(vec![settlement, one()], later(50)).await.unwrap();
@@ -159,7 +159,7 @@ pub async fn a_batch_decides_keys_in_its_order(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A client's key is never a deduction's request id, and the other way round: a cheap request does not pay for another.
+/// A client's idempotency key never matches a deduction's request id, so a cheap request cannot pay for another.
 pub async fn keys_and_request_ids_are_apart(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     accepted(&*store, keyed(customer.key, BASE, "same", 1), NOON).await;
@@ -169,7 +169,7 @@ pub async fn keys_and_request_ids_are_apart(store: Arc<dyn Store>) {
     assert_eq!(balance(&*store, &customer.id).await, 4 * BASE);
 }
 
-/// A key is its account's, whichever API key it comes with, and no other's; a dead API key learns nothing of it.
+/// A key belongs to the account, with any of its API keys, and to no other account. A dead API key reveals nothing.
 pub async fn keys_belong_to_the_account(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 10 * BASE).await, customer(&*store, 10 * BASE).await);
     let decisions = commit(&*store, vec![keyed(first.key, BASE, "k", 1), keyed(second.key, BASE, "k", 1)], NOON).await;
@@ -180,7 +180,7 @@ pub async fn keys_belong_to_the_account(store: Arc<dyn Store>) {
     assert_eq!(refused(&*store, keyed(first.key, BASE, "k", 1), NOON).await, Refusal::UnknownKey);
 }
 
-/// A key is remembered for a day from its charge, however often it was tried, and is new after that.
+/// A key is stored for a day from its charge, regardless of retries, and is new after that.
 pub async fn a_key_is_new_after_its_time(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     accepted(&*store, keyed(customer.key, BASE, "k", 1), NOON).await;

@@ -1,4 +1,4 @@
-//! Keys: which are live, and what replacing one changes and does not change.
+//! Contracts on API keys: which are live, and what replacing one changes.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::scene::{
     ALWAYS, BASE, NOON, accepted, account, atoms, charge, commit, customer, customer_with, new_key, refused, report,
 };
 
-/// The old key stops at once, the new one works at once.
+/// The old key stops working and the new one starts working immediately.
 pub async fn a_replaced_key_is_refused_and_the_new_one_works(store: Arc<dyn Store>) {
     let customer = customer(&*store, 5 * BASE).await;
     let new = new_key();
@@ -24,7 +24,7 @@ pub async fn a_replaced_key_is_refused_and_the_new_one_works(store: Arc<dyn Stor
     assert_eq!((receipt.account, receipt.balance), (customer.id, atoms(4 * BASE)));
 }
 
-/// In one batch, each charge is answered by its own key.
+/// In one batch, each charge is decided by its own key.
 pub async fn old_and_new_key_in_one_batch_are_told_apart(store: Arc<dyn Store>) {
     let customer = customer(&*store, 5 * BASE).await;
     let new = new_key();
@@ -36,7 +36,7 @@ pub async fn old_and_new_key_in_one_batch_are_told_apart(store: Arc<dyn Store>) 
     assert_eq!(account(&*store, &customer.id).await.totals.balance, atoms(3 * BASE));
 }
 
-/// Balance, usage and running windows belong to the account, so a new key is no new allowance.
+/// Balance, usage and rate limit windows belong to the account, so a new key does not reset them.
 pub async fn a_replaced_key_keeps_balance_and_windows(store: Arc<dyn Store>) {
     let limits = RateLimits { requests_per_minute: 2, requests_per_day: 0 };
     let customer = customer_with(&*store, 9 * BASE, limits).await;
@@ -51,7 +51,7 @@ pub async fn a_replaced_key_keeps_balance_and_windows(store: Arc<dyn Store>) {
     assert_eq!(report(&*store, &customer.id, ALWAYS).await.by_day[0].usage_events, 2);
 }
 
-/// A key that an account has or had cannot be another's, nor come back.
+/// A key that an account has or had cannot be given to another account or used again.
 pub async fn a_key_in_use_is_not_put_in_place(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 5 * BASE).await, customer(&*store, 5 * BASE).await);
     let second_key = new_key();
@@ -64,7 +64,7 @@ pub async fn a_key_in_use_is_not_put_in_place(store: Arc<dyn Store>) {
     assert_eq!(accepted(&*store, charge(second_key, BASE), NOON).await.account, second.id);
 }
 
-/// Keys are answered one by one, in their order.
+/// The result has one entry per key, in order.
 pub async fn live_keys_are_answered_in_order(store: Arc<dyn Store>) {
     let (live, revoked, replaced) =
         (customer(&*store, 0).await, customer(&*store, BASE).await, customer(&*store, BASE).await);

@@ -1,4 +1,4 @@
-//! Quotes that the watcher claimed: paid, an account made, and nobody with its key until the owner comes.
+//! Contracts on quotes claimed by the watcher: the account exists, but no one has its key until the owner claims it.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::scene::{
     newcomer, refused,
 };
 
-/// A quote that the watcher claimed with the transaction of that number: its account, and the key that nobody has.
+/// A quote that the watcher claimed with transaction `number`, its account, and the key that no one has.
 async fn awaited(store: &dyn Store, number: u8) -> (Quote, Account, KeyHash) {
     let quote = open(store, quote(number)).await;
     let claim = late_claim(&quote, tx(number));
@@ -25,7 +25,7 @@ async fn awaited(store: &dyn Store, number: u8) -> (Quote, Account, KeyHash) {
     (quote, claimed(store, claim).await, key)
 }
 
-/// Expects that a claim finds the quote claimed and changes nothing.
+/// Expects that the quote is already claimed and that the claim changes nothing.
 async fn assert_too_late(store: &dyn Store, claim: Claim) {
     let (nonce, key) = (claim.nonce, claim.account.key);
     let before = (Books::read(store).await, store.quote(&nonce).await.unwrap());
@@ -34,7 +34,7 @@ async fn assert_too_late(store: &dyn Store, claim: Claim) {
     assert_eq!(store.live_keys(&[key]).await.unwrap(), [false]);
 }
 
-/// The watcher's claim makes the account as any claim does; the quote says that its key is still to be given out.
+/// The watcher's claim creates the account like any claim; the quote records that the key has not been given out.
 pub async fn a_watchers_claim_waits_for_the_owner(store: Arc<dyn Store>) {
     let (quote, made, _) = awaited(&*store, 1).await;
     assert_eq!(made.totals.balance, atoms(SOLD + BONUS));
@@ -47,13 +47,13 @@ pub async fn a_watchers_claim_waits_for_the_owner(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// The owner comes with the same transaction and gets a key; nothing is made, credited or recorded again.
+/// The owner claims with the same transaction and gets a key; nothing is created, credited or recorded again.
 pub async fn the_owner_gets_the_key_later(store: Arc<dyn Store>) {
     let (quote, made, placeholder) = awaited(&*store, 1).await;
     credited(&*store, credit(&made.id, payment_by(9, tx(9)))).await;
     let before = Books::read(&*store).await;
     let mut late = claim(&quote, tx(1));
-    // All but the key is ignored: the account was made.
+    // Everything except the key is ignored, because the account already exists.
     late.account.id = made.id.clone();
     late.account.agent_name = "other".parse().unwrap();
     late.account.email = Some("other@example.com".parse().unwrap());
@@ -72,7 +72,7 @@ pub async fn the_owner_gets_the_key_later(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// Only the payment that made the account gets its key: neither another one nor the watcher's own does.
+/// Only a claim with the payment that created the account gets its key; other payments and the watcher's claims do not.
 pub async fn only_its_own_payment_gets_the_key(store: Arc<dyn Store>) {
     let (quote, _, placeholder) = awaited(&*store, 1).await;
     let customer = customer(&*store, BASE).await;
@@ -86,14 +86,14 @@ pub async fn only_its_own_payment_gets_the_key(store: Arc<dyn Store>) {
     claimed(&*store, claim(&quote, tx(1))).await;
 }
 
-/// A key that was given out another way is given out: the quote counts as claimed.
+/// If the key was given out another way, the quote counts as claimed.
 pub async fn a_key_given_out_otherwise_claims_the_quote(store: Arc<dyn Store>) {
     for (number, rotates) in [(1, false), (2, true)] {
         let (quote, made, placeholder) = awaited(&*store, number).await;
         let key = new_key();
         if rotates {
             store.open_challenge(challenge(&made.id, wallet(number), "asked")).await.unwrap();
-            store.rotate_key("asked", key, NOON).await.unwrap().expect("the payer asks");
+            store.rotate_key("asked", key, NOON).await.unwrap().expect("the challenge is open");
         } else {
             store.replace_key(&made.id, key, NOON).await.unwrap().expect("the account is live");
         }
@@ -104,7 +104,7 @@ pub async fn a_key_given_out_otherwise_claims_the_quote(store: Arc<dyn Store>) {
     }
 }
 
-/// Giving out one account's key says nothing about another's.
+/// Giving out one account's key does not affect other quotes.
 pub async fn other_awaited_quotes_stay_awaited(store: Arc<dyn Store>) {
     let (first, second) = (awaited(&*store, 1).await, awaited(&*store, 2).await);
     let other = customer(&*store, BASE).await;
@@ -115,7 +115,7 @@ pub async fn other_awaited_quotes_stay_awaited(store: Arc<dyn Store>) {
     assert_eq!(claimed(&*store, claim(&second.0, tx(2))).await.id, second.1.id);
 }
 
-/// A revoked account gets no key, late or not.
+/// A revoked account gets no key from a late claim.
 pub async fn a_revoked_account_is_claimed_by_nobody(store: Arc<dyn Store>) {
     let (quote, made, placeholder) = awaited(&*store, 1).await;
     store.revoke_account(&made.id, NOON).await.unwrap();
@@ -123,7 +123,7 @@ pub async fn a_revoked_account_is_claimed_by_nobody(store: Arc<dyn Store>) {
     assert_eq!(store.live_keys(&[placeholder]).await.unwrap(), [false]);
 }
 
-/// A key that an account has or had is an error here too; the quote waits on for another.
+/// A late claim with a key that an account has or had is an error; the quote still waits for its owner.
 pub async fn a_late_claim_with_a_key_in_use_changes_nothing(store: Arc<dyn Store>) {
     let (quote, made, placeholder) = awaited(&*store, 1).await;
     let (live, revoked) = (customer(&*store, BASE).await, newcomer());

@@ -1,4 +1,4 @@
-//! The ledger: every change of a balance that is not a request, as written.
+//! Contracts on the ledger: every change of a balance except usage, as written.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::store::{Posted, Store};
 
 use super::scene::{BASE, NOON, accepted, adjustment, assert_verified, atoms, charge, customer, entry, post, totals};
 
-/// Every entry changes the balance, and the total that its kind belongs to.
+/// Every entry changes the balance and the total of its kind.
 pub async fn entries_change_the_balance_and_their_total(store: Arc<dyn Store>) {
     // kind, amount, purchased after, granted after
     let table = [
@@ -37,7 +37,7 @@ pub async fn entries_change_the_balance_and_their_total(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// The ledger gives back what was written, in the order of its writing, whatever the clock said.
+/// The ledger lists entries as written, in the order of writing, whatever the clock said.
 pub async fn entries_are_listed_as_written(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 0).await, customer(&*store, 0).await);
     let lagging = NOON.saturating_sub(Duration::from_millis(90_001));
@@ -62,9 +62,9 @@ pub async fn entries_are_listed_as_written(store: Arc<dyn Store>) {
     assert!(page.items.windows(2).all(|pair| pair[0].id < pair[1].id), "numbers rise");
 }
 
-/// An entry that an amount cannot hold is answered so and changes nothing.
+/// An entry that would take the balance out of range is refused and changes nothing.
 pub async fn an_entry_beyond_range_changes_nothing(store: Arc<dyn Store>) {
-    // what the account has, what does not fit
+    // the account's balance, an amount that does not fit
     let table = [
         (adjustment(i64::MAX), adjustment(1)),
         (adjustment(i64::MAX), entry(LedgerKind::PurchaseTopup, 1)),
@@ -83,7 +83,7 @@ pub async fn an_entry_beyond_range_changes_nothing(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// Room in the balance is not enough: the total of all purchases, or of all grants, must hold the amount too.
+/// The total of purchases or grants must stay in range too, even if the balance would.
 pub async fn a_total_beyond_range_changes_nothing(store: Arc<dyn Store>) {
     for kind in [LedgerKind::PurchaseTopup, LedgerKind::Adjustment] {
         let customer = customer(&*store, 0).await;
@@ -98,7 +98,8 @@ pub async fn a_total_beyond_range_changes_nothing(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// More can come and go in a life than fits at any one moment: sums of sums are exact even then.
+/// Over its lifetime, an account may receive and spend more credits than the range of an amount; verification still
+/// adds them up exactly.
 pub async fn a_lifetime_beyond_range_adds_up(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     post(&*store, &customer.id, entry(LedgerKind::PurchaseTopup, i64::MAX), NOON).await;

@@ -1,8 +1,8 @@
-//! A plain model of what a store must answer, written apart from the rules that backends share.
+//! A simple model of the store contract, independent of the code that backends share.
 //!
-//! It knows no totals, windows or batches: it remembers every single event and adds them all up whenever it is asked,
-//! in integers so wide that nothing overflows, one request after the other. What can be told from something else is
-//! not kept: whether a quote is paid or claimed, for example, is told by its account's keys.
+//! It keeps no totals, windows or batches. It records every event, processes one request at a time, and sums the events
+//! on each read, in integers too wide to overflow. It stores nothing that it can derive: for example, the keys of a
+//! quote's account tell whether the quote is paid or claimed.
 
 use crate::account::{Account, AccountId, Email};
 use crate::address::Address;
@@ -25,28 +25,28 @@ pub(super) use owner::{Entry, Event, Owner, credits};
 use payments::Used;
 use quotes::Asked;
 
-/// All that ever happened.
+/// Everything that ever happened.
 #[derive(Debug, Default)]
 pub(super) struct Model {
-    /// Every account that was ever made, in that order.
+    /// Every account ever created, in the order of creation.
     pub(super) owners: Vec<Owner>,
     /// All ledger entries: the owner's number, and the entry.
     pub(super) ledger: Vec<(usize, Entry)>,
-    /// Every quote that is not forgotten.
+    /// Every quote that has not been deleted.
     quotes: Vec<Asked>,
-    /// Every payment that counted, in that order.
+    /// Every payment that was used, in that order.
     used: Vec<Used>,
-    /// Every challenge that can be found.
+    /// Every challenge that a store must still find.
     challenges: Vec<Challenge>,
-    /// Every scan of a chain, and up to which block.
+    /// Every scan: the chain, and the last block scanned.
     scans: Vec<(u64, u64)>,
-    /// Every signup session that can be found.
+    /// Every signup session that a store must still find.
     signups: Vec<SignupSession>,
-    /// Every solution that was used, and when it is forgotten.
+    /// Every used solution, and when it is deleted.
     solutions: Vec<([u8; 32], Timestamp)>,
 }
 
-/// An id, a key or a nonce is in use, which is an error of the store's.
+/// An id, key or nonce is in use; the store must return an error.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct InUse;
 
@@ -74,7 +74,7 @@ impl Model {
         self.owners.iter().any(|owner| owner.keys.contains(&key))
     }
 
-    /// Whether a live account has an email address, if there is one.
+    /// Whether `email` is given and a live account has it.
     fn has_email(&self, email: Option<&Email>) -> bool {
         let folded = |email: &Email| email.as_str().to_lowercase();
         let Some(wanted) = email.map(folded) else { return false };
@@ -136,7 +136,7 @@ impl Model {
         None
     }
 
-    /// Forgets all whose time is over, and says how much that was.
+    /// Deletes everything that has expired and returns how many items that was.
     pub(super) fn forget(&mut self, now: Timestamp) -> u64 {
         let answers: usize = self.owners.iter_mut().map(|owner| owner.forget(now)).sum();
         let sold = self.forget_quotes(now) + self.forget_challenges(now);

@@ -1,7 +1,7 @@
 //! Random operations, for [`agrees_with_model`](super::agrees_with_model).
 //!
-//! Operations name accounts, keys and receipts by number, modulo how many there are at that moment, so that any
-//! sequence of them makes sense and shrinks to a shorter one that still does.
+//! Operations refer to accounts, keys and receipts by number, modulo how many exist at that moment. So any sequence is
+//! valid, and it shrinks to a shorter valid one.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -22,30 +22,30 @@ pub use signup::Signup;
 use signup::signup;
 pub(super) use signup::{SESSIONS, code, token};
 
-/// How many email addresses there are.
+/// How many email addresses operations choose from.
 const EMAILS: u8 = 5;
 
-/// Something done to a store, or time passing.
+/// An operation on a store, or a step of the clock.
 #[derive(Debug, Clone)]
 pub enum Operation {
-    /// An account is made.
+    /// Create an account.
     Create {
-        /// The number of its email address, out of a few.
+        /// The number of its email address, from a small set.
         email: Option<u8>,
-        /// Whether its email address is written in capitals.
+        /// Whether its email address is in upper case.
         capitals: bool,
-        /// The number of its payer's wallet, out of a few.
+        /// The number of its payer's wallet, from a small set.
         wallet: Option<u8>,
-        /// Its caps.
+        /// Its rate limits.
         limits: RateLimits,
         /// Kind and atoms of its first entries.
         entries: Vec<(LedgerKind, i64)>,
-        /// The number of its key, of all that were ever made; a new one if there is none.
+        /// The number of its key among all keys so far; `None` for a new key.
         key: Option<usize>,
     },
-    /// A batch is committed.
+    /// Commit a batch.
     Commit(Vec<Item>),
-    /// A ledger entry is written.
+    /// Write a ledger entry.
     Post {
         /// The number of the account.
         account: usize,
@@ -54,37 +54,37 @@ pub enum Operation {
         /// Its amount.
         atoms: i64,
     },
-    /// Caps are replaced.
+    /// Replace rate limits.
     SetLimits {
         /// The number of the account.
         account: usize,
-        /// The new caps.
+        /// The new limits.
         limits: RateLimits,
     },
-    /// An account is revoked.
+    /// Revoke an account.
     Revoke {
         /// The number of the account.
         account: usize,
     },
-    /// A key is replaced.
+    /// Replace a key.
     ReplaceKey {
         /// The number of the account.
         account: usize,
-        /// The number of the key, of all that were ever made; a new one if there is none.
+        /// The number of the key among all keys so far; `None` for a new key.
         key: Option<usize>,
     },
-    /// Something about quotes, payments and challenges.
+    /// An operation on quotes, payments or challenges.
     Sell(Sale),
-    /// Something about signup sessions.
+    /// An operation on signup sessions.
     SignUp(Signup),
-    /// What has expired is forgotten.
+    /// Delete what has expired.
     Forget,
-    /// The clock moves, a little backwards at times.
+    /// Move the clock, sometimes a little backwards.
     Pass {
         /// By how much.
         millis: i64,
     },
-    /// From here on it is another opener's turn. There is none in [`operations`], which are for one.
+    /// Switch to the next opener. [`operations`] has none of these, because it is for one opener.
     Turn,
 }
 
@@ -93,18 +93,18 @@ pub enum Operation {
 pub enum Item {
     /// A charge.
     Charge {
-        /// The number of the key, of all that were ever made and the next one.
+        /// The number of the key among all keys so far and the next one.
         key: usize,
         /// The price.
         atoms: i64,
-        /// The number of the line, out of a few.
+        /// The number of the line, from a small set.
         line: u8,
-        /// The number of the path, out of a few.
+        /// The number of the path, from a small set.
         path: u8,
-        /// The number of the request id, out of a few.
+        /// The number of the request id, from a small set.
         request: Option<u8>,
     },
-    /// A refund of an accepted charge, used up by it; left out when there is none.
+    /// A refund of an accepted charge, which consumes its receipt; skipped when there is no receipt.
     Refund {
         /// The number of the receipt.
         receipt: usize,
@@ -121,7 +121,7 @@ pub fn operations_by_turns() -> impl Strategy<Value = Vec<Operation>> {
     sequences(vec(prop_oneof![1 => Just(Operation::Turn), 2 => operation()], 1..120))
 }
 
-/// Sequences that begin with accounts and quotes, so that what follows has something to be about.
+/// Sequences that begin with accounts and quotes, so that later operations have something to work on.
 fn sequences(then: impl Strategy<Value = Vec<Operation>>) -> impl Strategy<Value = Vec<Operation>> {
     let quotes = vec(sale::quote().prop_map(Operation::Sell), 1..5);
     (vec(create(), 1..3), quotes, then).prop_map(|(made, quotes, then)| {
@@ -168,7 +168,7 @@ fn item() -> impl Strategy<Value = Item> {
     ]
 }
 
-/// The number of something, before it is taken modulo how many there are.
+/// A number, before it is taken modulo how many items exist.
 fn number() -> impl Strategy<Value = usize> {
     0..60_usize
 }
@@ -179,7 +179,7 @@ fn stale_key() -> impl Strategy<Value = Option<usize>> {
 }
 
 fn kind() -> impl Strategy<Value = LedgerKind> {
-    // The others are written by settling payments, and by nothing else.
+    // Only settling payments writes the other kinds.
     let kinds = LedgerKind::ALL.into_iter().filter(|kind| !LedgerKind::SETTLEMENTS.contains(kind));
     proptest::sample::select(kinds.collect::<Vec<_>>())
 }
@@ -191,7 +191,7 @@ fn limits() -> impl Strategy<Value = RateLimits> {
     })
 }
 
-/// What is added: mostly some base calls, at times a correction, seldom all that there can be.
+/// An amount to add: mostly some base calls, sometimes a correction, rarely an extreme amount.
 fn amount() -> impl Strategy<Value = i64> {
     prop_oneof![
         12 => 0..30 * BASE,
@@ -201,7 +201,7 @@ fn amount() -> impl Strategy<Value = i64> {
     ]
 }
 
-/// What is charged: mostly about a base call, at times nothing, seldom all that there can be.
+/// A price: mostly about a base call, sometimes zero, rarely an extreme amount.
 fn price() -> impl Strategy<Value = i64> {
     prop_oneof![
         12 => 1..3 * BASE,
@@ -214,7 +214,7 @@ fn price() -> impl Strategy<Value = i64> {
 fn millis() -> impl Strategy<Value = i64> {
     const MINUTE: i64 = 60_000;
     const DAY: i64 = 24 * 60 * MINUTE;
-    /// How long a challenge, a session and a quote live, and for how long each is honoured or remembered.
+    /// How long challenges, sessions and quotes live, and how long each is honoured or stored.
     const ENDS: [i64; 7] = [
         10 * MINUTE,
         15 * MINUTE,
@@ -228,12 +228,12 @@ fn millis() -> impl Strategy<Value = i64> {
         4 => 0..MINUTE,
         2 => MINUTE..10 * MINUTE,
         2 => -2 * MINUTE..0,
-        // At the end of something, and on both sides of it.
+        // Exactly at one of these ends, and just before and after it.
         2 => (proptest::sample::select(ENDS.as_slice()), -1..=1_i64).prop_map(|(end, by)| end + by),
         1 => DAY - 1..=DAY + 1,
         1 => 0..3 * DAY,
         1 => -DAY..0,
-        // Past a quote's grace, and past its memory.
+        // After a quote's grace period, and after its deletion.
         1 => prop_oneof![6 * DAY..9 * DAY, 96 * DAY..99 * DAY],
     ]
 }

@@ -1,5 +1,4 @@
-//! Lists by the page: whatever the size of the pages and whatever is written between them, nothing is left out or
-//! given twice.
+//! Contracts on paging: with any page size and any writes between pages, no item is left out or listed twice.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -10,16 +9,16 @@ use crate::store::{Cursor, NewAccount, Page, Store};
 use super::sale::{claim, claimed, credit, credited, open, payment_by, quote, tx};
 use super::scene::{BASE, DAY, NOON, adjustment, charge_on, commit, create, customer, line, newcomer, post};
 
-/// Reads a whole list by pages of `$limit` items at most, doing what is to be done between them.
+/// Reads a whole list in pages of at most `$limit` items, and runs a block between pages.
 macro_rules! pages {
     ($store:expr, $list:ident, $limit:expr $(, $between:expr)?) => {{
         let mut pages = Vec::new();
         let mut after: Option<Cursor> = None;
         loop {
             let Page { items, next } = $store.$list(after.as_ref(), $limit).await.unwrap();
-            assert!(items.len() <= $limit as usize, "no page is longer than asked for");
-            assert!(!items.is_empty() || after.is_none(), "a cursor leads to something");
-            assert!(pages.len() < 10_000, "following the cursors comes to an end");
+            assert!(items.len() <= $limit as usize, "no page is longer than the limit");
+            assert!(!items.is_empty() || after.is_none(), "a cursor leads to a page with items");
+            assert!(pages.len() < 10_000, "the cursors come to an end");
             pages.extend(items);
             $($between;)?
             match next {
@@ -44,7 +43,7 @@ pub async fn an_empty_list_is_one_empty_page(store: Arc<dyn Store>) {
     assert_eq!(store.payments(None, 5).await.unwrap(), Page { items: Vec::new(), next: None });
 }
 
-/// Accounts come in the order of their making, not of their times or ids.
+/// Accounts are listed in the order of creation, not of their times or ids.
 pub async fn accounts_are_paged_in_the_order_of_their_making(store: Arc<dyn Store>) {
     let mut ids = Vec::new();
     for n in 0..12_u32 {
@@ -59,7 +58,7 @@ pub async fn accounts_are_paged_in_the_order_of_their_making(store: Arc<dyn Stor
     }
 }
 
-/// Ledger entries of all accounts come in the order of their writing.
+/// Ledger entries of all accounts are listed in the order of writing.
 pub async fn the_ledger_is_paged_in_the_order_of_its_writing(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 1).await, customer(&*store, 1).await);
     for n in 0..10_u32 {
@@ -75,7 +74,7 @@ pub async fn the_ledger_is_paged_in_the_order_of_its_writing(store: Arc<dyn Stor
     }
 }
 
-/// Daily totals of all accounts come by rising day, and within a day in one order.
+/// Daily totals of all accounts are listed by rising day, and within a day in a stable order.
 pub async fn daily_totals_are_paged_by_rising_day(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 1_000 * BASE).await, customer(&*store, 1_000 * BASE).await);
     for day in [2, 0, 1] {
@@ -92,7 +91,7 @@ pub async fn daily_totals_are_paged_by_rising_day(store: Arc<dyn Store>) {
     }
 }
 
-/// Records of claims and top-ups come in the order of their writing, and what is written between pages comes last.
+/// Records of claims and top-ups are listed in the order of writing; those written between pages come last.
 pub async fn payments_are_paged_in_the_order_of_their_writing(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let top_up = |number: u8| credit(&customer.id, payment_by(number, tx(number)));
@@ -124,7 +123,7 @@ pub async fn payments_are_paged_in_the_order_of_their_writing(store: Arc<dyn Sto
     assert!(paged[12..].iter().map(|record| record.payment.tx).eq((100..104).map(tx)));
 }
 
-/// What is made while someone pages moves nothing: all that was there comes once, in its order.
+/// Items created between pages do not move others: all earlier items are listed once, in order.
 pub async fn items_made_between_pages_move_nothing(store: Arc<dyn Store>) {
     let old = customer(&*store, 1_000 * BASE).await;
     for n in 0..5 {
@@ -169,7 +168,7 @@ pub async fn items_made_between_pages_move_nothing(store: Arc<dyn Store>) {
         daily_totals,
         2,
         if made < 4 {
-            // Before, between and after what was there.
+            // Before, between and after the existing days.
             for day in 0..8 {
                 let new_line = line(["/a", "/z", "/l", "/n"][made]);
                 commit(&*store, vec![charge_on(old.key, 1, new_line)], NOON.saturating_add(DAY * day)).await;
@@ -183,10 +182,10 @@ pub async fn items_made_between_pages_move_nothing(store: Arc<dyn Store>) {
     let listed = rows.len();
     rows.sort();
     rows.dedup();
-    assert_eq!(rows.len(), listed, "no row comes twice");
+    assert_eq!(rows.len(), listed, "no row is listed twice");
 }
 
-/// A cursor that no page gave is an error, not a page.
+/// A cursor that the store did not issue is an error.
 pub async fn a_made_up_cursor_is_an_error(store: Arc<dyn Store>) {
     customer(&*store, BASE).await;
     for text in ["", "no cursor", "1x", "💥", "'; --"] {

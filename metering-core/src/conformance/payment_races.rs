@@ -1,4 +1,4 @@
-//! Races about money that arrives by chain: many tasks on real threads, and each payment counts once.
+//! Contracts on races about payments: many tasks on real threads, and each payment counts once.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use super::sale::{
 use super::scene::{BASE, NOON, accepted, assert_verified, atoms, balance, charge, customer, new_key, totals};
 
 const TASKS: usize = 50;
-/// How often two or three meet, where there are no more of them.
+/// How often to repeat a race of only two or three tasks.
 const ROUNDS: u8 = 20;
 
-/// Claims each on a task of its own, all at once; the answers are in the order of the claims.
+/// Makes all claims at once, each in its own task. The results are in the order of the claims.
 async fn claim_at_once(store: &Arc<dyn Store>, claims: Vec<Claim>) -> Vec<Claimed> {
     let tasks: Vec<_> = claims
         .into_iter()
@@ -34,7 +34,7 @@ async fn claim_at_once(store: &Arc<dyn Store>, claims: Vec<Claim>) -> Vec<Claime
     answers
 }
 
-/// Credits each on a task of its own, all at once; the answers are in no order.
+/// Makes all credits at once, each in its own task. The results are in no particular order.
 async fn credit_at_once(store: &Arc<dyn Store>, credits: Vec<PaymentCredit>) -> Vec<PaymentCredited> {
     let mut tasks = JoinSet::new();
     for credit in credits {
@@ -44,7 +44,7 @@ async fn credit_at_once(store: &Arc<dyn Store>, credits: Vec<PaymentCredit>) -> 
     tasks.join_all().await
 }
 
-/// How many of the answers are `expected`, after those that are an account.
+/// How many results are an account, and how many are `expected`.
 fn made_and(answers: &[Claimed], expected: &Claimed) -> (usize, usize) {
     let made = answers.iter().filter(|answer| matches!(answer, Claimed::Account(_))).count();
     (made, answers.iter().filter(|answer| *answer == expected).count())
@@ -54,7 +54,7 @@ fn credited_count(answers: &[PaymentCredited]) -> usize {
     answers.iter().filter(|answer| matches!(answer, PaymentCredited::Account(_))).count()
 }
 
-/// 50 claims race for one quote, all with its payment: one account, credited once, and one key.
+/// 50 claims of one quote race with the same payment: one account, credited once, with one key.
 pub async fn a_quote_makes_one_account(store: Arc<dyn Store>) {
     let quote = open(&*store, quote(1)).await;
     let claims: Vec<Claim> = (0..TASKS).map(|_| claim(&quote, tx(1))).collect();
@@ -71,7 +71,7 @@ pub async fn a_quote_makes_one_account(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// 50 owners race for the key of a quote that the watcher claimed: one gets it.
+/// 50 claims race for the key of a quote that the watcher claimed: one gets it.
 pub async fn an_awaited_key_is_given_out_once(store: Arc<dyn Store>) {
     let quote = open(&*store, quote(1)).await;
     let placeholder = late_claim(&quote, tx(1));
@@ -87,7 +87,7 @@ pub async fn an_awaited_key_is_given_out_once(store: Arc<dyn Store>) {
     assert_eq!(Books::read(&*store).await.counts(), (1, 2, 1));
 }
 
-/// Watcher and owner meet at one quote: whoever comes first, the owner has the live key and the credits came once.
+/// Watcher and owner claim a quote at once: in either order, the owner has the live key and the credits are added once.
 pub async fn watcher_and_owner_make_one_account(store: Arc<dyn Store>) {
     for number in 0..ROUNDS {
         let quote = open(&*store, quote(number)).await;
@@ -111,7 +111,7 @@ pub async fn watcher_and_owner_make_one_account(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// 50 quotes are claimed with one transaction: one of them is paid by it, the others stay open.
+/// 50 quotes are claimed with one transaction: it pays for one of them, the others stay open.
 pub async fn a_transaction_claims_one_quote(store: Arc<dyn Store>) {
     let mut quotes = Vec::new();
     for number in 1..=u8::try_from(TASKS).unwrap() {
@@ -141,7 +141,7 @@ pub async fn a_wallet_gets_one_account(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// 50 quotes with one email address are claimed at once: all are made, one of them with the address.
+/// 50 quotes with one email address are claimed at once: all accounts are created, one of them with the address.
 pub async fn an_email_goes_to_one_claim(store: Arc<dyn Store>) {
     let mut claims = Vec::new();
     for number in 1..=u8::try_from(TASKS).unwrap() {
@@ -155,7 +155,7 @@ pub async fn an_email_goes_to_one_claim(store: Arc<dyn Store>) {
     assert_eq!(accounts.iter().filter(|account| account.email.is_some()).count(), 1);
 }
 
-/// An account registers one payment 50 times at once: it is credited once, and told so the other times.
+/// An account registers one payment 50 times at once: it is credited once, and the other results say so.
 pub async fn a_payment_is_credited_once(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let one = PaymentCredit { link_payer: true, ..credit(&customer.id, payment_by(1, tx(1))) };
@@ -184,7 +184,8 @@ pub async fn a_payment_goes_to_one_account(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A claim and a top-up meet over one transaction: exactly one of them has it. A top-up that yields to quotes never.
+/// A claim and a top-up race for one transaction: exactly one of them gets it. A top-up that gives way to quotes never
+/// does.
 pub async fn a_claim_and_a_credit_share_no_transaction(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let mut made = 0;
@@ -197,7 +198,7 @@ pub async fn a_claim_and_a_credit_share_no_transaction(store: Arc<dyn Store>) {
             delivery: if number % 2 == 0 { KeyDelivery::Now } else { KeyDelivery::Later },
             ..claim(&quote, tx(number))
         };
-        // By turns, one or the other has a start.
+        // Vary which of the two starts first.
         let (claims, credits) = if number % 3 == 0 {
             let (credits, claims) =
                 tokio::join!(credit_at_once(&store, vec![credit]), claim_at_once(&store, vec![claim]));
@@ -209,7 +210,7 @@ pub async fn a_claim_and_a_credit_share_no_transaction(store: Arc<dyn Store>) {
             (Claimed::Account(_), PaymentCredited::TxUsed, _)
             | (Claimed::Account(_), PaymentCredited::BelongsToQuote, QuotePrecedence::Quote) => made += 1,
             (Claimed::TxUsed, PaymentCredited::Account(_), QuotePrecedence::Account) => topped_up += 1,
-            other => panic!("both or neither has the transaction: {other:?}"),
+            other => panic!("both or neither got the transaction: {other:?}"),
         }
     }
     let books = Books::read(&*store).await;
@@ -219,7 +220,7 @@ pub async fn a_claim_and_a_credit_share_no_transaction(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// Payments and charges of one account race: every atom is accounted for.
+/// Payments and charges of one account race: the totals are exact.
 pub async fn payments_and_charges_add_up(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1_000 * BASE).await;
     let mut tasks = JoinSet::new();
@@ -241,7 +242,7 @@ pub async fn payments_and_charges_add_up(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// 20 answers to one challenge race: one key is put in place.
+/// 20 rotations with one challenge race: one of them succeeds.
 pub async fn a_challenge_rotates_once(store: Arc<dyn Store>) {
     let owner = buyer(&*store, 1).await;
     store.open_challenge(challenge(&owner.id, wallet(1), "asked")).await.unwrap();
@@ -259,7 +260,7 @@ pub async fn a_challenge_rotates_once(store: Arc<dyn Store>) {
     assert_eq!(store.challenge("asked").await.unwrap(), None);
 }
 
-/// Wrong answers race: each is counted, and the last one that is allowed uses the challenge up.
+/// Failures race: each is counted, and the last allowed one uses the challenge up.
 pub async fn every_failure_is_counted(store: Arc<dyn Store>) {
     let owner = buyer(&*store, 1).await;
     for (nonce, wrong) in [("four", Challenge::MAX_FAILURES - 1), ("five", Challenge::MAX_FAILURES), ("many", 50)] {
@@ -275,7 +276,7 @@ pub async fn every_failure_is_counted(store: Arc<dyn Store>) {
     }
 }
 
-/// A wallet asks for one amount 50 times at once: it gets it once.
+/// A wallet opens 50 quotes of one amount at once: one of them succeeds.
 pub async fn an_amount_is_promised_once(store: Arc<dyn Store>) {
     let amount = quote(1).amount;
     let mut tasks = JoinSet::new();
@@ -292,7 +293,7 @@ pub async fn an_amount_is_promised_once(store: Arc<dyn Store>) {
     }
 }
 
-/// Scans report in any order: the mark is the furthest of them.
+/// Scans are recorded in any order: the mark is the furthest of them.
 pub async fn the_furthest_scan_is_the_mark(store: Arc<dyn Store>) {
     let mut tasks = JoinSet::new();
     for block in 1..=u64::try_from(TASKS).unwrap() {

@@ -1,4 +1,4 @@
-//! Records of payments: what makes a transaction count once, kept for ever.
+//! Contracts on payment records, which make a transaction count once and are never deleted.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::sale::{
 };
 use super::scene::{BASE, DAY, NOON, assert_verified, customer};
 
-/// A transaction that was not used has no record: neither one that is near, nor the same hash elsewhere.
+/// An unused transaction has no record, even with a similar hash or with the same hash on another chain.
 pub async fn an_unused_transaction_has_no_record(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     open(&*store, quote(2)).await;
@@ -27,7 +27,7 @@ pub async fn an_unused_transaction_has_no_record(store: Arc<dyn Store>) {
     assert_eq!(store.payments(None, 10).await.unwrap().items.len(), 1);
 }
 
-/// All of a payment is kept as it was: the largest amounts and numbers, and times to the millisecond.
+/// All fields of a payment are stored exactly: the largest amounts and numbers, and times to the millisecond.
 pub async fn payments_are_kept_as_given(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let at = Timestamp::from_unix_millis;
@@ -58,14 +58,14 @@ pub async fn payments_are_kept_as_given(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A claim's payment is kept as judged, even where the quote would say otherwise.
+/// A claim's payment is stored as given, even where it differs from the quote.
 pub async fn a_claims_payment_is_kept_as_judged(store: Arc<dyn Store>) {
     let quote = open(&*store, Quote { plan_id: "then".to_owned(), ..quote(1) }).await;
     let mut claim = claim(&quote, tx(1));
     claim.payment = Payment { amount: TokenUnits::MAX, block_number: u64::MAX, ..payment_by(2, tx(1)) };
     claim.account.entries = vec![purchase(LedgerKind::PurchasePaySignup, 1, tx(1))];
     let made = claimed(&*store, claim.clone()).await;
-    let record = store.payment(&tx(1)).await.unwrap().expect("it was used");
+    let record = store.payment(&tx(1)).await.unwrap().expect("the payment is recorded");
     assert_eq!((record.payment, record.account), (claim.payment, made.id));
     assert_eq!((record.used_as, record.plan_id.as_deref()), (PaymentUse::PaySignup, Some(PLAN)));
 }
@@ -75,7 +75,7 @@ async fn listed(store: &dyn Store) -> Vec<(AccountId, u8)> {
     records.into_iter().map(|record| (record.account, record.payment.tx.hash.as_bytes()[0])).collect()
 }
 
-/// Records come in the order of their writing, whatever their times and whoever's they are; refusals write none.
+/// Records of all accounts are listed in the order of writing, whatever their times. Refusals write none.
 pub async fn records_are_listed_as_written(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     let mut expected = Vec::new();
@@ -93,7 +93,7 @@ pub async fn records_are_listed_as_written(store: Arc<dyn Store>) {
     assert_eq!(listed(&*store).await, expected);
 }
 
-/// A record outlives all: the account's revocation, the quote's time, and the forgetting of what has expired.
+/// A record outlives the account's revocation, the quote's expiry, and the deletion of expired items.
 pub async fn a_record_stays_for_ever(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;

@@ -1,4 +1,4 @@
-//! Plans: kept as given, listed in order, put as a whole.
+//! Contracts on plans: stored as given, listed in order, and replaced as a whole.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::store::Store;
 
 use super::scene::atoms;
 
-/// The smallest amount of credits that a plan can name.
+/// The smallest amount of credits that a plan can have.
 const HUNDRED_MILLIONTH: i64 = ATOMS_PER_CREDIT / 100_000_000;
 
 fn plan(id: &str, chain_id: u64, sort_order: i32) -> Plan {
@@ -37,7 +37,7 @@ fn key(id: &str, chain_id: u64) -> PlanKey {
     PlanKey { id: id.to_owned(), chain_id }
 }
 
-/// Every field comes back as it was put.
+/// Every field is stored as given.
 pub async fn plans_are_kept_as_given(store: Arc<dyn Store>) {
     assert_eq!(store.plans().await.unwrap(), []);
     let bare = plan("bare", 1, 0);
@@ -57,12 +57,12 @@ pub async fn plans_are_kept_as_given(store: Arc<dyn Store>) {
         recipient: Some(Address::from_bytes([0xFE; 20])),
         ..plan("full", u64::from(u32::MAX) + 1, i32::MAX)
     };
-    assert_eq!((bare.validate(), full.validate()), (Ok(()), Ok(())), "stores are given valid plans only");
+    assert_eq!((bare.validate(), full.validate()), (Ok(()), Ok(())), "stores only get valid plans");
     store.put_plans(vec![full.clone(), bare.clone()]).await.unwrap();
     assert_eq!(store.plans().await.unwrap(), [bare, full]);
 }
 
-/// By sort order, then chain, then id.
+/// Plans are listed by sort order, then chain, then id.
 pub async fn plans_are_listed_in_order(store: Arc<dyn Store>) {
     let ordered = [
         plan("z", 9, i32::MIN),
@@ -80,7 +80,7 @@ pub async fn plans_are_listed_in_order(store: Arc<dyn Store>) {
     assert_eq!(store.plans().await.unwrap(), ordered);
 }
 
-/// Putting a plan of the same key replaces all of it; of two in one call the later stands.
+/// Putting a plan with the same key replaces the whole plan; of two in one call, the later one wins.
 pub async fn a_plan_of_the_same_key_is_replaced(store: Arc<dyn Store>) {
     let first = Plan { offer: Some("Spring".to_owned()), ..plan("a", 1, 5) };
     store.put_plans(vec![first, plan("a", 2, 0)]).await.unwrap();
@@ -91,7 +91,7 @@ pub async fn a_plan_of_the_same_key_is_replaced(store: Arc<dyn Store>) {
     assert_eq!(store.plans().await.unwrap().len(), 2);
 }
 
-/// A plan is removed by its whole key, once.
+/// A plan is removed by its complete key, once.
 pub async fn a_plan_is_removed_once(store: Arc<dyn Store>) {
     store.put_plans(vec![plan("a", 1, 0), plan("a", 2, 0), plan("b", 1, 0)]).await.unwrap();
     assert!(store.remove_plan(&key("a", 1)).await.unwrap());
@@ -101,7 +101,7 @@ pub async fn a_plan_is_removed_once(store: Arc<dyn Store>) {
     assert_eq!(store.plans().await.unwrap(), [plan("b", 1, 0), plan("a", 2, 0)]);
 }
 
-/// A plan is put on sale and taken off, and nothing else of it changes.
+/// A plan is put on sale and taken off sale, and none of its other fields change.
 pub async fn a_plan_is_put_on_sale_and_taken_off(store: Arc<dyn Store>) {
     store.put_plans(vec![plan("a", 1, 0), plan("a", 2, 1)]).await.unwrap();
     for active in [false, false, true, true, false] {

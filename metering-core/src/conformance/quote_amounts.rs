@@ -1,4 +1,4 @@
-//! Amounts in use: what makes a payment name one quote.
+//! Contracts on reserved amounts, which make a payment match exactly one quote.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::units::TokenUnits;
 use super::sale::{MOMENT, TARGET, after, claim, claimed, late_claim, open, payment_of, quote, tx, wallet};
 use super::scene::{DAY, MINUTE, NOON};
 
-/// A quote of the first one's amount and payer, made at `created_at`.
+/// A quote with the amount and payer of the first one, created at `created_at`.
 fn same_amount(number: u8, created_at: Timestamp) -> Quote {
     let expires_at = created_at.saturating_add(MINUTE * 30);
     Quote { amount: quote(1).amount, payer: wallet(1), created_at, expires_at, ..quote(number) }
@@ -23,8 +23,8 @@ async fn assert_taken(store: &dyn Store, new: Quote) {
     assert_eq!(store.quote(&nonce).await.unwrap(), None, "at {created_at}");
 }
 
-/// Quotes of other payers never stand in the way, however many have every amount there is: each payer's payments are
-/// told from all others by who sent them.
+/// Quotes of other payers never block an amount, even if they use every amount: the sender already distinguishes each
+/// payer's payments.
 pub async fn quotes_of_others_use_up_no_amounts(store: Arc<dyn Store>) {
     const TAGS: u8 = 9;
     let of = |nonce: u8, payer: u8, tag: u8| Quote {
@@ -40,24 +40,24 @@ pub async fn quotes_of_others_use_up_no_amounts(store: Arc<dyn Store>) {
             open(&*store, of(next(), payer, tag)).await;
         }
     }
-    // All of them are still open, and none of their amounts is in the newcomer's way.
+    // All of them are still open, and none of their amounts is taken for the new payer.
     let mine: Vec<Quote> = (1..=TAGS).map(|tag| of(next(), 1, tag)).collect();
     for quote in &mine {
         open(&*store, quote.clone()).await;
         let payment = payment_of(quote, tx(1));
-        assert_eq!(store.quote_paid_by(&payment).await.unwrap().as_ref(), Some(quote), "its payment is its own");
+        assert_eq!(store.quote_paid_by(&payment).await.unwrap().as_ref(), Some(quote), "its payment matches it");
     }
     for tag in 1..=TAGS {
         assert_taken(&*store, of(next(), 1, tag)).await;
     }
 }
 
-/// A payer gets the same amount again only when a payment of it can mean one quote alone.
+/// A payer gets the same amount again only when a payment of it can match only one quote.
 pub async fn an_amount_is_kept_for_its_payer_through_the_grace(store: Arc<dyn Store>) {
     let first = open(&*store, quote(1)).await;
     let again = |at| same_amount(2, at);
     let (expired, until) = (first.expires_at, first.honoured_until());
-    // A clock that lags asks too.
+    // Including a lagging clock.
     for at in [
         NOON.saturating_sub(DAY),
         NOON,
@@ -72,7 +72,7 @@ pub async fn an_amount_is_kept_for_its_payer_through_the_grace(store: Arc<dyn St
     open(&*store, again(until.saturating_add(MOMENT))).await;
 }
 
-/// An amount is in use at one chain, in one token, to one recipient; elsewhere it is another payment.
+/// An amount is reserved on one chain, in one token and for one recipient; other targets do not collide.
 pub async fn amounts_at_other_targets_do_not_collide(store: Arc<dyn Store>) {
     open(&*store, quote(1)).await;
     let targets = [
@@ -86,7 +86,7 @@ pub async fn amounts_at_other_targets_do_not_collide(store: Arc<dyn Store>) {
     }
 }
 
-/// Amounts are compared to the last unit, at the end of the range too.
+/// Amounts are compared to the last unit, also at the end of the range.
 pub async fn amounts_that_differ_by_a_unit_do_not_collide(store: Arc<dyn Store>) {
     let high = 1_u128 << 64;
     let amounts = [0, 1, 2, high - 1, high, high + 1, u128::MAX - 1, u128::MAX];
@@ -98,7 +98,7 @@ pub async fn amounts_that_differ_by_a_unit_do_not_collide(store: Arc<dyn Store>)
     }
 }
 
-/// A quote that was paid keeps its amount from further quotes of its payer: the amount still means that payment.
+/// A paid quote keeps its amount reserved for its payer, because the amount still identifies that payment.
 pub async fn a_paid_amount_is_kept_for_its_payer(store: Arc<dyn Store>) {
     for (number, late) in [(1, false), (2, true)] {
         let first = open(&*store, quote(number)).await;

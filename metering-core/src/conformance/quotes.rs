@@ -1,4 +1,4 @@
-//! Quotes: kept as given, refused to those who have an account, and found by the payment that pays them.
+//! Contracts on quotes: stored as given, refused to owners of an account, and found by the payment that matches them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::sale::{
 };
 use super::scene::{MINUTE, NOON, create, new_id, newcomer};
 
-/// All of a quote is kept as it was given: the largest amounts, numbers and times, and the very text of an email.
+/// All fields of a quote are stored exactly: the largest amounts, numbers and times, and the exact text of an email.
 pub async fn quotes_are_kept_as_given(store: Arc<dyn Store>) {
     let at = Timestamp::from_unix_millis;
     let quotes = [
@@ -35,14 +35,14 @@ pub async fn quotes_are_kept_as_given(store: Arc<dyn Store>) {
         open(&*store, quote.clone()).await;
     }
     for quote in &quotes {
-        let found = store.quote(&quote.nonce).await.unwrap().expect("it is kept");
+        let found = store.quote(&quote.nonce).await.unwrap().expect("the quote is stored");
         assert_eq!(&found, quote);
-        // Two emails are equal without case; kept is the very text.
+        // Emails compare equal without case, but the store keeps the exact text.
         assert_eq!(found.email.map(|email| email.to_string()), quote.email.as_ref().map(ToString::to_string));
     }
 }
 
-/// A nonce that no quote has finds none.
+/// An unknown nonce finds no quote.
 pub async fn an_unknown_nonce_finds_no_quote(store: Arc<dyn Store>) {
     open(&*store, quote(1)).await;
     let mut near = [1; 32];
@@ -52,7 +52,7 @@ pub async fn an_unknown_nonce_finds_no_quote(store: Arc<dyn Store>) {
     }
 }
 
-/// A quote starts open, under a nonce that no other has.
+/// A new quote must be open and have an unused nonce.
 pub async fn a_quote_that_cannot_be_new_is_an_error(store: Arc<dyn Store>) {
     let (first, second) = (open(&*store, quote(1)).await, open(&*store, quote(2)).await);
     claimed(&*store, claim(&second, tx(2))).await;
@@ -73,7 +73,7 @@ pub async fn a_quote_that_cannot_be_new_is_an_error(store: Arc<dyn Store>) {
     open(&*store, quote(3)).await;
 }
 
-/// Whoever has an account is told so: by email first, then by wallet; an amount in use comes last. None is kept.
+/// The order of refusals is: taken email, payer with an account, amount in use. A refused quote is not stored.
 pub async fn refusals_of_quotes_come_in_their_order(store: Arc<dyn Store>) {
     let (email, free_email) = ("jörg@example.com".parse().unwrap(), "other@example.com".parse().unwrap());
     let payer = Some(Payer { address: wallet(9), chain_id: 1 });
@@ -81,7 +81,7 @@ pub async fn refusals_of_quotes_come_in_their_order(store: Arc<dyn Store>) {
     let amount = open(&*store, quote(1)).await.amount;
     let taken = Some("JÖRG@Example.com".parse().unwrap());
     let free = Some(free_email);
-    // email, payer, amount, answer
+    // email, payer, amount, result
     let table = [
         (taken.clone(), wallet(9), amount, QuoteOpened::EmailTaken),
         (taken.clone(), wallet(9), quote(2).amount, QuoteOpened::EmailTaken),
@@ -99,7 +99,7 @@ pub async fn refusals_of_quotes_come_in_their_order(store: Arc<dyn Store>) {
     }
 }
 
-/// Quotes take neither emails nor wallets: only accounts do, and only while they are not revoked.
+/// Quotes do not reserve emails or wallets; only live accounts do.
 pub async fn only_live_accounts_stand_against_a_quote(store: Arc<dyn Store>) {
     let email = || Some("a@example.com".parse().unwrap());
     for round in 0..2 {
@@ -109,13 +109,13 @@ pub async fn only_live_accounts_stand_against_a_quote(store: Arc<dyn Store>) {
         let made = claimed(&*store, claim(&first, tx(round))).await;
         assert_eq!(store.open_quote(asked(3)).await.unwrap(), QuoteOpened::EmailTaken);
         assert_eq!(store.open_quote(Quote { email: None, ..asked(3) }).await.unwrap(), QuoteOpened::PayerTaken);
-        assert_eq!(store.quote(&second.nonce).await.unwrap(), Some(second), "what was open before stays open");
+        assert_eq!(store.quote(&second.nonce).await.unwrap(), Some(second), "an earlier open quote stays open");
         store.revoke_account(&made.id, NOON).await.unwrap();
         open(&*store, asked(3)).await;
     }
 }
 
-/// A payment pays the quote of exactly its target, payer and amount, and of its time, to the millisecond.
+/// A payment matches a quote with exactly its target, payer and amount, within the quote's time to the millisecond.
 pub async fn a_payment_finds_its_quote(store: Arc<dyn Store>) {
     let quote = open(&*store, Quote { amount: TokenUnits::new(u128::MAX - 5), ..quote(1) }).await;
     let fits = payment_of(&quote, tx(1));
@@ -123,7 +123,7 @@ pub async fn a_payment_finds_its_quote(store: Arc<dyn Store>) {
     let units = |amount| Payment { amount: TokenUnits::new(amount), ..fits.clone() };
     let (from, until) = (quote.honoured_from(), quote.honoured_until());
     let table = [
-        ("as asked for", fits.clone(), true),
+        ("as quoted", fits.clone(), true),
         ("by any transaction of its chain", Payment { tx: tx(200), block_number: u64::MAX, ..fits.clone() }, true),
         ("at the first moment", at(from), true),
         ("a moment too early", at(from.saturating_sub(MOMENT)), false),
@@ -142,15 +142,15 @@ pub async fn a_payment_finds_its_quote(store: Arc<dyn Store>) {
         let found = store.quote_paid_by(&payment).await.unwrap();
         assert_eq!(found, pays.then(|| quote.clone()), "{what}");
     }
-    assert_eq!(store.quote(&quote.nonce).await.unwrap(), Some(quote), "looking changes nothing");
+    assert_eq!(store.quote(&quote.nonce).await.unwrap(), Some(quote), "the lookup changes nothing");
 }
 
-/// Of quotes that differ in one thing, a payment finds its own.
+/// Among quotes that differ in one field, each payment finds its own.
 pub async fn each_payment_finds_its_own_quote(store: Arc<dyn Store>) {
     let amount = quote(1).amount;
     let quotes = [
         quote(1),
-        // The same amount, promised to another wallet.
+        // The same amount, for another payer.
         Quote { amount, ..quote(2) },
         Quote { payer: wallet(1), ..quote(3) },
         Quote { amount, payer: wallet(1), target: PaymentTarget { chain_id: 1, ..TARGET }, ..quote(4) },
@@ -166,7 +166,7 @@ pub async fn each_payment_finds_its_own_quote(store: Arc<dyn Store>) {
     }
 }
 
-/// A quote that was paid waits for no payment any more, whether or not somebody has its key.
+/// A paid quote matches no further payment, whether or not its key was given out.
 pub async fn a_paid_quote_waits_for_no_payment(store: Arc<dyn Store>) {
     let (first, second) = (open(&*store, quote(1)).await, open(&*store, quote(2)).await);
     claimed(&*store, claim(&first, tx(1))).await;
@@ -181,7 +181,8 @@ pub async fn a_paid_quote_waits_for_no_payment(store: Arc<dyn Store>) {
     assert_eq!(store.quote_paid_by(&payment_of(&third, tx(4))).await.unwrap(), Some(third));
 }
 
-/// Where quotes were to be paid is told for as long as they are remembered, paid or not, chain by chain, each once.
+/// The payment targets of quotes are listed as long as the quotes are stored, paid or not, per chain and without
+/// duplicates.
 pub async fn where_quotes_were_to_be_paid_is_remembered_with_them(store: Arc<dyn Store>) {
     let coin = PaymentTarget { token: Address::ZERO, ..TARGET };
     let elsewhere = PaymentTarget { recipient: wallet(1), ..TARGET };
@@ -195,7 +196,7 @@ pub async fn where_quotes_were_to_be_paid_is_remembered_with_them(store: Arc<dyn
     assert_eq!(store.quoted_targets(TARGET.chain_id).await.unwrap(), Vec::from_iter(expected));
     assert_eq!(store.quoted_targets(u64::MAX).await.unwrap(), [other_chain]);
     assert_eq!(store.quoted_targets(1).await.unwrap(), []);
-    // Unpaid quotes are forgotten first, and with them where they were to be paid.
+    // Unpaid quotes are deleted first, and their targets with them.
     let ended = quote(1).honoured_until();
     for (remembered, targets) in [(Quote::UNPAID_REMEMBERED, vec![TARGET]), (Quote::REMEMBERED, vec![])] {
         store.forget_expired(ended.saturating_add(remembered)).await.unwrap();

@@ -1,4 +1,4 @@
-//! Races: many tasks on real threads, and every answer as if they had come one after the other.
+//! Contracts on races: many tasks on real threads, with results as if they had run one after the other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use super::scene::{
 
 const TASKS: usize = 64;
 
-/// Commits each of `charges` on a task of its own, all at once.
+/// Commits all `charges` at once, each in its own task.
 async fn all_at_once(store: &Arc<dyn Store>, charges: Vec<Charge>) -> Vec<Decision> {
     let mut tasks = JoinSet::new();
     for charge in charges {
@@ -33,7 +33,7 @@ fn accepted_count(decisions: &[Decision]) -> usize {
     decisions.iter().filter(|decision| matches!(decision, Decision::Accepted(_))).count()
 }
 
-/// 64 requests race for a balance that is enough for 20: exactly 20 are accepted.
+/// 64 requests race for a balance that covers 20: exactly 20 are accepted.
 pub async fn a_balance_is_spent_once(store: Arc<dyn Store>) {
     let customer = customer(&*store, 20 * BASE).await;
     let decisions = all_at_once(&store, vec![charge(customer.key, BASE); TASKS]).await;
@@ -46,12 +46,12 @@ pub async fn a_balance_is_spent_once(store: Arc<dyn Store>) {
         })
         .collect();
     balances.sort_unstable();
-    assert!(balances.into_iter().eq((0..20).map(|left| left * BASE)), "each saw another balance");
+    assert!(balances.into_iter().eq((0..20).map(|left| left * BASE)), "each saw a different balance");
     assert_eq!(balance(&*store, &customer.id).await, 0);
     assert_verified(&*store).await;
 }
 
-/// 64 requests race for a cap of 20: exactly 20 are accepted.
+/// 64 requests race for a rate limit of 20: exactly 20 are accepted.
 pub async fn a_cap_is_filled_once(store: Arc<dyn Store>) {
     let limits = RateLimits { requests_per_day: 20, ..UNCAPPED };
     let customer = customer_with(&*store, 1_000 * BASE, limits).await;
@@ -60,7 +60,7 @@ pub async fn a_cap_is_filled_once(store: Arc<dyn Store>) {
     assert_eq!(balance(&*store, &customer.id).await, 980 * BASE);
 }
 
-/// 64 retries race under one request id: one is charged, all are answered alike.
+/// 64 requests race with one request id: one is charged, and all get the same result.
 pub async fn a_request_id_is_charged_once(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1_000 * BASE).await;
     let decisions = all_at_once(&store, vec![charge_named(customer.key, BASE, "r1"); TASKS]).await;
@@ -74,7 +74,7 @@ pub async fn a_request_id_is_charged_once(store: Arc<dyn Store>) {
     assert_eq!(balance(&*store, &customer.id).await, 999 * BASE);
 }
 
-/// Many accounts and lines in overlapping batches, in opposite orders: nothing is lost and nothing gets stuck.
+/// Overlapping batches with many accounts and lines in opposite orders: nothing is lost and nothing deadlocks.
 pub async fn overlapping_batches_lose_nothing(store: Arc<dyn Store>) {
     let mut customers = Vec::new();
     for _ in 0..6 {
@@ -121,7 +121,7 @@ pub async fn an_email_is_given_once(store: Arc<dyn Store>) {
     assert_eq!(store.ledger(None, 1_000).await.unwrap().items.len(), 1);
 }
 
-/// Top-ups race with charges and refunds: every atom is accounted for.
+/// Top-ups race with charges and refunds: the totals are exact.
 pub async fn top_ups_charges_and_refunds_add_up(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1_000 * BASE).await;
     let mut tasks = JoinSet::new();
@@ -137,20 +137,22 @@ pub async fn top_ups_charges_and_refunds_add_up(store: Arc<dyn Store>) {
                 1 => drop(accepted(&*store, charge(customer.key, 2 * BASE), NOON).await),
                 _ => {
                     let receipt = accepted(&*store, charge(customer.key, 7 * BASE), NOON).await;
-                    pay_back(&*store, receipt.into_refund().expect("a price was paid"), NOON).await.expect("it fits");
+                    pay_back(&*store, receipt.into_refund().expect("there is a charge to refund"), NOON)
+                        .await
+                        .expect("the amount is in range");
                 }
             }
         });
     }
     tasks.join_all().await;
-    // Of 64 tasks, 22 top up, 21 charge and 21 charge and pay back.
+    // Of 64 tasks, 22 top up, 21 charge, and 21 charge and refund.
     let totals = totals(&*store, &customer.id).await;
     assert_eq!((totals.purchased, totals.used), (atoms(110 * BASE), atoms(42 * BASE)));
     assert_eq!(totals.balance, atoms((1_000 + 110 - 42) * BASE));
     assert_verified(&*store).await;
 }
 
-/// No charge is accepted that was asked for after the revocation returned.
+/// No charge that starts after the revocation returned is accepted.
 pub async fn a_revocation_counts_once_it_returned(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1_000_000 * BASE).await;
     let revoked = Arc::new(AtomicBool::new(false));
@@ -177,7 +179,7 @@ pub async fn a_revocation_counts_once_it_returned(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// Many rotations race: each gets its turn, and one key is live in the end.
+/// Many key replacements race: all succeed, and one key is live in the end.
 pub async fn rotations_leave_one_live_key(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let keys: Vec<_> = (0..16).map(|_| new_key()).collect();
@@ -192,7 +194,7 @@ pub async fn rotations_leave_one_live_key(store: Arc<dyn Store>) {
     assert_eq!(store.live_keys(&[customer.key]).await.unwrap(), [false]);
 }
 
-/// Whoever reads while others write sees one moment: account, days and endpoints of a report agree.
+/// A report read during writes is consistent: its account, days and endpoints agree.
 pub async fn a_report_is_of_one_moment(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1_000_000 * BASE).await;
     let done = Arc::new(AtomicBool::new(false));
@@ -222,7 +224,9 @@ pub async fn a_report_is_of_one_moment(store: Arc<dyn Store>) {
                 let template = format!("/{}", (task + n) % 4);
                 let receipt = accepted(&*store, charge_on(customer.key, BASE + n, line(&template)), NOON).await;
                 if n % 3 == 0 {
-                    pay_back(&*store, receipt.into_refund().expect("a price was paid"), NOON).await.expect("it fits");
+                    pay_back(&*store, receipt.into_refund().expect("there is a charge to refund"), NOON)
+                        .await
+                        .expect("the amount is in range");
                 }
                 if n % 5 == 0 {
                     store.post_entry(&customer.id, adjustment(n), NOON).await.unwrap();
@@ -235,7 +239,7 @@ pub async fn a_report_is_of_one_moment(store: Arc<dyn Store>) {
     readers.join_all().await;
 }
 
-/// Ledger numbers are unique and in the order of the writing, however many write.
+/// Ledger numbers are unique and in the order of writing, with any number of writers.
 pub async fn ledger_numbers_rise_in_a_race(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 0).await, customer(&*store, 0).await);
     let mut tasks = JoinSet::new();

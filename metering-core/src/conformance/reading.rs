@@ -1,4 +1,4 @@
-//! All that can be read from a store, compared with what the [`Model`] says.
+//! Compares everything that can be read from a store with the [`Model`].
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -20,18 +20,18 @@ mod signups;
 pub(super) use payments::payments_agree;
 pub(super) use signups::signups_agree;
 
-/// Compares every account with the model, its email to the letter, and expects that all money adds up.
+/// Compares every account with the model, including the exact text of its email, and expects that all totals add up.
 pub(super) async fn accounts_agree(store: &dyn Store, model: &Model) {
     let page = store.accounts(None, u32::MAX).await.unwrap();
-    assert_eq!(page.next, None, "nothing follows all");
+    assert_eq!(page.next, None, "there is no next page");
     let expected: Vec<Account> = model.owners.iter().map(Owner::account).collect();
     assert_eq!(page.items, expected, "the accounts");
     let emails = |accounts: &[Account]| -> Vec<Option<String>> {
         accounts.iter().map(|account| account.email.as_ref().map(|email| email.as_str().to_owned())).collect()
     };
-    assert_eq!(emails(&page.items), emails(&expected), "emails are kept as given");
+    assert_eq!(emails(&page.items), emails(&expected), "emails are stored as given");
     let verification = store.verify().await.unwrap();
-    assert_eq!(verification.discrepancies, [], "all money adds up");
+    assert_eq!(verification.discrepancies, [], "all totals add up");
     assert_eq!(verification.accounts, u64::try_from(model.owners.len()).unwrap());
 }
 
@@ -90,7 +90,7 @@ async fn daily_totals_agree(store: &dyn Store, model: &Model) {
         .into_iter()
         .map(|total| ((total.account, total.day, total.line), (total.calls, i128::from(total.credits_used.atoms()))))
         .collect();
-    assert_eq!(found.len(), count, "each row is given once");
+    assert_eq!(found.len(), count, "each row is listed once");
     assert_eq!(found, expected, "the daily totals");
 }
 
@@ -99,7 +99,7 @@ async fn report_agrees(store: &dyn Store, owner: &Owner, range: DayRange) {
     let added: i128 = entries.map(|entry| entry.atoms).sum();
     let answer = store.usage_report(&owner.made.id, range).await;
     if i64::try_from(added).is_err() {
-        assert!(answer.is_err(), "{added} atoms are beyond range");
+        assert!(answer.is_err(), "{added} atoms are out of range");
         return;
     }
     let events = || owner.usage.iter().filter(|event| range.contains(event.booked_on));
@@ -128,11 +128,11 @@ async fn report_agrees(store: &dyn Store, owner: &Owner, range: DayRange) {
     assert_eq!(answer.unwrap(), Some(expected), "the report of {range:?}");
 }
 
-/// What must come out the same, however requests share entries: moment, kind and line, with calls and atoms.
+/// The part of activity that does not depend on how requests share entries: calls and atoms by time, kind and line.
 type Shares = BTreeMap<(Timestamp, &'static str, Option<UsageLine>), (u64, i128)>;
 
 async fn activity_agrees(store: &dyn Store, owner: &Owner) {
-    // Sequences are so short that nothing of them may be forgotten yet.
+    // Sequences are too short for a store to delete any of their activity.
     let entries = store.activity(&owner.made.id, u32::MAX).await.unwrap();
     let ids: HashSet<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
     assert_eq!(ids.len(), entries.len(), "ids are unique");
@@ -157,5 +157,5 @@ async fn activity_agrees(store: &dyn Store, owner: &Owner) {
     let ledger = entries.iter().rev().filter(|entry| entry.line.is_none());
     let payments: Vec<_> = ledger.map(|entry| entry.payment.as_ref()).collect();
     let expected: Vec<_> = owner.entries.iter().map(|entry| entry.payment.as_ref()).collect();
-    assert_eq!(payments, expected, "each ledger entry is an entry of its own, with its payment");
+    assert_eq!(payments, expected, "each ledger entry has its own activity entry, with its payment");
 }

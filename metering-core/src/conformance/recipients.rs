@@ -1,4 +1,4 @@
-//! Recipients: known since they were first registered, and listed.
+//! Contracts on recipients: each is known since its first registration, and listed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::store::Store;
 use super::sale::{after, wallet};
 use super::scene::NOON;
 
-/// Each recipient is known since it was first registered on its chain, however often that is repeated.
+/// Each recipient is known since its first registration on its chain, however often it is registered again.
 pub async fn a_recipient_is_known_since_it_was_first_registered(store: Arc<dyn Store>) {
     let first = store.register_recipients(vec![(1, wallet(1)), (u64::MAX, wallet(1))], NOON).await.unwrap();
     assert!(first.iter().all(|registration| registration.is_new && registration.since == NOON));
@@ -23,10 +23,10 @@ pub async fn a_recipient_is_known_since_it_was_first_registered(store: Arc<dyn S
     assert_eq!(found, expected);
     assert!(again.iter().all(|registration| registration.other_store.is_none()), "there is one store");
     let all = store.recipients().await.unwrap();
-    assert_eq!((all[0], all[2]), (listed[0], listed[1]), "those that were known are as they were");
+    assert_eq!((all[0], all[2]), (listed[0], listed[1]), "known recipients are unchanged");
 }
 
-/// Recipients are listed by chain and address, over the whole range of both.
+/// Recipients are listed by chain and address, for the whole range of both.
 pub async fn recipients_are_listed_in_order(store: Arc<dyn Store>) {
     assert_eq!(store.recipients().await.unwrap(), []);
     let (low, high) = (Address::from_bytes([0x01; 20]), Address::from_bytes([0xFF; 20]));
@@ -40,7 +40,7 @@ pub async fn recipients_are_listed_in_order(store: Arc<dyn Store>) {
     assert!(listed.iter().all(|record| record.store == listed[0].store && record.since == NOON));
 }
 
-/// That a recipient takes another's place is said when it does.
+/// The registration that replaces a recipient names the old one; repeating it does not.
 pub async fn a_changed_recipient_is_told(store: Arc<dyn Store>) {
     store.register_recipients(vec![(1, wallet(1))], NOON).await.unwrap();
     let later = after(Duration::from_secs(60));

@@ -1,4 +1,4 @@
-//! Refunds: the price comes back to the day it was charged on, once, and nothing else changes.
+//! Contracts on refunds: the price is credited back on the day of its charge, once, and nothing else changes.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use super::scene::{
 };
 
 async fn refund_of_a_charge(store: &dyn Store, key: KeyHash, price: i64) -> Refund {
-    accepted(store, charge(key, price), NOON).await.into_refund().expect("a price was paid")
+    accepted(store, charge(key, price), NOON).await.into_refund().expect("there is a charge to refund")
 }
 
-/// Balance and usage are as if the charge had not been; the call stays counted.
+/// A refund restores balance and usage; the call still counts.
 pub async fn a_refund_gives_the_price_back(store: Arc<dyn Store>) {
     let customer = customer(&*store, 5 * BASE).await;
     accepted(&*store, charge(customer.key, BASE), NOON).await;
@@ -34,7 +34,7 @@ pub async fn a_refund_gives_the_price_back(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// Whenever a refund comes, it is booked where its charge was: on that day and line.
+/// A refund is booked on the day and line of its charge, whenever it is made.
 pub async fn a_refund_is_booked_on_the_day_of_its_charge(store: Arc<dyn Store>) {
     let customer = customer(&*store, 9 * BASE).await;
     let next_day = NOON.saturating_add(DAY);
@@ -42,7 +42,9 @@ pub async fn a_refund_is_booked_on_the_day_of_its_charge(store: Arc<dyn Store>) 
     let receipt = accepted(&*store, charge_on(customer.key, 2 * BASE, here.clone()), NOON).await;
     accepted(&*store, charge_on(customer.key, BASE, there.clone()), NOON).await;
     accepted(&*store, charge_on(customer.key, BASE, here.clone()), next_day).await;
-    pay_back(&*store, receipt.into_refund().expect("a price was paid"), next_day).await.expect("it is paid back");
+    pay_back(&*store, receipt.into_refund().expect("there is a charge to refund"), next_day)
+        .await
+        .expect("the refund succeeds");
     let totals: Vec<_> = all_daily_totals(&*store).await;
     let row = |day, line| {
         let row = totals.iter().find(|total| total.day == day && total.line == line).expect("the row exists");
@@ -53,11 +55,11 @@ pub async fn a_refund_is_booked_on_the_day_of_its_charge(store: Arc<dyn Store>) 
     assert_eq!(row(next_day.day(), here), (1, atoms(BASE)));
     assert_eq!(totals.len(), 3);
     let entries = store.activity(&customer.id, 10).await.unwrap();
-    let refund = entries.iter().find(|entry| entry.kind == ActivityKind::UsageRefund).expect("it shows");
-    assert_eq!(refund.created_at, next_day, "activity tells when it was paid back");
+    let refund = entries.iter().find(|entry| entry.kind == ActivityKind::UsageRefund).expect("the refund is listed");
+    assert_eq!(refund.created_at, next_day, "activity has the time of the refund");
 }
 
-/// Several refunds in one batch each come back, with the balance after each.
+/// Several refunds in one batch are all applied, and each returns the balance after it.
 pub async fn refunds_of_one_batch_add_up(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let mut batch = Vec::new();
@@ -72,7 +74,7 @@ pub async fn refunds_of_one_batch_add_up(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A refund counts for the charges that follow it in its batch, and for none before it.
+/// A refund is available to later charges of its batch, not to earlier ones.
 pub async fn a_refund_counts_for_what_follows_it(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let refund = refund_of_a_charge(&*store, customer.key, BASE).await;
@@ -84,7 +86,7 @@ pub async fn a_refund_counts_for_what_follows_it(store: Arc<dyn Store>) {
     assert_eq!(balance(&*store, &customer.id).await, 0);
 }
 
-/// The refund of an account that is not there is answered so; the others of the batch are not held up.
+/// A refund for an unknown account returns `None` and does not affect the rest of its batch.
 pub async fn a_refund_of_an_unknown_account_is_none(store: Arc<dyn Store>) {
     let customer = customer(&*store, 2 * BASE).await;
     let refund = refund_of_a_charge(&*store, customer.key, BASE).await;
@@ -97,7 +99,7 @@ pub async fn a_refund_of_an_unknown_account_is_none(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A refund that the balance cannot hold changes nothing.
+/// A refund that would take the balance out of range changes nothing.
 pub async fn a_refund_beyond_range_changes_nothing(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let refund = refund_of_a_charge(&*store, customer.key, BASE).await;
@@ -112,7 +114,8 @@ pub async fn a_refund_beyond_range_changes_nothing(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// One row may be refunded and charged to the end of the range in the same batch: only what comes out must fit.
+/// One daily total may be refunded and charged with extreme amounts in the same batch; only the result must be in
+/// range.
 pub async fn a_refund_makes_room_for_a_charge_of_its_batch(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1).await;
     let refund = refund_of_a_charge(&*store, customer.key, i64::MAX).await;

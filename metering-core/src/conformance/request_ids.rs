@@ -1,4 +1,4 @@
-//! Request ids: a retry is answered as the first try was, and charged once.
+//! Contracts on request ids: a retry gets the first result and is charged once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,25 +24,25 @@ fn told(receipt: &Receipt) -> (bool, i64, i64) {
     (receipt.repeated, receipt.charged.atoms(), receipt.balance.atoms())
 }
 
-/// A retry in a later batch is answered as the first try was, whatever happened since.
+/// A retry in a later batch gets the first result, whatever happened since.
 pub async fn a_retry_is_answered_as_the_first_try_was(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let first = accepted(&*store, charge_named(customer.key, 2 * BASE, "r1"), NOON).await;
     assert_eq!(told(&first), (false, 2 * BASE, 8 * BASE));
     accepted(&*store, charge(customer.key, 3 * BASE), NOON).await;
-    // The first answer holds, even when the retry names another price.
+    // The retry gets the first result even if it has another price.
     for price in [2 * BASE, 5 * BASE, 0] {
         let retry = accepted(&*store, charge_named(customer.key, price, "r1"), NOON).await;
         assert_eq!(told(&retry), (true, 2 * BASE, 8 * BASE));
         assert_eq!(retry.rate.minute.count, 2, "a retry is not counted");
-        assert_eq!(retry.into_refund(), None, "what was not charged is not paid back");
+        assert_eq!(retry.into_refund(), None, "a retry that was not charged has no refund");
     }
     assert_eq!(balance(&*store, &customer.id).await, 5 * BASE);
     assert_eq!(report(&*store, &customer.id, ALWAYS).await.by_day[0].usage_events, 2);
     assert_verified(&*store).await;
 }
 
-/// A retry within the batch of its first try is a retry, too.
+/// A retry in the same batch as the first request is a retry too.
 pub async fn a_retry_in_the_same_batch_is_not_charged(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let names = ["r1", "r2", "r1", "r1", "r2"];
@@ -62,7 +62,7 @@ pub async fn a_retry_in_the_same_batch_is_not_charged(store: Arc<dyn Store>) {
     assert_eq!(balance(&*store, &customer.id).await, 8 * BASE);
 }
 
-/// Neither a cap nor an empty balance stands between a retry and its answer.
+/// A retry gets the first result even if a rate limit is reached or the balance is empty.
 pub async fn a_retry_needs_neither_credits_nor_allowance(store: Arc<dyn Store>) {
     let limits = RateLimits { requests_per_minute: 1, ..UNCAPPED };
     let customer = customer_with(&*store, BASE, limits).await;
@@ -73,7 +73,7 @@ pub async fn a_retry_needs_neither_credits_nor_allowance(store: Arc<dyn Store>) 
     assert!(matches!(refusal, Refusal::RateLimited { .. }), "{refusal:?}");
 }
 
-/// What was refused may be tried again, and is charged when it is accepted.
+/// A refused request is not remembered: its retry is charged when it is accepted.
 pub async fn refusals_are_not_remembered(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     refused(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
@@ -91,16 +91,18 @@ pub async fn a_free_request_is_remembered(store: Arc<dyn Store>) {
     assert_eq!(retry.charged, Credits::ZERO);
 }
 
-/// A refunded request stays answered: its retry is not charged again.
+/// A refunded request is still remembered: its retry is not charged again.
 pub async fn a_refunded_request_is_still_remembered(store: Arc<dyn Store>) {
     let customer = customer(&*store, 5 * BASE).await;
     let receipt = accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
-    pay_back(&*store, receipt.into_refund().expect("a price was paid"), NOON).await.expect("it is paid back");
+    pay_back(&*store, receipt.into_refund().expect("there is a charge to refund"), NOON)
+        .await
+        .expect("the refund succeeds");
     assert_eq!(told(&accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await), (true, BASE, 4 * BASE));
     assert_eq!(balance(&*store, &customer.id).await, 5 * BASE);
 }
 
-/// An id is remembered to the end of its time and not a millisecond longer, forgotten or not.
+/// An id is remembered until its expiry, to the millisecond, whether or not expired ids are deleted in between.
 pub async fn an_id_is_new_again_after_its_time(store: Arc<dyn Store>) {
     for forget in [false, true] {
         let customer = customer(&*store, 10 * BASE).await;
@@ -116,15 +118,15 @@ pub async fn an_id_is_new_again_after_its_time(store: Arc<dyn Store>) {
         }
         let again = accepted(&*store, charge_named(customer.key, 2 * BASE, "r1"), end).await;
         assert_eq!(told(&again), (false, 2 * BASE, 7 * BASE), "forget: {forget}");
-        // And from then on it is remembered anew.
+        // From then on, the new request is remembered.
         let retry = accepted(&*store, charge_named(customer.key, BASE, "r1"), end).await;
         assert_eq!(told(&retry), (true, 2 * BASE, 7 * BASE));
         store.forget_expired(end).await.unwrap();
-        assert!(accepted(&*store, charge_named(customer.key, BASE, "r1"), end).await.repeated, "too early to forget");
+        assert!(accepted(&*store, charge_named(customer.key, BASE, "r1"), end).await.repeated, "not expired yet");
     }
 }
 
-/// A clock that lags a little finds what a clock that leads wrote.
+/// A node with a lagging clock finds results written by a node whose clock is ahead.
 pub async fn a_lagging_clock_finds_the_answer(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
@@ -132,7 +134,7 @@ pub async fn a_lagging_clock_finds_the_answer(store: Arc<dyn Store>) {
     assert!(accepted(&*store, charge_named(customer.key, BASE, "r1"), earlier).await.repeated);
 }
 
-/// Each account has its own ids, and keeps them when its key is replaced.
+/// Ids belong to the account, and stay known when its key is replaced.
 pub async fn ids_belong_to_the_account(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 10 * BASE).await, customer(&*store, 20 * BASE).await);
     let named = |key| charge_named(key, BASE, "same");
@@ -144,7 +146,7 @@ pub async fn ids_belong_to_the_account(store: Arc<dyn Store>) {
     assert_eq!(told(&accepted(&*store, named(second.key), NOON).await), (true, BASE, 19 * BASE));
 }
 
-/// Ids are told apart by every character, up to the longest.
+/// Ids are compared exactly, up to the longest.
 pub async fn ids_are_compared_exactly(store: Arc<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let longest = "x".repeat(128);
@@ -158,7 +160,7 @@ pub async fn ids_are_compared_exactly(store: Arc<dyn Store>) {
     assert_eq!(balance(&*store, &customer.id).await, 90 * BASE);
 }
 
-/// A retry shows where the account stands now, in the window of now.
+/// A retry's receipt has the account's current use of its rate limits.
 pub async fn a_retry_shows_the_running_window(store: Arc<dyn Store>) {
     let limits = RateLimits { requests_per_minute: 9, ..UNCAPPED };
     let customer = customer_with(&*store, 10 * BASE, limits).await;
@@ -168,7 +170,7 @@ pub async fn a_retry_shows_the_running_window(store: Arc<dyn Store>) {
     assert_eq!((retry.rate.at, retry.rate.minute.count, retry.rate.day.count), (later, 0, 1));
 }
 
-/// Forgetting takes what has expired and says how much it was.
+/// Expired ids are deleted, and the number deleted is returned.
 pub async fn forgetting_takes_what_has_expired(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 10 * BASE).await, customer(&*store, 10 * BASE).await);
     assert_eq!(store.forget_expired(NOON).await.unwrap(), 0);
@@ -182,11 +184,11 @@ pub async fn forgetting_takes_what_has_expired(store: Arc<dyn Store>) {
     assert_eq!(store.forget_expired(end_of_memory(NOON)).await.unwrap(), 2);
     assert_eq!(store.forget_expired(end_of_memory(NOON)).await.unwrap(), 0);
     assert_eq!(store.forget_expired(end_of_memory(later)).await.unwrap(), 1);
-    assert_eq!(balance(&*store, &second.id).await, 8 * BASE, "nothing else is forgotten");
+    assert_eq!(balance(&*store, &second.id).await, 8 * BASE, "nothing else is deleted");
     assert_verified(&*store).await;
 }
 
-/// What was forgotten is new to everyone, to a clock that lags too.
+/// A deleted id is new, even for a node with a lagging clock.
 pub async fn the_forgotten_stays_forgotten(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;

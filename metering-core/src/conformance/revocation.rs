@@ -1,4 +1,4 @@
-//! Revoked accounts: nothing more is served or sold to them, and nothing of theirs is lost.
+//! Contracts on revoked accounts: they cannot spend or buy anything, and their records are kept.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::scene::{
     customer, new_key, pay_back, refused, report,
 };
 
-/// From the moment that the revocation returned, the key is nobody's.
+/// As soon as the revocation returns, the key is refused.
 pub async fn a_revoked_key_is_refused(store: Arc<dyn Store>) {
     let (revoked, other) = (customer(&*store, 5 * BASE).await, customer(&*store, 5 * BASE).await);
     accepted(&*store, charge_named(revoked.key, BASE, "r1"), NOON).await;
@@ -20,13 +20,13 @@ pub async fn a_revoked_key_is_refused(store: Arc<dyn Store>) {
     assert_eq!(refused(&*store, charge(revoked.key, BASE), NOON).await, Refusal::UnknownKey);
     assert_eq!(refused(&*store, charge(revoked.key, 0), NOON).await, Refusal::UnknownKey);
     let retry = charge_named(revoked.key, BASE, "r1");
-    assert_eq!(refused(&*store, retry, NOON).await, Refusal::UnknownKey, "a known request id opens no door");
+    assert_eq!(refused(&*store, retry, NOON).await, Refusal::UnknownKey, "a known request id does not help");
     assert_eq!(store.account_by_key(&revoked.key).await.unwrap(), None);
     assert_eq!(store.live_keys(&[revoked.key, other.key]).await.unwrap(), [false, true]);
     accepted(&*store, charge(other.key, BASE), NOON).await;
 }
 
-/// The second revocation is answered with the first.
+/// A second revocation returns the result of the first and changes nothing.
 pub async fn revoking_twice_changes_nothing(store: Arc<dyn Store>) {
     let revoked = customer(&*store, BASE).await;
     let first = store.revoke_account(&revoked.id, NOON).await.unwrap().expect("the account exists");
@@ -36,7 +36,7 @@ pub async fn revoking_twice_changes_nothing(store: Arc<dyn Store>) {
     assert_eq!(account(&*store, &revoked.id).await, first);
 }
 
-/// Account, usage, activity and ledger of a revoked account can be read as before.
+/// A revoked account's usage, activity and ledger can be read as before.
 pub async fn a_revoked_account_keeps_its_records(store: Arc<dyn Store>) {
     let revoked = customer(&*store, 5 * BASE).await;
     accepted(&*store, charge(revoked.key, BASE), NOON).await;
@@ -59,7 +59,7 @@ pub async fn a_revoked_account_keeps_its_records(store: Arc<dyn Store>) {
     assert_eq!(store.verify().await.unwrap().accounts, 1);
 }
 
-/// No credits are sold or granted to a revoked account.
+/// A revoked account cannot buy or be granted credits.
 pub async fn a_revoked_account_takes_no_entry(store: Arc<dyn Store>) {
     let revoked = customer(&*store, 5).await;
     store.revoke_account(&revoked.id, NOON).await.unwrap();
@@ -68,7 +68,7 @@ pub async fn a_revoked_account_takes_no_entry(store: Arc<dyn Store>) {
     assert_eq!(store.ledger(None, 10).await.unwrap().items.len(), 1);
 }
 
-/// A key cannot bring a revoked account back.
+/// A revoked account cannot get a new key.
 pub async fn a_revoked_account_gets_no_new_key(store: Arc<dyn Store>) {
     let revoked = customer(&*store, BASE).await;
     store.revoke_account(&revoked.id, NOON).await.unwrap();
@@ -78,7 +78,7 @@ pub async fn a_revoked_account_gets_no_new_key(store: Arc<dyn Store>) {
     assert_eq!(refused(&*store, charge(key, BASE), NOON).await, Refusal::UnknownKey);
 }
 
-/// Caps are records like others: they can be set, and open nothing.
+/// A revoked account's rate limits can be set, but it stays revoked.
 pub async fn a_revoked_account_takes_limits(store: Arc<dyn Store>) {
     let revoked = customer(&*store, BASE).await;
     store.revoke_account(&revoked.id, NOON).await.unwrap();
@@ -89,12 +89,12 @@ pub async fn a_revoked_account_takes_limits(store: Arc<dyn Store>) {
     assert_eq!(refused(&*store, charge(revoked.key, BASE), NOON).await, Refusal::UnknownKey);
 }
 
-/// What was taken and not delivered is paid back even so: money stays exact.
+/// A revoked account still gets refunds, so totals stay exact.
 pub async fn a_revoked_account_is_paid_back(store: Arc<dyn Store>) {
     let revoked = customer(&*store, 5 * BASE).await;
     let receipt = accepted(&*store, charge(revoked.key, BASE), NOON).await;
     store.revoke_account(&revoked.id, NOON).await.unwrap();
-    let refund = receipt.into_refund().expect("a price was paid");
+    let refund = receipt.into_refund().expect("there is a charge to refund");
     assert_eq!(pay_back(&*store, refund, NOON).await, Some(atoms(5 * BASE)));
     assert_eq!(account(&*store, &revoked.id).await.totals.balance, atoms(5 * BASE));
     assert_verified(&*store).await;

@@ -1,4 +1,4 @@
-//! Rotation: the wallet that paid replaces its account's key, once for each challenge.
+//! Contracts on rotation: the wallet that paid for an account replaces its key, once per challenge.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::scene::{
     newcomer, refused,
 };
 
-/// A customer with ten base calls, whose payer is the wallet of that number.
+/// A customer with credits for ten base calls, paid for by wallet `number`.
 async fn payer(store: &dyn Store, number: u8, limits: RateLimits) -> Customer {
     let payer = Some(Payer { address: wallet(number), chain_id: 8453 });
     let new = NewAccount { payer, limits, entries: vec![adjustment(10 * BASE)], ..newcomer() };
@@ -23,14 +23,14 @@ async fn payer(store: &dyn Store, number: u8, limits: RateLimits) -> Customer {
     customer
 }
 
-/// Opens a challenge of an account and a wallet.
+/// Opens a challenge for an account and a wallet.
 async fn ask(store: &dyn Store, account: &AccountId, number: u8, nonce: &str) -> Challenge {
     let asked = challenge(account, wallet(number), nonce);
     store.open_challenge(asked.clone()).await.unwrap();
     asked
 }
 
-/// Rotates, and expects that nothing happens: neither to keys nor to the challenge.
+/// Tries a rotation and expects that it changes neither the key nor the challenge.
 async fn assert_nothing_rotates(store: &dyn Store, nonce: &str, customer: &Customer) {
     let (before, live) = (store.challenge(nonce).await.unwrap(), store.live_keys(&[customer.key]).await.unwrap());
     let key = new_key();
@@ -39,12 +39,12 @@ async fn assert_nothing_rotates(store: &dyn Store, nonce: &str, customer: &Custo
     assert_eq!(store.live_keys(&[customer.key, key]).await.unwrap(), [live[0], false], "{nonce}");
 }
 
-/// The old key stops at once, the new one works at once, and the challenge is used up.
+/// The old key stops working and the new one starts working immediately, and the challenge is used up.
 pub async fn a_challenge_replaces_the_key_once(store: Arc<dyn Store>) {
     let owner = payer(&*store, 1, RateLimits::default()).await;
     ask(&*store, &owner.id, 1, "asked").await;
     let key = new_key();
-    let answer = store.rotate_key("asked", key, NOON).await.unwrap().expect("the payer asks");
+    let answer = store.rotate_key("asked", key, NOON).await.unwrap().expect("the challenge is open");
     assert_eq!(answer, account(&*store, &owner.id).await);
     assert_eq!(store.account_by_key(&key).await.unwrap(), Some(answer));
     assert_eq!(refused(&*store, charge(owner.key, BASE), NOON).await, Refusal::UnknownKey);
@@ -54,19 +54,19 @@ pub async fn a_challenge_replaces_the_key_once(store: Arc<dyn Store>) {
     assert_nothing_rotates(&*store, "asked", &rotated).await;
 }
 
-/// Balance and running windows belong to the account, so a rotated key is no new allowance.
+/// Balance and rate limit windows belong to the account, so a rotated key does not reset them.
 pub async fn a_rotated_key_keeps_balance_and_windows(store: Arc<dyn Store>) {
     let owner = payer(&*store, 1, RateLimits { requests_per_minute: 2, requests_per_day: 0 }).await;
     accepted(&*store, charge(owner.key, BASE), NOON).await;
     ask(&*store, &owner.id, 1, "asked").await;
     let key = new_key();
-    store.rotate_key("asked", key, NOON).await.unwrap().expect("the payer asks");
+    store.rotate_key("asked", key, NOON).await.unwrap().expect("the challenge is open");
     assert_eq!(accepted(&*store, charge(key, BASE), NOON).await.balance, atoms(8 * BASE));
     let refusal = refused(&*store, charge(key, BASE), NOON).await;
     assert!(matches!(refusal, Refusal::RateLimited { window: LimitWindow::Minute, .. }), "{refusal:?}");
 }
 
-/// Several challenges of an account can be open; each can be answered, one after the other.
+/// An account can have several open challenges; each can be used, one after the other.
 pub async fn each_of_several_challenges_can_be_answered(store: Arc<dyn Store>) {
     let owner = payer(&*store, 1, RateLimits::default()).await;
     let other = payer(&*store, 2, RateLimits::default()).await;
@@ -77,7 +77,7 @@ pub async fn each_of_several_challenges_can_be_answered(store: Arc<dyn Store>) {
     let mut keys = vec![owner.key];
     for nonce in ["second", "third", "first"] {
         let key = new_key();
-        let rotated = store.rotate_key(nonce, key, NOON).await.unwrap().expect("it is open");
+        let rotated = store.rotate_key(nonce, key, NOON).await.unwrap().expect("the challenge is open");
         assert_eq!(rotated.id, owner.id);
         keys.push(key);
         let live = store.live_keys(&keys).await.unwrap();
@@ -87,31 +87,31 @@ pub async fn each_of_several_challenges_can_be_answered(store: Arc<dyn Store>) {
     assert!(store.challenge("another's").await.unwrap().is_some());
 }
 
-/// At its last moment a challenge can still be answered; a moment later it cannot.
+/// A challenge can be used until its expiry, and not a moment later.
 pub async fn a_challenge_is_answered_in_time_or_not_at_all(store: Arc<dyn Store>) {
     let owner = payer(&*store, 1, RateLimits::default()).await;
     let until = ask(&*store, &owner.id, 1, "asked").await.expires_at;
     for late in [until.saturating_add(MOMENT), until.saturating_add(MINUTE)] {
         assert_eq!(store.rotate_key("asked", new_key(), late).await.unwrap(), None);
-        assert!(store.challenge("asked").await.unwrap().is_some(), "a late answer is told what happened");
+        assert!(store.challenge("asked").await.unwrap().is_some(), "a late signature gets the right error");
         assert_eq!(store.live_keys(&[owner.key]).await.unwrap(), [true]);
     }
     assert!(store.rotate_key("asked", new_key(), until).await.unwrap().is_some());
     assert_eq!(store.live_keys(&[owner.key]).await.unwrap(), [false]);
 }
 
-/// A revoked account gets no key by its wallet either.
+/// A revoked account cannot get a new key from its wallet either.
 pub async fn a_revoked_account_is_not_rotated(store: Arc<dyn Store>) {
     let owner = payer(&*store, 1, RateLimits::default()).await;
     ask(&*store, &owner.id, 1, "asked").await;
     store.revoke_account(&owner.id, NOON).await.unwrap();
     assert_nothing_rotates(&*store, "asked", &owner).await;
-    // Nor does the wallet's next account, which the challenge is not of.
+    // The wallet's next account is not affected either, because the challenge is for the revoked one.
     let next = payer(&*store, 1, RateLimits::default()).await;
     assert_nothing_rotates(&*store, "asked", &next).await;
 }
 
-/// Only the wallet that paid for the account replaces its key.
+/// Only the wallet that paid for the account can replace its key.
 pub async fn another_wallet_rotates_nothing(store: Arc<dyn Store>) {
     let owner = payer(&*store, 1, RateLimits::default()).await;
     let without = customer(&*store, BASE).await;
@@ -126,7 +126,7 @@ pub async fn another_wallet_rotates_nothing(store: Arc<dyn Store>) {
     }
 }
 
-/// A key that an account has or had is an error: the old key and the challenge stay, and another key is put in place.
+/// A key that an account has or had is an error: the old key and the challenge stay, and another key can still be set.
 pub async fn a_key_in_use_is_not_rotated_in(store: Arc<dyn Store>) {
     let owner = payer(&*store, 1, RateLimits::default()).await;
     let other = customer(&*store, BASE).await;

@@ -1,4 +1,4 @@
-//! What contracts about payments start from: wallets, quotes, the payments and claims that fit them, and challenges.
+//! Fixtures of the contracts about payments: wallets, quotes, matching payments and claims, and challenges.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(super) const TARGET: PaymentTarget = PaymentTarget {
     recipient: Address::from_bytes([0xD0; 20]),
 };
 pub(super) const PLAN: &str = "starter";
-/// What the plan sells, and what a new account gets on top, in atoms.
+/// The credits that the plan sells, and the free credits of a new account, in atoms.
 pub(super) const SOLD: i64 = 100 * BASE;
 pub(super) const BONUS: i64 = 2 * BASE;
 /// The smallest step of time.
@@ -46,7 +46,7 @@ pub(super) fn after(duration: Duration) -> Timestamp {
     NOON.saturating_add(duration)
 }
 
-/// An open quote, with a nonce, a payer and an amount of its own.
+/// An open quote with its own nonce, payer and amount.
 pub(super) fn quote(number: u8) -> Quote {
     Quote {
         nonce: NonceHash::from_bytes([number; 32]),
@@ -72,18 +72,18 @@ pub(super) fn payment_of(quote: &Quote, tx: TxRef) -> Payment {
     Payment { tx, payer, recipient, token, amount, block_number, block_hash, mined_at: quote.created_at }
 }
 
-/// A payment by a wallet, of the amount that the quote of that number asks for.
+/// A payment by wallet `number`, of the amount of quote `number`.
 pub(super) fn payment_by(number: u8, tx: TxRef) -> Payment {
     payment_of(&quote(number), tx)
 }
 
-/// An entry for the plan that a transaction bought.
+/// A ledger entry for a plan bought by transaction `tx`.
 pub(super) fn purchase(kind: LedgerKind, amount: i64, tx: TxRef) -> NewLedgerEntry {
     let payment = Some(PaymentRef { tx, plan_id: Some(PLAN.to_owned()) });
     NewLedgerEntry { payment, ..entry(kind, amount) }
 }
 
-/// A quote's claim by its owner, who gets the key.
+/// A claim of a quote by its owner, who gets the key.
 pub(super) fn claim(quote: &Quote, tx: TxRef) -> Claim {
     let account = NewAccount {
         email: quote.email.clone(),
@@ -94,12 +94,12 @@ pub(super) fn claim(quote: &Quote, tx: TxRef) -> Claim {
     Claim { nonce: quote.nonce, payment: payment_of(quote, tx), account, delivery: KeyDelivery::Now, now: NOON }
 }
 
-/// A quote's claim by the watcher; nobody gets the key.
+/// A claim of a quote by the watcher, which gives the key to no one.
 pub(super) fn late_claim(quote: &Quote, tx: TxRef) -> Claim {
     Claim { delivery: KeyDelivery::Later, ..claim(quote, tx) }
 }
 
-/// A top-up that yields to quotes and links no wallet.
+/// A top-up that gives way to quotes and links no wallet.
 pub(super) fn credit(account: &AccountId, payment: Payment) -> PaymentCredit {
     PaymentCredit {
         account: account.clone(),
@@ -112,14 +112,14 @@ pub(super) fn credit(account: &AccountId, payment: Payment) -> PaymentCredit {
     }
 }
 
-/// A challenge of a wallet, for ten minutes.
+/// A challenge for a wallet, valid for ten minutes.
 pub(super) fn challenge(account: &AccountId, address: Address, nonce: &str) -> Challenge {
     let expires_at = after(MINUTE * 10);
     let message = Challenge::message("Metering", address, nonce, expires_at, "http://localhost/terms");
     Challenge { nonce: nonce.to_owned(), address, account: account.clone(), message, expires_at, failures: 0 }
 }
 
-/// Opens a quote and expects it to be kept.
+/// Opens a quote and expects success.
 pub(super) async fn open(store: &dyn Store, quote: Quote) -> Quote {
     assert_eq!(store.open_quote(quote.clone()).await.unwrap(), QuoteOpened::Opened, "{quote:?}");
     quote
@@ -133,13 +133,13 @@ pub(super) async fn claimed(store: &dyn Store, claim: Claim) -> Account {
     }
 }
 
-/// An account that was made by paying, from the quote and the transaction of that number.
+/// An account created by paying quote `number` with transaction `number`.
 pub(super) async fn buyer(store: &dyn Store, number: u8) -> Account {
     let quote = open(store, quote(number)).await;
     claimed(store, claim(&quote, tx(number))).await
 }
 
-/// Credits a payment and expects it to count.
+/// Credits a payment and expects success.
 pub(super) async fn credited(store: &dyn Store, credit: PaymentCredit) -> Account {
     match store.credit_payment(credit).await.unwrap() {
         PaymentCredited::Account(account) => account,
@@ -147,12 +147,12 @@ pub(super) async fn credited(store: &dyn Store, credit: PaymentCredit) -> Accoun
     }
 }
 
-/// The state of a quote that is expected to be there.
+/// The state of a quote that must be stored.
 pub(super) async fn state_of(store: &dyn Store, quote: &Quote) -> QuoteState {
-    store.quote(&quote.nonce).await.unwrap().expect("the quote is kept").state
+    store.quote(&quote.nonce).await.unwrap().expect("the quote is stored").state
 }
 
-/// All accounts, entries and records: what a refusal must leave as it is.
+/// All accounts, entries and records, none of which a refusal may change.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Books {
     pub(super) accounts: Vec<Account>,
@@ -169,7 +169,7 @@ impl Books {
         }
     }
 
-    /// How many accounts, entries and records there are.
+    /// The numbers of accounts, entries and records.
     pub(super) fn counts(&self) -> (usize, usize, usize) {
         (self.accounts.len(), self.ledger.len(), self.payments.len())
     }

@@ -1,4 +1,4 @@
-//! Scan marks: how far each chain was looked through for payments.
+//! Contracts on scan marks: how far each chain was scanned for payments.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub async fn a_chain_starts_without_a_mark(store: Arc<dyn Store>) {
     }
 }
 
-/// Each chain has a mark of its own, over the whole range of both numbers.
+/// Each chain has its own mark, for the whole range of chain ids and blocks.
 pub async fn marks_are_kept_for_each_chain(store: Arc<dyn Store>) {
     let table = [(0, u64::MAX), (1, 0), (8453, 1), (1 << 63, (1 << 63) - 1), ((1 << 63) - 1, 1 << 63), (u64::MAX, 42)];
     for (chain_id, block) in table {
@@ -23,10 +23,10 @@ pub async fn marks_are_kept_for_each_chain(store: Arc<dyn Store>) {
     }
 }
 
-/// A mark moves on and never back, wherever in the range it is.
+/// A mark only moves forward, anywhere in the range.
 pub async fn a_mark_never_goes_back(store: Arc<dyn Store>) {
     let high = 1_u64 << 63;
-    // scanned, and the mark after it
+    // block scanned, mark after it
     let table = [(5, 5), (5, 5), (4, 5), (0, 5), (6, 6), (high - 1, high - 1), (7, high - 1), (high, high)];
     let table = table.into_iter().chain([(high - 1, high), (8, high), (u64::MAX, u64::MAX), (high, u64::MAX)]);
     for (block, mark) in table {

@@ -1,4 +1,4 @@
-//! What contracts start from: accounts with credits, charges of their keys, and a moment for it all to happen.
+//! Fixtures of the contracts: accounts with credits, charges with their keys, and a fixed time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::usage::{ClientSource, DailyTotal, DayRange, UsageLine, UsageReport};
 pub(super) const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 pub(super) const MINUTE: Duration = Duration::from_secs(60);
 pub(super) const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// Every day there is.
+/// All days.
 pub(super) const ALWAYS: DayRange =
     DayRange { first: Day::from_unix_days(-1_000_000), last: Day::from_unix_days(1_000_000) };
 /// The price of a base call.
@@ -44,7 +44,7 @@ pub(super) fn new_key() -> KeyHash {
     ApiKey::generate(&SystemRandomness).hash()
 }
 
-/// An account to be made, with no email, no caps and no credits.
+/// A new account without email, rate limits or credits.
 pub(super) fn newcomer() -> NewAccount {
     NewAccount {
         id: new_id(),
@@ -66,20 +66,20 @@ pub(super) fn adjustment(amount: i64) -> NewLedgerEntry {
     entry(LedgerKind::Adjustment, amount)
 }
 
-/// Makes an account and expects it to be made.
+/// Creates an account and expects success.
 pub(super) async fn create(store: &dyn Store, new: NewAccount) -> Account {
     match store.create_account(new).await.unwrap() {
         Created::Account(account) => account,
-        refusal => panic!("the account was not made: {refusal:?}"),
+        refusal => panic!("the account was not created: {refusal:?}"),
     }
 }
 
-/// A customer with so many atoms and no caps.
+/// A customer with a balance of `balance` atoms and no rate limits.
 pub(super) async fn customer(store: &dyn Store, balance: i64) -> Customer {
     customer_with(store, balance, UNCAPPED).await
 }
 
-/// A customer with so many atoms and these caps.
+/// A customer with a balance of `balance` atoms and these rate limits.
 pub(super) async fn customer_with(store: &dyn Store, balance: i64, limits: RateLimits) -> Customer {
     let entries = if balance == 0 { Vec::new() } else { vec![entry(LedgerKind::SignupBonus, balance)] };
     let new = NewAccount { entries, limits, ..newcomer() };
@@ -88,7 +88,7 @@ pub(super) async fn customer_with(store: &dyn Store, balance: i64, limits: RateL
     customer
 }
 
-/// Writes a ledger entry and expects it to be written.
+/// Writes a ledger entry and expects success.
 pub(super) async fn post(store: &dyn Store, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Account {
     match store.post_entry(id, entry, now).await.unwrap() {
         Posted::Account(account) => account,
@@ -100,7 +100,7 @@ pub(super) fn line(template: &str) -> UsageLine {
     UsageLine { route_template: template.into(), http_method: "GET".into(), source: ClientSource::Direct }
 }
 
-/// A charge of so many atoms, on a route of its own path.
+/// A charge of `price` atoms.
 pub(super) fn charge(key: KeyHash, price: i64) -> Charge {
     Charge {
         key,
@@ -131,14 +131,14 @@ pub(super) async fn commit(store: &dyn Store, charges: Vec<Charge>, now: Timesta
 pub(super) fn decision(outcome: Outcome) -> Decision {
     match outcome {
         Outcome::Decided(decision) => decision,
-        other => panic!("a charge was answered as something else: {other:?}"),
+        other => panic!("the outcome of a charge is not a decision: {other:?}"),
     }
 }
 
-/// Commits one charge on its own.
+/// Commits a batch of one charge.
 pub(super) async fn decide(store: &dyn Store, charge: Charge, now: Timestamp) -> Decision {
     let mut decisions = commit(store, vec![charge], now).await;
-    assert_eq!(decisions.len(), 1, "one answer for one charge");
+    assert_eq!(decisions.len(), 1, "one decision for one charge");
     decisions.remove(0)
 }
 
@@ -158,16 +158,16 @@ pub(super) async fn refused(store: &dyn Store, charge: Charge, now: Timestamp) -
     }
 }
 
-/// Commits one refund, and returns the balance after it.
+/// Commits one refund and returns the balance after it.
 pub(super) async fn pay_back(store: &dyn Store, refund: Refund, now: Timestamp) -> Option<Credits> {
     let mut outcomes = store.commit(vec![Posting::Refund(refund)], now).await.unwrap();
     match (outcomes.pop(), outcomes.len()) {
         (Some(Outcome::Refunded(balance)), 0) => balance,
-        other => panic!("not one answer to one refund: {other:?}"),
+        other => panic!("expected one outcome of one refund: {other:?}"),
     }
 }
 
-/// An account that is expected to exist.
+/// Reads an account that must exist.
 pub(super) async fn account(store: &dyn Store, id: &AccountId) -> Account {
     store.account(id).await.unwrap().expect("the account exists")
 }
@@ -181,7 +181,7 @@ pub(super) async fn balance(store: &dyn Store, id: &AccountId) -> i64 {
     totals(store, id).await.balance.atoms()
 }
 
-/// The report of an account that is expected to exist.
+/// Reads the usage report of an account that must exist.
 pub(super) async fn report(store: &dyn Store, id: &AccountId, days: DayRange) -> UsageReport {
     store.usage_report(id, days).await.unwrap().expect("the account exists")
 }
@@ -189,12 +189,12 @@ pub(super) async fn report(store: &dyn Store, id: &AccountId, days: DayRange) ->
 /// Every daily total.
 pub(super) async fn all_daily_totals(store: &dyn Store) -> Vec<DailyTotal> {
     let Page { items, next } = store.daily_totals(None, u32::MAX).await.unwrap();
-    assert_eq!(next, None, "nothing follows all");
+    assert_eq!(next, None, "there is no next page");
     items
 }
 
-/// Expects that all money adds up.
+/// Expects that the store finds no discrepancy in its totals.
 pub(super) async fn assert_verified(store: &dyn Store) {
     let verification = store.verify().await.unwrap();
-    assert_eq!(verification.discrepancies, [], "all money adds up");
+    assert_eq!(verification.discrepancies, [], "all totals add up");
 }

@@ -1,4 +1,4 @@
-//! Where payments stand after they were credited: unsettled, final or reversed, each step once.
+//! Contracts on settling credited payments: each is unsettled, final or reversed, and each step is taken once.
 
 use std::sync::Arc;
 
@@ -25,16 +25,16 @@ const CHAIN: u64 = TARGET.chain_id;
 const LATER: Block = Block { number: 19, hash: [19; 32], time: NOON };
 
 async fn record(store: &dyn Store, tx: TxRef) -> PaymentRecord {
-    store.payment(&tx).await.unwrap().expect("it was used")
+    store.payment(&tx).await.unwrap().expect("the payment is recorded")
 }
 
-/// Takes a step from where the payment stands now.
+/// Takes a step from the payment's current record.
 async fn step(store: &dyn Store, tx: TxRef, step: SettlementStep) -> PaymentSettled {
     let seen = record(store, tx).await;
     store.settle_payment(SettlementChange { seen, step, now: NOON }).await.unwrap()
 }
 
-/// The same, and expects it to be done.
+/// Takes a step and expects success.
 async fn stepped(store: &dyn Store, tx: TxRef, wanted: SettlementStep) -> Account {
     match step(store, tx, wanted).await {
         PaymentSettled::Changed(account) => account,
@@ -48,7 +48,7 @@ async fn unsettled(store: &dyn Store) -> Vec<TxRef> {
     page.items.into_iter().map(|record| record.payment.tx).collect()
 }
 
-/// A credited payment is unsettled, and nothing else than its settlement changes when it becomes final.
+/// A credited payment is unsettled. When it becomes final, only its settlement changes.
 pub async fn a_payment_is_unsettled_until_it_is_final(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
@@ -63,12 +63,12 @@ pub async fn a_payment_is_unsettled_until_it_is_final(store: Arc<dyn Store>) {
     let now = Books::read(&*store).await;
     assert_eq!((now.accounts, now.ledger), (books.accounts, books.ledger));
     for wanted in [SettlementStep::Finalize, SettlementStep::Reverse, SettlementStep::Restore(LATER)] {
-        assert_eq!(step(&*store, tx(1), wanted).await, PaymentSettled::Stale, "it is final for ever");
+        assert_eq!(step(&*store, tx(1), wanted).await, PaymentSettled::Stale, "final is permanent");
     }
     assert_verified(&*store).await;
 }
 
-/// What cannot be watched is not watched.
+/// A payment without a block hash cannot be watched, so it is final immediately.
 pub async fn a_payment_without_a_blocks_hash_is_final_at_once(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let payment = Payment { block_hash: None, ..payment_by(1, tx(1)) };
@@ -77,7 +77,7 @@ pub async fn a_payment_without_a_blocks_hash_is_final_at_once(store: Arc<dyn Sto
     assert_eq!(unsettled(&*store).await, []);
 }
 
-/// A reversal takes the credits back with an entry of its own, below zero if they are spent, and says why.
+/// A reversal takes the credits back with its own ledger entry that says why, below zero if they are already spent.
 pub async fn a_reversal_takes_back_what_was_bought(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
@@ -88,7 +88,7 @@ pub async fn a_reversal_takes_back_what_was_bought(store: Arc<dyn Store>) {
     let refusal = refused(&*store, charge(customer.key, BASE), NOON).await;
     assert!(matches!(refusal, Refusal::InsufficientCredits { .. }), "{refusal:?}");
     assert_eq!(record(&*store, tx(1)).await.settlement, PaymentSettlement::Reversed { at: NOON });
-    assert_eq!(unsettled(&*store).await, [tx(1)], "it may come back");
+    assert_eq!(unsettled(&*store).await, [tx(1)], "it may be mined again");
     let shown = store.activity(&customer.id, 1).await.unwrap().remove(0);
     assert_eq!((shown.kind, shown.amount), (ActivityKind::Ledger(LedgerKind::PaymentReversed), atoms(-SOLD)));
     assert_eq!(shown.payment, Some(PaymentRef { tx: tx(1), plan_id: Some(PLAN.to_owned()) }));
@@ -96,7 +96,7 @@ pub async fn a_reversal_takes_back_what_was_bought(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A reversed payment that is mined again gives its credits again; and may be reversed again.
+/// A reversed payment that is mined again is credited again, and may be reversed again.
 pub async fn a_payment_that_reappears_is_credited_again(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
@@ -117,7 +117,7 @@ pub async fn a_payment_that_reappears_is_credited_again(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// The credits of a claim are taken back, and the free credits of its account stay.
+/// Reversing a claim takes back the purchased credits; the account's free credits stay.
 pub async fn a_claim_is_reversed_without_its_bonus(store: Arc<dyn Store>) {
     let made = buyer(&*store, 1).await;
     let after = stepped(&*store, tx(1), SettlementStep::Reverse).await;
@@ -128,7 +128,7 @@ pub async fn a_claim_is_reversed_without_its_bonus(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A payment that is in another block now is recorded there, and moves no credits.
+/// A payment that moved to another block is recorded there, and no credits change.
 pub async fn a_payment_moves_to_another_block(store: Arc<dyn Store>) {
     let made = buyer(&*store, 1).await;
     let stale = record(&*store, tx(1)).await;
@@ -137,12 +137,16 @@ pub async fn a_payment_moves_to_another_block(store: Arc<dyn Store>) {
     assert_eq!((moved.block(), moved.settlement), (Some(LATER), PaymentSettlement::Unsettled));
     assert_eq!(moved.recorded_at, stale.recorded_at);
     let change = SettlementChange { seen: stale, step: SettlementStep::Reverse, now: NOON };
-    assert_eq!(store.settle_payment(change).await.unwrap(), PaymentSettled::Stale, "that was the other block");
+    assert_eq!(
+        store.settle_payment(change).await.unwrap(),
+        PaymentSettled::Stale,
+        "the record names another block now"
+    );
     assert_eq!(account(&*store, &made.id).await, made);
     assert_verified(&*store).await;
 }
 
-/// The books are right for accounts that are no longer used, too.
+/// Payments of revoked accounts are reversed too, so that the totals stay correct.
 pub async fn a_revoked_account_is_reversed_too(store: Arc<dyn Store>) {
     let made = buyer(&*store, 1).await;
     store.revoke_account(&made.id, NOON).await.unwrap();
@@ -153,7 +157,7 @@ pub async fn a_revoked_account_is_reversed_too(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// Each settlement allows its own steps; all others, and those from a record that never was, change nothing.
+/// Each settlement state allows certain steps; other steps, and steps based on a wrong record, change nothing.
 pub async fn a_step_that_does_not_fit_changes_nothing(store: Arc<dyn Store>) {
     let made = buyer(&*store, 1).await;
     let unknown = PaymentRecord { payment: payment_by(2, tx(2)), ..record(&*store, tx(1)).await };
@@ -169,7 +173,7 @@ pub async fn a_step_that_does_not_fit_changes_nothing(store: Arc<dyn Store>) {
     assert_eq!(before.accounts[0].id, made.id);
 }
 
-/// A reversal whose amounts cannot be held leaves all as it is.
+/// A reversal whose amounts are out of range changes nothing.
 pub async fn a_reversal_beyond_range_changes_nothing(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     let entry = purchase(LedgerKind::PurchaseTopup, BASE, tx(1));
@@ -181,7 +185,7 @@ pub async fn a_reversal_beyond_range_changes_nothing(store: Arc<dyn Store>) {
     assert_eq!(Books::read(&*store).await, before);
 }
 
-/// A reversed payment is still used: it claims no quote, and is credited to nobody.
+/// A reversed payment is still used: it cannot claim a quote or be credited again.
 pub async fn a_reversed_payment_stays_used(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     let paid = credit(&first.id, payment_by(1, tx(1)));
@@ -195,7 +199,7 @@ pub async fn a_reversed_payment_stays_used(store: Arc<dyn Store>) {
     assert!(matches!(again, PaymentCredited::Repeated(_, record) if record.settlement.reversed_at().is_some()));
 }
 
-/// Unsettled payments come by chain, in the order of their writing, page by page.
+/// Unsettled payments are listed by chain, in the order of writing, page by page.
 pub async fn unsettled_payments_are_paged_by_chain(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let elsewhere = |number| tx_on(1, number);
@@ -223,7 +227,7 @@ pub async fn unsettled_payments_are_paged_by_chain(store: Arc<dyn Store>) {
     assert!(store.unsettled_payments(2, None, 100).await.unwrap().items.is_empty());
 }
 
-/// Takes the same step many times at once, and says how often it was done.
+/// Takes the same step many times at once and returns how often it succeeded.
 async fn at_once(store: &Arc<dyn Store>, change: &SettlementChange) -> usize {
     let mut tasks = JoinSet::new();
     for _ in 0..20 {
@@ -234,8 +238,8 @@ async fn at_once(store: &Arc<dyn Store>, change: &SettlementChange) -> usize {
     responses.iter().filter(|response| matches!(response, PaymentSettled::Changed(_))).count()
 }
 
-/// Of many watchers that found out the same, one changes the record: the credits are taken back once, and given again
-/// once.
+/// If many watchers report the same change, one of them changes the record: credits are taken back once, and given
+/// again once.
 pub async fn of_many_watchers_one_reverses(store: Arc<dyn Store>) {
     let made = buyer(&*store, 1).await;
     for (wanted, balance) in [
@@ -253,7 +257,7 @@ pub async fn of_many_watchers_one_reverses(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// Reversals among charges: whoever comes first, the books add up, and nothing is charged below zero for long.
+/// Reversals race with charges: in any order, the totals add up.
 pub async fn reversals_and_charges_add_up(store: Arc<dyn Store>) {
     let customer = customer(&*store, 5 * BASE).await;
     for number in 1..=10 {

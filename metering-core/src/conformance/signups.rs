@@ -1,4 +1,4 @@
-//! Signup sessions: approved once, redeemed once.
+//! Contracts on signup sessions: approved once, redeemed once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +39,7 @@ async fn approved(store: &dyn Store, email: &str) -> SignupSession {
     session
 }
 
-/// The account that a session is redeemed for.
+/// The account that redeeming a session creates.
 fn account_of(session: &SignupSession) -> NewAccount {
     let entries = vec![entry(LedgerKind::SignupBonus, 5 * BASE)];
     NewAccount { email: Some(session.email.clone()), entries, ..newcomer() }
@@ -49,7 +49,7 @@ const fn at_the_end(session: &SignupSession) -> Timestamp {
     session.expires_at
 }
 
-/// A session is found by its token and by its code, with every field as it was given.
+/// A session is found by its token and by its code, with every field as given.
 pub async fn a_session_is_found_as_it_was_opened(store: Arc<dyn Store>) {
     let (one, other) = (open(&*store, "Name@Example.com").await, open(&*store, "name@example.com").await);
     for session in [one, other] {
@@ -62,7 +62,7 @@ pub async fn a_session_is_found_as_it_was_opened(store: Arc<dyn Store>) {
     assert_eq!(store.signup_of_code(&unknown.user_code).await.unwrap(), None);
 }
 
-/// An account's email address is refused in any case, and before a code that is in use; a token in use is an error.
+/// A taken email is refused, in any case and before a code in use. A token in use is an error.
 pub async fn a_session_needs_a_free_email_and_code(store: Arc<dyn Store>) {
     create(&*store, NewAccount { email: Some("name@example.com".parse().unwrap()), ..newcomer() }).await;
     let known = open(&*store, "other@example.com").await;
@@ -88,7 +88,7 @@ pub async fn a_session_is_approved_once_in_time(store: Arc<dyn Store>) {
     assert_eq!(store.approve_signup(&nobody, NOON).await.unwrap(), SignupApproved::NotPending);
 }
 
-/// An email address that was given away meanwhile is refused at the approval and at the redemption.
+/// An email address taken meanwhile is refused at the approval and at the redemption.
 pub async fn an_email_given_away_is_refused_later_too(store: Arc<dyn Store>) {
     let (pending, ready) = (open(&*store, "name@example.com").await, approved(&*store, "name@example.com").await);
     create(&*store, NewAccount { email: Some("NAME@example.com".parse().unwrap()), ..newcomer() }).await;
@@ -98,7 +98,7 @@ pub async fn an_email_given_away_is_refused_later_too(store: Arc<dyn Store>) {
     assert_eq!(store.accounts(None, 10).await.unwrap().items.len(), 1);
 }
 
-/// Redeeming makes the account with its entries, and the session is gone.
+/// Redeeming creates the account with its entries and deletes the session.
 pub async fn a_session_is_redeemed_once(store: Arc<dyn Store>) {
     let session = approved(&*store, "name@example.com").await;
     let new = account_of(&session);
@@ -114,7 +114,7 @@ pub async fn a_session_is_redeemed_once(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// Only an approved session is redeemed, and for as long as it is remembered.
+/// Only an approved session can be redeemed, as long as it is stored.
 pub async fn what_is_not_approved_is_not_redeemed(store: Arc<dyn Store>) {
     let pending = open(&*store, "name@example.com").await;
     let redeemed = store.redeem_signup(&pending.token, account_of(&pending), NOON).await.unwrap();
@@ -129,7 +129,7 @@ pub async fn what_is_not_approved_is_not_redeemed(store: Arc<dyn Store>) {
     assert!(matches!(redeemed, SignupRedeemed::Account(_)), "{redeemed:?}");
 }
 
-/// Entries beyond range make nothing, and the session can still be redeemed.
+/// Entries out of range create nothing, and the session can still be redeemed.
 pub async fn a_redemption_beyond_range_changes_nothing(store: Arc<dyn Store>) {
     let session = approved(&*store, "name@example.com").await;
     let new = NewAccount { entries: vec![adjustment(i64::MAX), adjustment(1)], ..account_of(&session) };
@@ -151,7 +151,7 @@ pub async fn one_of_many_redemptions_wins(store: Arc<dyn Store>) {
     assert_eq!((made, store.accounts(None, 100).await.unwrap().items.len()), (1, 1));
 }
 
-/// A solution is used once, and free again only when it is forgotten; many uses race, and one is the first.
+/// A solution can be used once until it is deleted. Many uses race, and one of them succeeds.
 pub async fn a_solution_is_used_once(store: Arc<dyn Store>) {
     let mut tasks = JoinSet::new();
     for _ in 0..32 {
@@ -164,7 +164,7 @@ pub async fn a_solution_is_used_once(store: Arc<dyn Store>) {
     assert!(!store.use_solution([8; 32], NOON).await.unwrap());
 }
 
-/// Sessions are forgotten when the time that they are remembered is over, approved ones too.
+/// Sessions, including approved ones, are deleted when their storage time is over.
 pub async fn old_sessions_are_forgotten(store: Arc<dyn Store>) {
     let (pending, ready) = (open(&*store, "one@example.com").await, approved(&*store, "two@example.com").await);
     let over = at_the_end(&pending).saturating_add(SignupSession::REMEMBERED);

@@ -1,4 +1,4 @@
-//! Payments for accounts that exist: credited once, to one account, unless a quote waits for them.
+//! Contracts on top-ups: a payment is credited once, to one account, unless an open quote matches it.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::scene::{
     BASE, MINUTE, NOON, accepted, account, adjustment, assert_verified, atoms, charge, customer, entry, new_id, refused,
 };
 
-/// Credits a payment, expects `refusal`, and that nothing changed.
+/// Credits a payment and expects `refusal` and no changes.
 async fn assert_refused(store: &dyn Store, credit: PaymentCredit, refusal: PaymentCredited) {
     let before = Books::read(store).await;
     assert_eq!(store.credit_payment(credit.clone()).await.unwrap(), refusal, "{credit:?}");
@@ -26,7 +26,7 @@ async fn assert_refused(store: &dyn Store, credit: PaymentCredit, refusal: Payme
     assert_eq!(store.linked_accounts(&credit.payment.payer).await.unwrap(), [], "{credit:?}");
 }
 
-/// A payment is credited as a whole: the balance, its entry, and the record that makes it count once.
+/// A payment is credited atomically: the balance, the ledger entry, and the record that makes it count once.
 pub async fn a_payment_is_credited(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let credit = PaymentCredit { now: after(MINUTE), ..credit(&customer.id, payment_by(1, tx(1))) };
@@ -55,7 +55,7 @@ pub async fn a_payment_is_credited(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// What was paid can be spent by the next charge.
+/// Credits from a payment can be spent by the next charge.
 pub async fn a_payment_counts_at_once(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     accepted(&*store, charge(customer.key, 3 * BASE), NOON).await;
@@ -67,7 +67,7 @@ pub async fn a_payment_counts_at_once(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// Any kind of entry may come from a payment, with a plan, without one, or without a word about the payment.
+/// A credit can have an entry of any kind, with a plan, without a plan, or without naming the payment.
 pub async fn a_credit_is_what_its_entry_says(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     let plain = |kind| entry(kind, SOLD);
@@ -82,7 +82,7 @@ pub async fn a_credit_is_what_its_entry_says(store: Arc<dyn Store>) {
         let used_as = if number % 2 == 0 { PaymentUse::Topup } else { PaymentUse::Assigned };
         let credit = credit(&customer.id, payment_by(1, tx(number)));
         credited(&*store, PaymentCredit { entry: entry.clone(), used_as, ..credit }).await;
-        let record = store.payment(&tx(number)).await.unwrap().expect("it was used");
+        let record = store.payment(&tx(number)).await.unwrap().expect("the payment is recorded");
         let plan_id = entry.payment.clone().and_then(|payment| payment.plan_id);
         assert_eq!((record.used_as, record.plan_id), (used_as, plan_id), "{entry:?}");
     }
@@ -93,14 +93,14 @@ pub async fn a_credit_is_what_its_entry_says(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// An account that registers its payment again is told so, with the record and its account as it is by now.
+/// An account that registers its payment again gets the record and the current account.
 pub async fn a_repeated_credit_changes_nothing(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     for (number, used_as) in [(1, PaymentUse::Topup), (2, PaymentUse::Assigned)] {
         let first = PaymentCredit { used_as, ..credit(&customer.id, payment_by(number, tx(number))) };
         credited(&*store, first.clone()).await;
         accepted(&*store, charge(customer.key, BASE), NOON).await;
-        let record = store.payment(&tx(number)).await.unwrap().expect("it was used");
+        let record = store.payment(&tx(number)).await.unwrap().expect("the payment is recorded");
         assert_eq!(record.recorded_at, NOON);
         let now = account(&*store, &customer.id).await;
         let again = [
@@ -117,7 +117,7 @@ pub async fn a_repeated_credit_changes_nothing(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// A transaction counts for one account and in one way: also a claim's own account gets nothing more for it.
+/// A transaction counts once, for one account. Even the account it created by a claim gets nothing more for it.
 pub async fn a_used_transaction_credits_nothing(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     credited(&*store, credit(&first.id, payment_by(1, tx(1)))).await;
@@ -139,7 +139,7 @@ pub async fn a_used_transaction_credits_nothing(store: Arc<dyn Store>) {
     credited(&*store, credit(&second.id, payment_by(1, tx_on(1, 1)))).await;
 }
 
-/// A payment that an open quote waits for is the quote's, and stays unused until somebody claims it.
+/// A payment that matches an open quote belongs to the quote and stays unused until the quote is claimed.
 pub async fn a_payment_that_a_quote_waits_for_is_the_quotes(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let quote = open(&*store, quote(1)).await;
@@ -149,7 +149,7 @@ pub async fn a_payment_that_a_quote_waits_for_is_the_quotes(store: Arc<dyn Store
         assert_refused(&*store, credit, PaymentCredited::BelongsToQuote).await;
         assert_eq!(store.payment(&tx(1)).await.unwrap(), None);
     }
-    // What it does not wait for is the account's.
+    // Payments that do not match the quote can be credited.
     credited(&*store, credit(&customer.id, payment_by(2, tx(2)))).await;
     let mined_at = quote.honoured_until().saturating_add(MOMENT);
     let too_late = Payment { mined_at, ..payment_of(&quote, tx(3)) };
@@ -159,7 +159,7 @@ pub async fn a_payment_that_a_quote_waits_for_is_the_quotes(store: Arc<dyn Store
     assert_verified(&*store).await;
 }
 
-/// The payer may say that the payment is for the account; the quote stays open for another one.
+/// The payer may give the account precedence over the quote; the quote stays open for another payment.
 pub async fn an_account_may_go_before_a_quote(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let quote = open(&*store, quote(1)).await;
@@ -172,14 +172,14 @@ pub async fn an_account_may_go_before_a_quote(store: Arc<dyn Store>) {
     claimed(&*store, claim(&quote, tx(2))).await;
 }
 
-/// Nobody who is not there is credited, and the transaction stays unused.
+/// An unknown or revoked account is not credited, and the transaction stays unused.
 pub async fn no_account_is_credited_that_is_not_live(store: Arc<dyn Store>) {
     let (revoked, live) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     credited(&*store, credit(&revoked.id, payment_by(1, tx(1)))).await;
     store.revoke_account(&revoked.id, NOON).await.unwrap();
     let quote = open(&*store, quote(2)).await;
     for account in [&revoked.id, &new_id()] {
-        // Used by itself, waited for by a quote, and free.
+        // A used payment, one that matches a quote, and a free one.
         for payment in [payment_by(1, tx(1)), payment_of(&quote, tx(2)), payment_by(3, tx(3))] {
             let credit = PaymentCredit { link_payer: true, ..credit(account, payment) };
             assert_refused(&*store, credit, PaymentCredited::NoSuchAccount).await;
@@ -188,7 +188,7 @@ pub async fn no_account_is_credited_that_is_not_live(store: Arc<dyn Store>) {
     credited(&*store, credit(&live.id, payment_by(3, tx(3)))).await;
 }
 
-/// An entry that no balance can hold changes nothing and leaves the transaction for one that fits.
+/// An entry that would take the balance out of range changes nothing; the transaction can still be used.
 pub async fn a_credit_beyond_range_changes_nothing(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     for kind in [LedgerKind::PurchaseTopup, LedgerKind::Adjustment] {
@@ -208,11 +208,11 @@ pub async fn a_credit_beyond_range_changes_nothing(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// Of several reasons, a used transaction is told before a quote that waits, and that before the range.
+/// With several reasons for a refusal, the order is: used transaction, matching quote, amount out of range.
 pub async fn refusals_of_credits_come_in_their_order(store: Arc<dyn Store>) {
     let (own, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     credited(&*store, credit(&own.id, payment_by(1, tx(1)))).await;
-    let record = store.payment(&tx(1)).await.unwrap().expect("it was used");
+    let record = store.payment(&tx(1)).await.unwrap().expect("the payment is recorded");
     let quote = open(&*store, quote(1)).await;
     let beyond = |account, number| PaymentCredit {
         entry: purchase(LedgerKind::PurchaseTopup, i64::MAX, tx(number)),
@@ -226,7 +226,7 @@ pub async fn refusals_of_credits_come_in_their_order(store: Arc<dyn Store>) {
     assert_refused(&*store, first, PaymentCredited::OutOfRange).await;
 }
 
-/// Crediting an account whose key nobody has yet gives no key out.
+/// Crediting an account whose key has not been given out does not give it out.
 pub async fn a_credit_gives_no_key_out(store: Arc<dyn Store>) {
     let quote = open(&*store, Quote { email: Some("a@example.com".parse().unwrap()), ..quote(1) }).await;
     let made = claimed(&*store, late_claim(&quote, tx(1))).await;

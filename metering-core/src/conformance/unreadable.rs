@@ -1,4 +1,4 @@
-//! Arrivals that could not be read: kept, listed, tried again and forgotten.
+//! Contracts on unreadable arrivals: stored, listed, retried and deleted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn later(seconds: u64) -> Timestamp {
     NOON.saturating_add(Duration::from_secs(seconds))
 }
 
-/// What could not be read is listed for its chain, by block and hash, from a block on.
+/// Unreadable arrivals of a chain are listed by block and hash, starting at a given block.
 pub async fn unreadable_arrivals_are_listed_in_the_order_of_their_chain(store: Arc<dyn Store>) {
     let places =
         [place(1, 7, Some(2)), place(1, 7, Some(1)), place(1, 7, None), place(1, 9, Some(1)), place(1, 5, None)];
@@ -43,7 +43,7 @@ pub async fn unreadable_arrivals_are_listed_in_the_order_of_their_chain(store: A
     assert_eq!(store.unreadable(3, 0, 10).await.unwrap(), []);
 }
 
-/// What is known of a place is replaced as a whole.
+/// A new record for the same place replaces the old one completely.
 pub async fn an_unreadable_arrival_is_replaced_by_what_is_known_later(store: Arc<dyn Store>) {
     let first = arrival(place(8453, 7, Some(1)));
     store.put_unreadable(first.clone()).await.unwrap();
@@ -55,7 +55,7 @@ pub async fn an_unreadable_arrival_is_replaced_by_what_is_known_later(store: Arc
     assert_eq!(store.unreadable(8453, 0, 10).await.unwrap(), [given_up]);
 }
 
-/// Due is what is to be tried again by now, the longest due first; what was given up never is.
+/// An arrival is due when its next attempt is, the earliest first. One that was given up is never due.
 pub async fn unreadable_arrivals_are_due_when_their_time_has_come(store: Arc<dyn Store>) {
     let at = |block, seconds: Option<u64>| UnreadableArrival {
         next_attempt_at: seconds.map(later),
@@ -76,7 +76,7 @@ pub async fn unreadable_arrivals_are_due_when_their_time_has_come(store: Arc<dyn
     assert_eq!(due(1_000_000, 10).await, [2, 1, 4]);
 }
 
-/// What was read after all is forgotten, and nothing else.
+/// An arrival that was read in the end is deleted, and no other.
 pub async fn an_arrival_that_was_read_is_forgotten(store: Arc<dyn Store>) {
     let (one, block) = (place(1, 7, Some(1)), place(1, 7, None));
     for place in [one, block] {

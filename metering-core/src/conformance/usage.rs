@@ -1,4 +1,4 @@
-//! Usage reports and daily totals: their parts add up, with each other and with the account.
+//! Contracts on usage reports and daily totals: they agree with each other and with the account.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn line_by(template: &str, method: &str, source: ClientSource) -> UsageLine {
     UsageLine { http_method: method.into(), source, ..line(template) }
 }
 
-/// The days' sum, the endpoints' sum and what the account has used are the same amount.
+/// The sum of the days, the sum of the endpoints and the account's used credits are equal.
 pub async fn a_report_adds_up_with_its_account(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1_000_000 * BASE).await;
     let other = super::scene::customer(&*store, 1_000 * BASE).await;
@@ -43,7 +43,7 @@ pub async fn a_report_adds_up_with_its_account(store: Arc<dyn Store>) {
     assert_eq!(Credits::checked_sum(mine.map(|total| total.credits_used)), Some(report.account.totals.used));
 }
 
-/// A report covers its days, both ends included, and nothing beyond: neither usage nor what was added.
+/// A report covers exactly its days, including both ends, for usage and for credits added.
 pub async fn a_report_covers_its_days_only(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     let at = |day: u32| NOON.saturating_add(DAY * day);
@@ -58,10 +58,10 @@ pub async fn a_report_covers_its_days_only(store: Arc<dyn Store>) {
     let templates: Vec<&str> = report.by_endpoint.iter().map(|endpoint| &*endpoint.route_template).collect();
     assert_eq!(templates, ["/3", "/2", "/1"]);
     assert_eq!(report.credits_added, atoms(2_000 + 3_000 + 4_000));
-    assert_eq!(report.account.totals.used, atoms(15), "the account is the whole account");
+    assert_eq!(report.account.totals.used, atoms(15), "the account's totals cover all days");
 }
 
-/// Days at both ends of a UTC day fall on the right side of it, and so do ledger entries.
+/// Usage and ledger entries at the first and last millisecond of a UTC day belong to that day.
 pub async fn a_days_first_and_last_milliseconds_belong_to_it(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     let first = NOON.day().start();
@@ -81,7 +81,7 @@ pub async fn a_days_first_and_last_milliseconds_belong_to_it(store: Arc<dyn Stor
     assert_eq!(report.by_day, [DayUsage { day: NOON.day(), usage_events: 2, credits_used: Credits::ZERO }]);
 }
 
-/// Days without usage are not listed, and a range without days has none.
+/// Days without usage are not listed, and an empty range has no days.
 pub async fn a_report_without_usage_is_empty(store: Arc<dyn Store>) {
     let customer = customer(&*store, 5 * BASE).await;
     accepted(&*store, charge(customer.key, BASE), NOON).await;
@@ -95,7 +95,7 @@ pub async fn a_report_without_usage_is_empty(store: Arc<dyn Store>) {
     }
 }
 
-/// Endpoints stand by credits, then calls, then template, then method; a client's source does not part them.
+/// Endpoints are ordered by credits, calls, template and method; sources of the same endpoint are added up.
 pub async fn endpoints_are_ordered_and_not_parted_by_source(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1_000).await;
     let batch = [
@@ -133,10 +133,10 @@ pub async fn endpoints_are_ordered_and_not_parted_by_source(store: Arc<dyn Store
     ];
     assert_eq!(report(&*store, &customer.id, ALWAYS).await.by_endpoint, expected);
     let sources = all_daily_totals(&*store).await.into_iter().filter(|total| &*total.line.route_template == "/much");
-    assert_eq!(sources.count(), 4, "daily totals keep the source");
+    assert_eq!(sources.count(), 4, "daily totals are kept per source");
 }
 
-/// What was added is the sum of all entries, whatever their kind and sign.
+/// Credits added are the sum of all entries, of any kind and sign.
 pub async fn what_was_added_is_the_sum_of_the_ledger(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     for (kind, amount) in [
@@ -150,7 +150,7 @@ pub async fn what_was_added_is_the_sum_of_the_ledger(store: Arc<dyn Store>) {
     assert_eq!(report(&*store, &customer.id, ALWAYS).await.credits_added, atoms(743));
 }
 
-/// A sum that no amount can hold is an error, never a wrong number.
+/// A sum out of range is an error, never a wrong number.
 pub async fn additions_beyond_range_are_an_error(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     post(&*store, &customer.id, entry(LedgerKind::PurchaseTopup, i64::MAX), NOON).await;
@@ -161,7 +161,7 @@ pub async fn additions_beyond_range_are_an_error(store: Arc<dyn Store>) {
     assert_eq!(report(&*store, &customer.id, ALWAYS).await.credits_added, Credits::MAX);
 }
 
-/// A daily total is one row of account, day, route, method and source, over all commits.
+/// There is one daily total per account, day, route, method and source, over all commits.
 pub async fn daily_totals_are_kept_by_day_and_line(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 1_000).await, customer(&*store, 1_000).await);
     let lines =

@@ -1,4 +1,4 @@
-//! Verification: a store that did all this finds nothing wrong with itself.
+//! Contracts on verification: a correct store finds no discrepancies.
 
 use std::sync::Arc;
 
@@ -7,19 +7,21 @@ use crate::store::{Store, Verification};
 
 use super::scene::{DAY, NOON, accepted, adjustment, charge, customer, entry, pay_back, post};
 
-/// An empty store is in order.
+/// An empty store has no discrepancies.
 pub async fn an_empty_store_is_verified(store: Arc<dyn Store>) {
     assert_eq!(store.verify().await.unwrap(), Verification { accounts: 0, discrepancies: Vec::new() });
 }
 
-/// Every account is recomputed, the revoked and the unused too, and all of them add up.
+/// Every account is recomputed, including revoked and unused ones, and all add up.
 pub async fn every_account_is_recomputed(store: Arc<dyn Store>) {
     for n in 0..7_i64 {
         let customer = customer(&*store, 1_000 * n).await;
         post(&*store, &customer.id, entry(LedgerKind::PurchaseTopup, 10 + n), NOON).await;
         accepted(&*store, charge(customer.key, 3 * n), NOON).await;
         let undelivered = accepted(&*store, charge(customer.key, 5), NOON.saturating_add(DAY)).await;
-        pay_back(&*store, undelivered.into_refund().expect("a price was paid"), NOON).await.expect("it fits");
+        pay_back(&*store, undelivered.into_refund().expect("there is a charge to refund"), NOON)
+            .await
+            .expect("the amount is in range");
         post(&*store, &customer.id, adjustment(-n), NOON).await;
         if n % 2 == 0 {
             store.revoke_account(&customer.id, NOON).await.unwrap();
@@ -29,7 +31,7 @@ pub async fn every_account_is_recomputed(store: Arc<dyn Store>) {
     assert_eq!(store.verify().await.unwrap(), Verification { accounts: 8, discrepancies: Vec::new() });
 }
 
-/// A store that works says so.
+/// A working store passes its check.
 pub async fn a_working_store_passes_its_check(store: Arc<dyn Store>) {
     store.check().await.unwrap();
     customer(&*store, 1).await;

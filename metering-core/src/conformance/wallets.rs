@@ -1,4 +1,4 @@
-//! Wallets: each has paid for one live account at most, and is linked to as many as it proved.
+//! Contracts on wallets: each is the payer of at most one live account, and may be linked to several.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn paid_by(number: u8, chain_id: u64) -> NewAccount {
     NewAccount { payer, entries: vec![adjustment(BONUS)], ..newcomer() }
 }
 
-/// Credits a payment of the wallet and transaction of those numbers, which links the wallet.
+/// Credits a payment by wallet `wallet` with transaction `number`, and links the wallet.
 async fn link(store: &dyn Store, account: &AccountId, wallet: u8, number: u8) {
     credited(store, PaymentCredit { link_payer: true, ..credit(account, payment_by(wallet, tx(number))) }).await;
 }
@@ -24,7 +24,7 @@ async fn linked(store: &dyn Store, number: u8) -> Vec<AccountId> {
     store.linked_accounts(&wallet(number)).await.unwrap()
 }
 
-/// A wallet has one account, on whichever chain it paid; what is refused for that spends neither id nor key.
+/// A wallet has one account, on any chain. A refusal for that leaves the id and the key free.
 pub async fn a_payer_is_taken_on_every_chain(store: Arc<dyn Store>) {
     create(&*store, paid_by(1, 8453)).await;
     for (chain_id, free) in [(8453, 2), (1, 3), (u64::MAX, 4)] {
@@ -36,10 +36,10 @@ pub async fn a_payer_is_taken_on_every_chain(store: Arc<dyn Store>) {
         let made = create(&*store, NewAccount { payer, ..new.clone() }).await;
         assert_eq!((made.id, made.payer), (new.id, payer), "{chain_id}");
     }
-    assert_eq!(store.ledger(None, 10).await.unwrap().items.len(), 4, "nothing was written for the refused");
+    assert_eq!(store.ledger(None, 10).await.unwrap().items.len(), 4, "nothing was written for refused accounts");
 }
 
-/// A taken email is told before a taken payer, and that before entries that do not fit.
+/// The order of refusals is: taken email, taken payer, entries out of range.
 pub async fn a_taken_payer_comes_between_email_and_range(store: Arc<dyn Store>) {
     let email = || Some("a@example.com".parse().unwrap());
     create(&*store, NewAccount { email: email(), ..paid_by(1, 1) }).await;
@@ -62,10 +62,10 @@ pub async fn a_payer_is_free_again_after_revocation(store: Arc<dyn Store>) {
     let accounts = store.accounts(None, 10).await.unwrap().items;
     assert_eq!(accounts.len(), 3);
     let payer = Some(Payer { address: wallet(1), chain_id: 1 });
-    assert!(accounts.iter().all(|account| account.payer == payer), "records stay");
+    assert!(accounts.iter().all(|account| account.payer == payer), "records are unchanged");
 }
 
-/// Having no payer is not a payer that could be taken.
+/// Accounts without a payer do not collide with each other.
 pub async fn accounts_without_payer_do_not_collide(store: Arc<dyn Store>) {
     for _ in 0..3 {
         create(&*store, newcomer()).await;
@@ -74,7 +74,7 @@ pub async fn accounts_without_payer_do_not_collide(store: Arc<dyn Store>) {
     assert_eq!(store.accounts(None, 10).await.unwrap().items.len(), 3);
 }
 
-/// An account is found by the wallet that paid for it while it is not revoked, and by no other.
+/// A live account is found by the wallet that paid for it, and by no other wallet.
 pub async fn an_account_is_found_by_its_payer(store: Arc<dyn Store>) {
     let by = async |number: u8| store.account_by_payer(&wallet(number)).await.unwrap();
     let first = create(&*store, paid_by(1, 1)).await;
@@ -82,17 +82,17 @@ pub async fn an_account_is_found_by_its_payer(store: Arc<dyn Store>) {
     create(&*store, newcomer()).await;
     assert_eq!((by(1).await, by(2).await), (Some(first.clone()), Some(second.clone())));
     link(&*store, &first.id, 3, 3).await;
-    assert_eq!((by(0).await, by(3).await), (None, None), "a link is no payer");
+    assert_eq!((by(0).await, by(3).await), (None, None), "a linked wallet is not a payer");
     store.revoke_account(&first.id, NOON).await.unwrap();
     assert_eq!((by(1).await, by(2).await), (None, Some(second)));
     let next = create(&*store, paid_by(1, 8453)).await;
     assert_eq!(by(1).await, Some(next));
 }
 
-/// A wallet is linked by a credit that says so, and by nothing else.
+/// A wallet is linked only by a credit with `link_payer`.
 pub async fn a_wallet_is_linked_when_it_is_said(store: Arc<dyn Store>) {
     let (customer, buyer) = (customer(&*store, BASE).await, buyer(&*store, 1).await);
-    assert_eq!(linked(&*store, 1).await, [], "paying for a signup is no link");
+    assert_eq!(linked(&*store, 1).await, [], "paying for a signup does not link");
     credited(&*store, credit(&buyer.id, payment_by(2, tx(2)))).await;
     let assigned = PaymentCredit { used_as: PaymentUse::Assigned, ..credit(&customer.id, payment_by(2, tx(3))) };
     credited(&*store, assigned).await;
@@ -102,7 +102,7 @@ pub async fn a_wallet_is_linked_when_it_is_said(store: Arc<dyn Store>) {
     assert_eq!((linked(&*store, 1).await, linked(&*store, 3).await), (vec![], vec![]));
 }
 
-/// A wallet's accounts come in the order of their first linking, each of them once.
+/// A wallet's linked accounts are listed once each, in the order of their first link.
 pub async fn links_are_listed_in_the_order_of_linking(store: Arc<dyn Store>) {
     let mut ids = Vec::new();
     for _ in 0..4 {
@@ -116,14 +116,14 @@ pub async fn links_are_listed_in_the_order_of_linking(store: Arc<dyn Store>) {
     let expected = |numbers: &[usize]| numbers.iter().map(|number| ids[*number].clone()).collect::<Vec<_>>();
     assert_eq!(linked(&*store, 1).await, expected(&[2, 0, 3]));
     assert_eq!(linked(&*store, 2).await, expected(&[0, 1]));
-    // A repeated credit links nothing, and what is credited without a link takes none away.
+    // A repeated credit adds no link, and a credit without a link removes none.
     let repeated = PaymentCredit { link_payer: true, ..credit(&ids[2], payment_by(3, tx(1))) };
     assert!(matches!(store.credit_payment(repeated).await.unwrap(), PaymentCredited::Repeated(..)));
     credited(&*store, credit(&ids[2], payment_by(1, tx(100)))).await;
     assert_eq!((linked(&*store, 1).await, linked(&*store, 3).await), (expected(&[2, 0, 3]), vec![]));
 }
 
-/// Links of revoked accounts are not told.
+/// Revoked accounts are left out of a wallet's linked accounts.
 pub async fn links_of_revoked_accounts_are_left_out(store: Arc<dyn Store>) {
     let mut ids = Vec::new();
     for number in 0..3 {

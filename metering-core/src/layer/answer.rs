@@ -1,31 +1,31 @@
-//! Answers of the layer: errors as HTTP, and headers on what the inner service answered.
+//! Responses of the layer: errors as HTTP, and headers on responses of the inner service.
 
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 
 use crate::error::Error;
 
-/// 502, 503 and 504 mean that a request was not served; every other answer is one.
+/// Whether the request was not served. Only 502, 503 and 504 mean that; every other response counts as delivered.
 pub(super) fn is_undelivered(status: StatusCode) -> bool {
     matches!(status, StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT)
 }
 
-/// Sets headers of an answer, in the place of earlier ones of the same name.
+/// Sets headers of a response, replacing earlier ones of the same name.
 pub(super) fn set_headers<R>(mut answer: Response<R>, headers: Vec<(&'static str, String)>) -> Response<R> {
     for (name, value) in headers {
         match HeaderValue::try_from(value) {
             Ok(value) => drop(answer.headers_mut().insert(HeaderName::from_static(name), value)),
-            Err(error) => tracing::error!(%error, name, "a header could not be written"),
+            Err(error) => tracing::error!(%error, name, "could not set a response header"),
         }
     }
     answer
 }
 
 impl Error {
-    /// The error as the HTTP answer that clients know, for handlers beside a [`MeteringLayer`](crate::MeteringLayer).
+    /// The error as an HTTP response of the protocol, for handlers next to a [`MeteringLayer`](crate::MeteringLayer).
     #[must_use]
     pub fn to_response<R: From<String>>(&self) -> Response<R> {
         let body = serde_json::to_string(&self.body()).unwrap_or_else(|error| {
-            tracing::error!(%error, "an error could not be written as JSON");
+            tracing::error!(%error, "could not serialize an error as JSON");
             "{}".to_owned()
         });
         let mut answer = Response::new(R::from(body));

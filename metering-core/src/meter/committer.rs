@@ -1,7 +1,7 @@
-//! The task that makes commits of what was asked for, and answers it.
+//! The group commit task: batches queued postings, commits each batch, and replies to every caller.
 //!
-//! A store that is in trouble may take long to say what became of a commit. Charges behind it are then refused, soon and
-//! without anything begun for them, rather than left waiting.
+//! If a commit is slow, charges queued behind it in its lanes are rejected instead of waiting. Nothing is written for a
+//! rejected charge, so its caller may retry.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
@@ -18,10 +18,10 @@ use crate::clock::Clock;
 use crate::store::{Store, StoreError};
 use crate::tally::Posting;
 
-/// Requests received at once, so that receiving many costs little more than receiving one.
+/// How many requests to receive at once; receiving many costs little more than receiving one.
 const RECEIVED_AT_ONCE: usize = 1_024;
 
-/// How long a commit may take until those behind it are not left waiting: a healthy store's takes milliseconds.
+/// A commit that takes longer than this counts as slow. A healthy store commits in milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) struct Committer {
@@ -29,7 +29,7 @@ pub(super) struct Committer {
     places: Arc<Semaphore>,
     lanes: Lanes<Request>,
     most: usize,
-    /// Commits under way that do not take long yet, the oldest first: when they will, and their lanes.
+    /// Running commits that are not slow yet, oldest first: when each becomes slow, and its lanes.
     expected: VecDeque<(tokio::time::Instant, Vec<usize>)>,
 }
 
@@ -41,14 +41,14 @@ struct Work {
     stats: Arc<MeterStats>,
 }
 
-/// What the task is woken by.
+/// What wakes the task.
 enum Event {
     Ended(Result<Ended, JoinError>),
     TakesLong,
     Asked,
 }
 
-/// A commit that has ended: whose lanes are free, and whether the store is still good.
+/// A finished commit: the lanes to free, and whether the store is broken.
 struct Ended {
     lanes: Vec<usize>,
     broken: bool,
@@ -66,7 +66,7 @@ impl Committer {
         Self { work: Work { store, clock, stats }, places, lanes, most: most.get(), expected: VecDeque::new() }
     }
 
-    /// Commits until the meter is drained or dropped and nothing waits any more, or the store broke.
+    /// Commits until the meter is drained or dropped and nothing is waiting, or until the store breaks.
     pub(super) async fn run(
         mut self,
         mut inbox: mpsc::UnboundedReceiver<Request>,
@@ -77,15 +77,15 @@ impl Committer {
         loop {
             let takes_long = self.expected.front().map(|(at, _)| *at);
             let event = tokio::select! {
-                // First who has ended: its lanes are free for what is received by then.
+                // Finished commits first: that frees their lanes for the requests received next.
                 biased;
                 Some(ended) = commits.join_next() => Event::Ended(ended),
                 count = inbox.recv_many(&mut received, RECEIVED_AT_ONCE), if open => {
                     open = count > 0;
                     Event::Asked
                 }
-                // What is queued by now is still received; an error means that the meter was dropped, which the inbox
-                // notices by itself.
+                // Requests already queued are still received. An error means that the meter was dropped, which also
+                // closes the inbox.
                 Ok(_) = drain.wait_for(|draining| *draining), if !inbox.is_closed() => {
                     inbox.close();
                     Event::Asked
@@ -102,7 +102,7 @@ impl Committer {
                     self.expected.retain(|(_, expected)| *expected != lanes);
                     self.lanes.give_back(&lanes);
                 }
-                // One that did not come to its end leaves what nobody can say, as a broken store does.
+                // A commit that panicked or was cancelled has an unknown outcome, as with a broken store.
                 Event::Ended(Ok(Ended { broken: true, .. }) | Err(_)) => {
                     received.drain(..).for_each(|request| self.sort_in(request));
                     return self.broken(inbox, commits).await;
@@ -123,26 +123,26 @@ impl Committer {
 
     fn takes_long(&mut self) {
         if let Some((_, lanes)) = self.expected.pop_front() {
-            tracing::warn!("a commit takes long; charges that would wait for it are refused");
+            tracing::warn!("a commit is slow; rejecting charges that would wait for it");
             self.lanes.takes_long(&lanes);
         }
     }
 
-    /// Answers charges that would wait for a commit that takes long. Refunds are owed, and wait.
+    /// Rejects charges that would wait for a slow commit. Refunds are owed, so they wait.
     fn refuse_those_behind(&mut self) {
         let refused = self.lanes.give_up(|request| matches!(request.posting, Posting::Charge(_)));
         if refused.is_empty() {
             return;
         }
         self.places.add_permits(refused.len());
-        let error = Arc::new(StoreError::Unavailable("the commit before it takes too long".into()));
+        let error = Arc::new(StoreError::Unavailable("an earlier commit takes too long".into()));
         for request in refused {
             let _ = request.reply.send(Err(MeterError::Store(Arc::clone(&error))));
         }
     }
 
-    /// An account has one live key, so a key's lane is its account's. Refunds go by the account's id, and so not in the
-    /// lane of its charges; the store sorts out who comes first.
+    /// Puts a request into its lane. Charges go by key, and an account has one live key, so all its charges share a
+    /// lane. Refunds go by account id and may be in another lane; the store serialises the two.
     fn sort_in(&mut self, request: Request) {
         match &request.posting {
             Posting::Charge(charge) => {
@@ -160,8 +160,8 @@ impl Committer {
         }
     }
 
-    /// Takes nothing more, tells whoever waits for a commit that has not begun that nothing was charged, and lets the
-    /// commits that are under way come to their end.
+    /// Stops accepting requests, rejects those whose commit has not begun (nothing was charged for them), and waits for
+    /// running commits to finish.
     async fn broken(&mut self, mut inbox: mpsc::UnboundedReceiver<Request>, mut commits: JoinSet<Ended>) -> MeterEnd {
         inbox.close();
         self.places.close();
@@ -177,7 +177,7 @@ impl Committer {
 }
 
 impl Work {
-    /// Commits a batch and answers it. All waiters are woken by this one task, which is what makes waking them cheap.
+    /// Commits a batch and replies to its callers. Waking all callers from this one task keeps that cheap.
     async fn commit(self, batch: Batch<Request>) -> Ended {
         let Batch { items, lanes } = batch;
         let (postings, replies): (Vec<_>, Vec<_>) =
@@ -187,11 +187,11 @@ impl Work {
         self.stats.count_commit(replies.len(), begun.elapsed());
         match outcomes {
             Ok(outcomes) => {
-                assert_eq!(outcomes.len(), replies.len(), "a store answers each posting once");
+                assert_eq!(outcomes.len(), replies.len(), "a store returns one outcome per posting");
                 self.stats.count_success(&outcomes);
                 for (outcome, reply) in outcomes.into_iter().zip(replies) {
                     self.stats.count_outcome(&outcome);
-                    // The caller may have gone; its charge stands all the same.
+                    // The caller may be gone; its charge is recorded anyway.
                     let _ = reply.send(Ok(outcome));
                 }
                 Ended { lanes, broken: false }

@@ -1,21 +1,21 @@
-//! What waits to be committed, by lane, and when it is worth a commit. Pure.
+//! Pure queueing logic: the items waiting in each lane, and when to start a commit.
 //!
-//! A commit takes all that waits in one or more lanes, which are its own until it ends. When none is under way, the
-//! next takes whatever there is. Beside another, one is worth what it costs only when it carries a good many charges:
-//! small batches side by side are slower than one after the other, since each has the price of a transaction.
+//! A commit takes all items waiting in one or more lanes and holds those lanes until it ends. If no commit is running,
+//! the next one takes whatever is waiting. A second concurrent commit only pays off with many charges: small batches
+//! are slower in parallel than one after the other, because each costs a transaction.
 //!
-//! A commit that takes long holds up its own lanes and no others: who waits for these is not to wait with it.
+//! A slow commit blocks only its own lanes.
 
-/// How many charges are worth a commit beside another, and a lane of their own.
+/// How many charges justify a concurrent commit. A commit takes no further lane once it has this many.
 const WORTH_A_COMMIT: usize = 64;
 
-/// Items that wait, by lane.
+/// Waiting items, by lane.
 #[derive(Debug)]
 pub(super) struct Lanes<T> {
     lanes: Vec<Lane<T>>,
-    /// Where the next commit starts to take, so that each lane has its turn.
+    /// The lane where the next commit starts, so that lanes take turns.
     next: usize,
-    /// Commits under way, without those that take long.
+    /// Running commits, without slow ones.
     under_way: usize,
 }
 
@@ -25,7 +25,7 @@ struct Lane<T> {
     holder: Holder,
 }
 
-/// Whose a lane is.
+/// Who holds a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Holder {
     Nobody,
@@ -33,7 +33,7 @@ enum Holder {
     CommitThatTakesLong,
 }
 
-/// What a commit carries, and the lanes that are its own until it ends.
+/// The items of a commit, and the lanes it holds until it ends.
 #[derive(Debug)]
 pub(super) struct Batch<T> {
     pub(super) items: Vec<T>,
@@ -41,22 +41,22 @@ pub(super) struct Batch<T> {
 }
 
 impl<T> Lanes<T> {
-    /// So many lanes, at least one, with nothing in them.
+    /// Makes `count` empty lanes, at least one.
     pub(super) fn new(count: usize) -> Self {
         let lane = |_| Lane { waiting: Vec::new(), holder: Holder::Nobody };
         Self { lanes: (0..count.max(1)).map(lane).collect(), next: 0, under_way: 0 }
     }
 
-    /// Puts an item into the lane of what has that name.
+    /// Adds an item to the lane for `name`.
     pub(super) fn push(&mut self, name: &[u8], item: T) {
-        // The last bytes: hashes are even in all of theirs, ids begin alike.
+        // Use the last bytes: all bytes of a hash are evenly distributed, but ids share a prefix.
         let last = name.iter().rev().take(8);
         let number = last.fold(0_usize, |sum, byte| sum.wrapping_mul(251).wrapping_add(usize::from(*byte)));
         let count = self.lanes.len();
         self.lanes[number % count].waiting.push(item);
     }
 
-    /// The next commit, of `most` items at most; `None` while there is nothing that is worth one.
+    /// The next commit, with at most `most` items; `None` when the waiting items do not justify one.
     pub(super) fn take(&mut self, most: usize) -> Option<Batch<T>> {
         let (count, worth) = (self.lanes.len(), WORTH_A_COMMIT.min(most));
         let free: Vec<usize> =
@@ -85,7 +85,7 @@ impl<T> Lanes<T> {
         Some(batch)
     }
 
-    /// Gives back the lanes of a commit that has ended.
+    /// Frees the lanes of a finished commit.
     pub(super) fn give_back(&mut self, lanes: &[usize]) {
         if lanes.iter().any(|lane| self.lanes[*lane].holder == Holder::Commit) {
             self.under_way -= 1;
@@ -95,7 +95,7 @@ impl<T> Lanes<T> {
         }
     }
 
-    /// Notes that the commit of these lanes takes long.
+    /// Marks the commit of these lanes as slow.
     pub(super) fn takes_long(&mut self, lanes: &[usize]) {
         for lane in lanes {
             self.lanes[*lane].holder = Holder::CommitThatTakesLong;
@@ -103,13 +103,13 @@ impl<T> Lanes<T> {
         self.under_way -= 1;
     }
 
-    /// Takes out what waits for commits that take long, as far as it may be taken out.
+    /// Removes the items that wait for slow commits, if `may_be_taken_out` allows it.
     pub(super) fn give_up(&mut self, may_be_taken_out: impl Fn(&T) -> bool) -> Vec<T> {
         let held_up = self.lanes.iter_mut().filter(|lane| lane.holder == Holder::CommitThatTakesLong);
         held_up.flat_map(|lane| lane.waiting.extract_if(.., |item| may_be_taken_out(item))).collect()
     }
 
-    /// Takes out all that waits, for an end without another commit.
+    /// Removes all waiting items, to end without another commit.
     pub(super) fn take_all(&mut self) -> Vec<T> {
         self.lanes.iter_mut().flat_map(|lane| std::mem::take(&mut lane.waiting)).collect()
     }
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn commits_beside_others_carry_a_good_many() {
-        // waiting in each lane, the commits that are under way at once
+        // waiting in each lane, the commits that run at once
         type Commit = (usize, &'static [usize]);
         let table: [(&[usize], &[Commit]); 8] = [
             (&[0], &[]),
@@ -161,9 +161,9 @@ mod tests {
         let mut lanes = lanes(&[70, 70]);
         let (first, second) = (lanes.take(64).unwrap(), lanes.take(64).unwrap());
         assert_eq!((&*first.lanes, &*second.lanes), (&[0][..], &[1][..]));
-        assert!(lanes.take(64).is_none(), "six more wait in each");
+        assert!(lanes.take(64).is_none(), "six more are waiting in each");
         lanes.give_back(&first.lanes);
-        assert!(lanes.take(64).is_none(), "too few beside another");
+        assert!(lanes.take(64).is_none(), "too few for a concurrent commit");
         lanes.give_back(&second.lanes);
         let last = lanes.take(64).unwrap();
         assert_eq!((last.items.len(), last.lanes), (12, vec![0, 1]));
@@ -184,15 +184,15 @@ mod tests {
     fn a_commit_that_takes_long_holds_up_its_own_lanes_only() {
         let mut lanes = lanes(&[64, 2]);
         let stuck = lanes.take(100).unwrap();
-        assert!(lanes.take(100).is_none(), "too few beside another");
+        assert!(lanes.take(100).is_none(), "too few for a concurrent commit");
         lanes.takes_long(&stuck.lanes);
-        assert!(lanes.give_up(|_| true).is_empty(), "nothing waits behind it");
+        assert!(lanes.give_up(|_| true).is_empty(), "nothing is waiting behind it");
         [(0, 10), (0, 11), (1, 20)].into_iter().for_each(|(lane, item)| lanes.push(&[lane], item));
         assert_eq!(lanes.give_up(|item| *item != 10), [11]);
         let other = lanes.take(100).unwrap();
         assert_eq!((&*other.lanes, &*other.items), (&[1][..], &[1, 1, 20][..]));
         lanes.give_back(&stuck.lanes);
-        assert!(lanes.take(100).is_none(), "too few beside another");
+        assert!(lanes.take(100).is_none(), "too few for a concurrent commit");
         lanes.give_back(&other.lanes);
         assert_eq!(lanes.take(100).unwrap().items, [10]);
     }

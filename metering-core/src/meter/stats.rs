@@ -1,4 +1,4 @@
-//! What a meter counts.
+//! Counters of a meter.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 use crate::charge::{Decision, Refusal};
 use crate::tally::Outcome;
 
-/// What a meter has done since its start.
+/// What a meter has done since it started.
 #[derive(Debug, Default)]
 pub struct MeterStats {
     /// Charges accepted.
     pub accepted: AtomicU64,
     /// Charges refused because the key is not live.
     pub unknown_key: AtomicU64,
-    /// Charges refused by a cap.
+    /// Charges refused by a rate limit.
     pub rate_limited: AtomicU64,
-    /// Charges refused for lack of credits.
+    /// Charges refused because the balance is not above zero.
     pub insufficient: AtomicU64,
     /// Charges refused because the queue was full.
     pub overloaded: AtomicU64,
@@ -28,13 +28,13 @@ pub struct MeterStats {
     pub commits: AtomicU64,
     /// Commits that failed.
     pub failed: AtomicU64,
-    /// Charges and refunds that failed alone: the store could not hold them.
+    /// Charges and refunds that failed individually because the store could not record them.
     pub failed_postings: AtomicU64,
-    /// Charges and refunds that were handed to a commit.
+    /// Charges and refunds included in a commit.
     pub postings: AtomicU64,
     /// Microseconds spent in commits.
     pub commit_micros: AtomicU64,
-    /// When the last commit failed, unless one that recorded something succeeded since.
+    /// When the last commit failed, unless a commit that wrote something succeeded since.
     failed_at: Mutex<Option<Instant>>,
 }
 
@@ -50,7 +50,7 @@ impl MeterStats {
         *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
-    /// A batch that recorded something shows that the store works; refusals alone are decided without a write.
+    /// Counts a successful commit. Only one that wrote something shows that the store works; refusals need no write.
     pub(super) fn count_success(&self, outcomes: &[Outcome]) {
         let is_refusal = |outcome: &Outcome| matches!(outcome, Outcome::Decided(Decision::Refused(_)));
         if !outcomes.iter().all(is_refusal) {

@@ -1,35 +1,35 @@
-//! What an account holder sees of their account.
+//! The account, as its owner sees it.
 
 use serde::Serialize;
 
 use crate::account::{Account, RateLimits};
 use crate::credits::Credits;
 
-/// The answer to `GET /credits/balance`.
+/// The response of `GET /credits/balance`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BalanceDocument {
     /// The account's id.
     pub org_id: String,
-    /// What its owner calls it.
+    /// The name its owner gave it.
     pub agent_name: String,
     /// Its owner's email address, if any.
     pub email: Option<String>,
-    /// The wallet that paid for it, lower-case, if any.
+    /// The wallet that paid for it, in lower case, if any.
     pub payer_address: Option<String>,
-    /// Credits left; may be below zero by less than the price of one request.
+    /// Credits left; may be negative by less than the price of one request.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credit_balance: Credits,
-    /// Credits bought, ever.
+    /// Credits bought in total.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub total_credits_purchased: Credits,
-    /// Credits granted, ever: bonuses and adjustments.
+    /// Credits granted in total: bonuses and adjustments.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub total_credits_granted: Credits,
-    /// Credits used, ever, less refunds.
+    /// Credits used in total, minus refunds.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub total_credits_used: Credits,
-    /// Caps on accepted requests; 0 means no cap.
+    /// Rate limits on accepted requests; 0 means no limit.
     pub rate_limits: RateLimits,
 }
 

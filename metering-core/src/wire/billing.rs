@@ -1,4 +1,4 @@
-//! What resolvers that charge over HTTP send and get.
+//! The internal billing API, for resolvers that charge over HTTP.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,24 +14,24 @@ pub struct DeductRequest {
     /// The method that the client used, in any case.
     pub method: String,
     /// The route to book the usage on; by default the catalogue's route for the path, or else the path itself. A
-    /// template that is too long, or one too many of the account's, is booked as `(other)`.
+    /// template that is too long, or would exceed the account's limit on templates, is booked as `(other)`.
     pub route_template: Option<String>,
-    /// The weight, above 0 and at most 1000, in place of the catalogue's; by default the catalogue's, or else the
-    /// operator's `billing.default_weight`. Below the stream prefix the session price applies instead.
+    /// The weight, above 0 and at most 1000, instead of the catalogue's; by default the catalogue's, or else the
+    /// operator's `billing.default_weight`. Below the stream prefix, the session price applies instead.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>, exclusive_minimum = 0, maximum = 1000))]
     pub credit_weight: Option<Weight>,
-    /// The multiplier, above 0 and at most 4096, in place of the catalogue's.
+    /// The multiplier, above 0 and at most 4096, instead of the catalogue's.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>, exclusive_minimum = 0, maximum = 4096))]
     pub history_multiplier: Option<Multiplier>,
-    /// How far the request looks back, for the catalogue's multiplier.
+    /// How many seconds the request looks back, for the catalogue's multiplier.
     pub lookback_seconds: Option<u64>,
-    /// Which kind of client asked: `cli`, `mcp`, `direct` or `unknown`.
+    /// Which kind of client made the request: `cli`, `mcp`, `direct` or `unknown`.
     pub client_source: Option<String>,
-    /// Names the request: a retry within 24 hours gets the first answer and is not charged again.
+    /// Identifies the request: a retry within 24 hours gets the first response and is not charged again.
     pub request_id: Option<String>,
 }
 
-/// The answer to `POST /internal/billing/deduct`.
+/// The response of `POST /internal/billing/deduct`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeductAnswer {
@@ -47,15 +47,15 @@ pub struct DeductAnswer {
     pub org_id: String,
 }
 
-/// The answer to `POST /internal/billing/lookup`.
+/// The response of `POST /internal/billing/lookup`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LookupAnswer {
-    /// Whose key it is.
+    /// The id of the key's account.
     pub org_id: String,
-    /// Their email address, if any.
+    /// Its owner's email address, if any.
     pub email: Option<String>,
-    /// Their balance.
+    /// Its balance.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credit_balance: Credits,
 }

@@ -1,4 +1,4 @@
-//! A chain's id in a request: a number, or its decimal digits as a string.
+//! A chain id in a request: a number, or a string of its decimal digits.
 
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};

@@ -1,4 +1,4 @@
-//! What clients see of an error: a stable code, a sentence to act on, and context.
+//! Errors as clients see them: a stable code, a message to act on, and context.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,36 +10,36 @@ use crate::account::RateLimits;
 use crate::credits::Credits;
 use crate::wire::plans::PlansDocument;
 
-/// Every error that the service answers with. Codes are stable: clients branch on them.
+/// The code of every error the service responds with. Codes are stable: clients branch on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorCode {
     /// The body is not JSON.
     InvalidJson,
-    /// Fields of the request do not fit.
+    /// Fields of the request are not valid.
     ValidationFailed,
-    /// Parameters of a metered route do not fit.
+    /// Parameters do not fit the metered route.
     InvalidParameter,
     /// The path could be read in more than one way.
     InvalidPath,
-    /// Plans are not paid on that chain.
+    /// No plan is paid on this chain.
     UnsupportedChain,
-    /// No plan on sale has that name on that chain.
+    /// No plan on sale has this name on this chain.
     UnknownPlan,
     /// The plan is paid with another token.
     UnsupportedToken,
-    /// The text is not a transaction's hash.
+    /// The text is not a transaction hash.
     InvalidTxHash,
     /// The transaction failed and paid nothing.
     TxReverted,
     /// The transaction is not the payment that was expected.
     PaymentMismatch,
-    /// Another wallet paid than the quote's.
+    /// A wallet other than the quote's paid.
     PayerMismatch,
-    /// The payer is a contract, whose native coins cannot be credited.
+    /// The payer is a contract, whose payments in the native coin cannot be credited.
     PayerIsContract,
     /// The payment was made before the quote.
     PaymentPredatesQuote,
-    /// The payment is older than those that the service accepts.
+    /// The payment is older than the service accepts.
     PaymentPredatesService,
     /// The challenge was made for another address.
     AddressMismatch,
@@ -59,59 +59,59 @@ pub enum ErrorCode {
     Forbidden,
     /// The payer must consent; `message` is the text to sign.
     PayerProofRequired,
-    /// Nothing is here.
+    /// There is nothing at this path, or no such quote or challenge.
     NotFound,
-    /// No metered route has that path.
+    /// No metered route has this path.
     UnknownRoute,
-    /// The chain knows no such transaction, yet.
+    /// The chain does not know this transaction yet.
     TxNotFound,
-    /// No account was paid for by that wallet.
+    /// This wallet did not pay for any account.
     NoLinkedWallet,
-    /// The path has no such method.
+    /// The path does not have this method.
     MethodNotAllowed,
-    /// The client takes no form of answer that there is.
+    /// The client accepts none of the response types on offer.
     NotAcceptable,
     /// The body took too long to arrive.
     RequestTimeout,
-    /// An account has that email address.
+    /// An account already has this email address.
     EmailAlreadyRegistered,
-    /// The wallet has an account: top up or rotate its key instead.
+    /// The wallet already has an account: top up or rotate its key instead.
     PayerAlreadyRegistered,
-    /// The quote was claimed before; rotate the key if it is lost.
+    /// The quote was already claimed; rotate the key if it is lost.
     AlreadyClaimed,
-    /// The transaction was used before.
+    /// The transaction was already used.
     TxAlreadyUsed,
-    /// A quote waits for this payment; claim it, or let the payer sign.
+    /// An open quote expects this payment; claim the quote, or have the payer sign.
     PaymentReserved,
-    /// The payment is not deep enough in the chain yet.
+    /// The payment is not confirmed yet.
     PaymentUnconfirmed,
-    /// A request with the same idempotency key may still be under way.
+    /// A request with the same idempotency key may still be in progress.
     RequestInProgress,
-    /// The idempotency key has bought its response.
+    /// The request with this idempotency key was charged and served.
     IdempotencyKeyUsed,
-    /// The payment came too long after the quote expired.
+    /// The payment was mined too long after the quote expired.
     QuoteExpired,
-    /// The challenge expired; ask for a new one.
+    /// The challenge expired; request a new one.
     ChallengeExpired,
     /// The body is too large.
     PayloadTooLarge,
-    /// The body is not of the type that is read here.
+    /// The body's content type is not supported.
     UnsupportedMediaType,
     /// The idempotency key was used for another request.
     IdempotencyKeyReused,
-    /// A cap is reached.
+    /// A rate limit is reached.
     RateLimited,
-    /// The key has as many streams open as it may.
+    /// The key has its maximum number of streams open.
     TooManyStreams,
-    /// The key has as many MCP sessions open as it may, or the server has.
+    /// The key or the server has its maximum number of MCP sessions and calls open.
     TooManySessions,
     /// The service failed.
     InternalError,
-    /// The upstream could not be reached or answered with nonsense.
+    /// The upstream could not be reached or sent an invalid response.
     UpstreamUnreachable,
     /// The chain cannot be read at the moment.
     RpcError,
-    /// The operator's RPC is of another chain.
+    /// The operator's RPC URL serves another chain.
     RpcChainMismatch,
     /// Too many requests wait to be charged.
     Overloaded,
@@ -119,17 +119,17 @@ pub enum ErrorCode {
     ShuttingDown,
     /// The store cannot be read or written at the moment; nothing was charged.
     StorageUnavailable,
-    /// A write failed at its commit: it is unknown whether the request was charged.
+    /// A write failed during its commit, so it is unknown whether the request was charged.
     OutcomeUnknown,
-    /// The upstream says that it is unavailable.
+    /// The upstream responded with 503.
     UpstreamUnavailable,
-    /// The operator has not set payments up on that chain.
+    /// The operator has not set up payments for this plan.
     PaymentNotConfigured,
-    /// Too many quotes are open for that price.
+    /// Too many quotes are open at this price.
     QuotesExhausted,
     /// A chain that plans are paid on cannot be read.
     ChainUnreachable,
-    /// The clock of this machine and that of the database differ too much.
+    /// The clocks of this machine and of the database differ too much.
     ClockSkew,
     /// A watched chain makes no progress.
     ChainStalled,
@@ -206,7 +206,7 @@ impl ErrorCode {
         Self::UpstreamTimeout,
     ];
 
-    /// The code and its HTTP status, on one line each.
+    /// The code and its HTTP status.
     const fn entry(self) -> (&'static str, u16) {
         match self {
             Self::InvalidJson => ("invalid_json", 400),
@@ -280,7 +280,7 @@ impl ErrorCode {
         self.entry().0
     }
 
-    /// The HTTP status that goes with it.
+    /// Its HTTP status.
     #[must_use]
     pub const fn status(self) -> u16 {
         self.entry().1
@@ -299,13 +299,13 @@ impl Serialize for ErrorCode {
     }
 }
 
-/// What is lacking: credits for a request, or confirmations of a payment.
+/// What is required: credits for a request, or confirmations of a payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Required {
     /// The request's price.
     Credits(Credits),
-    /// Blocks from the payment's to the newest, both counted.
+    /// Blocks from the payment's block to the newest one, counting both.
     Confirmations(u64),
 }
 
@@ -316,50 +316,50 @@ pub struct ErrorBody {
     /// A stable code.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub error: ErrorCode,
-    /// One sentence to act on.
+    /// A sentence that says what happened and what to do.
     pub message: String,
-    /// What is wrong, by field or parameter.
+    /// The problem with each field or parameter, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<BTreeMap<String, String>>,
-    /// After how many seconds trying again may help.
+    /// Seconds until a retry may succeed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_sec: Option<u64>,
-    /// Which cap is reached: `minute` or `day`.
+    /// Which rate limit is reached: `minute` or `day`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_window: Option<&'static str>,
-    /// The account's caps.
+    /// The account's rate limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_limits: Option<RateLimits>,
     /// Credits left.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub credit_balance: Option<Credits>,
-    /// What the request costs in credits; with `payment_unconfirmed`, how many confirmations are needed.
+    /// The request's price in credits; with `payment_unconfirmed`, the number of confirmations needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub required: Option<Required>,
-    /// How many confirmations the payment has.
+    /// The number of confirmations the payment has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirmations: Option<u64>,
-    /// What was expected of the payment.
+    /// The expected value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// What was found instead.
+    /// The value found instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
-    /// What to do about it, where `message` is a text to sign.
+    /// What to do, if `message` is a text to sign.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// The template of the metered route that was probably meant, with `unknown_route`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest_route: Option<String>,
-    /// Where plans are listed.
+    /// URL of the list of plans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plans_url: Option<String>,
-    /// Where a payment is registered.
+    /// URL to register a payment at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topup_url: Option<String>,
-    /// The plans themselves, with their chains and terms: with `insufficient_credits` only, whose schema says so.
+    /// The plans, with their chains and terms. Only with `insufficient_credits`, whose schema includes them.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(ignore))]
     pub offer: Option<Arc<PlansDocument>>,

@@ -1,25 +1,25 @@
-//! The headers of metered answers, as names and values that any HTTP library takes.
+//! The headers of metered responses, as names and values for any HTTP library.
 
 use crate::charge::{LimitWindow, RateStatus, Receipt};
 use crate::credits::Credits;
 
-/// Names the client in usage records.
+/// The kind of client, for usage records.
 pub const SOURCE_HEADER: &str = "x-bds-client-source";
-/// Names a request, so that its retry is not charged again.
+/// The idempotency key of a request, which keeps its retry from being charged again.
 pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";
 /// The balance after the charge, in credits.
 pub const BALANCE_HEADER: &str = "x-bds-credit-balance";
 /// What was charged, in credits.
 pub const CHARGED_HEADER: &str = "x-bds-credit-charged";
 
-/// The headers of an answer to an accepted request.
+/// The headers of the response to an accepted request.
 #[must_use]
 pub fn metered_headers(receipt: &Receipt) -> Vec<(&'static str, String)> {
     money_headers(&receipt.rate, receipt.balance, receipt.charged)
 }
 
-/// The headers of an answer to a request that was accepted and paid back: nothing charged, and the balance after that.
-/// The request stays counted by the caps.
+/// The headers of the response to a refunded request: a charge of zero, and the balance after the refund. The request
+/// still counts towards the rate limits.
 #[must_use]
 pub fn refunded_headers(rate: &RateStatus, balance: Credits) -> Vec<(&'static str, String)> {
     money_headers(rate, balance, Credits::ZERO)
@@ -33,7 +33,7 @@ fn money_headers(rate: &RateStatus, balance: Credits, charged: Credits) -> Vec<(
 }
 
 /// `RateLimit-Policy` and `RateLimit` as in the IETF draft (draft-ietf-httpapi-ratelimit-headers, structured fields):
-/// one item per window that has a cap, and neither header without any cap.
+/// one item per window that has a limit. Without any limit, neither header is sent.
 #[must_use]
 pub fn rate_headers(rate: &RateStatus) -> Vec<(&'static str, String)> {
     let windows = [

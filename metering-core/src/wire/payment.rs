@@ -1,6 +1,6 @@
 //! Buying: quotes, claims and top-ups.
 //!
-//! Requests keep every field optional, so that all that is missing can be named in one answer.
+//! Every field of a request is optional here, so that one response can list all missing fields.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::wire::secret::IssuedKey;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QuoteRequest {
-    /// What the account will be called: 1 to 64 of `A-Z a-z 0-9 _ -`.
+    /// The name of the new account: 1 to 64 of `A-Z a-z 0-9 _ -`.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub agent_name: Option<String>,
     /// The plan's name.
@@ -29,21 +29,21 @@ pub struct QuoteRequest {
     /// The wallet that will pay.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub payer_address: Option<String>,
-    /// The owner's email address, if the account is to have one.
+    /// The owner's email address, if any.
     pub email: Option<String>,
 }
 
-/// The answer to `POST /signup/pay/quote`.
+/// The response of `POST /signup/pay/quote`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QuoteAnswer {
-    /// The secret that claims the quote; it is not served again.
+    /// The secret that claims the quote; it is not sent again.
     pub signup_nonce: String,
-    /// Who is paid (EIP-55).
+    /// The address to pay (EIP-55).
     pub recipient: String,
-    /// Exactly how much, in the token's smallest unit.
+    /// The exact amount to pay, in the token's smallest unit.
     pub amount_atomic: String,
-    /// The same in human units.
+    /// The same amount in tokens.
     pub amount_human: String,
     /// The token's contract, in lower case; the zero address for the native coin.
     pub token_contract: String,
@@ -53,18 +53,18 @@ pub struct QuoteAnswer {
     pub token_decimals: u8,
     /// The chain to pay on.
     pub chain_id: u64,
-    /// How it is paid.
+    /// How to pay it.
     pub payment_kind: PaymentKind,
-    /// A public RPC URL of the chain, if there is one to recommend.
+    /// A public RPC URL of the chain, if the operator recommends one.
     pub rpc_hint: Option<String>,
-    /// Until when the price is promised, as RFC 3339.
+    /// When the price expires, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub expires_at: String,
-    /// Where the terms stand.
+    /// URL of the terms.
     pub terms_url: String,
-    /// Which version of the terms applies.
+    /// Version of the terms that applies.
     pub terms_version: String,
-    /// What to do, in words.
+    /// Instructions for the buyer.
     pub notice: String,
 }
 
@@ -80,21 +80,21 @@ pub struct ClaimRequest {
     pub tx_hash: Option<String>,
 }
 
-/// The answer to `POST /signup/pay/claim`.
+/// The response of `POST /signup/pay/claim`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClaimAnswer {
     /// `approved`.
     pub status: &'static str,
-    /// The account's key, shown this once.
+    /// The account's key, shown only once.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub api_key: IssuedKey,
     /// The account's id.
     pub org_id: String,
-    /// Credits to start with.
+    /// The starting balance.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credit_balance: Credits,
-    /// Caps on accepted requests; 0 means no cap.
+    /// Rate limits on accepted requests; 0 means no limit.
     pub rate_limits: RateLimits,
     /// The plan that was bought.
     pub plan_id: String,
@@ -117,21 +117,21 @@ pub struct TopUpRequest {
     /// The payment's transaction.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub tx_hash: Option<String>,
-    /// The payer's signature (EIP-191) over the message of a `payer_proof_required` answer.
+    /// The payer's signature (EIP-191) of the message in a `payer_proof_required` response.
     pub signature: Option<String>,
 }
 
-/// The answer to `POST /credits/topup`.
+/// The response of `POST /credits/topup`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TopUpAnswer {
     /// Credits left.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credit_balance: Credits,
-    /// Credits that this request added: zero when it was a repetition.
+    /// Credits added by this request: zero for a repeated one.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub amount_added: Credits,
-    /// Credits bought, ever.
+    /// Credits bought in total.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub total_credits_purchased: Credits,
     /// The plan that was credited; empty for a payment that the operator assigned without one.
@@ -140,6 +140,6 @@ pub struct TopUpAnswer {
     pub tx_hash: String,
     /// The payment's chain.
     pub chain_id: u64,
-    /// Whether this account was credited with the payment before.
+    /// Whether the payment had already been credited to this account.
     pub already_credited: bool,
 }

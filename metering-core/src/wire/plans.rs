@@ -1,4 +1,4 @@
-//! What is for sale.
+//! The plans on sale.
 
 use serde::Serialize;
 
@@ -6,25 +6,25 @@ use crate::chain::Chain;
 use crate::credits::{ATOMS_PER_CREDIT, Credits};
 use crate::plan::{PaymentKind, Plan};
 
-/// The answer to `GET /credits/plans`.
+/// The response of `GET /credits/plans`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PlansDocument {
     /// Plans on sale, in the order of display.
     pub plans: Vec<PlanDocument>,
-    /// The chains that they are paid on.
+    /// The chains they are paid on.
     pub chains: Vec<ChainDocument>,
-    /// Where the terms stand.
+    /// URL of the terms.
     pub terms_url: String,
-    /// Which version of the terms applies.
+    /// Version of the terms that applies.
     pub terms_version: String,
     /// The first chain's id; null when no chain is configured.
     pub primary_chain_id: Option<u64>,
-    /// Who is paid on the first chain (EIP-55); null when no chain is configured.
+    /// The address to pay on the first chain (EIP-55); null when no chain is configured.
     pub primary_recipient: Option<String>,
     /// The first chain's public RPC URL; null when no chain is configured.
     pub primary_rpc_url: Option<String>,
-    /// What a credit is worth in requests.
+    /// The value of a credit in requests.
     pub epoch_unit: EpochUnit,
 }
 
@@ -38,7 +38,7 @@ pub struct PlanDocument {
     pub chain_id: u64,
     /// The token's symbol.
     pub token_symbol: String,
-    /// How it is paid.
+    /// How to pay it.
     pub payment_kind: PaymentKind,
     /// Credits sold.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
@@ -46,9 +46,9 @@ pub struct PlanDocument {
     /// Credits added on top.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub bonus_credits: Credits,
-    /// The price in human units of the token, as a string.
+    /// The price in tokens, as a string.
     pub token_amount: String,
-    /// The token's contract, lower-case; the zero address for the native coin.
+    /// The token's contract, in lower case; the zero address for the native coin.
     pub token_contract: String,
     /// The token's decimals.
     pub token_decimals: u8,
@@ -56,15 +56,15 @@ pub struct PlanDocument {
     pub label: String,
     /// A sentence about it.
     pub description: String,
-    /// A special offer's name.
+    /// The name of a special offer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offer: Option<String>,
-    /// By how much it undercuts the plain price.
+    /// The discount from the regular price, in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discount_percent: Option<u8>,
     /// Always true: other plans are not listed.
     pub active: bool,
-    /// Who is paid (EIP-55).
+    /// The address to pay (EIP-55).
     pub recipient: String,
     /// A public RPC URL of the chain; empty when there is none to recommend.
     pub rpc_url: String,
@@ -80,13 +80,14 @@ pub struct ChainDocument {
     pub name: String,
     /// A public RPC URL; empty when there is none to recommend.
     pub rpc_url: String,
-    /// Who is paid (EIP-55).
+    /// The address to pay (EIP-55).
     pub recipient: String,
-    /// How many confirmations a payment needs to be credited: configured, or by the chain's measured block time.
+    /// How many confirmations a payment needs to be credited: configured, or derived from the chain's measured block
+    /// time.
     pub confirmations: u32,
 }
 
-/// What a credit is worth in requests of weight 1.
+/// The value of a credit in requests of weight 1.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EpochUnit {
@@ -100,7 +101,7 @@ pub struct EpochUnit {
 }
 
 impl PlansDocument {
-    /// The active ones of `plans` whose chain is configured.
+    /// Lists the active plans of `plans` whose chain is configured.
     #[must_use]
     pub fn new(plans: &[Plan], chains: &[Chain], terms_url: &str, terms_version: &str) -> Self {
         let primary = chains.first();
@@ -119,7 +120,7 @@ impl PlansDocument {
             epoch_unit: EpochUnit {
                 credits_per_epoch: Credits::BASE_CALL,
                 epochs_per_credit: ATOMS_PER_CREDIT / Credits::BASE_CALL.atoms(),
-                note: "One credit pays for 7200 requests of weight 1; a request costs its route's weight times that."
+                note: "One credit pays for 7200 requests of weight 1. A request of weight w costs w/7200 credit."
                     .to_owned(),
             },
         }

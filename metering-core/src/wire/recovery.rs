@@ -1,4 +1,4 @@
-//! Rotating a key by the wallet that paid.
+//! Rotating a key with the wallet that paid.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,18 +15,18 @@ pub struct ChallengeRequest {
     pub address: Option<String>,
 }
 
-/// The answer to `POST /api-key/recover/challenge`.
+/// The response of `POST /api-key/recover/challenge`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ChallengeAnswer {
-    /// What names the challenge.
+    /// Identifies the challenge.
     pub nonce: String,
-    /// The text to sign, as it is (EIP-191).
+    /// The text to sign, unchanged (EIP-191).
     pub message: String,
-    /// Until when it can be answered, as RFC 3339.
+    /// When the challenge expires, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub expires_at: String,
-    /// The same in seconds from now.
+    /// Seconds until it expires.
     pub expires_in: u64,
 }
 
@@ -40,12 +40,12 @@ pub struct VerifyRequest {
     /// The challenge's nonce.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub nonce: Option<String>,
-    /// The signature over the challenge's message.
+    /// The signature of the challenge's message.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub signature: Option<String>,
 }
 
-/// The answer to `POST /api-key/recover/verify`.
+/// The response of `POST /api-key/recover/verify`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct VerifyAnswer {
@@ -53,7 +53,7 @@ pub struct VerifyAnswer {
     pub status: &'static str,
     /// Always true.
     pub rotated: bool,
-    /// The account's new key, shown this once; the old one is refused from now on.
+    /// The account's new key, shown only once; the old one is rejected from now on.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub api_key: IssuedKey,
     /// The account's id.
@@ -61,6 +61,6 @@ pub struct VerifyAnswer {
     /// Credits left.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credit_balance: Credits,
-    /// Caps on accepted requests; 0 means no cap.
+    /// Rate limits on accepted requests; 0 means no limit.
     pub rate_limits: RateLimits,
 }

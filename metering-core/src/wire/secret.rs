@@ -1,10 +1,10 @@
-//! The one place where a key goes onto the wire: in the answer that gives it to its owner.
+//! The only type that puts a key on the wire, in the response that gives it to its owner.
 
 use serde::{Serialize, Serializer};
 
 use crate::key::ApiKey;
 
-/// A key that is being given out. Printing it shows nothing.
+/// A key in the response that issues it. Its debug output does not show the key.
 #[derive(Debug, Clone)]
 pub struct IssuedKey(ApiKey);
 

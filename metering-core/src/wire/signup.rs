@@ -13,40 +13,40 @@ pub struct InitiateRequest {
     /// The owner's email address.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub email: Option<String>,
-    /// What the account will be called: 1 to 64 of `A-Z a-z 0-9 _ -`.
+    /// The name of the new account: 1 to 64 of `A-Z a-z 0-9 _ -`.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub agent_name: Option<String>,
 }
 
-/// The answer to `POST /signup/initiate`.
+/// The response of `POST /signup/initiate`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct InitiateAnswer {
-    /// The secret to ask for the key with; it is not served again.
+    /// The secret that gets the key once the signup is approved; it is not sent again.
     pub session_token: String,
-    /// Where a person approves the signup.
+    /// The page where a person approves the signup.
     pub verification_url: String,
     /// The same with the code filled in.
     pub verification_url_complete: String,
-    /// What the person types there.
+    /// The code the person types there.
     pub user_code: String,
-    /// For how many seconds it can be approved.
+    /// Seconds left to approve it.
     pub expires_in: u64,
-    /// How many seconds to wait between two questions for the status.
+    /// Seconds to wait between two polls of the status.
     pub interval: u64,
 }
 
-/// The answer to `GET /signup/pending`: what is about to be approved.
+/// The response of `GET /signup/pending`: the signup to approve.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PendingAnswer {
-    /// The code, as it is shown.
+    /// The code, formatted for display.
     pub user_code: String,
-    /// What the account will be called.
+    /// The name of the new account.
     pub agent_name: String,
     /// The owner's email address.
     pub email: String,
-    /// For how many seconds it can be approved.
+    /// Seconds left to approve it.
     pub expires_in: u64,
 }
 
@@ -54,17 +54,17 @@ pub struct PendingAnswer {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ApproveRequest {
-    /// The code that the person was given.
+    /// The user code.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub user_code: Option<String>,
     /// Whether the person accepts the terms.
     #[serde(default)]
     pub tos_accepted: bool,
-    /// The answer to the bot challenge.
+    /// The solution of the bot challenge.
     pub captcha_token: Option<String>,
 }
 
-/// The answer to `POST /verify`.
+/// The response of `POST /verify`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ApproveAnswer {
@@ -72,29 +72,29 @@ pub struct ApproveAnswer {
     pub status: &'static str,
 }
 
-/// The answer to `GET /signup/status`.
+/// The response of `GET /signup/status`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum StatusAnswer {
-    /// Nobody has approved it yet.
+    /// It is not approved yet.
     Pending {
-        /// For how many seconds it can be approved.
+        /// Seconds left to approve it.
         expires_in: u64,
     },
     /// It was not approved in time.
     Expired,
-    /// It was approved: the account, and its key, shown this once.
+    /// It was approved: the account and its key, which is shown only once.
     Approved {
         /// The account's key.
         #[cfg_attr(feature = "openapi", schema(value_type = String))]
         api_key: IssuedKey,
         /// The account's id.
         org_id: String,
-        /// Credits to start with.
+        /// The starting balance.
         #[cfg_attr(feature = "openapi", schema(value_type = f64))]
         credit_balance: Credits,
-        /// Caps on accepted requests; 0 means no cap.
+        /// Rate limits on accepted requests; 0 means no limit.
         rate_limits: RateLimits,
     },
 }

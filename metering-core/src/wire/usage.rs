@@ -1,4 +1,4 @@
-//! What an account holder sees of their usage.
+//! Usage and activity, as the account's owner sees them.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use crate::account::AccountId;
 use crate::credits::Credits;
 use crate::usage::{Activity, DayUsage, EndpointUsage, UsageReport};
 
-/// The answer to `GET /credits/usage/summary`. All of it is of one moment and adds up exactly.
+/// The response of `GET /credits/usage/summary`. It is read at one moment, so it adds up exactly.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct UsageSummary {
@@ -17,19 +17,19 @@ pub struct UsageSummary {
     /// Credits left.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credit_balance: Credits,
-    /// Credits bought, ever.
+    /// Credits bought in total.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub total_credits_purchased: Credits,
-    /// Credits used, ever, less refunds.
+    /// Credits used in total, minus refunds.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub total_credits_used: Credits,
-    /// How many UTC days the window has: today and those before it.
+    /// Number of UTC days in the window, which ends today.
     pub window_days: u32,
     /// Sums over the window.
     pub totals: UsageTotals,
     /// Days with usage, newest first.
     pub by_day: Vec<DayEntry>,
-    /// Routes, by credits.
+    /// Routes, most credits first.
     pub by_endpoint: Vec<EndpointEntry>,
 }
 
@@ -39,7 +39,7 @@ pub struct UsageSummary {
 pub struct UsageTotals {
     /// Accepted requests.
     pub usage_events: u64,
-    /// Credits used, less refunds.
+    /// Credits used, minus refunds.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_used: Credits,
     /// Credits bought and granted.
@@ -56,7 +56,7 @@ pub struct DayEntry {
     pub day: String,
     /// Accepted requests.
     pub usage_events: u64,
-    /// Credits used, less refunds.
+    /// Credits used, minus refunds.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_used: Credits,
 }
@@ -71,24 +71,24 @@ pub struct EndpointEntry {
     pub http_method: String,
     /// Accepted requests.
     pub call_count: u64,
-    /// Credits used, less refunds.
+    /// Credits used, minus refunds.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_used: Credits,
 }
 
-/// The answer to `GET /credits/usage/by-endpoint`.
+/// The response of `GET /credits/usage/by-endpoint`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ByEndpointDocument {
     /// The account's id.
     pub org_id: String,
-    /// How many UTC days the window has.
+    /// Number of UTC days in the window.
     pub window_days: u32,
-    /// Routes, by credits.
+    /// Routes, most credits first.
     pub by_endpoint: Vec<EndpointEntry>,
 }
 
-/// The answer to `GET /credits/usage`.
+/// The response of `GET /credits/usage`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ActivityDocument {
@@ -108,7 +108,7 @@ pub struct ActivityEntry {
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub amount: Credits,
     /// `usage`, `usage_refund`, `signup_bonus`, `purchase_pay_signup`, `purchase_topup`, `adjustment`,
-    /// `payment_reversed` (a reorganisation of its chain removed a payment) or `payment_restored` (it was mined again).
+    /// `payment_reversed` (a reorganisation removed the payment) or `payment_restored` (it was mined again).
     #[serde(rename = "type")]
     pub kind: String,
     /// A sentence about it.
@@ -117,9 +117,9 @@ pub struct ActivityEntry {
     pub http_method: Option<String>,
     /// The route's template, for usage.
     pub route_template: Option<String>,
-    /// The path that was asked for, when all requests of the entry asked for the same.
+    /// The requested path, if it is the same for all requests of the entry.
     pub request_path: Option<String>,
-    /// Which kind of client asked, for usage.
+    /// Which kind of client made the requests, for usage.
     pub client_source: Option<String>,
     /// How many requests share the entry.
     pub calls: u64,
@@ -129,15 +129,15 @@ pub struct ActivityEntry {
     pub chain_id: Option<u64>,
     /// The plan, for purchases.
     pub plan_id: Option<String>,
-    /// When, as RFC 3339.
+    /// When it happened, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub created_at: String,
 }
 
 impl UsageSummary {
-    /// A report of `window_days` days.
+    /// Converts a report of `window_days` days.
     ///
-    /// Returns `None` when its days add up to more than can be held, which no verified store has.
+    /// Returns `None` when a sum overflows, which cannot happen in a verified store.
     #[must_use]
     pub fn new(report: UsageReport, window_days: u32) -> Option<Self> {
         let account = report.account;
@@ -179,7 +179,7 @@ impl From<&EndpointUsage> for EndpointEntry {
 }
 
 impl ActivityDocument {
-    /// Recent activity of an account.
+    /// Lists an account's recent activity.
     #[must_use]
     pub fn new(account: &AccountId, activity: Vec<Activity>) -> Self {
         Self { org_id: account.to_string(), transactions: activity.into_iter().map(ActivityEntry::from).collect() }

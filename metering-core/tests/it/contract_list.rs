@@ -1,4 +1,4 @@
-//! No contract is forgotten: what the conformance suite has, `store_conformance!` stamps.
+//! Checks that `store_conformance!` generates a test for every contract of the conformance suite.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,12 +12,12 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The nouns of the suite: its public modules.
+/// The subjects of the suite, which are its public modules.
 fn nouns(suite: &str) -> BTreeSet<&str> {
     suite.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect()
 }
 
-/// `noun::contract` of every public async function of the nouns' files.
+/// `module::contract` for every public async function in those modules.
 fn contracts(suite: &str) -> BTreeSet<String> {
     let mut contracts = BTreeSet::new();
     for noun in nouns(suite) {
@@ -28,10 +28,10 @@ fn contracts(suite: &str) -> BTreeSet<String> {
     contracts
 }
 
-/// The entries of the macro's list, in their order.
+/// The entries of the macro's list, in order.
 fn stamped(suite: &str) -> Vec<&str> {
-    let (_, list) = suite.split_once("@stamp $fresh;").expect("the macro starts its list");
-    let (list, _) = list.split_once('}').expect("the list ends");
+    let (_, list) = suite.split_once("@stamp $fresh;").expect("the macro's list has a start");
+    let (list, _) = list.split_once('}').expect("the macro's list has an end");
     list.lines().filter_map(|line| line.trim().strip_suffix(',')).collect()
 }
 
@@ -39,17 +39,13 @@ fn stamped(suite: &str) -> Vec<&str> {
 fn every_contract_is_stamped_once() {
     let suite = read(&source("conformance.rs"));
     let (contracts, stamped) = (contracts(&suite), stamped(&suite));
-    assert!(
-        contracts.len() >= 180,
-        "only {} contracts were found: is this looking in the right place?",
-        contracts.len()
-    );
+    assert!(contracts.len() >= 180, "found only {} contracts; does this test read the right files?", contracts.len());
     let forgotten: Vec<_> = contracts.iter().filter(|contract| !stamped.contains(&contract.as_str())).collect();
     assert!(forgotten.is_empty(), "not in the list of `store_conformance!`: {forgotten:#?}");
-    assert_eq!(stamped.len(), contracts.len(), "nothing is stamped twice or without a contract");
+    assert_eq!(stamped.len(), contracts.len(), "no entry is listed twice or without a contract");
 }
 
-/// The files and folders of a folder: their paths and the names of their modules.
+/// The files and folders in a folder: their paths and module names.
 fn modules(folder: &Path) -> Vec<(PathBuf, String)> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -70,16 +66,16 @@ fn has_contracts(path: &Path) -> bool {
 fn every_file_of_the_suite_is_part_of_it() {
     let suite = read(&source("conformance.rs"));
     for (path, module) in modules(&source("conformance")) {
-        assert!(declares(&suite, &module), "{module} is not declared");
+        assert!(declares(&suite, &module), "module {module} is not declared");
         if path.is_dir() {
             let parent = read(&path.with_extension("rs"));
             for (path, part) in modules(&path) {
                 assert!(declares(&parent, &part), "{part} is not declared by {module}");
-                assert!(!has_contracts(&path), "{module}/{part}: contracts are in public modules");
+                assert!(!has_contracts(&path), "{module}/{part}: contracts must be in public modules");
             }
         } else {
             let is_noun = nouns(&suite).contains(module.as_str());
-            assert_eq!(has_contracts(&path), is_noun, "{module}: contracts are in public modules");
+            assert_eq!(has_contracts(&path), is_noun, "{module}: contracts must be in public modules");
         }
     }
 }

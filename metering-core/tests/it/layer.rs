@@ -1,4 +1,4 @@
-//! `MeteringLayer` around a small service: what is charged, refused, paid back and handed on.
+//! `MeteringLayer` around a small service: what it charges, refuses, refunds and passes on.
 
 mod delivery;
 mod gate;

@@ -1,5 +1,5 @@
-//! The integration tests of the crate, in one binary.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+//! The crate's integration tests, in one binary.
+#![allow(clippy::unwrap_used, reason = "a failed assumption must fail the test")]
 
 #[cfg(feature = "conformance")]
 mod contract_list;

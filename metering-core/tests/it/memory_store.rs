@@ -1,4 +1,4 @@
-//! `MemoryStore` keeps the contract.
+//! `MemoryStore` fulfils the storage contract.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ async fn fresh() -> (Arc<dyn Store>, ()) {
     (Arc::new(MemoryStore::new()), ())
 }
 
-/// One store, given twice.
+/// One store, returned twice.
 async fn fresh_pair() -> ([Arc<dyn Store>; 2], ()) {
     let (store, guard) = fresh().await;
     ([Arc::clone(&store), store], guard)

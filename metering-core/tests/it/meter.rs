@@ -1,4 +1,4 @@
-//! The charge path: how batches gather, what a full queue does, and how it ends.
+//! The charge path: how batches form, what a full queue does, and how the meter ends.
 
 mod gated;
 mod gated_payments;
@@ -46,7 +46,7 @@ impl Scene {
         tokio::spawn(async move { meter.charge(charge).await })
     }
 
-    /// Waits until so many commits were asked for and so many charges wait in the queue.
+    /// Waits until the store got `commits` commits and `queued` charges wait in the queue.
     async fn settled(&self, commits: usize, queued: usize) {
         let settled = async {
             while self.store.batches().len() != commits || self.meter.queued() != queued {
@@ -85,7 +85,7 @@ async fn what_comes_during_a_commit_shares_the_next() {
     for charge in rest {
         accepted(charge.await.unwrap());
     }
-    assert_eq!(scene.store.batches(), [1, 8, 2], "one alone, a full batch, and what was left");
+    assert_eq!(scene.store.batches(), [1, 8, 2], "one alone, a full batch, and the rest");
     assert_eq!(scene.base_calls_used().await, 11);
 }
 
@@ -105,8 +105,8 @@ async fn a_full_queue_refuses_at_once_and_takes_refunds_all_the_same() {
     for charge in waiting {
         accepted(charge.await.unwrap());
     }
-    assert!(refund.await.unwrap().unwrap().is_some(), "what is owed waits for its turn");
-    assert_eq!(scene.base_calls_used().await, 3, "four charges, one of them paid back");
+    assert!(refund.await.unwrap().unwrap().is_some(), "the refund waits in the queue");
+    assert_eq!(scene.base_calls_used().await, 3, "four charges, one of them refunded");
 }
 
 #[tokio::test(start_paused = true)]
@@ -118,19 +118,19 @@ async fn charges_behind_a_commit_that_takes_long_are_refused_and_refunds_wait() 
     let meter = Arc::clone(&scene.meter);
     let refund = tokio::spawn(async move { meter.refund(receipt).await });
     let begun = tokio::time::Instant::now();
-    // One that waits already, and one that comes once the commit is known to take long.
+    // One that already waits, and one that arrives after the commit counts as slow.
     for _ in 0..2 {
         let refused = scene.charge().await.unwrap();
         assert!(matches!(&refused, Err(MeterError::Store(_))), "{refused:?}");
         assert!(begun.elapsed() < Duration::from_secs(11), "{:?}", begun.elapsed());
     }
     assert!(begun.elapsed() >= Duration::from_secs(9), "{:?}", begun.elapsed());
-    assert!(!stuck.is_finished() && !refund.is_finished(), "nobody can say yet");
+    assert!(!stuck.is_finished() && !refund.is_finished(), "their outcomes are not known yet");
     scene.store.open(10);
     accepted(stuck.await.unwrap());
-    assert!(refund.await.unwrap().unwrap().is_some(), "what is owed is paid");
+    assert!(refund.await.unwrap().unwrap().is_some(), "the refund is recorded");
     accepted(scene.charge().await.unwrap());
-    assert_eq!(scene.base_calls_used().await, 2, "three charges, one of them paid back");
+    assert_eq!(scene.base_calls_used().await, 2, "three charges, one of them refunded");
     assert_eq!(scene.meter.drain().await, MeterEnd::Drained);
 }
 
@@ -210,5 +210,5 @@ async fn a_broken_store_ends_the_meter() {
     scene.store.fail_next(StoreError::Broken("fsync failed".to_owned()));
     assert!(matches!(scene.charge().await.unwrap(), Err(MeterError::Store(_))));
     assert_eq!(scene.meter.ended().await, MeterEnd::StoreBroken);
-    assert!(matches!(scene.charge().await.unwrap(), Err(MeterError::Closed)), "nothing more is taken");
+    assert!(matches!(scene.charge().await.unwrap(), Err(MeterError::Closed)), "no further charge is accepted");
 }

@@ -1,4 +1,4 @@
-//! The money code through its public face: batches, receipts, windows, tags and plans, at the edges of each rule.
+//! The money code through its public API: edge cases of batches, receipts, windows, tags and plans.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ fn a_receipt_refunds_what_was_charged_once() {
     assert_eq!((first.rate.minute.count, first.rate.day.count), (1, 1), "the receipt counts its own request");
     let again = accepted(tally.charge(1, 7, charge(10, "/a", Some("id")), None));
     assert_eq!((again.charged.atoms(), again.balance.atoms(), again.repeated), (10, 90, true));
-    assert_eq!(again.into_refund(), None, "a repeated charge was not taken");
+    assert_eq!(again.into_refund(), None, "a repeated request was not charged");
     let free = accepted(tally.charge(1, 7, charge(0, "/a", None), None));
     assert_eq!(free.into_refund(), None, "there is nothing to refund");
     let refund = first.into_refund().unwrap();
@@ -90,7 +90,7 @@ fn a_batch_writes_only_what_changed_in_the_order_of_its_rows() {
     }
     let refused = tally.charge(2, 7, charge(10, "/a", Some("id")), None);
     assert!(matches!(refused, Decision::Refused(Refusal::InsufficientCredits { .. })), "{refused:?}");
-    // What is loaded twice keeps its changes.
+    // Loading an account again keeps its changes.
     tally.load(3, AccountId::generate(&SystemRandomness), state(1_000));
     let changes = tally.finish();
     let balances: Vec<_> =
@@ -106,7 +106,7 @@ fn answers_are_remembered_under_account_and_request() {
     let mut tally = tally(&[(1, 100), (2, 100)]);
     for account in [2, 1] {
         let receipt = accepted(tally.charge(account, 7, charge(10, "/a", Some("same")), None));
-        assert!(!receipt.repeated, "another account's request is another request");
+        assert!(!receipt.repeated, "the same id in another account is another request");
     }
     let answers = tally.finish().answers;
     let answers: Vec<_> =
@@ -134,7 +134,7 @@ fn daily_totals_net_usage_and_refunds_of_one_line_and_no_other() {
 
 #[test]
 fn a_path_is_kept_when_all_requests_had_the_same() {
-    // paths of one line's requests, what is kept
+    // paths of the requests of one line, the path kept
     let table: [(&[&str], Option<&str>); 4] =
         [(&["/a"], Some("/a")), (&["/a", "/a"], Some("/a")), (&["/a", "/b"], None), (&["/a", "/b", "/a"], None)];
     for (paths, kept) in table {
@@ -247,7 +247,7 @@ fn a_plan_without_a_token_is_paid_in_the_native_coin_and_on_sale() {
 #[test]
 fn the_limits_of_a_plan_are_inclusive() {
     type Change = fn(&mut Plan);
-    // the change, the field that is then refused
+    // the change, the field that is rejected after it
     let table: [(Change, Option<&str>); 22] = [
         (|p| p.id = "a".repeat(64), None),
         (|p| p.id = "a".repeat(65), Some("id")),

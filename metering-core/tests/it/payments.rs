@@ -1,4 +1,4 @@
-//! Buying, claiming, topping up and rotating, through the service, on chains in memory.
+//! Buying, claiming, topping up and rotating through the service, with in-memory chains.
 
 mod chain;
 mod claims;

@@ -22,7 +22,7 @@ impl Clock for HandClock {
     }
 }
 
-/// Lets `good` and what begins with `once` through, the latter once each; is out of order for `down`.
+/// A bot check that passes `good`, and each token that starts with `once` a single time. For `down` it fails.
 #[derive(Debug, Default)]
 struct Doorman {
     asked: Mutex<Vec<String>>,
@@ -222,7 +222,7 @@ async fn a_used_solution_is_remembered_until_its_challenge_is_over() {
 async fn malformed_signups_are_named() {
     let scene = Scene::new();
     let Err(Error::ValidationFailed(fields)) = scene.service.initiate_signup(&InitiateRequest::default()).await else {
-        panic!("a signup for nobody");
+        panic!("a signup without any field was accepted");
     };
     assert_eq!(fields.keys().map(String::as_str).collect::<Vec<_>>(), ["agent_name", "email"]);
     for email in ["", "x", "a@b", "a b@example.com"] {

@@ -1,4 +1,4 @@
-//! Quotes, payments and challenges, done to both.
+//! Applies operations on quotes, payments and challenges to the store and the model.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use super::super::sale::{PLAN, SOLD, tx_on, wallet};
 use super::super::scene::{MINUTE, UNCAPPED, atoms};
 use super::{Pair, account_id, assert_agree, email_address, entry};
 
-/// An entry with the payment that it came from.
+/// A ledger entry that names its payment.
 fn paid_entry((kind, amount): (LedgerKind, i64), tx: TxRef, plan_id: Option<&str>) -> NewLedgerEntry {
     let payment = Some(PaymentRef { tx, plan_id: plan_id.map(str::to_owned) });
     NewLedgerEntry { payment, ..entry(kind, amount) }
@@ -71,7 +71,7 @@ impl Pair {
                     self.keys.push(key);
                 }
                 let answer = self.store.rotate_key(&nonce(number), key, self.now).await;
-                assert_agree(answer, expected, "the key was rotated, or not");
+                assert_agree(answer, expected, "whether the key was rotated");
             }
             Sale::Scan { chain: number, block } => {
                 self.model.scanned(chain(number), block);
@@ -80,7 +80,7 @@ impl Pair {
         }
     }
 
-    /// A quote of now, whose nonce nobody has yet.
+    /// A quote opened now, with an unused nonce.
     fn quote(&self, price: Price) -> Quote {
         let mut nonce = [0xC3; 32];
         nonce[..8].copy_from_slice(&u64::try_from(self.quotes.len()).unwrap().to_be_bytes());
@@ -100,27 +100,27 @@ impl Pair {
         }
     }
 
-    /// The payment of now that pays a quote.
+    /// A payment made now that matches a quote.
     fn payment(&self, quote: &Quote, hash: u8) -> Payment {
         let PaymentTarget { chain_id, token, recipient } = quote.target;
         let (payer, amount, mined_at) = (quote.payer, quote.amount, self.now);
         let block_number = u64::MAX - u64::from(hash);
-        // Of some payments nobody knows the block's hash: those are final at once.
+        // Some payments have no known block hash; those are final immediately.
         let block_hash = (hash > 0).then_some([hash; 32]);
         Payment { tx: tx_on(chain_id, hash), payer, recipient, token, amount, block_number, block_hash, mined_at }
     }
 
     async fn open_quote(&mut self, quote: Quote) {
         let expected = self.model.open_quote(&quote);
-        assert_agree(self.store.open_quote(quote.clone()).await, expected, "the quote was opened, or not");
+        assert_agree(self.store.open_quote(quote.clone()).await, expected, "whether the quote was opened");
         let kept = self.store.quote(&quote.nonce).await.unwrap();
-        assert_eq!(kept, self.model.quote(&quote.nonce), "the quote is kept, or not");
+        assert_eq!(kept, self.model.quote(&quote.nonce), "whether the quote is stored");
         if kept.is_some() {
             self.quotes.push(quote);
         }
     }
 
-    /// A quote that was kept, and the hash that most of its claims come with.
+    /// A quote ever stored, and the hash that most of its claims use.
     fn kept_quote(&self, any: Option<usize>) -> Option<(u8, Quote)> {
         let number = any?.checked_rem(self.quotes.len())?;
         Some((u8::try_from(number % usize::from(HASHES)).unwrap(), self.quotes[number].clone()))
@@ -153,14 +153,14 @@ impl Pair {
         if matches!(expected, Ok(Claimed::Account(_))) {
             self.keys.push(key);
         }
-        assert_agree(self.store.claim_quote(claim).await, expected, "the quote was claimed, or not");
-        assert_eq!(self.store.quote(&nonce).await.unwrap(), self.model.quote(&nonce), "what became of the quote");
+        assert_agree(self.store.claim_quote(claim).await, expected, "whether the quote was claimed");
+        assert_eq!(self.store.quote(&nonce).await.unwrap(), self.model.quote(&nonce), "the quote after its claim");
     }
 
     async fn credit_payment(&mut self, credit: PaymentCredit) {
         let expected = self.model.credit(&credit);
         let answer = self.store.credit_payment(credit).await.unwrap();
-        assert_eq!(answer, expected, "the payment was credited, or not");
+        assert_eq!(answer, expected, "whether the payment was credited");
     }
 
     async fn settle(&mut self, payment: usize, step: u8, number: u8, stale: bool) {
@@ -176,7 +176,7 @@ impl Pair {
         let seen = if stale { PaymentRecord { plan_id: Some("another".to_owned()), ..seen } } else { seen };
         let change = SettlementChange { seen, step, now: self.now };
         let expected = self.model.settle(&change);
-        assert_eq!(self.store.settle_payment(change).await.unwrap(), expected, "the payment was settled, or not");
+        assert_eq!(self.store.settle_payment(change).await.unwrap(), expected, "whether the payment was settled");
     }
 
     async fn open_challenge(&mut self, account: usize, address: Option<u8>, number: u8) {
@@ -191,6 +191,6 @@ impl Pair {
             failures: 0,
         };
         let expected = self.model.open_challenge(&challenge);
-        assert_agree(self.store.open_challenge(challenge).await, expected, "the challenge was opened, or not");
+        assert_agree(self.store.open_challenge(challenge).await, expected, "whether the challenge was opened");
     }
 }

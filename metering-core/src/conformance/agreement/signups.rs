@@ -1,4 +1,4 @@
-//! Signup sessions and solutions, done to both.
+//! Applies operations on signup sessions and solutions to the store and the model.
 
 use crate::ledger::LedgerKind;
 use crate::signup::SignupSession;
@@ -22,19 +22,19 @@ impl Pair {
                     approved_at: None,
                 };
                 let expected = self.model.open_signup(&session);
-                assert_agree(self.store.open_signup(session).await, expected, "the session was opened, or not");
+                assert_agree(self.store.open_signup(session).await, expected, "whether the session was opened");
             }
             Signup::Approve { code: number } => {
                 let expected = self.model.approve_signup(&code(number), self.now);
                 let answer = self.store.approve_signup(&code(number), self.now).await.unwrap();
-                assert_eq!(answer, expected, "the session was approved, or not");
+                assert_eq!(answer, expected, "whether the session was approved");
             }
             Signup::Redeem { token, entries, key } => self.redeem(token, &entries, key).await,
             Signup::Solve { solution } => {
                 let expires_at = self.now.saturating_add(MINUTE * 10);
                 let expected = self.model.use_solution([solution; 32], expires_at);
                 let answer = self.store.use_solution([solution; 32], expires_at).await.unwrap();
-                assert_eq!(answer, expected, "the solution was new, or not");
+                assert_eq!(answer, expected, "whether the solution was new");
             }
         }
     }
@@ -56,6 +56,6 @@ impl Pair {
             self.keys.push(key);
         }
         let answer = self.store.redeem_signup(&token, new, self.now).await;
-        assert_agree(answer, expected, "the session was redeemed, or not");
+        assert_agree(answer, expected, "whether the session was redeemed");
     }
 }

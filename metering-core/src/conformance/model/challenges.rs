@@ -52,7 +52,7 @@ impl Model {
         Ok(rotated)
     }
 
-    /// Forgets challenges a day after their expiry, and says how many.
+    /// Deletes challenges a day after their expiry and returns how many.
     pub(super) fn forget_challenges(&mut self, now: Timestamp) -> usize {
         let before = self.challenges.len();
         self.challenges.retain(|challenge| now.unix_millis() < challenge.expires_at.unix_millis() + DAY);

@@ -1,4 +1,4 @@
-//! An account in the model: every entry and every request of its life.
+//! An account in the model, with every ledger entry and request it ever had.
 
 use std::collections::BTreeMap;
 
@@ -11,20 +11,20 @@ use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::store::NewAccount;
 use crate::usage::UsageLine;
 
-/// An account and all that ever happened to it.
+/// An account and its complete history.
 #[derive(Debug)]
 pub(in crate::conformance) struct Owner {
     pub(in crate::conformance) made: NewAccount,
     pub(in crate::conformance) limits: RateLimits,
-    /// Every key that it ever had; the last one is its key.
+    /// Every key that it ever had; the last one is the current key.
     pub(in crate::conformance) keys: Vec<KeyHash>,
     pub(in crate::conformance) revoked_at: Option<Timestamp>,
     pub(in crate::conformance) entries: Vec<Entry>,
     pub(in crate::conformance) usage: Vec<Event>,
-    /// How many requests were accepted in the newest minute, and on the newest day.
+    /// Requests accepted in the newest minute and on the newest day.
     minute: Window,
     day: Window,
-    /// When an answer was given, what was charged, and what was left.
+    /// For each request id: when it was decided, the amount charged, and the balance after it.
     answers: BTreeMap<RequestId, (Timestamp, Credits, Credits)>,
 }
 
@@ -38,12 +38,12 @@ pub(in crate::conformance) struct Entry {
     pub(in crate::conformance) at: Timestamp,
 }
 
-/// One request, or one refund.
+/// One request or one refund.
 #[derive(Debug)]
 pub(in crate::conformance) struct Event {
     pub(in crate::conformance) is_refund: bool,
     pub(in crate::conformance) line: UsageLine,
-    /// Atoms used: below zero for a refund.
+    /// Atoms used; negative for a refund.
     pub(in crate::conformance) used: i128,
     pub(in crate::conformance) booked_on: Day,
     pub(in crate::conformance) at: Timestamp,
@@ -53,13 +53,13 @@ fn fits(atoms: i128) -> bool {
     i64::try_from(atoms).is_ok()
 }
 
-/// The amount of atoms that are known to fit.
+/// Converts atoms that are known to be in range.
 pub(in crate::conformance) fn credits(atoms: i128) -> Credits {
-    Credits::from_atoms(i64::try_from(atoms).expect("the model lets nothing in that does not fit"))
+    Credits::from_atoms(i64::try_from(atoms).expect("the model accepts only amounts in range"))
 }
 
 impl Owner {
-    /// One with its first entries; `None` when they do not fit.
+    /// Makes an owner with its first entries; `None` when they are out of range.
     pub(super) fn new(made: NewAccount) -> Option<Self> {
         let mut owner = Self {
             limits: made.limits,
@@ -77,7 +77,7 @@ impl Owner {
     }
 
     pub(in crate::conformance) fn key(&self) -> KeyHash {
-        *self.keys.last().expect("an account is made with a key")
+        *self.keys.last().expect("every account has a key")
     }
 
     pub(in crate::conformance) fn is_live(&self) -> bool {
@@ -123,7 +123,7 @@ impl Owner {
         }
     }
 
-    /// Adds entries if they fit, one after the other; says whether they did.
+    /// Adds entries one by one if they fit, and returns whether they did.
     pub(super) fn add(&mut self, entries: &[NewLedgerEntry], at: Timestamp) -> bool {
         let count = self.entries.len();
         for entry in entries {
@@ -137,8 +137,8 @@ impl Owner {
         true
     }
 
-    /// The windows that a request at `now` falls into, with their counts. A clock that lags by up to a minute, or an hour
-    /// at midnight, counts in the newest; one that stepped back further begins afresh.
+    /// The windows that a request at `now` counts in. A clock that lags by up to a minute, or an hour at midnight,
+    /// counts in the newest window; one that stepped back further starts a new window.
     fn rate(&self, now: Timestamp) -> RateStatus {
         let back = self.minute.index - now.minute();
         let window = |newest: Window, index: i64, lag: i64| {
@@ -194,7 +194,7 @@ impl Owner {
         Decision::Accepted(accepted)
     }
 
-    /// Forgets the answers whose time is over, and says how many.
+    /// Deletes expired results of request ids and returns how many.
     pub(super) fn forget(&mut self, now: Timestamp) -> usize {
         let before = self.answers.len();
         self.answers.retain(|_, (first, ..)| now < first.saturating_add(RequestId::REMEMBERED));

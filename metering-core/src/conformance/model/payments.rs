@@ -1,4 +1,4 @@
-//! Payments that counted, and the wallets they linked, in the model.
+//! Used payments and the wallets they linked, in the model.
 
 use crate::account::AccountId;
 use crate::address::Address;
@@ -11,18 +11,18 @@ use crate::transaction::TxRef;
 
 use super::Model;
 
-/// A payment that counted.
+/// A payment that was used.
 #[derive(Debug)]
 pub(super) struct Used {
     pub(super) payment: Payment,
-    /// The number of the account that it counted for.
+    /// The number of the account it was used for.
     pub(super) owner: usize,
     pub(super) used_as: PaymentUse,
     pub(super) plan_id: Option<String>,
     pub(super) at: Timestamp,
-    /// Every change of where it stands, and when.
+    /// Every settlement step, and when it was taken.
     pub(super) steps: Vec<(SettlementStep, Timestamp)>,
-    /// Whether its payer was linked to the account by it.
+    /// Whether it linked its payer to the account.
     pub(super) links: bool,
 }
 
@@ -36,7 +36,7 @@ impl Used {
         }
     }
 
-    /// The payment in the last block that it is known to be in.
+    /// The payment, in the last block it is known to be in.
     fn moved_payment(&self) -> Payment {
         let mut payment = self.payment.clone();
         for (step, _) in &self.steps {
@@ -75,9 +75,9 @@ impl Model {
             };
             let atoms: i128 = self.owners[owner].entries.iter().filter(bought).map(|entry| entry.atoms).sum();
             let Ok(atoms) = i64::try_from(sign * atoms) else { return PaymentSettled::OutOfRange };
-            // The words are the rule's; whom they are told and with which amount is checked here.
+            // The description comes from the shared rule; the account and the amount are checked here.
             let SettlementEntry::Entry(NewLedgerEntry { description, .. }) = seen.entry_of(step, 0) else {
-                panic!("a step that moves credits has an entry")
+                panic!("a step that changes credits has an entry")
             };
             let payment = Some(PaymentRef { tx: seen.payment.tx, plan_id: seen.plan_id.clone() });
             let amount = Credits::from_atoms(atoms);
@@ -95,7 +95,7 @@ impl Model {
         self.used.iter().any(|used| used.payment.tx == tx)
     }
 
-    /// The records of all payments, in the order of their writing.
+    /// The records of all payments, in the order they were written.
     pub(in crate::conformance) fn records(&self) -> Vec<PaymentRecord> {
         let record = |used: &Used| PaymentRecord {
             settlement: used.settlement(),
@@ -139,7 +139,7 @@ impl Model {
         }
     }
 
-    /// The live accounts that a wallet is linked to, by the first payment that linked each.
+    /// The live accounts linked to a wallet, ordered by the first payment that linked each.
     pub(in crate::conformance) fn linked(&self, wallet: Address) -> Vec<AccountId> {
         let mut linked = Vec::new();
         for used in self.used.iter().filter(|used| used.links && used.payment.payer == wallet) {

@@ -15,25 +15,25 @@ use super::{InUse, Model};
 const MINUTE: i64 = 60_000;
 const DAY: i64 = 24 * 60 * MINUTE;
 
-/// A quote, and what became of it.
+/// A quote and its outcome.
 #[derive(Debug)]
 pub(super) struct Asked {
-    /// As it was opened.
+    /// The quote as it was opened.
     quote: Quote,
     sold: Option<Sold>,
 }
 
-/// An account that was made of a quote.
+/// An account created by a quote.
 #[derive(Debug)]
 struct Sold {
     owner: usize,
     tx: TxRef,
-    /// The key that it was made with, when nobody was given it.
+    /// The key it was created with, if that key was given to no one.
     placeholder: Option<KeyHash>,
 }
 
 impl Asked {
-    /// Until when a payment is honoured, in milliseconds.
+    /// When payments stop being honoured, in milliseconds.
     fn grace_ends(&self) -> i64 {
         self.quote.expires_at.unix_millis() + 7 * DAY
     }
@@ -59,7 +59,7 @@ impl Model {
     fn state_of(&self, asked: &Asked) -> QuoteState {
         let Some(sold) = &asked.sold else { return QuoteState::Open };
         let (account, tx) = (self.id(sold.owner), sold.tx);
-        // Nobody has a key as long as there was no other.
+        // As long as the placeholder is the current key, no key has been given out.
         if sold.placeholder == Some(self.owners[sold.owner].key()) {
             QuoteState::Paid { account, tx }
         } else {
@@ -72,8 +72,8 @@ impl Model {
         Some(Quote { state: self.state_of(asked), ..asked.quote.clone() })
     }
 
-    /// All open quotes that a payment pays. There may be two when the payer asked again just after a grace ended, and
-    /// the payment was mined just before that.
+    /// All open quotes that a payment matches. There can be two if the payer requested another quote just after a grace
+    /// period ended and the payment was mined just before it ended.
     pub(in crate::conformance) fn quotes_paid_by(&self, payment: &Payment) -> Vec<Quote> {
         let waiting = self.quotes.iter().filter(|asked| asked.waits_for(payment));
         waiting.map(|asked| asked.quote.clone()).collect()
@@ -116,7 +116,7 @@ impl Model {
         Ok(given.map_or(Claimed::AlreadyClaimed, Claimed::Account))
     }
 
-    /// Makes the account of a quote that is open.
+    /// Creates the account of an open quote.
     fn sell(&mut self, number: usize, claim: &Claim) -> Result<Claimed, InUse> {
         if self.is_used(claim.payment.tx) {
             return Ok(Claimed::TxUsed);
@@ -129,7 +129,7 @@ impl Model {
             Created::Account(account) => account,
             Created::PayerTaken => return Ok(Claimed::PayerTaken),
             Created::OutOfRange => return Ok(Claimed::OutOfRange),
-            Created::EmailTaken => panic!("an account without an email has one that is taken"),
+            Created::EmailTaken => panic!("an account without an email cannot have a taken one"),
         };
         let owner = self.owners.len() - 1;
         let placeholder = (claim.delivery == KeyDelivery::Later).then_some(new.key);
@@ -147,8 +147,8 @@ impl Model {
         Ok(Claimed::Account(account))
     }
 
-    /// Forgets unpaid quotes a day after their grace, and claimed ones after ninety days; returns how many. A quote
-    /// whose key nobody has yet is kept.
+    /// Deletes unpaid quotes a day after their grace period and claimed ones after ninety days, and returns how many. A
+    /// quote whose key has not been given out is kept.
     pub(super) fn forget_quotes(&mut self, now: Timestamp) -> usize {
         let (before, mut kept) = (self.quotes.len(), Vec::new());
         for asked in std::mem::take(&mut self.quotes) {

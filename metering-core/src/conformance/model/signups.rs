@@ -8,7 +8,7 @@ use super::{InUse, Model};
 
 const DAY: i64 = 24 * 60 * 60_000;
 
-/// Until when a session can be redeemed and is remembered, in milliseconds.
+/// When a session can no longer be redeemed and may be deleted, in milliseconds.
 fn end(session: &SignupSession) -> i64 {
     session.expires_at.unix_millis() + DAY
 }
@@ -65,7 +65,7 @@ impl Model {
             }
             Created::EmailTaken => SignupRedeemed::EmailTaken,
             Created::OutOfRange => SignupRedeemed::OutOfRange,
-            Created::PayerTaken => panic!("an account without a payer has one that is taken"),
+            Created::PayerTaken => panic!("an account without a payer cannot have a taken one"),
         })
     }
 
@@ -77,7 +77,7 @@ impl Model {
         is_new
     }
 
-    /// Forgets sessions a day after their expiry, and solutions at theirs; says how many.
+    /// Deletes sessions a day after their expiry and solutions at their expiry, and returns how many.
     pub(super) fn forget_signups(&mut self, now: Timestamp) -> usize {
         let before = self.signups.len() + self.solutions.len();
         self.signups.retain(|session| now.unix_millis() < end(session));

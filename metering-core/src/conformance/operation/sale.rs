@@ -1,6 +1,6 @@
-//! Random operations about money that arrives by chain.
+//! Random operations about on-chain payments.
 //!
-//! There are so few wallets, amounts, targets, transactions and nonces that they collide all the time.
+//! There are so few wallets, amounts, targets, transactions and nonces that they collide often.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -13,19 +13,19 @@ use crate::payment::PaymentTarget;
 use super::super::sale::TARGET;
 use super::{EMAILS, amount, kind, number, stale_key};
 
-/// How many wallets there are.
+/// How many wallets operations choose from.
 pub(in crate::conformance) const WALLETS: u8 = 4;
-/// How many amounts are asked for, at how many targets.
+/// How many amounts and targets quotes have.
 const AMOUNTS: u8 = 2;
 pub(in crate::conformance) const TARGETS: u8 = 3;
-/// How many hashes transactions have, on each chain.
+/// How many transaction hashes exist on each chain.
 pub(in crate::conformance) const HASHES: u8 = 5;
-/// How many nonces challenges have.
+/// How many challenge nonces exist.
 pub(in crate::conformance) const NONCES: u8 = 2;
 /// How many chains are scanned.
 pub(in crate::conformance) const CHAINS: u64 = 2;
 
-/// The targets that operations name: of three, two share a chain.
+/// The target with this number. Two of the three targets share a chain.
 pub(in crate::conformance) fn target(number: u8) -> PaymentTarget {
     match number {
         0 => TARGET,
@@ -34,106 +34,106 @@ pub(in crate::conformance) fn target(number: u8) -> PaymentTarget {
     }
 }
 
-/// The chains that operations scan.
+/// The id of the chain with this number.
 pub(in crate::conformance) fn chain(number: u64) -> u64 {
     u64::MAX - number
 }
 
-/// The nonces of challenges that operations name.
+/// The challenge nonce with this number.
 pub(in crate::conformance) fn nonce(number: u8) -> String {
     format!("nonce-{number}")
 }
 
-/// Something done about quotes, payments and challenges.
+/// An operation on quotes, payments or challenges.
 #[derive(Debug, Clone)]
 pub enum Sale {
-    /// A quote is opened.
+    /// Open a quote.
     Quote {
-        /// What is asked for.
+        /// The payment it requires.
         price: Price,
-        /// The number of its email address, out of a few.
+        /// The number of its email address, from a small set.
         email: Option<u8>,
-        /// Whether its email address is written in capitals.
+        /// Whether its email address is in upper case.
         capitals: bool,
     },
-    /// A quote is claimed.
+    /// Claim a quote.
     Claim {
-        /// The number of the quote, of all that were ever kept; one that was not if there is none.
+        /// The number of the quote among all quotes ever stored; `None` for an unknown quote.
         quote: Option<usize>,
-        /// The number of the transaction's hash; the quote's own one if there is none.
+        /// The number of the transaction's hash; `None` for the quote's own one.
         hash: Option<u8>,
-        /// Whether nobody gets the key.
+        /// Whether the watcher claims it, so that no one gets the key yet.
         late: bool,
         /// Kind and atoms of the account's first entries.
         entries: Vec<(LedgerKind, i64)>,
-        /// The number of the key, of all that were ever made; a new one if there is none.
+        /// The number of the key among all keys so far; `None` for a new key.
         key: Option<usize>,
     },
-    /// A payment is credited.
+    /// Credit a payment.
     Credit {
-        /// The number of the account, of all that were ever made; one that was not if there is none.
+        /// The number of the account among all accounts so far; `None` for an unknown account.
         account: Option<usize>,
-        /// The number of the quote that asks for the payment, of all that were ever kept.
+        /// The number of the quote that the payment matches, among all quotes ever stored.
         quote: Option<usize>,
-        /// What was paid, if there is no such quote.
+        /// The payment, if there is no such quote.
         price: Price,
         /// The number of the transaction's hash.
         hash: u8,
-        /// Whether an operator does it.
+        /// Whether the operator assigns it.
         assigned: bool,
-        /// Kind and atoms of its entry.
+        /// Kind and atoms of its ledger entry.
         entry: (LedgerKind, i64),
-        /// Whether the entry names the payment, and if so, whether a plan too.
+        /// Whether the entry names the payment, and if so, whether it also names a plan.
         names_plan: Option<bool>,
-        /// Whether the payer's wallet is linked.
+        /// Whether it links the payer's wallet.
         links: bool,
-        /// Whether it yields to quotes.
+        /// Whether it gives way to quotes.
         yields: bool,
     },
-    /// Where a payment stands is changed.
+    /// Take a settlement step of a payment.
     Settle {
-        /// The number of the payment, of all that were credited.
+        /// The number of the payment among all credited ones.
         payment: usize,
         /// The number of the step: finalize, move, reverse or restore.
         step: u8,
-        /// The number of the block that it names.
+        /// The number of the block it names.
         block: u8,
-        /// Whether it is based on a record that is no longer so.
+        /// Whether it is based on an outdated record.
         stale: bool,
     },
-    /// A challenge is opened.
+    /// Open a challenge.
     Challenge {
         /// The number of the account.
         account: usize,
-        /// The number of the wallet; the account's payer if there is none.
+        /// The number of the wallet; `None` for the account's payer.
         wallet: Option<u8>,
         /// The number of its nonce.
         nonce: u8,
     },
-    /// A challenge is answered wrongly, so many times.
+    /// Fail a challenge several times.
     Fail {
         /// The number of its nonce.
         nonce: u8,
         /// How many times.
         times: u8,
     },
-    /// A challenge is answered.
+    /// Rotate a key with a challenge.
     Rotate {
         /// The number of its nonce.
         nonce: u8,
-        /// The number of the key, of all that were ever made; a new one if there is none.
+        /// The number of the key among all keys so far; `None` for a new key.
         key: Option<usize>,
     },
-    /// A chain was scanned.
+    /// Record a scan of a chain.
     Scan {
         /// The number of the chain.
         chain: u64,
-        /// Up to which block.
+        /// The last block scanned.
         block: u64,
     },
 }
 
-/// Who pays how much, and where to.
+/// Who pays how much to which target.
 #[derive(Debug, Clone, Copy)]
 pub struct Price {
     /// The number of the payer's wallet.
@@ -194,7 +194,7 @@ fn price() -> impl Strategy<Value = Price> {
     (0..WALLETS, 0..AMOUNTS, 0..TARGETS).prop_map(|(wallet, amount, target)| Price { wallet, amount, target })
 }
 
-/// Seldom one that is not there.
+/// Nearly always a number; rarely `None`.
 fn nearly_any() -> impl Strategy<Value = Option<usize>> {
     option::weighted(0.95, number())
 }

@@ -1,4 +1,5 @@
-//! Random operations about signing up without paying. There are so few tokens, codes and solutions that they collide.
+//! Random operations about signing up without paying. There are so few tokens, codes and solutions that they collide
+//! often.
 
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_oneof};
@@ -8,50 +9,50 @@ use crate::signup::{SessionHash, UserCode};
 
 use super::{EMAILS, amount, kind, stale_key};
 
-/// How many tokens and user codes sessions have.
+/// How many session tokens and user codes exist.
 pub(in crate::conformance) const SESSIONS: u8 = 2;
-/// How many solutions challenges have.
+/// How many challenge solutions exist.
 const SOLUTIONS: u8 = 2;
 
-/// The tokens that operations name.
+/// The session token with this number.
 pub(in crate::conformance) fn token(number: u8) -> SessionHash {
     SessionHash::from_bytes([number; 32])
 }
 
-/// The user codes that operations name.
+/// The user code with this number.
 pub(in crate::conformance) fn code(number: u8) -> UserCode {
     ["BCDF-GHJB", "BCDF-GHJC"][usize::from(number % SESSIONS)].parse().unwrap()
 }
 
-/// Something done about signup sessions.
+/// An operation on signup sessions.
 #[derive(Debug, Clone)]
 pub enum Signup {
-    /// A session is opened.
+    /// Open a session.
     Open {
         /// The number of its token.
         token: u8,
         /// The number of its user code.
         code: u8,
-        /// The number of its email address, out of a few.
+        /// The number of its email address, from a small set.
         email: u8,
-        /// Whether its email address is written in capitals.
+        /// Whether its email address is in upper case.
         capitals: bool,
     },
-    /// A session is approved.
+    /// Approve a session.
     Approve {
         /// The number of its user code.
         code: u8,
     },
-    /// A session is redeemed.
+    /// Redeem a session.
     Redeem {
         /// The number of its token.
         token: u8,
         /// Kind and atoms of the account's first entries.
         entries: Vec<(LedgerKind, i64)>,
-        /// The number of the key, of all that were ever made; a new one if there is none.
+        /// The number of the key among all keys so far; `None` for a new key.
         key: Option<usize>,
     },
-    /// A bot challenge is solved.
+    /// Use a solution of a bot challenge.
     Solve {
         /// The number of the solution.
         solution: u8,
@@ -69,7 +70,7 @@ pub(super) fn signup() -> impl Strategy<Value = Signup> {
     ]
 }
 
-/// Mostly the token and the code of one number, so that what is approved is what is redeemed.
+/// Mostly the token and code with the same number, so that approved sessions are redeemed.
 fn token_and_code() -> impl Strategy<Value = (u8, u8)> {
     prop_oneof![4 => (0..SESSIONS).prop_map(|number| (number, number)), 1 => (0..SESSIONS, 0..SESSIONS)]
 }

@@ -1,4 +1,4 @@
-//! All that can be read about quotes, payments and challenges, compared with what the model says.
+//! Compares everything that can be read about quotes, payments and challenges with the model.
 
 use crate::clock::Timestamp;
 use crate::payment::Payment;
@@ -9,13 +9,14 @@ use super::super::model::{Model, Owner};
 use super::super::operation::{CHAINS, HASHES, NONCES, TARGETS, WALLETS, chain, nonce, target};
 use super::super::sale::{MOMENT, payment_of, tx_on, wallet};
 
-/// Compares quotes and what pays them, payments, wallets, challenges and scan marks. `quotes` are all that were kept.
+/// Compares quotes, the payments that match them, payment records, wallets, challenges and scan marks. `quotes` are all
+/// quotes ever stored.
 pub(in crate::conformance) async fn payments_agree(store: &dyn Store, model: &Model, quotes: &[Quote], now: Timestamp) {
     for quote in quotes {
         quote_agrees(store, model, quote, now).await;
     }
     let page = store.payments(None, u32::MAX).await.unwrap();
-    assert_eq!(page.next, None, "nothing follows all");
+    assert_eq!(page.next, None, "there is no next page");
     let records = model.records();
     assert_eq!(page.items, records, "the records of payments");
     for hash in 0..HASHES {
@@ -36,7 +37,7 @@ pub(in crate::conformance) async fn payments_agree(store: &dyn Store, model: &Mo
     for chain in (0..CHAINS).map(chain) {
         assert_eq!(store.scan_mark(chain).await.unwrap(), model.scan_mark(chain), "the mark of chain {chain}");
         let targets = store.quoted_targets(chain).await.unwrap();
-        assert_eq!(targets, model.quoted_targets(chain), "where quotes of chain {chain} were to be paid");
+        assert_eq!(targets, model.quoted_targets(chain), "the payment targets of quotes on chain {chain}");
     }
 }
 
@@ -45,13 +46,13 @@ async fn quote_agrees(store: &dyn Store, model: &Model, quote: &Quote, now: Time
     let expected = model.quote(&quote.nonce);
     assert_eq!(found, expected, "the quote");
     let email = |quote: Option<Quote>| quote?.email.map(|email| email.as_str().to_owned());
-    assert_eq!(email(found), email(expected), "emails are kept as given");
+    assert_eq!(email(found), email(expected), "emails are stored as given");
     let (from, until) = (quote.honoured_from(), quote.honoured_until());
     for mined_at in [now, from.saturating_sub(MOMENT), from, until, until.saturating_add(MOMENT)] {
         let payment = Payment { mined_at, ..payment_of(quote, tx_on(quote.target.chain_id, 0xFF)) };
         let paid = store.quote_paid_by(&payment).await.unwrap();
         let waiting = model.quotes_paid_by(&payment);
-        assert_eq!(paid.is_some(), !waiting.is_empty(), "whether a quote waits for {payment:?}");
+        assert_eq!(paid.is_some(), !waiting.is_empty(), "whether a quote matches {payment:?}");
         assert!(paid.iter().all(|paid| waiting.contains(paid)), "{paid:?} is not among {waiting:?}");
     }
 }

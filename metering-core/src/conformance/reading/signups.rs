@@ -1,4 +1,4 @@
-//! All signup sessions, compared with what the model says.
+//! Compares all signup sessions with the model.
 
 use crate::signup::SignupSession;
 use crate::store::Store;
@@ -6,13 +6,13 @@ use crate::store::Store;
 use super::super::model::Model;
 use super::super::operation::{SESSIONS, code, token};
 
-/// Compares sessions by token and by code, their emails to the letter.
+/// Compares sessions by token and by code, including the exact text of their emails.
 pub(in crate::conformance) async fn signups_agree(store: &dyn Store, model: &Model) {
     let email = |session: &SignupSession| session.email.as_str().to_owned();
     for (token, code) in (0..SESSIONS).map(|number| (token(number), code(number))) {
         let (found, expected) = (store.signup(&token).await.unwrap(), model.signup(&token));
         assert_eq!(found.as_ref(), expected, "the session of {token:?}");
-        assert_eq!(found.as_ref().map(email), expected.map(email), "emails are kept as given");
+        assert_eq!(found.as_ref().map(email), expected.map(email), "emails are stored as given");
         let found = store.signup_of_code(&code).await.unwrap();
         assert_eq!(found.as_ref(), model.signup_of_code(&code), "the session of {code}");
     }

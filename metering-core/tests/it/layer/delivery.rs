@@ -1,4 +1,5 @@
-//! What happens to a charge whose request is not served, and to the inner service's readiness.
+//! What happens to the charge of a request that is not served, and how the layer respects the inner service's
+//! readiness.
 
 use std::convert::Infallible;
 use std::future::{Ready, poll_fn, ready};
@@ -13,13 +14,17 @@ use super::scene::{Broken, Outcome, PRICE, START, Scene, header, json};
 
 #[tokio::test]
 async fn an_answer_that_serves_nothing_is_paid_back() {
-    // the inner service's status, whether it is paid back
+    // the inner service's status, whether the charge is refunded
     let table =
         [(200, false), (404, false), (429, false), (500, false), (501, false), (502, true), (503, true), (504, true)];
     for (status, refunded) in table {
         let scene = Scene::new().await;
         let answer = scene.ask(scene.get("/price/42"), StatusCode::from_u16(status).unwrap()).await;
-        assert_eq!((answer.status().as_u16(), answer.body().as_str()), (status, "inner"), "the answer stays its own");
+        assert_eq!(
+            (answer.status().as_u16(), answer.body().as_str()),
+            (status, "inner"),
+            "the response is the inner service's"
+        );
         let (balance, shown) = if refunded { (START, "1") } else { (START - PRICE, "0.9986111111") };
         assert_eq!(scene.balance().await, balance, "{status}");
         assert_eq!(header(&answer, "x-bds-credit-balance"), Some(shown), "{status}");
@@ -96,14 +101,14 @@ async fn a_drained_meter_refuses_with_a_time_to_come_back() {
     assert_eq!(header(&answer, "retry-after"), Some("1"));
 }
 
-/// Insists that it is asked whether it is ready before each call, as a service may.
+/// Panics if it is called without having reported ready first, as a service may.
 #[derive(Debug, Default)]
 struct Strict {
     ready: bool,
 }
 
 impl Clone for Strict {
-    /// A clone is a service of its own, which nobody has asked yet.
+    /// A clone is another service, which has not reported ready yet.
     fn clone(&self) -> Self {
         Self { ready: false }
     }
@@ -150,7 +155,7 @@ async fn an_inner_service_that_is_never_ready_is_never_charged_for() {
         }
 
         fn call(&mut self, _: Request<String>) -> Self::Future {
-            unreachable!("it was not ready")
+            unreachable!("the service was never ready")
         }
     }
     let scene = Scene::new().await;
@@ -167,7 +172,7 @@ async fn an_idempotency_key_buys_one_answer() {
         request
     };
     let failed = scene.ask(keyed(), StatusCode::SERVICE_UNAVAILABLE).await;
-    assert_eq!((failed.status().as_u16(), scene.balance().await), (503, START), "refunded, and the key with it");
+    assert_eq!((failed.status().as_u16(), scene.balance().await), (503, START), "the refund also forgets the key");
     assert_eq!(scene.ask(keyed(), StatusCode::OK).await.status(), 200);
     for _ in 0..100 {
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Who gets through the layer, at what price, and what the inner service sees of it.
+//! Which requests the layer admits, at what price, and what the inner service sees of them.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ async fn an_accepted_request_is_charged_and_its_answer_says_so() {
 
 #[tokio::test]
 async fn the_inner_service_sees_the_normal_form_that_was_priced() {
-    // what was asked for, what the inner service sees
+    // the requested target, what the inner service sees
     let table = [
         ("/price/42", "/price/42"),
         ("/price/%34%32", "/price/42"),

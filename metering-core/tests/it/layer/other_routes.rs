@@ -1,4 +1,5 @@
-//! Requests beside the catalogue: refused by default, let through on request, and never a way around the gate.
+//! Requests for paths outside the catalogue: refused by default, passed through on request, and never a way around the
+//! charge.
 
 use http::{Request, Response, StatusCode};
 
@@ -7,7 +8,7 @@ use super::scene::{START, Scene, header};
 #[tokio::test]
 async fn only_what_the_catalogue_does_not_cover_is_let_through() {
     let scene = Scene::new().await;
-    // the path, whether it is let through without a key
+    // the path, whether it passes without a key
     let table = [
         ("/health", true),
         ("/", true),
@@ -27,7 +28,7 @@ async fn only_what_the_catalogue_does_not_cover_is_let_through() {
     ];
     for (path, passes) in table {
         let Ok(request) = Request::get(path).body("a body".to_owned()) else {
-            assert!(!passes, "{path}: HTTP itself refuses it");
+            assert!(!passes, "{path}: not valid HTTP");
             continue;
         };
         let layer = scene.layer().pass_others();
@@ -36,7 +37,7 @@ async fn only_what_the_catalogue_does_not_cover_is_let_through() {
         assert_eq!(answer.status(), expected, "{path}");
         assert_eq!(header(&answer, "x-bds-credit-balance"), None, "{path}");
         if passes {
-            assert_eq!(scene.seen_once().uri().to_string(), path, "it is handed on as it came");
+            assert_eq!(scene.seen_once().uri().to_string(), path, "it is passed on unchanged");
         }
     }
     assert!(scene.seen.lock().unwrap().is_empty());

@@ -1,4 +1,4 @@
-//! What the tests of the layer start from: a service with one customer, and an inner service that notes what it sees.
+//! Fixtures of the layer's tests: a service with one customer, and an inner service that records its requests.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,10 +19,10 @@ const CATALOGUE: &str = r#"{"market": "M", "version": 1, "endpoints": [
 
 /// The price of `/price/{block}`, in atoms.
 pub(super) const PRICE: i64 = 10 * Credits::BASE_CALL.atoms();
-/// What the customer starts with, in atoms.
+/// The customer's starting balance, in atoms.
 pub(super) const START: i64 = 7_200_000_000;
 
-/// A clock that stands still until it is moved.
+/// A manually advanced clock.
 #[derive(Debug)]
 pub(super) struct ManualClock(AtomicI64);
 
@@ -38,7 +38,7 @@ impl Clock for ManualClock {
     }
 }
 
-/// What the inner service fails with.
+/// The error of the inner service.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Broken;
 
@@ -59,7 +59,7 @@ impl Scene {
         Self::with(START, RateLimits { requests_per_minute: 0, requests_per_day: 0 }).await
     }
 
-    /// One customer with so many atoms and these caps, at noon.
+    /// One customer with a balance of `balance` atoms and these rate limits, at noon.
     pub(super) async fn with(balance: i64, limits: RateLimits) -> Self {
         let clock = Arc::new(ManualClock(AtomicI64::new(1_795_262_400_000)));
         let store = Arc::new(MemoryStore::new());
@@ -91,7 +91,7 @@ impl Scene {
         Request::get(uri).header("authorization", bearer).body("a body".to_owned()).unwrap()
     }
 
-    /// Sends a request through the layer to an inner service that answers with `status`.
+    /// Sends a request through the layer to an inner service that responds with `status`.
     pub(super) async fn ask(&self, request: Request<String>, status: StatusCode) -> Response<String> {
         let outcome = self.send(self.layer(), request, move || {
             Ok(Response::builder().status(status).header("x-inner", "1").body("inner".to_owned()).unwrap())
@@ -99,7 +99,7 @@ impl Scene {
         outcome.await.unwrap()
     }
 
-    /// Sends a request through a layer to an inner service with that outcome.
+    /// Sends a request through a layer to an inner service with this outcome.
     pub(super) async fn send(
         &self,
         layer: MeteringLayer,

@@ -1,4 +1,4 @@
-//! A store whose commits wait to be let through, and fail when told to.
+//! A store whose commits wait until the test lets them through, and fail on demand.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -22,7 +22,7 @@ pub(super) struct Gated {
 }
 
 impl Gated {
-    /// Behind a gate that lets so many commits through.
+    /// A store whose gate lets `commits` commits through.
     pub(super) fn letting_through(commits: usize) -> Self {
         Self {
             store: MemoryStore::new(),
@@ -33,7 +33,7 @@ impl Gated {
         }
     }
 
-    /// The same for a store that can commit so many batches at one time.
+    /// Sets how many batches the store can commit at once.
     pub(super) fn with_lanes(self, lanes: usize) -> Self {
         Self { lanes: NonZeroUsize::new(lanes).unwrap(), ..self }
     }
@@ -43,12 +43,12 @@ impl Gated {
         self.gate.add_permits(commits);
     }
 
-    /// Lets the next commit fail.
+    /// Makes the next commit fail.
     pub(super) fn fail_next(&self, error: StoreError) {
         *self.next_error.lock().unwrap() = Some(error);
     }
 
-    /// How many postings each commit so far was asked for, those that wait at the gate included.
+    /// How many postings each commit so far had, including commits that wait at the gate.
     pub(super) fn batches(&self) -> Vec<usize> {
         self.batches.lock().unwrap().clone()
     }

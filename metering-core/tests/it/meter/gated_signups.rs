@@ -1,4 +1,4 @@
-//! The gated store's signups: as the memory store behind it has them.
+//! The gated store's signups, passed on to the memory store behind it.
 
 use async_trait::async_trait;
 use metering_core::{

@@ -1,4 +1,4 @@
-//! Several lanes: commits under way at one time, each account in one of them.
+//! Several lanes: concurrent commits, with each account in one lane.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::gated::Gated;
 use super::{accepted, config};
 
 const LANES: usize = 4;
-/// Enough that each lane has a good many.
+/// Enough accounts for each lane to have many.
 const ACCOUNTS: usize = 512;
 
 struct Scene {
@@ -39,7 +39,7 @@ impl Scene {
         Self { store, meter, keys }
     }
 
-    /// A charge of each account.
+    /// Charges each account once.
     fn charge_all(&self) -> Vec<JoinHandle<Result<Decision, MeterError>>> {
         let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
         let charge = |key: &KeyHash| {
@@ -58,7 +58,7 @@ impl Scene {
         self.keys.iter().map(charge).collect()
     }
 
-    /// Waits until so many charges are taken up by commits, or wait for one.
+    /// Waits until `charges` charges are in a commit or wait for one.
     async fn settled(&self, charges: usize) {
         let settled = async {
             while self.store.batches().iter().sum::<usize>() + self.meter.queued() != charges {
@@ -78,7 +78,7 @@ async fn commits_are_under_way_side_by_side_and_an_account_keeps_its_lane() {
     assert!((2..=LANES).contains(&under_way), "{under_way}");
     charges.extend(scene.charge_all());
     scene.settled(2 * ACCOUNTS).await;
-    assert_eq!(scene.store.batches().len(), under_way, "whoever waits for its own lane opens no other");
+    assert_eq!(scene.store.batches().len(), under_way, "charges that wait for their lane start no other commit");
     scene.store.open(100);
     for charge in charges {
         accepted(charge.await.unwrap());
@@ -95,10 +95,10 @@ async fn a_store_that_breaks_in_one_lane_ends_all() {
     scene.store.open(100);
     assert_eq!(scene.meter.ended().await, MeterEnd::StoreBroken);
     for charge in charges {
-        // Those of the lane that broke are told so; the others were committed, or not taken.
+        // Charges in the broken lane get an error; the others were committed or rejected.
         let _ = charge.await.unwrap();
     }
     for charge in scene.charge_all() {
-        assert!(matches!(charge.await.unwrap(), Err(MeterError::Closed)), "nothing more is taken");
+        assert!(matches!(charge.await.unwrap(), Err(MeterError::Closed)), "no further charge is accepted");
     }
 }

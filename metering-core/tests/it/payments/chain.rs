@@ -1,4 +1,4 @@
-//! A chain in memory: what a reader would say of it, without a node.
+//! An in-memory chain that stands in for a node.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -9,10 +9,10 @@ use metering_core::{
     PaymentsFound, PendingTransaction, Sighting, TokenTransfer, TokenUnits, TxHash,
 };
 
-/// How deep a block is final.
+/// The depth at which a block is final.
 pub(super) const FINAL: u64 = 20;
 
-/// A chain whose blocks hold one transaction each.
+/// A chain with one transaction per block.
 #[derive(Debug)]
 pub(super) struct FakeChain {
     clock: Arc<dyn Clock>,
@@ -23,25 +23,25 @@ pub(super) struct FakeChain {
 #[derive(Debug, Default)]
 struct State {
     head: u64,
-    /// From which heights its blocks were replaced, one after the other.
+    /// The heights from which its blocks were replaced, in order of the reorganisations.
     forks: Vec<u64>,
     mined: BTreeMap<TxHash, Evidence>,
     pending: HashMap<TxHash, Evidence>,
-    /// Those that were sent and never mined, and show what they will do.
+    /// Transactions that were sent but never mined, and whose effect is visible.
     sent: HashMap<TxHash, PendingTransaction>,
     tokens: HashMap<Address, u8>,
     contracts: HashSet<Address>,
-    /// What the contract wallets accept: wallet, digest and signature.
+    /// The signatures that contract wallets accept: wallet, digest and signature.
     accepted: HashSet<(Address, [u8; 32], Vec<u8>)>,
     trouble: Option<ChainError>,
-    /// Transactions that cannot be read, and why.
+    /// Transactions that cannot be read, and the error for each.
     spoiled: HashMap<TxHash, ChainError>,
     looked_at: u64,
     last_hash: u64,
 }
 
 impl State {
-    /// The hash of the block at a height; each reorganisation gives it another.
+    /// The hash of the block at a height, which changes with each reorganisation below it.
     fn block_hash(&self, number: u64) -> Option<BlockHash> {
         let mut hash = [0xB1; 32];
         hash[..8].copy_from_slice(&number.to_be_bytes());
@@ -51,7 +51,7 @@ impl State {
 }
 
 impl FakeChain {
-    /// A chain where a payment needs so many confirmations.
+    /// A chain where a payment needs `required` confirmations.
     pub(super) fn new(clock: Arc<dyn Clock>, required: u64) -> Arc<Self> {
         Arc::new(Self { clock, required, state: Mutex::default() })
     }
@@ -60,22 +60,22 @@ impl FakeChain {
         self.state.lock().unwrap()
     }
 
-    /// A token's contract with so many decimals.
+    /// Deploys a token with `decimals` decimals.
     pub(super) fn deploy_token(&self, token: Address, decimals: u8) {
         self.state().tokens.insert(token, decimals);
     }
 
-    /// A contract at an address.
+    /// Deploys a contract at an address.
     pub(super) fn deploy_contract(&self, address: Address) {
         self.state().contracts.insert(address);
     }
 
-    /// Lets a contract wallet accept a signature.
+    /// Makes a contract wallet accept a signature.
     pub(super) fn accept(&self, wallet: Address, digest: [u8; 32], signature: &[u8]) {
         self.state().accepted.insert((wallet, digest, signature.to_vec()));
     }
 
-    /// Puts the transaction that these transfers make into the next block.
+    /// Mines a transaction with these transfers in the next block.
     pub(super) fn mine(&self, succeeded: bool, native: NativeTransfer, transfers: Vec<TokenTransfer>) -> TxHash {
         let time = self.clock.now();
         let mut state = self.state();
@@ -84,14 +84,14 @@ impl FakeChain {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&state.last_hash.to_be_bytes());
         let hash = TxHash::from_bytes(bytes);
-        let hash_of_block = state.block_hash(state.head).expect("it is the newest");
+        let hash_of_block = state.block_hash(state.head).expect("the head has a hash");
         let block = Block { number: state.head, hash: hash_of_block, time };
         let depth = Depth { confirmations: 1, required: self.required };
         state.mined.insert(hash, Evidence { succeeded, block, depth, native: Some(native), transfers });
         hash
     }
 
-    /// A transfer of a token, sent by its owner.
+    /// Mines a token transfer, sent by its owner.
     pub(super) fn pay(&self, token: Address, from: Address, to: Address, units: u128) -> TxHash {
         if token == Address::ZERO {
             let native = NativeTransfer { from, to: Some(to), value: TokenUnits::new(units), has_input: false };
@@ -101,7 +101,7 @@ impl FakeChain {
         self.mine(true, native, vec![TokenTransfer { token, from, to, value: TokenUnits::new(units) }])
     }
 
-    /// Sends a transaction that no block takes.
+    /// Sends a transaction that is never mined.
     pub(super) fn send(&self, transaction: PendingTransaction) -> TxHash {
         let mut state = self.state();
         state.last_hash += 1;
@@ -112,26 +112,26 @@ impl FakeChain {
         hash
     }
 
-    /// More blocks on top.
+    /// Adds blocks on top.
     pub(super) fn grow(&self, blocks: u64) {
         self.state().head += blocks;
     }
 
-    /// Replaces a transaction's block and all after it by others without it: the transaction waits for a block.
+    /// Replaces a transaction's block and all later ones by blocks without it: the transaction is pending again.
     pub(super) fn reorganise(&self, hash: TxHash) {
         let mut state = self.state();
-        let removed = state.mined.remove(&hash).expect("it is in a block");
+        let removed = state.mined.remove(&hash).expect("the transaction is mined");
         state.forks.push(removed.block.number);
         state.pending.insert(hash, removed);
         let moved: Vec<_> = state.mined.keys().copied().collect();
         for hash in moved {
             let number = state.mined[&hash].block.number;
-            let block_hash = state.block_hash(number).expect("it is not after the newest");
-            state.mined.get_mut(&hash).expect("it is there").block.hash = block_hash;
+            let block_hash = state.block_hash(number).expect("the block is not above the head");
+            state.mined.get_mut(&hash).expect("the transaction is mined").block.hash = block_hash;
         }
     }
 
-    /// Goes back to a height and takes all transactions above out of their blocks: others will be in their places.
+    /// Goes back to a height. All transactions above it are pending again, and new blocks will replace theirs.
     pub(super) fn cut(&self, height: u64) {
         let mut state = self.state();
         state.forks.push(height + 1);
@@ -139,40 +139,40 @@ impl FakeChain {
         let removed: Vec<_> =
             state.mined.iter().filter(|(_, seen)| seen.block.number > height).map(|(hash, _)| *hash).collect();
         for hash in removed {
-            let evidence = state.mined.remove(&hash).expect("it is in a block");
+            let evidence = state.mined.remove(&hash).expect("the transaction is mined");
             state.pending.insert(hash, evidence);
         }
     }
 
-    /// The newest block's number.
+    /// The number of the newest block.
     pub(super) fn head(&self) -> u64 {
         self.state().head
     }
 
-    /// Puts a transaction that was taken out of its block into the next one.
+    /// Mines a transaction that a reorganisation removed, in the next block.
     pub(super) fn mine_again(&self, hash: TxHash) {
         let mut state = self.state();
-        let mut evidence = state.pending.remove(&hash).expect("it waits for a block");
+        let mut evidence = state.pending.remove(&hash).expect("the transaction is pending");
         state.head += 1;
         evidence.block = Block {
             number: state.head,
-            hash: state.block_hash(state.head).expect("it is the newest"),
+            hash: state.block_hash(state.head).expect("the head has a hash"),
             time: self.clock.now(),
         };
         state.mined.insert(hash, evidence);
     }
 
-    /// Changes what a transaction that waits for a block will have done.
+    /// Changes the effect of a pending transaction.
     pub(super) fn alter_pending(&self, hash: TxHash, alter: impl FnOnce(&mut Evidence)) {
-        alter(self.state().pending.get_mut(&hash).expect("it waits for a block"));
+        alter(self.state().pending.get_mut(&hash).expect("the transaction is pending"));
     }
 
-    /// Lets every reading fail, or work again.
+    /// Makes every read fail, or work again.
     pub(super) fn trouble(&self, trouble: Option<ChainError>) {
         self.state().trouble = trouble;
     }
 
-    /// Lets one transaction be unreadable, or readable again.
+    /// Makes one transaction unreadable, or readable again.
     pub(super) fn spoil(&self, hash: TxHash, error: Option<ChainError>) {
         let mut state = self.state();
         match error {
@@ -181,12 +181,12 @@ impl FakeChain {
         };
     }
 
-    /// How often a transaction was looked at.
+    /// How often transactions were read.
     pub(super) fn looked_at(&self) -> u64 {
         self.state().looked_at
     }
 
-    /// All transactions there are: everybody sees them.
+    /// All transactions, which are public.
     pub(super) fn all(&self) -> Vec<(TxHash, Evidence)> {
         self.state().mined.iter().map(|(hash, evidence)| (*hash, evidence.clone())).collect()
     }

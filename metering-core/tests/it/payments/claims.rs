@@ -1,4 +1,4 @@
-//! Claims: what makes an account, and what does not.
+//! Claims: which ones create an account, and which do not.
 
 use std::time::Duration;
 
@@ -115,7 +115,7 @@ async fn a_shallow_payment_is_waited_for_and_then_accepted() {
     assert_eq!(body["error"], "payment_unconfirmed");
     assert_eq!((&body["confirmations"], &body["required"]), (&1.into(), &3.into()));
     assert!(body["retry_after_sec"].is_u64(), "{body}");
-    assert!(scene.main.looked_at() > 20, "it was waited for");
+    assert!(scene.main.looked_at() > 20, "the service waited for confirmations");
     scene.assert_nothing_happened().await;
 
     let waiting = tokio::spawn({
@@ -184,7 +184,7 @@ async fn trouble_in_the_middle_of_a_wait_is_waited_for() {
 
 #[tokio::test]
 async fn expiry_protects_the_price_only() {
-    // paid after, claimed after, code of the refusal
+    // paid after, claimed after, error code
     let hour = Duration::from_secs(60 * 60);
     let table = [(hour, 30 * DAY, None), (7 * DAY + hour / 4, DAY, None), (7 * DAY + hour, DAY, Some("quote_expired"))];
     for (paid_after, claimed_after, refusal) in table {
@@ -204,7 +204,7 @@ async fn a_payment_before_the_quote_is_not_the_quotes() {
     let scene = Scene::new().await;
     let wallet = Wallet::of(1);
     let early: Vec<_> = (1..10_000_u128).collect();
-    // Whatever the tag will be, it was paid three minutes before.
+    // Pay every possible tag three minutes before the quote.
     let hashes: Vec<_> =
         early.iter().map(|tag| scene.side.pay(USDC, wallet.address, RECIPIENT, STARTER + tag)).collect();
     scene.clock.pass(Duration::from_secs(181));
@@ -254,7 +254,7 @@ async fn the_signup_bonus_can_be_none() {
     assert_eq!(answer.credit_balance.to_string(), "10.5");
 }
 
-/// More than may wait name a transaction that is in no block, or one that is too shallow.
+/// More claims than may wait name a transaction that is not mined or not confirmed yet.
 #[tokio::test(start_paused = true)]
 async fn those_who_wait_keep_nobody_from_claiming_what_is_deep_enough() {
     let scene = Scene::new().await;
@@ -263,7 +263,7 @@ async fn those_who_wait_keep_nobody_from_claiming_what_is_deep_enough() {
     let confirmed = scene.pay(&customer, &quote);
     let shallow = scene.quote(&late, "starter", MAIN).await.unwrap();
     let hash = scene.main.pay(USDC, late.address, RECIPIENT, shallow.amount_atomic.parse().unwrap());
-    // As many accounts as it takes to fill every place: each may let two requests wait.
+    // Enough accounts to take every permit; each account may have two requests waiting.
     let mut waiting = JoinSet::new();
     for _ in 0..150 {
         let (key, _) = scene.account_without_wallet().await;
@@ -274,7 +274,7 @@ async fn those_who_wait_keep_nobody_from_claiming_what_is_deep_enough() {
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
     scene.claim(&quote.signup_nonce, confirmed).await.unwrap();
-    // Who finds no place to wait is told how the payment stands, and comes again.
+    // A claim that gets no permit to wait gets the payment's status immediately and must retry.
     let begun = tokio::time::Instant::now();
     assert_eq!(code(scene.claim(&shallow.signup_nonce, hash).await), "payment_unconfirmed");
     assert!(begun.elapsed() < Duration::from_secs(1));
@@ -304,7 +304,7 @@ async fn a_shutdown_ends_the_waits_with_an_answer() {
     scene.claim(&quote.signup_nonce, hash).await.unwrap();
 }
 
-/// A transaction that no block takes: a plain transfer of the coin, or a call.
+/// A transaction that is never mined: a plain transfer of the native coin, or a call.
 fn unmined(from: Address, to: Address, units: u128, has_input: bool) -> PendingTransaction {
     let native = NativeTransfer { from, to: Some(to), value: TokenUnits::new(units), has_input };
     PendingTransaction { native, transfer: None }
@@ -322,7 +322,7 @@ async fn a_pending_transaction_that_cannot_pay_the_quote_is_not_waited_for() {
     let due: u128 = coins.amount_atomic.parse().unwrap();
     let transfer =
         |from, to| PendingTransaction { transfer: Some((to, TokenUnits::new(1))), ..unmined(from, USDC, 0, true) };
-    // quote, transaction, code; that of a payment that may still come is the one of a wait that is over
+    // quote, transaction, error code; a payment that may still be mined gets the code of a wait that timed out
     let waited = "payment_unconfirmed";
     let table = [
         (&coins, unmined(wallet.address, elsewhere, due, false), "payment_mismatch"),
@@ -356,7 +356,7 @@ async fn waiting_for_unmined_transactions_is_bounded_and_keeps_nobody_from_waiti
     let mut waiting = JoinSet::new();
     for number in 1..=40 {
         let quote = scene.quote(&Wallet::of(number), "starter", MAIN).await.unwrap();
-        // Each quote three times: at most two of them wait, and of all together at most 64.
+        // Each quote three times: at most two claims of a quote wait, and at most 64 in total.
         for _ in 0..3 {
             let (service, request) = (scene.service.clone(), claim_request(&quote.signup_nonce, hash));
             waiting.spawn(async move {
@@ -365,7 +365,7 @@ async fn waiting_for_unmined_transactions_is_bounded_and_keeps_nobody_from_waiti
             });
         }
     }
-    // Meanwhile somebody has paid, one confirmation ago.
+    // Meanwhile another customer has paid, with one confirmation so far.
     let customer = Wallet::of(99);
     let quote = scene.quote(&customer, "starter", MAIN).await.unwrap();
     let paid = scene.main.pay(USDC, customer.address, RECIPIENT, quote.amount_atomic.parse().unwrap());

@@ -1,4 +1,4 @@
-//! Payments that are older than the service: made to another store with the same recipient, or before a set time.
+//! Payments older than the service: made to another store with the same recipient, or before a configured time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,7 +30,7 @@ async fn a_payment_to_one_store_is_not_credited_by_another_that_came_later() {
     assert!(refused.to_string().contains("predates this service's not_before"), "{refused}");
     assert_eq!(second.balance(&second_key).await, "0");
 
-    // What is paid from now on counts.
+    // Payments from now on count.
     let next = first.pay_price(&wallet, MAIN);
     second.top_up(&second_key, MAIN, next, None).await.unwrap();
     assert_eq!(second.balance(&second_key).await, "10.5");
@@ -71,7 +71,7 @@ async fn a_set_block_or_time_holds_for_top_ups_claims_and_the_watcher() {
             .await
             .unwrap()
             .unwrap();
-        // Another chain has its own setting.
+        // Each chain has its own setting.
         scene.customer(&Wallet::of(2), SIDE).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Quotes: what they promise, and to whom they are refused.
+//! Quotes: what they contain, and when they are refused.
 
 use metering_core::wire::{ChainIdInput, QuoteRequest};
 use metering_core::{Address, Error, NonceHash, PaymentStore, Plan, Quote, QuoteNonce, QuoteOpened, Store, TokenUnits};
@@ -27,7 +27,7 @@ async fn a_quote_says_all_that_is_needed_to_pay() {
 async fn everything_that_is_missing_is_named_at_once() {
     let scene = Scene::new().await;
     let Err(Error::ValidationFailed(fields)) = scene.service.quote(&QuoteRequest::default()).await else {
-        panic!("a quote for nothing");
+        panic!("a quote without any field was accepted");
     };
     let names: Vec<_> = fields.keys().map(String::as_str).collect();
     assert_eq!(names, ["agent_name", "chain_id", "payer_address", "plan_id", "token_symbol"]);
@@ -110,11 +110,11 @@ async fn amounts_of_a_wallets_open_quotes_differ() {
     let (wallet, mut amounts) = (Wallet::of(1), std::collections::HashSet::new());
     for _ in 0..200 {
         let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
-        assert!(amounts.insert(quote.amount_atomic), "two quotes of one amount");
+        assert!(amounts.insert(quote.amount_atomic), "two quotes have the same amount");
     }
 }
 
-/// Every tag that a price has is in use by somebody's unpaid quote, and sales go on.
+/// Sales continue even if every tag of a price is in use by other wallets' unpaid quotes.
 #[tokio::test]
 async fn unpaid_quotes_of_others_cannot_stop_sales() {
     let scene = Scene::new().await;
@@ -150,8 +150,12 @@ async fn contracts_are_not_sold_native_plans_and_may_pay_in_tokens() {
     assert_eq!(refused.code().as_str(), "payer_is_contract");
     assert!(refused.to_string().contains("Do not pay"), "{refused}");
     scene.quote(&contract, "starter", MAIN).await.unwrap();
-    // Elsewhere it is an ordinary address.
+    // On other chains it is an ordinary address.
     scene.quote(&contract, "coin", SIDE).await.unwrap();
     scene.main.trouble(Some(metering_core::ChainError::Unavailable("down".to_owned())));
-    assert_eq!(code(scene.quote(&Wallet::of(1), "coin", MAIN).await), "rpc_error", "nobody can say");
+    assert_eq!(
+        code(scene.quote(&Wallet::of(1), "coin", MAIN).await),
+        "rpc_error",
+        "it is unknown whether the payer is a contract"
+    );
 }

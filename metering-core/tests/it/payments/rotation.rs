@@ -1,4 +1,4 @@
-//! Rotating a key by proving the wallet.
+//! Rotating a key with the wallet that paid.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ async fn wrong_answers_have_their_codes() {
     for (what, signature) in wrong {
         assert_eq!(code(scene.verify(wallet.address, &asked.nonce, &signature).await), "invalid_signature", "{what}");
     }
-    // Four wrong ones leave room for the right one.
+    // After four wrong signatures, the right one is still accepted.
     scene.verify(wallet.address, &asked.nonce, &right).await.unwrap();
     assert!(!scene.is_live(&key).await);
 }
@@ -138,7 +138,7 @@ async fn a_contract_wallet_is_asked_on_its_own_chain_only() {
     let asked = challenge(&scene, &contract).await;
     let signature = owner.sign(&asked.message);
     let bytes = WalletSignature::parse(&signature).unwrap();
-    // A contract of the same address on another chain is not asked, whatever it would say.
+    // A contract with the same address on another chain is not asked, even if it would accept.
     scene.side.accept(contract.address, signing_digest(&asked.message), bytes.as_bytes());
     assert_eq!(code(scene.verify(contract.address, &asked.nonce, &signature).await), "invalid_signature");
     scene.main.trouble(Some(ChainError::Unavailable("down".into())));

@@ -1,4 +1,4 @@
-//! A service that sells plans on two chains, and customers with wallets.
+//! Fixtures: a service that sells plans on two chains, and customers with wallets.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -20,7 +20,7 @@ use super::wallet::Wallet;
 pub(super) const MAIN: u64 = 1;
 pub(super) const SIDE: u64 = 8453;
 pub(super) const RECIPIENT: Address = Address::from_bytes([0x11; 20]);
-/// The stablecoin, of six decimals, on both chains.
+/// The stablecoin, with six decimals, on both chains.
 pub(super) const USDC: Address = Address::from_bytes([0x70; 20]);
 pub(super) const NATIVE: Address = Address::ZERO;
 /// The price of the plan `starter` in units of the stablecoin.
@@ -28,7 +28,7 @@ pub(super) const STARTER: u128 = 5_000_000;
 /// The price of the plan `coin` in wei.
 pub(super) const COIN: u128 = 2_500_000_000_000_000;
 
-/// A clock that is moved by hand.
+/// A manually advanced clock.
 #[derive(Debug)]
 pub(super) struct HandClock(AtomicI64);
 
@@ -44,7 +44,7 @@ impl HandClock {
     }
 }
 
-/// The service and the world around it.
+/// The service with its store, clock and chains.
 #[derive(Debug)]
 pub(super) struct Scene {
     pub(super) service: Arc<Service>,
@@ -71,7 +71,7 @@ impl Scene {
         Self::on(clock, [main, side], settings).await
     }
 
-    /// Another service with a store of its own, on the same chains and with the same recipient.
+    /// Another service with its own store, on the same chains and with the same recipient.
     pub(super) async fn another(&self, settings: PaymentSettings) -> Self {
         let chains = [Arc::clone(&self.main), Arc::clone(&self.side)];
         Self::on(Arc::clone(&self.clock), chains, settings).await
@@ -105,12 +105,12 @@ impl Scene {
         if chain_id == MAIN { &self.main } else { &self.side }
     }
 
-    /// A quote for a wallet.
+    /// Opens a quote for a wallet.
     pub(super) async fn quote(&self, wallet: &Wallet, plan: &str, chain_id: u64) -> Result<QuoteAnswer, Error> {
         self.service.quote(&quote_request(wallet, plan, chain_id)).await
     }
 
-    /// Pays a quote exactly, and makes the payment deep enough.
+    /// Pays a quote exactly, and adds enough blocks to confirm the payment.
     pub(super) fn pay(&self, wallet: &Wallet, quote: &QuoteAnswer) -> TxHash {
         let units = quote.amount_atomic.parse().unwrap();
         let token = quote.token_contract.parse().unwrap();
@@ -120,7 +120,7 @@ impl Scene {
         hash
     }
 
-    /// Pays a plan's price, without any quote.
+    /// Pays a plan's price without a quote.
     pub(super) fn pay_price(&self, wallet: &Wallet, chain_id: u64) -> TxHash {
         let hash = self.chain(chain_id).pay(USDC, wallet.address, RECIPIENT, STARTER);
         self.chain(chain_id).grow(10);
@@ -131,7 +131,7 @@ impl Scene {
         self.service.claim(&claim_request(nonce, hash)).await
     }
 
-    /// An account that a wallet paid for, and its key.
+    /// Creates an account paid for by a wallet; returns its key.
     pub(super) async fn customer(&self, wallet: &Wallet, chain_id: u64) -> (ApiKey, ClaimAnswer) {
         let quote = self.quote(wallet, "starter", chain_id).await.unwrap();
         let hash = self.pay(wallet, &quote);
@@ -139,7 +139,7 @@ impl Scene {
         (key_of(&answer.api_key), answer)
     }
 
-    /// An account without a wallet, and its key.
+    /// Creates an account without a wallet; returns its key.
     pub(super) async fn account_without_wallet(&self) -> (ApiKey, AccountId) {
         let key = ApiKey::generate(&SystemRandomness);
         let id = AccountId::generate(&SystemRandomness);
@@ -183,14 +183,14 @@ impl Scene {
         self.store.live_keys(&[key.hash()]).await.unwrap()[0]
     }
 
-    /// Nothing was made, and nothing is used.
+    /// Asserts that no account was created and no payment was used.
     pub(super) async fn assert_nothing_happened(&self) {
         assert!(self.store.accounts(None, 10).await.unwrap().items.is_empty());
         assert!(metering_core::PaymentStore::payments(&*self.store, None, 10).await.unwrap().items.is_empty());
     }
 }
 
-/// The key of an answer that gives one out.
+/// The key in a response that issues one.
 pub(super) fn key_of(issued: &impl serde::Serialize) -> ApiKey {
     let text = serde_json::to_value(issued).unwrap();
     ApiKey::parse(text.as_str().unwrap()).unwrap()
@@ -220,7 +220,7 @@ pub(super) fn top_up_request(chain_id: u64, hash: TxHash, signature: Option<Stri
     }
 }
 
-/// The code of a refusal.
+/// The error code of a refusal.
 pub(super) fn code<T: std::fmt::Debug>(answer: Result<T, Error>) -> &'static str {
     match answer {
         Ok(answer) => panic!("accepted: {answer:?}"),
@@ -238,7 +238,7 @@ fn chain(chain_id: u64) -> Chain {
     }
 }
 
-/// `starter`: 10 credits and a bonus of half a one for 5 USDC. `coin`: 4 credits for 0.0025 of the native coin.
+/// `starter`: 10 credits and a bonus of half a credit for 5 USDC. `coin`: 4 credits for 0.0025 of the native coin.
 pub(super) fn plan(id: &str, chain_id: u64) -> Plan {
     let native = id == "coin";
     let json = if native {

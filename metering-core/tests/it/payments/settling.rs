@@ -1,4 +1,5 @@
-//! Payments that were credited early: watched until they are final, reversed and restored as the chain has it.
+//! Payments credited before they are final: watched until they are final, and reversed or restored after
+//! reorganisations.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use super::chain::FINAL;
 use super::scene::{MAIN, Scene, code, key_of};
 use super::wallet::Wallet;
 
-/// As many blocks as crediting takes on the main chain.
+/// The confirmations that crediting needs on the main chain.
 const CONFIRMATIONS: u64 = 3;
 
 async fn look(scene: &Scene) -> SettlementLook {
@@ -18,24 +19,24 @@ async fn look(scene: &Scene) -> SettlementLook {
 }
 
 async fn settlement(scene: &Scene, hash: TxHash) -> PaymentSettlement {
-    scene.store.payment(&TxRef { chain_id: MAIN, hash }).await.unwrap().expect("it was credited").settlement
+    scene.store.payment(&TxRef { chain_id: MAIN, hash }).await.unwrap().expect("the payment is recorded").settlement
 }
 
 async fn kinds(scene: &Scene) -> Vec<LedgerKind> {
     scene.store.ledger(None, 100).await.unwrap().items.into_iter().map(|entry| entry.kind).collect()
 }
 
-/// Looks as often as a reversal takes, with blocks in between.
+/// Checks the chain as often as a reversal needs, with new blocks in between.
 async fn look_until_reversed(scene: &Scene) {
-    assert_eq!(look(scene).await.newly_reversed, 0, "missing for the first time");
+    assert_eq!(look(scene).await.newly_reversed, 0, "it is missing for the first time");
     scene.main.grow(CONFIRMATIONS - 2);
-    assert_eq!(look(scene).await.newly_reversed, 0, "not missing for long enough");
+    assert_eq!(look(scene).await.newly_reversed, 0, "it is not missing for long enough");
     scene.main.grow(1);
     assert_eq!(look(scene).await.newly_reversed, 1);
     assert!(scene.store.verify().await.unwrap().discrepancies.is_empty());
 }
 
-/// A claim that is just deep enough to be credited.
+/// A claim with just enough confirmations.
 async fn claimed(scene: &Scene, wallet: &Wallet) -> (ApiKey, TxHash) {
     let quote = scene.quote(wallet, "starter", MAIN).await.unwrap();
     let units = quote.amount_atomic.parse().unwrap();
@@ -45,7 +46,7 @@ async fn claimed(scene: &Scene, wallet: &Wallet) -> (ApiKey, TxHash) {
     (key_of(&answer.api_key), hash)
 }
 
-/// A top-up that is just deep enough to be credited.
+/// A top-up with just enough confirmations.
 async fn topped_up(scene: &Scene, key: &ApiKey, wallet: &Wallet) -> TxHash {
     let hash = scene.main.pay(super::scene::USDC, wallet.address, super::scene::RECIPIENT, super::scene::STARTER);
     scene.main.grow(CONFIRMATIONS - 1);
@@ -64,7 +65,7 @@ async fn a_payment_is_credited_early_and_final_later() {
     scene.main.grow(1);
     assert_eq!(look(&scene).await, SettlementLook { finalized: 1, ..SettlementLook::default() });
     assert_eq!(settlement(&scene, hash).await, PaymentSettlement::Final);
-    // What is final is not looked at any more, whatever happens to it.
+    // A final payment is not checked any more, whatever happens to it.
     scene.main.reorganise(hash);
     scene.main.grow(10);
     assert_eq!(look(&scene).await, SettlementLook::default());
@@ -105,7 +106,7 @@ async fn spent_credits_leave_the_balance_below_zero_until_the_payment_is_back() 
     assert_eq!(scene.balance(&key).await, "-7.5");
 
     scene.main.mine_again(hash);
-    assert_eq!(look(&scene).await.restored, 0, "it must be confirmed as every payment");
+    assert_eq!(look(&scene).await.restored, 0, "it needs confirmations like every payment");
     scene.main.grow(CONFIRMATIONS - 1);
     assert_eq!(look(&scene).await.restored, 1);
     assert_eq!(scene.balance(&key).await, "3");
@@ -153,7 +154,7 @@ async fn a_payment_that_fails_or_pays_less_in_its_new_block_is_gone() {
         look_until_reversed(&scene).await;
         assert_eq!(scene.balance(&key).await, "2");
         scene.main.grow(FINAL);
-        assert_eq!(look(&scene).await.restored, 0, "it never paid this");
+        assert_eq!(look(&scene).await.restored, 0, "it does not pay the original amount");
     }
 }
 
@@ -169,7 +170,7 @@ async fn trouble_reverses_nothing() {
         assert_eq!(code(scene.service.settle_payments(MAIN).await), "rpc_error");
     }
     assert_eq!(scene.balance(&key).await, "12.5");
-    // A chain that is shorter than the payment's block says nothing about it.
+    // A chain whose head is below the payment's block says nothing about the payment.
     scene.main.trouble(None);
     scene.main.cut(0);
     for _ in 0..3 {
@@ -194,9 +195,9 @@ async fn a_reversed_payment_is_looked_for_a_week_and_registered_again_at_any_tim
     scene.main.mine_again(hash);
     scene.main.grow(CONFIRMATIONS);
     let later = look(&scene).await;
-    assert_eq!((later.restored, later.reversed), (0, 1), "nobody looks any more");
+    assert_eq!((later.restored, later.reversed), (0, 1), "it is not watched any more");
     let answer = scene.top_up(&key, MAIN, hash, None).await.unwrap();
-    assert!(answer.already_credited, "no credits beyond those that it had brought");
+    assert!(answer.already_credited, "only the original credits are given again");
     assert_eq!(answer.credit_balance.to_string(), "23");
     assert_eq!(scene.balance(&key).await, "23");
     assert!(scene.top_up(&key, MAIN, hash, None).await.unwrap().already_credited);
@@ -212,17 +213,21 @@ async fn a_reorganisation_below_the_scan_makes_the_watcher_miss_nothing() {
     scene.main.grow(30);
     let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
     assert_eq!(watched.scanned_to, Some(30 + 1 - CONFIRMATIONS));
-    // A payment goes into a block of a height that was scanned, and one into a block after it.
+    // One payment is mined in a block at a scanned height, and one in a block after it.
     scene.main.cut(22);
     scene.pay(&first, &quotes[0]);
     scene.pay(&second, &quotes[1]);
     let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
     assert_eq!((watched.claimed, watched.left), (2, 0));
-    // Without a reorganisation nothing is scanned twice.
+    // Without a reorganisation, no block is scanned twice.
     scene.main.grow(1);
     let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
     assert_eq!((watched.claimed, watched.credited, watched.left), (0, 0, 0));
-    assert_eq!(scene.store.scan_mark(MAIN).await.unwrap(), Some(scene.main.head() + 1 - FINAL), "final blocks only");
+    assert_eq!(
+        scene.store.scan_mark(MAIN).await.unwrap(),
+        Some(scene.main.head() + 1 - FINAL),
+        "the mark covers final blocks only"
+    );
 }
 
 #[tokio::test]
@@ -233,7 +238,11 @@ async fn a_chain_watched_for_the_first_time_begins_where_it_stood_then() {
     scene.main.grow(10);
     let watched = scene.service.watch(MAIN, None).await.unwrap();
     assert_eq!(watched.scanned_to, Some(8));
-    assert_eq!(scene.store.scan_mark(MAIN).await.unwrap(), Some(7), "a restart begins there, final or not");
+    assert_eq!(
+        scene.store.scan_mark(MAIN).await.unwrap(),
+        Some(7),
+        "a restart begins there, whether or not it is final"
+    );
     scene.pay(&wallet, &quote);
     assert_eq!(scene.service.watch(MAIN, None).await.unwrap().claimed, 1);
 }

@@ -1,6 +1,6 @@
-//! The theft game: a thief who sees every transaction and can call every endpoint, among honest customers, in random
-//! order. In the end no money of a customer's is in an account that the thief can spend from, the thief has no more
-//! than was paid for, and every customer who paid can get to what they bought.
+//! The theft game: honest customers and a thief, who sees every transaction and can call every endpoint, move in random
+//! order. In the end, no customer's money is in an account that the thief can spend from, the thief has no more credits
+//! than it paid for, and every customer who paid can use what they bought.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -16,15 +16,15 @@ use proptest::prelude::*;
 use super::scene::{MAIN, RECIPIENT, SIDE, Scene, USDC, key_of, plan};
 use super::wallet::Wallet;
 
-/// The price of `starter` here, in units of a token with three decimals: there are nine tags only, so that amounts of
-/// different payers meet as often as they can.
+/// The price of `starter` here, in units of a token with three decimals. There are only nine tags, so that amounts of
+/// different payers collide as often as possible.
 const PRICE: u128 = 5_000;
 const CUSTOMERS: [u8; 3] = [1, 2, 3];
 const THIEFS_WALLETS: [u8; 2] = [11, 12];
-/// A public contract that customers and the thief buy through: a router or an exchange.
+/// A public contract, such as a router or an exchange, that customers and the thief buy through.
 const ROUTER: u8 = 21;
 
-/// A move of somebody's. Numbers name wallets, quotes, transactions and keys, modulo how many there are.
+/// A move in the game. Numbers select wallets, quotes, transactions and keys, modulo how many exist.
 #[derive(Debug, Clone)]
 enum Move {
     CustomerQuotes {
@@ -52,7 +52,7 @@ enum Move {
         amount_of: usize,
         chain: bool,
     },
-    /// Every quote that it has, with every transaction that there is.
+    /// The thief claims each of its quotes with every transaction.
     ThiefClaims,
     ThiefTopsUp {
         key: usize,
@@ -110,12 +110,12 @@ fn plan_of(starter: bool) -> &'static str {
     if starter { "starter" } else { "coin" }
 }
 
-/// What the plan `starter` credits.
+/// The credits of the plan `starter`.
 fn starter() -> Credits {
     "10.5".parse().unwrap()
 }
 
-/// A customer's quote, and the payment for it.
+/// A customer's quote and the payment for it.
 #[derive(Debug)]
 struct Bought {
     wallet: Wallet,
@@ -132,9 +132,9 @@ struct Game {
     customers_keys: Vec<ApiKey>,
     thiefs_quotes: Vec<QuoteAnswer>,
     thiefs_keys: Vec<ApiKey>,
-    /// What the thief paid, at its best worth in credits.
+    /// The most credits that the thief's payments can be worth.
     worth: i128,
-    /// In these transactions, some of them through the router.
+    /// The thief's payments, some of them through the router.
     thiefs_payments: HashSet<(u64, TxHash)>,
 }
 
@@ -176,7 +176,7 @@ impl Game {
         of(MAIN).chain(of(SIDE)).collect()
     }
 
-    /// Anybody's wallet address: the thief may name whom it likes.
+    /// Any wallet's address: the thief may name any of them.
     fn address(&self, number: usize) -> Wallet {
         let all: Vec<_> = self.customers.iter().chain(&self.wallets).cloned().collect();
         all[number % all.len()].clone()
@@ -194,7 +194,7 @@ impl Game {
                 let count = self.bought.len();
                 let Some(number) = quote.checked_rem(count) else { return };
                 let bought = &mut self.bought[number];
-                // In time, as honest customers pay. RFC 3339 in UTC sorts as time does.
+                // Honest customers pay in time. RFC 3339 times in UTC sort chronologically.
                 let in_time = bought.quote.expires_at > self.scene.clock.now().to_string();
                 if bought.paid.is_none() && in_time {
                     bought.paid = Some(self.scene.pay(&bought.wallet, &bought.quote));
@@ -261,11 +261,11 @@ impl Game {
                     self.thiefs_keys.push(key_of(&answer.api_key));
                 }
             }
-            _ => unreachable!("a customer's move"),
+            _ => unreachable!("customers' moves are handled elsewhere"),
         }
     }
 
-    /// The thief pays with its own money: the amount of any quote that it knows, or a plan's price.
+    /// The thief pays with its own money: the amount of a quote that it knows, or a plan's price.
     fn thief_pays(&mut self, wallet: usize, amount_of: usize, chain: bool) {
         let router = Wallet::of(ROUTER);
         let wallets: Vec<_> = self.wallets.iter().chain([&router]).collect();
@@ -285,7 +285,7 @@ impl Game {
         self.worth += i128::from(credits.atoms());
     }
 
-    /// The accounts that somebody can spend from with these keys.
+    /// The accounts that these keys can spend from.
     async fn accounts(&self, keys: &[ApiKey]) -> HashMap<AccountId, i128> {
         let mut accounts = HashMap::new();
         for key in keys {
@@ -298,13 +298,16 @@ impl Game {
 
     async fn assert_nobody_was_robbed(&mut self, proof: bool) {
         let thiefs = self.accounts(&self.thiefs_keys).await;
-        assert!(thiefs.values().sum::<i128>() <= self.worth_with_gifts(proof).await, "more than was paid for");
+        assert!(
+            thiefs.values().sum::<i128>() <= self.worth_with_gifts(proof).await,
+            "the thief has more credits than it paid for"
+        );
         let swapped = self.swapped().await;
         for record in self.scene.store.payments(None, 10_000).await.unwrap().items {
             let TxRef { chain_id, hash } = record.payment.tx;
             let customers = self.customers.iter().any(|wallet| wallet.address == record.payment.payer)
                 && !self.thiefs_payments.contains(&(chain_id, hash));
-            // With the proof switched off, a payment that no quote and no account asks for is anybody's.
+            // Without payer proof, anyone may claim a payment that matches no quote.
             let tx = (record.payment.tx.chain_id, Some(record.payment.tx.hash));
             let quoted = self.bought.iter().any(|bought| (bought.quote.chain_id, bought.paid) == tx);
             if customers && (proof || quoted && !swapped.contains(&(chain_id, hash))) {
@@ -320,16 +323,17 @@ impl Game {
                 self.customers_keys.push(key_of(&answer.api_key));
             }
             if wallet.address == Wallet::of(ROUTER).address {
-                // The nonce gives title, and nothing else does: the contract signs for nobody.
-                let (account, _) = self.settled(quote).await.expect("a quote that was paid has an account");
+                // Only the nonce proves ownership, because the contract signs for no one.
+                let (account, _) = self.settled(quote).await.expect("a paid quote has an account");
                 let bought = self.accounts(&self.customers_keys).await.get(&account).copied();
-                assert_eq!(bought, Some(i128::from(starter().atoms())), "who held the nonce has the credits");
-                assert!(!thiefs.contains_key(&account), "and nobody else has");
+                assert_eq!(bought, Some(i128::from(starter().atoms())), "the owner of the nonce has the credits");
+                assert!(!thiefs.contains_key(&account), "the thief does not have the account");
                 continue;
             }
-            let rotated = self.scene.rotate(wallet).await.expect("who paid has an account and can get its key");
+            let rotated =
+                self.scene.rotate(wallet).await.expect("a customer who paid can rotate the key of their account");
             let key = key_of(&rotated.api_key);
-            // Used for this wallet's account, by a claim, by the watcher, or now by its owner.
+            // The payment was used for this wallet's account, by a claim, by the watcher, or by its owner now.
             match self.scene.top_up(&key, quote.chain_id, *paid, None).await {
                 Ok(answer) => assert!(answer.already_credited || quote.token_symbol == "USDC"),
                 Err(error) => {
@@ -349,16 +353,20 @@ impl Game {
         }
     }
 
-    /// Customers' payments through the router whose quotes were settled with money of the thief's, which sent the same
-    /// amount the same way first. The customer has the thief's money for it, to the unit.
+    /// Customers' payments through the router whose quotes were settled by a payment of the thief, which had sent the
+    /// same amount through the router first. The customer gets exactly the same amount from the thief's payment.
     async fn swapped(&self) -> HashSet<(u64, TxHash)> {
         let mut swapped = HashSet::new();
         for Bought { wallet, paid, quote } in &self.bought {
             let (Some(paid), Some((account, tx))) = (paid, self.settled(quote).await) else { continue };
             if tx.hash != *paid {
-                assert_eq!(wallet.address, Wallet::of(ROUTER).address, "nobody else pays from a customer's wallet");
-                assert!(self.thiefs_payments.contains(&(tx.chain_id, tx.hash)), "settled by a stranger: {tx}");
-                let record = self.scene.store.payment(&tx).await.unwrap().expect("it settled a quote");
+                assert_eq!(
+                    wallet.address,
+                    Wallet::of(ROUTER).address,
+                    "only the customer pays from a customer's wallet"
+                );
+                assert!(self.thiefs_payments.contains(&(tx.chain_id, tx.hash)), "settled by an unknown payment: {tx}");
+                let record = self.scene.store.payment(&tx).await.unwrap().expect("the payment is recorded");
                 assert_eq!((record.account, record.payment.amount.to_string()), (account, quote.amount_atomic.clone()));
                 swapped.insert((quote.chain_id, *paid));
             }
@@ -366,7 +374,7 @@ impl Game {
         swapped
     }
 
-    /// What the thief paid, and what customers left lying about while the proof is switched off.
+    /// The worth of the thief's payments, plus, without payer proof, of customers' payments without a quote.
     async fn worth_with_gifts(&self, proof: bool) -> i128 {
         if proof {
             return self.worth;

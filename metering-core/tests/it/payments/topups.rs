@@ -1,4 +1,4 @@
-//! Top-ups: whose payment it is.
+//! Top-ups: which account a payment belongs to.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ async fn a_stranger_must_sign_once_and_is_linked_for_top_ups_only() {
     let message = error.body().message;
     assert!(message.contains(&hash.to_string()) && message.contains("top-up"), "{message}");
     let again = scene.top_up(&key, MAIN, hash, None).await.unwrap_err().body().message;
-    assert_eq!(message, again, "the text is made of nothing that changes");
+    assert_eq!(message, again, "the message does not change");
 
     let wrong = Wallet::of(2).sign(&message);
     assert_eq!(code(scene.top_up(&key, MAIN, hash, Some(wrong)).await), "payer_proof_required");
@@ -43,7 +43,7 @@ async fn a_stranger_must_sign_once_and_is_linked_for_top_ups_only() {
     scene.top_up(&key, MAIN, hash, Some(wallet.sign(&message))).await.unwrap();
     assert_eq!(scene.balance(&key).await, "10.5");
 
-    // Linked now: the next payment needs no signature.
+    // The wallet is linked now, so the next payment needs no signature.
     let next = scene.pay_price(&wallet, SIDE);
     scene.top_up(&key, SIDE, next, None).await.unwrap();
     assert_eq!(code(scene.rotate(&wallet).await), "no_linked_wallet");
@@ -75,7 +75,7 @@ async fn a_payment_that_a_quote_waits_for_is_not_given_away() {
     assert_eq!(code(scene.top_up(&thief, MAIN, hash, None).await), "payment_reserved");
     scene.claim(&quote.signup_nonce, hash).await.unwrap();
     assert_eq!(code(scene.top_up(&thief, MAIN, hash, None).await), "tx_already_used");
-    // Without a quote, and with the proof switched off, whoever comes first has it.
+    // Without a quote and without payer proof, the first top-up gets the payment.
     let unclaimed = scene.pay_price(&Wallet::of(2), MAIN);
     scene.top_up(&thief, MAIN, unclaimed, None).await.unwrap();
 }
@@ -99,7 +99,7 @@ async fn a_contract_of_the_same_address_on_another_chain_is_a_stranger() {
     let scene = Scene::new().await;
     let wallet = Wallet::of(1);
     let (key, _) = scene.customer(&wallet, MAIN).await;
-    // A private key's address is its own on every chain.
+    // A private key controls the same address on every chain.
     let hash = scene.pay_price(&wallet, SIDE);
     scene.top_up(&key, SIDE, hash, None).await.unwrap();
     scene.side.deploy_contract(wallet.address);
@@ -130,14 +130,14 @@ async fn what_a_contract_pays_is_nobodys_without_its_word() {
     let scene = Scene::new().await;
     let router = Wallet::of(9);
     scene.main.deploy_contract(router.address);
-    // The first who buys through it has an account with its address.
+    // The first customer who buys through the contract has an account with its address.
     let (first, _) = scene.customer(&router, MAIN).await;
     let paid = scene.pay_price(&router, MAIN);
-    // Not the account's own, neither asked for nor found by the watcher.
+    // A payment by the contract does not belong to that account, neither in a top-up nor for the watcher.
     let refused = scene.top_up(&first, MAIN, paid, None).await.unwrap_err();
     assert_eq!(refused.code().as_str(), "payer_proof_required");
     assert!(refused.body().hint.unwrap().contains("EIP-1271"));
-    // A contract has no private key: only its own word counts.
+    // A contract has no private key, so only a signature that it accepts counts.
     let signature = router.sign(&refused.body().message);
     assert_eq!(code(scene.top_up(&first, MAIN, paid, Some(signature.clone())).await), "payer_proof_required");
     let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
@@ -160,7 +160,7 @@ async fn everybody_who_pays_a_quote_through_one_contract_gets_an_account() {
     let paid: Vec<_> = quotes.iter().map(|quote| scene.pay(&router, quote)).collect();
     let first = scene.claim(&quotes[0].signup_nonce, paid[0]).await.unwrap();
     let second = scene.claim(&quotes[1].signup_nonce, paid[1]).await.unwrap();
-    // The watcher settles the third, and its nonce gets the key.
+    // The watcher settles the third quote, and its nonce gets the key.
     let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
     assert_eq!((watched.claimed, watched.credited, watched.left), (1, 0, 0));
     let third = scene.claim(&quotes[2].signup_nonce, paid[2]).await.unwrap();
@@ -170,7 +170,7 @@ async fn everybody_who_pays_a_quote_through_one_contract_gets_an_account() {
     assert!(first.org_id != second.org_id && second.org_id != third.org_id);
 }
 
-/// A quote of a contract's that somebody else pays first, and then its owner.
+/// A quote of a contract that someone else pays first, and then its owner.
 async fn paid_twice_through(scene: &Scene, router: &Wallet) -> (String, TxHash, TxHash) {
     scene.main.deploy_contract(router.address);
     let quote = scene.quote(router, "starter", MAIN).await.unwrap();
@@ -187,7 +187,7 @@ async fn a_strangers_payment_through_the_same_contract_does_not_lock_the_nonces_
     let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
     assert_eq!((watched.claimed, watched.credited, watched.left), (1, 0, 1));
     let claimed = scene.claim(&nonce, own).await.unwrap();
-    assert_eq!(claimed.tx_hash, strangers.to_string(), "what the account was made for");
+    assert_eq!(claimed.tx_hash, strangers.to_string(), "the payment that created the account");
     assert_eq!(scene.balance(&key_of(&claimed.api_key)).await, "12.5");
     for hash in [own, strangers] {
         assert_eq!(code(scene.claim(&nonce, hash).await), "already_claimed");

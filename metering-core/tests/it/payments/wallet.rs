@@ -3,7 +3,7 @@
 use k256::ecdsa::SigningKey;
 use metering_core::{Address, WalletSignature, signer, signing_digest};
 
-/// A wallet, made of a number.
+/// A wallet derived from a number.
 #[derive(Debug, Clone)]
 pub(super) struct Wallet {
     key: SigningKey,
@@ -11,7 +11,7 @@ pub(super) struct Wallet {
 }
 
 impl Wallet {
-    /// The wallet of a number from 1 to 254; the same each time.
+    /// The wallet of a number from 1 to 254; always the same.
     pub(super) fn of(number: u8) -> Self {
         let key = SigningKey::from_slice(&[number; 32]).unwrap();
         let unsigned = Self { key, address: Address::ZERO };
@@ -20,7 +20,7 @@ impl Wallet {
         Self { address, ..unsigned }
     }
 
-    /// Its signature over a text, as wallets print it.
+    /// Its signature of a text, in the form wallets print.
     pub(super) fn sign(&self, text: &str) -> String {
         let (signature, recovery) = self.key.sign_prehash_recoverable(&signing_digest(text));
         format!("0x{}{:02x}", hex::encode(signature.to_bytes()), 27 + recovery.to_byte())

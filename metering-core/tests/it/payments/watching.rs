@@ -1,4 +1,4 @@
-//! The watcher: nobody who paid loses money because their client died.
+//! The watcher: a customer whose client dies after the payment does not lose money.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::chain::FINAL;
 use super::scene::{MAIN, RECIPIENT, SIDE, STARTER, Scene, USDC, code, key_of, plan};
 use super::wallet::Wallet;
 
-/// Watches until nothing more is settled: quotes that became accounts, payments credited, and payments left.
+/// Watches until nothing more is settled. Returns the numbers of claimed quotes, credited payments and payments left.
 async fn watch(scene: &Scene, chain_id: u64) -> (u32, u32, u32) {
     let mut sum = (0, 0, 0);
     loop {
@@ -47,7 +47,7 @@ async fn the_owner_of_an_unclaimed_account_rotates_instead() {
     let hash = scene.pay(&wallet, &quote);
     assert_eq!(watch(&scene, SIDE).await, (1, 0, 0));
     let rotated = scene.rotate(&wallet).await.unwrap();
-    // The nonce is worth nothing any more: it cannot take the key away again.
+    // The nonce is used up: it cannot replace the key again.
     assert_eq!(code(scene.claim(&quote.signup_nonce, hash).await), "already_claimed");
     assert_eq!(scene.balance(&key_of(&rotated.api_key)).await, "6");
 }
@@ -65,14 +65,14 @@ async fn payments_of_known_wallets_are_credited_and_others_left() {
     let by_owner = scene.pay_price(&owner, MAIN);
     scene.pay_price(&linked, MAIN);
     scene.pay_price(&stranger, MAIN);
-    // Neither a plan's price nor near it: what was meant is not for a watcher to say.
+    // This is not near any plan's price, so the watcher cannot tell what it is for.
     scene.main.pay(USDC, owner.address, RECIPIENT, 3 * STARTER);
     scene.main.pay(USDC, owner.address, RECIPIENT, STARTER - 1);
     scene.main.grow(10);
     assert_eq!(watch(&scene, MAIN).await, (0, 2, 3));
     assert_eq!(scene.balance(&own_key).await, "23");
     assert_eq!(scene.balance(&key).await, "21");
-    // The client that comes late learns that it has it already.
+    // A late top-up learns that the payment is already credited.
     let late = scene.top_up(&own_key, MAIN, by_owner, None).await.unwrap();
     assert!(late.already_credited);
     assert!(scene.store.verify().await.unwrap().discrepancies.is_empty());
@@ -120,7 +120,7 @@ async fn a_long_gap_is_looked_at_in_parts() {
     assert_eq!(watch(&scene, MAIN).await, (1, 0, 0));
 }
 
-/// What was quoted is paid where it was quoted, whatever became of the plan since.
+/// A quote is settled as quoted, even after its plan was changed or removed.
 #[tokio::test]
 async fn a_quote_is_settled_after_its_plan_was_changed_or_removed() {
     let scene = Scene::new().await;
@@ -136,19 +136,19 @@ async fn a_quote_is_settled_after_its_plan_was_changed_or_removed() {
     for wallet in [first, second] {
         scene.rotate(&wallet).await.unwrap();
     }
-    // What no quote waits for is seen as well, and left for the operator.
+    // The watcher also sees payments that match no quote, and leaves them for the operator.
     scene.pay_price(&Wallet::of(3), MAIN);
     assert_eq!(watch(&scene, MAIN).await, (0, 0, 1));
 }
 
-/// A coin's tags are small beside its price, however much a hundredth of a coin is worth.
+/// The tags of a native coin are small compared to its price, whatever a hundredth of the coin is worth.
 #[tokio::test]
 async fn an_amount_between_the_prices_of_two_plans_is_left_to_its_payer() {
     let scene = Scene::new().await;
     let owner = Wallet::of(1);
     scene.customer(&owner, MAIN).await;
     let price = 2_500_000_000_000_000;
-    // amount, whether it may be the plan's
+    // amount, whether it can be for the plan
     let table =
         [(price, true), (price + 2_500_000_000_000, true), (price + 12_500_000_000_000, false), (5 * price, false)];
     for (amount, credited) in table {
@@ -171,16 +171,16 @@ async fn one_arrival_that_cannot_be_read_does_not_stop_the_rest() {
     let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
     scene.pay(&wallet, &quote);
 
-    // Its block is final, so the stored position must pass it.
+    // Its block is final, so the scan mark must move past it.
     scene.main.grow(FINAL);
     let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
     assert_eq!((watched.claimed, watched.unreadable, watched.held, watched.up_to_date), (1, 1, false, true));
     assert!(scene.store.scan_mark(MAIN).await.unwrap() > Some(1));
-    let [recorded] = &*scene.store.unreadable(MAIN, 0, 10).await.unwrap() else { panic!("one is recorded") };
+    let [recorded] = &*scene.store.unreadable(MAIN, 0, 10).await.unwrap() else { panic!("one arrival is recorded") };
     assert_eq!((recorded.place.hash, recorded.place.block_number, recorded.attempts), (Some(spam), 1, 1));
     assert!(recorded.reason.contains("larger than"), "{recorded:?}");
 
-    // It is tried a few more times, less and less often, then given up; the position stays where it is.
+    // It is retried a few more times with backoff, then given up; the scan mark does not change.
     let looks = |scene: &Scene| scene.main.looked_at();
     let before = looks(&scene);
     assert_eq!(scene.service.watch(MAIN, None).await.unwrap().unreadable, 0);
@@ -189,7 +189,7 @@ async fn one_arrival_that_cannot_be_read_does_not_stop_the_rest() {
         scene.clock.pass(Duration::from_secs(wait));
         scene.service.watch(MAIN, None).await.unwrap();
     }
-    let [given_up] = &*scene.store.unreadable(MAIN, 0, 10).await.unwrap() else { panic!("it stays recorded") };
+    let [given_up] = &*scene.store.unreadable(MAIN, 0, 10).await.unwrap() else { panic!("the arrival stays recorded") };
     assert_eq!((given_up.attempts, given_up.next_attempt_at), (5, None));
     let before = looks(&scene);
     scene.clock.pass(Duration::from_secs(1_000_000));
@@ -252,6 +252,6 @@ async fn trouble_with_the_whole_chain_holds_the_position_and_records_nothing() {
         assert_eq!(code(scene.service.watch(MAIN, None).await), "rpc_error");
     }
     assert_eq!(scene.store.scan_mark(MAIN).await.unwrap(), mark);
-    let [recorded] = &*scene.store.unreadable(MAIN, 0, 10).await.unwrap() else { panic!("one is recorded") };
-    assert_eq!(recorded.attempts, 1, "an outage is no attempt");
+    let [recorded] = &*scene.store.unreadable(MAIN, 0, 10).await.unwrap() else { panic!("one arrival is recorded") };
+    assert_eq!(recorded.attempts, 1, "an outage does not count as an attempt");
 }
