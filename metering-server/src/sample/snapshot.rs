@@ -1,4 +1,4 @@
-//! Snapshots of a block: what pools hold, and what was traded in them.
+//! Snapshots of a block: the reserves of pools, and the trades in them.
 
 use bytes::Bytes;
 use metering_core::Address;
