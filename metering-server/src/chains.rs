@@ -158,7 +158,7 @@ fn tell(chain_id: u64, change: Change, error: Option<Error>) {
     match change {
         Change::None => {}
         Change::Stalled => {
-            let why = error.map_or_else(|| "no new block is settled".to_owned(), |error| error.to_string());
+            let why = error.map_or_else(|| "no new block has been scanned".to_owned(), |error| error.to_string());
             tracing::error!(chain_id, why, "the chain makes no progress: payments on it are not credited");
         }
         Change::Resumed => tracing::info!(chain_id, "the chain makes progress again"),

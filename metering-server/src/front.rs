@@ -18,7 +18,7 @@ use crate::config::{Config, HttpConfig, Surface};
 use crate::http::{CrossOrigin, Problem, Reply, Response, compressed, prefers_html, read_capped, whole, without_body};
 use crate::pages::{self, PagesOrigin};
 
-/// Paths that every process serves, whichever surfaces it has.
+/// Paths that every process serves, whichever surfaces it is configured for.
 pub(crate) const OPERATIONS: [&str; 5] = ["/endpoints.json", "/health", "/metrics", "/openapi.json", "/ready"];
 
 type Api = dyn Fn(Request<Full<Bytes>>) -> BoxFuture<'static, Response> + Send + Sync;

@@ -80,7 +80,7 @@ impl<C: Clock + Clone> Limits<C> {
     /// count for the address, so locking out the address's owner takes many networks.
     ///
     /// # Errors
-    /// 429 when the limit of this network or of all is reached.
+    /// 429 when the limit of this network or the total limit is reached.
     pub(crate) fn email(&self, client: &ClientAddress, email: &Email) -> Result<(), Problem> {
         let email = email.folded();
         let refused = |seconds| refusal("Too many signups for this email address from your network", seconds);
@@ -103,7 +103,7 @@ impl<C: Clock + Clone> Limits<C> {
     /// Counts a signup status poll.
     ///
     /// # Errors
-    /// 429 when it came clearly before the interval has passed, or the client has sent too many.
+    /// 429 when the interval has clearly not passed yet, or the client has polled too often.
     pub(crate) fn poll(&self, client: &ClientAddress, token: &str) -> Result<(), Problem> {
         let refused = |seconds| refusal("Too many status polls from your network address", seconds);
         self.polls.check(&Network::of(client.ip())).map_err(refused)?;
@@ -134,7 +134,7 @@ impl<C: Clock + Clone> Limits<C> {
     /// needs.
     ///
     /// # Errors
-    /// 429 when the limit of this network or of all is reached.
+    /// 429 when the limit of this network or the total limit is reached.
     pub(crate) fn quote(&self, client: &ClientAddress, wallet: &Address) -> Result<(), Problem> {
         let refused = |seconds| refusal("Too many quotes for this wallet from your network", seconds);
         self.quotes.check(&(*wallet, Network::around(client.ip()))).map_err(refused)?;

@@ -41,7 +41,8 @@ pub(crate) async fn maintain(
     }
 }
 
-/// Resolves when the store must be reopened because its files were deleted or replaced. Works without any charges.
+/// Resolves when the store must be reopened because its files were deleted or replaced. Detects this even while nothing
+/// is being charged.
 pub(crate) async fn watch_store(store: Arc<dyn Store>) {
     loop {
         tokio::time::sleep(STORE_WATCH).await;

@@ -21,7 +21,7 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
         "metering_http_request_seconds",
         "Time from request head to response head, by surface and status class"
     );
-    describe_counter!("metering_charges_total", "Charges decided, by outcome");
+    describe_counter!("metering_charges_total", "Charge decisions, by outcome");
     describe_counter!("metering_refunds_total", "Charges refunded");
     describe_counter!("metering_commits_total", "Commits of charge batches");
     describe_counter!("metering_commits_failed_total", "Commits that failed");

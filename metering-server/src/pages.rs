@@ -26,7 +26,7 @@ pub(crate) use origin::PagesOrigin;
 
 /// Paths that belong to the pages, including everything below them.
 const OURS: [&str; 4] = ["/metering", "/assets", "/agents-tos", "/docs"];
-/// Serves both the page and its form's target, so POST is left to the API.
+/// Both a page and the target of its form, so POST is left to the API.
 const SHARED: &str = "/verify";
 /// The same page with a trailing slash. It is served directly, because a redirect would lose the code in the query.
 const SHARED_BY_SLIP: &str = "/verify/";

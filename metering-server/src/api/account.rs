@@ -41,7 +41,8 @@ pub(crate) async fn usage(app: &App, headers: HeaderMap, query: String) -> Resul
 
 /// Usage by day and by route
 ///
-/// UTC days; the window is today and the days before it. Days, routes and balance are read in one snapshot and add up exactly.
+/// UTC days; the window is today and the days before it. Days, routes and balance are read in one snapshot and add up
+/// exactly.
 #[utoipa::path(get, path = "/credits/usage/summary", tag = "account", security(("bearer" = []), ("api_key" = [])), params(
     ("days" = Option<u32>, Query, description = "Days in the window, 7 by default", minimum = 1, maximum = 90, example = 30),
 ), responses(

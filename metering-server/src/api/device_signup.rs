@@ -92,7 +92,7 @@ pub(crate) async fn approve(
     Ok(json(StatusCode::OK, &answer))
 }
 
-/// Signup status
+/// Get the status of a signup
 ///
 /// The first request after the approval returns the key; it is shown only once. Polling more often than `interval` is
 /// refused.

@@ -119,7 +119,7 @@ pub(crate) fn metrics_reply(app: &App) -> Reply {
     bytes(StatusCode::OK, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"), text.into())
 }
 
-/// This document
+/// This OpenAPI document
 #[utoipa::path(get, path = "/openapi.json", tag = "operations", responses(
     (status = 200, description = "The OpenAPI document", content_type = "application/json"),
 ))]

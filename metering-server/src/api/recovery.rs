@@ -26,7 +26,7 @@ pub(crate) async fn challenge(app: &App, client: ClientAddress, body: Bytes) -> 
 
 /// Exchange the wallet's signature for a new key
 ///
-/// The old key is refused from this response on, and its streams end within five seconds. For smart-contract wallets,
+/// The old key stops working with this response, and its streams end within five seconds. For smart-contract wallets,
 /// the contract verifies the signature (EIP-1271) on the chain that the account was paid on.
 #[utoipa::path(post, path = "/api-key/recover/verify", tag = "recovery", request_body = VerifyRequest, responses(
     (status = 200, description = "The new key, shown only once", body = VerifyAnswer),

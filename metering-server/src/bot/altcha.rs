@@ -19,9 +19,9 @@ use super::demand::Demand;
 
 /// How long a challenge is valid.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
-/// The range of counters that a browser tries when there were few recent signups: `FEWEST_TRIES` to `FEWEST_TRIES +
-/// MORE_TRIES`. With 5,000 iterations each, a phone takes a second or two. More work means more tries, not more
-/// iterations: verifying costs the server one derivation whatever the number of tries, and the widget shows progress.
+/// How many tries a browser needs when there were few recent signups: at least `FEWEST_TRIES`, plus up to `MORE_TRIES`.
+/// With 5,000 iterations each, a phone takes a second or two. More work means more tries, not more iterations:
+/// verifying costs the server one derivation whatever the number of tries, and the widget shows progress.
 const FEWEST_TRIES: u32 = 300;
 const MORE_TRIES: u32 = 512;
 /// The longest solution that is parsed, in bytes.

@@ -13,14 +13,14 @@ use metering_core::Timestamp;
 
 use crate::limits::Network;
 
-/// From each of these counts on, a network's work doubles. A person who reloads the page stays below the first.
+/// At each of these counts, a network's work doubles. A person who reloads the page stays below the first.
 const NETWORK_STEPS: [u32; 4] = [8, 12, 16, 24];
-/// A network's count decreases by one per this time.
+/// The time after which a network's count decreases by one.
 const NETWORK_FADES: Duration = Duration::from_secs(5 * 60);
 /// The same for all signups of the process. An hour at one signup per minute changes nothing.
 const TOTAL_STEPS: [u32; 4] = [60, 120, 240, 480];
 const TOTAL_FADES: Duration = Duration::from_secs(60);
-/// By how much a challenge and a signup increase the count of their network.
+/// How much a challenge and a signup add to the count of their network.
 const CHALLENGE: u32 = 1;
 const SIGNUP: u32 = 2;
 

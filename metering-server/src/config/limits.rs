@@ -37,8 +37,8 @@ impl Default for LimitsConfig {
         Self {
             signup_per_ip: quota(30, minute),
             signup_per_network: quota(300, minute),
-            // Like per_wallet, this is more than one network is allowed: a client that names somebody else's email
-            // address or wallet must not lock the owner out.
+            // More than a single network may send, like per_wallet below: a client that names somebody else's email
+            // address or wallet must not be able to lock the owner out.
             signup_per_email: quota(600, ten_minutes),
             signup_per_email_and_network: quota(10, ten_minutes),
             verification_per_ip: quota(30, minute),

@@ -37,7 +37,7 @@ pub struct Arguments {
     /// The catalogue of metered routes (JSON) [default: the built-in one]
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,
-    /// The surfaces to serve, a list of metering,gateway,mcp [default: all of them]
+    /// The surfaces to serve, any of metering,gateway,mcp [default: all of them]
     #[arg(long, value_name = "LIST")]
     pub surfaces: Option<String>,
     /// Print the effective configuration with secrets masked, and exit
@@ -145,7 +145,7 @@ fn check_pages_url(config: &Config) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Checks that an address has a host and a port. Whether the host exists shows when the server binds.
+/// Checks that an address has a host and a port. Whether the host exists is only known when the server binds.
 fn check_address(key: &str, address: &str) -> Result<(), ConfigError> {
     let is_port = |text: &str| text.parse::<u16>().is_ok();
     let (host, port) = address.rsplit_once(':').unwrap_or(("", address));

@@ -27,7 +27,7 @@ impl TrustedProxies {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Network(IpNet);
 
-/// Why a text is not a network.
+/// The text is not a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not an IP address or a network such as 10.0.0.0/8")]
 struct NetworkError(String);

@@ -9,14 +9,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::config::Span;
 
-/// A burst of this many requests, refilled one by one and evenly over the given time; or no limit.
+/// A number of requests per time: that many at once, then refilled one by one and evenly over the time; or no limit.
 ///
-/// From 1 to 1,000,000 requests in one second to one day. The bounds keep the interval between two requests above zero
-/// and the limiter's memory of a client short.
+/// From 1 to 1,000,000 requests in one second to one day. The bounds keep the interval between two requests above zero,
+/// and limit how long a client must be remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota(Option<(NonZeroU32, Span)>);
 
-/// Why a text is not a quota.
+/// The text is not a quota.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a quota such as 30/1m (1 to 1000000 requests in 1s to 1d) or off")]
 pub struct QuotaError(String);

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The longest duration allowed. A longer one is a typo in the number or unit, and would produce dates outside the
-/// usual format.
+/// The longest duration allowed. A longer one is most likely a typo in the number or unit, and would produce dates
+/// outside the usual format.
 const LONGEST: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
 
 /// A duration above zero and of at most a hundred years.

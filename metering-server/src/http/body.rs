@@ -25,7 +25,7 @@ where
         let message = format!("The body is too large: at most {limit} bytes are accepted.");
         Problem::new(ErrorCode::PayloadTooLarge, message)
     };
-    // Refuse a body that is announced as too large before it is sent.
+    // If the announced length is too large, refuse before the client sends the body.
     if usize::try_from(body.size_hint().lower()).map_or(true, |announced| announced > limit) {
         return Err(too_large());
     }

@@ -2,8 +2,8 @@
 //!
 //! Anybody can write anything into `X-Forwarded-For`; only what trusted proxies appended can be believed. Each proxy
 //! appends the address that called it. So the search starts at the connection's peer and walks the list from right to
-//! left for as long as it is at a trusted proxy. An entry that does not parse cannot be trusted and ends the walk. The
-//! client is then the last address read: the nearest one that is known to be involved.
+//! left as long as the current address is a trusted proxy. An entry that does not parse cannot be trusted and ends the
+//! walk. The client is then the last address read: the nearest one that is known to be involved.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 

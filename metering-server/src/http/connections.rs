@@ -23,7 +23,7 @@ const CLOSING_MAX: usize = 64;
 const SEARCHED: usize = 16;
 /// When to search again if nothing could be closed.
 const RETRY: Duration = Duration::from_millis(100);
-/// How often at most to log refused connections.
+/// Refused connections are logged at most this often.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The limits and all admitted connections.

@@ -1,8 +1,8 @@
 //! Event streams that detect clients that have gone away.
 //!
-//! After a half-close, a client may still be reading or may be gone; only a write tells. So a silent stream sends
-//! comments, which the event stream format allows at the start of any line and clients ignore. If the client is gone,
-//! the second comment fails and the connection ends.
+//! After a half-close, a client may still be reading or may be gone; only a write reveals which. So a silent stream
+//! sends comments, which the event stream format allows at the start of any line and clients ignore. If the client is
+//! gone, the second comment fails and the connection ends.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

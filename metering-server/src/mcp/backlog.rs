@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::http::Problem;
 
-/// How many calls of one session may be in progress or wait to be read.
+/// How many calls of one session may be in progress or have unread responses.
 const CALLS_MAX: usize = 64;
 
 /// The calls and responses of one session.

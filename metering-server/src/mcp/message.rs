@@ -21,8 +21,8 @@ pub(super) fn read(body: &[u8]) -> Result<ClientJsonRpcMessage, Problem> {
     })
 }
 
-/// Converts refusals from before JSON-RPC processing, such as wrong media types, which rmcp sends as plain text. For a
-/// body that is not a message, rmcp also blames the media type.
+/// Converts refusals that rmcp sends as plain text before JSON-RPC processing, such as for a wrong media type. For a
+/// body that is not a message, rmcp also blames the media type, so the body is parsed here.
 ///
 /// # Errors
 /// The refusal, when it is one.

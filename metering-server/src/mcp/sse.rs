@@ -1,5 +1,5 @@
-//! The HTTP+SSE transport of MCP 2024-11-05: `GET /sse` opens a session and carries the server's messages, `POST
-//! /messages/` carries the client's.
+//! The HTTP+SSE transport of MCP 2024-11-05: the server's messages go out on the stream that `GET /sse` opens, and the
+//! client's messages come in by `POST /messages/`.
 //!
 //! rmcp has dropped its server for this transport but still serves any pair of channels; this file adds the HTTP part.
 
@@ -179,7 +179,7 @@ fn events_of(
 
 fn event(message: &ServerJsonRpcMessage) -> Bytes {
     match serde_json::to_string(message) {
-        // JSON escapes line breaks in strings and has none elsewhere here.
+        // The JSON is on one line: line breaks in strings are escaped.
         Ok(json) => Bytes::from(format!("event: message\ndata: {json}\n\n")),
         Err(error) => {
             tracing::error!(%error, "could not serialize an MCP message as JSON");

@@ -29,7 +29,7 @@ struct Files;
 const TEMPLATES: &str = "templates/";
 /// Templates that are rendered to assets because they contain the accent colour.
 const DRAWN: [&str; 2] = ["theme.css", "icon.svg"];
-/// The URL of Turnstile's script. Cloudflare requires that it is loaded from there.
+/// The URL of Turnstile's script. Cloudflare requires it to be loaded from there.
 const TURNSTILE: &str = "https://challenges.cloudflare.com/turnstile/v0/api.js?render=explicit";
 
 /// The values that templates use.

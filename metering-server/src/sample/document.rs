@@ -8,7 +8,7 @@ use super::chain::{Block, BlockNumber};
 /// The notice in every response.
 pub(super) const NOTICE: &str = "Synthetic sample data, not a real market. Configure an upstream to serve real data.";
 
-/// A response about a block. For responses about a period, this is the latest final block at the time.
+/// A response about a block. For responses about a period, it is the latest final block at the time of the request.
 #[derive(Serialize)]
 struct Document<T> {
     sample: bool,

@@ -199,7 +199,7 @@ mod tests {
                 units * token.price_usd(block).units() / 10_i128.pow(u32::from(token.decimals))
             };
             let sum = dollars(reserves.units0, pool.token0) + dollars(reserves.units1, pool.token1);
-            // Except for rounding to the smallest unit of WBTC, a fraction of a cent.
+            // Except for truncation to the smallest unit of WBTC, a fraction of a cent.
             assert!((reserves.tvl.units() - sum).abs() < 1_000_000, "{sum} {:?}", reserves.tvl);
         }
     }

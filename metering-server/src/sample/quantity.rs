@@ -1,4 +1,4 @@
-//! Exact decimals for output: a number of units and of decimal places.
+//! Exact decimals for output: units, and the number of decimal places.
 //!
 //! Token amounts exceed what a JSON number holds exactly, so they are written as strings.
 

@@ -51,7 +51,7 @@ fn ask(feed: &SampleFeed, target: &str) -> (u16, String) {
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
     match feed.answer(path, query, None) {
         SampleAnswer::Json { status, body } => (status, String::from_utf8(body.to_vec()).unwrap()),
-        SampleAnswer::Events(_) => panic!("{target} answers with events"),
+        SampleAnswer::Events(_) => panic!("{target} responds with events"),
     }
 }
 

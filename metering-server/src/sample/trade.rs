@@ -171,7 +171,7 @@ mod tests {
                 let skew = pool.skew(block) + i64::from(pool.fee);
                 assert!(paid1 <= trade.value_usd.raised_by(skew).units(), "{trade:?}");
                 let skew = pool.skew(block) - i64::from(pool.fee);
-                // Amounts are rounded to the smallest unit; for WBTC, that is worth a tenth of a cent.
+                // Amounts are truncated to the smallest unit; for WBTC, that is worth a tenth of a cent.
                 assert!(paid1 + 200_000 >= trade.value_usd.raised_by(skew).units(), "{trade:?}");
                 assert!((paid0 - trade.value_usd.units()).abs() < 200_000, "{trade:?}");
             }

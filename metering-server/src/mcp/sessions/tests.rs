@@ -30,8 +30,8 @@ fn inbox() -> Inbox {
     Inbox { messages: mpsc::channel(1).0, backlog: Arc::new(Backlog::new()) }
 }
 
-/// A service for which one key is unknown, a second one hangs, the account of a third has no credit, and any other key
-/// makes it unreachable.
+/// A service where one key is unknown, another one hangs, the account of a third has no credit, and requests with any
+/// other key fail as unreachable.
 #[derive(Debug)]
 struct Service {
     dead: ApiKey,
