@@ -114,8 +114,8 @@ mod tests {
             ("an image", "![a seal](https://example.com/x.png)", "<p>a seal</p>\n"),
             ("a link", "[mail](mailto:a@example.com)", "<p><a href=\"mailto:a@example.com\">mail</a></p>\n"),
             ("a link that runs", "[x](javascript:alert(1)) y", "<p>x y</p>\n"),
-            ("one in capitals", "[x](JavaScript:alert(1))", "<p>x</p>\n"),
-            ("a link of no scheme", "[x](//example.com)", "<p>x</p>\n"),
+            ("a link that runs, in capitals", "[x](JavaScript:alert(1))", "<p>x</p>\n"),
+            ("a link without a scheme", "[x](//example.com)", "<p>x</p>\n"),
         ];
         for (situation, source, html) in table {
             assert_eq!(markdown_to_html(source), html, "{situation}");

@@ -63,7 +63,7 @@ function content(place, { account = null, here, rotated }) {
         place.replaceChildren(...shown(key));
         place.querySelector("h2").focus();
       } catch (error) {
-        failure.textContent = error.code === "no_linked_wallet" ? "This address has not paid for an account here. Choose the one that did in your wallet." : sentence(error);
+        failure.textContent = error.code === "no_linked_wallet" ? "This address has not paid for an account here. In your wallet, choose the address that did." : sentence(error);
         failure.hidden = false;
       } finally {
         cancel.hidden = true;
@@ -71,7 +71,7 @@ function content(place, { account = null, here, rotated }) {
       }
     });
   });
-  const wallet = account && h("p", {}, "Your wallet must have the address ", h("code", {}, account.payer_address), ".");
+  const wallet = account && h("p", {}, "Your wallet must hold the address ", h("code", {}, account.payer_address), ".");
   return [about, wallet, failure, h("div", { class: "actions" }, button, cancel), status].filter(Boolean);
 }
 
@@ -80,7 +80,7 @@ async function prove(account, signal, say) {
   say("Waiting for your wallet …");
   const address = await connect(signal);
   if (account && address !== account.payer_address.toLowerCase()) {
-    throw new Error(`Your wallet shared ${address}, but ${account.payer_address} paid for this account. Choose that address in your wallet.`);
+    throw new Error(`Your wallet shared ${address}, but ${account.payer_address} paid for this account. In your wallet, choose that address.`);
   }
   const challenge = await ask("/api-key/recover/challenge", { method: "POST", body: { address } });
   say("Sign the message in your wallet. It moves no money.");

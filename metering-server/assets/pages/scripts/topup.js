@@ -263,7 +263,7 @@ export class TopUp {
       "dialog",
       { "aria-labelledby": "forget-title" },
       h("h2", { id: "forget-title" }, "Forget this payment?"),
-      h("p", {}, "If it was sent, it stays sent. Save its transaction hash to register it later:"),
+      h("p", {}, "This does not undo a payment that was sent. Save its transaction hash to register it later:"),
       h("p", { class: "mono" }, sent.tx_hash ?? "not known"),
       h("form", { method: "dialog", class: "actions" }, h("button", { class: "button", value: "forget" }, "Forget it"), h("button", { class: "button button-quiet", value: "" }, "Keep it")),
     );

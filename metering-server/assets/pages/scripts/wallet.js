@@ -23,7 +23,7 @@ export class WalletError extends Error {
 const GIVEN_UP = "You stopped waiting for your wallet.";
 /** Error codes that mean the wallet did not act on the request (EIP-1193, EIP-1474). */
 const NOT_DONE = new Map([
-  [4001, "You declined in your wallet."],
+  [4001, "You declined the request in your wallet."],
   [4100, "Your wallet does not allow this page to do that. Connect the wallet to this page first."],
   [4200, "Your wallet cannot do that."],
   [4900, "Your wallet is not connected to any network."],
@@ -112,7 +112,7 @@ export async function checkAccount(plan, from, signal) {
   const code = await request("eth_getCode", [from, "latest"], signal);
   if (typeof code === "string" && (code === "0x" || DELEGATION.test(code))) return;
   throw new WalletError(
-    `This account is a smart-contract wallet, whose payments in ${plan.token_symbol} cannot be credited. Choose a plan that is paid in a token, or an account with a private key of its own.`,
+    `This account is a smart-contract wallet, whose payments in ${plan.token_symbol} cannot be credited. Choose a plan that is paid in a token, or an account whose private key you hold.`,
   );
 }
 
