@@ -1,4 +1,4 @@
-//! Where the store is, and the database's URL, which may hold a password.
+//! The keys that say where the store is. A database URL may hold a password, so printing or serializing one masks it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,22 +8,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// The folder of the default database.
 pub const DEFAULT_DATA: &str = "./metering-data";
 
-/// The default database's file in that folder.
+/// The file name of the default database in that folder.
 pub const FILE_IN_DATA: &str = "metering.db";
 
 const MASK: &str = "********";
 
-/// The keys that say where the store is; all others are ignored.
+/// The configuration keys that locate the store; all other keys are ignored.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct StorePlace {
     /// The folder of the default database.
     pub data: Option<PathBuf>,
-    /// Which database, as a URL; it wins over `data`.
+    /// The database URL; it takes precedence over `data`.
     pub database: Option<DatabaseUrl>,
 }
 
-/// A database's URL. Printed or serialized it is what may be shown of it, which the backend decides; until then, only
-/// the path of a file is shown.
+/// A database URL. Printing or serializing it shows a masked form. The backend knows which parts are safe to show and
+/// sets that form with [`Self::shown_as`]; until then, only `sqlite:` paths are shown.
 #[derive(Clone)]
 pub struct DatabaseUrl {
     url: String,
@@ -31,13 +31,13 @@ pub struct DatabaseUrl {
 }
 
 impl DatabaseUrl {
-    /// The URL itself.
+    /// The URL itself, password included.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.url
     }
 
-    /// The same, shown like this.
+    /// The same URL, with `shown` as its printed form.
     #[must_use]
     pub fn shown_as(self, shown: String) -> Self {
         Self { shown, ..self }

@@ -1,33 +1,33 @@
-//! What is wrong with a configuration, named by where it was written: a variable, a flag, or a key of the file.
+//! Configuration errors, each naming the variable, flag or file key that set the bad value.
 
-/// What is wrong with the configuration. No message repeats a line of the file, which may hold a secret.
+/// A configuration error. No message repeats a line of the file, which may hold a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// A file or variable cannot be read.
     #[error("cannot read the configuration: {0}")]
     Source(String),
-    /// A key is unknown or its value does not fit.
+    /// A key is unknown or its value is invalid.
     #[error("configuration key {key}: {problem}")]
     Key {
-        /// The key, dots between its parts.
+        /// The key, its parts separated by dots.
         key: String,
         /// What is wrong with it.
         problem: String,
     },
-    /// The same, where an environment variable set it.
+    /// As [`Self::Key`], for a value set by an environment variable.
     #[error("environment variable {variable}: {problem} (configuration key {key})")]
     Variable {
         /// The variable's name.
         variable: String,
-        /// The key that it stands for.
+        /// The key it sets.
         key: String,
         /// What is wrong with it.
         problem: String,
     },
-    /// The same, where a flag set it.
+    /// As [`Self::Key`], for a value set by a flag.
     #[error("--{key}: {problem}")]
     Flag {
-        /// The flag, which is named as its key.
+        /// The flag, which has the same name as its key.
         key: String,
         /// What is wrong with it.
         problem: String,
@@ -35,14 +35,14 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// An error of a key, wherever it was set.
+    /// An error in a key, before it is known where the key was set.
     pub fn key(key: impl Into<String>, problem: impl ToString) -> Self {
         Self::Key { key: key.into(), problem: problem.to_string() }
     }
 }
 
 impl From<config::ConfigError> for ConfigError {
-    /// Without the line that a parser shows of the file: it may hold a secret, or an RPC URL with a key.
+    /// Drops the excerpt of the file that the parser quotes: it may hold a secret, or an RPC URL with a key.
     fn from(error: config::ConfigError) -> Self {
         let message = error.to_string();
         let shown = message.lines().filter(|line| {

@@ -1,7 +1,8 @@
-//! Reading the configuration: one TOML file, `METERING_...` variables over it, flags over those.
+//! Reads the configuration: one TOML file, overridden by `METERING_...` variables, overridden by flags.
 //!
-//! A crate of its own because the server and `metering admin` read the same file and must agree on what it says. What
-//! the keys mean is the reader's business: [`Sources::read`] takes any type, and ignores nothing that it does not.
+//! A crate of its own because the server and `metering admin` read the same file and must interpret it the same way.
+//! The caller defines the keys: [`Sources::read`] deserializes into any type and leaves the handling of unknown keys to
+//! that type.
 #![warn(missing_docs)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "tests"))]
 

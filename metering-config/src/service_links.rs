@@ -1,18 +1,18 @@
-//! Variables that Kubernetes and Docker inject for services, and that nobody wrote.
+//! Detects the environment variables that Kubernetes and Docker inject for services.
 //!
 //! A Kubernetes Service named `metering` gives every pod of its namespace `METERING_SERVICE_HOST`,
 //! `METERING_PORT=tcp://10.0.0.1:80`, `METERING_PORT_80_TCP_ADDR` and more; one named `metering-db` gives
-//! `METERING_DB_PORT` and so on. They are told by name and value together, so that a mistyped variable, such as
-//! `METERING_PORT=8080`, is still an error. None of the configuration's own variables has such a name and value.
+//! `METERING_DB_PORT` and so on. They are recognized by name and value together, so that a mistyped variable such as
+//! `METERING_PORT=8080` is still an error. No variable of the configuration itself matches both.
 
 use std::net::IpAddr;
 
 const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
 
-/// Whether a variable is one of those.
+/// Whether a variable was injected for a service.
 pub(crate) fn is_service_link(name: &str, value: &str) -> bool {
     let Some(rest) = name.strip_prefix("METERING_") else { return false };
-    // Any further words belong to the service's name.
+    // The service's name may have more words, as in METERING_DB_PORT.
     let mut parts = vec![rest];
     parts.extend(rest.match_indices('_').map(|(at, _)| &rest[at + 1..]));
     parts.into_iter().any(|variable| is_of_service(variable, value))

@@ -1,4 +1,4 @@
-//! The file, the variables and the flags, merged in this order, and which of them set a key.
+//! Merges file, variables and flags, in this order, and remembers which of them set a key.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
@@ -13,10 +13,10 @@ use crate::service_links::is_service_link;
 const PREFIX: &str = "METERING_";
 /// Variables with this prefix belong to the command-line client.
 const CLIENT_PREFIX: &str = "METERING_CLIENT_";
-/// Empty, these are as good as unset: there is no store without a name.
+/// An empty value of these counts as unset, since a store needs a name.
 const UNSET_WHEN_EMPTY: [&str; 2] = ["data", "database"];
 
-/// Where the configuration comes from.
+/// The sources of the configuration: a file, environment variables and flags.
 ///
 /// ```
 /// use metering_config::{Sources, StorePlace};
@@ -29,16 +29,16 @@ const UNSET_WHEN_EMPTY: [&str; 2] = ["data", "database"];
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
     file: Option<PathBuf>,
-    /// The configuration's own, by name.
+    /// The variables that belong to the configuration, by name.
     variables: HashMap<String, String>,
-    /// Their names by their keys.
+    /// The names of those variables, by configuration key.
     names: BTreeMap<String, String>,
     flags: Vec<(&'static str, String)>,
     ignored: Vec<String>,
 }
 
 impl Sources {
-    /// A file, if there is one, and those variables of an environment that belong to the configuration.
+    /// Takes an optional file, and picks from `environment` the variables that belong to the configuration.
     ///
     /// # Errors
     /// When such a variable is not UTF-8.
@@ -68,7 +68,7 @@ impl Sources {
         Ok(sources)
     }
 
-    /// With a flag over the other sources, where it is given; it is named as its key.
+    /// Adds a flag, if it was given. Flags override the other sources and have the same names as their keys.
     #[must_use]
     pub fn flag(mut self, key: &'static str, value: Option<String>) -> Self {
         self.flags.extend(value.map(|value| (key, value)));
@@ -81,17 +81,17 @@ impl Sources {
         self.file.as_deref()
     }
 
-    /// Variables that were ignored, because Kubernetes or Docker injected them for a service whose name begins like
-    /// ours.
+    /// Variables that were ignored because Kubernetes or Docker injected them for a service whose name also starts with
+    /// `metering`.
     #[must_use]
     pub fn ignored(&self) -> &[String] {
         &self.ignored
     }
 
-    /// Reads the keys that `T` has. What becomes of others is for `T` to say.
+    /// Reads the keys that `T` has. `T` decides what happens to other keys.
     ///
     /// # Errors
-    /// When a source cannot be read, or a value does not fit: named by where it was set.
+    /// When a source cannot be read, or a value is invalid. The error names the source that set it.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
         let variables = Environment::with_prefix(PREFIX.trim_end_matches('_'))
             .prefix_separator("_")
@@ -111,7 +111,7 @@ impl Sources {
         })
     }
 
-    /// The same error, named by the variable or the flag that set its key, if one did.
+    /// The same error, naming the variable or flag that set its key, if one did.
     #[must_use]
     pub fn named(&self, error: ConfigError) -> ConfigError {
         let ConfigError::Key { key, problem } = error else { return error };
@@ -124,7 +124,7 @@ impl Sources {
         }
     }
 
-    /// The variable that set a key, or the unknown field of it that a problem names.
+    /// The variable that set `key`, or that set the unknown field of it which `problem` names.
     fn variable_of(&self, key: &str, problem: &str) -> Option<&str> {
         if let Some(name) = self.names.get(key) {
             return Some(name);

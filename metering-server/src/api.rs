@@ -1,4 +1,4 @@
-//! The metering API: its routes as a table of contents, its handlers one file per noun.
+//! The metering API: a table of routes, and one file of handlers per resource.
 
 mod account;
 mod billing;

@@ -1,4 +1,4 @@
-//! What the handlers share.
+//! The state that all handlers share.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(crate) struct App {
     pub(crate) limits: Arc<Limits>,
     pub(crate) billing_secret: Option<BillingSecret>,
     pub(crate) metrics: PrometheusHandle,
-    /// Whether `/metrics` is served beside the API.
+    /// Whether `/metrics` is served on the API's address.
     pub(crate) metrics_here: bool,
     pub(crate) documents: Documents,
     pub(crate) clock: Arc<dyn Clock>,
@@ -42,32 +42,34 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// Counts a signup that names an email address; one that is none is for validation to refuse.
+    /// Counts a signup towards the limit of its email address. Invalid addresses are not counted; validation rejects
+    /// them.
     ///
     /// # Errors
-    /// 429 when there were too many.
+    /// 429 when the limit is reached.
     pub(crate) fn limit_email(&self, client: &ClientAddress, email: Option<&str>) -> Result<(), Problem> {
         email.and_then(|text| text.parse().ok()).map_or(Ok(()), |email| self.limits.email(client, &email))
     }
 
-    /// Counts a quote, which names a wallet; one that is no address is for validation to refuse.
+    /// Counts a quote towards the limit of its wallet. Invalid addresses are not counted; validation rejects them.
     ///
     /// # Errors
-    /// 429 when there were too many.
+    /// 429 when the limit is reached.
     pub(crate) fn limit_quote(&self, client: &ClientAddress, wallet: Option<&str>) -> Result<(), Problem> {
         wallet.and_then(|text| text.parse().ok()).map_or(Ok(()), |wallet| self.limits.quote(client, &wallet))
     }
 
-    /// Counts a request that names a wallet; one that is no address is for validation to refuse.
+    /// Counts a request towards the limit of its wallet. Invalid addresses are not counted; validation rejects them.
     ///
     /// # Errors
-    /// 429 when there were too many.
+    /// 429 when the limit is reached.
     pub(crate) fn limit_wallet(&self, wallet: Option<&str>) -> Result<(), Problem> {
         wallet.and_then(|text| text.parse().ok()).map_or(Ok(()), |wallet| self.limits.wallet(&wallet))
     }
 }
 
-/// What other services prove themselves with, kept as a hash so that comparing takes the same time whatever is sent.
+/// The shared secret of the internal billing API, stored as a hash so that comparison time does not depend on the
+/// input.
 #[derive(Clone)]
 pub(crate) struct BillingSecret([u8; 32]);
 

@@ -1,4 +1,4 @@
-//! Which bot challenge signups must pass, and what browsers need to know of it.
+//! The bot challenge that signups must pass, and what browsers need to know about it.
 
 mod altcha;
 mod demand;
@@ -14,14 +14,14 @@ use turnstile::Turnstile;
 
 use crate::config::{BotCheckKind, SignupConfig};
 
-/// The challenge that is configured.
+/// The configured challenge.
 #[derive(Debug, Clone)]
 pub(crate) enum BotChallenge {
-    /// ALTCHA: the browser works for it, and nobody else is asked.
+    /// ALTCHA: a proof of work in the browser, without a third party.
     Altcha(Arc<ProofOfWork>),
-    /// Cloudflare Turnstile: Cloudflare is asked.
+    /// Cloudflare Turnstile, verified by Cloudflare.
     Turnstile(Arc<Turnstile>),
-    /// None, by explicit setting.
+    /// No challenge, by explicit setting.
     Off,
 }
 
@@ -35,27 +35,27 @@ impl BotChallenge {
             BotCheckKind::Altcha => Self::Altcha(Arc::new(ProofOfWork::new(config))),
             BotCheckKind::Turnstile => Self::Turnstile(Arc::new(Turnstile::new(&config.turnstile)?)),
             BotCheckKind::Off => {
-                tracing::warn!("signup.bot_check is off: programs can sign up as fast as limits.* let them");
+                tracing::warn!("signup.bot_check is off: only limits.* slow down automated signups");
                 Self::Off
             }
         })
     }
 
-    /// Counts a signup that was approved: the next ones of its network take more work.
+    /// Counts an approved signup: later signups from its network need more work.
     pub(crate) fn approved(&self, client: IpAddr, now: Timestamp) {
         if let Self::Altcha(check) = self {
             check.approved(client, now);
         }
     }
 
-    /// Forgets clients that went away.
+    /// Forgets idle clients.
     pub(crate) fn forget_idle(&self, now: Timestamp) {
         if let Self::Altcha(check) = self {
             check.forget_idle(now);
         }
     }
 
-    /// What judges answers.
+    /// The check that verifies solutions, if a challenge is configured.
     pub(crate) fn check(&self) -> Option<Arc<dyn BotCheck>> {
         match self {
             Self::Altcha(check) => Some(Arc::clone(check) as _),

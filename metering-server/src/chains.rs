@@ -1,4 +1,4 @@
-//! Chains while the server runs: checked against the plans at start, and watched.
+//! Checks chains against the plans at startup, and watches them while the server runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,23 +11,24 @@ use crate::http::Shutdown;
 use crate::metrics;
 use crate::progress::{ChainProgress, Change};
 
-/// Who reads which chain, by the chain's id.
+/// The chain readers, by chain id.
 pub type Readers = BTreeMap<u64, Arc<dyn ChainReader>>;
 
-/// A chain that is not what the configuration or a plan says: a start that would sell at wrong prices.
+/// A chain does not match the configuration or a plan. The server refuses to start, since it would sell at wrong
+/// prices.
 #[derive(Debug, thiserror::Error)]
 pub enum ChainMismatch {
-    /// An RPC URL leads to another chain.
+    /// An RPC URL serves another chain.
     #[error("chain {chain_id}: {error}; correct its rpc_urls or its chain_id")]
     OtherChain {
-        /// The chain that was asked for.
+        /// The configured chain.
         chain_id: u64,
-        /// What was found.
+        /// The mismatch.
         error: ChainError,
     },
-    /// A plan has its token wrong.
+    /// A plan's token decimals differ from the contract's.
     #[error(
-        "plan {plan}: token {token} has {} on that chain, not the {expected} of the plan; correct the plan with \
+        "plan {plan}: token {token} has {} on that chain, but the plan says {expected}; correct the plan with \
          metering admin plan", decimals(*found)
     )]
     TokenDecimals {
@@ -35,9 +36,9 @@ pub enum ChainMismatch {
         plan: String,
         /// Its token.
         token: String,
-        /// Its decimals.
+        /// The plan's decimals.
         expected: u8,
-        /// The contract's; `None` when it is none.
+        /// The contract's decimals; `None` when there is no such contract.
         found: Option<u8>,
     },
 }
@@ -46,16 +47,16 @@ fn decimals(found: Option<u8>) -> String {
     found.map_or_else(|| "no contract with decimals()".to_owned(), |found| format!("{found} decimals"))
 }
 
-/// Holds the plans on sale against their chains. A chain that cannot be read now is warned of, and looked at again
-/// when somebody buys.
+/// Checks the active plans against their chains. If a chain cannot be read now, this logs a warning; the plan is
+/// checked again when somebody buys it.
 ///
 /// # Errors
-/// The first plan or chain that is wrong.
+/// The first mismatch.
 pub(crate) async fn check(store: &dyn Store, readers: &Readers) -> Result<(), ChainMismatch> {
     let plans = match store.plans().await {
         Ok(plans) => plans,
         Err(error) => {
-            tracing::error!(%error, "the plans could not be held against their chains");
+            tracing::error!(%error, "could not check the plans against their chains");
             return Ok(());
         }
     };
@@ -83,20 +84,20 @@ async fn check_plan(plan: &Plan, reader: &dyn ChainReader) -> Result<(), ChainMi
         }),
         Err(error @ ChainError::WrongChain { .. }) => Err(ChainMismatch::OtherChain { chain_id: plan.chain_id, error }),
         Err(error) => {
-            tracing::warn!(plan = %plan.key(), %error, "the plan's token could not be looked at; it will be when it is bought");
+            tracing::warn!(plan = %plan.key(), %error, "could not check the plan's token; it is checked when the plan is bought");
             Ok(())
         }
     }
 }
 
-/// A chain to be watched.
+/// A chain to watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Watch {
     pub(crate) chain_id: u64,
     pub(crate) from_block: Option<u64>,
 }
 
-/// Looks at the payments of a chain that were credited and are not final, until `shutdown`.
+/// Rechecks a chain's payments that are credited but not final, until `shutdown`.
 pub(crate) async fn settle(service: Arc<Service>, chain_id: u64, interval: Duration, shutdown: Shutdown) {
     loop {
         let looked = tokio::select! {
@@ -106,7 +107,7 @@ pub(crate) async fn settle(service: Arc<Service>, chain_id: u64, interval: Durat
         match looked {
             Ok(look) => metrics::settled(chain_id, &look),
             Err(error) => {
-                tracing::warn!(chain_id, %error, "credited payments could not be looked at again; trying again");
+                tracing::warn!(chain_id, %error, "could not recheck credited payments; retrying");
             }
         }
         tokio::select! {
@@ -138,7 +139,7 @@ pub(crate) async fn watch(
             }
             Err(error) => {
                 if !failing {
-                    tracing::warn!(chain_id = watch.chain_id, %error, "the chain could not be watched; trying again");
+                    tracing::warn!(chain_id = watch.chain_id, %error, "could not watch the chain; retrying");
                 }
                 (interval, None)
             }
@@ -152,12 +153,12 @@ pub(crate) async fn watch(
     }
 }
 
-/// Says once that a chain makes no progress, and once that it goes on.
+/// Logs once when a chain stalls, and once when it resumes.
 fn tell(chain_id: u64, change: Change, error: Option<Error>) {
     match change {
         Change::None => {}
         Change::Stalled => {
-            let why = error.map_or_else(|| "no new block is settled".to_owned(), |error| error.to_string());
+            let why = error.map_or_else(|| "no new block has been scanned".to_owned(), |error| error.to_string());
             tracing::error!(chain_id, why, "the chain makes no progress: payments on it are not credited");
         }
         Change::Resumed => tracing::info!(chain_id, "the chain makes progress again"),

@@ -1,7 +1,7 @@
-//! Whether this machine's clock is to be trusted: held against the store's where it has one, and against the time that
-//! has really passed.
+//! Decides whether this machine's clock can be trusted: compares it with the store's clock, if it has one, and with the
+//! monotonic clock.
 //!
-//! Idempotency keys, quotes and signups are forgotten by the clock, so nothing is forgotten by one that is wrong.
+//! Idempotency keys, quotes and signups expire by the clock, so nothing is deleted while the clock may be wrong.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use metering_core::{Clock, ClockSkew, Store, StoreError, Timestamp};
 use tokio::time::Instant;
 
-/// A jump is taken for a correction of the clock once it has lasted for so long.
+/// A jump that lasts this long counts as a correction of the clock.
 const LASTING: Duration = Duration::from_secs(60 * 60);
 
-/// What was found, so that each change is logged once.
+/// The last findings, kept so that each change is logged once.
 #[derive(Debug, Default)]
 pub(crate) struct ClockWatch {
     skew: Mutex<Option<ClockSkew>>,
@@ -20,7 +20,7 @@ pub(crate) struct ClockWatch {
 }
 
 impl ClockWatch {
-    /// Holds the clock against the store's, and says how far it is off; logs when that begins and when it ends.
+    /// Compares the clock with the store's and returns the skew. Logs when skew begins and when it ends.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -31,7 +31,7 @@ impl ClockWatch {
         let known = std::mem::replace(&mut *self.skew.lock().unwrap_or_else(PoisonError::into_inner), found);
         match (known, found) {
             (None, Some(skew)) => tracing::error!(
-                "this machine's clock is {skew} of the database's; the server is not ready until they agree: check NTP on both"
+                "this machine's clock is {skew} of the database's; the server is not ready until they agree. Check NTP on both machines"
             ),
             (Some(_), None) => tracing::info!("this machine's clock agrees with the database's again"),
             _ => {}
@@ -39,7 +39,7 @@ impl ClockWatch {
         Ok(found)
     }
 
-    /// The time by which records may be forgotten; `None` while the clock is not to be trusted.
+    /// The current time for expiring records; `None` while the clock cannot be trusted.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -59,17 +59,17 @@ impl ClockWatch {
     }
 }
 
-/// What the clock said, and when by one that cannot jump.
+/// A reading of the clock, with the monotonic time at which it was taken.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     at: Instant,
     clock: Timestamp,
 }
 
-/// Tells jumps of the clock from time that passes.
+/// Detects jumps of the clock.
 #[derive(Debug)]
 struct Steady {
-    /// A reading that is trusted.
+    /// The last trusted reading.
     base: Reading,
     /// The first reading after a jump.
     jumped: Option<Reading>,
@@ -80,8 +80,8 @@ impl Steady {
         Self { base, jumped: None }
     }
 
-    /// Whether the clock jumped since the last reading that is trusted; logs it once. After an hour the jump is taken for
-    /// a correction.
+    /// Whether the clock jumped since the last trusted reading; logs each jump once. A jump that lasts an hour counts
+    /// as a correction.
     fn has_jumped(&mut self, reading: Reading) -> bool {
         if agree(self.base, reading) {
             (self.base, self.jumped) = (reading, None);
@@ -96,7 +96,7 @@ impl Steady {
                 false
             }
             _ => {
-                tracing::warn!(now = %reading.clock, "this machine's clock jumped; nothing is forgotten for an hour");
+                tracing::warn!(now = %reading.clock, "this machine's clock jumped; expired records are kept for an hour");
                 self.jumped = Some(reading);
                 true
             }
@@ -104,7 +104,7 @@ impl Steady {
     }
 }
 
-/// Whether as much time passed by the clock as really did.
+/// Whether the clock advanced by as much as the monotonic clock.
 fn agree(earlier: Reading, later: Reading) -> bool {
     let expected = earlier.clock.saturating_add(later.at.duration_since(earlier.at));
     ClockSkew::found(later.clock, expected, later.clock).is_none()
@@ -129,14 +129,14 @@ mod tests {
         let mut steady = Steady::new(right(Duration::ZERO));
         assert!(!steady.has_jumped(right(MINUTE)));
         let slewed = reading(MINUTE * 2, noon.saturating_add(MINUTE * 2 + Duration::from_secs(4)));
-        assert!(!steady.has_jumped(slewed), "a clock that is adjusted a little");
+        assert!(!steady.has_jumped(slewed), "a small adjustment is not a jump");
         assert!(steady.has_jumped(ahead(MINUTE * 3)));
-        assert!(!steady.has_jumped(right(MINUTE * 4)), "a single bad reading");
+        assert!(!steady.has_jumped(right(MINUTE * 4)), "a single bad reading does not last");
         assert!(steady.has_jumped(behind(MINUTE * 5)));
         assert!(steady.has_jumped(behind(MINUTE * 64)));
         assert!(steady.has_jumped(ahead(MINUTE * 65)), "another jump");
         assert!(steady.has_jumped(ahead(MINUTE * 100)));
-        assert!(!steady.has_jumped(ahead(MINUTE * 125)), "it lasts");
+        assert!(!steady.has_jumped(ahead(MINUTE * 125)), "a jump that lasted an hour is a correction");
         assert!(!steady.has_jumped(ahead(MINUTE * 126)));
         assert!(steady.has_jumped(right(MINUTE * 127)));
     }

@@ -1,4 +1,4 @@
-//! The configuration: one TOML file, `METERING_...` variables over it, flags over those.
+//! The configuration: one TOML file, overridden by `METERING_...` variables, overridden by flags.
 
 mod brand;
 mod limits;
@@ -42,15 +42,15 @@ pub use weight::WeightSetting;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Where to listen.
+    /// The address to listen on.
     pub listen: String,
-    /// Where to serve `/metrics` instead of on `listen`, when given.
+    /// A separate address for `/metrics`; by default it is served on `listen`.
     pub admin_listen: Option<String>,
-    /// What this process serves.
+    /// The surfaces that this process serves.
     pub surfaces: List<Surface>,
     /// The folder of the default database.
     pub data: PathBuf,
-    /// Which database, as a URL; by default `sqlite:DATA/metering.db`.
+    /// The database URL; by default `sqlite:DATA/metering.db`.
     pub database: Option<DatabaseUrl>,
     /// The service behind the gateway; by default the sample feed.
     pub upstream: Option<String>,
@@ -58,44 +58,44 @@ pub struct Config {
     pub catalogue: Option<PathBuf>,
     /// Where clients reach this service; by default `http://` and the address it listens on.
     pub public_url: Option<String>,
-    /// Where people reach the browser pages, when that is another origin than `public_url`: the pages are then served
-    /// under that host name only, and metered routes under all others.
+    /// Where people reach the browser pages, if on another origin than `public_url`. The pages are then served only
+    /// under that host name, and metered routes only under other host names.
     pub pages_url: Option<String>,
-    /// Which plan chain stands first; by default the one with the lowest id.
+    /// The plan chain that is listed first; by default the one with the lowest id.
     pub primary_chain: Option<String>,
-    /// What is logged.
+    /// Logging.
     pub log: LogConfig,
-    /// What HTTP clients may do.
+    /// Timeouts and limits of HTTP connections.
     pub http: HttpConfig,
-    /// How often clients may ask for what needs no key.
+    /// Rate limits for requests without a key.
     pub limits: LimitsConfig,
     /// How requests are forwarded.
     pub gateway: GatewayConfig,
-    /// The routes as tools for agents.
+    /// The MCP server: routes as tools for agents.
     pub mcp: McpConfig,
     /// How charges are committed.
     pub meter: MeterLimits,
     /// Charging over HTTP for other services.
     pub billing: BillingConfig,
-    /// How payments are waited for.
+    /// Waiting for payments and watching chains.
     pub payments: PaymentsConfig,
-    /// How people sign up.
+    /// Signing up.
     pub signup: SignupConfig,
-    /// Registering payments for accounts that exist.
+    /// Topping up existing accounts.
     pub topup: TopupConfig,
-    /// Rotating keys by wallet.
+    /// Key recovery by wallet.
     pub recovery: RecoveryConfig,
     /// The terms that users accept.
     pub terms: TermsConfig,
-    /// What the browser pages call the service, and in which colour.
+    /// Name, texts and accent colour of the browser pages.
     pub brand: BrandConfig,
     /// The built-in sample feed.
     pub sample: SampleConfig,
-    /// The chains that plans are paid on, by a short name.
+    /// The chains that plans are paid on, by short name.
     pub chains: BTreeMap<String, ChainConfig>,
 }
 
-/// What is logged, to standard error.
+/// Logging to standard error.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogConfig {
@@ -105,7 +105,7 @@ pub struct LogConfig {
     pub format: LogFormat,
 }
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
@@ -115,7 +115,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// What HTTP clients may do.
+/// Timeouts and limits of HTTP connections.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HttpConfig {
@@ -123,18 +123,19 @@ pub struct HttpConfig {
     pub header_timeout: Span,
     /// How long a request's body may take to arrive.
     pub body_timeout: Span,
-    /// How long a client may take nothing of a response before its connection is closed.
+    /// How long a client may read nothing of a response before its connection is closed.
     pub write_timeout: Span,
     /// The largest body, in bytes.
     pub max_body_bytes: usize,
     /// The largest head, in bytes; at least 8192.
     pub max_header_bytes: usize,
-    /// Connections at one time. For one more, an idle one is closed; it waits while all are busy.
+    /// Concurrent connections. At the limit, an idle connection is closed for a new one; while all are busy, the new
+    /// one waits.
     pub max_connections: NonZeroUsize,
-    /// Connections at one time of one client address (a /64 of IPv6), trusted proxies excepted. For one more, an idle
-    /// one is closed; it is refused while all are busy.
+    /// Concurrent connections per client address (per /64 for IPv6), trusted proxies excepted. At the limit, an idle
+    /// connection is closed for a new one; while all are busy, the new one is refused.
     pub max_connections_per_address: NonZeroUsize,
-    /// The proxies whose `X-Forwarded-For` is believed.
+    /// The proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: TrustedProxies,
     /// Other origins whose web pages may call the API, the gateway and the MCP server (CORS).
     pub allowed_origins: List<WebOrigin>,
@@ -148,13 +149,15 @@ pub struct HttpConfig {
 pub struct GatewayConfig {
     /// How long connecting to the upstream may take.
     pub connect_timeout: Span,
-    /// How long the upstream may take to begin its answer, and to go on with it.
+    /// How long the upstream may take to start its response, and between two parts of it.
     pub upstream_timeout: Span,
-    /// Streams that one key may have open on this node at one time.
+    /// Concurrent streams per key on this node.
     pub max_streams_per_key: NonZeroUsize,
-    /// How often the keys of open streams are looked up: a revoked one ends within this and a little more.
+    /// How often the keys of open streams are checked: the streams of a revoked key end shortly after this interval at
+    /// the latest.
     pub stream_check: Span,
-    /// The `Content-Security-Policy` that every upstream response gets, beside its own; empty for none.
+    /// The `Content-Security-Policy` added to every upstream response, in addition to the upstream's own; empty for
+    /// none.
     pub content_security_policy: String,
     /// Whether upstream responses get `X-Content-Type-Options: nosniff`.
     pub nosniff: bool,
@@ -164,9 +167,9 @@ pub struct GatewayConfig {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MeterLimits {
-    /// Charges waiting at most; more are refused as `overloaded`.
+    /// Maximum length of the charge queue; further charges are refused as `overloaded`.
     pub queue: NonZeroUsize,
-    /// Charges in one commit at most.
+    /// Maximum number of charges in one commit.
     pub batch: NonZeroUsize,
 }
 
@@ -174,12 +177,12 @@ pub struct MeterLimits {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BillingConfig {
-    /// What those services send as `X-BDS-Internal-Billing-Secret`, 16 characters or more; without it the endpoints
-    /// do not exist.
+    /// The secret those services send as `X-BDS-Internal-Billing-Secret`, at least 16 characters. Without it the
+    /// endpoints do not exist.
     pub internal_secret: Option<Secret>,
-    /// The weight of a request for which neither the caller nor the catalogue names one.
+    /// The weight of a request when neither the caller nor the catalogue gives one.
     pub default_weight: WeightSetting,
-    /// Templates that the catalogue does not have, per account; more usage is booked on `(other)`.
+    /// Templates outside the catalogue that an account may have; usage of further ones is recorded as `(other)`.
     pub templates_per_account: NonZeroUsize,
 }
 
@@ -187,11 +190,11 @@ pub struct BillingConfig {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TermsConfig {
-    /// Where they stand; by default `/agents-tos/VERSION` of this service.
+    /// Their URL; by default `/agents-tos/VERSION` of this service.
     pub url: Option<String>,
     /// Their version.
     pub version: String,
-    /// Their text for that page, Markdown (`.md`) or plain; by default a short text of our own.
+    /// The file with their text, Markdown (`.md`) or plain; by default a short built-in text.
     pub file: Option<PathBuf>,
 }
 
@@ -313,13 +316,13 @@ impl Config {
         self.http.allowed_origins.iter().chain(self.mcp.allowed_origins.iter())
     }
 
-    /// Whether this process is the MCP server and nothing else: it needs no database.
+    /// Whether this process serves only MCP. It then needs no database.
     #[must_use]
     pub fn is_mcp_alone(&self) -> bool {
         !self.serves(Surface::Metering) && !self.serves(Surface::Gateway)
     }
 
-    /// The database's URL.
+    /// The database URL.
     #[must_use]
     pub fn database_url(&self) -> String {
         let default = || format!("sqlite:{}", self.data.join(FILE_IN_DATA).display());

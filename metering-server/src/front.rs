@@ -1,6 +1,6 @@
-//! Which part of the process answers a request: the gateway, a page, or the metering API.
+//! Dispatches each request to the gateway, a page, or the metering API.
 //!
-//! Over the network and in process alike: MCP tools ask here what clients ask over HTTP.
+//! Requests come over the network or from within the process: MCP tools call here what other clients call over HTTP.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::config::{Config, HttpConfig, Surface};
 use crate::http::{CrossOrigin, Problem, Reply, Response, compressed, prefers_html, read_capped, whole, without_body};
 use crate::pages::{self, PagesOrigin};
 
-/// Paths that every process answers, whichever surfaces it serves.
+/// Paths that every process serves, whichever surfaces it is configured for.
 pub(crate) const OPERATIONS: [&str; 5] = ["/endpoints.json", "/health", "/metrics", "/openapi.json", "/ready"];
 
 type Api = dyn Fn(Request<Full<Bytes>>) -> BoxFuture<'static, Response> + Send + Sync;
@@ -31,7 +31,7 @@ pub(crate) struct Front {
     limits: HttpConfig,
     gateway: bool,
     metering: bool,
-    /// Set when the pages have an origin of their own, which then has nothing of the upstream's.
+    /// Set when the pages have an origin of their own. Nothing from the upstream is served on it.
     pages_origin: Option<PagesOrigin>,
 }
 
@@ -64,12 +64,12 @@ impl Front {
         }
     }
 
-    /// What a path belongs to, as figures name it.
+    /// The surface that serves a path, as metrics label it.
     pub(crate) fn surface(&self, path: &str) -> &'static str {
         if self.app.gateway.answers_for(path) { "gateway" } else { "metering" }
     }
 
-    /// Answers a request.
+    /// Responds to a request.
     pub(crate) async fn answer<B>(&self, request: Request<B>) -> Response
     where
         B: Body<Data = Bytes> + Send,
@@ -86,13 +86,13 @@ impl Front {
         let path = request.uri().path();
         let at_pages_origin = self.pages_origin.as_ref().map(|origin| origin.is_named_by(&request));
         if self.app.gateway.answers_for(path) {
-            // Of its methods, HEAD included, the catalogue decides: each is priced.
+            // The catalogue decides which methods a route has, HEAD included: each has its own price.
             if !self.gateway || at_pages_origin == Some(true) {
                 return whole(Problem::not_found().into_reply());
             }
             return self.app.gateway.answer(request).await;
         }
-        // `CONNECT host:port` and `OPTIONS *` name no path, and warp's filters panic on the former.
+        // `CONNECT host:port` and `OPTIONS *` have no path, and warp's filters panic on the former.
         let served = path.starts_with('/') && (self.metering || OPERATIONS.contains(&path));
         if self.metering
             && let Some(reply) = self.app.pages.answer(request.method(), path, request.headers())
@@ -125,7 +125,7 @@ impl Front {
         if is_head { without_body(response) } else { response }
     }
 
-    /// 404: as a page for a person with a browser, as JSON for a program.
+    /// 404, as a page for browsers and as JSON for programs.
     fn nothing_here<B>(&self, request: &Request<B>, with_page: bool) -> Response {
         let is_head = request.method() == Method::HEAD;
         let page = with_page && (request.method() == Method::GET || is_head) && prefers_html(request.headers());
@@ -136,7 +136,7 @@ impl Front {
     }
 }
 
-/// Leads whoever looks for a page under another host name to where the pages stand.
+/// Redirects requests for a page on another host name to the origin of the pages.
 fn to_pages<B>(origin: &PagesOrigin, request: &Request<B>) -> Reply {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return Problem::not_found().into_reply();

@@ -1,4 +1,4 @@
-//! The metered gateway: lets requests through to the upstream, charged, and pays back what could not be delivered.
+//! The metered gateway: charges requests, forwards them to the upstream, and refunds those that could not be delivered.
 
 mod delivery;
 mod forward;
@@ -26,7 +26,7 @@ pub(crate) use reachable::warn_about_upstream;
 pub(crate) use streams::Streams;
 pub(crate) use upstream::{HttpUpstream, Upstream};
 
-/// Serves the catalogue's routes.
+/// Serves the routes of the catalogue.
 #[derive(Debug)]
 pub(crate) struct Gateway {
     service: Arc<Service>,
@@ -47,19 +47,19 @@ impl Gateway {
         Self { service, upstream, streams, prefixes, policy, limits }
     }
 
-    /// Whether a path is the gateway's to answer: one whose first segment some metered route has.
+    /// Whether the gateway serves a path: its first segment is that of a metered route.
     #[must_use]
     pub(crate) fn answers_for(&self, path: &str) -> bool {
         path.split('/').nth(1).is_some_and(|first| self.prefixes.contains(first))
     }
 
-    /// The streams that are open.
+    /// The open streams.
     #[must_use]
     pub(crate) fn streams(&self) -> &Arc<Streams> {
         &self.streams
     }
 
-    /// Answers a request.
+    /// Responds to a request.
     pub(crate) async fn answer<B>(&self, request: Request<B>) -> Response
     where
         B: Body<Data = Bytes> + Send,
@@ -77,7 +77,7 @@ impl Gateway {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let (head, body) = request.into_parts();
-        // Before the charge: a request whose body never arrives is not one that was accepted.
+        // Read the body before the charge: a request whose body never arrives must not be charged.
         let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
         let credentials = credentials::of(&head.headers);
         let Credentials { key, source, .. } = &credentials;
@@ -134,7 +134,7 @@ impl Gateway {
         path.is_ok_and(|path| self.service.catalogue().find(method, &path).is_ok_and(|route| route.sse))
     }
 
-    /// Refunds in full before the error is answered, and says in its headers what that came to.
+    /// Refunds the charge in full before the error is sent, and adds the resulting charge and balance as headers.
     async fn pay_back(&self, receipt: Receipt, problem: Problem) -> Problem {
         let paid_back = self.service.pay_back(receipt).await;
         match paid_back.outcome {

@@ -1,4 +1,4 @@
-//! The transport beneath the handlers: the accept loop, bodies in, replies out.
+//! The HTTP transport: the accept loop, connection limits, request bodies and replies.
 
 mod body;
 mod client_address;

@@ -1,7 +1,7 @@
 //! The standalone metering service: the metering API and the metered gateway, on one address by default.
 //!
-//! `main.rs` reads the configuration and opens the store; everything else works on
-//! [`metering_core::Store`] and knows no backend.
+//! `main.rs` reads the configuration and opens the store. Everything else uses [`metering_core::Store`] and does not
+//! depend on a backend.
 
 mod api;
 mod app;

@@ -1,8 +1,8 @@
-//! How often one client, and one wallet, may ask for what needs no key: signups, quotes, claims, recovery.
+//! Rate limits for requests without a key: signups, quotes, claims, recovery.
 //!
-//! Such requests cost work before anybody has paid: writes, random numbers, signatures, calls to a chain's RPC. These
-//! limits are brakes against floods, kept in memory, of each process by itself, and gone when it ends. The caps of an
-//! account are something else: exact, durable, of all processes together, and the store's business.
+//! Such requests cost work before anybody has paid: writes, random numbers, signatures, RPC calls to a chain. These
+//! limits protect against floods. They are kept in memory, per process, and are lost when it ends. The caps of an
+//! account are different: exact, durable, shared by all processes, and enforced by the store.
 
 mod limiter;
 mod network;
@@ -18,11 +18,11 @@ use crate::http::{ClientAddress, Problem};
 use limiter::Limiter;
 pub(crate) use network::Network;
 
-/// By how much sooner than it was told a session may be asked about: one question may take longer on its way than the
-/// next, and whoever comes exactly when told must not be refused for it.
+/// A status poll may come this much before the announced interval has passed. Network delays vary, and a client that
+/// polls exactly at the interval must not be refused.
 const POLL_SLACK: Duration = Duration::from_millis(500);
 
-/// Counts who asks how often.
+/// All rate limits.
 #[derive(Debug)]
 pub(crate) struct Limits<C: Clock = DefaultClock> {
     signup: Limiter<Network, C>,
@@ -39,7 +39,7 @@ pub(crate) struct Limits<C: Clock = DefaultClock> {
 }
 
 impl Limits {
-    /// The limits that are configured, by the process's monotonic clock.
+    /// The configured limits, on the process's monotonic clock.
     #[must_use]
     pub(crate) fn new(config: &LimitsConfig, poll_interval: Span) -> Self {
         Self::with_clock(config, poll_interval, DefaultClock::default())
@@ -48,7 +48,7 @@ impl Limits {
 
 impl<C: Clock + Clone> Limits<C> {
     fn with_clock(config: &LimitsConfig, poll_interval: Span, clock: C) -> Self {
-        // What clients are told is in whole seconds, one at least.
+        // Clients are told the interval in whole seconds, at least one.
         let announced = Duration::from_secs(poll_interval.duration().as_secs().max(1));
         Self {
             signup: Limiter::new(config.signup_per_ip, clock.clone()),
@@ -65,10 +65,10 @@ impl<C: Clock + Clone> Limits<C> {
         }
     }
 
-    /// Counts a client that signs up, asks for a quote, claims one, or tops up.
+    /// Counts a signup, quote, claim or top-up of a client.
     ///
     /// # Errors
-    /// 429 when it did so too often.
+    /// 429 when the limit is reached.
     pub(crate) fn signup(&self, client: &ClientAddress) -> Result<(), Problem> {
         let refused = |seconds| refusal("Too many signup requests from your network address", seconds);
         self.signup.check(&Network::of(client.ip())).map_err(refused)?;
@@ -76,11 +76,11 @@ impl<C: Clock + Clone> Limits<C> {
         self.signup_network.check(&Network::around(client.ip())).map_err(refused)
     }
 
-    /// Counts a signup for an email address. The network's own quota comes first: what it refuses is not counted for
-    /// the address, so that it takes many networks to lock the address's owner out.
+    /// Counts a signup for an email address. The network's quota is checked first: a signup that it refuses does not
+    /// count for the address, so locking out the address's owner takes many networks.
     ///
     /// # Errors
-    /// 429 when there were too many, from this network or from all.
+    /// 429 when the limit of this network or the total limit is reached.
     pub(crate) fn email(&self, client: &ClientAddress, email: &Email) -> Result<(), Problem> {
         let email = email.folded();
         let refused = |seconds| refusal("Too many signups for this email address from your network", seconds);
@@ -89,10 +89,10 @@ impl<C: Clock + Clone> Limits<C> {
         self.email.check(&email).map_err(refused)
     }
 
-    /// Counts a client that asks for a bot challenge, looks at a user code, or approves a signup.
+    /// Counts a client's request for a bot challenge, user code lookup or signup approval.
     ///
     /// # Errors
-    /// 429 when it did so too often.
+    /// 429 when the limit is reached.
     pub(crate) fn verification(&self, client: &ClientAddress) -> Result<(), Problem> {
         let refused = |seconds| refusal("Too many attempts from your network address", seconds);
         self.verification.check(&Network::of(client.ip())).map_err(refused)?;
@@ -100,52 +100,53 @@ impl<C: Clock + Clone> Limits<C> {
         self.verification_network.check(&Network::around(client.ip())).map_err(refused)
     }
 
-    /// Counts a question how a signup stands.
+    /// Counts a signup status poll.
     ///
     /// # Errors
-    /// 429 when it came clearly sooner than the interval allows, or there were too many from one client.
+    /// 429 when the interval has clearly not passed yet, or the client has polled too often.
     pub(crate) fn poll(&self, client: &ClientAddress, token: &str) -> Result<(), Problem> {
-        let refused = |seconds| refusal("Too many questions from your network address", seconds);
+        let refused = |seconds| refusal("Too many status polls from your network address", seconds);
         self.polls.check(&Network::of(client.ip())).map_err(refused)?;
-        // What is no token is nobody's session, and is not remembered.
+        // A malformed token belongs to no session, so do not store it.
         let Ok(token) = SessionToken::parse(token) else { return Ok(()) };
-        self.sessions.check(&token.hash()).map_err(|seconds| refusal("Asked sooner than the interval allows", seconds))
+        self.sessions.check(&token.hash()).map_err(|seconds| refusal("Polled sooner than the interval allows", seconds))
     }
 
-    /// Counts a client that asks for a recovery's challenge or answers one.
+    /// Counts a client's key recovery request.
     ///
     /// # Errors
-    /// 429 when it did so too often.
+    /// 429 when the limit is reached.
     pub(crate) fn recovery(&self, client: &ClientAddress) -> Result<(), Problem> {
         let refused = |seconds| refusal("Too many key recovery requests from your network address", seconds);
         self.recovery.check(&Network::of(client.ip())).map_err(refused)
     }
 
-    /// Counts a request that names a wallet, whoever it is from. Anybody may name any wallet: ask for the client's own
-    /// limit first, so that it takes many clients to use up a wallet's, or to fill memory with made-up ones.
+    /// Counts a request that names a wallet, from any client. Anybody may name any wallet, so check the client's own
+    /// limit first: then it takes many clients to use up a wallet's limit, or to fill memory with made-up wallets.
     ///
     /// # Errors
-    /// 429 when there were too many.
+    /// 429 when the limit is reached.
     pub(crate) fn wallet(&self, wallet: &Address) -> Result<(), Problem> {
         self.wallet.check(wallet).map_err(|seconds| refusal("Too many requests for this wallet", seconds))
     }
 
-    /// Counts a quote for a wallet, as [`Self::email`] counts a signup: quotes keep tags from the wallet's owner.
+    /// Counts a quote for a wallet, in the same order as [`Self::email`]: quotes use up tags that the wallet's owner
+    /// needs.
     ///
     /// # Errors
-    /// 429 when there were too many, from this network or from all.
+    /// 429 when the limit of this network or the total limit is reached.
     pub(crate) fn quote(&self, client: &ClientAddress, wallet: &Address) -> Result<(), Problem> {
         let refused = |seconds| refusal("Too many quotes for this wallet from your network", seconds);
         self.quotes.check(&(*wallet, Network::around(client.ip()))).map_err(refused)?;
         self.wallet(wallet)
     }
 
-    /// Forgets everybody who could not be told from a newcomer any more, and gives their memory back.
+    /// Forgets clients whose whole quota is available again, and releases their memory.
     ///
-    /// There is no cap on how many are remembered: to refuse newcomers beyond one would let an attacker with many
-    /// addresses lock everybody out, to admit them uncounted would let it switch the limits off. What is remembered is
-    /// bounded anyhow: who asked once and does not come again is forgotten by the first call that is two of its quota's
-    /// intervals later, so that a flood holds some fifty bytes, and an email address, per request of the last minutes.
+    /// The number of remembered clients has no cap. Refusing newcomers above a cap would let an attacker with many
+    /// addresses lock everybody out; admitting them uncounted would let the attacker switch off the limits. Memory is
+    /// bounded anyway: a client that sent one request is forgotten by the first call at least two intervals of its
+    /// quota later, so a flood takes about fifty bytes, plus an email address, per request of the last minutes.
     pub(crate) fn forget_idle(&self) {
         self.signup.forget_idle();
         self.signup_network.forget_idle();

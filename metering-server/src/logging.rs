@@ -1,4 +1,4 @@
-//! Logging, to standard error.
+//! Logs to standard error.
 
 use std::io::IsTerminal;
 
@@ -7,14 +7,14 @@ use tracing_subscriber::fmt;
 
 use crate::config::{ConfigError, LogConfig, LogFormat};
 
-/// Filters that hold unless the configured one says otherwise. The MCP library logs every message as information, with
-/// all that its client wrote.
+/// Default filters, which the configured filter can override. The MCP library logs every message at info level, with
+/// everything its client sent.
 const QUIET: &str = "rmcp=error";
 
 /// Starts logging for the whole process. A second call changes nothing.
 ///
 /// # Errors
-/// When the filter cannot be read.
+/// When the filter is invalid.
 pub fn start(config: &LogConfig) -> Result<(), ConfigError> {
     let filter = EnvFilter::try_new(format!("{QUIET},{}", config.filter))
         .map_err(|error| ConfigError::Key { key: "log.filter".to_owned(), problem: error.to_string() })?;
@@ -23,7 +23,7 @@ pub fn start(config: &LogConfig) -> Result<(), ConfigError> {
         LogFormat::Text => lines.try_init(),
         LogFormat::Json => lines.json().try_init(),
     };
-    // An error means that the embedding process logs already, its own way.
+    // An error means that the embedding process has already set up logging of its own.
     drop(started);
     Ok(())
 }

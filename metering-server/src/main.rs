@@ -1,4 +1,5 @@
-//! The program `metering-server`: configuration, the store, signals. The one place that names a backend.
+//! The `metering-server` program: loads the configuration, opens the store, handles signals. Only this file names
+//! storage backends.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -19,8 +20,8 @@ fn main() -> ExitCode {
         Ok(Ending::Orderly) => ExitCode::SUCCESS,
         Ok(Ending::StoreBroken) => {
             eprintln!(
-                "metering-server: stopped: the database can no longer be written to safely. The log says why; see to the \
-                 disk and the database file, then start again"
+                "metering-server: stopped: the database can no longer be written to safely. The log has the cause. Fix \
+                 the disk or the database file, then start the server again"
             );
             ExitCode::FAILURE
         }
@@ -43,7 +44,7 @@ fn start(arguments: &Arguments) -> Result<Ending, Failure> {
     }
     start_logging(&config.log)?;
     for variable in ignored {
-        tracing::debug!(variable, "ignored an environment variable that Kubernetes or Docker injects for a service");
+        tracing::debug!(variable, "ignoring an environment variable that Kubernetes or Docker injected for a service");
     }
     if config.is_mcp_alone() {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -80,7 +81,8 @@ fn is_postgres(database: &str) -> bool {
     ["postgres:", "postgresql:"].iter().any(|scheme| database.starts_with(scheme))
 }
 
-/// A database's URL without its password. Of one that nobody can read, nothing: who knows where its password is?
+/// A database URL without its password. A URL that does not parse is masked entirely: the password could be anywhere in
+/// it.
 fn shown(database: &str) -> String {
     if database.starts_with("sqlite:") {
         return database.to_owned();
@@ -88,7 +90,7 @@ fn shown(database: &str) -> String {
     database.parse().map_or_else(|_| "********".to_owned(), |config: PostgresConfig| config.to_string())
 }
 
-/// An error with what caused it: a connection's says little without.
+/// An error followed by its causes. A connection error says little without them.
 fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -102,7 +104,7 @@ fn causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// The readers of the configured chains, each held against its chain's id.
+/// The readers of the configured chains. Each checks that its RPC source serves the configured chain id.
 async fn open_chains(config: &Config) -> Result<Readers, Failure> {
     let mut readers = Readers::new();
     for (section, chain) in &config.chains {
@@ -110,7 +112,7 @@ async fn open_chains(config: &Config) -> Result<Readers, Failure> {
         let Some(reader) = reader else {
             tracing::warn!(
                 chain = section,
-                "no rpc_urls are configured: plans on this chain are listed but cannot be bought"
+                "no rpc_urls configured: plans on this chain are listed but cannot be bought"
             );
             continue;
         };
@@ -124,15 +126,15 @@ async fn check(reader: &EvmReader) -> Result<(), ChainMismatch> {
     let chain_id = reader.chain_id();
     match reader.check().await {
         Ok(()) => {
-            // Measures the block time, so that the first customer is told how many confirmations to wait for.
+            // Measures the block time, so that the first customer is shown the right number of confirmations.
             if let Err(error) = reader.heights().await {
-                tracing::warn!(chain_id, %error, "the chain's heights cannot be read at the moment");
+                tracing::warn!(chain_id, %error, "cannot read the chain's block heights at the moment");
             }
             Ok(())
         }
         Err(error @ ChainError::WrongChain { .. }) => Err(ChainMismatch::OtherChain { chain_id, error }),
         Err(error) => {
-            tracing::warn!(chain_id, %error, "the chain cannot be read at the moment; payments on it will be tried all the same");
+            tracing::warn!(chain_id, %error, "the chain cannot be read at the moment; payments on it will still be tried");
             Ok(())
         }
     }
@@ -145,7 +147,9 @@ fn announce(config: &Config, database: &str, address: SocketAddr) {
     match &config.upstream {
         Some(url) => println!("  upstream   {url}"),
         None => {
-            println!("  upstream   built-in sample feed: SAMPLE DATA, not a market; give --upstream URL for your own")
+            println!(
+                "  upstream   built-in sample feed: SAMPLE DATA, not a real market; use --upstream URL for your own API"
+            )
         }
     }
     if config.serves(Surface::Mcp) {
@@ -155,12 +159,12 @@ fn announce(config: &Config, database: &str, address: SocketAddr) {
     if database.starts_with("sqlite:") {
         println!("  new key    metering admin --database {database} {create}");
     } else {
-        // Its password is masked here, so what could be copied would not work.
+        // The printed URL has its password masked, so a copied command would not work.
         println!("  new key    metering admin {create}, with the same METERING_DATABASE");
     }
 }
 
-/// What a process says that serves MCP tools alone.
+/// The startup banner of a process that serves MCP tools alone.
 fn announce_mcp(config: &Config, address: SocketAddr) {
     println!("metering-server {}", env!("CARGO_PKG_VERSION"));
     println!("  listening  http://{address}");
@@ -168,7 +172,7 @@ fn announce_mcp(config: &Config, address: SocketAddr) {
     println!("  tools      http://{address}/mcp, http://{address}/sse");
 }
 
-/// Resolves when the process is told to stop: SIGTERM, or ctrl-c.
+/// Resolves on SIGTERM or Ctrl-C.
 async fn stop_signal() {
     #[cfg(unix)]
     {

@@ -1,4 +1,4 @@
-//! What is done now and then while the server runs.
+//! Periodic background work: expiry, cleanup, and watching the store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use crate::clock_watch::ClockWatch;
 use crate::http::Shutdown;
 use crate::limits::Limits;
 
-/// How often it is looked whether the store is still there.
+/// How often to check that the store's files are still the ones that were opened.
 const STORE_WATCH: Duration = Duration::from_secs(1);
 
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// Forgets expired records and clients that went away, so that they do not pile up, and keeps the figures small.
+/// Deletes expired records, forgets idle clients, and runs the metrics' upkeep, so that memory and database stay small.
 pub(crate) async fn maintain(
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -35,13 +35,14 @@ pub(crate) async fn maintain(
         bot_challenge.forget_idle(clock.now());
         match forget_expired(&*store, &*clock, &clock_watch).await {
             Ok(0) => {}
-            Ok(count) => tracing::debug!(count, "expired records were forgotten"),
-            Err(error) => tracing::warn!(%error, "expired records could not be forgotten"),
+            Ok(count) => tracing::debug!(count, "deleted expired records"),
+            Err(error) => tracing::warn!(%error, "could not delete expired records"),
         }
     }
 }
 
-/// Resolves when the store must be opened again although nothing is being charged: its files were deleted or replaced.
+/// Resolves when the store must be reopened because its files were deleted or replaced. Detects this even while nothing
+/// is being charged.
 pub(crate) async fn watch_store(store: Arc<dyn Store>) {
     loop {
         tokio::time::sleep(STORE_WATCH).await;
@@ -55,7 +56,7 @@ pub(crate) async fn watch_store(store: Arc<dyn Store>) {
     }
 }
 
-/// Forgets what has expired, unless the clock is not to be trusted.
+/// Deletes expired records, unless the clock cannot be trusted.
 async fn forget_expired(store: &dyn Store, clock: &dyn Clock, watch: &ClockWatch) -> Result<u64, StoreError> {
     match watch.trusted_now(clock, store).await? {
         Some(now) => store.forget_expired(now).await,

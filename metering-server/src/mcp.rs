@@ -1,8 +1,8 @@
-//! The hosted MCP server: the metered routes as tools, over the transports that clients use.
+//! The hosted MCP server: metered routes as tools, over both HTTP transports of MCP.
 //!
-//! `/mcp` is Streamable HTTP, without sessions: each request is a call by itself, so that any node of several can
-//! answer it. `GET /sse` and `POST /messages/` are the older HTTP+SSE transport, whose sessions live on one node. Each
-//! request comes with its key; a tool's call is a request with that key to the [service](service), which charges it.
+//! `/mcp` is Streamable HTTP without sessions: each request is a call of its own, so any node can serve it. `GET /sse`
+//! and `POST /messages/` are the older HTTP+SSE transport, whose sessions live on one node. Every request carries an
+//! API key. A tool call becomes a request with that key to the [service](service), which charges it.
 
 mod alone;
 mod backlog;
@@ -43,11 +43,11 @@ use service::{OtherProcesses, ThisProcess};
 use sessions::{CallPlace, Sessions};
 use sse::Sse;
 
-/// How long a service on the network may make no progress with an answer. Streams say something more often.
+/// Read timeout of responses from another process. Streams send something more often.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long a call goes on after its client has closed its side. Clients that leave do that too, and a call may gather
-/// events for long; nothing can be sent to find out before the response.
+/// How long a call continues after its client has half-closed the connection. A client that goes away also looks
+/// half-closed, a call may collect events for a long time, and nothing can be sent before the response to find out.
 const HALF_CLOSED_WAIT: Duration = Duration::from_secs(5);
 
 /// The MCP surface.
@@ -68,10 +68,10 @@ impl std::fmt::Debug for Mcp {
 }
 
 impl Mcp {
-    /// The tools of a catalogue, called where the configuration says: in this process, or in another.
+    /// The tools of a catalogue. They call this process or another, depending on the configuration.
     ///
     /// # Errors
-    /// When two routes have one tool's name, or the other process's URL cannot be used.
+    /// When two routes have the same tool name, or the other process's URL cannot be used.
     pub(crate) fn new(
         config: &Config,
         catalogue: &Catalogue,
@@ -85,7 +85,7 @@ impl Mcp {
         let server = McpServer::new(Arc::new(toolbox), Callers::PerRequest(service.clone()), settings);
         let sessions = Arc::new(Sessions::new(&config.mcp, shutdown));
         let sse = Sse::new(Arc::clone(&sessions), server.clone(), prefix(config));
-        // Host and Origin are looked at here, for both transports alike.
+        // Host and Origin are checked here, for both transports.
         let streamable_config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .with_legacy_session_mode(false)
@@ -102,17 +102,17 @@ impl Mcp {
         Ok(Self { guard, cross_origin, service, sessions, sse, streamable, limits: config.http.clone() })
     }
 
-    /// Whether a path is of this surface.
+    /// Whether a path belongs to this surface.
     pub(crate) fn answers_for(path: &str) -> bool {
         matches!(path, "/mcp" | "/sse" | "/messages" | "/messages/")
     }
 
-    /// Ends sessions that are over, until the shutdown ends all.
+    /// Ends idle sessions and those of dead keys, until the shutdown ends all.
     pub(crate) async fn watch(&self, interval: Duration) {
         self.sessions.watch(&self.service, interval).await;
     }
 
-    /// Answers a request.
+    /// Responds to a request.
     pub(crate) async fn answer<B>(&self, request: Request<B>) -> Response
     where
         B: Body<Data = Bytes> + Send,
@@ -132,7 +132,7 @@ impl Mcp {
         let (head, body) = request.into_parts();
         match (head.uri.path(), &head.method) {
             ("/sse", &Method::GET) => self.sse.open(caller, head.extensions.get::<Connection>()),
-            // A session would end with the body, which is not sent.
+            // No session: it would end with the body, which is not sent.
             ("/sse", &Method::HEAD) => Ok(Sse::head()),
             ("/sse", _) => Err(Problem::method_not_allowed(&["GET", "HEAD"])),
             ("/mcp", &Method::POST) => {
@@ -140,7 +140,7 @@ impl Mcp {
                 let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
                 self.call(head, body, place).await
             }
-            // No stream but those of answers, and no session to delete: clients are told so by 405.
+            // There is no standalone stream and no session to delete, which 405 tells clients.
             ("/mcp", _) => Err(Problem::method_not_allowed(&["POST"])),
             (_, &Method::POST) => {
                 let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
@@ -150,13 +150,13 @@ impl Mcp {
         }
     }
 
-    /// A call over Streamable HTTP, whose place is kept until its answer is read.
+    /// Serves a call over Streamable HTTP. Its slot is held until the response has been read.
     async fn call(&self, head: Parts, body: Bytes, place: CallPlace) -> Result<Response, Problem> {
         let left = left(head.extensions.get::<Connection>());
         let request = Request::from_parts(head, Full::new(body.clone()));
         let answer = tokio::select! {
             answer = self.streamable.handle(request) => answer,
-            () = left => return Err(Problem::new(ErrorCode::RequestTimeout, "The client has left.")),
+            () = left => return Err(Problem::new(ErrorCode::RequestTimeout, "The client closed the connection.")),
         };
         let answer = message::refused(answer, &body).await?;
         let mut response = answer.map(|body| {
@@ -171,13 +171,13 @@ impl Mcp {
             });
             StreamBody::new(frames).boxed_unsync()
         });
-        // Answers hold what an account paid for.
+        // Responses contain data that an account paid for.
         response.headers_mut().insert(header::CACHE_CONTROL, http::HeaderValue::from_static("no-store"));
         Ok(response)
     }
 }
 
-/// Resolves when a client has most likely left.
+/// Resolves when the client has most likely gone away.
 fn left(connection: Option<&Connection>) -> impl Future<Output = ()> + use<> {
     let half_closed = connection.map(Connection::half_closed);
     async move {
@@ -198,14 +198,14 @@ fn transport(config: &Config, front: Option<&Arc<Front>>) -> Result<Arc<dyn Tran
     Ok(Arc::new(OtherProcesses { gateway: remote(gateway)?, metering: remote(metering)? }))
 }
 
-/// The way to another process.
+/// The transport to another process.
 fn remote(url: &str) -> Result<HttpTransport, RunError> {
     let url: ServiceUrl =
         url.parse().map_err(|error| RunError::Setup(Box::<metering_client::ServiceUrlError>::new(error)))?;
     HttpTransport::new(url, PATIENCE).map_err(|error| RunError::Setup(Box::new(error)))
 }
 
-/// The path of the service's public URL, which clients must find `/messages/` under.
+/// The path of the service's public URL, which clients need in front of `/messages/`.
 fn prefix(config: &Config) -> String {
     let url = config.public_url.as_deref().and_then(|url| Url::parse(url).ok());
     url.map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Figures for Prometheus.
+//! Prometheus metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,40 +12,40 @@ use crate::app::App;
 /// Upper bounds of the latency buckets, in seconds.
 const LATENCY_BUCKETS: [f64; 11] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0];
 
-/// Sets the process's recorder up.
+/// Installs the process's metrics recorder.
 pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     let latency = Matcher::Full("metering_http_request_seconds".to_owned());
     let builder = PrometheusBuilder::new().set_buckets_for_metric(latency, &LATENCY_BUCKETS)?;
     let handle = builder.install_recorder()?;
     describe_histogram!(
         "metering_http_request_seconds",
-        "Time from a request's head to its reply's head, by surface and status class"
+        "Time from request head to response head, by surface and status class"
     );
-    describe_counter!("metering_charges_total", "Charges decided, by outcome");
-    describe_counter!("metering_refunds_total", "Charges paid back");
-    describe_counter!("metering_commits_total", "Commits of batches of charges");
+    describe_counter!("metering_charges_total", "Charge decisions, by outcome");
+    describe_counter!("metering_refunds_total", "Charges refunded");
+    describe_counter!("metering_commits_total", "Commits of charge batches");
     describe_counter!("metering_commits_failed_total", "Commits that failed");
-    describe_counter!("metering_postings_failed_total", "Charges and refunds that failed alone");
-    describe_counter!("metering_commit_postings_total", "Charges and refunds that were in those commits");
+    describe_counter!("metering_postings_failed_total", "Charges and refunds that failed individually");
+    describe_counter!("metering_commit_postings_total", "Charges and refunds in those commits");
     describe_counter!("metering_commit_microseconds_total", "Time spent in those commits");
     describe_counter!("metering_purchases_total", "Quotes, claims, top-ups and key rotations, by outcome");
-    describe_counter!("metering_watched_payments_total", "Payments that the watcher found, by what became of them");
+    describe_counter!("metering_watched_payments_total", "Payments that the watcher found, by outcome");
     describe_counter!(
         "metering_settled_payments_total",
-        "Credited payments that became final, or were reversed or restored"
+        "Credited payments that became final, were reversed, or were restored"
     );
     describe_gauge!("metering_unsettled_payments", "Credited payments whose block is not final yet");
     describe_gauge!("metering_reversed_payments", "Payments whose credits were taken back after a reorganisation");
-    describe_gauge!("metering_watched_block", "The last block of a chain that the watcher looked at");
-    describe_gauge!("metering_connections_open", "Client connections that are open on this node");
+    describe_gauge!("metering_watched_block", "The last block that the watcher scanned, by chain");
+    describe_gauge!("metering_connections_open", "Open client connections on this node");
     describe_counter!("metering_connections_closed_total", "Client connections that the server closed, by reason");
-    describe_gauge!("metering_queue_length", "Charges that wait for their commit");
-    describe_gauge!("metering_streams_open", "Streams that are open on this node");
-    describe_gauge!("metering_mcp_sessions", "MCP sessions (HTTP+SSE) that are open on this node");
+    describe_gauge!("metering_queue_length", "Charges waiting to be committed");
+    describe_gauge!("metering_streams_open", "Open streams on this node");
+    describe_gauge!("metering_mcp_sessions", "Open MCP sessions (HTTP+SSE) on this node");
     Ok(handle)
 }
 
-/// Notes one answered request.
+/// Records one request and its response status.
 pub(crate) fn request(surface: &'static str, status: http::StatusCode, took: Duration) {
     let class = match status.as_u16() / 100 {
         2 => "2xx",
@@ -57,14 +57,14 @@ pub(crate) fn request(surface: &'static str, status: http::StatusCode, took: Dur
     histogram!("metering_http_request_seconds", "surface" => surface, "status" => class).record(took);
 }
 
-/// Counts one attempt to buy or to rotate a key, and hands its result on.
+/// Counts one attempt to buy or to rotate a key, and returns its result.
 pub(crate) fn counted<T>(step: &'static str, result: Result<T, Error>) -> Result<T, Error> {
     let outcome = result.as_ref().err().map_or("accepted", |error| error.code().as_str());
     counter!("metering_purchases_total", "step" => step, "outcome" => outcome).increment(1);
     result
 }
 
-/// Counts what the watcher found.
+/// Records one round of the watcher.
 pub(crate) fn watched(chain_id: u64, watched: &Watched) {
     let chain = chain_id.to_string();
     let found = [
@@ -83,7 +83,7 @@ pub(crate) fn watched(chain_id: u64, watched: &Watched) {
     }
 }
 
-/// Counts what became of credited payments.
+/// Records one round of settlement.
 pub(crate) fn settled(chain_id: u64, look: &SettlementLook) {
     let chain = chain_id.to_string();
     let changed = [("final", look.finalized), ("reversed", look.newly_reversed), ("restored", look.restored)];
@@ -96,7 +96,7 @@ pub(crate) fn settled(chain_id: u64, look: &SettlementLook) {
     gauge!("metering_reversed_payments", "chain_id" => chain).set(gauge_of(look.reversed));
 }
 
-/// The figures as text.
+/// All metrics in the Prometheus text format.
 pub(crate) fn render(app: &App) -> String {
     let stats = app.meter.stats();
     let charges = |outcome: &'static str, count: &AtomicU64| {

@@ -1,4 +1,4 @@
-//! The OpenAPI document: handlers and wire types describe themselves, the catalogue's routes are added at start.
+//! The OpenAPI document. Handlers and wire types describe themselves; the catalogue's routes are added at startup.
 
 mod bounds;
 
@@ -25,11 +25,11 @@ use crate::front::OPERATIONS;
     components(schemas(ErrorBody)),
     modifiers(&Security),
     tags(
-        (name = "plans", description = "What is for sale"),
-        (name = "account", description = "What account holders ask about themselves"),
+        (name = "plans", description = "Plans on sale"),
+        (name = "account", description = "Balance and usage of the caller's account"),
         (name = "internal", description = "Charging over HTTP, for resolvers"),
         (name = "metered", description = "Metered routes: each accepted request is charged"),
-        (name = "operations", description = "What operators and their machines ask"),
+        (name = "operations", description = "Health, metrics and API descriptions, for operators and monitoring"),
     ),
 )]
 struct Document;
@@ -47,7 +47,7 @@ impl Modify for Security {
     }
 }
 
-/// The document of a server with this catalogue.
+/// The OpenAPI document of a server with this catalogue.
 #[must_use]
 pub fn document(catalogue: &Catalogue) -> openapi::OpenApi {
     let mut document = Document::openapi();
@@ -75,12 +75,12 @@ pub fn document(catalogue: &Catalogue) -> openapi::OpenApi {
     document
 }
 
-/// The page at the address to which a signup sends people.
+/// The page to which a signup sends people.
 fn verify_page() -> openapi::path::Operation {
     let code = ParameterBuilder::new()
         .name("code")
         .parameter_in(ParameterIn::Query)
-        .description(Some("The user code, to fill it in"))
+        .description(Some("The user code, to fill in the form"))
         .required(Required::False)
         .schema(Some(ObjectBuilder::new().schema_type(Type::String)));
     let page = ContentBuilder::new().schema(Some(ObjectBuilder::new().schema_type(Type::String))).build();
@@ -95,7 +95,7 @@ fn verify_page() -> openapi::path::Operation {
         .build()
 }
 
-/// The document of a process, without the paths of surfaces that it does not serve.
+/// The document without the paths of surfaces that this process does not serve.
 pub(crate) fn served(catalogue: &Catalogue, config: &Config) -> openapi::OpenApi {
     let mut document = document(catalogue);
     document.paths.paths.retain(|path, _| {
@@ -107,11 +107,11 @@ pub(crate) fn served(catalogue: &Catalogue, config: &Config) -> openapi::OpenApi
     document
 }
 
-/// What `HEAD` does where `GET` does this.
+/// The `HEAD` operation that corresponds to a `GET`.
 fn head(get: &openapi::path::Operation) -> openapi::path::Operation {
     let mut head = get.clone();
     head.operation_id = get.operation_id.as_ref().map(|id| format!("head_{id}"));
-    head.description = Some("As `GET`, without a body.".to_owned());
+    head.description = Some("Same as `GET`, without a body.".to_owned());
     for response in head.responses.responses.values_mut() {
         if let RefOr::T(response) = response {
             response.content.clear();
@@ -141,7 +141,9 @@ fn idempotency_key() -> openapi::path::Parameter {
         .name("Idempotency-Key")
         .parameter_in(ParameterIn::Header)
         .required(Required::False)
-        .description(Some("Names the request: its retry is not charged again. 1 to 128 visible ASCII characters"))
+        .description(Some(
+            "Identifies the request, so that a retry is not charged again. 1 to 128 visible ASCII characters",
+        ))
         .schema(Some(schema.build()))
         .build()
 }
@@ -157,7 +159,7 @@ fn operation(route: &Route) -> openapi::path::Operation {
     }
     let media = if route.sse { "text/event-stream" } else { "application/json" };
     let served =
-        ResponseBuilder::new().description("What the upstream answers").content(media, ContentBuilder::new().build());
+        ResponseBuilder::new().description("The upstream's response").content(media, ContentBuilder::new().build());
     operation = operation.response("200", served.build());
     let refusals: &[(&str, &str)] = if route.metered {
         operation = operation.parameter(idempotency_key());
@@ -191,7 +193,7 @@ fn operation(route: &Route) -> openapi::path::Operation {
         let refusal = ResponseBuilder::new().description(*description).content("application/json", body);
         operation = operation.response(*status, refusal.build());
     }
-    let upstream = ResponseBuilder::new().description("Any other answer of the upstream, such as 404; it is charged");
+    let upstream = ResponseBuilder::new().description("Any other response of the upstream, such as 404; it is charged");
     operation = operation.response("default", upstream.build());
     operation.build()
 }
@@ -200,7 +202,7 @@ fn error_body() -> RefOr<Schema> {
     RefOr::Ref(Ref::from_schema_name("ErrorBody"))
 }
 
-/// An error that carries the plans.
+/// The 402 error, which includes the plans.
 fn shortage() -> RefOr<Schema> {
     let plans = RefOr::Ref(Ref::from_schema_name("PlansDocument"));
     let both = AllOfBuilder::new().item(error_body()).item(plans).build();
@@ -213,7 +215,7 @@ fn price(route: &Route) -> String {
         Pricing::PerRequest(price) => format!("Costs {price} credits per request."),
         Pricing::PerConnection(price) => format!("Costs {price} credits per connection."),
         Pricing::PerLookback { weight, param, .. } => {
-            format!("Costs {weight}/7200 credits times a multiplier that rises with `{param}`.")
+            format!("Costs {weight}/7200 credits times a multiplier that grows with `{param}`.")
         }
     }
 }
@@ -274,7 +276,7 @@ mod tests {
     #[test]
     fn surfaces_that_are_not_served_are_not_described() {
         let catalogue = Catalogue::from_json(include_str!("../assets/routes.json")).unwrap();
-        // surfaces, whether an account's path is described, whether a metered route is
+        // surfaces, account paths described, metered routes described
         let table: [(&[Surface], bool, bool); 4] = [
             (&Surface::ALL, true, true),
             (&[Surface::Metering], true, false),
@@ -306,7 +308,7 @@ mod tests {
         assert_eq!(*required, serde_json::json!(["error", "message"]));
         let metered = &document["paths"]["/mpp/ethPrice"]["get"]["responses"]["402"];
         let parts = &metered["content"]["application/json"]["schema"]["allOf"];
-        assert_eq!(parts.as_array().map(Vec::len), Some(2), "402 carries the plans: {metered}");
+        assert_eq!(parts.as_array().map(Vec::len), Some(2), "402 includes the plans: {metered}");
     }
 
     #[test]

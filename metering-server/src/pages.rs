@@ -1,7 +1,8 @@
-//! The browser pages: what people see of the service. HTML, styles and scripts are embedded in the program; everything
-//! is rendered at start, so that a request only looks up bytes.
+//! The browser pages. HTML, styles and scripts are embedded in the program and rendered at startup, so a request only
+//! looks up bytes.
 //!
-//! Scripts learn the configuration from attributes of `<body>`: the pages' policy allows no script within a page.
+//! Scripts read the configuration from attributes of `<body>`, since the pages' content security policy forbids inline
+//! scripts.
 
 mod assets;
 mod headers;
@@ -23,17 +24,17 @@ pub(crate) use assets::AssetError;
 use assets::Assets;
 pub(crate) use origin::PagesOrigin;
 
-/// Paths that are answered by pages and by nothing else, with all below them.
+/// Paths that belong to the pages, including everything below them.
 const OURS: [&str; 4] = ["/metering", "/assets", "/agents-tos", "/docs"];
-/// The page and its form's target: other methods than these are not for it.
+/// Both a page and the target of its form, so POST is left to the API.
 const SHARED: &str = "/verify";
-/// The page with a slash too many. It is the page itself: leading to it would lose the code in the query.
+/// The same page with a trailing slash. It is served directly, because a redirect would lose the code in the query.
 const SHARED_BY_SLIP: &str = "/verify/";
 const HTML: &str = "text/html; charset=utf-8";
 const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 const FOR_AN_HOUR: HeaderValue = HeaderValue::from_static("public, max-age=3600");
 
-/// All pages of a service, ready to be sent.
+/// All pages of a service, rendered and ready to send.
 #[derive(Debug)]
 pub(crate) struct Pages {
     by_path: HashMap<String, Page>,
@@ -42,28 +43,28 @@ pub(crate) struct Pages {
     icon: Document,
 }
 
-/// A rendered page and the policy that it needs.
+/// A rendered page and its content security policy.
 #[derive(Debug, Clone)]
 struct Page {
     html: Document,
     policy: String,
 }
 
-/// Why the pages cannot be made.
+/// Why the pages cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PagesError {
-    /// The embedded files do not fit together.
+    /// The embedded files are inconsistent.
     #[error(transparent)]
     Assets(#[from] AssetError),
-    /// A template is wrong.
-    #[error("a page cannot be rendered: {0}")]
+    /// A template is invalid.
+    #[error("cannot render a page: {0}")]
     Template(#[from] minijinja::Error),
     /// The terms cannot be read.
     #[error("configuration key terms.file: {}: {cause}", file.display())]
     Terms {
-        /// Their file.
+        /// The file.
         file: PathBuf,
-        /// Why.
+        /// The cause.
         cause: std::io::Error,
     },
 }
@@ -72,12 +73,12 @@ impl Pages {
     /// The pages of a service with this configuration.
     ///
     /// # Errors
-    /// When the operator's terms cannot be read, or the embedded files do not fit together.
+    /// When the operator's terms cannot be read, or the embedded files are inconsistent.
     pub(crate) fn new(config: &Config, catalogue: &Catalogue) -> Result<Self, PagesError> {
         render::pages(config, catalogue)
     }
 
-    /// The answer to a request for a page or asset; `None` when the path is not the pages'.
+    /// The reply to a request for a page or asset; `None` when the path does not belong to the pages.
     pub(crate) fn answer(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<Reply> {
         let below =
             |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -94,7 +95,7 @@ impl Pages {
         Some(if method == Method::HEAD { without_body(reply) } else { reply })
     }
 
-    /// The page for paths where nothing is.
+    /// The page for unknown paths.
     pub(crate) fn not_found(&self, headers: &HeaderMap) -> Reply {
         self.not_found.reply(StatusCode::NOT_FOUND, headers)
     }
@@ -110,7 +111,7 @@ impl Pages {
             "/" => redirect("/metering"),
             "/favicon.ico" => kept(self.icon.reply(headers), FOR_AN_HOUR),
             SHARED_BY_SLIP => self.get(SHARED, headers),
-            // A slash too many is a slip of the pen.
+            // Tolerate a trailing slash.
             _ => match path.strip_suffix('/') {
                 Some(page) if self.by_path.contains_key(page) => redirect(page),
                 _ => self.not_found(headers),
@@ -120,7 +121,7 @@ impl Pages {
 }
 
 impl Page {
-    /// Nobody keeps a page: the next one may show a key, and refers to other assets.
+    /// Pages are never cached: the next version may show a key, and refers to other assets.
     fn reply(&self, status: StatusCode, request: &HeaderMap) -> Reply {
         let mut reply = self.html.reply_in_full(request);
         *reply.status_mut() = status;
@@ -139,13 +140,13 @@ fn kept(reply: Reply, how_long: HeaderValue) -> Reply {
     reply
 }
 
-/// Leads a browser to another URL.
+/// Redirects a browser to another URL.
 pub(crate) fn redirect(to: &str) -> Reply {
     let reply = bytes(StatusCode::FOUND, HeaderValue::from_static(HTML), Bytes::new());
     with_headers(secured(reply), vec![("location", to.to_owned())])
 }
 
-/// The head of a reply, which says how long the body would be.
+/// Removes the body and keeps `Content-Length`: the reply to `HEAD`.
 fn without_body(reply: Reply) -> Reply {
     let length = reply.body().len();
     let mut reply = reply.map(|_| Bytes::new());

@@ -1,7 +1,7 @@
-//! Whether the watched chains get on: a chain whose watcher stands still credits nobody.
+//! Detects stalled chains. Payments on a chain whose watcher makes no progress are not credited.
 //!
-//! A round that fails is normal now and then and says little. What matters, to `/ready` and in the log, is that a chain
-//! makes no progress for a while, whatever the reason: its RPC fails, its blocks cannot be read, or it makes none.
+//! A single failed round is normal and not worth reporting. What `/ready` and the log report is a chain that makes no
+//! progress for a while, whatever the reason: its RPC fails, its blocks cannot be read, or it produces none.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How far every watched chain has come, and since when.
+/// The progress of every watched chain.
 #[derive(Debug)]
 pub(crate) struct ChainProgress {
-    /// After how long without progress a chain counts as stalled; zero means never.
+    /// A chain without progress for this long counts as stalled; zero means never.
     patience: Duration,
     chains: Mutex<BTreeMap<u64, Standing>>,
 }
@@ -24,14 +24,14 @@ struct Standing {
     stalled: bool,
 }
 
-/// What a round changed.
+/// How a round changed a chain's status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Nothing to tell.
+    /// The status is unchanged.
     None,
-    /// It has made no progress for too long.
+    /// The chain has stalled.
     Stalled,
-    /// It stood still, and goes on.
+    /// A stalled chain makes progress again.
     Resumed,
 }
 
@@ -40,7 +40,7 @@ impl ChainProgress {
         Self { patience, chains: Mutex::default() }
     }
 
-    /// Notes how far a chain has come after a round; `None` where the round failed.
+    /// Records how far a round got; `None` if the round failed.
     pub(crate) fn note(&self, chain_id: u64, block: Option<u64>, now: Instant) -> Change {
         let mut chains = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
         let standing = chains.entry(chain_id).or_insert(Standing { block: None, since: now, stalled: false });
@@ -57,7 +57,7 @@ impl ChainProgress {
         Change::None
     }
 
-    /// A chain that makes no progress, if there is one.
+    /// A stalled chain, if there is one.
     pub(crate) fn stalled(&self) -> Option<u64> {
         let chains = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
         chains.iter().find(|(_, standing)| standing.stalled).map(|(chain_id, _)| *chain_id)
@@ -72,7 +72,7 @@ mod tests {
     fn a_chain_that_stands_still_is_told_of_once_and_again_when_it_goes_on() {
         let progress = ChainProgress::new(Duration::from_secs(60));
         let start = Instant::now();
-        // seconds, block that was reached, change, whether it is stalled then
+        // seconds, block reached, change, stalled afterwards
         let table = [
             (0, Some(5), Change::None, false),
             (30, Some(5), Change::None, false),
@@ -88,7 +88,7 @@ mod tests {
             assert_eq!(progress.note(7, block, start + Duration::from_secs(seconds)), change, "after {seconds} s");
             assert_eq!(progress.stalled(), stalled.then_some(7), "after {seconds} s");
         }
-        assert_eq!(progress.note(8, Some(1), start), Change::None, "each chain has its own");
+        assert_eq!(progress.note(8, Some(1), start), Change::None, "each chain has its own state");
     }
 
     #[test]

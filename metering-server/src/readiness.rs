@@ -1,5 +1,4 @@
-//! Whether the server can do its work: charges are recorded, the store can be written to, and the chains that plans are
-//! paid on can be read.
+//! Readiness: charges are recorded, the store is writable, and the chains that plans are paid on can be read.
 
 use std::time::Duration;
 
@@ -11,24 +10,25 @@ use crate::chains::Readers;
 use crate::clock_watch::ClockWatch;
 use crate::progress::ChainProgress;
 
-/// How long the server is not ready after a charge could not be recorded, unless a later one was. Without this, a write
-/// that happens to succeed (a small one on a full disk, or one that touches no damaged page) would hide that charges fail.
+/// How long the server stays not ready after a charge could not be recorded, unless a later one succeeds. Otherwise a
+/// write that happens to succeed (a small one on a full disk, or one that touches no damaged page) would hide failing
+/// charges.
 const FAILURE_COUNTS: Duration = Duration::from_secs(10);
-/// How long an answer about the store holds: each finding out is a write to disk, and anybody may ask.
+/// How long a store check is cached: each check writes to disk, and the endpoint is public.
 const STORE_FRESH: Duration = Duration::from_secs(1);
-/// How long the store may take to answer: whoever asks decides where requests go, and soon.
+/// Timeout of a store check. Load balancers call this and need a quick response.
 const STORE_PATIENCE: Duration = Duration::from_secs(5);
-/// How long an answer about the chains holds: each finding out is a request that the operator may pay for.
+/// How long a chain check is cached: each check is an RPC request that the operator may pay for.
 const CHAINS_FRESH: Duration = Duration::from_secs(10);
-/// How long a chain may take to answer.
+/// Timeout of a chain check.
 const CHAIN_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What keeps the server from its work.
+/// Why the server is not ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hindrance {
     /// The store cannot be written to.
     Store,
-    /// This machine's clock is off the database's.
+    /// This machine's clock differs from the database's.
     Clock(ClockSkew),
     /// A chain cannot be read.
     Chain(u64),
@@ -36,7 +36,7 @@ pub(crate) enum Hindrance {
     Stalled(u64),
 }
 
-/// What is looked at.
+/// The parts to check.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parts<'a> {
     pub(crate) meter: &'a Meter,
@@ -47,7 +47,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) progress: &'a ChainProgress,
 }
 
-/// What was found out a moment ago.
+/// Cached results of the last checks.
 #[derive(Debug, Default)]
 pub(crate) struct Readiness {
     store: Mutex<Option<(Instant, Option<Hindrance>)>>,
@@ -55,9 +55,9 @@ pub(crate) struct Readiness {
 }
 
 impl Readiness {
-    /// Finds out, unless it just did.
+    /// Why the server is not ready, if it is not. Uses cached results while they are fresh.
     pub(crate) async fn hindrance(&self, parts: Parts<'_>) -> Option<Hindrance> {
-        // These two cost nothing, so they are always of this moment.
+        // These two are free, so they are never cached.
         let charges_fail = || parts.meter.last_failure().is_some_and(|ago| ago < FAILURE_COUNTS);
         if charges_fail() || parts.store.check_identity().await.is_err() {
             return Some(Hindrance::Store);
@@ -91,7 +91,7 @@ impl Readiness {
                 Some(Hindrance::Store)
             }
             Err(_) => {
-                tracing::error!("the store does not answer in time");
+                tracing::error!("the store check timed out");
                 Some(Hindrance::Store)
             }
         };
@@ -111,7 +111,7 @@ impl Readiness {
             match tokio::time::timeout(CHAIN_PATIENCE, reader.heights()).await {
                 Ok(Ok(_)) => continue,
                 Ok(Err(error)) => tracing::warn!(chain_id, %error, "the chain cannot be read"),
-                Err(_) => tracing::warn!(chain_id, "the chain does not answer in time"),
+                Err(_) => tracing::warn!(chain_id, "the chain did not respond in time"),
             }
             unreachable = Some(*chain_id);
             break;

@@ -1,4 +1,4 @@
-//! The server's life: put the parts together, serve, and come to an orderly end.
+//! Assembles the server's parts, serves, and shuts down in order.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -31,7 +31,8 @@ use crate::{api, maintenance, metrics, openapi};
 
 const DEFAULT_CATALOGUE: &str = include_str!("../assets/routes.json");
 
-/// First segments of paths that are the service's own, now or reserved for its pages and tools.
+/// First path segments that belong to the service, used or reserved for its pages and tools. Catalogues cannot use
+/// them.
 const RESERVED: [&str; 18] = [
     "api-key",
     "assets",
@@ -53,28 +54,28 @@ const RESERVED: [&str; 18] = [
     ".well-known",
 ];
 
-/// How much longer than the upstream may take a request with an idempotency key is taken to be under way: for the commits
-/// before and after it, and for clocks that differ.
+/// A request with an idempotency key counts as in progress for the upstream's timeouts and this much longer, which
+/// covers the commits before and after it and differing clocks.
 const DELIVERY_MARGIN: Duration = Duration::from_secs(10);
 
 /// Why a server could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The configuration does not fit.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A chain or a plan is not what it is said to be.
+    /// A chain or plan does not match the configuration.
     #[error(transparent)]
     Chain(#[from] ChainMismatch),
     /// An address cannot be bound.
     #[error("cannot listen on {address}: {cause}")]
     Listen {
-        /// Which.
+        /// The address.
         address: String,
-        /// Why.
+        /// The cause.
         cause: std::io::Error,
     },
-    /// A part of the process cannot be set up.
+    /// A component cannot be set up.
     #[error("cannot start: {0}")]
     Setup(Box<dyn std::error::Error + Send + Sync>),
 }
@@ -82,13 +83,13 @@ pub enum RunError {
 /// How a server ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// As it was told to.
+    /// It was told to stop.
     Orderly,
-    /// Its store must be opened again; see [`metering_core::StoreError::must_reopen`].
+    /// Its store must be reopened; see [`metering_core::StoreError::must_reopen`].
     StoreBroken,
 }
 
-/// Serves until `stop` resolves. `announce` is called with the address once requests are taken.
+/// Serves until `stop` resolves. Calls `announce` with the address once the server accepts requests.
 ///
 /// # Errors
 /// When it cannot start.
@@ -99,7 +100,7 @@ pub async fn run(
     announce: impl FnOnce(SocketAddr),
     stop: impl Future<Output = ()>,
 ) -> Result<Ending, RunError> {
-    // Another part of the process may have chosen a provider already; any will do.
+    // Fails if this process has already chosen a provider, which is fine: any will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     chains::check(&*store, &readers).await?;
     let listener = bind("listen", &config.listen, &config).await?;
@@ -110,9 +111,9 @@ pub async fn run(
     };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let app = Arc::new(assemble(&config, Arc::clone(&store), readers, Arc::clone(&clock), address)?);
-    // Before anybody is told where to pay.
+    // Register recipients before any customer can see where to pay.
     if let Err(error) = app.service.register_recipients().await {
-        tracing::error!(%error, "the recipients of payments could not be registered; trying again when plans are listed");
+        tracing::error!(%error, "could not register the payment recipients; retrying when plans are listed");
     }
     let shutdown = Shutdown::new();
     let streams = Arc::clone(app.gateway.streams());
@@ -140,33 +141,33 @@ pub async fn run(
     let ending = tokio::select! {
         () = stop => Ending::Orderly,
         () = gone => Ending::StoreBroken,
-        // The meter ends by itself only when its store broke.
+        // The meter ends by itself only when its store breaks.
         end = app.meter.ended() => if end == MeterEnd::StoreBroken { Ending::StoreBroken } else { Ending::Orderly },
     };
-    tracing::info!("shutting down: finishing what was accepted");
+    tracing::info!("shutting down: finishing accepted requests");
     shutdown.cancel();
     app.service.end_waits();
-    // In this order: requests that were accepted still charge, refund and answer; then the last batch is committed.
+    // In this order: accepted requests still charge, refund and respond; then the last batch is committed.
     let tasks =
         [Some(serving), administering, sessions, Some(watch), Some(upkeep)].into_iter().flatten().chain(watching);
     for task in tasks {
         if let Err(error) = task.await {
-            tracing::error!(%error, "a part of the server failed");
+            tracing::error!(%error, "a server task failed");
         }
     }
     app.meter.drain().await;
     Ok(ending)
 }
 
-/// Says at once when the clock is off the database's.
+/// Logs at startup if this machine's clock differs from the database's.
 async fn check_clock(app: &App) {
     if let Err(error) = app.clock_watch.skew(&*app.clock, &*app.store).await {
-        tracing::warn!(%error, "the database's clock could not be read");
+        tracing::warn!(%error, "could not read the database's clock");
     }
 }
 
-/// Serves MCP tools alone, in front of a service elsewhere, until `stop` resolves; for a configuration that
-/// [`Config::is_mcp_alone`].
+/// Serves only MCP tools, for a service that runs elsewhere, until `stop` resolves. For configurations where
+/// [`Config::is_mcp_alone`] holds.
 ///
 /// # Errors
 /// When it cannot start.
@@ -199,7 +200,7 @@ fn watch_sessions(mcp: &Arc<Mcp>, config: &Config) -> JoinHandle<()> {
 }
 
 pub(crate) async fn bind(key: &str, address: &str, config: &Config) -> Result<Listener, RunError> {
-    // A request that goes to another service needs a connection there, too.
+    // A request that is forwarded to another service also needs a connection to it.
     let per_connection = if config.upstream.is_some() || config.mcp.gateway.is_some() { 2 } else { 1 };
     let connections = connections_that_fit(config.http.max_connections, per_connection);
     Listener::bind(address, connections, &config.http)
@@ -259,10 +260,10 @@ pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, ConfigError> {
         }
     };
     if let Some(prefix) = catalogue.prefixes().into_iter().find(|prefix| RESERVED.contains(prefix)) {
-        return Err(wrong(format!("routes below /{prefix} are the service's own")));
+        return Err(wrong(format!("paths under /{prefix} are reserved for the service")));
     }
     if let Some(prefix) = catalogue.prefixes().into_iter().find(|prefix| prefix.starts_with('{')) {
-        return Err(wrong(format!("the first segment of a path must be literal, unlike {prefix}")));
+        return Err(wrong(format!("the first segment of a path must be literal, not {prefix}")));
     }
     Ok(catalogue)
 }
@@ -277,7 +278,7 @@ fn about(config: &Config, address: SocketAddr) -> ServiceConfig {
     let mut chains: Vec<_> = config.chains.iter().collect();
     chains.sort_by_key(|(section, chain)| (Some(*section) != config.primary_chain.as_ref(), chain.chain_id));
     let chains = chains.into_iter().map(|(section, chain)| chain.chain(section)).collect();
-    // Head and first byte may take as long as that each.
+    // The response head and the first byte of the body may take upstream_timeout each.
     let delivery_lease = config.gateway.upstream_timeout.duration() * 2 + DELIVERY_MARGIN;
     ServiceConfig { public_url, pages_url, terms_url, terms_version: version, chains, delivery_lease }
 }
@@ -309,7 +310,7 @@ fn signup_settings(config: &Config, bot_challenge: &BotChallenge) -> SignupSetti
     }
 }
 
-/// A task that settles credited payments for each chain that can be read, and one for each that is to be watched.
+/// Starts a task that settles credited payments for each readable chain, and a watcher for each watched chain.
 fn watch_chains(app: &Arc<App>, config: &Config, shutdown: &Shutdown) -> Vec<JoinHandle<()>> {
     let watched =
         config.chains.values().filter(|chain| chain.is_watched() && app.readers.contains_key(&chain.chain_id));
@@ -336,7 +337,7 @@ fn upstream(config: &Config, clock: Arc<dyn Clock>) -> Result<Upstream, RunError
 
 pub(crate) type Reply = std::pin::Pin<Box<dyn Future<Output = Response> + Send>>;
 
-/// MCP goes to its own part, all else to the front.
+/// Routes MCP paths to the MCP server and everything else to the front.
 fn handler(front: &Arc<Front>, mcp: Option<&Arc<Mcp>>) -> impl Fn(Request<Incoming>) -> Reply + Clone + Send + 'static {
     let (front, mcp) = (Arc::clone(front), mcp.cloned());
     move |request| {
@@ -354,7 +355,7 @@ fn handler(front: &Arc<Front>, mcp: Option<&Arc<Mcp>>) -> impl Fn(Request<Incomi
     }
 }
 
-/// The admin address serves figures and nothing else.
+/// The admin address serves metrics and nothing else.
 fn admin_handler(app: &Arc<App>) -> impl Fn(Request<Incoming>) -> Reply + Clone + Send + 'static {
     let app = Arc::clone(app);
     move |request| {

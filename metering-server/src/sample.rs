@@ -1,9 +1,9 @@
-//! The sample feed: what the metered gateway serves while no upstream is configured.
+//! The sample feed: the gateway's upstream when none is configured.
 //!
-//! Synthetic trades of a synthetic chain, enough to answer every route of the default catalogue, so that keys,
-//! charges, caps and clients can be tried before there is anything real behind them. Every answer says so. A block's
-//! content is a pure function of its number, and the clock alone tells how far the chain is: servers that share
-//! nothing agree, and a restart changes nothing.
+//! It serves synthetic trades of a synthetic chain on every route of the default catalogue, so that keys, charges, caps
+//! and clients can be tried out. Every response says that it is sample data. A block's content is a pure function of
+//! its number, and the clock alone determines the chain's height. So servers agree without sharing anything, and a
+//! restart changes nothing.
 
 mod chain;
 mod document;
@@ -44,7 +44,7 @@ pub(crate) struct SampleFeed {
     chain: Chain,
 }
 
-/// What the sample feed answers.
+/// A response of the sample feed.
 pub(crate) enum SampleAnswer {
     /// A JSON document.
     Json {
@@ -58,14 +58,14 @@ pub(crate) enum SampleAnswer {
 }
 
 impl SampleFeed {
-    /// A feed whose chain grows by a block every `block_time` (at least a millisecond) of the clock.
+    /// A feed whose chain adds a block every `block_time` (at least a millisecond).
     #[must_use]
     pub(crate) fn new(clock: Arc<dyn Clock>, block_time: Duration) -> Self {
         Self { chain: Chain::new(clock, block_time) }
     }
 
-    /// Answers a request for a path and query in normal form, as [`metering_core::Catalogue::resolve`] gives them.
-    /// `last_event_id` is the request's header of that name, by which a stream is resumed.
+    /// Responds to a request with a path and query in normal form, as [`metering_core::Catalogue::resolve`] returns
+    /// them. `last_event_id` is the value of that header, which resumes a stream.
     #[must_use]
     pub(crate) fn answer(&self, path: &str, query: Option<&str>, last_event_id: Option<&str>) -> SampleAnswer {
         let query = Query::new(query);
@@ -129,7 +129,7 @@ impl SampleFeed {
         self.chain.finalized().ok_or(Refusal::NotFinal { finalized: None })
     }
 
-    /// The block that a path segment names.
+    /// The block named in a path segment.
     fn block(&self, text: &str) -> Result<Block, Refusal> {
         param::final_block(&self.chain, text)
     }

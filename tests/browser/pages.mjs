@@ -102,7 +102,7 @@ const scenes = {
     });
     await signIn(month, key);
     assert.equal(await month.locator(".chart-reading").innerText(), "Last 30 days · 1 credit · 7,200 calls");
-    assert.match(await month.locator("svg.chart").getAttribute("aria-label"), /In all 1 credit\./);
+    assert.match(await month.locator("svg.chart").getAttribute("aria-label"), /Total: 1 credit\./);
 
     const without = await visitor.window();
     await signIn(without, empty);

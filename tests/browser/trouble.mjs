@@ -236,7 +236,7 @@ export const trouble = {
     assert.ok(!(await kept(page)).includes(fresh));
     assert.equal((await call(page, "/credits/balance", fresh)).status, 200);
     await wellBehaved(page, "rotated-late");
-    await page.getByRole("button", { name: "I have kept it" }).click();
+    await page.getByRole("button", { name: "I have saved it" }).click();
     await page.waitForSelector("#late-key", { state: "detached" });
     assert.ok(!(await page.content()).includes(fresh));
     assert.ok(await page.isVisible("#key-form"));

@@ -1,4 +1,4 @@
-//! What account holders ask about themselves.
+//! Balance and usage of the caller's account.
 
 use http::{HeaderMap, StatusCode};
 use metering_core::wire::{ActivityDocument, BalanceDocument, ByEndpointDocument, ErrorBody, UsageSummary};
@@ -10,7 +10,7 @@ use crate::http::{Problem, Reply, json};
 
 /// The account and its balance
 ///
-/// Works at any balance, zero and below included.
+/// Works at any balance, including zero and negative ones.
 #[utoipa::path(get, path = "/credits/balance", tag = "account", security(("bearer" = []), ("api_key" = [])), responses(
     (status = 200, description = "The account", body = BalanceDocument),
     (status = 401, description = "`unauthorized`", body = ErrorBody),
@@ -23,7 +23,7 @@ pub(crate) async fn balance(app: &App, headers: HeaderMap) -> Result<Reply, Prob
 
 /// Recent activity, newest first
 #[utoipa::path(get, path = "/credits/usage", tag = "account", security(("bearer" = []), ("api_key" = [])), params(
-    ("limit" = Option<u32>, Query, description = "Entries at most", minimum = 1, maximum = 1000, example = 100),
+    ("limit" = Option<u32>, Query, description = "Maximum number of entries", minimum = 1, maximum = 1000, example = 100),
 ), responses(
     (status = 200, description = "Recent activity", body = ActivityDocument),
     (status = 400, description = "`validation_failed`", body = ErrorBody),
@@ -41,9 +41,10 @@ pub(crate) async fn usage(app: &App, headers: HeaderMap, query: String) -> Resul
 
 /// Usage by day and by route
 ///
-/// UTC days; the window is today and the days before it. Days, routes and balance are of one moment and add up exactly.
+/// UTC days; the window is today and the days before it. Days, routes and balance are read in one snapshot and add up
+/// exactly.
 #[utoipa::path(get, path = "/credits/usage/summary", tag = "account", security(("bearer" = []), ("api_key" = [])), params(
-    ("days" = Option<u32>, Query, description = "Days of the window, 7 by default", minimum = 1, maximum = 90, example = 30),
+    ("days" = Option<u32>, Query, description = "Days in the window, 7 by default", minimum = 1, maximum = 90, example = 30),
 ), responses(
     (status = 200, description = "The summary", body = UsageSummary),
     (status = 400, description = "`validation_failed`", body = ErrorBody),
@@ -61,8 +62,8 @@ pub(crate) async fn usage_summary(app: &App, headers: HeaderMap, query: String) 
 
 /// Usage by route
 #[utoipa::path(get, path = "/credits/usage/by-endpoint", tag = "account", security(("bearer" = []), ("api_key" = [])), params(
-    ("days" = Option<u32>, Query, description = "Days of the window, 30 by default", minimum = 1, maximum = 90, example = 30),
-    ("limit" = Option<u32>, Query, description = "Routes at most, 50 by default", minimum = 1, maximum = 1000, example = 50),
+    ("days" = Option<u32>, Query, description = "Days in the window, 30 by default", minimum = 1, maximum = 90, example = 30),
+    ("limit" = Option<u32>, Query, description = "Maximum number of routes, 50 by default", minimum = 1, maximum = 1000, example = 50),
 ), responses(
     (status = 200, description = "Routes by credits", body = ByEndpointDocument),
     (status = 400, description = "`validation_failed`", body = ErrorBody),
@@ -78,7 +79,7 @@ pub(crate) async fn usage_by_endpoint(app: &App, headers: HeaderMap, query: Stri
     Ok(json(StatusCode::OK, &document))
 }
 
-/// A caller without a live key learns that first, whatever else is wrong.
+/// Authenticates first, so that a caller without a live key gets 401 before any other error.
 async fn after_authentication(app: &App, headers: &HeaderMap, error: metering_core::Error) -> Problem {
     let key = match credentials::key(headers) {
         Ok(key) => key,

@@ -1,4 +1,4 @@
-//! Charging over HTTP, for resolvers that serve the requests themselves.
+//! Charging over HTTP, for services (resolvers) that serve the requests themselves.
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -14,7 +14,7 @@ const SECRET_HEADER: &str = "x-bds-internal-billing-secret";
 
 /// Charge a request that another service serves
 ///
-/// Exists only where the operator has configured an internal billing secret.
+/// Exists only if the operator has configured an internal billing secret.
 #[utoipa::path(post, path = "/internal/billing/deduct", tag = "internal",
     security(("billing_secret" = [], "bearer" = [])), request_body = DeductRequest, responses(
     (status = 200, description = "Charged", body = DeductAnswer),
@@ -45,9 +45,9 @@ pub(crate) async fn deduct(app: &App, headers: HeaderMap, body: Bytes) -> Result
     Ok(with_headers(json(StatusCode::OK, &answer), metered_headers(&receipt)))
 }
 
-/// Whose key it is, without charging
+/// Look up the account of a key, without charging
 ///
-/// Exists only where the operator has configured an internal billing secret.
+/// Exists only if the operator has configured an internal billing secret.
 #[utoipa::path(post, path = "/internal/billing/lookup", tag = "internal",
     security(("billing_secret" = [], "bearer" = [])), responses(
     (status = 200, description = "The account", body = LookupAnswer),
@@ -61,12 +61,12 @@ pub(crate) async fn lookup(app: &App, headers: HeaderMap) -> Result<Reply, Probl
     Ok(json(StatusCode::OK, &app.service.lookup(key.as_ref()).await?))
 }
 
-/// The client's key, handed on by a service that has proven itself.
+/// The client's key, passed on by a service that sent the billing secret.
 fn caller(app: &App, headers: &HeaderMap) -> Result<Option<ApiKey>, Problem> {
     let secret = app.billing_secret.as_ref().ok_or_else(Problem::not_found)?;
     let sent = headers.get(SECRET_HEADER).map(http::HeaderValue::as_bytes).unwrap_or_default();
     if !secret.admits(sent) {
-        let message = "Send the internal billing secret as X-BDS-Internal-Billing-Secret.";
+        let message = "Send the internal billing secret in the X-BDS-Internal-Billing-Secret header.";
         return Err(Problem::new(ErrorCode::Forbidden, message));
     }
     Ok(credentials::key(headers)?)

@@ -1,4 +1,4 @@
-//! JSON bodies.
+//! Parses JSON bodies.
 
 use metering_core::Error;
 use metering_core::wire::ErrorCode;
@@ -6,12 +6,13 @@ use serde::de::DeserializeOwned;
 
 use crate::http::Problem;
 
-/// Reads a body that is a JSON object; fields that its type does not know are ignored.
+/// Parses a body that is a JSON object. Unknown fields are ignored.
 ///
 /// # Errors
-/// 400, naming the field where there is one.
+/// 400, naming the field if one is at fault.
 pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
-    // serde reads a struct from an array of its values too, which no client means, and tells of types of ours.
+    // serde also reads a struct from an array of its values, which no client means, and its errors would name our Rust
+    // types.
     if body.trim_ascii_start().first().is_some_and(|first| *first != b'{') {
         let any: Result<serde::de::IgnoredAny, _> = serde_json::from_slice(body);
         return Err(any.map_or_else(|error| not_json(&error), |_| Error::field("body", "must be a JSON object").into()));
@@ -29,7 +30,7 @@ pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
 }
 
 fn not_json(error: &serde_json::Error) -> Problem {
-    Problem::new(ErrorCode::InvalidJson, format!("The body is not JSON: {error}."))
+    Problem::new(ErrorCode::InvalidJson, format!("The body is not valid JSON: {error}."))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Getting an account without paying: the flow behind the signup page and terminals (in the manner of RFC 8628).
+//! Signup without payment: the flow behind the signup page and terminals (similar to RFC 8628).
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
@@ -13,10 +13,10 @@ use crate::bot::BotChallenge;
 use crate::http::{ClientAddress, Problem, Reply, json};
 use crate::metrics::counted;
 
-/// Begin a signup
+/// Start a signup
 ///
-/// Whoever gets the answer holds the session: show `user_code` and `verification_url` to the person, and ask for the
-/// status with `session_token`.
+/// The caller owns the session: show `user_code` and `verification_url` to the user, and poll the status with
+/// `session_token`.
 #[utoipa::path(post, path = "/signup/initiate", tag = "signup", request_body = InitiateRequest, responses(
     (status = 201, description = "The session", body = InitiateAnswer),
     (status = 400, description = "`invalid_json`, `validation_failed`", body = ErrorBody),
@@ -31,31 +31,31 @@ pub(crate) async fn initiate(app: &App, client: ClientAddress, body: Bytes) -> R
     Ok(json(StatusCode::CREATED, &counted("signup", app.service.initiate_signup(&request).await)?))
 }
 
-/// A proof of work to solve
+/// Get a proof of work to solve
 ///
-/// In the form that the ALTCHA widget reads. Exists only where ALTCHA is the configured bot challenge.
+/// In the format of the ALTCHA widget. Exists only if ALTCHA is the configured bot challenge.
 #[utoipa::path(get, path = "/signup/challenge", tag = "signup", responses(
     (status = 200, description = "The challenge", content_type = "application/json"),
-    (status = 404, description = "`not_found`: another challenge is configured, or none", body = ErrorBody),
+    (status = 404, description = "`not_found`: ALTCHA is not the configured challenge", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
 ))]
 pub(crate) async fn bot_challenge(app: &App, client: ClientAddress) -> Result<Reply, Problem> {
     let BotChallenge::Altcha(work) = &app.bot_challenge else { return Err(Problem::not_found()) };
     app.limits.verification(&client)?;
     let challenge = work.challenge(client.ip(), SystemClock.now()).map_err(|error| {
-        tracing::error!(%error, "a bot challenge could not be made");
+        tracing::error!(%error, "could not create a bot challenge");
         Problem::internal()
     })?;
     Ok(json(StatusCode::OK, &challenge))
 }
 
-/// What a code would approve
+/// Get the signup that a code would approve
 ///
-/// For the page that asks a person to approve it.
+/// For the page on which a person approves it.
 #[utoipa::path(get, path = "/signup/pending", tag = "signup", params(
     ("code" = String, Query, description = "The user code", example = "BCDF-GHJK"),
 ), responses(
-    (status = 200, description = "What is about to be approved", body = PendingAnswer),
+    (status = 200, description = "The pending signup", body = PendingAnswer),
     (status = 400, description = "`invalid_code`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
@@ -68,7 +68,7 @@ pub(crate) async fn pending(app: &App, client: ClientAddress, query: String) -> 
 
 /// Approve a signup
 ///
-/// As JSON or as a form, whose fields may be named as the widgets name them.
+/// Accepts JSON or a form, whose fields may have the names that the widgets use.
 #[utoipa::path(post, path = "/verify", tag = "signup", request_body = ApproveRequest, responses(
     (status = 200, description = "Approved", body = ApproveAnswer),
     (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_code`, `terms_not_accepted`, `challenge_failed`", body = ErrorBody),
@@ -92,15 +92,16 @@ pub(crate) async fn approve(
     Ok(json(StatusCode::OK, &answer))
 }
 
-/// How a signup stands
+/// Get the status of a signup
 ///
-/// The first question after the approval gets the key, once. Asking more often than `interval` is refused.
+/// The first request after the approval returns the key; it is shown only once. Polling more often than `interval` is
+/// refused.
 #[utoipa::path(get, path = "/signup/status", tag = "signup", params(
     ("session_token" = String, Query, description = "The session's token"),
 ), responses(
-    (status = 200, description = "How it stands", body = StatusAnswer),
+    (status = 200, description = "The status", body = StatusAnswer),
     (status = 400, description = "`validation_failed`", body = ErrorBody),
-    (status = 404, description = "`not_found`: no such session, or its key was given out", body = ErrorBody),
+    (status = 404, description = "`not_found`: no such session, or its key was already returned", body = ErrorBody),
     (status = 409, description = "`email_already_registered`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
@@ -118,7 +119,7 @@ fn parameter(query: &str, name: &str) -> Option<String> {
     values.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
-/// The fields of a form; the answer to the challenge under any of its widgets' names.
+/// Reads the fields of a form. The challenge's solution may have any of the widgets' names.
 fn read_form(body: &[u8]) -> ApproveRequest {
     let mut request = ApproveRequest::default();
     for (name, value) in form_urlencoded::parse(body) {

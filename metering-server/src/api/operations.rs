@@ -1,4 +1,4 @@
-//! What operators and their machines ask.
+//! Endpoints for operators and monitoring.
 
 use http::{HeaderMap, HeaderValue, StatusCode};
 use metering_core::Catalogue;
@@ -11,7 +11,7 @@ use crate::http::{Document, Problem, Reply, bytes, json, with_headers};
 use crate::metrics;
 use crate::readiness::{Hindrance, Parts};
 
-/// How the service is.
+/// The health of the service.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct HealthDocument {
     /// `ok`.
@@ -32,10 +32,10 @@ pub(crate) async fn health(_: &App) -> Result<Reply, Problem> {
     Ok(json(StatusCode::OK, &HealthDocument::OK))
 }
 
-/// Whether the service can do its work
+/// Whether the service is ready
 ///
-/// Charges are recorded, the store can be written to, this machine's clock agrees with the database's, and the chains that
-/// plans are paid on can be read and make progress.
+/// Ready means: charges are recorded, the store is writable, this machine's clock agrees with the database's, and the
+/// chains that plans are paid on can be read and make progress.
 #[utoipa::path(get, path = "/ready", tag = "operations", responses(
     (status = 200, description = "Ready", body = HealthDocument),
     (status = 503, description = "`storage_unavailable`, `clock_skew`, `chain_unreachable`, `chain_stalled`", body = ErrorBody),
@@ -57,18 +57,18 @@ pub(crate) async fn ready(app: &App) -> Result<Reply, Problem> {
         }
         Some(Hindrance::Chain(id)) => (ErrorCode::ChainUnreachable, format!("Chain {id} cannot be read")),
         Some(Hindrance::Stalled(id)) => {
-            (ErrorCode::ChainStalled, format!("Chain {id} makes no progress, so that payments on it are not credited"))
+            (ErrorCode::ChainStalled, format!("Chain {id} makes no progress, so payments on it are not credited"))
         }
     };
-    Err(Problem::new(code, format!("{message}; the operator's log says why.")).retry_after(1))
+    Err(Problem::new(code, format!("{message}; the server's log has the cause.")).retry_after(1))
 }
 
-/// Figures for Prometheus
+/// Prometheus metrics
 ///
-/// On the admin address instead, where one is configured.
+/// Served on the admin address instead, if one is configured.
 #[utoipa::path(get, path = "/metrics", tag = "operations", responses(
-    (status = 200, description = "Figures in the text format", body = String, content_type = "text/plain"),
-    (status = 404, description = "`not_found`: they are served on the admin address", body = ErrorBody),
+    (status = 200, description = "Metrics in the text format", body = String, content_type = "text/plain"),
+    (status = 404, description = "`not_found`: metrics are served on the admin address", body = ErrorBody),
 ))]
 pub(crate) async fn metrics(app: &App) -> Result<Reply, Problem> {
     if !app.metrics_here {
@@ -79,7 +79,7 @@ pub(crate) async fn metrics(app: &App) -> Result<Reply, Problem> {
 
 /// The catalogue of metered routes
 ///
-/// In the form it was read in: which routes there are, their parameters and what they cost.
+/// The routes, their parameters and their prices, in the format of the catalogue file.
 #[utoipa::path(get, path = "/endpoints.json", tag = "operations", responses(
     (status = 200, description = "The catalogue", content_type = "application/json"),
 ))]
@@ -87,7 +87,8 @@ pub(crate) async fn catalogue(app: &App, headers: HeaderMap) -> Result<Reply, Pr
     Ok(app.documents.catalogue(&headers))
 }
 
-/// What describes the service to programs. It changes with the operator's files, and then with a restart.
+/// The documents that describe the service to programs. They depend on the operator's files and change only with a
+/// restart.
 #[derive(Debug)]
 pub(crate) struct Documents {
     openapi: Document,
@@ -107,18 +108,18 @@ impl Documents {
 
     /// The OpenAPI document, for a request with these headers.
     pub(crate) fn openapi(&self, headers: &HeaderMap) -> Reply {
-        // Kept, and asked for again each time, which costs a 304.
+        // Caches may store it but must revalidate each time, which costs a 304.
         with_headers(self.openapi.reply(headers), vec![("cache-control", "public, no-cache".to_owned())])
     }
 }
 
-/// The figures, wherever they are served.
+/// The metrics, for both addresses that may serve them.
 pub(crate) fn metrics_reply(app: &App) -> Reply {
     let text = metrics::render(app);
     bytes(StatusCode::OK, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"), text.into())
 }
 
-/// This document
+/// This OpenAPI document
 #[utoipa::path(get, path = "/openapi.json", tag = "operations", responses(
     (status = 200, description = "The OpenAPI document", content_type = "application/json"),
 ))]

@@ -1,4 +1,4 @@
-//! What is for sale.
+//! Plans on sale.
 
 use http::StatusCode;
 use metering_core::wire::{ErrorBody, PlansDocument};
@@ -8,7 +8,7 @@ use crate::http::{Problem, Reply, json};
 
 /// Plans on sale and the chains they are paid on
 ///
-/// Only active plans on configured chains, in the order of display.
+/// Only active plans on configured chains, in display order.
 #[utoipa::path(get, path = "/credits/plans", tag = "plans", responses(
     (status = 200, description = "The plans", body = PlansDocument),
     (status = 503, description = "`storage_unavailable`", body = ErrorBody),

@@ -1,8 +1,8 @@
-//! Numbers in queries.
+//! Parses numbers in query strings.
 
 use metering_core::Error;
 
-/// The number that the query gives for `name`, or else `default`. Other parameters are ignored.
+/// The value of `name` in the query, or `default`. Other parameters are ignored.
 ///
 /// # Errors
 /// When it is given twice or is not a whole number.

@@ -1,4 +1,4 @@
-//! Rotating a lost key by proving the wallet that paid.
+//! Replaces a lost key, with proof of the wallet that paid.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -9,9 +9,9 @@ use crate::app::App;
 use crate::http::{ClientAddress, Problem, Reply, json};
 use crate::metrics::counted;
 
-/// Ask for a text that the wallet is to sign
+/// Get a message for the wallet to sign
 #[utoipa::path(post, path = "/api-key/recover/challenge", tag = "recovery", request_body = ChallengeRequest, responses(
-    (status = 201, description = "The text to sign", body = ChallengeAnswer),
+    (status = 201, description = "The message to sign", body = ChallengeAnswer),
     (status = 400, description = "`invalid_json`, `validation_failed`", body = ErrorBody),
     (status = 404, description = "`no_linked_wallet`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
@@ -24,14 +24,14 @@ pub(crate) async fn challenge(app: &App, client: ClientAddress, body: Bytes) -> 
     Ok(json(StatusCode::CREATED, &counted("challenge", app.service.challenge(&request).await)?))
 }
 
-/// Trade the wallet's signature for a new key
+/// Exchange the wallet's signature for a new key
 ///
-/// The old key is refused from the moment of the answer, and its streams end within five seconds. Smart-contract
-/// wallets are asked by EIP-1271, on the chain that the account was paid on.
+/// The old key stops working with this response, and its streams end within five seconds. For smart-contract wallets,
+/// the contract verifies the signature (EIP-1271) on the chain that the account was paid on.
 #[utoipa::path(post, path = "/api-key/recover/verify", tag = "recovery", request_body = VerifyRequest, responses(
-    (status = 200, description = "The new key, shown this once", body = VerifyAnswer),
+    (status = 200, description = "The new key, shown only once", body = VerifyAnswer),
     (status = 400, description = "`invalid_json`, `validation_failed`, `address_mismatch`, `invalid_signature`", body = ErrorBody),
-    (status = 404, description = "`not_found`: no open challenge of that nonce", body = ErrorBody),
+    (status = 404, description = "`not_found`: no open challenge with this nonce", body = ErrorBody),
     (status = 410, description = "`challenge_expired`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 502, description = "`rpc_error`, `rpc_chain_mismatch`", body = ErrorBody),
@@ -39,7 +39,7 @@ pub(crate) async fn challenge(app: &App, client: ClientAddress, body: Bytes) -> 
 ))]
 pub(crate) async fn verify(app: &App, client: ClientAddress, body: Bytes) -> Result<Reply, Problem> {
     app.limits.recovery(&client)?;
-    // Not counted per wallet: a challenge takes five wrong answers, and its owner's right one must get through.
+    // Not counted per wallet: a challenge allows five wrong signatures, and its owner's correct one must get through.
     let request: VerifyRequest = read(&body)?;
     Ok(json(StatusCode::OK, &counted("rotation", app.service.verify(&request).await)?))
 }

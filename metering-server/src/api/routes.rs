@@ -1,6 +1,6 @@
-//! The table of contents: which handler answers which path.
+//! The routes of the API and their handlers.
 //!
-//! Handlers always reply; a rejection only means that another route may match, and the last route matches all.
+//! Handlers always reply. A rejection only means that another route may match, and the last route matches everything.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use crate::api;
 use crate::app::App;
 use crate::http::{ClientAddress, Problem, Reply};
 
-/// The paths of the API and their methods: for the answer 405, and for the test that holds the OpenAPI document to it.
+/// The paths of the API and their methods, for 405 responses and for the test that compares them with the OpenAPI
+/// document.
 pub(crate) const PATHS: [(&str, &str); 23] = [
     ("/credits/plans", "GET"),
     ("/credits/balance", "GET"),
@@ -26,7 +27,7 @@ pub(crate) const PATHS: [(&str, &str); 23] = [
     ("/signup/challenge", "GET"),
     ("/signup/pending", "GET"),
     ("/signup/status", "GET"),
-    // The page of that address is served by `pages`.
+    // `pages` serves the page at this path.
     ("/verify", "GET"),
     ("/verify", "POST"),
     ("/signup/pay/quote", "POST"),
@@ -42,24 +43,24 @@ pub(crate) const PATHS: [(&str, &str); 23] = [
     ("/endpoints.json", "GET"),
 ];
 
-/// Paths whose replies are worth compressing and hold no secret.
+/// Paths whose responses are worth compressing and contain no secret.
 const COMPRESSED: [&str; 5] =
     ["/credits/plans", "/credits/usage", "/credits/usage/summary", "/credits/usage/by-endpoint", "/metrics"];
 
-/// The one path that gives something out once: a `HEAD`, whose body is thrown away, would lose it.
+/// This path returns its result only once. A `HEAD` request, whose body is discarded, would lose it.
 const GIVES_ONCE: &str = "/signup/status";
 
-/// Whether the API has something at that path, whatever the method. A slash at the end makes no difference.
+/// Whether the API has this path, with any method. A trailing slash makes no difference.
 pub(crate) fn is_path(path: &str) -> bool {
     methods(path).next().is_some()
 }
 
-/// Whether a path answers `HEAD`, like every one that answers `GET` and may be asked again.
+/// Whether a path supports `HEAD`: all paths with `GET` do, except the one that returns its result only once.
 pub(crate) fn takes_head(path: &str) -> bool {
     methods(path).any(|method| method == "GET") && without_slash(path) != GIVES_ONCE
 }
 
-/// Whether replies of a path may be compressed.
+/// Whether responses of a path may be compressed.
 pub(crate) fn is_compressed(path: &str) -> bool {
     COMPRESSED.contains(&without_slash(path))
 }
@@ -72,7 +73,7 @@ fn without_slash(path: &str) -> &str {
     path.strip_suffix('/').unwrap_or(path)
 }
 
-/// Answers every path of the API, and all that nothing answers for.
+/// Serves every path of the API, and responds to unmatched requests.
 pub(crate) fn routes(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
     let payments = payments(Arc::clone(&app));
     let signup = signup(Arc::clone(&app));
@@ -150,7 +151,7 @@ pub(crate) fn routes(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
     all.or(unmatched).unify().boxed()
 }
 
-/// Signing up without paying.
+/// Signup without payment.
 fn signup(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
     let app = warp::any().map(move || Arc::clone(&app));
     let client = warp::ext::get::<ClientAddress>();
@@ -192,7 +193,7 @@ fn signup(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
     initiate.or(challenge).unify().or(pending).unify().or(status).unify().or(approve).unify().boxed()
 }
 
-/// Buying, and rotating a key by wallet.
+/// Purchases, and key recovery by wallet.
 fn payments(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
     let app = warp::any().map(move || Arc::clone(&app));
     let client = warp::ext::get::<ClientAddress>();
@@ -234,7 +235,7 @@ fn payments(app: Arc<App>) -> BoxedFilter<(Result<Reply, Problem>,)> {
     quote.or(claim).unify().or(top_up).unify().or(challenge).unify().or(verify).unify().boxed()
 }
 
-/// What nothing answers: a known path asked with another method, or an unknown one.
+/// The error for an unmatched request: 405 for a known path, 404 for an unknown one.
 fn unmatched(path: &str) -> Problem {
     let mut methods: Vec<_> = methods(path).collect();
     if takes_head(path) {

@@ -1,4 +1,4 @@
-//! Getting an account by paying: quote and claim.
+//! Signup with payment: quote and claim.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -9,10 +9,10 @@ use crate::app::App;
 use crate::http::{ClientAddress, Problem, Reply, json};
 use crate::metrics::counted;
 
-/// Ask for a plan at an exact amount
+/// Get a quote for a plan
 ///
-/// The amount is the plan's price and a small tag, by which the payment names this quote: pay exactly that, from
-/// `payer_address`, in a plain transfer. A payment that is mined within seven days of `expires_at` is honoured.
+/// The amount is the plan's price plus a small tag that identifies this quote. Pay exactly that amount from
+/// `payer_address`, in a plain transfer. Payments mined within seven days of `expires_at` are honoured.
 #[utoipa::path(post, path = "/signup/pay/quote", tag = "payments", request_body = QuoteRequest, responses(
     (status = 201, description = "The quote", body = QuoteAnswer),
     (status = 400, description = "`invalid_json`, `validation_failed`, `unsupported_chain`, `unknown_plan`, `unsupported_token`, `payer_is_contract`", body = ErrorBody),
@@ -28,10 +28,10 @@ pub(crate) async fn quote(app: &App, client: ClientAddress, body: Bytes) -> Resu
     Ok(json(StatusCode::CREATED, &counted("quote", app.service.quote(&request).await)?))
 }
 
-/// Claim the account that a quote was paid for
+/// Claim the account of a paid quote
 ///
-/// Waits for the payment to become deep enough, for as long as the server is configured to. The key is shown this
-/// once. A claim that fails changes nothing, and can be repeated.
+/// Waits for the payment's confirmations, for as long as the server is configured to. The key is shown only once. A
+/// claim that fails changes nothing and can be repeated.
 #[utoipa::path(post, path = "/signup/pay/claim", tag = "payments", request_body = ClaimRequest, responses(
     (status = 200, description = "The account and its key", body = ClaimAnswer),
     (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_tx_hash`, `tx_reverted`, `payment_mismatch`, `payer_mismatch`, `payment_predates_quote`, `payment_predates_service`", body = ErrorBody),

@@ -1,4 +1,4 @@
-//! Registering a payment for an account that exists.
+//! Tops up an existing account with a payment.
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -10,17 +10,17 @@ use crate::credentials;
 use crate::http::{ClientAddress, Problem, Reply, json};
 use crate::metrics::counted;
 
-/// Register a payment for the account
+/// Top up the account with a payment
 ///
-/// The payment is at least the plan's price, from a wallet that is known to be the account's; any other wallet signs
-/// the `message` of a `payer_proof_required` answer, and the request is repeated with that `signature`. Registering
-/// the same payment again changes nothing.
+/// The payment must be at least the plan's price, from a wallet that is known to belong to the account. For any other
+/// wallet, sign the `message` of the `payer_proof_required` response with it and repeat the request with that
+/// `signature`. Submitting the same payment again changes nothing.
 #[utoipa::path(post, path = "/credits/topup", tag = "payments", security(("bearer" = []), ("api_key" = [])),
     request_body = TopUpRequest, responses(
-    (status = 200, description = "Credited, now or before", body = TopUpAnswer),
+    (status = 200, description = "Credited, now or earlier", body = TopUpAnswer),
     (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_tx_hash`, `invalid_signature`, `unsupported_chain`, `unknown_plan`, `tx_reverted`, `payment_mismatch`, `payment_predates_service`", body = ErrorBody),
     (status = 401, description = "`unauthorized`", body = ErrorBody),
-    (status = 403, description = "`payer_proof_required`: `message` is the text for the payer to sign", body = ErrorBody),
+    (status = 403, description = "`payer_proof_required`: `message` is the text that the payer must sign", body = ErrorBody),
     (status = 404, description = "`tx_not_found`", body = ErrorBody),
     (status = 409, description = "`payment_unconfirmed`, `tx_already_used`, `payment_reserved`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),

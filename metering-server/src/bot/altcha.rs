@@ -1,6 +1,6 @@
-//! ALTCHA: proof of work, protocol version 2. The browser finds a counter by trying; the server checks one hash.
+//! ALTCHA proof of work, protocol version 2: the browser finds a counter by trial, the server verifies one hash.
 //!
-//! Challenges are signed and carry their expiry, so the server keeps none. It remembers the solutions that were used.
+//! Challenges are signed and carry their expiry, so the server does not store them. It only remembers used solutions.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -17,17 +17,17 @@ use crate::config::SignupConfig;
 
 use super::demand::Demand;
 
-/// How long a challenge can be answered.
+/// How long a challenge is valid.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
-/// How many counters a browser tries where there were few signups lately: at least the first, and at most so many more.
-/// With 5,000 iterations each, a phone takes a second or two. More work is more of them: a counter costs the server one
-/// derivation however many a browser has to try, and the widget shows that it is at work.
+/// How many tries a browser needs when there were few recent signups: at least `FEWEST_TRIES`, plus up to `MORE_TRIES`.
+/// With 5,000 iterations each, a phone takes a second or two. More work means more tries, not more iterations:
+/// verifying costs the server one derivation whatever the number of tries, and the widget shows progress.
 const FEWEST_TRIES: u32 = 300;
 const MORE_TRIES: u32 = 512;
-/// The longest answer that is read, in bytes.
+/// The longest solution that is parsed, in bytes.
 const MAX_ANSWER_BYTES: usize = 8_192;
 
-/// Hands out challenges and judges solutions.
+/// Issues challenges and verifies solutions.
 pub(crate) struct ProofOfWork {
     cost: u32,
     demand: Demand,
@@ -42,7 +42,8 @@ impl std::fmt::Debug for ProofOfWork {
 }
 
 impl ProofOfWork {
-    /// With the configured secret, or one of its own: then a challenge of one process is not another's.
+    /// Uses the configured secret, or generates one. With a generated secret, challenges are only valid in this
+    /// process.
     pub(crate) fn new(config: &SignupConfig) -> Self {
         let secret = match &config.challenge_secret {
             Some(secret) => Zeroizing::new(secret.expose().to_owned()),
@@ -66,10 +67,10 @@ impl ProofOfWork {
         }
     }
 
-    /// A challenge for a client, as the widget reads it. It takes more work where there were many signups lately.
+    /// A challenge for a client, in the widget's format. It takes more work after many recent signups.
     ///
     /// # Errors
-    /// When it cannot be made, which does not happen with settings that were checked at start.
+    /// When it cannot be created, which does not happen with validated settings.
     pub(crate) fn challenge(&self, client: IpAddr, now: Timestamp) -> Result<Challenge, altcha::Error> {
         let factor = self.demand.challenge(client, now);
         let mut drawn = [0; 4];
@@ -86,18 +87,18 @@ impl ProofOfWork {
         })
     }
 
-    /// Counts a signup that was approved.
+    /// Counts an approved signup.
     pub(super) fn approved(&self, client: IpAddr, now: Timestamp) {
         self.demand.signup(client, now);
     }
 
-    /// Forgets clients that went away.
+    /// Forgets idle clients.
     pub(super) fn forget_idle(&self, now: Timestamp) {
         self.demand.forget_idle(now);
     }
 
     fn is_solved(&self, payload: &Payload) -> bool {
-        // One without a signature of its key would be verified by deriving it, at a cost that the sender names.
+        // A challenge without a key signature would be verified by deriving the key, at a cost chosen by the sender.
         if payload.challenge.parameters.key_signature.as_ref().is_none_or(String::is_empty) {
             return false;
         }
@@ -119,7 +120,7 @@ impl BotCheck for ProofOfWork {
         if expires_at <= now {
             return Ok(BotVerdict::Failed);
         }
-        // By its challenge, which is signed: a solution has parts that can be written in more than one way.
+        // Identify a solution by its signed challenge: other parts can be encoded in more than one way.
         let parameters = &payload.challenge.parameters;
         let solution =
             Sha3_256::digest(format!("{}.{}", parameters.nonce.to_lowercase(), parameters.salt.to_lowercase()));
@@ -127,7 +128,7 @@ impl BotCheck for ProofOfWork {
     }
 }
 
-/// What the widget sends: the challenge and its solution, as JSON in base64.
+/// Decodes what the widget sends: the challenge and its solution, as JSON in base64.
 fn read(token: &str) -> Option<Payload> {
     if token.len() > MAX_ANSWER_BYTES {
         return None;
@@ -171,7 +172,7 @@ mod tests {
         let payload = solve(&check.challenge(CLIENT, now()).unwrap());
         let BotVerdict::Passed { once: Some(first) } = verdict(&check, &payload).await else { panic!("refused") };
         let BotVerdict::Passed { once: Some(again) } = verdict(&check, &payload).await else { panic!("refused") };
-        assert_eq!(first.0, again.0, "the same solution has the same name");
+        assert_eq!(first.0, again.0, "the same solution has the same id");
         let other = solve(&check.challenge(CLIENT, now()).unwrap());
         let BotVerdict::Passed { once: Some(other) } = verdict(&check, &other).await else { panic!("refused") };
         assert_ne!(first.0, other.0);
@@ -202,11 +203,11 @@ mod tests {
             assert_eq!(check.judge(garbage, None, now()).await, Ok(BotVerdict::Failed), "{garbage:.20}");
         }
         let other = ProofOfWork::new(&SignupConfig { altcha_cost: 10, ..SignupConfig::default() });
-        assert_eq!(verdict(&other, &good).await, BotVerdict::Failed, "another server's");
+        assert_eq!(verdict(&other, &good).await, BotVerdict::Failed, "another server's challenge");
     }
 
-    /// The work that challenges of one network take, in tries: `cargo test -- --nocapture` also prints the time of one core
-    /// for the least and the most, at the default cost.
+    /// How the work of one network's challenges grows, in tries. `cargo test -- --nocapture` also prints the time that
+    /// the least and the most work take on one core at the default cost.
     #[test]
     fn work_rises_with_the_challenges_of_a_network_and_stays_solvable() {
         let check = ProofOfWork::new(&SignupConfig::default());
@@ -225,7 +226,7 @@ mod tests {
         let last = solved(&last);
         assert!((300 * 16..812 * 16).contains(&last), "{last}");
         let other = check.challenge("203.0.113.9".parse().unwrap(), now()).unwrap();
-        assert!(solved(&other) < 812, "another network's work is the least");
+        assert!(solved(&other) < 812, "another network still gets the least work");
     }
 
     #[tokio::test]

@@ -1,8 +1,8 @@
-//! How much work a signup takes: the more there were lately, from a network and in all, the more.
+//! How much work a signup takes: it grows with recent demand, from one network and in total.
 //!
-//! A network is charged for each challenge that it asks for, so that challenges cannot be hoarded while they are cheap,
-//! and for each signup. All networks together count signups only: a challenge costs nothing to ask for, and nobody
-//! should be able to raise everybody's work for free. What is counted fades, is kept in memory, and is of one process.
+//! A network's count grows with each challenge it requests, so that cheap challenges cannot be hoarded, and with each
+//! signup. The total count grows with signups only: challenges are free to request, and requesting them must not raise
+//! the work for everybody. Counts decay, live in memory, and are per process.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,22 +13,22 @@ use metering_core::Timestamp;
 
 use crate::limits::Network;
 
-/// A network's count from which on its work doubles with each step. A person who reloads the page stays below.
+/// At each of these counts, a network's work doubles. A person who reloads the page stays below the first.
 const NETWORK_STEPS: [u32; 4] = [8, 12, 16, 24];
-/// A network's count falls by one each time that so much has passed.
+/// The time after which a network's count decreases by one.
 const NETWORK_FADES: Duration = Duration::from_secs(5 * 60);
-/// The same for all signups of the process: an hour of one each minute changes nothing.
+/// The same for all signups of the process. An hour at one signup per minute changes nothing.
 const TOTAL_STEPS: [u32; 4] = [60, 120, 240, 480];
 const TOTAL_FADES: Duration = Duration::from_secs(60);
-/// What a challenge and a signup count for their network.
+/// How much a challenge and a signup add to the count of their network.
 const CHALLENGE: u32 = 1;
 const SIGNUP: u32 = 2;
 
-/// A count that fades.
+/// A count that decays over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Count {
     count: u32,
-    /// When it was exactly this.
+    /// When the count had this value.
     at: Timestamp,
 }
 
@@ -37,7 +37,7 @@ impl Count {
         Self { count: 0, at: now }
     }
 
-    /// What is left of it, the time to the next step of its fading kept.
+    /// The count after decay. Keeps the time already passed towards the next decrement.
     fn faded(self, now: Timestamp, fades: Duration) -> Self {
         let fades = i64::try_from(fades.as_millis()).unwrap_or(i64::MAX);
         let steps = now.unix_millis().saturating_sub(self.at.unix_millis()).max(0) / fades;
@@ -46,7 +46,7 @@ impl Count {
         if count == 0 { Self::none(now) } else { Self { count, at } }
     }
 
-    /// With more, but never so much that it would take longer to fade than from the last step twice over.
+    /// Adds `more`, capped at twice the last step, which bounds the time to decay.
     fn plus(self, more: u32, steps: [u32; 4]) -> Self {
         Self { count: self.count.saturating_add(more).min(steps[3] * 2), ..self }
     }
@@ -57,7 +57,7 @@ fn factor(count: u32, steps: [u32; 4]) -> u32 {
     steps.iter().filter(|step| count >= **step).fold(1, |factor, _| factor * 2)
 }
 
-/// What was asked for lately.
+/// Recent demand.
 #[derive(Debug)]
 pub(super) struct Demand {
     highest: u32,
@@ -71,12 +71,12 @@ struct Counts {
 }
 
 impl Demand {
-    /// Nothing yet; work is multiplied by `highest` at most.
+    /// No demand yet. Work is multiplied by at most `highest`.
     pub(super) fn new(highest: u32, now: Timestamp) -> Self {
         Self { highest, counts: Mutex::new(Counts { networks: HashMap::new(), total: Count::none(now) }) }
     }
 
-    /// Counts a challenge that a client asks for, and says by how much its work is multiplied.
+    /// Counts a requested challenge and returns the factor for its work.
     pub(super) fn challenge(&self, client: IpAddr, now: Timestamp) -> u32 {
         let mut counts = self.counts();
         let network = counts.network(client, now);
@@ -87,7 +87,7 @@ impl Demand {
         of_network.max(of_all).min(self.highest)
     }
 
-    /// Counts a signup that was approved.
+    /// Counts an approved signup.
     pub(super) fn signup(&self, client: IpAddr, now: Timestamp) {
         let mut counts = self.counts();
         let network = counts.network(client, now);
@@ -95,7 +95,7 @@ impl Demand {
         counts.total = counts.total.faded(now, TOTAL_FADES).plus(1, TOTAL_STEPS);
     }
 
-    /// Forgets networks whose count has faded, and gives their memory back.
+    /// Removes networks whose count has decayed to zero, and releases their memory.
     pub(super) fn forget_idle(&self, now: Timestamp) {
         let networks = &mut self.counts().networks;
         networks.retain(|_, count| count.faded(now, NETWORK_FADES).count > 0);
@@ -131,11 +131,11 @@ mod tests {
         let factors: Vec<u32> = (0..40).map(|_| demand.challenge(ip("203.0.113.7"), NOON)).collect();
         assert_eq!(factors[..8], [1; 8], "a person who reloads the page");
         assert_eq!((factors[8], factors[12], factors[16], factors[24], factors[39]), (2, 4, 8, 16, 16));
-        // Its neighbours are the same network, others are not.
+        // Neighbouring addresses belong to the same network, others do not.
         assert_eq!(demand.challenge(ip("203.0.113.200"), NOON), 16);
         assert_eq!(demand.challenge(ip("203.0.114.7"), NOON), 1);
         let later = NOON.saturating_add(NETWORK_FADES * 100);
-        assert_eq!(demand.challenge(ip("203.0.113.7"), later), 1, "nothing is held against anybody for ever");
+        assert_eq!(demand.challenge(ip("203.0.113.7"), later), 1, "the count decays completely");
         demand.forget_idle(later.saturating_add(NETWORK_FADES * 2));
         assert!(demand.counts().networks.is_empty());
     }
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn the_free_signups_of_one_network_become_few_per_hour() {
         let (demand, mut cheap) = (Demand::new(16, NOON), 0);
-        // As fast as the work allows: nothing here waits for it, so all of a day's are counted.
+        // No waiting for the work here, so all signups of a day are counted.
         for minute in 0..24 * 60 {
             let now = NOON.saturating_add(Duration::from_secs(60 * minute));
             if demand.challenge(ip("198.51.100.1"), now) == 1 {

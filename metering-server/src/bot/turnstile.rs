@@ -1,4 +1,4 @@
-//! Cloudflare Turnstile: the browser solves Cloudflare's challenge, and Cloudflare is asked whether it did.
+//! Cloudflare Turnstile: the browser solves Cloudflare's challenge, and the server verifies the token with Cloudflare.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use serde::Deserialize;
 use crate::config::{Secret, TurnstileConfig};
 
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A token has at most 2,048 characters, says Cloudflare.
+/// According to Cloudflare, a token has at most 2,048 characters.
 const MAX_TOKEN_BYTES: usize = 2_048;
 
-/// Asks Cloudflare, or whoever is configured in its place.
+/// Verifies tokens with Cloudflare, or with the service configured instead.
 #[derive(Debug)]
 pub(crate) struct Turnstile {
     client: reqwest::Client,
@@ -21,14 +21,14 @@ pub(crate) struct Turnstile {
     secret: Secret,
 }
 
-/// What is read of the answer.
+/// The part of Cloudflare's response that is used.
 #[derive(Debug, Deserialize)]
 struct Answer {
     success: bool,
 }
 
 impl Turnstile {
-    /// With the configured secret.
+    /// Uses the configured secret.
     ///
     /// # Errors
     /// When no HTTP client can be set up.
@@ -53,18 +53,18 @@ impl Turnstile {
 
 #[async_trait]
 impl BotCheck for Turnstile {
-    /// Cloudflare takes each token once, so that nothing is to be remembered here.
+    /// Cloudflare accepts each token once, so used tokens need not be remembered here.
     async fn judge(&self, token: &str, client: Option<IpAddr>, _: Timestamp) -> Result<BotVerdict, BotCheckError> {
         if token.len() > MAX_TOKEN_BYTES {
             return Ok(BotVerdict::Failed);
         }
         let form = self.form(token, client);
         let request = self.client.post(&self.verify_url).header("content-type", "application/x-www-form-urlencoded");
-        // Without its URL, which an operator may have put a secret into.
+        // Leave out the URL, in case the operator put a secret in it.
         let failed = |error: reqwest::Error| BotCheckError(error.without_url().to_string());
         let response = request.body(form).send().await.map_err(failed)?;
         if response.status().is_server_error() {
-            return Err(BotCheckError(format!("it was answered with {}", response.status())));
+            return Err(BotCheckError(format!("the response was {}", response.status())));
         }
         let body = response.bytes().await.map_err(failed)?;
         let answer: Answer = serde_json::from_slice(&body).map_err(|error| BotCheckError(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! What the browser pages call the service, and in which colour.
+//! Branding of the browser pages: name, texts and accent colour.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,24 +6,24 @@ use std::str::FromStr;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What the browser pages call the service, and in which colour.
+/// Branding of the browser pages: name, texts and accent colour.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BrandConfig {
     /// The service's name.
     pub name: BrandText<40>,
-    /// What stands beside the mark, where that is not the name.
+    /// The text next to the logo mark; by default the name.
     pub logo: Option<BrandText<24>>,
-    /// The first page's large line.
+    /// The headline of the landing page.
     pub headline: BrandText<80>,
     /// The sentence below it.
     pub tagline: BrandText<240>,
-    /// The colour of buttons, links and charts; texts are kept readable whatever it is.
+    /// The colour of buttons, links and charts. Text stays readable with any colour.
     pub accent: Colour,
 }
 
 impl BrandConfig {
-    /// What stands beside the mark.
+    /// The text next to the logo mark.
     #[must_use]
     pub fn logo(&self) -> &str {
         self.logo.as_ref().map_or(self.name.as_str(), BrandText::as_str)
@@ -44,7 +44,7 @@ impl Default for BrandConfig {
     }
 }
 
-/// A line of at most so many characters that can be shown anywhere: not empty, and without control characters.
+/// One line of 1 to `MOST` characters, without control characters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct BrandText<const MOST: usize>(String);
@@ -70,11 +70,11 @@ impl<'de, const MOST: usize> Deserialize<'de> for BrandText<MOST> {
 /// A colour, written as `#0b6e4f`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Colour {
-    /// How red it is.
+    /// The red channel.
     pub red: u8,
-    /// How green.
+    /// The green channel.
     pub green: u8,
-    /// How blue.
+    /// The blue channel.
     pub blue: u8,
 }
 

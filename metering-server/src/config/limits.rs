@@ -1,32 +1,32 @@
-//! How often clients may ask for what needs no key.
+//! Rate limits for requests without a key.
 
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Quota, Span};
 
-/// How often clients may ask for what needs no key. Counted in each process by itself.
+/// Rate limits for requests without a key. Each process counts by itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsConfig {
-    /// Signups, quotes, claims and top-ups, for each client's address.
+    /// Signups, quotes, claims and top-ups per client address.
     pub signup_per_ip: Quota,
-    /// The same, for each network of neighbouring addresses: a /24 of IPv4, a /48 of IPv6.
+    /// Signups, quotes, claims and top-ups per network: a /24 of IPv4, a /48 of IPv6.
     pub signup_per_network: Quota,
-    /// Signups that name an email address, for each address, whoever they are from.
+    /// Signups per email address, from all clients together.
     pub signup_per_email: Quota,
-    /// The same, for each network that they are from.
+    /// Signups per email address and client network.
     pub signup_per_email_and_network: Quota,
-    /// Bot challenges, looks at user codes and approvals, for each client's address.
+    /// Bot challenges, user code lookups and approvals per client address.
     pub verification_per_ip: Quota,
-    /// The same, for each network.
+    /// Bot challenges, user code lookups and approvals per network.
     pub verification_per_network: Quota,
-    /// Questions how a signup stands, for each client's address.
+    /// Signup status polls per client address.
     pub polls_per_ip: Quota,
-    /// Key recovery, for each client's address.
+    /// Key recovery requests per client address.
     pub recovery_per_ip: Quota,
-    /// Whatever names a wallet, for each wallet, whoever it is from.
+    /// Requests that name a wallet, per wallet, from all clients together.
     pub per_wallet: Quota,
-    /// Quotes for a wallet, for each network that they are from.
+    /// Quotes per wallet and client network.
     pub quotes_per_wallet_and_network: Quota,
 }
 
@@ -37,8 +37,8 @@ impl Default for LimitsConfig {
         Self {
             signup_per_ip: quota(30, minute),
             signup_per_network: quota(300, minute),
-            // More than one network can ask for, as below: whoever names an email address or a wallet that is not theirs
-            // must not lock its owner out.
+            // More than a single network may send, like per_wallet below: a client that names somebody else's email
+            // address or wallet must not be able to lock the owner out.
             signup_per_email: quota(600, ten_minutes),
             signup_per_email_and_network: quota(10, ten_minutes),
             verification_per_ip: quota(30, minute),
@@ -46,8 +46,8 @@ impl Default for LimitsConfig {
             polls_per_ip: quota(120, minute),
             recovery_per_ip: quota(20, minute),
             per_wallet: quota(600, ten_minutes),
-            // A quote keeps its tag from others of its wallet for a week and longer, and there are 9,999 tags at a price of
-            // six decimals: this is a third of them in that time.
+            // A quote reserves its tag among its wallet's quotes for a week or more, and a price with six decimals has
+            // 9,999 tags. This limit lets one network reserve a third of them in that time.
             quotes_per_wallet_and_network: quota(20, hour),
         }
     }

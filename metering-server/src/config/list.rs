@@ -1,4 +1,4 @@
-//! Several values under one key: an array in the file, or one text with commas, which is all that a variable can hold.
+//! Lists in the configuration: an array in the file, or a comma-separated string, the only form a variable can hold.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,8 +8,7 @@ use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeOwned, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Values in the order they were given. Written in a configuration as `["a", "b"]` or as `"a, b"`; for values that
-/// hold no comma.
+/// Values in the given order. Written as `["a", "b"]` or `"a, b"`; a value cannot contain a comma.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct List<T>(Vec<T>);
@@ -46,7 +45,7 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for ListVisitor<T> {
     type Value = List<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array, or one text with commas")
+        f.write_str("an array or a comma-separated string")
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<List<T>, E> {

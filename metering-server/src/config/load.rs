@@ -1,4 +1,4 @@
-//! Gathering the configuration from file, environment and flags, and saying exactly what is wrong with it.
+//! Loads the configuration from file, environment and flags, and validates it.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::config::{BotCheckKind, Config, Secret, SignupConfig, Surface};
 /// Serves metered routes: API keys, exact prepaid credits, usage, and a gateway in front of your API.
 ///
 /// Without any flag it listens on 127.0.0.1:8787, keeps its data in ./metering-data and serves a built-in feed of
-/// sample data. Make a key with `metering admin account create`.
+/// sample data. Create a key with `metering admin account create`.
 #[derive(Debug, Default, Parser)]
 #[command(version, name = "metering-server")]
 pub struct Arguments {
@@ -25,10 +25,10 @@ pub struct Arguments {
     /// The folder of the default database [default: ./metering-data]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Which database, such as sqlite:PATH [default: sqlite:DATA/metering.db]
+    /// The database URL, such as sqlite:PATH [default: sqlite:DATA/metering.db]
     #[arg(long, value_name = "URL")]
     pub database: Option<String>,
-    /// Where to listen [default: 127.0.0.1:8787]
+    /// The address to listen on [default: 127.0.0.1:8787]
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<String>,
     /// The service behind the gateway [default: the sample feed]
@@ -37,27 +37,27 @@ pub struct Arguments {
     /// The catalogue of metered routes (JSON) [default: the built-in one]
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,
-    /// What this process serves, some of metering,gateway,mcp [default: all of them]
+    /// The surfaces to serve, any of metering,gateway,mcp [default: all of them]
     #[arg(long, value_name = "LIST")]
     pub surfaces: Option<String>,
-    /// Print the effective configuration, secrets masked, and exit
+    /// Print the effective configuration with secrets masked, and exit
     #[arg(long)]
     pub print_config: bool,
 }
 
-/// The effective configuration, and what was left out of it.
+/// The effective configuration, and the variables that were ignored.
 #[derive(Debug)]
 pub struct Loaded {
     /// The configuration.
     pub config: Config,
-    /// Variables that Kubernetes or Docker injected for a service whose name begins like ours.
+    /// Variables that Kubernetes or Docker injected for a service whose name also starts with `metering`.
     pub ignored: Vec<String>,
 }
 
 /// Reads the effective configuration.
 ///
 /// # Errors
-/// When a source cannot be read, a key is unknown, or a value does not fit.
+/// When a source cannot be read, a key is unknown, or a value is invalid.
 pub fn load(
     arguments: &Arguments,
     environment: impl IntoIterator<Item = (OsString, OsString)>,
@@ -84,16 +84,16 @@ fn check(config: &Config) -> Result<(), ConfigError> {
         let url = Url::parse(text).map_err(|error| ConfigError::key(key, format_args!("{text:?}: {error}")))?;
         let plain = url.query().is_none() && url.fragment().is_none();
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !plain {
-            return Err(ConfigError::key(key, format_args!("{text:?} is not an http(s) URL without query")));
+            return Err(ConfigError::key(key, format_args!("{text:?} must be an http(s) URL without a query")));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            // It would be shown wherever the URL is: in the banner, in logs, by --print-config.
-            return Err(ConfigError::key(key, "must not hold a user or password"));
+            // The URL is printed in the startup banner, in logs and by --print-config.
+            return Err(ConfigError::key(key, "must not contain a user or password"));
         }
     }
     check_pages_url(config)?;
     if HeaderValue::from_str(&config.gateway.content_security_policy).is_err() {
-        return Err(ConfigError::key("gateway.content_security_policy", "must be a header's value on one line"));
+        return Err(ConfigError::key("gateway.content_security_policy", "must be a valid header value on one line"));
     }
     if config.http.max_header_bytes < 8192 {
         return Err(ConfigError::key("http.max_header_bytes", "must be at least 8192"));
@@ -107,13 +107,13 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     let version = &config.terms.version;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     if version.is_empty() || version.len() > 32 || !version.bytes().all(plain) {
-        // It stands in a path.
-        return Err(ConfigError::key("terms.version", "must be 1 to 32 of A-Z a-z 0-9 . _ -"));
+        // The version is part of a path.
+        return Err(ConfigError::key("terms.version", "must be 1 to 32 characters of A-Z a-z 0-9 . _ -"));
     }
     if let Some(primary) = &config.primary_chain
         && !config.chains.contains_key(primary)
     {
-        return Err(ConfigError::key("primary_chain", format_args!("{primary:?} is none of the chains")));
+        return Err(ConfigError::key("primary_chain", format_args!("{primary:?} is not one of the configured chains")));
     }
     for (section, chain) in &config.chains {
         let wrong =
@@ -123,46 +123,46 @@ fn check(config: &Config) -> Result<(), ConfigError> {
     let mut ids: Vec<_> = config.chains.values().map(|chain| chain.chain_id).collect();
     ids.sort_unstable();
     match ids.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(ConfigError::key("chains", format_args!("two have chain_id {}", pair[0]))),
+        Some(pair) => Err(ConfigError::key("chains", format_args!("two chains have chain_id {}", pair[0]))),
         None => Ok(()),
     }
 }
 
-/// Pages are told apart by the host that a request names, so a second origin needs a host of its own.
+/// Requests for pages are recognized by their host, so a separate origin for pages needs a host name of its own.
 fn check_pages_url(config: &Config) -> Result<(), ConfigError> {
     let Some(pages) = config.pages_url.as_deref().and_then(|url| Url::parse(url).ok()) else { return Ok(()) };
     let wrong = |problem| Err(ConfigError::key("pages_url", problem));
     if pages.path() != "/" {
-        return wrong("must not have a path: the pages stand at the root of their host");
+        return wrong("must not have a path: pages are served at the root of their host");
     }
     let Some(public) = config.public_url.as_deref().and_then(|url| Url::parse(url).ok()) else {
-        return wrong("needs public_url beside it, the URL under which clients reach the metered routes");
+        return wrong("requires public_url, the URL under which clients reach the metered routes");
     };
     let host = |url: &Url| (url.host_str().map(str::to_owned), url.port_or_known_default());
     if host(&pages) == host(&public) {
-        return wrong("names the same host as public_url: give the pages a host name of their own, or leave it out");
+        return wrong("has the same host as public_url: use another host name for the pages, or remove this key");
     }
     Ok(())
 }
 
-/// Whether a text is a host and a port; whether the host exists is found out by listening there.
+/// Checks that an address has a host and a port. Whether the host exists is only known when the server binds.
 fn check_address(key: &str, address: &str) -> Result<(), ConfigError> {
     let is_port = |text: &str| text.parse::<u16>().is_ok();
     let (host, port) = address.rsplit_once(':').unwrap_or(("", address));
     if is_port(port) && host.is_empty() {
-        let hosts = format_args!("127.0.0.1:{port} for this machine alone, or 0.0.0.0:{port} for every network");
-        return Err(ConfigError::key(key, format_args!("{address:?} is a port without a host; write {hosts}")));
+        let hosts = format_args!("127.0.0.1:{port} for this machine only, or 0.0.0.0:{port} for all networks");
+        return Err(ConfigError::key(key, format_args!("{address:?} is a port without a host; use {hosts}")));
     }
     if is_port(port) {
         return Ok(());
     }
-    let example = "write a host and a port, such as 127.0.0.1:8787";
-    Err(ConfigError::key(key, format_args!("{address:?} is no address to listen on; {example}")))
+    let example = "use a host and a port, such as 127.0.0.1:8787";
+    Err(ConfigError::key(key, format_args!("{address:?} is not an address to listen on; {example}")))
 }
 
 fn check_mcp(config: &Config) -> Result<(), ConfigError> {
     if config.surfaces.is_empty() {
-        return Err(ConfigError::key("surfaces", "must name one at least: metering, gateway, mcp"));
+        return Err(ConfigError::key("surfaces", "must list at least one of metering, gateway, mcp"));
     }
     for (key, url) in [("mcp.gateway", &config.mcp.gateway), ("mcp.metering", &config.mcp.metering)] {
         if let Some(text) = url {
@@ -170,7 +170,7 @@ fn check_mcp(config: &Config) -> Result<(), ConfigError> {
         }
     }
     if config.mcp.metering.is_some() && config.mcp.gateway.is_none() {
-        return Err(ConfigError::key("mcp.metering", "is of use only together with mcp.gateway"));
+        return Err(ConfigError::key("mcp.metering", "requires mcp.gateway"));
     }
     let apart = config.serves(Surface::Metering) != config.serves(Surface::Gateway);
     if config.serves(Surface::Mcp) && config.mcp.gateway.is_none() && (config.is_mcp_alone() || apart) {
@@ -179,10 +179,10 @@ fn check_mcp(config: &Config) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// What a process is told that serves tools, but not all that they call.
+/// The error for a process that serves MCP tools but not everything that they call.
 pub(crate) fn needs_gateway() -> ConfigError {
-    let problem = "is needed: this process serves MCP tools, but not the surfaces metering and gateway that they call; \
-                   name the URL of the service that does";
+    let problem = "is required: this process serves MCP tools, but not the metering and gateway surfaces that they call; \
+                   set it to the URL of the service that does";
     ConfigError::key("mcp.gateway", problem)
 }
 
@@ -204,10 +204,10 @@ fn check_signup(signup: &SignupConfig) -> Result<(), ConfigError> {
         return Ok(());
     }
     if signup.turnstile.site_key.is_empty() {
-        return Err(ConfigError::key("signup.turnstile.site_key", "is needed for Turnstile"));
+        return Err(ConfigError::key("signup.turnstile.site_key", "is required for Turnstile"));
     }
     if signup.turnstile.secret.is_none() {
-        return Err(ConfigError::key("signup.turnstile.secret", "is needed for Turnstile"));
+        return Err(ConfigError::key("signup.turnstile.secret", "is required for Turnstile"));
     }
     let url = Url::parse(&signup.turnstile.verify_url);
     let url = url.map_err(|error| ConfigError::key("signup.turnstile.verify_url", error))?;

@@ -1,4 +1,4 @@
-//! The surfaces that a process serves, and the MCP server, as configured.
+//! Configuration of the surfaces and of the MCP server.
 
 use std::num::NonZeroUsize;
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{HostName, List, Span, WebOrigin};
 
-/// A part of the service that can be served by a process of its own.
+/// A part of the service that a separate process can serve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Surface {
-    /// Accounts, credits, signing up, the pages.
+    /// Accounts, credits, signup and the pages.
     Metering,
-    /// The catalogue's routes.
+    /// The routes of the catalogue.
     Gateway,
     /// The routes as MCP tools.
     Mcp,
@@ -29,25 +29,26 @@ impl Surface {
 pub struct McpConfig {
     /// The service that tools call; by default this process itself.
     pub gateway: Option<String>,
-    /// Where balances and plans are asked for; by default where the gateway is.
+    /// The service that provides balances and plans; by default the same as `gateway`.
     pub metering: Option<String>,
-    /// Names that requests may be addressed to (`Host`), beside those of `public_url` and of the listening address.
+    /// Allowed `Host` names, in addition to those of `public_url` and the listening address.
     pub allowed_hosts: List<HostName>,
-    /// Web pages that may call (`Origin`), beside our own.
+    /// Allowed `Origin`s of web pages, in addition to the service's own.
     pub allowed_origins: List<WebOrigin>,
-    /// Sessions that one account may have open.
+    /// Concurrent sessions per account.
     pub max_sessions_per_key: NonZeroUsize,
-    /// Sessions in all. For one more, one of the account with the most is ended.
+    /// Concurrent sessions in total. At the limit, a new session ends one of the account that has the most.
     pub max_sessions: NonZeroUsize,
-    /// Calls without a session that one account may have in progress.
+    /// Concurrent calls without a session, per account.
     pub max_calls_per_key: NonZeroUsize,
-    /// Such calls in all. The fewer are left, the fewer an account may have.
+    /// Concurrent calls without a session, in total. The closer to the limit, the fewer an account may have.
     pub max_calls: NonZeroUsize,
-    /// Sessions, and calls, that an account without credit may have.
+    /// Concurrent sessions, and calls without a session, for an account without credit.
     pub max_without_credit: NonZeroUsize,
-    /// How long a session may say nothing.
+    /// How long a session may be idle.
     pub idle_timeout: Span,
-    /// How often the keys of open sessions are looked up: one that was revoked ends within this and a little more.
+    /// How often the keys of open sessions are checked: the sessions of a revoked key end shortly after this interval
+    /// at the latest.
     pub key_check: Span,
     /// How long a stream tool waits for its events.
     pub stream_wait: Span,

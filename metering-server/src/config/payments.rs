@@ -1,4 +1,4 @@
-//! How plans are sold and keys are rotated, as configured.
+//! Configuration of payments, top-ups and key recovery.
 
 use std::fmt;
 
@@ -8,36 +8,36 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::config::Span;
 
-/// How payments are waited for.
+/// Waiting for payments and watching chains.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PaymentsConfig {
-    /// How long a quote's price is promised.
+    /// How long a quote's price is valid.
     pub quote_lifetime: Span,
-    /// How long a claim or top-up waits for its payment to become deep enough.
+    /// How long a claim or top-up waits for its payment to get enough confirmations.
     pub claim_wait: Span,
-    /// How often it looks meanwhile.
+    /// How often it checks while waiting.
     pub claim_poll: Span,
-    /// How often watched chains are looked at.
+    /// How often watched chains are scanned.
     pub watch_interval: Span,
-    /// After how long without progress a watched chain makes `/ready` fail; `0s` means never.
+    /// A watched chain that makes no progress for this long makes `/ready` fail; `0s` means never.
     pub stalled_after: Span,
 }
 
-/// Registering payments for accounts that exist.
+/// Topping up existing accounts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TopupConfig {
-    /// Whether a payer who is not known to belong to the account must sign. Without it, whoever names a payment
-    /// first gets it.
+    /// Whether a payer that is not known to belong to the account must sign. If not, a payment goes to the first
+    /// account that submits it.
     pub require_payer_proof: bool,
 }
 
-/// Rotating keys by wallet.
+/// Key recovery by wallet.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecoveryConfig {
-    /// How long a challenge can be answered.
+    /// How long a challenge is valid.
     pub challenge_lifetime: Span,
 }
 
@@ -66,13 +66,13 @@ impl Default for RecoveryConfig {
     }
 }
 
-/// An exact amount of credits, zero or above: a whole number, or a text such as `"0.5"`. A number with a fraction is
-/// refused, since it would come through a float.
+/// An exact amount of credits, zero or more: a whole number, or a string such as `"0.5"`. Fractional numbers are
+/// refused because TOML and JSON parsers read them as floats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CreditAmount(Credits);
 
 impl CreditAmount {
-    /// An amount that is zero or above.
+    /// Wraps an amount; it must not be negative.
     #[must_use]
     pub(crate) const fn of(credits: Credits) -> Self {
         Self(credits)
@@ -103,7 +103,7 @@ impl Visitor<'_> for CreditAmountVisitor {
     type Value = CreditAmount;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("credits as a whole number or as a text such as \"0.5\"")
+        f.write_str("credits as a whole number or a string such as \"0.5\"")
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<CreditAmount, E> {

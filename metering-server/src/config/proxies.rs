@@ -1,4 +1,4 @@
-//! The proxies whose word on the client's address counts.
+//! Trusted proxies, whose `X-Forwarded-For` determines the client address.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use crate::config::List;
 pub struct TrustedProxies(List<Network>);
 
 impl TrustedProxies {
-    /// Whether `address` is one of them. It makes no difference whether an IPv4 address is written as one of IPv6.
+    /// Whether `address` is a trusted proxy. IPv4-mapped IPv6 addresses match IPv4 networks and the other way round.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
@@ -23,11 +23,11 @@ impl TrustedProxies {
     }
 }
 
-/// A network in CIDR notation; a lone address is a network of one.
+/// A network in CIDR notation; a single address is a network of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Network(IpNet);
 
-/// Why a text is not a network.
+/// The text is not a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not an IP address or a network such as 10.0.0.0/8")]
 struct NetworkError(String);
@@ -44,7 +44,7 @@ impl FromStr for Network {
     }
 }
 
-/// IPv4 networks that are written as ones of IPv6 (`::ffff:10.0.0.0/104`), as what they are.
+/// Converts IPv4-mapped networks (`::ffff:10.0.0.0/104`) to IPv4.
 fn unmapped(network: IpNet) -> IpNet {
     let IpNet::V6(mapped) = network else { return network };
     let length = mapped.prefix_len().checked_sub(96);
@@ -72,7 +72,7 @@ impl<'de> Deserialize<'de> for Network {
 
 #[cfg(test)]
 impl TrustedProxies {
-    /// Those of a test.
+    /// Trusted proxies for tests.
     pub(crate) fn of(networks: &[&str]) -> Self {
         Self(networks.iter().map(|text| text.parse::<Network>().unwrap()).collect())
     }
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn networks_hold_their_addresses_and_no_others() {
-        // network, its form, an address in it, an address outside
+        // network, normal form, an address inside, an address outside
         let table = [
             ("127.0.0.1", "127.0.0.1/32", "127.0.0.1", "127.0.0.2"),
             ("127.0.0.1", "127.0.0.1/32", "::ffff:127.0.0.1", "::1"),
@@ -103,7 +103,7 @@ mod tests {
             assert!(proxies.contains(inside.parse().unwrap()), "{inside} is in {text}");
             assert!(!proxies.contains(outside.parse().unwrap()), "{outside} is not in {text}");
         }
-        assert!(!TrustedProxies::default().contains(IpAddr::from([127, 0, 0, 1])), "nobody is trusted unasked");
+        assert!(!TrustedProxies::default().contains(IpAddr::from([127, 0, 0, 1])), "no proxy is trusted by default");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! How many requests in how much time, written as `30/1m`, or `off`.
+//! Rate limit settings: requests per time, written as `30/1m`, or `off`.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -9,14 +9,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::config::Span;
 
-/// So many requests at once, and as many again, one by one and evenly spread, in each such time; or no limit.
+/// A number of requests per time: that many at once, then refilled one by one and evenly over the time; or no limit.
 ///
-/// From 1 to 1,000,000 requests in one second to one day. The bounds keep the time between two requests above zero, and
-/// what must be remembered of one who asks short-lived.
+/// From 1 to 1,000,000 requests in one second to one day. The bounds keep the interval between two requests above zero,
+/// and limit how long a client must be remembered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota(Option<(NonZeroU32, Span)>);
 
-/// Why a text is not a quota.
+/// The text is not a quota.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a quota such as 30/1m (1 to 1000000 requests in 1s to 1d) or off")]
 pub struct QuotaError(String);
@@ -29,7 +29,7 @@ impl Quota {
     /// No limit.
     pub const OFF: Self = Self(None);
 
-    /// So many requests in so much time, when both are within the bounds.
+    /// `requests` per `per`, or `None` when either is out of bounds.
     #[must_use]
     pub fn new(requests: u32, per: Span) -> Option<Self> {
         let within = requests <= MOST_REQUESTS && (SHORTEST..=LONGEST).contains(&per.duration());
@@ -37,7 +37,7 @@ impl Quota {
         Some(Self(Some((requests, per))))
     }
 
-    /// How many requests may come at once, and the time after which there may be one more; nothing without a limit.
+    /// The burst size, and the interval after which one more request is allowed; `None` without a limit.
     #[must_use]
     pub fn burst_and_interval(self) -> Option<(NonZeroU32, Duration)> {
         self.0.map(|(requests, per)| (requests, per.duration() / requests.get()))

@@ -1,11 +1,11 @@
-//! A text that is never shown.
+//! Secrets in the configuration, which are never printed.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::Zeroizing;
 
-/// What a secret looks like wherever it is shown.
+/// The printed form of every secret.
 const MASK: &str = "********";
 
 /// A secret from the configuration: masked when printed or serialized, wiped when dropped.

@@ -1,43 +1,43 @@
-//! How people sign up, as configured.
+//! Configuration of signup.
 
 use metering_core::{PaymentSettings, SignupSettings};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{CreditAmount, Secret, Span};
 
-/// How people sign up.
+/// Signing up.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SignupConfig {
-    /// Free credits of a new account, beside those it bought.
+    /// Free credits of a new account, in addition to those it bought.
     pub free_credits: CreditAmount,
-    /// How long a signup can be approved.
+    /// How long a signup session can be approved.
     pub session_lifetime: Span,
-    /// How long clients are told to wait between two questions whether it was.
+    /// The interval at which clients are told to poll the signup status.
     pub poll_interval: Span,
-    /// What must be passed before a signup is approved.
+    /// The bot challenge that must be passed before a signup is approved.
     pub bot_check: BotCheckKind,
-    /// How hard ALTCHA's work is: iterations for each of the few hundred hashes that a browser tries.
+    /// ALTCHA's cost: iterations for each of the few hundred hashes that a browser tries.
     pub altcha_cost: u32,
-    /// By how much that work is multiplied at most where there were many signups lately, from a network or in all, 1 to
-    /// 32; 1 for never.
+    /// The maximum factor, 1 to 32, by which that work grows after many recent signups, from one network or in total; 1
+    /// means it never grows.
     pub altcha_max_factor: u32,
-    /// What ALTCHA's challenges are signed with, 16 characters or more; by default each process draws its own, so that
-    /// several servers behind one address need it.
+    /// The secret that signs ALTCHA challenges, at least 16 characters. By default each process generates its own, so
+    /// several servers behind one address must share a configured one.
     pub challenge_secret: Option<Secret>,
     /// Cloudflare Turnstile.
     pub turnstile: TurnstileConfig,
 }
 
-/// What must be passed before a signup is approved.
+/// The bot challenge for signups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BotCheckKind {
-    /// ALTCHA, a proof of work: nobody else is asked.
+    /// ALTCHA, a proof of work without a third party.
     Altcha,
     /// Cloudflare Turnstile.
     Turnstile,
-    /// Nothing.
+    /// No challenge.
     Off,
 }
 
@@ -49,7 +49,7 @@ pub struct TurnstileConfig {
     pub site_key: String,
     /// The site's secret.
     pub secret: Option<Secret>,
-    /// Where tokens are verified.
+    /// The URL that verifies tokens.
     pub verify_url: String,
 }
 

@@ -1,4 +1,4 @@
-//! A length of time, written as `15s`, `500ms` or `2m`.
+//! Durations in the configuration, written as `15s`, `500ms` or `2m`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,26 +6,27 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The longest: beyond it, a number or a unit is mistaken, and dates have no usual form.
+/// The longest duration allowed. A longer one is most likely a typo in the number or unit, and would produce dates
+/// outside the usual format.
 const LONGEST: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
 
-/// A length of time above zero, of a hundred years at most.
+/// A duration above zero and of at most a hundred years.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span(Duration);
 
-/// Why a text is not a length of time.
+/// The text is not a valid duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a length of time such as 15s or 500ms")]
+#[error("{0:?} is not a duration such as 15s or 500ms")]
 pub struct SpanError(String);
 
 impl Span {
-    /// So many seconds.
+    /// A duration in seconds.
     #[must_use]
     pub const fn seconds(seconds: u64) -> Self {
         Self(Duration::from_secs(seconds))
     }
 
-    /// The length.
+    /// The duration.
     #[must_use]
     pub const fn duration(self) -> Duration {
         self.0

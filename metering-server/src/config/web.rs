@@ -1,4 +1,4 @@
-//! What a web request says of itself: whom it is addressed to, and which page sent it.
+//! Host names and web origins, compared with the `Host` and `Origin` headers of requests.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,11 +7,11 @@ use http::uri::Authority;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 
-/// What a request may be addressed to: a name with any port, or with one; in lower case.
+/// A host that requests may be addressed to, in lower case. Without a port it matches any port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostName(String);
 
-/// Why a text is not what a request can be addressed to.
+/// The text is not a host name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a host such as api.example.com or api.example.com:8080")]
 pub struct HostNameError(String);
@@ -28,23 +28,23 @@ impl FromStr for HostName {
     type Err = HostNameError;
 
     fn from_str(text: &str) -> Result<Self, HostNameError> {
-        // No wildcards: a name that was meant to let many in would be compared as it stands, and let nobody in.
+        // No wildcards: hosts are compared literally, so a pattern would match nothing.
         let plain = text.parse::<Authority>().is_ok_and(|host| !host.host().is_empty()) && !text.contains(['@', '*']);
         if plain { Ok(Self(text.to_ascii_lowercase())) } else { Err(HostNameError(text.to_owned())) }
     }
 }
 
-/// Where a web page is from, as browsers say it: scheme, host, and a port that is not the scheme's own.
+/// The origin of a web page, as browsers send it: scheme, host, and the port unless it is the scheme's default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebOrigin(String);
 
-/// Why a text is not where a page can be from.
+/// The text is not an origin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not an origin such as https://app.example.com")]
 pub struct WebOriginError(String);
 
 impl WebOrigin {
-    /// As browsers send it.
+    /// The origin, as browsers send it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -62,14 +62,15 @@ impl FromStr for WebOrigin {
         if !url.has_host() || text.contains('*') || !nothing_more || !nobody || url.fragment().is_some() {
             return Err(wrong());
         }
-        // Origins of applications, such as vscode-file://vscode-app, are none by the URL standard.
+        // By the URL standard, origins of applications, such as vscode-file://vscode-app, are opaque; build those from
+        // the text.
         let origin = url.origin();
         let application = || format!("{}://{}", url.scheme(), url.authority()).to_ascii_lowercase();
         Ok(Self(if origin.is_tuple() { origin.ascii_serialization() } else { application() }))
     }
 }
 
-/// Both are written as the text they are.
+/// Implements the traits that print and parse a type as its text.
 macro_rules! as_text {
     ($name:ident) => {
         impl fmt::Display for $name {

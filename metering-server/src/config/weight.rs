@@ -1,4 +1,4 @@
-//! A route's weight as configured: exact, and never zero.
+//! A configured route weight: exact, and never zero.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use metering_core::Weight;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A weight above 0: a whole number, or a text such as `"0.5"`. A number with a fraction is refused, since it would come
-/// through a float.
+/// A weight above 0: a whole number, or a string such as `"0.5"`. Fractional numbers are refused because TOML and JSON
+/// parsers read them as floats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WeightSetting(Weight);
 
 impl WeightSetting {
-    /// A weight that is above 0.
+    /// Wraps a weight; it must be above 0.
     #[must_use]
     pub(crate) const fn of(weight: Weight) -> Self {
         Self(weight)
@@ -43,7 +43,7 @@ impl Visitor<'_> for WeightVisitor {
     type Value = WeightSetting;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a weight as a whole number or as a text such as \"0.5\"")
+        f.write_str("a weight as a whole number or a string such as \"0.5\"")
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<WeightSetting, E> {

@@ -1,8 +1,8 @@
-//! Whether a response that has begun was delivered: one that breaks before its first body byte was not.
+//! Refunds responses that break before the first byte of their body: such a response does not count as delivered.
 //!
-//! The head of an ordinary response is held until the first byte of its body is there, so that the client still gets a
-//! 502 when that byte never comes. The head of a stream goes out at once, because a stream may be silent for long; if
-//! it breaks before its first byte, the charge is refunded although the client has seen the head.
+//! The head of an ordinary response is held back until the first body byte arrives, so that the client gets a 502 if
+//! that byte never comes. The head of a stream is sent at once, because a stream may be silent for long. If it breaks
+//! before its first byte, the charge is refunded although the client has seen the head.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,7 +21,8 @@ use crate::http::Response;
 type BodyError = Box<dyn std::error::Error + Send + Sync>;
 type ResponseBody = UnsyncBoxBody<Bytes, BodyError>;
 
-/// Whether the head must not wait for the body: events, and other content that is made to be read piece by piece.
+/// Whether the head must be sent without waiting for the body: event streams, and other content that is read piece by
+/// piece.
 pub(crate) fn is_stream(headers: &HeaderMap) -> bool {
     const KINDS: [&str; 4] =
         ["text/event-stream", "multipart/x-mixed-replace", "application/x-ndjson", "application/stream+json"];
@@ -30,7 +31,7 @@ pub(crate) fn is_stream(headers: &HeaderMap) -> bool {
     KINDS.iter().any(|stream| kind.eq_ignore_ascii_case(stream))
 }
 
-/// Waits for the first piece of a body and puts it back in front of the rest.
+/// Waits for the first frame of a body and puts it back in front of the rest.
 ///
 /// # Errors
 /// When the body breaks before its first byte.
@@ -40,14 +41,14 @@ where
 {
     loop {
         let Some(frame) = body.frame().await.transpose()? else { return Ok(Prefetched { first: None, body }) };
-        // An empty piece is no byte yet.
+        // An empty frame is not a byte yet.
         if frame.data_ref().is_none_or(|data| !data.is_empty()) {
             return Ok(Prefetched { first: Some(frame), body });
         }
     }
 }
 
-/// A body whose first piece was read ahead.
+/// A body whose first frame has been read ahead.
 pub(crate) struct Prefetched<B> {
     first: Option<Frame<Bytes>>,
     body: B,
@@ -83,7 +84,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Prefetched<B> {
     }
 }
 
-/// The same response; its charge is refunded if the body breaks before its first byte.
+/// Wraps the response so that its charge is refunded if the body breaks before its first byte.
 pub(crate) fn refunded_if_broken(response: Response, receipt: Receipt, service: &Arc<Service>) -> Response {
     if response.body().is_end_stream() {
         return response;
@@ -92,7 +93,7 @@ pub(crate) fn refunded_if_broken(response: Response, receipt: Receipt, service: 
     response.map(|body| Undelivered { body, state: State::NothingPassed(receipt, service) }.boxed_unsync())
 }
 
-/// A body of which nothing has been passed on yet.
+/// A body that refunds its charge if it breaks before anything has been passed on.
 struct Undelivered {
     body: ResponseBody,
     state: State,
@@ -121,7 +122,7 @@ impl Body for Undelivered {
         match ready!(Pin::new(&mut self.body).poll_frame(context)) {
             Some(Err(error)) => match std::mem::replace(&mut self.state, State::Passing) {
                 State::NothingPassed(receipt, service) => {
-                    // The connection breaks off only after the refund is on disk.
+                    // Report the error to the connection only after the refund is on disk.
                     let refund = Box::pin(async move { drop(service.pay_back(receipt).await) });
                     self.state = State::Refunding(refund, Some(error));
                     self.poll_frame(context)

@@ -1,4 +1,5 @@
-//! Calling an HTTP upstream, and reading its answer as delivered or not.
+//! Forwards a request to the HTTP upstream and decides whether its response counts as delivered (keep the charge) or
+//! not (refund it).
 
 use std::time::Duration;
 
@@ -17,20 +18,20 @@ use crate::config::GatewayConfig;
 use crate::gateway::{delivery, headers};
 use crate::http::{ClientAddress, Problem, Response};
 
-/// After how many seconds a request that the upstream could not answer may be tried again.
+/// `Retry-After` of a request that the upstream could not serve, in seconds.
 const RETRY_SECONDS: u64 = 5;
 
-/// A request on its way upstream.
+/// A request to forward.
 pub(crate) struct Call<'r> {
-    /// The request's head as it came.
+    /// The request's head as received.
     pub(crate) head: &'r Parts,
     /// Path and query in normal form.
     pub(crate) target: &'r str,
     /// The whole body.
     pub(crate) body: Bytes,
-    /// Who pays.
+    /// The account that pays.
     pub(crate) account: Option<&'r AccountId>,
-    /// Whether the route answers with a stream, which may be silent for long.
+    /// Whether the route's response is a stream, which may be silent for long.
     pub(crate) streams: bool,
 }
 
@@ -38,15 +39,15 @@ pub(crate) struct Call<'r> {
 #[derive(Debug)]
 pub(crate) struct HttpUpstream {
     base: String,
-    /// For answers that must keep coming.
+    /// For ordinary responses, with a read timeout.
     plain: Client,
-    /// For streams, which may be silent.
+    /// For streams, without a read timeout since they may be silent.
     streaming: Client,
     patience: Duration,
 }
 
 impl HttpUpstream {
-    /// An upstream at `base`, an http or https URL; its path is put before every request's.
+    /// An upstream at `base`, an http or https URL whose path is prepended to every request's.
     ///
     /// # Errors
     /// When the client cannot be set up.
@@ -76,7 +77,7 @@ impl HttpUpstream {
         if !call.body.is_empty() {
             request = request.body(call.body);
         } else if announces_length(call.head) {
-            // Without a body nothing would say that it is empty, and some servers refuse such a POST with 411.
+            // Otherwise no header would say that the body is empty, and some servers reject such a POST with 411.
             request = request.header(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
         let answer = match tokio::time::timeout(self.patience, request.send()).await {
@@ -88,13 +89,13 @@ impl HttpUpstream {
     }
 }
 
-/// Whether the request must say that its body is empty (RFC 9110, section 8.6).
+/// Whether the request must declare that its body is empty (RFC 9110, section 8.6).
 fn announces_length(head: &Parts) -> bool {
     matches!(head.method, Method::POST | Method::PUT | Method::PATCH)
         || head.headers.contains_key(header::CONTENT_LENGTH)
 }
 
-/// The upstream could not be reached, talked nonsense, or broke off before the first byte of its body.
+/// The upstream could not be reached, sent an invalid response, or broke off before the first byte of its body.
 fn broken(error: reqwest::Error) -> Problem {
     if error.is_timeout() {
         return timed_out();
@@ -102,7 +103,7 @@ fn broken(error: reqwest::Error) -> Problem {
     let error = error.without_url();
     let cause = std::iter::successors(std::error::Error::source(&error), |cause| cause.source()).last();
     let cause = cause.map(ToString::to_string).unwrap_or_default();
-    tracing::warn!(%error, cause, "the upstream could not be reached, or broke off its response");
+    tracing::warn!(%error, cause, "the upstream could not be reached or broke off its response");
     unreachable_upstream()
 }
 
@@ -116,13 +117,13 @@ fn timed_out() -> Problem {
     Problem::new(ErrorCode::UpstreamTimeout, message).retry_after(RETRY_SECONDS)
 }
 
-/// 502, 503 and 504 mean that the upstream did not serve the request, and so does a 1xx that nobody asked for; every
-/// other response is one, unless it breaks before the first byte of its body.
+/// A 502, 503, 504 or an unsolicited 1xx means that the upstream did not serve the request. Any other response counts
+/// as delivered, unless it breaks before the first byte of its body.
 async fn delivered(answer: reqwest::Response, streams: bool) -> Result<Response, Problem> {
     let code = match answer.status() {
         status if status.is_informational() => {
             // The gateway never sends `Upgrade`, so the connection cannot have switched to anything.
-            tracing::warn!(%status, "the upstream sent an interim response as its final one");
+            tracing::warn!(%status, "the upstream sent an informational (1xx) status as its final response");
             return Err(unreachable_upstream());
         }
         StatusCode::BAD_GATEWAY => ErrorCode::UpstreamUnreachable,
@@ -135,12 +136,12 @@ async fn delivered(answer: reqwest::Response, streams: bool) -> Result<Response,
     Err(Problem::new(code, message).retry_after(seconds.unwrap_or(RETRY_SECONDS)))
 }
 
-/// The upstream's response for the client: at once for a stream, and otherwise with the first byte of its body.
+/// Passes the upstream's response on: at once for a stream, otherwise once the first byte of its body has arrived.
 async fn passed_on(answer: reqwest::Response, streams: bool) -> Result<Response, Problem> {
     let (mut head, body) = http::Response::<reqwest::Body>::from(answer).into_parts();
     let streams = streams || delivery::is_stream(&head.headers);
     head.headers = headers::returned(&head.headers);
-    // The upstream's version is between it and us.
+    // The HTTP version of the upstream connection does not matter to the client.
     head.version = http::Version::HTTP_11;
     let plain = |error: reqwest::Error| Box::new(error.without_url()).into();
     if streams || body.is_end_stream() {

@@ -1,14 +1,14 @@
-//! Which headers pass the gateway, in either direction.
+//! Decides which headers pass the gateway, in either direction.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use metering_core::{AccountId, is_same_header, overrides_request, starts_like_header};
 
 use crate::http::ClientAddress;
 
-/// The account that pays, told to the upstream.
+/// Tells the upstream which account pays.
 const ACCOUNT_HEADER: HeaderName = HeaderName::from_static("x-metering-org-id");
 
-/// Headers that are about one connection (RFC 9110, section 7.6.1), and their relatives.
+/// Headers of a single connection (RFC 9110, section 7.6.1), and similar ones.
 const HOP_BY_HOP: [&str; 10] = [
     "connection",
     "http2-settings",
@@ -22,8 +22,8 @@ const HOP_BY_HOP: [&str; 10] = [
     "upgrade",
 ];
 
-/// What a client must not tell the upstream: its key, and what only a proxy in front of the upstream can know.
-/// Headers that change which request the upstream runs are dropped too: see [`overrides_request`].
+/// Headers that a client must not send to the upstream: its key, and information that only a proxy in front of the
+/// upstream has. Headers that change which request the upstream runs are dropped too: see [`overrides_request`].
 const NOT_FORWARDED: [&str; 26] = [
     "authorization",
     "cf-connecting-ip",
@@ -37,7 +37,7 @@ const NOT_FORWARDED: [&str; 26] = [
     "front-end-https",
     "host",
     "https",
-    // CGI programs would take it for the HTTP proxy to use (httpoxy, CVE-2016-5385).
+    // CGI programs would use it as their HTTP proxy (httpoxy, CVE-2016-5385).
     "proxy",
     "remote-addr",
     "remote-user",
@@ -54,11 +54,11 @@ const NOT_FORWARDED: [&str; 26] = [
     "x-scheme",
 ];
 
-/// Prefixes of such headers.
+/// Prefixes of further headers that are not forwarded.
 const NOT_FORWARDED_PREFIXES: [&str; 4] = ["x-envoy-", "x-forward", "x-original-", "x-rewrite-"];
 
-/// What the upstream must not tell the client: anything that a browser applies to the whole origin or host, or keeps
-/// for later requests, and instructions to a proxy in front of this service.
+/// Headers that the upstream must not send to the client: those that a browser applies to the whole origin or host or
+/// remembers for later requests, and instructions to a proxy in front of this service.
 const NOT_RETURNED: [&str; 20] = [
     "accept-ch",
     "alt-svc",
@@ -108,16 +108,16 @@ pub(crate) fn forwarded(
     headers
 }
 
-/// The headers to send back.
+/// The headers to return to the client.
 pub(crate) fn returned(upstream: &HeaderMap) -> HeaderMap {
     let mut headers = passing(upstream, |name| is_any_of(&NOT_RETURNED, name));
-    // One account paid for this response: no cache may keep it for another unless the upstream says so itself.
+    // One account paid for this response: caches must not serve it to another, unless the upstream allows it.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers
 }
 
-/// The headers that get past the gateway. Names are compared as CGI-style servers read them, so that
-/// `X_Metering_Org_Id` does not pass for `X-Metering-Org-Id`.
+/// The headers that pass the gateway. Names are compared as CGI-style servers read them, so `X_Metering_Org_Id` is
+/// dropped like `X-Metering-Org-Id`.
 fn passing(incoming: &HeaderMap, stopped: impl Fn(&str) -> bool) -> HeaderMap {
     let named_by_connection: Vec<&str> = incoming
         .get_all(header::CONNECTION)

@@ -1,16 +1,16 @@
-//! What browsers are told about every upstream response.
+//! Security headers on every upstream response.
 //!
-//! The pages of this service keep an API key in `sessionStorage`, which every document of their origin can read. An
-//! upstream document must therefore never run as one of that origin: `Content-Security-Policy: sandbox` gives it an
-//! origin of its own without scripts, and `nosniff` keeps data from being taken for a document or a script. Programs
-//! that call the API are not affected by either.
+//! The pages of this service keep an API key in `sessionStorage`, which every document of their origin can read. So an
+//! upstream document must never run in that origin: `Content-Security-Policy: sandbox` gives it an opaque origin
+//! without scripts, and `nosniff` keeps browsers from treating data as a document or a script. Programs that call the
+//! API are not affected.
 
 use http::{HeaderValue, header};
 
 use crate::config::GatewayConfig;
 use crate::http::Response;
 
-/// Headers that every upstream response gets.
+/// The headers that every upstream response gets.
 #[derive(Debug)]
 pub(crate) struct ResponsePolicy {
     content_security_policy: Option<HeaderValue>,
@@ -24,8 +24,8 @@ impl ResponsePolicy {
         Self { content_security_policy, nosniff: config.nosniff }
     }
 
-    /// The same response with the policy added. A policy of the upstream's own stays: browsers enforce both, so it can
-    /// only restrict further.
+    /// Adds the policy to a response. The upstream's own policy is kept: browsers enforce both, so it can only restrict
+    /// further.
     pub(crate) fn apply(&self, mut response: Response) -> Response {
         let headers = response.headers_mut();
         if let Some(policy) = &self.content_security_policy {

@@ -1,4 +1,4 @@
-//! Tells the operator at start what would otherwise show only in the first failed request.
+//! Warns at startup about upstream problems that would otherwise only show in the first failed request.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::config::Config;
 
 /// Warns when nothing listens at the configured upstream, or when its documents share the origin of the pages.
 ///
-/// It opens a connection and closes it: a request might have effects. The server starts all the same, since the
+/// Only opens and closes a connection, because a request might have side effects. The server starts anyway, since the
 /// upstream may come up later.
 pub(crate) async fn warn_about_upstream(config: Config) {
     let Some(upstream) = &config.upstream else { return };

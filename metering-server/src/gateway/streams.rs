@@ -1,4 +1,4 @@
-//! Open streams: how many a key may have, and their end when it is revoked.
+//! Limits the open streams of each key, and ends them when the key is revoked.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -16,13 +16,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::http::{Connection, EventStream, Problem, Response, Shutdown};
 
-/// After how many seconds a client that has too many streams may try again: when one has ended, nobody can tell.
+/// `Retry-After` of a client with too many open streams, in seconds. A guess: nobody knows when one will end.
 const RETRY_SECONDS: u64 = 5;
 
-/// How long a stream that was told to end may take to send its end. A client that does not read would take for ever.
+/// How long a stream may take to send its end before its connection is cut. A client that does not read would take
+/// forever.
 const END_GRACE: Duration = Duration::from_secs(1);
 
-/// The streams that are open on this node.
+/// The open streams of this node.
 #[derive(Debug)]
 pub(crate) struct Streams {
     most_per_key: usize,
@@ -33,12 +34,12 @@ pub(crate) struct Streams {
 struct OpenStreams {
     count: usize,
     end: CancellationToken,
-    /// Those of streams that are being sent, by the number of their seat.
+    /// The connections of streams being sent, by slot number.
     connections: HashMap<u64, Connection>,
     next: u64,
 }
 
-/// A stream's place among those of its key, given up when dropped.
+/// The slot of a stream among those of its key, released on drop.
 #[derive(Debug)]
 pub(crate) struct Seat {
     streams: Arc<Streams>,
@@ -52,12 +53,12 @@ impl Streams {
         Self { most_per_key, open: Mutex::default() }
     }
 
-    /// A place for one more stream of a key.
+    /// Reserves a slot for one more stream of a key.
     pub(crate) fn reserve(self: &Arc<Self>, key: KeyHash) -> Result<Seat, Problem> {
         let mut open = self.lock();
         let streams = open.entry(key).or_insert_with(OpenStreams::none);
         if streams.count >= self.most_per_key {
-            let message = format!("This key has {} streams open, as many as it may; close one.", streams.count);
+            let message = format!("This key has {} streams open, its maximum; close one.", streams.count);
             return Err(Problem::new(ErrorCode::TooManyStreams, message).retry_after(RETRY_SECONDS));
         }
         streams.count += 1;
@@ -65,14 +66,14 @@ impl Streams {
         Ok(Seat { streams: Arc::clone(self), key, number: streams.next, end: streams.end.clone() })
     }
 
-    /// How many streams are open.
+    /// The number of open streams.
     #[must_use]
     pub(crate) fn count(&self) -> usize {
         self.lock().values().map(|streams| streams.count).sum()
     }
 
-    /// Looks the keys of open streams up every `interval` and ends those whose key is no longer live; ends all at
-    /// the shutdown.
+    /// Checks the keys of open streams every `interval` and ends the streams of keys that are no longer live. On
+    /// shutdown, ends all streams.
     pub(crate) async fn watch(self: &Arc<Self>, store: &dyn Store, interval: Duration, shutdown: Shutdown) {
         loop {
             tokio::select! {
@@ -89,24 +90,24 @@ impl Streams {
                     let ended: Vec<KeyHash> = dead.filter(|(key, _)| self.end(key)).map(|(key, _)| *key).collect();
                     self.cut_later(ended);
                 }
-                Err(error) => tracing::warn!(%error, "the keys of open streams could not be looked up"),
+                Err(error) => tracing::warn!(%error, "could not check the keys of open streams"),
             }
         }
         let keys = self.lock().iter().map(|(key, streams)| (*key, streams.end.cancel())).map(|(key, ())| key).collect();
         self.cut_later(keys);
     }
 
-    /// Ends the streams of a revoked key; `false` when that was done before.
+    /// Ends the streams of a revoked key. Returns `false` if they were ended before.
     fn end(&self, key: &KeyHash) -> bool {
         let open = self.lock();
         let Some(streams) = open.get(key).filter(|streams| !streams.end.is_cancelled()) else { return false };
-        tracing::info!(?key, streams = streams.count, "streams of a revoked key were ended");
+        tracing::info!(?key, streams = streams.count, "ended the streams of a revoked key");
         streams.end.cancel();
         true
     }
 
-    /// Closes the connections of streams that were ended, unless they end by themselves in time: of a client that does
-    /// not read, the end waits behind what it did not read.
+    /// Cuts the connections of ended streams that do not close in time. When a client does not read, the end of the
+    /// stream is stuck behind unread data.
     fn cut_later(self: &Arc<Self>, keys: Vec<KeyHash>) {
         if keys.is_empty() {
             return;
@@ -135,8 +136,8 @@ impl OpenStreams {
 }
 
 impl Seat {
-    /// The same reply to the client of `connection`, whose body ends when it is told to and gives the place up when it is
-    /// done.
+    /// Wraps the response to the client of `connection`: its body ends when the stream is told to end, and releases the
+    /// slot when it is done.
     pub(crate) fn hold(self, reply: Response, connection: Option<&Connection>) -> Response {
         if let (Some(connection), Some(streams)) = (connection, self.streams.lock().get_mut(&self.key)) {
             streams.connections.insert(self.number, connection.clone());
@@ -146,7 +147,7 @@ impl Seat {
             let end = self.end.clone().cancelled_owned();
             let mut frames = Box::pin(EventStream::new(body.into_data_stream(), connection).take_until(end));
             let stream = futures_util::stream::poll_fn(move |context| {
-                // Moved in: the place is kept for as long as the body is.
+                // Moved in, so that the slot lives as long as the body.
                 let _seat = &self;
                 frames.as_mut().poll_next(context)
             });
@@ -167,7 +168,7 @@ impl Drop for Seat {
     }
 }
 
-/// Whether a body is server-sent events as they are, between which comments may stand.
+/// Whether a body is an unencoded event stream, into which comments can be inserted.
 fn takes_comments(headers: &header::HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).map(|kind| kind.as_bytes().to_ascii_lowercase());
     kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) && !headers.contains_key(header::CONTENT_ENCODING)

@@ -1,4 +1,4 @@
-//! What stands behind the gateway: a service over HTTP, or the built-in sample feed.
+//! The upstream behind the gateway: an HTTP service or the built-in sample feed.
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -11,10 +11,10 @@ pub(crate) use crate::gateway::forward::HttpUpstream;
 use crate::http::{Problem, Response, bytes, whole};
 use crate::sample::{SampleAnswer, SampleFeed};
 
-/// What stands behind the gateway.
+/// The upstream behind the gateway.
 #[derive(Debug)]
 pub(crate) enum Upstream {
-    /// A service over HTTP.
+    /// An HTTP service.
     Http(HttpUpstream),
     /// The built-in sample feed.
     Sample(SampleFeed),
@@ -46,7 +46,7 @@ fn sample(feed: &SampleFeed, call: &Call<'_>) -> Response {
             let headers = response.headers_mut();
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
             headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-            // Tells nginx and its kin to pass events on as they come.
+            // Tells nginx and similar proxies not to buffer events.
             headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
             response
         }

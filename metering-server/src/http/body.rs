@@ -1,4 +1,4 @@
-//! Reading bodies: the one place, with a cap on size and time.
+//! Reads request bodies. All bodies are read here, so that every read has a size limit and a timeout.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use metering_core::wire::ErrorCode;
 
 use crate::http::Problem;
 
-/// The whole body, of at most `limit` bytes, if it arrives within `patience`.
+/// Reads the whole body: at most `limit` bytes, within `patience`.
 ///
 /// # Errors
-/// 413, 408, or 400 when the client breaks off.
+/// 413 when it is too large, 408 when it is too slow, 400 when the client breaks off.
 pub(crate) async fn read_capped<B>(body: B, limit: usize, patience: Duration) -> Result<Bytes, Problem>
 where
     B: Body<Data = Bytes> + Send,
@@ -22,17 +22,17 @@ where
         return Ok(Bytes::new());
     }
     let too_large = || {
-        let message = format!("The body is larger than the {limit} bytes that are accepted.");
+        let message = format!("The body is too large: at most {limit} bytes are accepted.");
         Problem::new(ErrorCode::PayloadTooLarge, message)
     };
-    // What is announced to be too large is refused before it is sent.
+    // If the announced length is too large, refuse before the client sends the body.
     if usize::try_from(body.size_hint().lower()).map_or(true, |announced| announced > limit) {
         return Err(too_large());
     }
     match tokio::time::timeout(patience, Limited::new(body, limit).collect()).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
-        Ok(Err(_)) => Err(Problem::new(ErrorCode::InvalidJson, "The body broke off or is not valid HTTP.")),
+        Ok(Err(_)) => Err(Problem::new(ErrorCode::InvalidJson, "The body is incomplete or not valid HTTP.")),
         Err(_) => Err(Problem::new(ErrorCode::RequestTimeout, "The body took too long to arrive; send it again.")),
     }
 }

@@ -1,9 +1,9 @@
-//! Which address a request comes from, proxies in between or not.
+//! Finds the client address of a request, behind proxies or not.
 //!
-//! Anybody can write anything into `X-Forwarded-For`; only what a trusted proxy has added to it is known. Each proxy
-//! adds the address that it was called from at the right. So the walk begins at the connection's other end and goes on
-//! to the left for as long as it stands on a trusted proxy. An entry that cannot be read cannot be trusted, and ends
-//! the walk: the client then is the last address that was read, the nearest one that is known to have taken part.
+//! Anybody can write anything into `X-Forwarded-For`; only what trusted proxies appended can be believed. Each proxy
+//! appends the address that called it. So the search starts at the connection's peer and walks the list from right to
+//! left as long as the current address is a trusted proxy. An entry that does not parse cannot be trusted and ends the
+//! walk. The client is then the last address read: the nearest one that is known to be involved.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -13,7 +13,7 @@ use crate::config::TrustedProxies;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// Where a request comes from; an extension of every request.
+/// The client address and peer of a request; an extension of every request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClientAddress {
     client: IpAddr,
@@ -22,7 +22,7 @@ pub(crate) struct ClientAddress {
 }
 
 impl ClientAddress {
-    /// Where a request with these headers comes from, when the connection's other end is `peer`.
+    /// Finds the client address of a request with these headers whose connection comes from `peer`.
     #[must_use]
     pub(crate) fn find(peer: IpAddr, headers: &HeaderMap, proxies: &TrustedProxies) -> Self {
         let peer = peer.to_canonical();
@@ -41,14 +41,14 @@ impl ClientAddress {
         Self { client, peer, peer_is_trusted }
     }
 
-    /// The client's address. IPv4 is always IPv4, never wrapped in IPv6.
+    /// The client's address. IPv4-mapped IPv6 addresses are converted to IPv4.
     #[must_use]
     pub(crate) fn ip(&self) -> IpAddr {
         self.client
     }
 
-    /// The `X-Forwarded-For` to send on: the connection's other end, after the list that came with the request if that
-    /// is a trusted proxy's.
+    /// The `X-Forwarded-For` for the upstream: the list received from a trusted proxy, if the peer is one, followed by
+    /// the peer.
     #[must_use]
     pub(crate) fn forwarded_for(&self, received: &HeaderMap) -> Option<HeaderValue> {
         let mut list = Vec::new();
@@ -63,9 +63,9 @@ impl ClientAddress {
     }
 }
 
-/// One entry: an address, alone or with a port.
+/// Parses one entry: an address, with or without a port.
 fn read(entry: &[u8]) -> Option<IpAddr> {
-    // Not the whole line as text: what a client put into it must not spoil what proxies added.
+    // Decode each entry by itself: invalid bytes from a client must not spoil the entries that proxies appended.
     let text = std::str::from_utf8(entry.trim_ascii()).ok()?;
     let bracketed = || text.strip_prefix('[')?.strip_suffix(']')?.parse::<Ipv6Addr>().ok();
     let address = text

@@ -1,5 +1,5 @@
-//! A client's socket with the checks that hyper lacks: a timeout for writes that make no progress, and noticing a client
-//! that closed its side while its request is served.
+//! A client socket with the checks that hyper lacks: a timeout for stalled writes, and detection of clients that
+//! half-close while their request is served.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -13,13 +13,13 @@ use tokio::time::{Sleep, sleep};
 
 use crate::http::connection::Connection;
 
-/// A socket that keeps its [`Connection`] up to date.
+/// A socket that records its state in its [`Connection`].
 #[derive(Debug)]
 pub(super) struct ClientStream {
     socket: TcpStream,
     connection: Connection,
     write_timeout: Duration,
-    /// Runs while a write waits for the client; a write that gets through drops it.
+    /// The timeout of a blocked write; dropped when the write makes progress.
     stall: Option<Pin<Box<Sleep>>>,
     half_closed: bool,
 }
@@ -29,7 +29,7 @@ impl ClientStream {
         Self { socket, connection, write_timeout, stall: None, half_closed: false }
     }
 
-    /// Passes a write's outcome on, and fails it once the client has taken nothing for too long.
+    /// Passes on a write's outcome, and fails it when the client has read nothing for the write timeout.
     fn written(&mut self, outcome: Poll<io::Result<usize>>, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if outcome.is_ready() {
             if self.stall.take().is_some() {
@@ -43,10 +43,10 @@ impl ClientStream {
         let timer = self.stall.get_or_insert_with(|| Box::pin(sleep(self.write_timeout)));
         ready!(timer.as_mut().poll(context));
         counter!("metering_connections_closed_total", "reason" => "write_timeout").increment(1);
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read its response")))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client stopped reading its response")))
     }
 
-    /// Looks whether the client closed its side or reset the connection, without taking anything that it sent.
+    /// Checks whether the client half-closed or reset the connection, without consuming what it sent.
     fn look(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         let mut byte = [0];
         match self.socket.poll_peek(context, &mut ReadBuf::new(&mut byte)) {
@@ -56,7 +56,7 @@ impl ClientStream {
                 Ok(())
             }
             Poll::Ready(Err(error)) => Err(error),
-            // The next request, sent ahead, or nothing.
+            // A pipelined request, or nothing.
             Poll::Ready(Ok(_)) | Poll::Pending => Ok(()),
         }
     }
@@ -100,7 +100,7 @@ impl AsyncWrite for ClientStream {
         self.socket.is_write_vectored()
     }
 
-    /// hyper flushes whenever it has done something, so here is where a client that leaves meanwhile is noticed.
+    /// hyper flushes after every step, so this is the place to notice a client that leaves meanwhile.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.socket).poll_flush(context))?;
         if !self.half_closed && self.connection.is_serving() {
@@ -117,7 +117,7 @@ impl AsyncWrite for ClientStream {
 impl Drop for ClientStream {
     fn drop(&mut self) {
         if self.stall.is_some() {
-            // Or the operating system would keep what the client does not take, and go on offering it.
+            // Otherwise the operating system would keep the unread data and go on retransmitting it.
             let _ = self.socket.set_zero_linger();
         }
     }
@@ -140,7 +140,7 @@ mod tests {
         (ClientStream::new(socket, connection.clone(), TIMEOUT), client, connection)
     }
 
-    /// Writes until a write fails.
+    /// Writes until a write fails, and returns the error.
     async fn write_on(stream: &mut ClientStream) -> io::Error {
         loop {
             if let Err(error) = stream.write_all(&[0; 65_536]).await {
@@ -155,7 +155,7 @@ mod tests {
         let begun = tokio::time::Instant::now();
         let reading = tokio::spawn(async move {
             let mut buffer = vec![0; 1 << 20];
-            // Slower than it could, for much longer than the timeout; then not at all.
+            // Read slowly, for much longer than the timeout; then stop reading.
             while begun.elapsed() < 5 * TIMEOUT {
                 let _ = client.read(&mut buffer).await.unwrap();
                 tokio::time::sleep(TIMEOUT / 10).await;
@@ -185,7 +185,7 @@ mod tests {
         tokio::select! {
             () = half_closed => {}
             () = flushing => {}
-            () = tokio::time::sleep(Duration::from_secs(5)) => panic!("nobody noticed"),
+            () = tokio::time::sleep(Duration::from_secs(5)) => panic!("the half-close went unnoticed"),
         }
     }
 

@@ -1,7 +1,8 @@
-//! Gzip for what the service writes itself: pages, assets and documents once at start, other replies as they are sent.
+//! Gzip for the service's own responses: pages, assets and documents once at startup, others as they are sent.
 //!
-//! Only what is named is compressed. A reply with a secret never is: where an attacker chooses some of the text beside
-//! it, its compressed length gives the secret away (the BREACH attack). Bodies of an upstream pass as they are.
+//! Compression is opt-in per path. Responses with a secret are never compressed: an attacker who controls part of the
+//! text next to a secret can infer it from the compressed length (the BREACH attack). Upstream bodies pass through
+//! unchanged.
 
 use std::io::Write;
 
@@ -15,9 +16,9 @@ use sha3::{Digest, Sha3_256};
 use crate::http::negotiation::accepts_gzip;
 use crate::http::reply::{Reply, Response, bytes, whole};
 
-/// Shorter bodies fit into one packet anyway.
+/// Shorter bodies fit into one packet without compression.
 const WORTHWHILE_BYTES: usize = 1_024;
-/// How many hexadecimal digits of the content's hash name a version of it.
+/// How many hexadecimal digits of the content's hash the ETag has.
 const TAG_DIGITS: usize = 16;
 
 /// A text that does not change while the server runs, compressed once.
@@ -53,7 +54,7 @@ impl Document {
         &self.plain.body
     }
 
-    /// The reply to a request with these headers: 304 when the client has this version.
+    /// The reply to a request with these headers: 304 when the client already has this version.
     pub(crate) fn reply(&self, request: &HeaderMap) -> Reply {
         let tag = &self.gzip.as_ref().filter(|_| accepts_gzip(request)).unwrap_or(&self.plain).tag;
         let mut reply = if is_known(request, tag) {
@@ -66,7 +67,7 @@ impl Document {
         reply
     }
 
-    /// The same for a client that must not keep it.
+    /// The full reply without an ETag, for responses that clients must not cache.
     pub(crate) fn reply_in_full(&self, request: &HeaderMap) -> Reply {
         let gzip = self.gzip.as_ref().filter(|_| accepts_gzip(request));
         let body = gzip.unwrap_or(&self.plain).body.clone();
@@ -79,15 +80,15 @@ impl Document {
     }
 }
 
-/// Whether the client says that it has this version.
+/// Whether the client already has this version.
 fn is_known(request: &HeaderMap, tag: &HeaderValue) -> bool {
     let lines = request.get_all(header::IF_NONE_MATCH).iter();
     let mut tags = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
-    // Compared weakly (RFC 9110, section 13.1.2): proxies mark tags as weak.
+    // Weak comparison (RFC 9110, section 13.1.2): proxies mark tags as weak.
     tags.any(|known| known == b"*" || known.strip_prefix(b"W/").unwrap_or(known) == tag.as_bytes())
 }
 
-/// The same reply, gzipped if the client takes that and it is worthwhile.
+/// The same response, gzipped if the client accepts that and it pays off.
 pub(crate) async fn compressed(mut response: Response, request: &HeaderMap) -> Response {
     response.headers_mut().append(header::VARY, HeaderValue::from_static("accept-encoding"));
     let size = http_body::Body::size_hint(response.body()).exact().and_then(|size| usize::try_from(size).ok());
@@ -99,7 +100,7 @@ pub(crate) async fn compressed(mut response: Response, request: &HeaderMap) -> R
     let body = match body.collect().await {
         Ok(body) => body.to_bytes(),
         Err(error) => {
-            tracing::error!(%error, "a reply could not be compressed");
+            tracing::error!(%error, "could not compress a response");
             return whole(crate::http::Problem::internal().into_reply());
         }
     };
@@ -154,7 +155,7 @@ mod tests {
         assert_eq!(gzip.headers()["content-encoding"], "gzip");
         assert!(gzip.body().len() < text().len() / 10);
         assert_eq!(unzipped(gzip.body()), text());
-        assert_ne!(plain.headers()["etag"], gzip.headers()["etag"], "they are not the same bytes");
+        assert_ne!(plain.headers()["etag"], gzip.headers()["etag"], "different bytes need different tags");
         for reply in [plain, gzip] {
             assert_eq!(reply.headers()["vary"], "accept-encoding");
             let tag = reply.headers()["etag"].to_str().unwrap();
@@ -175,7 +176,7 @@ mod tests {
     #[tokio::test]
     async fn replies_are_compressed_where_it_is_worthwhile_and_wanted() {
         let gzip = request(header::ACCEPT_ENCODING, "gzip");
-        // body, request, whether it is compressed
+        // body, request, compressed
         let table = [(text(), &gzip, true), ("short".to_owned(), &gzip, false), (text(), &HeaderMap::new(), false)];
         for (body, request, expected) in table {
             let reply = bytes(StatusCode::OK, HeaderValue::from_static("text/plain"), body.clone().into());

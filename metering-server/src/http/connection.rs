@@ -1,8 +1,7 @@
-//! One client connection as the rest of the server sees it: what it is busy with, and a way to end it from elsewhere.
+//! The state of one client connection, and a way to close it from elsewhere.
 //!
-//! hyper owns the socket and offers neither. The state here is written by [`ClientStream`](super::ClientStream), which
-//! sees every read and write, and read by whoever needs to close connections: the connection limits, and streams whose
-//! key was revoked.
+//! hyper owns the socket and offers neither. [`ClientStream`](super::ClientStream) sees every read and write and
+//! updates the state here; the connection limits and streams whose key was revoked read it to close connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -11,18 +10,18 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-/// A client that has taken nothing for this long may be closed to make room for another; a hiccup is shorter.
+/// A connection whose client has read nothing for this long may be closed to make room. Short hiccups are tolerated.
 const STALL_TOLERANCE: Duration = Duration::from_secs(2);
-/// A connection younger than this may not have had time to send its request.
+/// A connection younger than this may not have had time to send a request.
 pub(super) const YOUNG: Duration = Duration::from_millis(250);
 
-/// Waiting for the client: between requests, or for the rest of one. Nothing was charged for it yet.
+/// Waiting for the client, between requests or in the middle of one. Nothing has been charged yet.
 const WAITING: u8 = 0;
 /// Serving a request.
 const SERVING: u8 = 1;
-/// Serving a request whose client does not take the response.
+/// Serving a request while the client does not read the response.
 const STALLED: u8 = 2;
-/// Chosen to be closed.
+/// Selected for closing.
 const CLOSING: u8 = 3;
 
 /// A client connection; an extension of every request that came over one.
@@ -33,7 +32,7 @@ pub(crate) struct Connection(Arc<Shared>);
 struct Shared {
     state: AtomicU8,
     opened: Instant,
-    /// When the present stall began, in milliseconds since `opened`.
+    /// When the current stall began, in milliseconds since `opened`.
     stalled_since: AtomicU64,
     half_closed: CancellationToken,
     cut: CancellationToken,
@@ -60,19 +59,19 @@ impl Connection {
         self.0.cut.run_until_cancelled(connection).await
     }
 
-    /// Resolves when the client has closed its side. It may still read, so the response is still owed to it; or it may be
-    /// gone, which only writing to it can tell.
+    /// Resolves when the client has half-closed the connection. It may still be reading, so it still gets its response;
+    /// or it may be gone, which only a write can tell.
     pub(crate) fn half_closed(&self) -> WaitForCancellationFutureOwned {
         self.0.half_closed.clone().cancelled_owned()
     }
 
-    /// Whether it was opened a moment ago. Such a connection is not closed for another: in a flood, it is cheaper to
-    /// refuse the other one, and fairer to clients that are about to send a request.
+    /// Whether the connection was just opened. Such a connection is not closed to make room: in a flood, it is cheaper
+    /// to refuse the newcomer, and fairer to clients that are about to send a request.
     pub(super) fn is_young(&self) -> bool {
         self.0.opened.elapsed() < YOUNG
     }
 
-    /// Cuts the connection if that loses nothing that was charged, or if its client does not take its response.
+    /// Cuts the connection if no charged work is lost by it, or if its client does not read the response.
     pub(super) fn cut_if_unproductive(&self) -> bool {
         let chosen = self.exchange(WAITING, CLOSING) || (self.is_stuck() && self.exchange(STALLED, CLOSING));
         if chosen {
@@ -90,31 +89,31 @@ impl Connection {
         self.0.state.load(Ordering::Relaxed) == SERVING
     }
 
-    /// Notes that the client must send something before there is more to do.
+    /// Records that the server waits for the client to send something.
     pub(super) fn waits(&self) {
         self.exchange(SERVING, WAITING);
     }
 
-    /// Notes that something of a request arrived; `false` when the connection is about to be closed, so that no request
-    /// may begin.
+    /// Records that part of a request arrived. Returns `false` when the connection is about to be closed, and no
+    /// request may start.
     pub(super) fn received(&self) -> bool {
         self.exchange(WAITING, SERVING);
         self.0.state.load(Ordering::Acquire) != CLOSING
     }
 
-    /// Notes that the client does not take its response.
+    /// Records that the client has stopped reading its response.
     pub(super) fn stalls(&self) {
         let since = u64::try_from(self.0.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.0.stalled_since.store(since, Ordering::Relaxed);
         self.exchange(SERVING, STALLED);
     }
 
-    /// Notes that the client takes its response again.
+    /// Records that the client reads its response again.
     pub(super) fn resumes(&self) {
         self.exchange(STALLED, SERVING);
     }
 
-    /// Notes that the client has closed its side.
+    /// Records that the client has half-closed the connection.
     pub(super) fn half_close(&self) {
         self.0.half_closed.cancel();
     }
@@ -139,8 +138,8 @@ mod tests {
         assert!(!connection.cut_if_unproductive() && !is_cut(&connection), "a request is being served");
         connection.waits();
         assert!(connection.cut_if_unproductive() && is_cut(&connection));
-        assert!(!connection.cut_if_unproductive(), "once is enough");
-        assert!(!connection.received(), "a request that arrives too late does not begin");
+        assert!(!connection.cut_if_unproductive(), "it is cut only once");
+        assert!(!connection.received(), "a request that arrives too late does not start");
     }
 
     #[tokio::test(start_paused = true)]
@@ -150,10 +149,10 @@ mod tests {
         assert!(connection.received());
         connection.stalls();
         tokio::time::advance(STALL_TOLERANCE / 2).await;
-        assert!(!connection.cut_if_unproductive(), "a short stall is nothing");
+        assert!(!connection.cut_if_unproductive(), "a short stall is tolerated");
         connection.resumes();
         tokio::time::advance(STALL_TOLERANCE).await;
-        assert!(!connection.cut_if_unproductive(), "it went on");
+        assert!(!connection.cut_if_unproductive(), "the client has resumed reading");
         connection.stalls();
         tokio::time::advance(STALL_TOLERANCE).await;
         assert!(connection.cut_if_unproductive());

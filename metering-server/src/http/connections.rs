@@ -1,8 +1,9 @@
-//! How many connections there may be, in all and per client address, and which are closed to make room.
+//! Connection limits, in total and per client address, and which connections are closed to make room.
 //!
-//! Making a client wait because strangers hold the connections would let a few of them lock everybody out. So a
-//! connection that is waiting for its client, or whose client does not take its response, is closed when another needs
-//! its place: the oldest one that is not brand-new, of the address that holds the most. A request that is being served is never cut for it.
+//! If newcomers had to wait at the limit, a few clients could lock everybody else out. So an unproductive connection
+//! (it waits for its client, or its client does not read the response) is closed for a newcomer: the oldest such
+//! connection, brand-new ones excepted, of the address that has the most. A request that is being served is never cut
+//! to make room.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -16,16 +17,16 @@ use tokio::time::Instant;
 use crate::http::connection::Connection;
 use crate::limits::Network;
 
-/// Sockets of connections that were told to close and have not yet, beyond the limit.
+/// Sockets above the limit, for connections that were told to close and have not closed yet.
 const CLOSING_MAX: usize = 64;
-/// How many of the heaviest addresses are searched for a connection to close.
+/// How many of the addresses with the most connections are searched for one to close.
 const SEARCHED: usize = 16;
-/// How soon to look again for one, when nothing could be closed.
+/// When to search again if nothing could be closed.
 const RETRY: Duration = Duration::from_millis(100);
-/// How often the log says that connections are refused.
+/// Refused connections are logged at most this often.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The limits, and all connections under them.
+/// The limits and all admitted connections.
 #[derive(Debug)]
 pub(super) struct Connections {
     most: usize,
@@ -33,7 +34,7 @@ pub(super) struct Connections {
     freed: Notify,
 }
 
-/// An admitted connection's place, given up when dropped.
+/// The slot of an admitted connection, released on drop.
 #[derive(Debug)]
 pub(super) struct Place {
     connections: Arc<Connections>,
@@ -42,14 +43,14 @@ pub(super) struct Place {
     pub(super) connection: Connection,
 }
 
-/// Why a connection cannot be had now.
+/// Why a connection is not admitted now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
-    /// Its address has as many as it may, all of them busy.
+    /// Its address is at the limit, and all its connections are busy.
     Address,
-    /// There are as many as there may be, and its address holds the most of them.
+    /// The server is at the limit, and the address has the most connections.
     Server,
-    /// There are as many as there may be, all of them busy: something will end.
+    /// The server is at the limit, and all connections are busy: wait for one to end.
     Later,
 }
 
@@ -58,11 +59,11 @@ struct Books {
     most: usize,
     most_per_address: usize,
     next: u64,
-    /// Sockets, those that are being closed included.
+    /// Open sockets, including those being closed.
     sockets: usize,
-    /// Connections that were not told to close.
+    /// Connections that have not been told to close.
     total: usize,
-    /// Those of clients, oldest first; those of trusted proxies are in `total` only.
+    /// Connections by client address, oldest first. Those of trusted proxies count in `total` only.
     holders: HashMap<Network, BTreeMap<u64, Connection>>,
     by_count: BTreeSet<(usize, Network)>,
     warned: Option<Instant>,
@@ -83,7 +84,7 @@ impl Connections {
         Self { most, books: Mutex::new(books), freed: Notify::new() }
     }
 
-    /// Waits until there is a descriptor for one more socket.
+    /// Waits until a file descriptor is free for one more socket.
     pub(super) async fn socket_free(&self) {
         loop {
             let freed = self.freed.notified();
@@ -94,8 +95,8 @@ impl Connections {
         }
     }
 
-    /// A place for a connection from `peer`, or of a trusted proxy, which stands for many clients; `None` when it is to be
-    /// closed at once.
+    /// Waits for a slot for a connection from `peer`. Returns `None` when the connection must be closed at once. A
+    /// trusted proxy stands for many clients, so it has no limit per address.
     pub(super) async fn admit(self: &Arc<Self>, peer: IpAddr, is_proxy: bool) -> Option<Place> {
         let network = (!is_proxy).then(|| Network::of(peer));
         loop {
@@ -111,7 +112,7 @@ impl Connections {
                 self.refused(refusal, peer);
                 return None;
             }
-            // What stalls becomes closable without anything being freed.
+            // A stalled connection becomes closable without any slot being released.
             let _ = tokio::time::timeout(RETRY, freed).await;
         }
     }
@@ -126,7 +127,7 @@ impl Connections {
         if books.warned.is_none_or(|warned| warned.elapsed() >= WARNING_INTERVAL) {
             books.warned = Some(Instant::now());
             drop(books);
-            tracing::warn!(%peer, limit = key, "a connection was refused: its address holds too many. If that is your \
+            tracing::warn!(%peer, limit = key, "refused a connection: its address has too many open. If this is your \
                 proxy, add it to http.trusted_proxies");
         }
     }
@@ -175,8 +176,8 @@ impl Books {
         Ok((id, connection))
     }
 
-    /// Whether a newcomer waits, when nothing can be closed for it. One of the heaviest address must not: others would
-    /// wait behind it.
+    /// Whether a newcomer waits when nothing can be closed for it. A newcomer from the address with the most
+    /// connections must not wait, since others would queue behind it.
     fn refusal(&self, network: Option<Network>, held: usize) -> Refusal {
         let others = |network| self.total > self.count(network);
         let heaviest = self.by_count.last().map_or(0, |(count, _)| *count);
@@ -186,14 +187,14 @@ impl Books {
         }
     }
 
-    /// Closes a connection of an address that holds as many as the newcomer's would, or more.
+    /// Closes a connection of an address that has at least as many as the newcomer's address would have.
     fn close_one_of_the_heaviest(&mut self, held: usize) -> bool {
         let heavy = self.by_count.iter().rev().take_while(|(count, _)| *count >= held).take(SEARCHED);
         let heavy: Vec<Network> = heavy.map(|(_, network)| *network).collect();
         heavy.into_iter().any(|network| self.close_one(network, "server_limit"))
     }
 
-    /// Closes the oldest connection of an address that waits for its client, or whose client does not read.
+    /// Closes the oldest unproductive connection of an address.
     fn close_one(&mut self, network: Network, reason: &'static str) -> bool {
         let holder = self.holders.get(&network);
         let mut connections = holder.into_iter().flatten().take_while(|(_, connection)| !connection.is_young());
@@ -205,7 +206,7 @@ impl Books {
         true
     }
 
-    /// Takes a connection off the books, unless it is off already.
+    /// Removes a connection, unless it was removed before.
     fn remove(&mut self, network: Network, id: u64) {
         let mut removed = false;
         self.change(network, |holder| removed = holder.remove(&id).is_some());

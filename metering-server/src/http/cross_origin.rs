@@ -1,7 +1,7 @@
-//! Calls from web pages of other origins, whose browsers ask the server first (CORS, the Fetch standard).
+//! Cross-origin calls from web pages (CORS, the Fetch standard).
 //!
-//! Pages send the key in a header that they set themselves. No cookie stands for a visitor here, so that what a page is
-//! let do is what its own key allows.
+//! Pages send the API key in a header that they set themselves. There are no cookies, so a page can only do what its
+//! own key allows.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use tower_service::Service;
 use crate::config::WebOrigin;
 use crate::http::Response;
 
-/// How long a browser may go without asking again.
+/// How long a browser may cache a preflight response.
 const REMEMBERED: Duration = Duration::from_hours(1);
 
-/// The origins whose pages may call.
+/// The allowed origins.
 #[derive(Debug, Clone)]
 pub(crate) struct CrossOrigin {
     origins: Vec<HeaderValue>,
@@ -29,7 +29,8 @@ impl CrossOrigin {
     pub(crate) fn new<'o>(origins: impl IntoIterator<Item = &'o WebOrigin>) -> Self {
         let origins: Vec<_> =
             origins.into_iter().filter_map(|origin| HeaderValue::try_from(origin.as_str()).ok()).collect();
-        // What may be sent depends on the API behind the gateway; what is sent is looked at when it comes.
+        // The API behind the gateway decides which methods and headers it needs, so allow all; requests are checked
+        // when they arrive.
         let layer = CorsLayer::new()
             .allow_origin(AllowOrigin::list(origins.iter().cloned()))
             .allow_methods(AllowMethods::mirror_request())
@@ -39,8 +40,8 @@ impl CrossOrigin {
         Self { origins, layer }
     }
 
-    /// Answers what a browser asks before a page's request, and lets the page read the answer to that request. What
-    /// comes from anywhere else is answered as if this were not here.
+    /// Responds to preflight requests from allowed origins, and lets their pages read responses. Other requests are
+    /// passed on unchanged.
     pub(crate) async fn answer<B, F>(&self, request: Request<B>, mut answer: impl FnMut(Request<B>) -> F) -> Response
     where
         F: Future<Output = Response>,

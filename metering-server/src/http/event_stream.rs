@@ -1,8 +1,8 @@
-//! Long-lived event streams to a client that may have gone without a word.
+//! Event streams that detect clients that have gone away.
 //!
-//! A client that closed its side (half-closed) may still read, or may be gone; both look the same until something is
-//! sent. So a silent stream sends it comments, which event streams allow at the start of any line and clients ignore: to
-//! a client that is gone, the second one fails and the connection ends.
+//! After a half-close, a client may still be reading or may be gone; only a write reveals which. So a silent stream
+//! sends comments, which the event stream format allows at the start of any line and clients ignore. If the client is
+//! gone, the second comment fails and the connection ends.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -15,14 +15,14 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::http::connection::Connection;
 
-/// How often a silent stream finds out whether its client is still there, once that has closed its side.
+/// How often a silent stream probes a client that has half-closed.
 const ROUND: Duration = Duration::from_secs(5);
-/// When the second comment of a round follows the first, which the system of a client that is gone refuses meanwhile.
+/// The delay of a probe's second comment. By then, the host of a client that is gone has rejected the first.
 const SECOND: Duration = Duration::from_millis(250);
 
 const COMMENT: Bytes = Bytes::from_static(b":\n");
 
-/// A stream of events that notices when its client is gone.
+/// A stream of events that ends when its client is gone.
 pub(crate) struct EventStream<S> {
     events: Pin<Box<S>>,
     half_closed: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
@@ -32,7 +32,7 @@ pub(crate) struct EventStream<S> {
 }
 
 impl<S> EventStream<S> {
-    /// `events` to the client of `connection`; as they are where there is none.
+    /// Wraps `events` for the client of `connection`; without a connection, nothing is added.
     pub(crate) fn new(events: S, connection: Option<&Connection>) -> Self {
         let half_closed = connection.map(|connection| Box::pin(connection.half_closed()));
         Self { events: Box::pin(events), half_closed, timer: None, sent: 0, at_line_start: true }
@@ -50,7 +50,7 @@ impl<S> EventStream<S> {
         self.sent += 1;
         let wait = if self.sent.is_multiple_of(2) { ROUND } else { SECOND };
         timer.as_mut().reset(Instant::now() + wait);
-        // So that it wakes this task again.
+        // Poll the timer again, so that it wakes this task.
         context.waker().wake_by_ref();
         Poll::Ready(())
     }
@@ -105,7 +105,7 @@ mod tests {
     async fn a_silent_stream_sends_comments_once_its_client_has_closed_its_side() {
         let connection = Connection::new();
         let (sender, mut events) = open(&connection);
-        assert_eq!(next(&mut events).await, None, "a client that is there gets events and nothing else");
+        assert_eq!(next(&mut events).await, None, "a client that has not half-closed gets events only");
         connection.half_close();
         let begun = Instant::now();
         for _ in 0..2 {
@@ -113,7 +113,11 @@ mod tests {
         }
         assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
         sender.send("data: 1\n\n").unwrap();
-        assert_eq!(next(&mut events).await.as_deref(), Some("data: 1\n\n"), "it is served for as long as it reads");
+        assert_eq!(
+            next(&mut events).await.as_deref(),
+            Some("data: 1\n\n"),
+            "a client that still reads is still served"
+        );
         assert_eq!(next(&mut events).await.as_deref(), Some(":\n"));
     }
 

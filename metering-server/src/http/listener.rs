@@ -1,6 +1,6 @@
-//! The accept loop: connections with caps on their number, timeouts for slow and idle ones, an orderly end.
+//! The accept loop: connection limits, timeouts for slow and idle connections, and graceful shutdown.
 //!
-//! Ours rather than `warp::serve`, which has neither timeouts nor a cap.
+//! Used instead of `warp::serve`, which has no timeouts and no connection limit.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -24,21 +24,21 @@ use crate::http::client_stream::ClientStream;
 use crate::http::connections::{Connections, Place};
 use crate::http::{ClientAddress, Response};
 
-/// How long to wait after a failed accept: most likely the process is out of file descriptors.
+/// The pause after a failed accept, most likely because the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Connections that the operating system holds until they are accepted. A full queue costs newcomers seconds.
+/// Connections that the operating system queues until they are accepted. A full queue delays newcomers by seconds.
 const BACKLOG: u32 = 4_096;
-/// When to ask a silent client's system whether it is still there, how often, and how many times in vain.
+/// TCP keepalive: idle time, probe interval, and number of failed probes before the connection is dropped.
 const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(60), Duration::from_secs(15), 4);
-/// Unsent bytes that the operating system takes for a client. A buffer of megabytes would hide that a client reads
-/// nothing, and the room in one that is slow would come in pieces further apart than the write timeout.
+/// How many unsent bytes the operating system buffers per client. With a buffer of megabytes, a client that reads
+/// nothing would go unnoticed, and a slow client would free buffer space in steps further apart than the write timeout.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const UNSENT_MAX_BYTES: u32 = 64 * 1024;
 
-/// Tells everything in the server to come to an end.
+/// Tells all parts of the server to stop.
 pub(crate) type Shutdown = CancellationToken;
 
-/// A bound address and the rules for its connections.
+/// A bound address with its limits and timeouts.
 #[derive(Debug)]
 pub(crate) struct Listener {
     socket: TcpListener,
@@ -50,7 +50,7 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Binds `address`, a host and a port, for so many connections.
+    /// Binds `address`, a host and a port, for at most `connections` connections.
     ///
     /// # Errors
     /// When the address cannot be bound, for example because another process has it.
@@ -61,23 +61,23 @@ impl Listener {
         http.timer(TokioTimer::new())
             .header_read_timeout(config.header_timeout.duration())
             .max_buf_size(config.max_header_bytes)
-            // A client may close its side once it has sent its request, and still wait for the response.
+            // A client may half-close after sending its request and still wait for the response.
             .half_close(true);
         let connections = Arc::new(Connections::new(connections.get(), config.max_connections_per_address.get()));
         let proxies = Arc::new(config.trusted_proxies.clone());
         Ok(Self { socket, http, connections, proxies, write_timeout, grace: config.shutdown_grace.duration() })
     }
 
-    /// The address that is bound.
+    /// The bound address.
     ///
     /// # Errors
-    /// When the operating system cannot say.
+    /// When the operating system cannot tell.
     pub(crate) fn local_address(&self) -> std::io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
-    /// Serves until `shutdown`, each request with its [`ClientAddress`] and its [`Connection`](super::Connection) as
-    /// extensions; then lets requests that were begun finish, for at most the configured grace.
+    /// Serves until `shutdown`. Each request gets its [`ClientAddress`] and its [`Connection`](super::Connection) as
+    /// extensions. On shutdown, requests in progress may finish within the configured grace period.
     pub(crate) async fn serve<H, F>(self, handler: H, shutdown: Shutdown)
     where
         H: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
@@ -97,18 +97,18 @@ impl Listener {
                 request.extensions_mut().insert(connection.clone());
                 handler(request)
             };
-            // Without it, the last packet of each reply waits for the client's acknowledgement of the one before.
+            // Otherwise the last packet of each response waits until the client acknowledges the one before.
             let _ = stream.set_nodelay(true);
             let stream = ClientStream::new(stream, place.connection.clone(), self.write_timeout);
             tokio::spawn(connection_task(self.http.clone(), stream, peer, handler, connections.watcher(), place));
         }
         drop(self.socket);
         if tokio::time::timeout(self.grace, connections.shutdown()).await.is_err() {
-            tracing::warn!("some requests did not finish within the shutdown's grace and were cut off");
+            tracing::warn!("some requests did not finish within http.shutdown_grace and were aborted");
         }
     }
 
-    /// The next connection that is admitted; `None` when one was not, or none could be accepted.
+    /// Accepts the next connection; `None` when it was refused or accepting failed.
     async fn accept(&self) -> Option<(TcpStream, SocketAddr, Place)> {
         self.connections.socket_free().await;
         match self.socket.accept().await {
@@ -117,7 +117,7 @@ impl Listener {
                 Some((stream, peer, place))
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                tracing::warn!(%error, "could not accept a connection");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 None
             }
@@ -125,7 +125,7 @@ impl Listener {
     }
 }
 
-/// A listening socket whose connections notice clients that are gone or do not read.
+/// Opens a listening socket whose connections detect clients that are gone or do not read.
 async fn listen(address: &str, write_timeout: Duration) -> std::io::Result<TcpListener> {
     let mut failure = None;
     for address in tokio::net::lookup_host(address).await? {
@@ -134,17 +134,17 @@ async fn listen(address: &str, write_timeout: Duration) -> std::io::Result<TcpLi
             Err(error) => failure = Some(error),
         }
     }
-    Err(failure.unwrap_or_else(|| std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is no address")))
+    Err(failure.unwrap_or_else(|| std::io::Error::new(std::io::ErrorKind::InvalidInput, "not an address")))
 }
 
 fn listen_at(address: SocketAddr, write_timeout: Duration) -> std::io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // On Windows, it would let other programs take the address over.
+    // On Windows, this option would let other programs take over the address.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     let listener = socket.listen(BACKLOG)?;
-    // Options of a listening socket are those of its connections. Without them everything works, only less promptly.
+    // Accepted connections inherit these options. The server works without them, only less promptly.
     let options = SockRef::from(&listener);
     let (time, interval, retries) = KEEPALIVE;
     let keepalive = TcpKeepalive::new().with_time(time).with_interval(interval).with_retries(retries);
@@ -152,8 +152,8 @@ fn listen_at(address: SocketAddr, write_timeout: Duration) -> std::io::Result<Tc
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
         let _ = options.set_tcp_notsent_lowat(UNSENT_MAX_BYTES);
-        // What fits into the socket's buffer never blocks a write; this is the timeout for that. Longer, so that a blocked
-        // write meets the other one.
+        // A response that fits into the socket's buffer never blocks a write, so it needs this timeout. It is longer
+        // than the write timeout, so that a blocked write hits that one first.
         let _ = options.set_tcp_user_timeout(Some(write_timeout.saturating_mul(2)));
     }
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
@@ -177,7 +177,7 @@ where
         let reply = handler(request);
         async move { Ok::<_, Infallible>(reply.await) }
     });
-    // Boxed, since the compiler does not see that the future within `run` can be sent between threads.
+    // Boxed because the compiler cannot prove that the future inside `run` is `Send`.
     let served: BoxFuture<'static, hyper::Result<()>> =
         Box::pin(watcher.watch(http.serve_connection(TokioIo::new(stream), service)));
     async move {

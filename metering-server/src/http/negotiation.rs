@@ -1,22 +1,23 @@
-//! What a client would rather have (RFC 9110, section 12.5): a page or JSON, compressed or not.
+//! Content negotiation (RFC 9110, section 12.5): HTML or JSON, compressed or not.
 
 use http::{HeaderMap, HeaderName, header};
 
-/// Whether the client takes gzip, and does not prefer an uncompressed body.
+/// Whether the client accepts gzip and does not prefer an uncompressed body.
 pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
     let weight = |coding: &str| weight_of(headers, &header::ACCEPT_ENCODING, coding);
     let gzip = weight("gzip").or_else(|| weight("x-gzip")).or_else(|| weight("*")).unwrap_or(0.0);
     gzip > 0.0 && weight("identity").is_none_or(|identity| gzip >= identity)
 }
 
-/// Whether a person is most likely reading: browsers name HTML when they open a page, and programs do not.
+/// Whether the client is most likely a browser: browsers name HTML when they open a page, and programs do not.
 pub(crate) fn prefers_html(headers: &HeaderMap) -> bool {
     let weight = |kind: &str| weight_of(headers, &header::ACCEPT, kind).unwrap_or(0.0);
     let html = weight("text/html");
     html > 0.0 && html >= weight("application/json")
 }
 
-/// The weight of a value in a list such as `gzip, br;q=0.5`, if it is named there; the highest if it is named twice.
+/// The weight of a value in a list such as `gzip, br;q=0.5`, if the list contains it; the highest if it does more than
+/// once.
 fn weight_of(headers: &HeaderMap, name: &HeaderName, value: &str) -> Option<f32> {
     let lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
     let items = lines.flat_map(|line| line.split(','));
@@ -24,7 +25,7 @@ fn weight_of(headers: &HeaderMap, name: &HeaderName, value: &str) -> Option<f32>
         let mut parts = item.split(';').map(str::trim);
         parts.next().filter(|named| named.eq_ignore_ascii_case(value))?;
         let weight = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
-        // A weight that cannot be read is none of the client's wishes that can be met.
+        // An invalid weight counts as zero.
         Some(weight.map_or(1.0, |weight| weight.parse().unwrap_or(0.0)))
     });
     weights.reduce(f32::max)
@@ -42,7 +43,7 @@ mod tests {
 
     #[test]
     fn gzip_goes_to_those_who_take_it() {
-        // Accept-Encoding, whether it is gzip
+        // Accept-Encoding, gzip accepted
         let table: [(&[&str], bool); 11] = [
             (&[], false),
             (&["gzip, deflate, br, zstd"], true),
@@ -63,7 +64,7 @@ mod tests {
 
     #[test]
     fn browsers_get_pages_and_programs_json() {
-        // Accept, whether it is a browser that opens a page
+        // Accept, HTML preferred
         let table: [(&[&str], bool); 8] = [
             (&[], false),
             (&["*/*"], false),

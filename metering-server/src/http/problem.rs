@@ -1,4 +1,4 @@
-//! Every error reply, whichever part of the service it comes from.
+//! Error responses. All parts of the service build theirs here.
 
 use http::StatusCode;
 use metering_core::Error;
@@ -6,7 +6,7 @@ use metering_core::wire::{ErrorBody, ErrorCode};
 
 use crate::http::reply::{Reply, json, with_headers};
 
-/// An error on its way to a client.
+/// An error response.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     body: Box<ErrorBody>,
@@ -14,31 +14,31 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// An error without context.
+    /// An error with a code and a message.
     #[must_use]
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { body: Box::new(ErrorBody::new(code, message)), headers: Vec::new() }
     }
 
-    /// A failure of the service itself; its cause was logged.
+    /// An internal error; its cause has been logged.
     #[must_use]
     pub(crate) fn internal() -> Self {
         Error::Internal.into()
     }
 
-    /// Nothing is at that path.
+    /// 404: nothing is at this path.
     #[must_use]
     pub(crate) fn not_found() -> Self {
-        Self::new(ErrorCode::NotFound, "Nothing is here; see /openapi.json for what there is.")
+        Self::new(ErrorCode::NotFound, "Nothing is at this path; see /openapi.json for the available endpoints.")
     }
 
-    /// The path answers to other methods only.
+    /// 405: the path exists, with other methods.
     #[must_use]
     pub(crate) fn method_not_allowed(allowed: &[&str]) -> Self {
         Error::MethodNotAllowed(allowed.iter().map(|method| (*method).to_owned()).collect()).into()
     }
 
-    /// The same error, worth another try after so many seconds.
+    /// Adds `Retry-After`, in seconds.
     #[must_use]
     pub(crate) fn retry_after(mut self, seconds: u64) -> Self {
         self.body.retry_after_sec = Some(seconds);
@@ -46,14 +46,14 @@ impl Problem {
         self
     }
 
-    /// The same error with more headers.
+    /// Adds headers.
     #[must_use]
     pub(crate) fn with_headers(mut self, headers: Vec<(&'static str, String)>) -> Self {
         self.headers.extend(headers);
         self
     }
 
-    /// Its code.
+    /// The error code.
     #[must_use]
     pub(crate) fn code(&self) -> ErrorCode {
         self.body.error

@@ -1,4 +1,4 @@
-//! Replies: built here as a whole, or streaming through.
+//! Builds responses, complete or streaming.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode, header};
@@ -9,24 +9,24 @@ use serde::Serialize;
 
 use crate::http::Problem;
 
-/// A reply that is all there.
+/// A complete reply.
 pub(crate) type Reply = http::Response<Bytes>;
 
-/// A reply whose body may stream.
+/// A response whose body may stream.
 pub(crate) type Response = http::Response<UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>>;
 
-/// A reply with a JSON body. Nobody may keep it: most carry an account's data.
+/// A reply with a JSON body. It must not be cached: most carry account data.
 pub(crate) fn json<T: Serialize>(status: StatusCode, value: &T) -> Reply {
     match serde_json::to_vec(value) {
         Ok(json) => bytes(status, HeaderValue::from_static("application/json"), json.into()),
         Err(error) => {
-            tracing::error!(%error, "a reply could not be written as JSON");
+            tracing::error!(%error, "could not serialize a response as JSON");
             Problem::internal().into_reply()
         }
     }
 }
 
-/// A reply of given bytes.
+/// A reply with the given bytes as its body.
 pub(crate) fn bytes(status: StatusCode, content_type: HeaderValue, bytes: Bytes) -> Reply {
     let mut reply = http::Response::new(bytes);
     *reply.status_mut() = status;
@@ -37,12 +37,12 @@ pub(crate) fn bytes(status: StatusCode, content_type: HeaderValue, bytes: Bytes)
     reply
 }
 
-/// The same reply, as one that may stream.
+/// Converts a complete reply to a [`Response`].
 pub(crate) fn whole(reply: Reply) -> Response {
     reply.map(|bytes| Full::new(bytes).map_err(|never| match never {}).boxed_unsync())
 }
 
-/// The head of a reply, which says how long the body would be: the response to `HEAD`.
+/// Removes the body and keeps `Content-Length`: the response to `HEAD`.
 pub(crate) fn without_body(response: Response) -> Response {
     let length = response.body().size_hint().exact();
     let mut response = response.map(|_| Empty::new().map_err(|never| match never {}).boxed_unsync());
@@ -54,7 +54,7 @@ pub(crate) fn without_body(response: Response) -> Response {
     response
 }
 
-/// Sets headers of a reply, in the place of earlier ones of the same name.
+/// Sets headers, replacing earlier values.
 pub(crate) fn with_headers<B>(
     mut response: http::Response<B>,
     headers: Vec<(&'static str, String)>,
@@ -62,7 +62,7 @@ pub(crate) fn with_headers<B>(
     for (name, value) in headers {
         match HeaderValue::try_from(value) {
             Ok(value) => drop(response.headers_mut().insert(HeaderName::from_static(name), value)),
-            Err(error) => tracing::error!(%error, name, "a header could not be written"),
+            Err(error) => tracing::error!(%error, name, "could not set a header"),
         }
     }
     response

@@ -1,4 +1,4 @@
-//! One quota, and who has used how much of it.
+//! One quota, and how much of it each client has used.
 
 use std::fmt;
 use std::hash::Hash;
@@ -13,7 +13,7 @@ use crate::config::Quota;
 
 type Keyed<K, C> = RateLimiter<K, DashMapStateStore<K>, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
-/// Holds everybody who asks, each by itself, to one quota; or nobody, when it is off.
+/// Applies one quota to each key separately; no limit when the quota is off.
 pub(super) struct Limiter<K: Clone + Eq + Hash, C: Clock>(Option<Keyed<K, C>>);
 
 impl<K: Clone + Eq + Hash, C: Clock> Limiter<K, C> {
@@ -24,21 +24,21 @@ impl<K: Clone + Eq + Hash, C: Clock> Limiter<K, C> {
         }))
     }
 
-    /// Lets everybody ask once, and again each time that so much has passed; always, when that is nothing.
+    /// Allows one request per `interval` and key; no limit when the interval is zero.
     pub(super) fn spaced(interval: Duration, clock: C) -> Self {
         Self(governor::Quota::with_period(interval).map(|quota| RateLimiter::dashmap_with_clock(quota, clock)))
     }
 
-    /// Counts one request of `who`. A refused one does not count.
+    /// Counts one request of `who`. Refused requests do not count.
     ///
     /// # Errors
-    /// When the quota is used up: in how many seconds there is room for one more.
+    /// The seconds until the next request is allowed, when the quota is used up.
     pub(super) fn check(&self, who: &K) -> Result<(), u64> {
         let Some(keyed) = &self.0 else { return Ok(()) };
         keyed.check_key(who).map_err(|refused| whole_seconds(refused.wait_time_from(keyed.clock().now())))
     }
 
-    /// Forgets those who have their whole quota again.
+    /// Forgets keys whose whole quota is available again.
     pub(super) fn forget_idle(&self) {
         if let Some(keyed) = &self.0 {
             keyed.retain_recent();
@@ -46,20 +46,20 @@ impl<K: Clone + Eq + Hash, C: Clock> Limiter<K, C> {
         }
     }
 
-    /// How many are remembered.
+    /// The number of keys remembered.
     pub(super) fn len(&self) -> usize {
         self.0.as_ref().map_or(0, RateLimiter::len)
     }
 }
 
-/// By their number only: who they are is nobody's business.
+/// Shows only the number of keys, since keys are personal data.
 impl<K: Clone + Eq + Hash, C: Clock> fmt::Debug for Limiter<K, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Limiter").field("on", &self.0.is_some()).field("remembered", &self.len()).finish()
     }
 }
 
-/// Rounded up, so that who waits for so long does not come too early; and never zero, which would mean at once.
+/// Rounds up, so that a client that waits this long is not early. Never zero, which would mean "now".
 fn whole_seconds(wait: Duration) -> u64 {
     (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
 }

@@ -1,26 +1,27 @@
-//! The part of an address that stands for one client.
+//! The part of an address that identifies one client or one network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// How much of an IPv6 address names the network (RFC 4291, section 2.5.4); the rest is the client's own to choose.
+/// The bits of an IPv6 address that name the network (RFC 4291, section 2.5.4). The client chooses the rest freely.
 const IPV6_PREFIX_BITS: u32 = 64;
-/// What a provider gives to one customer at most (RFC 6177), and what is commonly one network of IPv4.
+/// The most that a provider assigns to one customer (RFC 6177), and the usual size of an IPv4 network.
 const IPV6_NETWORK_BITS: u32 = 48;
 const IPV4_NETWORK_BITS: u32 = 24;
 
-/// An IPv4 address, or the first 64 bits of one of IPv6: whoever has one address of a /64 has all of them, and could
-/// ask from a new one each time.
+/// An IPv4 address, or an IPv6 prefix. A client that has one address of a /64 has all of them, and could use a new one
+/// for each request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Network(IpAddr);
 
 impl Network {
-    /// The network of an address.
+    /// The client network of an address: a /64 of IPv6, or one IPv4 address.
     #[must_use]
     pub(crate) fn of(address: IpAddr) -> Self {
         Self::prefix(address, u32::BITS, IPV6_PREFIX_BITS)
     }
 
-    /// The network around an address: its neighbours, who may well be one attacker.
+    /// The wider network around an address, a /48 of IPv6 or a /24 of IPv4. Its addresses may all belong to one
+    /// attacker.
     #[must_use]
     pub(crate) fn around(address: IpAddr) -> Self {
         Self::prefix(address, IPV4_NETWORK_BITS, IPV6_NETWORK_BITS)
@@ -46,7 +47,7 @@ mod tests {
 
     #[test]
     fn addresses_of_one_client_are_one_network() {
-        // one, other, whether they are one network
+        // one, other, same network
         let table = [
             ("1.2.3.4", "1.2.3.4", true),
             ("1.2.3.4", "::ffff:1.2.3.4", true),

@@ -1,4 +1,4 @@
-//! Quotas, by a clock that stands still until it is told.
+//! Quotas, on a fake clock.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -42,7 +42,7 @@ fn wallet(byte: u8) -> Address {
     Address::from_bytes([byte; 20])
 }
 
-/// How many of `tries` are let through, and what the last refusal says to wait.
+/// How many of `tries` are allowed, and the wait of the last refusal.
 fn tries(tries: usize, ask: impl Fn() -> Result<(), Problem>) -> (usize, Option<u64>) {
     let problems: Vec<_> = (0..tries).filter_map(|_| ask().err()).collect();
     (tries - problems.len(), problems.last().map(wait))
@@ -67,10 +67,10 @@ fn one_more_than_the_quota_is_refused_until_the_time_it_was_told() {
     assert_eq!(tries(5, || limits.wallet(&its_wallet)), (4, Some(150)));
 
     clock.advance(Duration::from_millis(19_999));
-    assert_eq!(tries(1, || limits.signup(&one)), (0, Some(1)), "what is left is rounded up");
+    assert_eq!(tries(1, || limits.signup(&one)), (0, Some(1)), "the rest of the wait is rounded up");
     assert_eq!(tries(1, || limits.recovery(&one)), (0, Some(11)));
     clock.advance(Duration::from_millis(1));
-    assert_eq!(tries(2, || limits.signup(&one)), (1, Some(20)), "refusals did not count");
+    assert_eq!(tries(2, || limits.signup(&one)), (1, Some(20)), "refusals do not count");
     clock.advance(Duration::from_secs(60));
     assert_eq!(tries(5, || limits.signup(&one)), (3, Some(20)), "the whole quota is back");
 }
@@ -91,7 +91,7 @@ fn one_client_or_wallet_does_not_use_up_the_quota_of_another() {
 fn one_network_cannot_lock_others_out_of_an_email_address_or_a_wallet() {
     let Scene { limits, clock } = scene(&LimitsConfig::default());
     let (named, its_wallet) = (email("name@example.com"), wallet(1));
-    // All that neighbours may ask for, for a day: each address 30 a minute, by a /48 as by a /24.
+    // Everything that neighbours may send in a day: 30 requests a minute from each address, for a /48 and a /24.
     let neighbours = |minute: usize| [format!("6.6.6.{}", minute % 256), format!("2001:db8:1:{minute:x}::1")];
     for minute in 0..24 * 60 {
         for from in neighbours(minute).map(|address| client(&address)) {
@@ -103,14 +103,14 @@ fn one_network_cannot_lock_others_out_of_an_email_address_or_a_wallet() {
     let owner = client("1.2.3.4");
     assert_eq!(tries(11, || limits.email(&owner, &named)), (10, Some(60)));
     assert_eq!(tries(21, || limits.quote(&owner, &its_wallet)), (20, Some(180)));
-    assert!(limits.wallet(&its_wallet).is_ok(), "and the owner's rotation is let through");
+    assert!(limits.wallet(&its_wallet).is_ok(), "the owner can still rotate the key");
 }
 
 #[test]
 fn one_network_cannot_reserve_all_tags_of_a_wallet() {
     let Scene { limits, clock } = scene(&LimitsConfig::default());
     let mut quotes = 0;
-    // For as long as the first one's tag is kept: seven days and the half hour of its promise.
+    // For as long as the first quote's tag is kept: seven days and the half hour that the quote is valid.
     for minute in 0..(7 * 24 * 60 + 30) {
         let from = client(&format!("6.6.6.{}", minute % 256));
         quotes += tries(2, || limits.quote(&from, &wallet(1))).0;
@@ -130,7 +130,7 @@ fn looks_at_codes_are_counted_for_a_network_too() {
 
 #[test]
 fn whoever_asks_as_often_as_told_is_never_refused() {
-    // poll interval, what clients are told, in seconds
+    // poll interval, announced interval in seconds
     let table = [("2s", 2), ("1s", 1), ("2500ms", 2), ("1m", 60)];
     for (interval, told) in table {
         let clock = FakeRelativeClock::default();
@@ -138,13 +138,13 @@ fn whoever_asks_as_often_as_told_is_never_refused() {
         let token = SessionToken::generate(&metering_core::SystemRandomness);
         let ask = || limits.poll(&client("1.2.3.4"), token.expose());
         assert!(ask().is_ok());
-        // Each second question is a quarter of a second late on its way.
+        // Every other poll arrives a quarter of a second late.
         for late in [0, 250, -250, 250, -250] {
             clock.advance(Duration::from_millis((told * 1_000_u64).saturating_add_signed(late)));
             assert!(ask().is_ok(), "{interval}, {late}");
         }
         clock.advance(Duration::from_millis(told * 1_000 - 600));
-        assert!(ask().is_err(), "{interval}: that is too soon");
+        assert!(ask().is_err(), "{interval}: too soon");
     }
 }
 
@@ -186,14 +186,14 @@ fn a_flood_is_forgotten_and_who_is_refused_is_not() {
     }
     assert_eq!(tries(3, || limits.signup(&busy)), (3, None));
     limits.forget_idle();
-    assert_eq!(limits.signup.len(), 5_001, "none has its whole quota back");
+    assert_eq!(limits.signup.len(), 5_001, "no client has its whole quota back");
 
-    // Two intervals of 20 s: the flood has its quota back, the busy one lacks a request of it.
+    // After two intervals of 20 s, the flood has its quota back; the busy client lacks one request.
     clock.advance(Duration::from_secs(40));
     assert_eq!(tries(3, || limits.signup(&busy)), (2, Some(20)));
     limits.forget_idle();
     assert_eq!(limits.signup.len(), 1);
-    assert_eq!(tries(1, || limits.signup(&busy)), (0, Some(20)), "forgetting the others gave it nothing");
+    assert_eq!(tries(1, || limits.signup(&busy)), (0, Some(20)), "forgetting the others gives it no quota");
     assert!(format!("{limits:?}").contains("remembered: 1") && !format!("{limits:?}").contains("1.2.3.4"));
 }
 
@@ -203,5 +203,5 @@ fn the_process_clock_lets_time_pass() {
     let (limits, one) = (Limits::new(&config, Span::seconds(2)), client("1.2.3.4"));
     while limits.signup(&one).is_ok() {}
     std::thread::sleep(Duration::from_millis(110));
-    assert!(limits.signup(&one).is_ok(), "a tenth of a second gives a tenth of the quota back");
+    assert!(limits.signup(&one).is_ok(), "a tenth of the quota is back after a tenth of a second");
 }

@@ -1,4 +1,4 @@
-//! The MCP server as a process of its own, in front of a service elsewhere. It has no store.
+//! The MCP server as a process of its own, for a service that runs elsewhere. It has no store.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::http::{Problem, Reply, Response, Shutdown, bytes, json, whole, withou
 use crate::run::{self, Ending, RunError};
 use crate::{api, metrics, openapi};
 
-/// How often the figures are tidied.
+/// How often to run the upkeep of the metrics.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// What such a process needs to answer.
+/// The state of such a process.
 struct Alone {
     mcp: Mcp,
     service: Client,
@@ -65,11 +65,11 @@ pub(crate) async fn run_alone(
     let administering = admin.map(|admin| tokio::spawn(admin.serve(admin_handler(&alone), shutdown.clone())));
     announce(address);
     stop.await;
-    tracing::info!("shutting down: finishing what was accepted");
+    tracing::info!("shutting down: finishing accepted requests");
     shutdown.cancel();
     for task in [Some(serving), administering, Some(watching), Some(upkeep)].into_iter().flatten() {
         if let Err(error) = task.await {
-            tracing::error!(%error, "a part of the server failed");
+            tracing::error!(%error, "a server task failed");
         }
     }
     Ok(Ending::Orderly)
@@ -78,7 +78,8 @@ pub(crate) async fn run_alone(
 async fn fetch_catalogue(service: &Client, gateway: &str) -> Result<Catalogue, RunError> {
     let shown = gateway.parse::<ServiceUrl>().map(|url| url.to_string()).unwrap_or_default();
     let wrong = |problem: String| {
-        let problem = format!("the catalogue of {shown} cannot be had: {problem}; start it first, or set catalogue");
+        let problem =
+            format!("cannot fetch the catalogue from {shown}: {problem}; start that service first, or set catalogue");
         RunError::Config(crate::config::ConfigError::Key { key: "mcp.gateway".to_owned(), problem })
     };
     let answer = service.get("/endpoints.json").await.map_err(|error| wrong(error.to_string()))?;
@@ -142,13 +143,13 @@ impl Alone {
         if request.method() == Method::HEAD { without_body(response) } else { response }
     }
 
-    /// Ready when the service behind is alive.
+    /// Ready when the service behind the tools is alive.
     async fn readiness(&self) -> Reply {
         match self.service.get("/health").await {
             Ok(_) => json(StatusCode::OK, &api::HealthDocument::OK),
             Err(error) => {
                 tracing::error!(%error, "the service behind the tools cannot be reached");
-                let message = "The service behind the tools cannot be reached; the operator's log says why.";
+                let message = "The service behind the tools cannot be reached; the server's log has the cause.";
                 Problem::new(ErrorCode::UpstreamUnavailable, message).retry_after(1).into_reply()
             }
         }

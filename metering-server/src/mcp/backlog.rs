@@ -1,7 +1,7 @@
-//! What a session still owes its client: calls under way, and answers that the client has not read.
+//! Limits what a session owes its client: calls in progress, and responses that the client has not read.
 //!
-//! A client may post calls and read none of their answers, each of which is kept until it is read. So both count, until
-//! an answer is on its way out: a cancelled call that was answered already is still an answer that waits.
+//! A client may post calls and never read the responses, which are kept until they are read. So both count until a
+//! response is on its way out. Cancelling a call that already has its response does not free its slot.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,10 +13,10 @@ use tokio::time::Instant;
 
 use crate::http::Problem;
 
-/// Calls of one session that may be under way or wait to be read.
+/// How many calls of one session may be in progress or have unread responses.
 const CALLS_MAX: usize = 64;
 
-/// The calls and answers of one session.
+/// The calls and responses of one session.
 #[derive(Debug)]
 pub(crate) struct Backlog(Mutex<Owed>);
 
@@ -32,20 +32,21 @@ impl Backlog {
         Self(Mutex::new(Owed { under_way: HashSet::new(), unread: 0, last_read: Instant::now() }))
     }
 
-    /// Notes a client's message before it is let in.
+    /// Records a client's message before it is accepted.
     ///
     /// # Errors
-    /// 429 for a call too many; 400 for one that has the id of another: nobody could tell their answers apart.
+    /// 429 for a call above the limit; 400 for a call that reuses the id of a call in progress, since their responses
+    /// could not be told apart.
     pub(crate) fn note(&self, message: &ClientJsonRpcMessage) -> Result<(), Problem> {
         let mut owed = self.lock();
         match message {
             JsonRpcMessage::Request(call) if owed.under_way.contains(&call.id) => {
-                let message = "A call with that id is under way in this session; give each its own.";
+                let message = "A call with this id is in progress in this session; use a new id for each call.";
                 Err(Problem::new(ErrorCode::ValidationFailed, message))
             }
-            JsonRpcMessage::Request(_) if owed.under_way.len() + owed.unread >= CALLS_MAX => {
-                Err(busy(format!("{CALLS_MAX} calls of this session wait for their answers to be read; read those.")))
-            }
+            JsonRpcMessage::Request(_) if owed.under_way.len() + owed.unread >= CALLS_MAX => Err(busy(format!(
+                "{CALLS_MAX} calls of this session are in progress or have unread responses; read those first."
+            ))),
             JsonRpcMessage::Request(call) => {
                 owed.under_way.insert(call.id.clone());
                 Ok(())
@@ -62,12 +63,12 @@ impl Backlog {
         }
     }
 
-    /// Forgets a call that was noted and not let in after all.
+    /// Removes a call that was recorded but not accepted.
     pub(crate) fn forget(&self, call: &RequestId) {
         self.lock().under_way.remove(call);
     }
 
-    /// Notes a message that waits to be read from now on.
+    /// Records a message that now waits to be read.
     pub(crate) fn waits(&self, message: &ServerJsonRpcMessage) {
         let mut owed = self.lock();
         owed.unread += 1;
@@ -78,14 +79,14 @@ impl Backlog {
         }
     }
 
-    /// Notes that one such message is on its way out.
+    /// Records that one such message is on its way out.
     pub(crate) fn read(&self) {
         let mut owed = self.lock();
         owed.unread = owed.unread.saturating_sub(1);
         owed.last_read = Instant::now();
     }
 
-    /// For how long nothing was read.
+    /// How long nothing has been read.
     pub(crate) fn unread_for(&self) -> Duration {
         self.lock().last_read.elapsed()
     }
@@ -95,7 +96,7 @@ impl Backlog {
     }
 }
 
-/// The session cannot take this now.
+/// The error when a session cannot accept more at the moment.
 pub(crate) fn busy(message: String) -> Problem {
     Problem::new(ErrorCode::TooManySessions, message).retry_after(1)
 }

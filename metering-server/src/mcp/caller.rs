@@ -1,4 +1,4 @@
-//! Who calls: a key that the service knows at this moment, its account, and whether that can pay.
+//! Authenticates callers: looks up the key's account at the service, and whether it has credit.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use super::shares::AccountKey;
 use crate::credentials;
 use crate::http::Problem;
 
-/// After how many seconds a service that cannot say whose a key is may be asked again.
+/// `Retry-After` when the service cannot look up a key, in seconds.
 const RETRY_SECONDS: u64 = 1;
 
-/// A live key, and what its account has.
+/// A live key, its account, and whether the account has credit.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) key: ApiKey,
@@ -24,37 +24,37 @@ pub(crate) struct Caller {
     pub(crate) has_credit: bool,
 }
 
-/// What of the balance's document counts here.
+/// The fields of the balance document that are used here.
 #[derive(Debug, Deserialize)]
 struct Balance {
     org_id: Arc<str>,
-    /// As text: documents round balances to ten decimals, which is not an exact amount of credits again.
+    /// As text: documents round balances to ten decimals, which is not an exact amount of credits.
     credit_balance: Box<RawValue>,
 }
 
-/// The caller of a request, if its key is live: the service is asked, every time.
+/// The caller of a request, if its key is live. Every request asks the service.
 ///
 /// # Errors
-/// 401 for any other; 502 or 503 when the service cannot say.
+/// 401 if the key is not live; 502 or 503 when the service cannot tell.
 pub(crate) async fn authenticate(service: &Client, headers: &HeaderMap) -> Result<Caller, Problem> {
     let key = credentials::key(headers)?.ok_or(Error::Unauthorized)?;
     match look_up(service, &key).await {
         Ok(Some(caller)) => Ok(caller),
         Ok(None) => Err(Error::KeyRefused(KeyFault::NotLive).into()),
         Err(error) => {
-            tracing::warn!(%error, "whether a key is live cannot be found out");
-            let message = "The service behind the tools cannot be asked at the moment; try again.";
+            tracing::warn!(%error, "could not check whether a key is live");
+            let message = "The service behind the tools cannot be reached at the moment; try again.";
             Err(Problem::new(ErrorCode::UpstreamUnreachable, message).retry_after(RETRY_SECONDS))
         }
     }
 }
 
-/// Whose a key is; `None` when it is not live.
+/// Looks up the account of a key; `None` when the key is not live.
 ///
 /// # Errors
-/// When the service cannot say.
+/// When the service cannot tell.
 pub(crate) async fn look_up(service: &Client, key: &ApiKey) -> Result<Option<Caller>, ClientError> {
-    // An answer at any balance, and free.
+    // This endpoint is free and works at any balance.
     let answer = match service.with_key(key.clone()).get("/credits/balance").await {
         Ok(answer) => answer,
         Err(ClientError::Refused(refusal)) if refusal.status == http::StatusCode::UNAUTHORIZED => return Ok(None),
@@ -63,8 +63,8 @@ pub(crate) async fn look_up(service: &Client, key: &ApiKey) -> Result<Option<Cal
     Ok(Some(caller(key, &answer.body)))
 }
 
-/// The caller with this key, by what the service says of its account. A service may say it in another form; the key is
-/// live all the same, and stands for its account.
+/// The caller with this key, read from the service's balance document. If a service sends another format, the key is
+/// still live, and its hash stands for its account.
 fn caller(key: &ApiKey, document: &[u8]) -> Caller {
     let (account, has_credit) = match serde_json::from_slice::<Balance>(document) {
         Ok(balance) => (balance.org_id, is_positive(balance.credit_balance.get())),

@@ -1,4 +1,4 @@
-//! The two directions of a session's messages, as rmcp takes them.
+//! The message channels of a session, as the transport that rmcp expects.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::backlog::Backlog;
 
-/// A client that reads nothing for so long while something waits for it has lost its session: what waits takes memory.
+/// A client that reads nothing for this long while messages wait loses its session, because they take up memory.
 const STALL: Duration = Duration::from_secs(60);
 
-/// Messages of a client come in, those of the server go out.
+/// Incoming messages of the client, and outgoing messages of the server.
 #[derive(Debug)]
 pub(crate) struct Channel {
     pub(crate) received: mpsc::Receiver<ClientJsonRpcMessage>,
@@ -29,12 +29,12 @@ impl Transport<RoleServer> for Channel {
     type Error = Infallible;
 
     fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
-        // Now, not when the future is polled: rmcp has many such under way, and all of them count.
+        // Count it now and not when the future is polled: rmcp has many of these in flight, and all count.
         self.backlog.waits(&message);
         let (outbox, backlog, end) = (self.outbox.clone(), Arc::clone(&self.backlog), self.end.clone());
         async move {
             deliver(&outbox, message, &backlog, &end).await;
-            // That a client has gone is no error, and rmcp would log it as one.
+            // A client that has gone is not an error, and rmcp would log it as one.
             Ok(())
         }
     }
@@ -49,7 +49,7 @@ impl Transport<RoleServer> for Channel {
     }
 }
 
-/// Waits until the client has room for a message, or is lost.
+/// Waits until there is room for the message, or the session ends.
 async fn deliver(
     outbox: &mpsc::Sender<ServerJsonRpcMessage>,
     message: ServerJsonRpcMessage,
@@ -67,7 +67,7 @@ async fn deliver(
             () = end.cancelled() => return,
             () = tokio::time::sleep(STALL) => {
                 if backlog.unread_for() >= STALL {
-                    tracing::info!("an MCP session was ended whose client reads nothing");
+                    tracing::info!("ended an MCP session: its client does not read");
                     end.cancel();
                 }
             }
@@ -99,11 +99,11 @@ mod tests {
             assert!(messages.recv().await.is_some());
             channel.backlog.read();
         }
-        assert!(!end.is_cancelled(), "it reads");
+        assert!(!end.is_cancelled(), "the client reads");
         tokio::time::sleep(2 * STALL).await;
-        assert!(end.is_cancelled(), "it reads no more");
+        assert!(end.is_cancelled(), "the client has stopped reading");
         for send in sends {
-            assert!(send.await.is_ok(), "nothing waits any longer");
+            assert!(send.await.is_ok(), "no send is left waiting");
         }
     }
 

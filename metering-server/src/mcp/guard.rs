@@ -1,8 +1,8 @@
-//! Whom requests are addressed to, and which web page sent them.
+//! Checks the `Host` and `Origin` of MCP requests.
 //!
-//! A page of another site can make a browser call a service on the visitor's machine or network, under a name of its
-//! own that it lets point there (DNS rebinding). Such a call shows that name as `Host`, and the page as `Origin`. The
-//! MCP specification asks servers to look at both.
+//! A page of another site can make a browser call a service on the visitor's machine or network by pointing a host name
+//! of its own there (DNS rebinding). Such a call has that name as `Host`, and the page as `Origin`. The MCP
+//! specification requires servers to check both.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,7 +13,7 @@ use url::Url;
 use crate::config::Config;
 use crate::http::Problem;
 
-/// What `Host` and `Origin` may be.
+/// The allowed values of `Host` and `Origin`.
 #[derive(Debug)]
 pub(crate) struct Guard {
     listen: SocketAddr,
@@ -22,7 +22,7 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// What fits a server that listens there.
+    /// The allowed values for a server that listens at `listen`.
     pub(crate) fn new(config: &Config, listen: SocketAddr) -> Self {
         let own = config.public_url.as_deref().and_then(|url| Url::parse(url).ok());
         let own_host = own.as_ref().and_then(Url::host_str).map(str::to_owned);
@@ -36,19 +36,20 @@ impl Guard {
         }
     }
 
-    /// Refuses what is addressed to somebody else, or sent by a page that is not allowed.
+    /// Refuses requests for another host, and requests from pages that are not allowed.
     ///
     /// # Errors
-    /// 403, naming the key of the configuration.
+    /// 403, naming the configuration key to change.
     pub(crate) fn admit(&self, headers: &HeaderMap) -> Result<(), Problem> {
         let host = single(headers, &header::HOST).flatten().unwrap_or_default();
         if !self.knows(host) {
-            let message = "This server does not answer to that Host; its operator can add it to mcp.allowed_hosts.";
+            let message = "This Host is not allowed; the operator can add it to mcp.allowed_hosts.";
             return Err(Problem::new(ErrorCode::Forbidden, message));
         }
         let origin = single(headers, &header::ORIGIN);
         if origin.is_some_and(|origin| !origin.is_some_and(|origin| self.allows(origin, host))) {
-            let message = "Pages of that Origin may not call; the operator can add it to http.allowed_origins or mcp.allowed_origins.";
+            let message =
+                "This Origin is not allowed; the operator can add it to http.allowed_origins or mcp.allowed_origins.";
             return Err(Problem::new(ErrorCode::Forbidden, message));
         }
         Ok(())
@@ -60,13 +61,13 @@ impl Guard {
         self.hosts.iter().any(|known| *known == authority || known == name) || self.is_own(name)
     }
 
-    /// Whether that is this machine by its address, or by the name that always means it.
+    /// Whether a name is an address of this server, or `localhost`.
     fn is_own(&self, name: &str) -> bool {
         let listening = self.listen.ip();
         if name == "localhost" {
             return listening.is_loopback() || listening.is_unspecified();
         }
-        // An address cannot be made to point elsewhere, as a name can.
+        // Unlike a name, an IP address cannot be made to point elsewhere.
         let address: Option<IpAddr> = name.trim_matches(['[', ']']).parse().ok();
         address.is_some_and(|address| {
             listening.is_unspecified() || address == listening || (listening.is_loopback() && address.is_loopback())
@@ -75,13 +76,15 @@ impl Guard {
 
     fn allows(&self, origin: &str, host: &str) -> bool {
         let origin = origin.to_ascii_lowercase();
-        // A page of this very server, which speaks no TLS. By its public name it is public_url that says so.
+        // A page of this server itself, which does not speak TLS. Pages under its public name are allowed by
+        // public_url.
         let own = origin.strip_prefix("http://").is_some_and(|authority| authority.eq_ignore_ascii_case(host));
         (own && self.is_own(without_port(&host.to_ascii_lowercase()))) || self.origins.contains(&origin)
     }
 }
 
-/// The value of a header that may be there once: `None` when it is not there, `Some(None)` when it is not one text.
+/// The value of a header that may occur once: `None` when it is absent, `Some(None)` when it occurs twice or is not
+/// text.
 fn single<'h>(headers: &'h HeaderMap, name: &header::HeaderName) -> Option<Option<&'h str>> {
     let mut values = headers.get_all(name).iter();
     let first = values.next()?;
@@ -161,9 +164,9 @@ mod tests {
             ("127.0.0.1:8787", "https://app.example.evil.example", false),
             ("127.0.0.1:8787", "null", false),
             ("api.example", "https://api.example", true),
-            // Not by TLS: whoever is between a reader and the page can write there what they like.
+            // Without TLS, anyone on the network path can inject content into that page.
             ("api.example", "http://api.example", false),
-            // Requests may be addressed to it, which says nothing about its pages.
+            // Allowed as a host, which says nothing about its pages.
             ("extra.example", "https://extra.example", false),
         ];
         for (host, origin, admitted) in table {

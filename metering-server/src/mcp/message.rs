@@ -1,4 +1,4 @@
-//! Messages of MCP as HTTP bodies, and what is refused of them, in the form that all errors of the service have.
+//! Parses MCP messages from HTTP bodies, and converts rmcp's plain-text refusals to the service's error format.
 
 use std::convert::Infallible;
 
@@ -10,19 +10,19 @@ use rmcp::model::ClientJsonRpcMessage;
 
 use crate::http::Problem;
 
-/// Reads a client's message.
+/// Parses a client's message.
 ///
 /// # Errors
-/// 400 where it is none.
+/// 400 when it is not an MCP message.
 pub(super) fn read(body: &[u8]) -> Result<ClientJsonRpcMessage, Problem> {
     serde_json::from_slice(body).map_err(|error| {
-        let message = format!("The body is no JSON-RPC message of MCP: {error}.");
+        let message = format!("The body is not a valid JSON-RPC message of MCP: {error}.");
         Problem::new(ErrorCode::InvalidJson, message)
     })
 }
 
-/// What the library refuses before JSON-RPC begins, such as media types, it says in plain text; and of a body that is no
-/// message it says that of its media type.
+/// Converts refusals that rmcp sends as plain text before JSON-RPC processing, such as for a wrong media type. For a
+/// body that is not a message, rmcp also blames the media type, so the body is parsed here.
 ///
 /// # Errors
 /// The refusal, when it is one.

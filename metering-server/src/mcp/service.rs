@@ -1,4 +1,4 @@
-//! The service that tools call: this process itself, without a network between, or another one.
+//! The service that tools call: this process, without a network in between, or another one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use metering_client::{BodyStream, HttpTransport, Transport, Unreachable};
 
 use crate::front::Front;
 
-/// This process, as clients see it: the same routes, answered by the same code.
+/// This process, as clients see it: the same routes, served by the same code.
 pub(crate) struct ThisProcess(pub(crate) Arc<Front>);
 
 impl fmt::Debug for ThisProcess {
@@ -30,7 +30,7 @@ impl Transport for ThisProcess {
     }
 }
 
-/// Other processes: one for the metered routes, one for accounts, which may be the same.
+/// Other processes: one for metered routes, one for accounts; they may be the same.
 #[derive(Debug)]
 pub(crate) struct OtherProcesses {
     pub(crate) gateway: HttpTransport,
@@ -40,7 +40,7 @@ pub(crate) struct OtherProcesses {
 #[async_trait]
 impl Transport for OtherProcesses {
     async fn send(&self, request: Request<Bytes>) -> Result<http::Response<BodyStream>, Unreachable> {
-        // What tools ask of accounts; all else that they ask is a route of the catalogue.
+        // Tools call the account API only under this prefix; everything else they call is a route of the catalogue.
         let of_account = request.uri().path().starts_with("/credits/");
         if of_account { self.metering.send(request).await } else { self.gateway.send(request).await }
     }

@@ -1,4 +1,4 @@
-//! Sessions: whose they are, how many there may be, and when they end.
+//! Open MCP sessions and calls: their owners, limits and end.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -20,16 +20,16 @@ use super::shares::{AccountKey, Holding, Refused, Shares};
 use crate::config::McpConfig;
 use crate::http::{Problem, Shutdown};
 
-/// After how many seconds a client that has too many sessions may try again: when one has ended, nobody can tell.
+/// `Retry-After` of a client with too many sessions, in seconds. A guess: nobody knows when one will end.
 const RETRY_SECONDS: u64 = 5;
 
-/// How many keys are looked up at one time, so that one that takes long does not keep the others.
+/// How many keys are checked concurrently, so that a slow check does not delay the others.
 const LOOKUPS_AT_ONCE: usize = 16;
 
-/// How long looking a key up may take.
+/// Timeout of a key check.
 const LOOKUP_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The sessions of this process, and the calls without one that are in progress.
+/// The sessions of this process, and its calls in progress without a session.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     session_shares: Shares,
@@ -48,11 +48,11 @@ struct Open {
     calls_total: usize,
 }
 
-/// What names a session to its client: 128 bits that nobody can guess.
+/// A session's id: 128 random bits, which nobody can guess.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct SessionId(String);
 
-/// The way into a session, and what it owes its client.
+/// The sender for a session's messages, and its backlog.
 #[derive(Debug, Clone)]
 pub(crate) struct Inbox {
     pub(crate) messages: mpsc::Sender<ClientJsonRpcMessage>,
@@ -68,7 +68,7 @@ struct Session {
     end: CancellationToken,
 }
 
-/// A session's place among those of its account. Dropped, it is given up, and the session is over.
+/// The slot of a session among those of its account. Dropping it releases the slot and ends the session.
 #[derive(Debug)]
 pub(crate) struct Place {
     sessions: Arc<Sessions>,
@@ -76,7 +76,7 @@ pub(crate) struct Place {
     end: CancellationToken,
 }
 
-/// A call's place among those of its account, given up when dropped.
+/// The slot of a call among those of its account, released on drop.
 #[derive(Debug)]
 pub(crate) struct CallPlace {
     sessions: Arc<Sessions>,
@@ -90,7 +90,7 @@ impl SessionId {
         Self(hex::encode(bytes))
     }
 
-    /// Reads what a client sent.
+    /// An id as sent by a client.
     pub(crate) fn read(text: &str) -> Self {
         Self(text.to_owned())
     }
@@ -101,7 +101,7 @@ impl SessionId {
 }
 
 impl Sessions {
-    /// None yet. All end at the shutdown, and what is opened after it has ended already.
+    /// No sessions yet. All sessions end at the shutdown; one opened after it has already ended.
     pub(crate) fn new(config: &McpConfig, shutdown: &Shutdown) -> Self {
         Self {
             session_shares: Shares {
@@ -120,7 +120,7 @@ impl Sessions {
         }
     }
 
-    /// A place for a call without a session.
+    /// Reserves a slot for a call without a session.
     pub(crate) fn reserve(self: &Arc<Self>, caller: &Caller) -> Result<CallPlace, Problem> {
         let mut open = self.lock();
         let count = open.calls.get(&caller.account).copied().unwrap_or_default();
@@ -131,7 +131,7 @@ impl Sessions {
         Ok(CallPlace { sessions: Arc::clone(self), account: Arc::clone(&caller.account) })
     }
 
-    /// A session of a caller, and its place.
+    /// Opens a session for a caller, and returns its id and slot.
     pub(crate) fn open(self: &Arc<Self>, caller: Caller, inbox: Inbox) -> Result<(SessionId, Place), Problem> {
         let (id, end) = (SessionId::draw(), self.shutdown.child_token());
         let Caller { key, account, has_credit } = caller;
@@ -142,7 +142,7 @@ impl Sessions {
         if let Some(heaviest) = verdict.map_err(|refused| too_many("sessions open", own, refused))? {
             open.end_stalest(&heaviest);
         }
-        // Counted again: the one that was ended may have been its own.
+        // Count again: the session that was ended may have been the caller's own.
         let holding = open.holdings.entry(Arc::clone(&account)).or_insert(Holding { count: 0, has_credit });
         *holding = Holding { count: holding.count + 1, has_credit };
         let session = Session { key, account, inbox, last_heard: Instant::now(), end: end.clone() };
@@ -153,16 +153,16 @@ impl Sessions {
         Ok((id, place))
     }
 
-    /// The way into a session, if it is this key's; heard of now.
+    /// The inbox of a session, if it belongs to this key. Resets the session's idle time.
     pub(crate) fn inbox(&self, id: &SessionId, key: &ApiKey) -> Option<Inbox> {
         let mut open = self.lock();
-        // Another key's is none: a stranger learns nothing from the answer.
+        // A session of another key looks like none, so that an unauthenticated client learns nothing.
         let session = open.sessions.get_mut(id).filter(|session| session.key.hash() == key.hash())?;
         session.last_heard = Instant::now();
         Some(session.inbox.clone())
     }
 
-    /// Ends sessions that say nothing, and those whose key is no longer live, until the shutdown ends all.
+    /// Ends idle sessions and sessions of keys that are no longer live, until the shutdown ends all.
     pub(crate) async fn watch(&self, service: &Client, interval: Duration) {
         self.show();
         let watching = async {
@@ -171,14 +171,14 @@ impl Sessions {
                 self.look(service).await;
             }
         };
-        // A look that is under way must not hold the shutdown up.
+        // A check in progress must not delay the shutdown.
         tokio::select! {
             () = watching => {}
             () = self.shutdown.cancelled() => {}
         }
     }
 
-    /// Looks at every session once.
+    /// Checks every session once.
     async fn look(&self, service: &Client) {
         let lookups = self.end_idle().into_iter().map(|key| async move {
             let lookup = tokio::time::timeout(LOOKUP_PATIENCE, caller::look_up(service, &key)).await;
@@ -187,17 +187,17 @@ impl Sessions {
                 Ok(Ok(Some(caller))) => self.note_credit(caller),
                 Ok(Err(_)) | Err(_) => {}
             }
-            // One that cannot be looked up now is looked up again.
+            // A key that cannot be checked now is checked again next time.
             usize::from(!matches!(lookup, Ok(Ok(_))))
         });
         let lookups = stream::iter(lookups).buffer_unordered(LOOKUPS_AT_ONCE);
         let unknown = lookups.fold(0, |sum, unknown| std::future::ready(sum + unknown)).await;
         if unknown > 0 {
-            tracing::warn!(keys = unknown, "whether the keys of open MCP sessions are live cannot be found out");
+            tracing::warn!(keys = unknown, "could not check whether the keys of open MCP sessions are live");
         }
     }
 
-    /// Ends sessions that say nothing, and returns the keys of the others.
+    /// Ends idle sessions, and returns the keys of the others.
     fn end_idle(&self) -> Vec<ApiKey> {
         let open = self.lock();
         let mut keys: HashMap<KeyHash, ApiKey> = HashMap::new();
@@ -220,14 +220,14 @@ impl Sessions {
     fn end_of(&self, key: &KeyHash) {
         let open = self.lock();
         let sessions: Vec<_> = open.sessions.values().filter(|session| session.key.hash() == *key).collect();
-        tracing::info!(?key, sessions = sessions.len(), "MCP sessions of a revoked key were ended");
+        tracing::info!(?key, sessions = sessions.len(), "ended the MCP sessions of a revoked key");
         sessions.iter().for_each(|session| session.end.cancel());
     }
 
-    /// Shows how many there are.
+    /// Updates the metric of open sessions.
     fn show(&self) {
         let open = self.lock();
-        // Under the lock, or an older figure could come last.
+        // Set while holding the lock; otherwise an older value could be set last.
         gauge!("metering_mcp_sessions").set(u32::try_from(open.sessions.len()).map_or(f64::INFINITY, f64::from));
     }
 
@@ -237,17 +237,17 @@ impl Sessions {
 }
 
 impl Open {
-    /// Ends that session of an account which has said nothing for the longest.
+    /// Ends the session of an account that has been idle for the longest.
     fn end_stalest(&mut self, account: &AccountKey) {
         let sessions = self.sessions.iter().filter(|(_, session)| session.account == *account);
         let stalest = sessions.min_by_key(|(_, session)| session.last_heard).map(|(id, _)| id.clone());
         if let Some(id) = stalest {
-            tracing::info!(%account, "an MCP session was ended to make room for another account's");
+            tracing::info!(%account, "ended an MCP session to make room for another account's");
             self.remove(&id);
         }
     }
 
-    /// Ends a session and takes it off the books, unless that was done before.
+    /// Ends a session and removes it, unless that was done before.
     fn remove(&mut self, id: &SessionId) {
         let Some(session) = self.sessions.remove(id) else { return };
         session.end.cancel();
@@ -260,22 +260,22 @@ impl Open {
     }
 }
 
-/// What a client is told that gets no more.
+/// The error for a refused session or call.
 fn too_many(what: &str, own: Holding, refused: Refused) -> Problem {
     let message = match refused {
         Refused::Account if own.has_credit => {
-            format!("This account has {} MCP {what}, as many as it may; end one.", own.count)
+            format!("This account has {} MCP {what}, its maximum; end one.", own.count)
         }
         Refused::Account => {
-            format!("This account has no credit, and {} MCP {what}: more are for accounts with credit.", own.count)
+            format!("This account has {} MCP {what}, the maximum without credit; top up for more.", own.count)
         }
-        Refused::Server => format!("The server has as many MCP {what} as it may; try again later."),
+        Refused::Server => format!("The server is at its limit of MCP {what}; try again later."),
     };
     Problem::new(ErrorCode::TooManySessions, message).retry_after(RETRY_SECONDS)
 }
 
 impl Place {
-    /// What ends the session.
+    /// The token that ends the session.
     pub(crate) fn end(&self) -> &CancellationToken {
         &self.end
     }

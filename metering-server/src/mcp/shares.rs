@@ -1,19 +1,19 @@
-//! How sessions and calls are shared between accounts, so that a few of them cannot lock the others out.
+//! Shares sessions and calls fairly between accounts, so that a few accounts cannot lock out the others.
 //!
-//! A session lasts, so a newcomer gets one from whoever has the most. A call was charged and ends soon, so none is cut:
-//! an account may only have as many as it leaves for others.
+//! Sessions are long-lived, so at the limit a newcomer takes one from the account with the most. Calls have been
+//! charged and end soon, so none is cut; instead, the more calls are in progress, the fewer an account may have.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// One call in so many is for accounts that have none in progress. Without it, accounts that each take half of what is
-/// left would soon leave nothing.
+/// One in this many call slots is reserved for accounts without a call in progress. Otherwise accounts that each take
+/// half of the remaining slots would soon leave none.
 const FOR_NEWCOMERS: usize = 4;
 
-/// An account, by its id.
+/// An account's id.
 pub(super) type AccountKey = Arc<str>;
 
-/// How many there may be.
+/// The limits of sessions, or of calls.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shares {
     pub(super) most: usize,
@@ -21,25 +21,25 @@ pub(super) struct Shares {
     pub(super) most_without_credit: usize,
 }
 
-/// What an account has.
+/// How many sessions or calls an account has, and whether it has credit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Holding {
     pub(super) count: usize,
     pub(super) has_credit: bool,
 }
 
-/// Why an account gets no more.
+/// Why an account is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// It has as many as it may.
+    /// The account is at its limit.
     Account,
-    /// There are as many as there may be, shared fairly.
+    /// The server is at its limit, or only has slots for other accounts.
     Server,
 }
 
 impl Shares {
-    /// Whether an account with this holding may have one more session: at once, or in the place of one of the account
-    /// that is named.
+    /// Whether an account with this holding may open one more session. `Some` names the account that must give one up
+    /// for it.
     pub(super) fn session(
         &self,
         own: Holding,
@@ -61,7 +61,7 @@ impl Shares {
         }
     }
 
-    /// Whether an account with this holding may have one more call.
+    /// Whether an account with this holding may start one more call.
     pub(super) fn call(&self, own: Holding, total: usize) -> Result<(), Refused> {
         if own.count >= self.limit(own) {
             return Err(Refused::Account);
@@ -79,7 +79,7 @@ impl Shares {
     }
 }
 
-/// Accounts without credit give way first, then those with the most.
+/// Accounts without credit give up sessions first, then those with the most.
 fn weight(holding: Holding) -> (bool, usize) {
     (!holding.has_credit, holding.count)
 }

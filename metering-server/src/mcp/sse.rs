@@ -1,7 +1,7 @@
-//! The HTTP+SSE transport of MCP 2024-11-05: `GET /sse` opens a session and carries the server's messages,
-//! `POST /messages/` the client's.
+//! The HTTP+SSE transport of MCP 2024-11-05: the server's messages go out on the stream that `GET /sse` opens, and the
+//! client's messages come in by `POST /messages/`.
 //!
-//! rmcp has no server for it any more, but serves any pair of directions; here is the HTTP around them.
+//! rmcp has dropped its server for this transport but still serves any pair of channels; this file adds the HTTP part.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -30,25 +30,26 @@ use super::message;
 use super::sessions::{Inbox, SessionId, Sessions};
 use crate::http::{Connection, EventStream, Problem, Reply, Response, bytes};
 
-/// Messages of a client that its session has not taken up.
+/// How many messages of a client may wait until its session accepts them.
 const INBOX: usize = 32;
 
-/// Messages to a client that are on their way to its connection; the others are the [`Backlog`]'s.
+/// How many messages may be on their way to a client's connection; the [`Backlog`] counts the others.
 const OUTBOX: usize = 1;
 
-/// How often something is sent, so that proxies keep the connection and a client that has gone is noticed.
+/// The interval of keep-alive comments, which keep proxies from closing the connection and detect clients that have
+/// gone.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// How long the stream of a session that is over may take to send its end. A client that does not read would take for
-/// ever.
+/// How long the stream of an ended session may take to send its end before its connection is cut. A client that does
+/// not read would take forever.
 const END_GRACE: Duration = Duration::from_secs(1);
 
-/// Sessions by this transport.
+/// The sessions of this transport.
 #[derive(Debug)]
 pub(crate) struct Sse {
     sessions: Arc<Sessions>,
     server: McpServer,
-    /// The path that clients find this service under, before `/messages/`.
+    /// The path prefix under which clients reach this service, put in front of `/messages/`.
     prefix: String,
 }
 
@@ -57,7 +58,7 @@ impl Sse {
         Self { sessions, server, prefix }
     }
 
-    /// Opens a session of a caller. It lasts as long as the client of `connection` reads the reply's body.
+    /// Opens a session for a caller. It lasts as long as the client of `connection` reads the response body.
     pub(crate) fn open(&self, caller: Caller, connection: Option<&Connection>) -> Result<Response, Problem> {
         let (inbox, received) = mpsc::channel(INBOX);
         let (outbox, messages) = mpsc::channel(OUTBOX);
@@ -71,9 +72,9 @@ impl Sse {
         tokio::spawn(async move {
             match rmcp::service::serve_server_with_ct(server, channel, serving).await {
                 Ok(running) => drop(running.waiting().await),
-                Err(error) => tracing::debug!(%error, "an MCP session did not begin"),
+                Err(error) => tracing::debug!(%error, "an MCP session did not start"),
             }
-            // Here and not in the body, which a client that stops reading keeps for as long as it likes.
+            // Released here and not in the body, which a client that stops reading keeps alive for as long as it likes.
             drop(place);
             if let Some(connection) = open
                 && tokio::time::timeout(END_GRACE, sent.cancelled()).await.is_err()
@@ -90,18 +91,18 @@ impl Sse {
         Ok(reply(events, (end.drop_guard(), all_sent)))
     }
 
-    /// The head of a session's stream, without a session.
+    /// The response to `HEAD`: the head of a session's stream, without a session.
     pub(crate) fn head() -> Response {
         event_stream(Empty::new().map_err(|never| match never {}).boxed_unsync())
     }
 
-    /// Takes a client's message into its session.
+    /// Delivers a client's message to its session.
     pub(crate) fn take(&self, key: &ApiKey, mut head: Parts, body: &[u8]) -> Result<Reply, Problem> {
         let id = session_id(head.uri.query().unwrap_or_default());
         let inbox = id.and_then(|id| self.sessions.inbox(&id, key)).ok_or_else(no_session)?;
         let mut message = message::read(body)?;
         inbox.backlog.note(&message)?;
-        // The tools find the caller's key there.
+        // The tools read the caller's key from the request head.
         head.extensions = http::Extensions::new();
         let mut call = None;
         match &mut message {
@@ -119,7 +120,9 @@ impl Sse {
                 inbox.backlog.forget(call);
             }
             match error {
-                TrySendError::Full(_) => busy("The session has not taken up your last messages yet; wait.".to_owned()),
+                TrySendError::Full(_) => {
+                    busy("The session has not processed your earlier messages yet; try again in a moment.".to_owned())
+                }
                 TrySendError::Closed(_) => no_session(),
             }
         })?;
@@ -128,14 +131,14 @@ impl Sse {
     }
 }
 
-/// A stream of events, which ends the session when nobody reads it any more.
+/// A response that streams events and ends the session when it is dropped.
 fn reply(
     events: impl Stream<Item = Result<Bytes, Infallible>> + Send + 'static,
     ends: (DropGuard, DropGuard),
 ) -> Response {
     let mut events = Box::pin(events);
     let body = stream::poll_fn(move |context| {
-        // Moved in: the session lasts as long as the body does.
+        // Moved in, so that the session lasts as long as the body.
         let _ends = &ends;
         events.as_mut().poll_next(context)
     });
@@ -151,12 +154,12 @@ fn event_stream(body: UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sy
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // Tells nginx and its kin to pass events on as they come.
+    // Tells nginx and similar proxies not to buffer events.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
 }
 
-/// The server's messages as events, and comments between them when there are none.
+/// The server's messages as events, with keep-alive comments when there are none.
 fn events_of(
     messages: mpsc::Receiver<ServerJsonRpcMessage>,
     backlog: Arc<Backlog>,
@@ -176,11 +179,11 @@ fn events_of(
 
 fn event(message: &ServerJsonRpcMessage) -> Bytes {
     match serde_json::to_string(message) {
-        // JSON has no line breaks outside of texts, where they are escaped.
+        // The JSON is on one line: line breaks in strings are escaped.
         Ok(json) => Bytes::from(format!("event: message\ndata: {json}\n\n")),
         Err(error) => {
-            tracing::error!(%error, "an MCP message could not be written as JSON");
-            Bytes::from_static(b": a message could not be written\n\n")
+            tracing::error!(%error, "could not serialize an MCP message as JSON");
+            Bytes::from_static(b": a message could not be sent\n\n")
         }
     }
 }
@@ -190,9 +193,9 @@ fn session_id(query: &str) -> Option<SessionId> {
     ids.next().map(|(_, id)| SessionId::read(&id))
 }
 
-/// The same for a session that never was, one that has ended, and one of another key.
+/// The same error for a session that never existed, one that has ended, and one of another key.
 fn no_session() -> Problem {
-    Problem::new(ErrorCode::NotFound, "You have no such session, or it has ended; open one with GET /sse.")
+    Problem::new(ErrorCode::NotFound, "There is no such session, or it has ended; open one with GET /sse.")
 }
 
 #[cfg(test)]

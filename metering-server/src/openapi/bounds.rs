@@ -1,14 +1,14 @@
-//! What the server enforces on texts and numbers, said in the document's schemas, so that generated clients and fuzzers
-//! know it too.
+//! Adds the limits that the server enforces on strings and numbers to the document's schemas, so that generated clients
+//! and fuzzers know them.
 //!
-//! By the name of the field, which means the same wherever it stands. A test holds each pattern against the type that
-//! enforces it.
+//! Fields are matched by name, since a name means the same in every schema. A test compares the patterns with the types
+//! that enforce them.
 
 use utoipa::Number;
 use utoipa::openapi::schema::Schema;
 use utoipa::openapi::{OpenApi, RefOr};
 
-/// Fields that hold a text of one form. Addresses of mixed case must also satisfy EIP-55, which no pattern can say.
+/// String fields with a fixed format. Mixed-case addresses must also satisfy EIP-55, which a pattern cannot express.
 const PATTERNS: [(&str, &str); 18] = [
     ("address", ADDRESS),
     ("agent_name", "^[A-Za-z0-9_-]{1,64}$"),
@@ -31,10 +31,10 @@ const PATTERNS: [(&str, &str); 18] = [
 ];
 
 const ADDRESS: &str = "^0x[0-9a-fA-F]{40}$";
-/// Read in any case, with hyphens and spaces anywhere; given out in one way.
+/// Accepted in any case, with hyphens and spaces anywhere; always issued in one form.
 const USER_CODE: &str = "^[ -]*([BCDFGHJKLMNPQRSTVWXZbcdfghjklmnpqrstvwxz][ -]*){8}$";
 
-/// Amounts that are never negative: what is sold, charged and added. A balance may be.
+/// Amounts that are never negative: sold, charged and added credits. Balances may be negative.
 const NOT_NEGATIVE: [(&str, &str); 8] = [
     ("BalanceDocument", "total_credits_purchased"),
     ("DeductAnswer", "amount_charged"),
@@ -46,14 +46,14 @@ const NOT_NEGATIVE: [(&str, &str); 8] = [
     ("TopUpAnswer", "total_credits_purchased"),
 ];
 
-/// Adds them to all schemas and parameters.
+/// Adds the limits to all schemas and parameters.
 pub(super) fn add(document: &mut OpenApi) {
     for item in document.paths.paths.values_mut() {
         for operation in [&mut item.get, &mut item.post].into_iter().flatten() {
             for parameter in operation.parameters.iter_mut().flatten() {
                 let RefOr::T(parameter) = parameter else { continue };
                 let is_metered = operation.tags.iter().flatten().any(|tag| tag == "metered");
-                // Those of metered routes are the catalogue's.
+                // The parameters of metered routes come from the catalogue.
                 if let (Some(schema), false) = (&mut parameter.schema, is_metered) {
                     bound("", &parameter.name, schema);
                 }
@@ -109,7 +109,7 @@ mod tests {
         let text = document.to_string();
         for (field, pattern) in PATTERNS {
             let is_there = text.contains(&serde_json::to_string(pattern).unwrap());
-            assert!(is_there, "{field} is nowhere in the document");
+            assert!(is_there, "the pattern of {field} is not in the document");
         }
         let schemas = &document["components"]["schemas"];
         for (schema, field) in NOT_NEGATIVE {
@@ -119,7 +119,8 @@ mod tests {
         assert_eq!(schemas["BalanceDocument"]["properties"]["credit_balance"]["minimum"], Value::Null);
     }
 
-    /// What the server itself gives out and takes fits its own patterns, by length and prefix.
+    /// Checks the lengths and prefixes in the patterns against ids and keys that the server itself generates and
+    /// accepts.
     #[test]
     fn ids_and_keys_have_the_lengths_that_the_patterns_say() {
         let key = metering_core::ApiKey::generate(&SystemRandomness);

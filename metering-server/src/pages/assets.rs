@@ -1,8 +1,9 @@
-//! The files that pages refer to, each under a name that holds its content's hash: what a name stands for never
-//! changes, so browsers may keep it for good.
+//! The files that pages refer to. Each is served under a name with a hash of its content, so what a name refers to
+//! never changes, and browsers may cache it forever.
 //!
-//! There is no build step. Files refer to each other as `/assets/NAME`; at start every such reference is replaced by the
-//! hashed name, the referred file first, since its hash is part of the referring one's content.
+//! There is no build step. Files refer to each other as `/assets/NAME`. At startup every reference is replaced by the
+//! hashed name, starting with the files that refer to no others, because a hashed name is part of the content of the
+//! file that refers to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,44 +12,44 @@ use sha3::{Digest, Sha3_256};
 
 use crate::http::Document;
 
-/// Where assets are served.
+/// The path under which assets are served.
 pub(super) const FOLDER: &str = "/assets/";
-/// How many hexadecimal digits of the hash a name has.
+/// How many hexadecimal digits of the hash are in a name.
 const HASH_DIGITS: usize = 16;
 
-/// The assets, by their hashed names.
+/// The assets, by hashed name.
 #[derive(Debug)]
 pub(super) struct Assets {
     by_path: BTreeMap<String, Document>,
     paths: BTreeMap<String, String>,
-    /// Which scripts a script cannot start without, directly or through others.
+    /// The static imports of each script, direct and indirect.
     imports: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// What is wrong with the files.
+/// The embedded files are inconsistent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AssetError {
-    /// A reference that leads nowhere.
+    /// A reference to a file that does not exist.
     #[error("{from} refers to {name}, which is not an asset")]
     Unknown {
         /// The referring file.
         from: String,
-        /// What it refers to.
+        /// The missing file.
         name: String,
     },
-    /// Files that refer to each other have no hash.
+    /// Files that refer to each other in a circle cannot be hashed.
     #[error("the assets refer to each other in a circle, through {0}")]
     Circle(String),
-    /// A file that should be text is not.
+    /// A text file is not valid UTF-8.
     #[error("{0} is not text")]
     NotText(String),
 }
 
 impl Assets {
-    /// Names the files by their hashes. Files of an unknown type are not served.
+    /// Computes the hashed names of the files. Files of an unknown type are not served.
     ///
     /// # Errors
-    /// When a reference leads nowhere, or files refer to each other in a circle.
+    /// When a referenced file does not exist, or files refer to each other in a circle.
     pub(super) fn new(files: BTreeMap<String, Vec<u8>>) -> Result<Self, AssetError> {
         let mut naming = Naming {
             files: &files,
@@ -66,20 +67,20 @@ impl Assets {
         self.by_path.get(path)
     }
 
-    /// Where the file of that name is served.
+    /// The path under which a file is served.
     pub(super) fn path(&self, name: &str) -> Option<&str> {
         self.paths.get(name).map(String::as_str)
     }
 
-    /// Where the scripts are served that this one cannot start without, directly or through others.
+    /// The paths of the scripts that a script imports, directly and indirectly.
     pub(super) fn imports(&self, name: &str) -> Vec<&str> {
         self.imports.get(name).into_iter().flatten().filter_map(|name| self.path(name)).collect()
     }
 
-    /// The text with every `/assets/NAME` in it replaced.
+    /// Replaces every `/assets/NAME` in a text.
     ///
     /// # Errors
-    /// When one leads nowhere; `from` says where it stands.
+    /// When a referenced file does not exist; `from` names the text in the error.
     pub(super) fn resolve(&self, text: &str, from: &str) -> Result<String, AssetError> {
         replace(text, |_, name| {
             let unknown = || AssetError::Unknown { from: from.to_owned(), name: name.to_owned() };
@@ -100,7 +101,7 @@ struct Naming<'f> {
 }
 
 impl Naming<'_> {
-    /// The path of a file, which is named now if it was not before, after all that it refers to.
+    /// The path of a file. Names the file, and first everything that it refers to, if that was not done before.
     fn name(&mut self, name: &str, from: &str) -> Result<String, AssetError> {
         if let Some(path) = self.done.paths.get(name) {
             return Ok(path.clone());
@@ -118,7 +119,7 @@ impl Naming<'_> {
             let mut imports = BTreeSet::new();
             let text = replace(text, |before, other| {
                 let path = self.name(other, name)?;
-                // Unlike `import(...)` and workers, which are loaded when they are wanted.
+                // Only static imports: `import(...)` and workers are loaded on demand.
                 if before.ends_with("from \"") || before.ends_with("import \"") {
                     imports.insert(other.to_owned());
                     imports.extend(self.done.imports.get(other).into_iter().flatten().cloned());
@@ -140,7 +141,7 @@ impl Naming<'_> {
     }
 }
 
-/// Replaces each `/assets/NAME` by what `path` says of what stands before it and of the name.
+/// Replaces each `/assets/NAME` with the result of `path`, which is called with the text before it and the name.
 fn replace(text: &str, mut path: impl FnMut(&str, &str) -> Result<String, AssetError>) -> Result<String, AssetError> {
     let mut parts = text.split(FOLDER);
     let mut replaced = parts.next().unwrap_or_default().to_owned();

@@ -1,5 +1,4 @@
-//! What browsers are told about every page: run nothing that is not ours, tell nobody where the visitor came from, keep
-//! nothing.
+//! Security headers of the pages: run no foreign code, send no referrer, keep nothing.
 
 use url::Url;
 
@@ -14,11 +13,11 @@ pub(super) const EVERYWHERE: [(&str, &str); 7] = [
     ("x-robots-tag", "noarchive"),
 ];
 
-/// Nothing that a page could ask for is needed, but for writing to the clipboard, which the copy buttons do.
+/// Pages need no browser feature except writing to the clipboard, for the copy buttons.
 const PERMISSIONS: &str = "accelerometer=(), autoplay=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), \
      magnetometer=(), microphone=(), midi=(), payment=(), usb=(), clipboard-read=(), clipboard-write=(self)";
 
-/// What a page may load and where it may send. `guest` is a foreign script that the page needs, with its frame.
+/// The content security policy of a page. `guest` is a third-party script that the page needs, with its frame.
 pub(super) fn content_security_policy(guest: Option<&Url>) -> String {
     let guest = guest.map(|url| format!(" {}", url.origin().ascii_serialization())).unwrap_or_default();
     let frames = if guest.is_empty() { " 'none'" } else { guest.as_str() };

@@ -1,4 +1,4 @@
-//! An origin of the pages' own, so that no upstream document can ever share it.
+//! A separate origin for the pages, which no upstream document can share.
 
 use http::Request;
 use http::header::HOST;
@@ -7,13 +7,13 @@ use url::Url;
 
 use crate::config::Config;
 
-/// Where the pages stand when they have an origin of their own.
+/// The separate origin of the pages, if one is configured.
 #[derive(Debug)]
 pub(crate) struct PagesOrigin {
     url: String,
     host: String,
     port: u16,
-    /// The port that goes without saying, by the URL's scheme.
+    /// The default port of the URL's scheme.
     implied_port: u16,
 }
 
@@ -30,8 +30,8 @@ impl PagesOrigin {
         })
     }
 
-    /// Whether a request names this origin's host. Browsers name the host of the document's URL, and pages cannot
-    /// change that.
+    /// Whether a request names this origin's host. Browsers send the host of the document's URL, and pages cannot
+    /// change it.
     pub(crate) fn is_named_by<B>(&self, request: &Request<B>) -> bool {
         let named = || request.headers().get(HOST)?.to_str().ok()?.parse::<Authority>().ok();
         request.uri().authority().cloned().or_else(named).is_some_and(|authority| {
@@ -40,7 +40,7 @@ impl PagesOrigin {
         })
     }
 
-    /// A page's URL here.
+    /// The URL of a page on this origin.
     pub(crate) fn url_of(&self, path_and_query: &str) -> String {
         format!("{}{path_and_query}", self.url)
     }

@@ -1,22 +1,22 @@
-//! The colours of the pages: fixed surfaces and inks, and an accent of the operator's choice that is made to fit them.
+//! The colours of the pages: fixed surface and text colours, and colours derived from the operator's accent.
 //!
-//! WCAG 2.2 asks for a contrast of 4.5 to 1 between text and what is behind it. Whatever the accent is, text on it is
-//! black or white, whichever stands out more (one of them always reaches 4.5), and as the colour of text it is mixed
-//! with black or white, step by step, until it reaches that on every surface.
+//! WCAG 2.2 requires a contrast of 4.5 to 1 between text and its background. Text on the accent is black or white,
+//! whichever has more contrast; one of them always reaches 4.5. As a text colour, the accent is mixed with black or
+//! white, step by step, until it reaches 4.5 on every surface.
 #![expect(clippy::float_arithmetic, reason = "colours, not money")]
 
 use serde::Serialize;
 
 use crate::config::Colour;
 
-/// What text needs against what is behind it (WCAG 2.2, 1.4.3).
+/// The required contrast of text against its background (WCAG 2.2, 1.4.3).
 const TEXT_CONTRAST: f64 = 4.5;
-/// How many steps lie between a colour and black or white.
+/// The number of steps between a colour and black or white.
 const STEPS: u16 = 40;
 const BLACK: Colour = Colour { red: 0, green: 0, blue: 0 };
 const WHITE: Colour = Colour { red: 255, green: 255, blue: 255 };
 
-/// The surfaces of the light scheme: page, card, and wells inside of cards.
+/// The surfaces of the light scheme: page, card, and wells inside cards.
 const LIGHT: [Colour; 3] = [grey(0xf5, 0xf4, 0xef), WHITE, grey(0xf1, 0xf0, 0xea)];
 /// The surfaces of the dark scheme.
 const DARK: [Colour; 3] = [grey(0x10, 0x12, 0x11), grey(0x19, 0x1c, 0x1a), grey(0x22, 0x26, 0x24)];
@@ -32,36 +32,36 @@ pub(super) struct Palette {
     dark: Scheme,
 }
 
-/// The colours of one scheme that follow from its surfaces and the accent.
+/// The colours of one scheme, derived from its surfaces and the accent.
 #[derive(Debug, Clone, Serialize)]
 struct Scheme {
     page: Colour,
     card: Colour,
     well: Colour,
-    /// Behind the text of buttons.
+    /// The background of buttons.
     accent: Colour,
-    /// The same, under the pointer.
+    /// The background of buttons under the pointer.
     accent_hover: Colour,
     on_accent: Colour,
-    /// Links, bars of charts, the ring around what has the focus.
+    /// Links, chart bars, focus rings.
     accent_text: Colour,
-    /// A wash behind ordinary text.
+    /// A tinted background of ordinary text.
     accent_soft: Colour,
 }
 
 impl Palette {
-    /// The colours that go with an accent.
+    /// The colours for an accent.
     pub(super) fn new(accent: Colour) -> Self {
         Self { light: Scheme::new(accent, LIGHT, BLACK), dark: Scheme::new(accent, DARK, WHITE) }
     }
 }
 
 impl Scheme {
-    /// `ink` is the end of the scale that text lies at.
+    /// `ink` is black or white: the end of the scale to which text colours move.
     fn new(accent: Colour, surfaces: [Colour; 3], ink: Colour) -> Self {
         let [page, card, well] = surfaces;
         let on_accent = if contrast(accent, WHITE) >= contrast(accent, BLACK) { WHITE } else { BLACK };
-        // Away from the text on it, so that it only becomes more readable.
+        // Move away from the text colour, which only increases the contrast.
         let away = if on_accent == WHITE { BLACK } else { WHITE };
         let accent_soft = mix(card, accent, 4);
         let legible = |colour: &Colour| {
@@ -72,7 +72,7 @@ impl Scheme {
     }
 }
 
-/// `step` parts of `other` in [`STEPS`], the rest of `colour`.
+/// Mixes `step` of [`STEPS`] parts of `other` with the rest of `colour`.
 fn mix(colour: Colour, other: Colour, step: u16) -> Colour {
     let blend = |from: u8, to: u8| {
         let mixed = (u16::from(from) * (STEPS - step) + u16::from(to) * step) / STEPS;
@@ -109,7 +109,7 @@ mod tests {
     fn contrasts_are_those_of_the_standard() {
         assert!((contrast(BLACK, WHITE) - 21.0).abs() < 0.001);
         let grey: Colour = "#767676".parse().unwrap();
-        assert!((contrast(grey, WHITE) - 4.54).abs() < 0.01, "the usual example: the lightest grey that passes");
+        assert!((contrast(grey, WHITE) - 4.54).abs() < 0.01, "the well-known lightest grey that passes");
     }
 
     #[test]
@@ -117,7 +117,7 @@ mod tests {
         let accent: Colour = "#0b6e4f".parse().unwrap();
         let palette = Palette::new(accent);
         assert_eq!((palette.light.accent, palette.light.accent_text), (accent, accent));
-        assert_ne!(palette.dark.accent_text, accent, "too dark for text on dark surfaces");
+        assert_ne!(palette.dark.accent_text, accent, "the accent is too dark for text on dark surfaces");
     }
 
     proptest! {

@@ -1,7 +1,7 @@
-//! Rendering all pages, once, at start.
+//! Renders all pages once, at startup.
 //!
-//! The templates are minijinja's: it escapes what is inserted by itself, lets pages share one frame, fails on a name that
-//! is not there, and brings no other crate along.
+//! Templates use minijinja, which escapes inserted values by default, supports template inheritance, fails on undefined
+//! names, and has no further dependencies.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,19 +20,19 @@ use crate::pages::headers::content_security_policy;
 use crate::pages::palette::Palette;
 use crate::pages::{HTML, Page, Pages, PagesError, terms};
 
-/// Everything that pages are made of.
+/// The embedded files of the pages.
 #[derive(RustEmbed)]
 #[folder = "assets/pages"]
 struct Files;
 
-/// The templates' folder; the files of all others are assets, under their names without the folder.
+/// The folder of the templates. Files in all other folders are assets, named without their folder.
 const TEMPLATES: &str = "templates/";
-/// Templates that become assets: they hold the accent.
+/// Templates that are rendered to assets because they contain the accent colour.
 const DRAWN: [&str; 2] = ["theme.css", "icon.svg"];
-/// Where Turnstile's script comes from: Cloudflare asks that it be loaded from there.
+/// The URL of Turnstile's script. Cloudflare requires it to be loaded from there.
 const TURNSTILE: &str = "https://challenges.cloudflare.com/turnstile/v0/api.js?render=explicit";
 
-/// What templates say about the service.
+/// The values that templates use.
 #[derive(Debug, Serialize)]
 struct Site {
     name: String,
@@ -45,9 +45,9 @@ struct Site {
     site_key: String,
     terms_url: String,
     terms_version: String,
-    /// A path that can be called as it is, for examples.
+    /// A path that can be called without parameters, for examples.
     sample_path: String,
-    /// Where metered routes are, when the pages have an origin of their own; else empty.
+    /// The URL of the metered routes if the pages have a separate origin; otherwise empty.
     api_url: String,
 }
 
@@ -82,7 +82,7 @@ fn api_url(config: &Config) -> String {
     }
 }
 
-/// The first metered route that can be called without knowing anything, else the balance.
+/// The first metered route that can be called without parameters, or else the balance.
 fn sample_path(catalogue: &Catalogue) -> String {
     let callable = catalogue.routes().iter().find(|route| {
         let plain = route.params.iter().all(|param| !param.required && param.place != ParamPlace::Path);
@@ -124,7 +124,7 @@ pub(super) fn pages(config: &Config, catalogue: &Catalogue) -> Result<Pages, Pag
     Ok(Pages { by_path, not_found, assets, icon })
 }
 
-/// The terms that this service shows itself, as HTML: none when they stand elsewhere.
+/// The terms as HTML, if this service serves them itself.
 fn terms_text(config: &Config) -> Result<Option<String>, PagesError> {
     match &config.terms.file {
         Some(file) => {
@@ -136,7 +136,7 @@ fn terms_text(config: &Config) -> Result<Option<String>, PagesError> {
     }
 }
 
-/// The assets that are drawn in the accent.
+/// The assets that contain the accent colour.
 fn drawn(config: &Config) -> Result<BTreeMap<String, Vec<u8>>, PagesError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -148,7 +148,7 @@ fn drawn(config: &Config) -> Result<BTreeMap<String, Vec<u8>>, PagesError> {
     DRAWN.into_iter().map(draw).collect()
 }
 
-/// The embedded assets, beside those that were drawn.
+/// The embedded assets, and those in `drawn`.
 fn files(drawn: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
     let mut files = drawn;
     for path in Files::iter().filter(|path| path.contains('/') && !path.starts_with(TEMPLATES)) {
@@ -172,7 +172,7 @@ fn environment(assets: &Arc<Assets>) -> Result<Environment<'static>, PagesError>
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     for path in Files::iter().filter(|path| path.starts_with(TEMPLATES) && path.ends_with(".html")) {
         let name = path.trim_start_matches(TEMPLATES).to_owned();
-        // Before anything is inserted: a name that an operator chose is no reference.
+        // Resolve references before inserting values: text from the operator must not be taken for a reference.
         let source = assets.resolve(&text(&path), &name)?;
         environment.add_template_owned(name, source)?;
     }

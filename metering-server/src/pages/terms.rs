@@ -1,13 +1,13 @@
-//! The terms of use: the operator's text, or a short one of our own, as HTML that cannot do anything.
+//! The terms of use as inert HTML: the operator's text, or a short built-in one.
 
 use std::path::Path;
 
 use pulldown_cmark::{Alignment, CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
-/// The text where the operator gives none.
+/// The built-in text.
 const DEFAULT: &str = include_str!("../../assets/pages/terms.md");
 
-/// The operator's text, by the extension of its file: `.md` and `.markdown` are Markdown, all else is plain.
+/// Reads the operator's text. `.md` and `.markdown` files are Markdown; all others are plain text.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -18,21 +18,21 @@ pub(super) fn read(file: &Path) -> std::io::Result<String> {
     Ok(if markdown { markdown_to_html(&text) } else { plain_to_html(&text) })
 }
 
-/// Our own text for a service of that name.
+/// The built-in text, with the service's name.
 pub(super) fn default(brand: &str) -> String {
     markdown_to_html(&DEFAULT.replace("{brand}", brand))
 }
 
-/// Paragraphs are separated by empty lines; lines stay as they are.
+/// Empty lines separate paragraphs; line breaks are kept.
 fn plain_to_html(text: &str) -> String {
     let normal = text.replace("\r\n", "\n");
     let paragraphs = normal.split("\n\n").map(str::trim_end).filter(|paragraph| !paragraph.trim().is_empty());
     paragraphs.map(|paragraph| format!("<p class=\"plain\">{}</p>\n", escape(paragraph.trim_matches('\n')))).collect()
 }
 
-/// Markdown, less what could load or run something: HTML is shown as text, an image as its description, and a link
-/// that is neither http(s) nor mail nor of this site as its text. The highest heading becomes one of the second level,
-/// since the page has its own of the first.
+/// Converts Markdown without anything that could load or run something: HTML is shown as text, an image as its
+/// description, and a link as its text unless it is http(s), mailto or within this site. The highest heading becomes a
+/// second-level one, since the page has its own first-level heading.
 fn markdown_to_html(text: &str) -> String {
     let events: Vec<_> = Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH).collect();
     let highest = events.iter().filter_map(|event| match event {
@@ -44,7 +44,7 @@ fn markdown_to_html(text: &str) -> String {
     let harmless = events.into_iter().filter_map(|event| match event {
         Event::Html(html) | Event::InlineHtml(html) => Some(Event::Text(html)),
         Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => None,
-        // Alignments would be inline styles, which the pages' policy forbids.
+        // Column alignment would need inline styles, which the content security policy forbids.
         Event::Start(Tag::Table(columns)) => Some(Event::Start(Tag::Table(vec![Alignment::None; columns.len()]))),
         Event::Start(Tag::Link { ref dest_url, .. }) => {
             links.push(is_plain_link(dest_url));
@@ -63,7 +63,7 @@ fn markdown_to_html(text: &str) -> String {
     html
 }
 
-/// What may be wider than a screen scrolls by itself, for keyboards too.
+/// Makes tables and code blocks, which may be wider than the screen, scrollable by themselves, also with the keyboard.
 fn scrollable(event: Event<'_>) -> Vec<Event<'_>> {
     let html = |text: &'static str| Event::Html(CowStr::Borrowed(text));
     match event {
@@ -86,7 +86,7 @@ fn is_plain_link(url: &CowStr<'_>) -> bool {
     inside || ["https://", "http://", "mailto:"].iter().any(|scheme| url.starts_with(scheme))
 }
 
-/// Text for between tags.
+/// Escapes text for use in HTML content.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn markdown_can_do_nothing_but_read_well() {
-        // situation, source, what comes of it
+        // case, source, expected HTML
         let table = [
             ("headings", "# Terms\n## Key", "<h2>Terms</h2>\n<h3>Key</h3>\n"),
             ("lower headings", "### Terms\n###### Key\n## Other", "<h3>Terms</h3>\n<h6>Key</h6>\n<h2>Other</h2>\n"),
@@ -114,8 +114,8 @@ mod tests {
             ("an image", "![a seal](https://example.com/x.png)", "<p>a seal</p>\n"),
             ("a link", "[mail](mailto:a@example.com)", "<p><a href=\"mailto:a@example.com\">mail</a></p>\n"),
             ("a link that runs", "[x](javascript:alert(1)) y", "<p>x y</p>\n"),
-            ("one in capitals", "[x](JavaScript:alert(1))", "<p>x</p>\n"),
-            ("a link of no scheme", "[x](//example.com)", "<p>x</p>\n"),
+            ("a link that runs, in capitals", "[x](JavaScript:alert(1))", "<p>x</p>\n"),
+            ("a link without a scheme", "[x](//example.com)", "<p>x</p>\n"),
         ];
         for (situation, source, html) in table {
             assert_eq!(markdown_to_html(source), html, "{situation}");

@@ -1,4 +1,4 @@
-//! What every page promises, checked on all of them.
+//! Properties that every page must have, checked on all of them.
 
 use super::*;
 
@@ -24,14 +24,14 @@ fn header<'r>(reply: &'r Reply, name: &str) -> &'r str {
     reply.headers().get(name).map_or("", |value| value.to_str().unwrap())
 }
 
-/// Every page, the one for paths that are not there included.
+/// Every page, including the 404 page.
 fn all(pages: &Pages) -> Vec<(String, Reply)> {
     let mut all: Vec<_> = pages.by_path.keys().map(|path| (path.clone(), get(pages, path))).collect();
     all.push(("/metering/nothing".to_owned(), get(pages, "/metering/nothing")));
     all
 }
 
-/// The values of an attribute, wherever it stands, as a browser reads them.
+/// All values of an attribute, as a browser reads them.
 fn attributes(html: &str, name: &str) -> Vec<String> {
     let start = format!(" {name}=\"");
     html.split(&start).skip(1).map(|rest| rest.split('"').next().unwrap().replace("&#x2f;", "/")).collect()
@@ -49,7 +49,7 @@ fn the_pages_are_where_the_protocol_says() {
         assert_eq!(get(&pages, path).status(), StatusCode::NOT_FOUND, "{path}");
     }
     for path in ["/credits/plans", "/metering-other", "/signup/challenge", "/openapi.json", "/verify/x"] {
-        assert!(pages.answer(&Method::GET, path, &HeaderMap::new()).is_none(), "{path} is not the pages'");
+        assert!(pages.answer(&Method::GET, path, &HeaderMap::new()).is_none(), "{path} does not belong to the pages");
     }
 }
 
@@ -61,7 +61,11 @@ fn the_root_and_slips_of_the_pen_lead_to_pages() {
         assert_eq!((reply.status(), header(&reply, "location")), (StatusCode::FOUND, to), "{path}");
     }
     let slip = get(&pages, "/verify/");
-    assert_eq!((slip.status(), body(&slip)), (StatusCode::OK, body(&get(&pages, "/verify"))), "it keeps its query");
+    assert_eq!(
+        (slip.status(), body(&slip)),
+        (StatusCode::OK, body(&get(&pages, "/verify"))),
+        "served without a redirect, so the query is kept"
+    );
 }
 
 #[test]
@@ -125,7 +129,7 @@ fn no_page_runs_or_styles_anything_within_itself_or_names_another_site() {
         for name in ["href", "src", "action"] {
             for target in attributes(html, name) {
                 let inside = target.starts_with('#') || (target.starts_with('/') && !target.starts_with("//"));
-                assert!(inside, "{path} leads to {target}");
+                assert!(inside, "{path} links to {target}");
             }
         }
     }
@@ -288,7 +292,7 @@ fn other_methods_are_told_which_ones_there_are() {
             "{method} {path}"
         );
     }
-    assert!(pages.answer(&Method::POST, "/verify", &HeaderMap::new()).is_none(), "that is the API's");
+    assert!(pages.answer(&Method::POST, "/verify", &HeaderMap::new()).is_none(), "the API handles it");
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! The chain of the sample: which block is mined when, and which are final.
+//! The sample chain: when blocks are mined and which are final.
 //!
-//! Block n is mined at genesis + n × block time, so the clock alone tells where the chain stands, and every server
-//! and every restart agrees on it.
+//! Block n is mined at genesis + n × block time. So the height depends only on the clock, and all servers and restarts
+//! agree on it.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use std::time::Duration;
 use metering_core::{Clock, Timestamp};
 use serde::Serialize;
 
-/// 2017-10-01T00:00:00Z: with twelve seconds a block, heights in late 2026 are about 24 million, as on mainnet.
+/// 2017-10-01T00:00:00Z. With twelve seconds per block, heights in late 2026 are about 24 million, as on mainnet.
 const GENESIS: Timestamp = Timestamp::from_unix_millis(1_506_816_000_000);
 
-/// How many blocks must lie on top of a block before it is final: two epochs of 32 slots.
+/// How many later blocks a block needs to be final: two epochs of 32 slots.
 const FINALITY_DEPTH: u64 = 64;
 
 /// A block's height.
@@ -28,7 +28,7 @@ pub(super) struct Block {
     pub(super) mined_at: Timestamp,
 }
 
-/// The chain, as far as a clock has carried it.
+/// The chain, driven by a clock.
 #[derive(Debug, Clone)]
 pub(super) struct Chain {
     clock: Arc<dyn Clock>,
@@ -49,7 +49,7 @@ impl BlockNumber {
         Self(self.0.saturating_add(blocks))
     }
 
-    /// The block so many earlier; the first block when there are not so many.
+    /// The block this many blocks earlier, or the first block if there are fewer.
     #[must_use]
     pub(super) const fn minus(self, blocks: u64) -> Self {
         Self(self.0.saturating_sub(blocks))
@@ -57,24 +57,24 @@ impl BlockNumber {
 }
 
 impl Chain {
-    /// A chain with so much time between blocks, at least a millisecond: the clock knows nothing finer.
+    /// A chain with this time between blocks: at least a millisecond, the clock's resolution.
     pub(super) fn new(clock: Arc<dyn Clock>, block_time: Duration) -> Self {
         let block_time_millis = i64::try_from(block_time.as_millis()).unwrap_or(i64::MAX).max(1);
         Self { clock, block_time_millis }
     }
 
-    /// The latest final block; none while the clock stands before or barely after genesis.
+    /// The latest final block; none while the clock is before or just after genesis.
     pub(super) fn finalized(&self) -> Option<Block> {
         let head = self.last_mined_by(self.clock.now())?;
         head.0.checked_sub(FINALITY_DEPTH).map(|number| self.block(BlockNumber(number)))
     }
 
-    /// The block of that number, which the caller knows to be final.
+    /// The block with this number, which the caller knows to be final.
     pub(super) fn block(&self, number: BlockNumber) -> Block {
         Block { number, mined_at: self.mined_at(number) }
     }
 
-    /// How long until a block is final; zero when it is.
+    /// The time until a block is final; zero if it is.
     pub(super) fn until_final(&self, number: BlockNumber) -> Duration {
         let final_at = self.mined_at(number.plus(FINALITY_DEPTH));
         let millis = final_at.unix_millis().saturating_sub(self.clock.now().unix_millis());
@@ -93,14 +93,14 @@ impl Chain {
         self.last_mined_by(before).map_or(BlockNumber(0), |block| block.plus(1))
     }
 
-    /// The blocks of the last `seconds` up to a block: at least that block itself.
+    /// The blocks of the last `seconds` up to and including `latest`.
     pub(super) fn last_seconds(&self, latest: Block, seconds: u64) -> RangeInclusive<BlockNumber> {
         let opens_after = latest.mined_at.saturating_sub(Duration::from_secs(seconds));
         let first = self.last_mined_by(opens_after).map_or(BlockNumber(0), |block| block.plus(1));
         first.min(latest.number)..=latest.number
     }
 
-    /// How many whole seconds so many blocks take.
+    /// How many whole seconds this many blocks take.
     pub(super) fn seconds_of(&self, blocks: u64) -> u64 {
         self.block_time_millis.unsigned_abs().saturating_mul(blocks) / 1_000
     }
@@ -112,7 +112,7 @@ impl Chain {
     }
 }
 
-/// How many blocks a range holds.
+/// The number of blocks in a range.
 pub(super) fn count(blocks: &RangeInclusive<BlockNumber>) -> u64 {
     match blocks.end().0.checked_sub(blocks.start().0) {
         Some(distance) => distance.saturating_add(1),
@@ -120,7 +120,7 @@ pub(super) fn count(blocks: &RangeInclusive<BlockNumber>) -> u64 {
     }
 }
 
-/// The numbers of a range, in order.
+/// The block numbers in a range, in order.
 pub(super) fn numbers(blocks: RangeInclusive<BlockNumber>) -> impl Iterator<Item = BlockNumber> {
     (blocks.start().0..=blocks.end().0).map(BlockNumber)
 }

@@ -1,14 +1,14 @@
-//! The envelope of every answer: that it is sample data, and which block it is about.
+//! The envelope of every response: that it is sample data, and which block it describes.
 
 use bytes::Bytes;
 use serde::Serialize;
 
 use super::chain::{Block, BlockNumber};
 
-/// What every answer says of itself.
+/// The notice in every response.
 pub(super) const NOTICE: &str = "Synthetic sample data, not a real market. Configure an upstream to serve real data.";
 
-/// An answer about a block. For answers about a time, the block is the latest final one that they were made at.
+/// A response about a block. For responses about a period, it is the latest final block at the time of the request.
 #[derive(Serialize)]
 struct Document<T> {
     sample: bool,
@@ -20,7 +20,7 @@ struct Document<T> {
     content: T,
 }
 
-/// The JSON of an answer about a block.
+/// The JSON of a response about a block.
 pub(super) fn answer<T: Serialize>(block: Block, content: T) -> Bytes {
     to_json(&Document {
         sample: true,
@@ -31,11 +31,11 @@ pub(super) fn answer<T: Serialize>(block: Block, content: T) -> Bytes {
     })
 }
 
-/// The JSON of one of the sample's own documents.
+/// Serializes one of the sample's own documents.
 pub(super) fn to_json<T: Serialize>(document: &T) -> Bytes {
-    // What an answer takes that holds two trades, so that most are written without growing.
+    // The size of a response with two trades, so that most are written without reallocation.
     const USUAL_BYTES: usize = 1_024;
     let mut json = Vec::with_capacity(USUAL_BYTES);
-    serde_json::to_writer(&mut json, document).expect("the documents are structs of numbers and texts");
+    serde_json::to_writer(&mut json, document).expect("the documents are structs of numbers and strings");
     json.into()
 }

@@ -13,7 +13,7 @@ use super::pool::Pool;
 use super::refusal::Refusal;
 use super::trade::{Trade, trades_in};
 
-/// The most blocks whose trades are listed in one answer.
+/// The maximum number of blocks whose trades one response lists.
 const MAX_BLOCKS: u64 = 1_000;
 
 #[derive(Serialize)]
@@ -21,7 +21,7 @@ struct TradesBetween {
     pool_address: Address,
     start_timestamp: u64,
     end_timestamp: u64,
-    /// The blocks mined between the two, up to the latest final one; null when there are none.
+    /// The first and last block mined between the two times, up to the latest final block; null when there are none.
     from_block: Option<BlockNumber>,
     to_block: Option<BlockNumber>,
     trades: Vec<PlacedTrade>,
@@ -35,7 +35,7 @@ struct PlacedTrade {
     trade: Trade,
 }
 
-/// The trades of a pool between two Unix times, both included, as far as blocks are final.
+/// The trades of a pool between two Unix times, inclusive, in final blocks.
 pub(super) fn trades_between(
     chain: &Chain,
     latest: Block,
@@ -48,7 +48,7 @@ pub(super) fn trades_between(
     let blocks = blocks_between(chain, latest, start, end);
     if let Some(reached) = blocks.as_ref().map(count).filter(|reached| *reached > MAX_BLOCKS) {
         let problem =
-            format!("is too far from end_timestamp: between them lie {reached} blocks, and at most {MAX_BLOCKS} may");
+            format!("is too far from end_timestamp: the range spans {reached} blocks; the maximum is {MAX_BLOCKS}");
         return Err(Refusal::invalid("start_timestamp", problem));
     }
     let placed = |block_number| {
@@ -69,7 +69,7 @@ pub(super) fn trades_between(
 fn blocks_between(chain: &Chain, latest: Block, start: u64, end: u64) -> Option<RangeInclusive<BlockNumber>> {
     let epoch = Timestamp::from_unix_millis(0);
     let first = chain.first_mined_from(epoch.saturating_add(Duration::from_secs(start)));
-    // Blocks carry their time in whole seconds, so the last second counts to its end.
+    // Block times are in whole seconds, so the whole last second counts.
     let after = epoch.saturating_add(Duration::from_secs(end.saturating_add(1)));
     let last = chain.last_mined_by(after.saturating_sub(Duration::from_millis(1)))?.min(latest.number);
     (first <= last).then_some(first..=last)

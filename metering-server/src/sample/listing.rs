@@ -1,4 +1,4 @@
-//! What there is: a pool's metadata, the pools of a token.
+//! Metadata of a pool, and the pools of a token.
 
 use bytes::Bytes;
 use metering_core::Address;
@@ -22,7 +22,7 @@ pub(super) struct TokenMetadata {
 #[derive(Serialize)]
 pub(super) struct PoolMetadata {
     pool_address: Address,
-    /// In millionths of what is paid.
+    /// In millionths of the amount paid.
     fee: u32,
     token0: TokenMetadata,
     token1: TokenMetadata,

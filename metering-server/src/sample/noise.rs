@@ -1,25 +1,25 @@
-//! Chance that repeats: numbers that look random and are a pure function of what they are for.
+//! Reproducible pseudo-random numbers: each is a pure function of what it is used for.
 //!
-//! SplitMix64 (Steele, Lea and Flood, 2014) has published test vectors and gives the same on every machine. It is fit
-//! for made-up trades and for nothing that must be hard to guess.
+//! SplitMix64 (Steele, Lea and Flood, 2014) has published test vectors and gives the same results on every machine. It
+//! is good enough for synthetic trades, but not for anything that must be hard to guess.
 
-/// One in millionths: the unit of every share, swing and skew of the sample.
+/// One, in millionths: the unit of all shares, swings and skews of the sample.
 pub(super) const MILLION: i64 = 1_000_000;
 
 const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// What [`drift`] is made of: the binary logarithm of each wave's length in blocks, and its share in percent. At twelve
-/// seconds a block the longest takes eighteen days and the shortest six minutes.
+/// The waves that make up [`drift`]: the binary logarithm of each wave's length in blocks, and its share in percent. At
+/// twelve seconds per block, the longest lasts eighteen days and the shortest six minutes.
 const WAVES: [(u32, i64); 4] = [(17, 55), (13, 28), (9, 12), (5, 5)];
 
-/// A sequence of numbers that a seed determines.
+/// A sequence of numbers determined by a seed.
 #[derive(Debug, Clone)]
 pub(super) struct Draws {
     state: u64,
 }
 
 impl Draws {
-    /// The numbers for the `index`-th thing of the kind that `kind` stands for.
+    /// The numbers of the `index`-th item of a kind.
     pub(super) const fn of(kind: u64, index: u64) -> Self {
         Self { state: mix(kind ^ mix(index)) }
     }
@@ -30,9 +30,9 @@ impl Draws {
         mix(self.state)
     }
 
-    /// The next number, brought below `bound`, which must not be zero.
+    /// The next number, scaled below `bound`, which must not be zero.
     pub(super) fn below(&mut self, bound: u32) -> u32 {
-        // Multiply and shift (Lemire, 2019); its bias of at most 2^-32 × bound is of no account here.
+        // Multiply and shift (Lemire, 2019). Its bias of at most 2^-32 × bound does not matter here.
         let scaled = (self.next() >> 32) * u64::from(bound);
         u32::try_from(scaled >> 32).expect("the high half of a product of two 32-bit numbers has 32 bits")
     }
@@ -44,13 +44,13 @@ const fn mix(state: u64) -> u64 {
     state ^ (state >> 31)
 }
 
-/// A slowly moving value at block `number`, from -1 to 1 in millionths, another one for each `kind`.
+/// A slowly moving value at block `number`, from -1 to 1 in millionths. Each `kind` has its own.
 pub(super) fn drift(kind: u64, number: u64) -> i64 {
     let sum: i64 = WAVES.iter().map(|(log_length, share)| wave(kind, *log_length, number) * share).sum();
     sum / 100
 }
 
-/// Straight lines between random points that lie 2^`log_length` blocks apart.
+/// Linear interpolation between random points 2^`log_length` blocks apart.
 fn wave(kind: u64, log_length: u32, number: u64) -> i64 {
     let step = number >> log_length;
     let within = (number - (step << log_length)).cast_signed();
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn drift_moves_in_small_steps_within_its_bounds() {
-        // The steepest that the waves can be together: from one end to the other within each length.
+        // The steepest slope that all waves together can have: each goes from one end to the other within its length.
         let steepest: i64 =
             WAVES.iter().map(|(log_length, share)| ((2 * MILLION * share / 100) >> log_length) + 1).sum();
         let (mut lowest, mut highest) = (MILLION, -MILLION);

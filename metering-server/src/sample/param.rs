@@ -1,8 +1,8 @@
-//! Parameters of a request, read from the path and the query.
+//! Request parameters, read from the path and the query.
 //!
-//! The gateway has checked their types against the catalogue and brought them into normal form; whether they name
-//! something, and how much they ask for, is judged here. A query's numbers and truth values have no character that
-//! would be percent-encoded, so nothing is decoded.
+//! The gateway has already checked their types against the catalogue and normalized them. This file checks that they
+//! name something that exists and are within limits. Numbers and booleans contain no characters that need
+//! percent-encoding, so nothing is decoded.
 
 use metering_core::Address;
 
@@ -20,12 +20,12 @@ impl<'a> Query<'a> {
         Self(query.unwrap_or_default())
     }
 
-    /// A number, if the parameter is there.
+    /// A number, if the parameter is present.
     pub(super) fn number(self, name: &'static str) -> Result<Option<u64>, Refusal> {
         self.get(name).map(|text| number(name, text)).transpose()
     }
 
-    /// A truth value, `false` when the parameter is not there.
+    /// A boolean, `false` when the parameter is absent.
     pub(super) fn flag(self, name: &'static str) -> Result<bool, Refusal> {
         match self.get(name) {
             None => Ok(false),
@@ -41,30 +41,30 @@ impl<'a> Query<'a> {
     }
 }
 
-/// The pool that a path segment names.
+/// The pool named in a path segment.
 pub(super) fn pool(text: &str) -> Result<&'static Pool, Refusal> {
     let address = address("pool_address", text)?;
     Pool::at(address).ok_or(Refusal::UnknownPool(address))
 }
 
-/// The token that a path segment names.
+/// The token named in a path segment.
 pub(super) fn token(text: &str) -> Result<&'static Token, Refusal> {
     let address = address("token_address", text)?;
     Token::at(address).ok_or(Refusal::UnknownToken(address))
 }
 
 fn address(name: &'static str, text: &str) -> Result<Address, Refusal> {
-    text.parse().map_err(|error| Refusal::invalid(name, format!("is not usable: {error}")))
+    text.parse().map_err(|error| Refusal::invalid(name, format!("is invalid: {error}")))
 }
 
 /// An integer, zero or more.
 pub(super) fn number(name: &'static str, text: &str) -> Result<u64, Refusal> {
-    // Read as signed, as the catalogue does, so that both take the same numbers.
+    // Parse as signed, like the catalogue does, so that both accept the same numbers.
     let number: i64 = text.parse().map_err(|_| Refusal::invalid(name, "must be an integer, such as 42"))?;
     u64::try_from(number).map_err(|_| Refusal::invalid(name, "must not be negative"))
 }
 
-/// A length of time in seconds, at least one.
+/// A duration in seconds, at least one.
 pub(super) fn seconds(name: &'static str, text: &str) -> Result<u64, Refusal> {
     at_least_one(name, number(name, text)?)
 }
@@ -74,7 +74,7 @@ pub(super) fn at_least_one(name: &'static str, number: u64) -> Result<u64, Refus
     if number == 0 { Err(Refusal::invalid(name, "must be at least 1")) } else { Ok(number) }
 }
 
-/// The block that a path segment names; it must be final.
+/// The block named in a path segment; it must be final.
 pub(super) fn final_block(chain: &Chain, text: &str) -> Result<Block, Refusal> {
     let number = BlockNumber::from_u64(number("block_number", text)?);
     let finalized = chain.finalized().map(|block| block.number);

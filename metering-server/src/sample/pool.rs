@@ -1,4 +1,4 @@
-//! The pools of the sample: real pools of Uniswap V3 on mainnet, made-up prices and reserves.
+//! The pools of the sample: real Uniswap V3 pools on mainnet, with made-up prices and reserves.
 
 use metering_core::Address;
 
@@ -14,22 +14,22 @@ pub(super) struct Pool {
     /// The token with the lower address.
     pub(super) token0: &'static Token,
     pub(super) token1: &'static Token,
-    /// The fee in millionths of what is paid, which is the unit that Uniswap uses.
+    /// The fee in millionths of the amount paid, the unit that Uniswap uses.
     pub(super) fee: u32,
     /// Its share of all trades, in percent.
     pub(super) trade_share: u32,
-    /// The middle of what its reserves are worth.
+    /// The value around which its reserves move.
     usual_tvl: Usd,
 }
 
-/// One of the two tokens of a pool, seen as what is priced.
+/// One of the two tokens of a pool: the one being priced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Token0,
     Token1,
 }
 
-/// What a pool holds: its tokens in their smallest units, and what they are worth.
+/// The reserves of a pool: its tokens in their smallest units, and their value.
 #[derive(Debug)]
 pub(super) struct Reserves {
     pub(super) units0: i128,
@@ -37,7 +37,7 @@ pub(super) struct Reserves {
     pub(super) tvl: Usd,
 }
 
-/// Every pool; the shares of all trades add up to a hundred.
+/// All pools; their trade shares add up to a hundred.
 pub(super) static POOLS: [Pool; 12] = [
     pool("88e6a0c2ddd26feeb64f039a2c41296fcb3f5640", &USDC, &WETH, 500, 30, 120),
     pool("11b815efb8f581194ae79006d24e0d814b7697f6", &WETH, &USDT, 500, 15, 70),
@@ -76,7 +76,7 @@ impl Pool {
         POOLS.iter().filter_map(|pool| Some((pool, pool.side_of(token)?)))
     }
 
-    /// Which of the pool's tokens it is, if any.
+    /// The side of a token in the pool, if the pool holds it.
     pub(super) fn side_of(&self, token: &Token) -> Option<Side> {
         if token == self.token0 {
             return Some(Side::Token0);
@@ -91,13 +91,13 @@ impl Pool {
         }
     }
 
-    /// How far the pool's price of token 0 lies above that of the market, in millionths: within half the fee, beyond
-    /// which arbitrage would pay.
+    /// How far the pool's price of token 0 is above the market's, in millionths. It stays within half the fee; beyond
+    /// that, arbitrage would pay off.
     pub(super) fn skew(&self, block: BlockNumber) -> i64 {
         drift(kind(self.address), block.get()) * i64::from(self.fee) / 2 / MILLION
     }
 
-    /// The price of one of the tokens in this pool, in dollars.
+    /// The price of one of its tokens in this pool, in dollars.
     pub(super) fn price_usd(&self, side: Side, block: BlockNumber) -> Usd {
         let market = self.token(side).price_usd(block);
         match side {
@@ -106,18 +106,18 @@ impl Pool {
         }
     }
 
-    /// The price of one of the tokens in this pool, in the other.
+    /// The price of one of its tokens in this pool, in the other token.
     pub(super) fn price(&self, side: Side, block: BlockNumber) -> Quantity {
         price_in(self.price_usd(side, block), self.token(side.other()).price_usd(block))
     }
 
-    /// What the pool holds.
+    /// The pool's reserves.
     pub(super) fn reserves(&self, block: BlockNumber) -> Reserves {
         const TVL_SWING: i64 = 200_000;
         const SPLIT_SWING: i64 = 100_000;
         let kind = kind(self.address);
         let tvl = self.usual_tvl.raised_by(TVL_SWING * drift(!kind, block.get()) / MILLION);
-        // Half of it in either token, less what was traded to and fro.
+        // Half in either token, shifted by trading.
         let split = SPLIT_SWING * drift(kind.swap_bytes(), block.get()) / MILLION;
         let worth = |side, split| {
             let token = self.token(side);
@@ -136,7 +136,7 @@ impl Side {
     }
 }
 
-/// What costs `price_usd`, in what costs `unit_usd`, to twelve decimal places.
+/// Converts `price_usd` to units that cost `unit_usd` each, to twelve decimal places.
 pub(super) fn price_in(price_usd: Usd, unit_usd: Usd) -> Quantity {
     const PLACES: u8 = 12;
     Quantity::new(price_usd.buys(unit_usd, PLACES), PLACES)
@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// Uniswap's factory makes each pool at the address that EIP-1014 gives for its tokens and fee.
+    /// Uniswap's factory creates each pool at the address that EIP-1014 derives from its tokens and fee.
     fn address_from_factory(pool: &Pool) -> Address {
         let factory: Address = "0x1F98431c8aD98523631AE4a59f267346ea31F984".parse().unwrap();
         let code_hash = hex::decode("e34f199b19b2b4f47f68442619d555527d244f78a3297ea89325f843f87b8b54").unwrap();
@@ -199,7 +199,7 @@ mod tests {
                 units * token.price_usd(block).units() / 10_i128.pow(u32::from(token.decimals))
             };
             let sum = dollars(reserves.units0, pool.token0) + dollars(reserves.units1, pool.token1);
-            // Less what the smallest unit of WBTC, a fraction of a cent, cuts off.
+            // Except for truncation to the smallest unit of WBTC, a fraction of a cent.
             assert!((reserves.tvl.units() - sum).abs() < 1_000_000, "{sum} {:?}", reserves.tvl);
         }
     }

@@ -1,6 +1,6 @@
-//! Exact decimals on their way out: whole units and how many decimal places they have.
+//! Exact decimals for output: units, and the number of decimal places.
 //!
-//! Token amounts pass what a JSON number keeps exactly, so they are written as strings.
+//! Token amounts exceed what a JSON number holds exactly, so they are written as strings.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -21,7 +21,7 @@ pub(super) struct Quantity {
 pub(super) struct Usd(i128);
 
 impl Quantity {
-    /// `decimals` is at most 18, the most that a token or price of the sample has.
+    /// `decimals` is at most 18, the maximum of the sample's tokens and prices.
     pub(super) const fn new(units: i128, decimals: u8) -> Self {
         assert!(decimals <= 18, "a fraction must fit 64 bits");
         Self { units, decimals }
@@ -60,23 +60,23 @@ impl Usd {
         Self(cents * Self::UNITS_PER_DOLLAR / 100)
     }
 
-    /// In hundred-millionths, for checks.
+    /// The amount in hundred-millionths, for tests.
     #[cfg(test)]
     pub(super) const fn units(self) -> i128 {
         self.0
     }
 
-    /// This and so many millionths of it more, or less when `millionths` is negative.
+    /// This amount raised by `millionths`, or lowered when negative.
     pub(super) fn raised_by(self, millionths: i64) -> Self {
         Self(self.0 * i128::from(MILLION + millionths) / i128::from(MILLION))
     }
 
-    /// What was raised by so many millionths to become this.
+    /// The amount that, raised by `millionths`, gives this one.
     pub(super) fn before_raise(self, millionths: i64) -> Self {
         Self(self.0 * i128::from(MILLION) / i128::from(MILLION + millionths))
     }
 
-    /// How many units of 10^-`decimals` this buys at `price` for one.
+    /// How many units of 10^-`decimals` this amount buys at a price of `price` for one.
     pub(super) fn buys(self, price: Self, decimals: u8) -> i128 {
         self.0 * 10_i128.pow(u32::from(decimals)) / price.0
     }

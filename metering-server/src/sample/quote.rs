@@ -28,7 +28,7 @@ struct TokenPrice {
 struct TokenPrices {
     token_address: Address,
     symbol: &'static str,
-    /// Over the market as a whole.
+    /// The price across the whole market.
     price_usd: Usd,
     prices: Vec<Quote>,
 }
@@ -37,7 +37,7 @@ struct TokenPrices {
 #[derive(Serialize)]
 struct Quote {
     pool_address: Address,
-    /// The symbol of the pool's other token, which `price` is in.
+    /// The symbol of the pool's other token, in which `price` is given.
     quote_token: &'static str,
     price: Quantity,
     price_usd: Usd,
@@ -72,7 +72,7 @@ pub(super) fn token_everywhere(block: Block, token: &Token) -> Bytes {
     answer(block, TokenPrices { token_address: token.address, symbol: token.symbol, price_usd, prices })
 }
 
-/// Which of the pool's tokens it is.
+/// The side of a token in the pool.
 pub(super) fn side_in(token: &Token, pool: &Pool) -> Result<Side, Refusal> {
     pool.side_of(token).ok_or_else(|| {
         let (token0, token1) = (pool.token0.symbol, pool.token1.symbol);

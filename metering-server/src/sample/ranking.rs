@@ -1,4 +1,4 @@
-//! The most active tokens and pools of the last day, or of another time, by pages.
+//! The most active tokens and pools of the last day or another period, paged.
 
 use std::cmp::Reverse;
 
@@ -19,7 +19,7 @@ const SECONDS_PER_DAY: u64 = 86_400;
 const MAX_SIZE: u64 = 100;
 const USUAL_SIZE: u64 = 10;
 
-/// Which part of a ranking is asked for, over which time.
+/// The requested page of a ranking, and its period.
 struct Page {
     page: u64,
     size: u64,
@@ -31,7 +31,7 @@ struct Page {
 struct Ranking<T> {
     page: u64,
     size: u64,
-    /// How many there are on all pages.
+    /// The number of entries on all pages.
     total: usize,
     #[serde(flatten)]
     span: Span,
@@ -67,7 +67,7 @@ struct ActivePool {
     metadata: Option<PoolMetadata>,
 }
 
-/// The tokens by how much of them was traded.
+/// The tokens by traded volume.
 pub(super) fn tokens(chain: &Chain, latest: Block, query: Query<'_>) -> Result<Bytes, Refusal> {
     let page = Page::read(chain, latest, query)?;
     let sums = page.span.traded();
@@ -81,7 +81,7 @@ pub(super) fn tokens(chain: &Chain, latest: Block, query: Query<'_>) -> Result<B
     Ok(page.answer(latest, tokens, |tokens| ActiveTokens { tokens }))
 }
 
-/// The pools by how much was traded in them.
+/// The pools by traded volume.
 pub(super) fn pools(chain: &Chain, latest: Block, query: Query<'_>) -> Result<Bytes, Refusal> {
     let page = Page::read(chain, latest, query)?;
     let active = page.span.traded().into_iter().map(|(pool, traded)| ActivePool {
@@ -104,7 +104,7 @@ impl Page {
         }
         let span = match query.number("time_interval")? {
             Some(seconds) => Span::of_last(at_least_one("time_interval", seconds)?, chain, latest)?,
-            // Blocks that come faster than mainnet's fill a day with more than can be summed up.
+            // With blocks faster than mainnet's, a day has more than can be summed up.
             None => Span::of_last(chain.seconds_of(MAX_BLOCKS_SUMMED).min(SECONDS_PER_DAY), chain, latest)?,
         };
         Ok(Self { page, size, metadata: query.flag("metadata")?, span })

@@ -1,4 +1,4 @@
-//! Why the sample does not serve a request, as clients see it.
+//! Errors of the sample feed, as clients see them.
 
 use bytes::Bytes;
 use metering_core::Address;
@@ -13,13 +13,13 @@ use super::document::{NOTICE, to_json};
 pub(super) enum Refusal {
     /// The sample has no such path.
     UnknownRoute,
-    /// No pool of the sample has that address.
+    /// The sample has no pool with this address.
     UnknownPool(Address),
-    /// No token of the sample has that address.
+    /// The sample has no token with this address.
     UnknownToken(Address),
-    /// Nothing is known yet of what was asked for.
+    /// The requested block is not final yet.
     NotFinal { finalized: Option<BlockNumber> },
-    /// A parameter does not fit.
+    /// A parameter is invalid.
     Invalid { name: &'static str, problem: String },
 }
 
@@ -35,19 +35,19 @@ struct Body<'a> {
     notice: &'static str,
 }
 
-/// What is wrong with one parameter, as a JSON object of that one entry.
+/// The problem with one parameter, serialized as a JSON object with one entry.
 struct Fields<'a> {
     name: &'static str,
     problem: &'a str,
 }
 
 impl Refusal {
-    /// A parameter does not fit.
+    /// A parameter is invalid.
     pub(super) fn invalid(name: &'static str, problem: impl Into<String>) -> Self {
         Self::Invalid { name, problem: problem.into() }
     }
 
-    /// The answer that tells the client.
+    /// The error response.
     pub(super) fn into_answer(self) -> SampleAnswer {
         let (status, error) = match self {
             Self::UnknownRoute => (404, "unknown_route"),
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn every_refusal_says_what_to_do_about_it() {
         let pool = Address::ZERO;
-        // refusal, status, its own part of the body
+        // refusal, status, specific fields of the body
         let table = [
             (Refusal::UnknownRoute, 404, json!({"error": "unknown_route"})),
             (Refusal::UnknownPool(pool), 404, json!({"error": "unknown_pool"})),

@@ -1,4 +1,4 @@
-//! The price of a token in a pool over a time, in steps.
+//! The price of a token in a pool over a period, in steps.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::quote::side_in;
 use super::refusal::Refusal;
 use super::token::Token;
 
-/// The most points of one answer.
+/// The maximum number of points in one response.
 const MAX_POINTS: u64 = 1_000;
 
 #[derive(Serialize)]
@@ -28,7 +28,7 @@ struct Series {
     points: Vec<Point>,
 }
 
-/// The price as of a time: that of the last block mined by then.
+/// The price at a time: that of the last block mined by then.
 #[derive(Serialize)]
 struct Point {
     timestamp: i64,
@@ -50,7 +50,7 @@ pub(super) fn prices(
     }
     let steps = interval / step;
     if steps >= MAX_POINTS {
-        let problem = format!("is too small: it makes more than {MAX_POINTS} points");
+        let problem = format!("is too small: it gives more than {MAX_POINTS} points");
         return Err(Refusal::invalid("step_seconds", problem));
     }
     let point = |steps_back: u64| {

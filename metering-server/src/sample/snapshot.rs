@@ -1,4 +1,4 @@
-//! Snapshots of a block: what pools hold, and what was traded in them.
+//! Snapshots of a block: the reserves of pools, and the trades in them.
 
 use bytes::Bytes;
 use metering_core::Address;
@@ -44,7 +44,7 @@ struct PoolTrades {
 
 #[derive(Serialize)]
 struct AllTrades {
-    /// The block's number once more, under the name that clients of this route look for.
+    /// The block number again, under the name that clients of this route expect.
     epoch: BlockNumber,
     trades: Vec<Trade>,
 }
@@ -71,12 +71,12 @@ impl Base {
     }
 }
 
-/// What a pool holds.
+/// The reserves and prices of a pool.
 pub(super) fn base(block: Block, pool: &Pool) -> Bytes {
     answer(block, Base::of(pool, block.number))
 }
 
-/// What the pools of a token hold.
+/// The reserves and prices of all pools of a token.
 pub(super) fn base_of_all(block: Block, token: &Token) -> Bytes {
     let snapshots = Pool::holding(token).map(|(pool, _)| Base::of(pool, block.number)).collect();
     answer(block, BaseOfAll { token_address: token.address, snapshots })

@@ -1,7 +1,7 @@
 //! The trades of each block as it becomes final, as server-sent events.
 //!
-//! A block is made when the client is ready for it, so a slow client or a long replay costs no memory, and nothing
-//! runs when the client is gone.
+//! An event is generated when the client is ready for it. So slow clients and long replays take no memory, and nothing
+//! runs once the client is gone.
 
 use std::future::ready;
 use std::time::Duration;
@@ -17,19 +17,20 @@ use super::param::{Query, number};
 use super::refusal::Refusal;
 use super::snapshot;
 
-/// The most blocks that are replayed.
+/// The maximum number of blocks to replay.
 const MAX_REPLAY: u64 = 100_000;
 
-/// Below the half minute after which proxies commonly give up on a silent response.
+/// Shorter than the 30 seconds after which proxies commonly close a silent response.
 const MAX_SILENCE: Duration = Duration::from_secs(15);
 
 const GREETING: &[u8] = b": synthetic sample data, not a real market\n\n";
 const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
-/// The block that a stream starts with: the one after the last that the client saw, the one it asks for, or the
-/// latest final one.
+/// The first block of a stream: the one after the last that the client has seen, the one it requests, or the latest
+/// final one.
 ///
-/// A browser that reconnects sends its first URL again, so what it last saw goes before what it asks for.
+/// A browser that reconnects sends its original URL again, so the last block seen takes precedence over the requested
+/// one.
 pub(super) fn first_block(
     chain: &Chain,
     query: Query<'_>,
@@ -58,7 +59,7 @@ pub(super) fn first_block(
     Ok(first)
 }
 
-/// The events from a block on. The stream does not end.
+/// The events from block `first` on. The stream never ends.
 pub(super) fn events(chain: Chain, first: BlockNumber) -> impl Stream<Item = Bytes> + Send + 'static {
     let greeting = stream::once(ready(Bytes::from_static(GREETING)));
     greeting.chain(stream::unfold((chain, first), |(chain, next)| async move {
@@ -67,9 +68,10 @@ pub(super) fn events(chain: Chain, first: BlockNumber) -> impl Stream<Item = Byt
     }))
 }
 
-/// The event of a block once it is final and the number of the next, or a sign of life and the same number.
+/// The event of block `next` once it is final, and the number of the block after it; or a keep-alive comment, and
+/// `next` again.
 async fn next_chunk(chain: &Chain, next: BlockNumber) -> (Bytes, BlockNumber) {
-    // A replay never waits for anything else: without this it would keep its thread from other connections.
+    // A replay never waits for anything else; without this it would block its thread for other connections.
     consume_budget().await;
     let too_silent_at = Instant::now() + MAX_SILENCE;
     loop {

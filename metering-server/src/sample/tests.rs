@@ -1,4 +1,4 @@
-//! The feed as a whole, asked as the gateway asks it.
+//! The whole feed, called the way the gateway calls it.
 
 mod garbage;
 mod routes;
@@ -18,10 +18,10 @@ const BLOCK_TIME: Duration = Duration::from_secs(12);
 /// 2026-11-21T08:00:00Z.
 const NOW: Timestamp = Timestamp::from_unix_millis(1_795_248_000_000);
 
-/// The latest final block by then: 64 before the 24,036,000th since genesis.
+/// The latest final block at that time: 64 before the 24,036,000th since genesis.
 const FINALIZED: u64 = 24_035_936;
 
-/// A clock that stands still until it is moved.
+/// A clock that only moves when told to.
 #[derive(Debug)]
 pub(super) struct ManualClock(AtomicI64);
 
@@ -46,12 +46,12 @@ fn feed_at(now: Timestamp) -> (SampleFeed, Arc<ManualClock>) {
     (SampleFeed::new(Arc::clone(&clock) as Arc<dyn Clock>, BLOCK_TIME), clock)
 }
 
-/// Status and body of the answer to a target.
+/// Status and body of the response to a target.
 fn ask(feed: &SampleFeed, target: &str) -> (u16, String) {
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
     match feed.answer(path, query, None) {
         SampleAnswer::Json { status, body } => (status, String::from_utf8(body.to_vec()).unwrap()),
-        SampleAnswer::Events(_) => panic!("{target} answers with events"),
+        SampleAnswer::Events(_) => panic!("{target} responds with events"),
     }
 }
 

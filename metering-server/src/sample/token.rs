@@ -1,4 +1,4 @@
-//! The tokens of the sample: real names and addresses of Ethereum's mainnet, made-up prices.
+//! The tokens of the sample: real names and addresses from Ethereum mainnet, with made-up prices.
 
 use metering_core::Address;
 
@@ -13,9 +13,9 @@ pub(super) struct Token {
     pub(super) symbol: &'static str,
     pub(super) name: &'static str,
     pub(super) decimals: u8,
-    /// The middle of its price.
+    /// The price around which it moves.
     usual_price: Usd,
-    /// How far the price goes from there, in millionths.
+    /// How far the price moves from there, in millionths.
     swing: i64,
 }
 
@@ -76,7 +76,7 @@ pub(super) static LINK: Token = Token {
     swing: 220_000,
 };
 
-/// Every token.
+/// All tokens.
 pub(super) static TOKENS: [&Token; 7] = [&WETH, &USDC, &USDT, &WBTC, &DAI, &UNI, &LINK];
 
 impl Token {
@@ -85,7 +85,7 @@ impl Token {
         TOKENS.into_iter().find(|token| token.address == address)
     }
 
-    /// What the market as a whole pays for one token.
+    /// The market price of one token.
     pub(super) fn price_usd(&self, block: BlockNumber) -> Usd {
         self.usual_price.raised_by(self.swing * drift(kind(self.address), block.get()) / MILLION)
     }
@@ -102,12 +102,12 @@ impl PartialEq for Token {
     }
 }
 
-/// What tells the movements of one token or pool from those of the others.
+/// The seed that gives each token or pool its own price movements.
 pub(super) fn kind(address: Address) -> u64 {
     address.as_bytes().iter().fold(0, |kind, byte| kind.rotate_left(8) ^ u64::from(*byte))
 }
 
-/// An address in lower-case hexadecimal digits, read by the compiler.
+/// Parses an address in lower-case hexadecimal digits at compile time.
 pub(super) const fn address(digits: &str) -> Address {
     let digits = digits.as_bytes();
     assert!(digits.len() == 40, "an address has 40 digits");
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn addresses_are_the_ones_on_mainnet() {
-        // As block explorers print them.
+        // Spelled as in block explorers.
         let table = [
             ("WETH", "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2"),
             ("USDC", "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"),

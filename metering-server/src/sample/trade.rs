@@ -1,4 +1,4 @@
-//! The trades of a block: made up, but always the same for the same block.
+//! The trades of a block: synthetic, but always the same for the same block.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ use super::noise::Draws;
 use super::pool::{POOLS, Pool, price_in};
 use super::quantity::{Quantity, Usd};
 
-/// What tells the draws of trades from other draws.
+/// The seed that separates the random numbers of trades from others.
 const KIND: u64 = u64::from_be_bytes(*b"\0\0trades");
 
-/// How many trades a block has: the chance in percent of at most one, two, three.
+/// The distribution of trades per block: the probability in percent of at most one, two, three.
 const AT_MOST: [u32; 3] = [45, 75, 92];
 
-/// A swap, as seen from the pool: positive amounts went into it.
+/// A swap from the pool's point of view: positive amounts go into the pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Trade {
     pub(super) tx_hash: TxHash,
@@ -27,10 +27,10 @@ pub(super) struct Trade {
     pub(super) token1: &'static str,
     pub(super) amount0: Quantity,
     pub(super) amount1: Quantity,
-    /// Of token 0 in token 1.
+    /// The price of token 0 in token 1.
     pub(super) price: Quantity,
     pub(super) value_usd: Usd,
-    /// What the sums are made of: the place in [`POOLS`], and both amounts in smallest units without their sign.
+    /// For the sums: the index in [`POOLS`], and both amounts in smallest units, unsigned.
     #[serde(skip)]
     pub(super) pool_index: usize,
     #[serde(skip)]
@@ -41,7 +41,7 @@ pub(super) struct Trade {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct TxHash([u64; 4]);
 
-/// The trades of a block, in the order of their logs.
+/// The trades of a block, in log order.
 pub(super) fn trades(block: BlockNumber) -> Vec<Trade> {
     let mut draws = Draws::of(KIND, block.get());
     let dice = draws.below(100);
@@ -55,7 +55,7 @@ pub(super) fn trades(block: BlockNumber) -> Vec<Trade> {
     trades
 }
 
-/// Those of one pool.
+/// The trades of a block in one pool.
 pub(super) fn trades_in(pool: &Pool, block: BlockNumber) -> impl Iterator<Item = Trade> {
     trades(block).into_iter().filter(|trade| trade.pool_address == pool.address)
 }
@@ -63,7 +63,7 @@ pub(super) fn trades_in(pool: &Pool, block: BlockNumber) -> impl Iterator<Item =
 fn trade(block: BlockNumber, log_index: u32, draws: &mut Draws) -> Trade {
     let (pool_index, pool) = choose_pool(draws);
     let value = choose_value(draws);
-    // What it pays lies within the pool's fee of what the pool asks.
+    // The trade's price is within the pool's fee of the pool's price.
     let impact = i64::from(draws.below(2 * pool.fee + 1)) - i64::from(pool.fee);
     let skew = pool.skew(block) + impact;
     let (price0, price1) = (pool.token0.price_usd(block), pool.token1.price_usd(block));
@@ -96,7 +96,7 @@ fn choose_pool(draws: &mut Draws) -> (usize, &'static Pool) {
     unreachable!("the shares of the pools add up to a hundred percent")
 }
 
-/// From a hundred dollars to four hundred thousand; the more, the rarer.
+/// From a hundred to four hundred thousand dollars; larger values are rarer.
 fn choose_value(draws: &mut Draws) -> Usd {
     const DOUBLINGS: u32 = 12;
     let doublings = draws.below(DOUBLINGS).min(draws.below(DOUBLINGS));
@@ -171,7 +171,7 @@ mod tests {
                 let skew = pool.skew(block) + i64::from(pool.fee);
                 assert!(paid1 <= trade.value_usd.raised_by(skew).units(), "{trade:?}");
                 let skew = pool.skew(block) - i64::from(pool.fee);
-                // A smallest unit of WBTC is worth a tenth of a cent, which the amounts are cut to.
+                // Amounts are truncated to the smallest unit; for WBTC, that is worth a tenth of a cent.
                 assert!(paid1 + 200_000 >= trade.value_usd.raised_by(skew).units(), "{trade:?}");
                 assert!((paid0 - trade.value_usd.units()).abs() < 200_000, "{trade:?}");
             }

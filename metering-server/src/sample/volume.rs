@@ -1,4 +1,4 @@
-//! What was traded over the last seconds: sums for a pool and for a token.
+//! Traded volume over the last seconds, for a pool and for a token.
 
 use bytes::Bytes;
 use metering_core::Address;
@@ -12,10 +12,10 @@ use super::refusal::Refusal;
 use super::token::Token;
 use super::trade::trades;
 
-/// The most blocks whose trades are summed up for one answer: a day at twelve seconds a block.
+/// The maximum number of blocks summed up for one response: a day at twelve seconds per block.
 pub(super) const MAX_BLOCKS_SUMMED: u64 = 7_200;
 
-/// The blocks that an answer covers.
+/// The blocks that a response covers.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Span {
     time_interval: u64,
@@ -23,7 +23,7 @@ pub(super) struct Span {
     to_block: BlockNumber,
 }
 
-/// What was traded in one pool, the amounts in smallest units of its tokens.
+/// The volume of one pool, with amounts in the smallest units of its tokens.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Traded {
     pub(super) trades: u64,
@@ -31,7 +31,7 @@ pub(super) struct Traded {
     units: [i128; 2],
 }
 
-/// What was traded of one token, in smallest units.
+/// The volume of one token, in smallest units.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct TokenTraded {
     pub(super) trades: u64,
@@ -81,13 +81,13 @@ impl Span {
         let blocks = chain.last_seconds(latest, seconds);
         let reached = count(&blocks);
         if reached > MAX_BLOCKS_SUMMED {
-            let problem = format!("reaches over {reached} blocks; at most {MAX_BLOCKS_SUMMED} are summed up");
+            let problem = format!("spans {reached} blocks; the maximum is {MAX_BLOCKS_SUMMED}");
             return Err(Refusal::invalid("time_interval", problem));
         }
         Ok(Self { time_interval: seconds, from_block: *blocks.start(), to_block: *blocks.end() })
     }
 
-    /// What was traded in each pool.
+    /// The volume of each pool.
     pub(super) fn traded(&self) -> Vec<(&'static Pool, Traded)> {
         let mut sums: Vec<_> = POOLS.iter().map(|pool| (pool, Traded::default())).collect();
         for trade in numbers(self.from_block..=self.to_block).flat_map(trades) {
@@ -103,7 +103,7 @@ impl Span {
 }
 
 impl Traded {
-    /// The part of it that is one of the pool's tokens.
+    /// The volume of one of the pool's tokens.
     const fn of(&self, side: Side) -> TokenTraded {
         let units = match side {
             Side::Token0 => self.units[0],
@@ -119,7 +119,7 @@ impl TokenTraded {
     }
 }
 
-/// What was traded of a token in all pools that hold it.
+/// The volume of a token in all pools that hold it.
 pub(super) fn of_all(token: &Token, sums: &[(&Pool, Traded)]) -> TokenTraded {
     let mut all = TokenTraded::default();
     for (_, traded) in in_each(token, sums) {

@@ -1,4 +1,4 @@
-//! `MeteringLayer` around warp filters, as the page on embedding says that it works.
+//! `MeteringLayer` around warp filters, as described in the page on embedding.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ const CATALOGUE: &str = r#"{"market": "M", "version": 1, "endpoints": [
     {"path": "/price/{block}", "method": "GET", "metered": true,
      "params": [{"name": "block", "in": "path", "type": "integer", "required": true}]}]}"#;
 
-/// A store with one account that has a credit, and its key.
+/// A store with one account that has one credit, and its key.
 async fn store_with_account() -> (Arc<dyn Store>, ApiKey) {
     let store = MemoryStore::new();
     let key = ApiKey::generate(&SystemRandomness);
@@ -39,7 +39,7 @@ async fn a_warp_filter_behind_the_layer_is_paid_for() {
         .layer(MeteringLayer::new(Arc::clone(&service)).pass_others())
         .service(warp::service(price.or(health)));
     let bearer = format!("Bearer {}", key.expose());
-    // the path, with a key, status, body if it is the filter's
+    // path, with a key, status, body if it comes from the filter
     let table = [
         ("/price/%34%32", true, StatusCode::OK, Some("42 for 0.0001388889")),
         ("/price/42", false, StatusCode::UNAUTHORIZED, None),

@@ -180,7 +180,7 @@ fn every_wrong_setting_is_named_by_its_key() {
         (instead("1/b", "1/a"), "chains.base.rpc_urls"),
         (instead("http://127.0.0.1:1/b", ""), "chains.base.rpc_urls"),
         (instead("rpc_urls = ['http://127.0.0.1:1/a', 'http://127.0.0.1:1/b']", "watch = true"), "chains.base.watch"),
-        (format!("{chain}{second}"), "chains: two have chain_id 8453"),
+        (format!("{chain}{second}"), "chains: two chains have chain_id 8453"),
         (format!("primary_chain = 'other'\n{chain}"), "primary_chain"),
         ("[payments]\nclaim_wait = 'long'\n".to_owned(), "payments.claim_wait"),
         ("[payments]\nclaimwait = '1s'\n".to_owned(), "claimwait"),

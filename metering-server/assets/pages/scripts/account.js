@@ -1,4 +1,4 @@
-// The account page: signing in with a key, the tabs, refreshing, signing out.
+// The account page: sign in with a key, tabs, refresh, sign out.
 
 import { ask, sentence } from "/assets/api.js";
 import { toUnits } from "/assets/decimal.js";
@@ -25,7 +25,7 @@ async function load(key) {
   return { balance, summary, activity, now: summary.date };
 }
 
-/** Shows the data; `key` opens the account if none is open. */
+/** Shows the data. Opens the account with `key` if none is open. */
 function show(key, data) {
   const { balance } = data;
   byId("account-name").textContent = balance.agent_name;
@@ -59,7 +59,7 @@ function outOfCredits({ credit_balance: left }) {
       "div",
       { class: "notice notice-warn", id: "out-of-credits", role: "status" },
       h("h2", {}, "Out of credits"),
-      h("p", {}, "Calls are refused with 402 until the balance is above zero. Nothing else has changed: the key stays yours."),
+      h("p", {}, "Calls are refused with 402 until the balance is above zero. Your key stays valid."),
       h("div", { class: "actions" }, buy),
     ),
   ];
@@ -71,7 +71,7 @@ async function refresh() {
     askForKey();
     return;
   }
-  // Who has signed out, or has another key by now, is not to see or lose anything by what comes late.
+  // If the user has signed out or changed the key meanwhile, a late response must not show or delete anything.
   const late = () => rememberedKey() !== key;
   status.textContent = "Loading …";
   try {
@@ -84,7 +84,7 @@ async function refresh() {
     status.textContent = "";
     if (error.code === "unauthorized") {
       close();
-      askForKey("This key is not accepted any more. It may have been replaced or revoked.");
+      askForKey("This key is no longer valid. It may have been replaced or revoked.");
     } else {
       const again = h("button", { class: "button button-quiet button-small", type: "button", on: { click: refresh } }, "Try again");
       byId("dashboard").hidden = false;
@@ -110,7 +110,7 @@ function askForKey(problem = "") {
   byId("key").focus({ preventScroll: true });
 }
 
-/** Forgets the key, and shows nothing of the account any more. A payment under way is kept for its account. */
+/** Forgets the key and clears the account's data from the page. Keeps a payment in progress for its account. */
 function close() {
   topUp?.end();
   topUp = null;
@@ -130,10 +130,10 @@ function signOut() {
 
 async function signIn() {
   const input = byId("key");
-  // What is copied from a terminal or a chat may be broken over lines, or hold characters that nobody sees.
+  // Text copied from a terminal or chat may contain line breaks or invisible characters.
   const key = input.value.replace(/[\s\p{Cf}]/gu, "");
   if (!KEY.test(key)) {
-    complain(input, "A key begins with sk_live_, followed by letters and digits. Copy all of it.");
+    complain(input, "A key starts with sk_live_, followed by letters and digits. Copy all of it.");
     input.focus();
     return;
   }
@@ -142,20 +142,20 @@ async function signIn() {
   await busy(byId("key-button"), async () => {
     try {
       const data = await load(key);
-      // A lost key was replaced meanwhile: the new one is on the page, and is not to be forgotten for this one.
+      // A lost key was replaced meanwhile. The new key is on the page and must not be forgotten for this one.
       if (rememberedKey() !== before) return;
       rememberKey(key);
       input.value = "";
       show(key, data);
       byId("main").focus();
     } catch (error) {
-      complain(input, error.code === "unauthorized" ? "This key is not accepted. Check that it is complete and has not been replaced." : sentence(error));
+      complain(input, error.code === "unauthorized" ? "This key is not valid. Check that it is complete and has not been replaced." : sentence(error));
       input.focus();
     }
   });
 }
 
-/** Signing out forgets a payment that is under way: that is asked first. */
+/** Signing out forgets a payment in progress, so ask first. */
 function confirmSignOut() {
   const sent = rememberedPayment();
   if (!sent) {
@@ -166,8 +166,8 @@ function confirmSignOut() {
     "dialog",
     { "aria-labelledby": "leave-title" },
     h("h2", { id: "leave-title" }, "A payment is not registered yet"),
-    h("p", {}, "Signing out forgets it here. Note its transaction, with which it can be registered later:"),
-    h("p", { class: "mono" }, sent.tx_hash ?? "not known: look at your wallet's activity"),
+    h("p", {}, "Signing out forgets it here. Save its transaction hash to register it later:"),
+    h("p", { class: "mono" }, sent.tx_hash ?? "not known: check your wallet's activity"),
     h("form", { method: "dialog", class: "actions" }, h("button", { class: "button", value: "leave" }, "Sign out"), h("button", { class: "button button-quiet", value: "" }, "Stay")),
   );
   dialog.addEventListener("close", () => {

@@ -1,8 +1,8 @@
-// Requests to the service: of this origin, never kept, with the key in a header and nowhere else.
+// Same-origin requests to the service. They are never cached, and the key is sent only in a header.
 
 import { readExactly } from "/assets/decimal.js";
 
-/** What went wrong, with what the service says about it. */
+/** An error response, or a failure to get a response. */
 export class ApiError extends Error {
   constructor(code, message, { status = 0, body = {} } = {}) {
     super(message);
@@ -11,18 +11,18 @@ export class ApiError extends Error {
     this.body = body;
   }
 
-  /** What is wrong with each field. */
+  /** The problem with each field. */
   get fields() {
     return this.body.fields ?? {};
   }
 
-  /** After how many seconds another try may help, if one may. */
+  /** The seconds after which a retry may succeed, if one may. */
   get retryAfter() {
     return this.body.retry_after_sec === undefined ? undefined : Number(this.body.retry_after_sec);
   }
 }
 
-/** The body of a good answer, its numbers as text. `date` is the service's clock. */
+/** Sends a request. Returns the body of a successful response, numbers as text; `date` is the service's time. */
 export async function ask(path, { method = "GET", key, body, timeout = 30_000 } = {}) {
   const headers = { Accept: "application/json" };
   if (key) headers.Authorization = `Bearer ${key}`;
@@ -45,34 +45,34 @@ export async function ask(path, { method = "GET", key, body, timeout = 30_000 } 
     const slow = error.name === "TimeoutError";
     throw new ApiError(
       slow ? "timeout" : "network",
-      slow ? "The service took too long to answer." : "The service cannot be reached. Check your connection and try again.",
+      slow ? "The service took too long to respond." : "Could not reach the service. Check your connection and try again.",
     );
   }
   let document;
   try {
     document = readExactly(text);
   } catch {
-    throw new ApiError("unreadable", `The service gave an answer that cannot be read (${response.status}).`, {
+    throw new ApiError("unreadable", `The service sent an unreadable response (${response.status}).`, {
       status: response.status,
     });
   }
   if (!response.ok) {
-    const { error = "unknown", message = `The service answered ${response.status}.` } = document;
+    const { error = "unknown", message = `The service responded with ${response.status}.` } = document;
     throw new ApiError(error, message, { status: response.status, body: document });
   }
   return { ...document, date: new Date(response.headers.get("date") ?? Date.now()) };
 }
 
-/** The sentence to show for whatever was thrown. */
+/** The message to show for an error. */
 export function sentence(error) {
   if (!(error instanceof ApiError)) return error?.message ? String(error.message) : "Something went wrong.";
   if (error.code === "rate_limited" && error.retryAfter) {
-    return `Too many tries. Try again ${inSeconds(error.retryAfter)}.`;
+    return `Too many attempts. Try again ${inSeconds(error.retryAfter)}.`;
   }
   return error.message;
 }
 
-/** A length of time in words. */
+/** A duration in words. */
 export function inSeconds(seconds) {
   if (seconds < 90) return `in ${seconds} second${seconds === 1 ? "" : "s"}`;
   return `in ${Math.ceil(seconds / 60)} minutes`;

@@ -1,17 +1,17 @@
-// The bot challenge, whichever is configured: ALTCHA's widget, Cloudflare's, or none.
+// The configured bot challenge: ALTCHA's widget, Cloudflare's, or none.
 
 import { h, wait } from "/assets/dom.js";
 
 const { challenge: kind, siteKey } = document.body.dataset;
-/** How long Cloudflare's script may take to come. */
+/** How long to wait for Cloudflare's script. */
 const SCRIPT_PATIENCE_MS = 15_000;
 
-/** ALTCHA's states in which it does no more by itself. */
+/** The states in which ALTCHA has finished. */
 const SETTLED = ["verified", "error", "expired"];
-/** How often ALTCHA's script was asked for. */
+/** How often ALTCHA's script has been requested. */
 let loads = 0;
 
-/** Why a challenge is not there; `again` says whether another try may help. */
+/** The challenge is not available; `again` says whether a retry may help. */
 class Missing extends Error {
   constructor(message, { again = false } = {}) {
     super(message);
@@ -19,7 +19,7 @@ class Missing extends Error {
   }
 }
 
-/** Puts the challenge into its place. The result has `token()`, which waits for the solution, and `renew()`. */
+/** Puts the challenge into `place`. The result has `token()`, which waits for the solution, and `renew()`. */
 export function mountChallenge(place) {
   let mounted;
   const mountIt = () => {
@@ -33,8 +33,8 @@ export function mountChallenge(place) {
       try {
         widget = await mounted;
       } catch {
-        // Why, stands in its place.
-        throw new Error("This needs the bot challenge above.");
+        // The reason is shown in place of the challenge.
+        throw new Error("Solve the bot challenge above first.");
       }
       return widget.token();
     },
@@ -57,7 +57,7 @@ function explain(place, { message, again }, retry) {
 
 async function mountAltcha(place, error) {
   if (!globalThis.isSecureContext) {
-    throw new Missing("The proof that you are no robot needs a secure connection: open this page by https, or on this machine itself.");
+    throw new Missing("Checking that you're human needs a secure connection: open this page over https, or on the machine it runs on.");
   }
   await load();
   for (const hash of ["SHA-256", "SHA-384", "SHA-512"]) {
@@ -66,10 +66,10 @@ async function mountAltcha(place, error) {
   const widget = h("altcha-widget", {
     configuration: JSON.stringify({
       challenge: "/signup/challenge",
-      // It would watch the pointer and send what it saw.
+      // This would track the pointer and send the data.
       humanInteractionSignature: false,
       hideFooter: true,
-      // The whole form waits for it, so it is no use to wait for a click.
+      // The form cannot be sent without it, so start before anybody clicks.
       auto: "onfocus",
     }),
   });
@@ -82,10 +82,10 @@ async function mountAltcha(place, error) {
     async token() {
       if (payload) return payload;
       const settled = settling(widget);
-      // It says so only later: until then it has the state of the last time.
+      // The state changes only later: until then it is the previous one.
       if (widget.getState() !== "verifying") widget.verify();
       await settled;
-      if (!payload) throw new Error("The challenge could not be solved. Try again.");
+      if (!payload) throw new Error("The bot challenge could not be solved. Try again.");
       return payload;
     },
     renew() {
@@ -95,18 +95,18 @@ async function mountAltcha(place, error) {
   };
 }
 
-/** ALTCHA's script. Browsers remember that a module failed, by its address with the part that is not sent. */
+/** Loads ALTCHA's script. Browsers cache a failed module by its URL, so each retry adds a new fragment. */
 async function load() {
   loads += 1;
   const script = "/assets/altcha.min.js";
   try {
     await import(loads === 1 ? script : `${script}#${loads}`);
   } catch {
-    throw new Missing("The bot challenge could not be loaded.", { again: true });
+    throw new Missing("Could not load the bot challenge.", { again: true });
   }
 }
 
-/** The next time that ALTCHA is done, well or not. */
+/** Resolves when ALTCHA has finished, successfully or not. */
 function settling(widget) {
   return new Promise((resolve) => {
     const look = ({ detail }) => {
@@ -121,7 +121,7 @@ function settling(widget) {
 async function mountTurnstile(place, error) {
   const deadline = Date.now() + SCRIPT_PATIENCE_MS;
   while (!globalThis.turnstile && Date.now() < deadline) await wait(100);
-  if (!globalThis.turnstile) throw new Missing("The bot challenge cannot be loaded. Allow this page to load it, and reload.");
+  if (!globalThis.turnstile) throw new Missing("Could not load the bot challenge. Allow this page to load it, then reload.");
   const box = h("div");
   place.replaceChildren(box, error);
   let token;

@@ -1,4 +1,4 @@
-// Usage by day, as bars. The same numbers stand in a table below: the chart is for the eye, and is one image to others.
+// Usage by day, as a bar chart. For screen readers it is a single image; the table below it has the same numbers.
 
 import { PLACES, fromUnits, group, plural, toUnits } from "/assets/decimal.js";
 import { h, s } from "/assets/dom.js";
@@ -9,8 +9,8 @@ const BELOW = 26;
 const TEN = 10n;
 
 /**
- * A frame with the chart of `days`, oldest first: `{day, calls, credits}`, all as text; and of them all, `whole`: amounts
- * are rounded for each day, so that adding them up gives another sum than the exact one.
+ * A frame with the chart of `days`, oldest first: `{day, calls, credits}`, all as text. `whole` is the exact total:
+ * amounts per day are rounded, so their sum would differ from it.
  */
 export function chart(days, whole) {
   const reading = h("p", { class: "chart-reading soft" });
@@ -30,7 +30,7 @@ function read(name, { credits, calls }) {
 function inWords(days, whole) {
   const busiest = days.reduce((most, day) => (toUnits(day.credits) > toUnits(most.credits) ? day : most));
   const most = toUnits(busiest.credits) > 0n ? ` Most on ${longDay(busiest.day)}: ${group(busiest.credits)}.` : "";
-  return `Bar chart of credits used by day, last ${days.length} days. In all ${group(whole.credits)} ${plural(whole.credits, "credit")}.${most} The table below has each day with usage.`;
+  return `Bar chart of credits used by day, last ${days.length} days. Total: ${group(whole.credits)} ${plural(whole.credits, "credit")}.${most} The table below lists each day with usage.`;
 }
 
 function plot(svg, days, show) {
@@ -42,7 +42,7 @@ function plot(svg, days, show) {
   const labels = ticks.map((tick) => group(fromUnits(tick)));
   const left = Math.max(...labels.map((label) => label.length)) * 7 + 12;
   const floor = HEIGHT - BELOW;
-  // Parts of a thousand are plenty for a bar, and fit a plain number.
+  // Ten-thousandths are precise enough for a bar, and fit a plain number.
   const height = (value) => (Number((value * 10_000n) / top) / 10_000) * (floor - ABOVE);
   const step = (width - left) / days.length;
   const bar = Math.max(Math.min(step * 0.7, 28), 2);
@@ -78,7 +78,7 @@ function plot(svg, days, show) {
   follow(svg, zones, (place) => show(place === null ? null : days[place]), { left, step });
 }
 
-/** Says which day the pointer is on, and when it has left. */
+/** Calls `show` with the day under the pointer, and with null when the pointer leaves. */
 function follow(svg, zones, show, { left, step }) {
   const leave = () => {
     for (const zone of zones) zone.classList.remove("here");
@@ -97,7 +97,7 @@ function follow(svg, zones, show, { left, step }) {
   svg.onpointerleave = leave;
 }
 
-/** Zero and up to five round steps that reach over `most`. */
+/** Zero and up to five round steps that reach at least `most`. */
 function ticksFor(most) {
   const goal = most > 0n ? most : TEN ** BigInt(PLACES);
   let step = 1n;

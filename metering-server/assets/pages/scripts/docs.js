@@ -1,4 +1,4 @@
-// The API page: the service's OpenAPI document, by tags, with what each endpoint takes and answers.
+// The API page: the service's OpenAPI document, grouped by tag, with the parameters and responses of each endpoint.
 
 import { byId, h } from "/assets/dom.js";
 import { prose } from "/assets/prose.js";
@@ -14,7 +14,7 @@ async function start() {
     document_ = await response.json();
   } catch {
     const again = h("button", { class: "button button-quiet button-small", type: "button", on: { click: start } }, "Try again");
-    byId("docs").replaceChildren(h("div", { class: "notice notice-bad", role: "alert" }, h("p", {}, "The document cannot be loaded."), h("div", { class: "actions" }, again)));
+    byId("docs").replaceChildren(h("div", { class: "notice notice-bad", role: "alert" }, h("p", {}, "Could not load the OpenAPI document."), h("div", { class: "actions" }, again)));
     return;
   }
   show(document_);
@@ -37,7 +37,7 @@ function show(api) {
 function groupsOf(api) {
   const tags = new Map((api.tags ?? []).map((tag) => [tag.name, { tag, operations: [] }]));
   for (const [path, item] of Object.entries(api.paths)) {
-    // HEAD is the same as GET, without a body.
+    // HEAD is the same as GET without a body, so it is listed only where there is no GET.
     for (const method of METHODS.filter((method) => item[method] && !(method === "head" && item.get))) {
       const name = item[method].tags?.[0] ?? "other";
       if (!tags.has(name)) tags.set(name, { tag: { name }, operations: [] });
@@ -47,7 +47,7 @@ function groupsOf(api) {
   return [...tags.values()].filter(({ operations }) => operations.length > 0);
 }
 
-/** One endpoint; its body is made when it is first opened. */
+/** One endpoint. Its body is built when it is first opened. */
 function shown(api, operation) {
   const summary = h(
     "summary",
@@ -68,11 +68,11 @@ function body(api, operation) {
   const parts = [];
   if (operation.description) parts.push(h("div", { class: "stack-gap" }, ...prose(operation.description)));
   const keys = (operation.security ?? api.security ?? []).flatMap((need) => Object.keys(need));
-  if (keys.length > 0) parts.push(part("Needs", h("p", {}, [...new Set(keys)].map((name) => schemeName(api, name)).join(", or "))));
+  if (keys.length > 0) parts.push(part("Authorization", h("p", {}, [...new Set(keys)].map((name) => schemeName(api, name)).join(", or "))));
   if (operation.parameters?.length) parts.push(part("Parameters", h("ul", { class: "schema" }, ...operation.parameters.map((parameter) => parameterItem(api, parameter)))));
   const content = operation.requestBody?.content;
   if (content) parts.push(part("Body", ...Object.entries(content).map(([type, { schema }]) => h("div", {}, h("p", { class: "soft" }, h("code", {}, type)), schemaOf(api, schema)))));
-  parts.push(part("Answers", h("div", { class: "responses" }, ...Object.entries(operation.responses ?? {}).map(([code, response]) => answer(api, code, response)))));
+  parts.push(part("Responses", h("div", { class: "responses" }, ...Object.entries(operation.responses ?? {}).map(([code, response]) => answer(api, code, response)))));
   return h("div", { class: "operation-body" }, ...parts);
 }
 

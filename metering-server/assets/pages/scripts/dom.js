@@ -1,14 +1,14 @@
-// Building and finding elements. Text is only ever inserted as text: whatever the server or a wallet says stays inert.
+// Creates and finds elements. Text is only ever inserted as text, so content from the server or a wallet stays inert.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** The element with this id, which is in the page. */
+/** The element with this id, which must be in the page. */
 export const byId = (id) => document.getElementById(id);
 
-/** An HTML element: attributes (`on` maps events to listeners; false and null leave one out), then children. */
+/** Creates an HTML element: attributes (`on` maps events to listeners; false and null are left out), then children. */
 export const h = (name, attributes = {}, ...children) => fill(document.createElement(name), attributes, children);
 
-/** The same for SVG. */
+/** Creates an SVG element. */
 export const s = (name, attributes = {}, ...children) => fill(document.createElementNS(SVG, name), attributes, children);
 
 function fill(element, attributes, children) {
@@ -23,20 +23,20 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/** Shows a text in an element that is hidden while it has none. */
+/** Sets the text of an element, which is hidden while the text is empty. */
 export function say(element, text) {
   element.textContent = text ?? "";
   element.hidden = !text;
 }
 
-/** Marks an input as wrong, or as right again when there is no text. Its message stands in `ID-error`. */
+/** Marks an input as invalid, or as valid when there is no text. Its message is shown in `ID-error`. */
 export function complain(input, text) {
   say(byId(`${input.id}-error`), text);
   if (text) input.setAttribute("aria-invalid", "true");
   else input.removeAttribute("aria-invalid");
 }
 
-/** A button that works: pressing it does nothing until the work is done. It is not `disabled`, which would take the focus away. */
+/** Marks a button as busy and ignores presses until the work is done. `disabled` would take the focus away. */
 export async function busy(button, work) {
   if (button.getAttribute("aria-busy") === "true") return undefined;
   button.setAttribute("aria-busy", "true");
@@ -49,7 +49,7 @@ export async function busy(button, work) {
   }
 }
 
-/** What becomes of a form that is sent. Its button is disabled in the page, so that nobody sends it to the service before. */
+/** Handles a form's submission. Its button is disabled in the page, so that it cannot be submitted before this runs. */
 export function onSubmit(form, work) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();

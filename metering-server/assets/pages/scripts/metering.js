@@ -1,4 +1,4 @@
-// The first page: the meter in its hero, signing up, and the plans.
+// The landing page: the meter, the signup form and the plans.
 
 import { drums } from "/assets/decimal.js";
 import { byId } from "/assets/dom.js";

@@ -1,4 +1,4 @@
-// A payment from the wallet to the account: sent at most once, remembered until it is registered.
+// Pays from the wallet to the account. A payment is sent at most once, and remembered until it is registered.
 
 import { ApiError, ask } from "/assets/api.js";
 import { wait } from "/assets/dom.js";
@@ -6,33 +6,34 @@ import { rememberPayment, rememberedPayment, replacePayment } from "/assets/sess
 import { WalletError, checkAccount, checkFunds, connect, payment, request, sign, switchChain } from "/assets/wallet.js";
 
 export const TX_HASH = /^0x[0-9a-fA-F]{64}$/;
-/** Registering waits for confirmations on the server, for longer than other requests do. */
+/** Registering takes longer than other requests: the server waits for confirmations. */
 const REGISTER_TIMEOUT_MS = 150_000;
 const RETRY_MS = 3_000;
 
 /**
- * Pays a plan. `say(step, state, detail)` is told how far it is, `signal` ends the waiting for the wallet. The result is the
+ * Pays a plan. Reports progress to `say(step, state, detail)`; `signal` ends the wait for the wallet. Returns the
  * remembered payment.
  */
 export async function pay({ plan, chain, account, coin }, say, signal) {
-  if (rememberedPayment()) throw new WalletError("Another payment is under way in this tab.");
+  if (rememberedPayment()) throw new WalletError("Another payment is in progress in this tab.");
   say("wallet", "now", "Choose an account in your wallet.");
   const from = await connect(signal);
   say("wallet", "done", from);
-  say("network", "now", `Your wallet may ask to change to ${chain.name}.`);
+  say("network", "now", `Your wallet may ask to switch to ${chain.name}.`);
   await switchChain(chain, coin, signal);
   say("network", "done", chain.name);
   say("send", "now", "Confirm the payment in your wallet.");
   await checkAccount(plan, from, signal);
   await checkFunds(plan, from, signal);
   const about = { org_id: account.org_id, plan_id: plan.id, chain_id: plan.chain_id, label: plan.label || plan.id, from };
-  // Before it is sent: if this page goes away now, nobody may send it again without a look at the wallet.
+  // Remember it before it is sent: if this page goes away now, the payment must not be repeated without checking the
+  // wallet.
   const sending = { ...about, stage: "sending" };
   rememberPayment(sending);
   let hash;
   try {
     hash = await request("eth_sendTransaction", [payment(plan, from)], signal);
-    if (!TX_HASH.test(hash)) throw new WalletError("Your wallet did not say which transaction it sent.", "unknown");
+    if (!TX_HASH.test(hash)) throw new WalletError("Your wallet did not return a transaction hash.", "unknown");
   } catch (error) {
     if (error.sent === "no") replacePayment(sending);
     throw error;
@@ -42,11 +43,11 @@ export async function pay({ plan, chain, account, coin }, say, signal) {
   return sent;
 }
 
-/** Registers a payment, for as long as that may still work. The result is the service's answer. */
+/** Registers a payment, and retries for as long as that may succeed. Returns the service's response. */
 export async function register(sent, key, say, going = () => true) {
   let signature;
   for (;;) {
-    say("register", "now", "Waiting for the payment to be confirmed. You can leave this page open, or reload it.");
+    say("register", "now", "Waiting for confirmations. You can leave this page open or reload it.");
     try {
       const { plan_id, chain_id, tx_hash } = sent;
       const body = { plan_id, chain_id, tx_hash, ...(signature && { signature }) };
@@ -68,9 +69,9 @@ export async function register(sent, key, say, going = () => true) {
   }
 }
 
-/** The payer's signature: that the payment is for this account. */
+/** Gets the payer's signature that the payment is for this account. */
 async function prove(sent, { message }, say) {
-  say("register", "now", "Sign the message in your wallet: it shows that the payment is yours, and moves no money.");
+  say("register", "now", "Sign the message in your wallet. It proves that the payment is yours and moves no money.");
   const account = await connect();
   return sign(message, sent.from ?? account);
 }
@@ -78,6 +79,6 @@ async function prove(sent, { message }, say) {
 function standing(error) {
   const { confirmations, required } = error.body;
   if (error.code === "payment_unconfirmed" && required !== undefined) return `${confirmations} of ${required} confirmations.`;
-  if (error.code === "tx_not_found") return "The network does not show the transaction yet.";
+  if (error.code === "tx_not_found") return "The network does not know the transaction yet.";
   return error.message;
 }

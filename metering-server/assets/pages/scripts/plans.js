@@ -1,4 +1,4 @@
-// The plans on sale, as a table for each chain.
+// The plans on sale, as one table per chain.
 
 import { ask, sentence } from "/assets/api.js";
 import { amount, group } from "/assets/decimal.js";
@@ -35,7 +35,7 @@ export function planTable(chain, plans) {
   return table(`Plans on ${chain.name}`, columns, rows);
 }
 
-/** Fills `place` with what is for sale. */
+/** Fills `place` with the plans on sale. */
 export async function showPlans(place) {
   try {
     const groups = byChain(await ask("/credits/plans"));
@@ -53,7 +53,7 @@ export async function showPlans(place) {
   } catch (error) {
     const again = h("button", { class: "button button-quiet button-small", type: "button" }, "Try again");
     again.addEventListener("click", () => showPlans(place));
-    const words = h("p", {}, `The plans cannot be shown. ${sentence(error)}`);
+    const words = h("p", {}, `Could not load the plans. ${sentence(error)}`);
     place.replaceChildren(h("div", { class: "notice notice-bad" }, words, h("div", { class: "actions" }, again)));
   }
 }

@@ -1,8 +1,8 @@
-// The little Markdown that API descriptions have: paragraphs, lists, tables, code and links to this site.
+// Renders the small subset of Markdown in API descriptions: paragraphs, lists, tables and code.
 
 import { h } from "/assets/dom.js";
 
-/** Elements for a text; with `inline` only what stands within a line. */
+/** Elements for a text; with `inline` only inline elements. */
 export function prose(text, { inline: within = false } = {}) {
   return within ? inline(text) : text.split(/\n{2,}/).filter(Boolean).map(block);
 }

@@ -1,4 +1,4 @@
-// The ROTATE tab: a new key for the old one, by a signature of the wallet that paid for the account.
+// The ROTATE tab: replaces the key, with a signature of the wallet that paid for the account.
 
 import { ask, sentence } from "/assets/api.js";
 import { busy, h } from "/assets/dom.js";
@@ -6,19 +6,19 @@ import { firstCall, secret } from "/assets/secret.js";
 import { connect, provider, sign } from "/assets/wallet.js";
 
 /**
- * Fills `place`. `account` is the balance document when one is signed in. `here` says whether the page is still of who
- * asked; if it is, `rotated` is told the new key.
+ * Fills `place`. `account` is the balance document of the signed-in account, if any. `here` says whether the same user
+ * is still on the page; if so, `rotated` is called with the new key.
  */
 export function showRotate(place, visit) {
   place.replaceChildren(...content(place, visit));
 }
 
 function content(place, { account = null, here, rotated }) {
-  const about = h("p", { class: "soft" }, "A new key replaces the old one, which stops at once. Balance, usage and limits stay as they are.");
+  const about = h("p", { class: "soft" }, "A new key replaces the old one, which stops working immediately. Balance, usage and limits stay the same.");
   if (account && !account.payer_address) {
     return [
       about,
-      h("div", { class: "notice" }, h("p", {}, "This account was opened by email, so no wallet can ask for its key. Ask the operator to replace it."), h("p", { class: "soft" }, "Accounts that were opened by paying from a wallet can rotate their key here.")),
+      h("div", { class: "notice" }, h("p", {}, "This account was opened by email, so no wallet can replace its key. Ask the operator to replace it."), h("p", { class: "soft" }, "Accounts that were opened by paying from a wallet can rotate their key here.")),
     ];
   }
   if (!provider()) {
@@ -28,14 +28,14 @@ function content(place, { account = null, here, rotated }) {
         "div",
         { class: "notice", "data-needs": "wallet" },
         h("p", {}, h("strong", {}, "This needs a browser wallet. ")),
-        h("p", {}, account ? `Install or enable one that holds ${account.payer_address}, the wallet that paid for this account, and reload the page.` : "Install or enable the one that paid for the account, and reload the page. It works for accounts that were opened by paying from a wallet."),
-        h("p", { class: "soft" }, "A program can do it too: ", h("a", { href: "/docs#tag-recovery" }, "POST /api-key/recover/challenge"), "."),
+        h("p", {}, account ? `Install or enable the one with ${account.payer_address}, the address that paid for this account, and reload the page.` : "Install or enable the one that paid for the account, and reload the page. This works for accounts that were opened by paying from a wallet."),
+        h("p", { class: "soft" }, "A program can do this too: ", h("a", { href: "/docs#tag-recovery" }, "POST /api-key/recover/challenge"), "."),
       ),
     ];
   }
   const status = h("p", { class: "status", role: "status" });
   const failure = h("div", { class: "notice notice-bad", role: "alert", hidden: true });
-  const button = h("button", { class: "button", type: "button", "data-action": "rotate" }, "Rotate the key");
+  const button = h("button", { class: "button", type: "button", "data-action": "rotate" }, "Rotate key");
   const cancel = h("button", { class: "button button-quiet", type: "button", hidden: true }, "Stop waiting for the wallet");
   button.addEventListener("click", () => {
     failure.hidden = true;
@@ -51,7 +51,7 @@ function content(place, { account = null, here, rotated }) {
           status.textContent = text;
         });
         cancel.hidden = true;
-        // Whoever signed out wants nothing replaced any more.
+        // After signing out, do not replace the key.
         if (!here()) return;
         status.textContent = "Replacing the key …";
         const { api_key: key } = await ask("/api-key/recover/verify", { method: "POST", body: proof });
@@ -63,7 +63,7 @@ function content(place, { account = null, here, rotated }) {
         place.replaceChildren(...shown(key));
         place.querySelector("h2").focus();
       } catch (error) {
-        failure.textContent = error.code === "no_linked_wallet" ? "This wallet has not paid for an account here. Choose the account in your wallet that did." : sentence(error);
+        failure.textContent = error.code === "no_linked_wallet" ? "This address has not paid for an account here. In your wallet, choose the address that did." : sentence(error);
         failure.hidden = false;
       } finally {
         cancel.hidden = true;
@@ -71,16 +71,16 @@ function content(place, { account = null, here, rotated }) {
       }
     });
   });
-  const wallet = account && h("p", {}, "Your wallet must hold ", h("code", {}, account.payer_address), ".");
+  const wallet = account && h("p", {}, "Your wallet must hold the address ", h("code", {}, account.payer_address), ".");
   return [about, wallet, failure, h("div", { class: "actions" }, button, cancel), status].filter(Boolean);
 }
 
-/** The wallet's signature under a new challenge, as the service wants it. */
+/** Gets the wallet's signature over a new challenge, in the form that the service expects. */
 async function prove(account, signal, say) {
   say("Waiting for your wallet …");
   const address = await connect(signal);
   if (account && address !== account.payer_address.toLowerCase()) {
-    throw new Error(`Your wallet offers ${address}, but this account was paid for by ${account.payer_address}. Choose that one in your wallet.`);
+    throw new Error(`Your wallet shared ${address}, but ${account.payer_address} paid for this account. In your wallet, choose that address.`);
   }
   const challenge = await ask("/api-key/recover/challenge", { method: "POST", body: { address } });
   say("Sign the message in your wallet. It moves no money.");
@@ -91,18 +91,18 @@ async function prove(account, signal, say) {
 function shown(key) {
   return [
     h("h2", { tabindex: "-1" }, "Your new key"),
-    h("p", {}, h("strong", {}, "Keep it now: it is shown only this once. "), "The old one has stopped working."),
+    h("p", {}, h("strong", {}, "Save it now: it is shown only once. "), "The old one has stopped working."),
     secret(key),
     firstCall(key),
   ];
 }
 
-/** The key came after its account was signed out of: it is shown all the same, since nobody can show it again, and kept nowhere. */
+/** Shows a key that arrived after signing out, since it cannot be shown again. It is not stored. */
 function showElsewhere(key) {
-  const close = h("form", { method: "dialog", class: "actions" }, h("button", { class: "button" }, "I have kept it"));
-  const words = h("p", {}, h("strong", {}, "Keep it now: it is shown only this once. "), "You signed out while it was made. The old one has stopped working.");
+  const close = h("form", { method: "dialog", class: "actions" }, h("button", { class: "button" }, "I have saved it"));
+  const words = h("p", {}, h("strong", {}, "Save it now: it is shown only once. "), "You signed out while it was being created. The old one has stopped working.");
   const dialog = h("dialog", { "aria-labelledby": "late-key-title", id: "late-key" }, h("h2", { id: "late-key-title" }, "Your new key"), words, secret(key), close);
-  // Escape is pressed too easily for what cannot be shown again.
+  // Escape is easily pressed by accident, and the key cannot be shown again.
   dialog.addEventListener("cancel", (event) => event.preventDefault());
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);

@@ -1,18 +1,18 @@
-// JSON schemas as nested lists.
+// Shows JSON schemas as nested lists.
 
 import { h } from "/assets/dom.js";
 import { prose } from "/assets/prose.js";
 
 const DEEPEST = 4;
 
-/** The schema that a reference leads to, and its name. */
+/** The schema that a reference points to, and its name. */
 function resolve(api, schema = {}) {
   if (!schema.$ref) return { schema, name: undefined };
   const name = schema.$ref.split("/").pop();
   return { schema: api.components?.schemas?.[name] ?? {}, name };
 }
 
-/** Several schemas that hold together, as one. */
+/** Merges a schema with its `allOf` parts. */
 function merged(api, schema) {
   const parts = (schema.allOf ?? []).map((part) => merged(api, resolve(api, part).schema));
   return parts.reduce(
@@ -34,7 +34,7 @@ export function typeOf(api, reference) {
   return schema.format && !["double", "int32", "int64"].includes(schema.format) ? `${words} (${schema.format})` : words;
 }
 
-/** The fields of a schema, or its type where it has none. */
+/** The fields of a schema, or its type if it has none. */
 export function schemaOf(api, reference, depth = 0) {
   const schema = merged(api, resolve(api, reference).schema);
   const choices = schema.oneOf ?? schema.anyOf;

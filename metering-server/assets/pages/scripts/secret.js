@@ -1,8 +1,8 @@
-// Showing a key: once, with what is needed to use it at once.
+// Shows a new key once, with an example request.
 
 import { h } from "/assets/dom.js";
 
-/** A button that copies a text and says so. */
+/** A button that copies a text and confirms it. */
 export function copyButton(text, label = "Copy", kind = "button") {
   const button = h("button", { class: kind, type: "button" }, label);
   button.addEventListener("click", async () => {
@@ -10,7 +10,7 @@ export function copyButton(text, label = "Copy", kind = "button") {
       await navigator.clipboard.writeText(text);
       button.textContent = "Copied";
     } catch {
-      button.textContent = "Select and copy it yourself";
+      button.textContent = "Copying failed: select the text instead";
     }
     setTimeout(() => {
       button.textContent = label;
@@ -19,7 +19,7 @@ export function copyButton(text, label = "Copy", kind = "button") {
   return button;
 }
 
-/** The key with its copy button. */
+/** The key with a copy button. */
 export function secret(key) {
   return h("div", { class: "secret" }, h("code", { id: "api-key" }, key), copyButton(key));
 }
@@ -32,13 +32,13 @@ export function snippet(lines) {
   return h("div", { class: "snippet" }, head, pre);
 }
 
-/** A URL to try a key on: metered routes may have another origin than the pages. */
+/** A URL for trying out a key. Metered routes may be on another origin than the pages. */
 export function sampleUrl() {
   const { apiUrl, samplePath } = document.body.dataset;
   return (apiUrl || location.origin) + samplePath;
 }
 
-/** A first request with a key. */
+/** An example request with the key. */
 export function firstCall(key) {
   return snippet([`export API_KEY=${key}`, `curl -H "Authorization: Bearer $API_KEY" ${sampleUrl()}`]);
 }

@@ -1,4 +1,4 @@
-// What this tab remembers, in sessionStorage and nowhere else: the key, and a payment that is under way.
+// What this tab remembers, in sessionStorage only: the key, and a payment in progress.
 
 const KEY = "metering.key";
 const PAYMENT = "metering.payment";
@@ -7,7 +7,7 @@ export const rememberedKey = () => sessionStorage.getItem(KEY);
 export const rememberKey = (key) => sessionStorage.setItem(KEY, key);
 export const forgetKey = () => sessionStorage.removeItem(KEY);
 
-/** The payment that is not registered yet, if there is one. */
+/** The payment that has not been registered yet, if there is one. */
 export function rememberedPayment() {
   try {
     return JSON.parse(sessionStorage.getItem(PAYMENT));
@@ -19,7 +19,7 @@ export function rememberedPayment() {
 export const rememberPayment = (payment) => sessionStorage.setItem(PAYMENT, JSON.stringify(payment));
 export const forgetPayment = () => sessionStorage.removeItem(PAYMENT);
 
-/** Puts what is known now in a payment's place, or nothing; unless it was forgotten meanwhile, or another has its place. */
+/** Replaces or removes a remembered payment, unless it was forgotten or replaced by another one meanwhile. */
 export function replacePayment(payment, known = null) {
   if (JSON.stringify(rememberedPayment()) !== JSON.stringify(payment)) return;
   if (known) rememberPayment(known);

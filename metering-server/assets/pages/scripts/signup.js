@@ -1,4 +1,4 @@
-// Signing up: the same flow as a terminal's, begun and approved on one page.
+// Signup: the same flow as in a terminal, started and approved on one page.
 
 import { ApiError, ask, sentence } from "/assets/api.js";
 import { mountChallenge } from "/assets/challenge.js";
@@ -8,11 +8,11 @@ import { firstCall, secret } from "/assets/secret.js";
 import { rememberKey } from "/assets/session.js";
 
 const AGENT_NAME = /^[A-Za-z0-9_-]{1,64}$/;
-/** How often a status is asked for in vain before giving up. */
+/** How many status polls to send before giving up. */
 const MOST_POLLS = 30;
-const KEY_LOST = "Your account was opened, but its key was lost on the way here, and cannot be shown again. Ask the operator to replace it: the email address is taken now.";
+const KEY_LOST = "Your account was opened, but its key was lost in transit and cannot be shown again. Ask the operator to replace it; you cannot sign up with this email address again.";
 
-/** Makes the form on the page work. */
+/** Adds the behaviour to the form. */
 export async function startSignup() {
   const [form, email, agentName, terms] = [byId("signup"), byId("email"), byId("agent-name"), byId("terms")];
   let session = null;
@@ -31,9 +31,9 @@ export async function startSignup() {
       try {
         status.textContent = "Signing up …";
         session ??= await begin(email.value.trim(), agentName.value.trim());
-        // Editing the form forgets the session, not what was sent.
+        // Editing the form resets `session`, but not the request in progress.
         const begun = session;
-        status.textContent = "Checking that you are no robot …";
+        status.textContent = "Checking that you're human …";
         const token = begun.approved ? undefined : await challenge.token();
         status.textContent = "Opening your account …";
         await approve(begun, token, challenge);
@@ -52,9 +52,9 @@ export async function startSignup() {
 
 function looksRight(email, agentName, terms) {
   const wrong = [
-    [email, email.value.trim() === "" ? "Enter your email address." : email.validity.valid ? "" : "This is not an email address."],
-    [agentName, AGENT_NAME.test(agentName.value.trim()) ? "" : "1 to 64 letters, digits, _ and -."],
-    [terms, terms.checked ? "" : "The terms must be accepted."],
+    [email, email.value.trim() === "" ? "Enter your email address." : email.validity.valid ? "" : "This is not a valid email address."],
+    [agentName, AGENT_NAME.test(agentName.value.trim()) ? "" : "Use 1 to 64 letters, digits, _ or -."],
+    [terms, terms.checked ? "" : "Please accept the terms."],
   ];
   for (const [input, text] of wrong) complain(input, text);
   wrong.find(([, text]) => text)?.[0].focus();
@@ -70,9 +70,9 @@ async function approve(session, token, challenge) {
     await ask("/verify", { method: "POST", body });
     session.approved = true;
   } catch (error) {
-    // A solution counts once, whatever came of it.
+    // A solution can be used only once, whatever the result.
     challenge.renew();
-    // The try before had no answer, and was the one that counted.
+    // The earlier attempt got no response, but succeeded.
     session.approved = error.code === "invalid_code" && session.unanswered === true;
     if (session.approved) return;
     session.unanswered ||= isUnanswered(error);
@@ -80,10 +80,10 @@ async function approve(session, token, challenge) {
   }
 }
 
-/** Whether the service may have done what it was asked, without a word of it coming here. */
+/** Whether the service may have processed the request although its response did not arrive. */
 const isUnanswered = (error) => ["network", "timeout", "unreadable"].includes(error.code) || error.status >= 500;
 
-/** Asks for the key until it is there. */
+/** Polls until the key is available. */
 async function collect(session) {
   const interval = Number(session.interval) * 1_000;
   const path = `/signup/status?session_token=${encodeURIComponent(session.session_token)}`;
@@ -100,7 +100,7 @@ async function collect(session) {
       await wait(Math.max(interval, (error.retryAfter ?? 0) * 1_000));
     }
   }
-  throw new ApiError("late", "Your key did not come yet. Press Sign up to ask for it once more.");
+  throw new ApiError("late", "Your key has not arrived yet. Press Sign up to try again.");
 }
 
 function report(error, email, agentName) {
@@ -108,7 +108,7 @@ function report(error, email, agentName) {
   if (wrongEmail) complain(email, `The email address ${wrongEmail}.`);
   if (wrongName) complain(agentName, `The agent name ${wrongName}.`);
   if (error.code === "email_already_registered") {
-    complain(email, "This email address has an account already. Open it with its key, or use another address.");
+    complain(email, "An account with this email address already exists. Sign in with its key, or use another address.");
     email.focus();
     return;
   }
@@ -116,14 +116,14 @@ function report(error, email, agentName) {
   else say(byId("signup-error"), sentence(error));
 }
 
-/** Shows the key, this once: it is kept nowhere on this page. */
+/** Shows the key, only once: this page does not store it. */
 function show({ api_key: key, credit_balance: balance, rate_limits: limits, org_id: id }) {
   const title = h("h2", { tabindex: "-1" }, "Your key");
   const open = h("a", { class: "button", href: "/metering/account", on: { click: () => rememberKey(key) } }, "Open your account");
   const perMinute = limits.requests_per_minute === "0" ? "no limit" : `${group(limits.requests_per_minute)} a minute`;
   byId("signup-done").replaceChildren(
     title,
-    h("p", {}, h("strong", {}, "Keep it now: it is shown only this once. "), "We store a hash of it and cannot show it again."),
+    h("p", {}, h("strong", {}, "Save it now: it is shown only once. "), "We store a hash of it and cannot show it again."),
     secret(key),
     h(
       "dl",

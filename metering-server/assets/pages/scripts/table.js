@@ -1,10 +1,10 @@
-// Tables that become lists on narrow screens. The roles are written out, since such a layout takes them away otherwise.
+// Tables that become lists on narrow screens. Roles are explicit, because the list layout removes the implicit ones.
 
 import { h } from "/assets/dom.js";
 
 /**
- * `columns` have a name, and may be `number`, `route` or the row's `head`; `rows` are cells in their order. With `stacks`
- * it becomes a list on narrow screens, with `scrolls` it is no higher than a screen allows.
+ * `columns` have a name and may be `number`, `route` or the row's `head`; `rows` have cells in that order.
+ * With `stacks`, the table becomes a list on narrow screens; with `scrolls`, its height is limited and it scrolls.
  */
 export function table(caption, columns, rows, { stacks = true, scrolls = false } = {}) {
   const head = h("tr", { role: "row" }, ...columns.map((column) => heading(column)));
@@ -24,7 +24,7 @@ export function table(caption, columns, rows, { stacks = true, scrolls = false }
   return frame;
 }
 
-/** What scrolls can be scrolled with the keyboard, and is no stop for it otherwise. */
+/** Makes the table focusable with the keyboard only while it scrolls. */
 function reachable(frame, name) {
   const scrolls = frame.scrollWidth > frame.clientWidth || frame.scrollHeight > frame.clientHeight;
   for (const [attribute, value] of Object.entries({ tabindex: "0", role: "group", "aria-label": name })) {
@@ -43,7 +43,7 @@ function cell(column, content) {
   return h("td", { role: "cell", ...attributes }, ...children);
 }
 
-/** The same, with only the first rows until more are asked for. */
+/** A table that shows only the first rows until the user asks for all. */
 export function longTable(caption, columns, rows, first) {
   if (rows.length <= first) return table(caption, columns, rows);
   const place = h("div", {}, table(caption, columns, rows.slice(0, first)));

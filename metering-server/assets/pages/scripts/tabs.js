@@ -1,6 +1,6 @@
-// Tabs as the ARIA practices describe them: arrows move, and the address remembers which one is open.
+// Tabs as in the ARIA practices: arrow keys move between them, and the URL's fragment remembers the open one.
 
-/** Makes a tab list work. */
+/** Adds the behaviour to a tab list. */
 export function startTabs(list) {
   const tabs = [...list.querySelectorAll('[role="tab"]')];
   const panelOf = (tab) => document.getElementById(tab.getAttribute("aria-controls"));

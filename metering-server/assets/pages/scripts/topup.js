@@ -1,4 +1,4 @@
-// The TOP UP tab: a plan is chosen, paid from the browser's wallet, and registered.
+// The TOP UP tab: choose a plan, pay it from the browser's wallet, and register the payment.
 
 import { ask, sentence } from "/assets/api.js";
 import { amount, plural } from "/assets/decimal.js";
@@ -10,19 +10,19 @@ import { provider } from "/assets/wallet.js";
 
 const STEPS = { wallet: "Wallet", network: "Network", send: "Payment", register: "Credits" };
 
-/** One account's tab, until it signs out. */
+/** The tab of one account, until it signs out. */
 export class TopUp {
   #panel;
   #key;
   #account;
   #credited;
   #groups = [];
-  /** The plan that was chosen last, as `CHAIN/ID`. */
+  /** The last chosen plan, as `CHAIN/ID`. */
   #chosen = null;
-  /** Ends with the account's tab, and with it the waiting for a wallet. */
+  /** Aborted when the account's tab ends, which also ends waiting for the wallet. */
   #end = new AbortController();
 
-  /** `credited` is called when the account got credits. */
+  /** `credited` is called when the account has been credited. */
   constructor(panel, { key, account, credited }) {
     this.#panel = panel;
     this.#key = key;
@@ -30,14 +30,14 @@ export class TopUp {
     this.#credited = credited;
   }
 
-  /** Shows the tab, and goes on with a payment that was under way when the page was left. */
+  /** Shows the tab, and resumes a payment that was in progress when the page was left. */
   async start() {
     const sent = rememberedPayment();
     if (sent) {
       this.#resume(sent);
       return;
     }
-    this.#panel.replaceChildren(h("p", { class: "soft", role: "status" }, "Loading the plans …"));
+    this.#panel.replaceChildren(h("p", { class: "soft", role: "status" }, "Loading plans …"));
     try {
       this.#groups = byChain(await ask("/credits/plans"));
       if (!this.#ended) this.#choose();
@@ -46,12 +46,12 @@ export class TopUp {
     }
   }
 
-  /** After a rotation. */
+  /** Switches to the new key after a rotation. */
   useKey(key) {
     this.#key = key;
   }
 
-  /** Nothing is shown or asked any more. */
+  /** Stops showing and requesting anything. */
   end() {
     this.#end.abort();
   }
@@ -62,7 +62,7 @@ export class TopUp {
 
   #choose(problem) {
     if (this.#groups.length === 0) {
-      this.#panel.replaceChildren(h("div", { class: "card centred" }, h("h2", {}, "No plans are on sale"), h("p", { class: "soft" }, "There is nothing to buy here at the moment.")));
+      this.#panel.replaceChildren(h("div", { class: "card centred" }, h("h2", {}, "No plans on sale"), h("p", { class: "soft" }, "There is nothing to buy at the moment.")));
       return;
     }
     const failure = problem && h("div", { class: "notice notice-bad", role: "alert", tabindex: "-1" }, problem);
@@ -102,7 +102,7 @@ export class TopUp {
     );
   }
 
-  /** For payments that were made elsewhere, or were replaced in the wallet. */
+  /** The form for payments that were made elsewhere or replaced in the wallet. */
   #byHash() {
     const options = this.#groups.flatMap(({ chain, plans }) =>
       plans.map((plan) => h("option", { value: `${plan.chain_id}/${plan.id}` }, `${plan.label || plan.id}: ${price(plan)} on ${chain.name}`)),
@@ -120,14 +120,14 @@ export class TopUp {
     onSubmit(form, () => {
       const hash = input.value.trim();
       wrong.hidden = TX_HASH.test(hash);
-      wrong.textContent = wrong.hidden ? "" : "A hash is 0x and 64 hexadecimal digits.";
+      wrong.textContent = wrong.hidden ? "" : "A transaction hash is 0x and 64 hexadecimal digits.";
       if (!wrong.hidden) return;
       const { plan } = this.#plan(select.value);
       const sent = { org_id: this.#account.org_id, plan_id: plan.id, chain_id: plan.chain_id, label: plan.label || plan.id, from: null, stage: "sent", tx_hash: hash.toLowerCase() };
       rememberPayment(sent);
       this.#register(sent);
     });
-    return h("section", { class: "card" }, h("h2", {}, "Paid already?"), h("p", { class: "soft" }, "Register a payment by its transaction, from whichever wallet it came."), form);
+    return h("section", { class: "card" }, h("h2", {}, "Already paid?"), h("p", { class: "soft" }, "Register a payment by its transaction hash, whichever wallet it came from."), form);
   }
 
   #plan(value) {
@@ -159,10 +159,10 @@ export class TopUp {
     }
   }
 
-  /** Goes on with a payment of which something is known. */
+  /** Resumes a remembered payment. */
   #resume(sent, problem) {
     if (sent.org_id !== this.#account.org_id) {
-      this.#fail(`A payment for account ${sent.org_id} was not registered. Sign in to that account to register it.`, [this.#forget(sent)]);
+      this.#fail(`A payment for account ${sent.org_id} has not been registered. Sign in to that account to register it.`, [this.#forget(sent)]);
     } else if (sent.stage === "sent" && !problem) {
       this.#register(sent);
     } else if (sent.stage === "sent") {
@@ -172,7 +172,7 @@ export class TopUp {
     }
   }
 
-  /** The wallet was asked to pay, and nobody knows whether it did. */
+  /** The wallet was asked to pay, and whether it did is unknown. */
   #uncertain(sent, problem) {
     const input = h("input", { id: "lost-hash", class: "mono", type: "text", autocomplete: "off", spellcheck: "false", placeholder: "0x…", "aria-describedby": "lost-hash-error" });
     const wrong = h("p", { class: "field-error", id: "lost-hash-error", role: "alert", hidden: true });
@@ -185,7 +185,7 @@ export class TopUp {
     onSubmit(form, () => {
       const hash = input.value.trim();
       wrong.hidden = TX_HASH.test(hash);
-      wrong.textContent = wrong.hidden ? "" : "A hash is 0x and 64 hexadecimal digits.";
+      wrong.textContent = wrong.hidden ? "" : "A transaction hash is 0x and 64 hexadecimal digits.";
       if (!wrong.hidden) return;
       const known = { ...sent, stage: "sent", tx_hash: hash.toLowerCase() };
       rememberPayment(known);
@@ -197,7 +197,7 @@ export class TopUp {
         { class: "card", id: "uncertain-payment" },
         h("h2", {}, "Was the payment sent?"),
         problem && h("div", { class: "notice notice-warn", role: "alert" }, problem),
-        h("p", {}, `Your wallet was asked to pay for the plan ${sent.label}, but did not say whether it did. Look at its activity. If the payment is there, enter its hash; it is not sent again.`),
+        h("p", {}, `Your wallet was asked to pay for the plan ${sent.label} but did not report whether it did. Check its activity. If the payment is there, enter its hash; it will not be sent again.`),
         form,
       ),
     );
@@ -207,7 +207,7 @@ export class TopUp {
     let waiting = true;
     const stop = this.#button("Stop waiting", () => {
       waiting = false;
-      this.#resume(sent, "The payment is not registered yet. Nothing is lost: it can be registered whenever it is confirmed.");
+      this.#resume(sent, "The payment is not registered yet. Nothing is lost: you can register it once it is confirmed.");
     });
     byId("payment-progress").append(h("div", { class: "actions" }, stop));
     for (const step of ["wallet", "network"]) say(step, "done");
@@ -224,7 +224,7 @@ export class TopUp {
   }
 
   #done(answer) {
-    const words = answer.already_credited ? "This payment was credited before." : [amount(answer.amount_added, { sign: true }), ` ${plural(answer.amount_added, "credit")}.`];
+    const words = answer.already_credited ? "This payment was already credited." : [amount(answer.amount_added, { sign: true }), ` ${plural(answer.amount_added, "credit")}.`];
     this.#panel.replaceChildren(
       h(
         "div",
@@ -237,7 +237,7 @@ export class TopUp {
     this.#panel.querySelector("h2").focus();
   }
 
-  /** A list of steps, and what changes it. */
+  /** Shows a list of steps, and returns the function that updates it. */
   #steps(title) {
     const items = Object.fromEntries(Object.entries(STEPS).map(([step, name]) => [step, h("li", { "data-step": step }, h("span", {}, name))]));
     const list = h("div", { role: "status" }, h("ol", { class: "progress" }, ...Object.values(items)));
@@ -263,7 +263,7 @@ export class TopUp {
       "dialog",
       { "aria-labelledby": "forget-title" },
       h("h2", { id: "forget-title" }, "Forget this payment?"),
-      h("p", {}, "If it was sent, it stays sent. Note its transaction, with which it can be registered later:"),
+      h("p", {}, "This does not undo a payment that was sent. Save its transaction hash to register it later:"),
       h("p", { class: "mono" }, sent.tx_hash ?? "not known"),
       h("form", { method: "dialog", class: "actions" }, h("button", { class: "button", value: "forget" }, "Forget it"), h("button", { class: "button button-quiet", value: "" }, "Keep it")),
     );
@@ -286,7 +286,7 @@ export class TopUp {
 function withoutWallet() {
   return [
     h("h2", {}, "Pay from a wallet"),
-    h("div", { class: "notice", "data-needs": "wallet" }, h("p", {}, h("strong", {}, "This needs a browser wallet.")), h("p", {}, "Install or enable one (any that offers window.ethereum, on the network of the plan), and reload the page.")),
-    h("p", { class: "soft" }, "Or send the price of a plan to its recipient from any wallet, and register the transaction here. Prices and recipients are in ", h("a", { href: "/credits/plans" }, "the list of plans"), "."),
+    h("div", { class: "notice", "data-needs": "wallet" }, h("p", {}, h("strong", {}, "This needs a browser wallet.")), h("p", {}, "Install or enable one (any that provides window.ethereum, on the plan's network), and reload the page.")),
+    h("p", { class: "soft" }, "Or send the price of a plan to its recipient from any wallet, and register the transaction here. See ", h("a", { href: "/credits/plans" }, "the list of plans"), " for prices and recipients."),
   ];
 }

@@ -1,4 +1,4 @@
-// The USAGE tab: what the account has, and what it was spent on.
+// The USAGE tab: the account's balance, and what it was spent on.
 
 import { chart } from "/assets/chart.js";
 import { amount, drums, group, plural, toUnits } from "/assets/decimal.js";
@@ -6,9 +6,9 @@ import { h, s } from "/assets/dom.js";
 import { sampleUrl, snippet } from "/assets/secret.js";
 import { longTable, table } from "/assets/table.js";
 
-/** How many days the window has. */
+/** The number of days shown. */
 export const DAYS = 30;
-/** How much of the recent activity, and how many endpoints, are shown at first. */
+/** How many rows of recent activity, and how many endpoints, are shown at first. */
 const FIRST = 12;
 const FIRST_ENDPOINTS = 10;
 const KINDS = {
@@ -22,7 +22,7 @@ const KINDS = {
   payment_restored: "Payment restored",
 };
 
-/** Fills the tab. `now` is the service's clock: its days are UTC days. */
+/** Fills the tab. `now` is the service's time; its days are UTC days. */
 export function showUsage(panel, { balance, summary, activity, now }) {
   panel.replaceChildren(tiles(balance), byDay(summary, now), byEndpoint(summary), recent(activity));
 }
@@ -71,7 +71,7 @@ function byDay(summary, now) {
         "div",
         { class: "card", id: "no-usage" },
         h("h3", {}, "No calls yet"),
-        h("p", { class: "soft" }, "Your first call shows up here as soon as it is charged."),
+        h("p", { class: "soft" }, "Your first call will appear here as soon as it is charged."),
         snippet([`curl -H "Authorization: Bearer $API_KEY" ${sampleUrl()}`]),
       ),
     );
@@ -118,7 +118,7 @@ function recent({ transactions }) {
     entry.client_source ?? "",
     h("span", { class: entry.amount.startsWith("-") ? null : "good" }, amount(entry.amount, { sign: true })),
   ]);
-  const content = rows.length > 0 ? longTable("Recent activity", columns, rows, FIRST) : h("p", { class: "soft" }, "Nothing has happened yet.");
+  const content = rows.length > 0 ? longTable("Recent activity", columns, rows, FIRST) : h("p", { class: "soft" }, "No activity yet.");
   return h(
     "section",
     { "aria-labelledby": "activity-title" },

@@ -1,4 +1,4 @@
-// Approving a sign-up that began elsewhere, by the code that was shown there.
+// Approves a signup that was started elsewhere, by the code shown there.
 
 import { ask, inSeconds, sentence } from "/assets/api.js";
 import { mountChallenge } from "/assets/challenge.js";
@@ -9,7 +9,7 @@ let pending = null;
 let challenge = null;
 let clock = null;
 
-/** The code as it is printed: capitals, and a dash in the middle. */
+/** Formats a code as it is issued: capitals, with a hyphen in the middle. */
 function tidy(text) {
   const letters = text.toUpperCase().replace(/[^A-Z0-9]/g, "");
   return letters.length === 8 ? `${letters.slice(0, 4)}-${letters.slice(4)}` : letters;
@@ -33,7 +33,7 @@ async function lookUp() {
       pending = await ask(`/signup/pending?code=${encodeURIComponent(wanted)}`);
     } catch (error) {
       const unknown = error.code === "invalid_code" || error.code === "not_found";
-      complain(code, unknown ? "This code is wrong, has expired, or was used. Check it, or begin again where it came from." : sentence(error));
+      complain(code, unknown ? "This code is wrong, has expired, or was already used. Check it, or start again in the program that showed it." : sentence(error));
       code.focus();
       return;
     }
@@ -48,7 +48,7 @@ function present(wanted) {
   const end = Date.now() + Number(pending.expires_in) * 1_000;
   const tick = () => {
     const left = Math.ceil((end - Date.now()) / 1_000);
-    byId("pending-expiry").textContent = left > 0 ? inSeconds(left) : "has expired";
+    byId("pending-expiry").textContent = left > 0 ? inSeconds(left) : "expired";
     if (left <= 0) clearInterval(clock);
   };
   clearInterval(clock);
@@ -59,13 +59,13 @@ function present(wanted) {
   complain(byId("terms"), "");
   say(byId("approve-error"), "");
   showStep("approve-step");
-  // Not the button: what is about to be approved is to be read first.
+  // Focus the text instead of the button, so that people read what they are about to approve.
   byId("approve-step").focus();
 }
 
 async function approve() {
   const terms = byId("terms");
-  complain(terms, terms.checked ? "" : "The terms must be accepted.");
+  complain(terms, terms.checked ? "" : "Please accept the terms.");
   say(byId("approve-error"), "");
   if (!terms.checked) {
     terms.focus();
@@ -74,7 +74,7 @@ async function approve() {
   await busy(byId("approve-button"), async () => {
     const status = byId("approve-status");
     try {
-      status.textContent = "Checking that you are no robot …";
+      status.textContent = "Checking that you're human …";
       const token = await challenge.token();
       status.textContent = "Approving …";
       const body = { user_code: byId("pending-code").textContent, tos_accepted: true, captcha_token: token };
@@ -88,7 +88,7 @@ async function approve() {
       challenge.renew();
       if (error.code === "invalid_code") {
         showStep("code-step");
-        complain(code, "This code has expired, or was used. Begin again where it came from.");
+        complain(code, "This code has expired or was already used. Start again in the program that showed it.");
         code.focus();
       } else {
         say(byId("approve-error"), sentence(error));

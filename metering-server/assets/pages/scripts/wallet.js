@@ -8,12 +8,12 @@ addEventListener("eip6963:announceProvider", ({ detail }) => {
 });
 dispatchEvent(new Event("eip6963:requestProvider"));
 
-/** The wallet, if the browser has one. */
+/** The wallet's provider, if the browser has one. */
 export const provider = () => globalThis.ethereum ?? announced[0] ?? null;
 
-/** What a wallet refused, in words to act on. */
+/** An error of the wallet, worded for people. */
 export class WalletError extends Error {
-  /** `sent` is `no` when it is sure that nothing was sent, and `unknown` otherwise. */
+  /** `sent` is `no` when nothing was sent for certain, and `unknown` otherwise. */
   constructor(message, sent = "no") {
     super(message);
     this.sent = sent;
@@ -21,10 +21,10 @@ export class WalletError extends Error {
 }
 
 const GIVEN_UP = "You stopped waiting for your wallet.";
-/** Codes with which a wallet says that it did not do what it was asked (EIP-1193, EIP-1474). */
+/** Error codes that mean the wallet did not act on the request (EIP-1193, EIP-1474). */
 const NOT_DONE = new Map([
-  [4001, "You declined in your wallet."],
-  [4100, "Your wallet does not allow this page to ask for that. Connect it to this page."],
+  [4001, "You declined the request in your wallet."],
+  [4100, "Your wallet does not allow this page to do that. Connect the wallet to this page first."],
   [4200, "Your wallet cannot do that."],
   [4900, "Your wallet is not connected to any network."],
   [4901, "Your wallet is not connected to this network."],
@@ -34,7 +34,7 @@ const NOT_DONE = new Map([
   [-32602, null],
 ]);
 
-/** Asks the wallet. Some never answer, so that `signal` ends the waiting; what the wallet does then, nobody knows. */
+/** Sends a request to the wallet. Some never respond, so `signal` ends the wait; the outcome is then unknown. */
 export async function request(method, params = [], signal) {
   const wallet = provider();
   if (!wallet) throw new WalletError("No wallet was found in this browser.");
@@ -42,14 +42,14 @@ export async function request(method, params = [], signal) {
     return await Promise.race([wallet.request({ method, params }), givenUp(signal)]);
   } catch (error) {
     if (error instanceof WalletError) throw error;
-    const said = error?.message ? `Your wallet says: ${error.message}` : "Your wallet refused.";
+    const said = error?.message ? `Your wallet says: ${error.message}` : "Your wallet refused the request.";
     const wrapped = new WalletError(NOT_DONE.get(error?.code) ?? said, NOT_DONE.has(error?.code) ? "no" : "unknown");
     wrapped.code = error?.code;
     throw wrapped;
   }
 }
 
-/** Fails when nobody waits for the wallet any more. */
+/** Rejects when `signal` is aborted. */
 function givenUp(signal) {
   return new Promise((_, reject) => {
     const stop = () => reject(new WalletError(GIVEN_UP, "unknown"));
@@ -58,17 +58,17 @@ function givenUp(signal) {
   });
 }
 
-/** The account that the person chose, lower-case. */
+/** The account that the user chose, in lower case. */
 export async function connect(signal) {
   const accounts = await request("eth_requestAccounts", [], signal);
   const account = accounts?.[0];
   if (typeof account !== "string" || !/^0x[0-9a-fA-F]{40}$/.test(account)) {
-    throw new WalletError("Your wallet shared no account. Unlock it and choose one.");
+    throw new WalletError("Your wallet did not share an account. Unlock it and choose one.");
   }
   return account.toLowerCase();
 }
 
-/** Brings the wallet to a chain, which it is told about if it must be. */
+/** Switches the wallet to a chain, and adds the chain to it if needed. */
 export async function switchChain(chain, coin, signal) {
   const chainId = quantity(chain.chain_id);
   if (await isOn(chainId, signal)) return;
@@ -78,20 +78,20 @@ export async function switchChain(chain, coin, signal) {
     const unknown = error.code === 4902 || error.code === -32603;
     if (!unknown) throw error;
     if (!chain.rpc_url) {
-      throw new WalletError(`Your wallet does not know the network ${chain.name} (chain ${chain.chain_id}). Add it there first.`);
+      throw new WalletError(`Your wallet does not know the network ${chain.name} (chain ${chain.chain_id}). Add it to your wallet first.`);
     }
     const nativeCurrency = { name: coin, symbol: coin, decimals: 18 };
     await request("wallet_addEthereumChain", [{ chainId, chainName: chain.name, rpcUrls: [chain.rpc_url], nativeCurrency }], signal);
     if (!(await isOn(chainId, signal))) await request("wallet_switchEthereumChain", [{ chainId }], signal);
   }
-  if (!(await isOn(chainId, signal))) throw new WalletError(`Your wallet is not on ${chain.name}. Change its network and try again.`);
+  if (!(await isOn(chainId, signal))) throw new WalletError(`Your wallet is not on ${chain.name}. Switch its network and try again.`);
 }
 
 async function isOn(chainId, signal) {
   return BigInt(await request("eth_chainId", [], signal)) === BigInt(chainId);
 }
 
-/** The transaction that pays a plan's price. It names its chain: the wallet may have been moved to another one since it was asked. */
+/** The transaction that pays a plan's price. It names its chain: the wallet may have switched chains meanwhile. */
 export function payment(plan, from) {
   const price = toUnits(plan.token_amount, Number(plan.token_decimals));
   const chainId = quantity(plan.chain_id);
@@ -103,20 +103,20 @@ export function payment(plan, from) {
   return { from, to: plan.token_contract, value: "0x0", data, chainId };
 }
 
-/** The code of an account that delegates to a contract (EIP-7702); it is still its private key's. */
+/** The code of an account that delegates to a contract (EIP-7702). Its private key still controls it. */
 const DELEGATION = /^0xef0100[0-9a-f]{40}$/i;
 
-/** Refuses to pay the native coin from a contract: such a payment leaves no trace that could be credited. */
+/** Refuses to pay in the native coin from a contract: such a payment leaves no trace that could be credited. */
 export async function checkAccount(plan, from, signal) {
   if (plan.payment_kind !== "native_value") return;
   const code = await request("eth_getCode", [from, "latest"], signal);
   if (typeof code === "string" && (code === "0x" || DELEGATION.test(code))) return;
   throw new WalletError(
-    `This account is a smart-contract wallet, and its payments in ${plan.token_symbol} cannot be credited. Choose a plan that is paid in a token, or an account whose private key you hold.`,
+    `This account is a smart-contract wallet, whose payments in ${plan.token_symbol} cannot be credited. Choose a plan that is paid in a token, or an account whose private key you hold.`,
   );
 }
 
-/** Says when the account certainly has too little; when that cannot be read, the wallet will say it. */
+/** Fails if the account certainly has too little. If the balance cannot be read, the wallet itself will check it. */
 export async function checkFunds(plan, from, signal) {
   const price = toUnits(plan.token_amount, Number(plan.token_decimals));
   let held;

@@ -1,4 +1,4 @@
-//! Every way in, and every way to get it wrong.
+//! Every source of configuration, and every kind of error.
 
 use super::*;
 use crate::config::LogFormat;
@@ -50,7 +50,7 @@ fn lists_come_from_arrays_and_from_variables_alike() {
     let config = from(toml, &[("METERING_HTTP__TRUSTED_PROXIES", "192.168.0.0/16, ::1")], &[]).unwrap();
     assert!(inside(&config, "192.168.0.1") && inside(&config, "::1") && !inside(&config, "127.0.0.1"));
     let config = from(toml, &[("METERING_HTTP__TRUSTED_PROXIES", "")], &[]).unwrap();
-    assert!(!inside(&config, "127.0.0.1"), "an empty list takes the place of the file's");
+    assert!(!inside(&config, "127.0.0.1"), "an empty list overrides the file's");
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn tools_alone_need_no_database_and_a_gateway() {
     assert!(alone(&[Surface::Mcp]));
     assert!(!alone(&Surface::ALL) && !alone(&[Surface::Gateway]));
     let message = from("", &[], &["--surfaces", "mcp"]).unwrap_err().to_string();
-    assert!(message.starts_with("configuration key mcp.gateway: is needed"), "{message}");
+    assert!(message.starts_with("configuration key mcp.gateway: is required"), "{message}");
     assert!(from("[mcp]\ngateway = 'https://api.example'\n", &[], &["--surfaces", "mcp"]).is_ok());
 }
 
@@ -92,7 +92,7 @@ fn limits_have_defaults_and_can_be_switched_off() {
 
 #[test]
 fn what_is_wrong_is_named() {
-    // file, variables, what the message must name
+    // file, variables, fragment of the message
     type Variables = &'static [(&'static str, &'static str)];
     let table: [(&str, Variables, &str); 38] = [
         ("listne = 'x'", &[], "listne"),
@@ -142,7 +142,7 @@ fn what_is_wrong_is_named() {
 
 #[test]
 fn what_is_wrong_is_named_by_the_variable_or_flag_that_said_it() {
-    // Values that are only judged once all of them are read.
+    // Values that are only validated after everything has been read.
     let variables = [("METERING_UPSTREAM", "ftp://x")];
     let message = from("upstream = 'http://127.0.0.1:1'", &variables, &[]).unwrap_err().to_string();
     assert!(message.starts_with("environment variable METERING_UPSTREAM: "), "{message}");
@@ -195,10 +195,10 @@ fn a_file_that_is_not_toml_is_not_shown() {
 
 #[test]
 fn an_address_without_host_or_port_is_answered_with_one_that_works() {
-    // address, what the error says
+    // address, fragment of the error
     let table = [
-        ("23005", "\"23005\" is a port without a host; write 127.0.0.1:23005"),
-        (":23005", "write 127.0.0.1:23005"),
+        ("23005", "\"23005\" is a port without a host; use 127.0.0.1:23005"),
+        (":23005", "use 127.0.0.1:23005"),
         ("localhost", "such as 127.0.0.1:8787"),
         ("127.0.0.1:99999", "such as 127.0.0.1:8787"),
         ("", "such as 127.0.0.1:8787"),

@@ -1,4 +1,4 @@
-//! Clients that lie, proxies in a row, and lists in every state.
+//! Spoofed lists, chains of proxies, and malformed lists.
 
 use proptest::prelude::*;
 
@@ -34,7 +34,7 @@ fn the_client_is_the_nearest_address_that_is_no_trusted_proxy() {
         ("spoofed proxies", "10.0.0.1", &[b"6.6.6.6, 10.0.0.9, 1.2.3.4"], "1.2.3.4"),
         ("two proxies", "10.0.0.1", &[b"6.6.6.6, 1.2.3.4, 10.0.0.2"], "1.2.3.4"),
         ("proxies of both families", "127.0.0.1", &[b"1.2.3.4, fd00::7, 10.0.0.2"], "1.2.3.4"),
-        ("a strange proxy between", "10.0.0.1", &[b"1.2.3.4, 9.9.9.9, 10.0.0.2"], "9.9.9.9"),
+        ("an untrusted proxy in between", "10.0.0.1", &[b"1.2.3.4, 9.9.9.9, 10.0.0.2"], "9.9.9.9"),
         ("lines are one list", "10.0.0.1", &[b"6.6.6.6", b"1.2.3.4", b"10.0.0.3, 10.0.0.2"], "1.2.3.4"),
         ("a spoofed line", "10.0.0.1", &[b"10.0.0.9", b"1.2.3.4"], "1.2.3.4"),
         ("all trusted", "10.0.0.1", &[b"10.0.0.4, 10.0.0.3, 127.0.0.1"], "10.0.0.4"),
@@ -86,7 +86,7 @@ proptest! {
         joined in any::<bool>(),
     ) {
         let spoofed: Vec<_> = spoofed.iter().map(|line| line.as_bytes()).collect();
-        // The proxy adds to the last line, or a line of its own.
+        // The proxy appends to the last line or adds its own.
         let added = if joined {
             [&spoofed.join(b", ".as_slice()), b"1.2.3.4".as_slice()].join(b", ".as_slice())
         } else {

@@ -1,4 +1,4 @@
-//! Who gets a connection when there are no more, and whose is closed for it.
+//! Which connections are admitted at the limit, and which are closed for them.
 
 use super::*;
 use crate::http::connection::YOUNG;
@@ -11,7 +11,7 @@ fn connections(most: usize, most_per_address: usize) -> Arc<Connections> {
     Arc::new(Connections::new(most, most_per_address))
 }
 
-/// A place, if there is one without waiting, which is not new any more.
+/// A slot, if there is one without waiting. The connection counts as no longer new.
 async fn admit(connections: &Arc<Connections>, peer: &str) -> Option<Place> {
     let place = admit_now(connections, peer).await;
     tokio::time::sleep(YOUNG).await;
@@ -23,7 +23,7 @@ async fn admit_now(connections: &Arc<Connections>, peer: &str) -> Option<Place> 
     tokio::time::timeout(RETRY / 2, admitted).await.ok().flatten()
 }
 
-/// One that serves a request.
+/// A connection that is serving a request.
 async fn busy(connections: &Arc<Connections>, peer: &str) -> Place {
     let place = admit(connections, peer).await.unwrap();
     assert!(place.connection.received());
@@ -52,7 +52,7 @@ async fn an_address_at_its_limit_loses_its_oldest_idle_connection_to_its_newest(
     let last = busy(&connections, A).await;
     assert!(is_cut(&newer).await);
     assert!(admit(&connections, A).await.is_none(), "all are busy");
-    assert!(admit(&connections, B).await.is_some(), "others are not concerned");
+    assert!(admit(&connections, B).await.is_some(), "other addresses are not affected");
     drop(last);
     assert!(admit(&connections, A).await.is_some());
 }
@@ -83,7 +83,7 @@ async fn nobody_takes_more_than_a_heavier_address_has() {
     let connections = connections(4, 100);
     let of_a = [busy(&connections, A).await, busy(&connections, A).await];
     let of_b = [admit(&connections, B).await.unwrap(), admit(&connections, B).await.unwrap()];
-    // A would have three, B has two: there is nothing for A to take but from itself.
+    // A would have three and B has two, so A could only take from itself.
     assert!(admit(&connections, A).await.is_none());
     assert_eq!(cut(&[&of_a[0], &of_a[1], &of_b[0], &of_b[1]]).await, [false; 4]);
     assert!(admit(&connections, C).await.is_some());
@@ -124,7 +124,7 @@ async fn a_trusted_proxy_has_no_limit_of_its_own_and_loses_nothing_to_others() {
     let client = admit(&connections, B).await.unwrap();
     let third = connections.admit(proxy, true).await.unwrap();
     assert_eq!(cut(&[&first, &second, &client, &third]).await, [false, false, true, false]);
-    assert!(admit(&connections, C).await.is_none(), "it waits: nothing else can be closed");
+    assert!(admit(&connections, C).await.is_none(), "it waits, since nothing can be closed");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! Bounds, whose a session is, and everything that ends one.
+//! Limits, ownership, and everything that ends a session.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -19,7 +19,7 @@ fn sessions() -> Arc<Sessions> {
     Arc::new(Sessions::new(&config, &Shutdown::new()))
 }
 
-/// A new account's.
+/// A caller of a new account.
 fn caller() -> Caller {
     let key = ApiKey::generate(&SystemRandomness);
     let account = hex::encode(key.hash().as_bytes()).into();
@@ -30,8 +30,8 @@ fn inbox() -> Inbox {
     Inbox { messages: mpsc::channel(1).0, backlog: Arc::new(Backlog::new()) }
 }
 
-/// A service that does not know one key, hangs when asked for another, says that a third has no credit, and cannot be
-/// reached for others.
+/// A service where one key is unknown, another one hangs, the account of a third has no credit, and requests with any
+/// other key fail as unreachable.
 #[derive(Debug)]
 struct Service {
     dead: ApiKey,
@@ -71,7 +71,7 @@ async fn sessions_of_a_dead_key_end_and_a_service_that_is_in_trouble_ends_none()
     sessions.look(&service).await;
     assert_eq!(places.each_ref().map(|place| place.end().is_cancelled()), [true, false, false, false]);
     let has_credit = |caller: &Caller| sessions.lock().holdings[&caller.account].has_credit;
-    assert_eq!((has_credit(&poor), has_credit(&other)), (false, true), "it was spent since the session began");
+    assert_eq!((has_credit(&poor), has_credit(&other)), (false, true), "the credit was spent after the session began");
 }
 
 #[tokio::test(start_paused = true)]
@@ -83,7 +83,7 @@ async fn the_shutdown_ends_all_at_once_even_what_is_opened_after_it() {
     let service = Client::new(Arc::new(service), metering_core::ClientSource::Mcp);
     let (watched, second) = (Arc::clone(&sessions), Duration::from_secs(1));
     let watch = tokio::spawn(async move { watched.watch(&service, second).await });
-    // By then the watch waits for an answer that does not come.
+    // By then the watch is waiting for a response that never comes.
     tokio::time::sleep(2 * second).await;
     shutdown.cancel();
     assert!(place.end().is_cancelled());
@@ -99,7 +99,11 @@ fn sessions_are_bounded_per_account_and_in_all_and_come_back() {
     let (_, _second) = sessions.open(a.clone(), inbox()).unwrap();
     assert_eq!(sessions.open(a.clone(), inbox()).unwrap_err().code(), ErrorCode::TooManySessions);
     let (_, _of_b) = sessions.open(b.clone(), inbox()).unwrap();
-    assert_eq!(sessions.open(b.clone(), inbox()).unwrap_err().code(), ErrorCode::TooManySessions, "a has no more");
+    assert_eq!(
+        sessions.open(b.clone(), inbox()).unwrap_err().code(),
+        ErrorCode::TooManySessions,
+        "`a` does not have more than `b` would"
+    );
     drop(first);
     let _session = sessions.open(b, inbox()).unwrap();
 }
@@ -110,13 +114,17 @@ fn a_newcomer_to_a_full_server_gets_the_stalest_session_of_whoever_has_the_most(
     let opened = [sessions.open(a.clone(), inbox()).unwrap(), sessions.open(a.clone(), inbox()).unwrap()];
     let (_, of_b) = sessions.open(b, inbox()).unwrap();
     std::thread::sleep(Duration::from_millis(2));
-    assert!(sessions.inbox(&opened[0].0, &a.key).is_some(), "it was heard of last");
+    assert!(sessions.inbox(&opened[0].0, &a.key).is_some(), "it was active last");
     let (_, newcomer) = sessions.open(caller(), inbox()).unwrap();
     let ended = [&opened[0].1, &opened[1].1, &of_b, &newcomer].map(|place| place.end().is_cancelled());
     assert_eq!(ended, [false, true, false, false]);
     assert!(sessions.inbox(&opened[1].0, &a.key).is_none());
-    assert_eq!(sessions.open(caller(), inbox()).unwrap_err().code(), ErrorCode::TooManySessions, "each has one");
-    // The place of one that was ended before is not given back twice.
+    assert_eq!(
+        sessions.open(caller(), inbox()).unwrap_err().code(),
+        ErrorCode::TooManySessions,
+        "each account has one"
+    );
+    // The slot of a session that was ended before is not released twice.
     drop(opened);
     assert_eq!(sessions.lock().sessions.len(), 2);
     drop((of_b, newcomer));
@@ -148,7 +156,7 @@ fn calls_have_places_of_their_own() {
     let second = sessions.reserve(&a).unwrap();
     assert_eq!(sessions.reserve(&a).unwrap_err().code(), ErrorCode::TooManySessions);
     let third = sessions.reserve(&b).unwrap();
-    assert_eq!(sessions.reserve(&caller()).unwrap_err().code(), ErrorCode::TooManySessions, "there are no more");
+    assert_eq!(sessions.reserve(&caller()).unwrap_err().code(), ErrorCode::TooManySessions, "all call slots are taken");
     drop(first);
     let fourth = sessions.reserve(&caller()).unwrap();
     drop((second, third, fourth, open));

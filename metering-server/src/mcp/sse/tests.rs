@@ -1,4 +1,4 @@
-//! Sessions as their clients see them, over a service that is not there.
+//! Sessions as clients see them, over a service that cannot be reached.
 
 use async_trait::async_trait;
 use futures_util::future::poll_fn;
@@ -39,7 +39,7 @@ impl Scene {
         Self { sse, key: ApiKey::generate(&SystemRandomness), shutdown }
     }
 
-    /// A session's stream, and where its messages go.
+    /// A session's stream, and the path for its messages.
     async fn open(&self) -> (Response, String) {
         let mut stream = self.sse.open(caller(&self.key), None).unwrap();
         let first = next(&mut stream).await.unwrap();

@@ -1,4 +1,4 @@
-//! Whatever is asked, at whatever time: an answer, and a JSON one that says that it is sample data.
+//! Any request at any time gets a response, and its JSON says that it is sample data.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::super::{SampleAnswer, SampleFeed};
 use super::{ManualClock, NOW};
 
-/// Words of the routes, addresses, numbers of every size, and noise.
+/// Path segments: words of the routes, addresses, numbers of every size, and noise.
 fn segment() -> impl Strategy<Value = String> {
     const WORDS: [&str; 14] = [
         "mpp",
@@ -47,7 +47,7 @@ fn number() -> impl Strategy<Value = String> {
         .prop_map(|number| number.to_string())
 }
 
-/// Targets of the shapes that take numbers, with any numbers.
+/// Targets of all routes with numbers, with any numbers.
 fn target_with_numbers() -> impl Strategy<Value = String> {
     const POOL: &str = "0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640";
     const TOKEN: &str = "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48";

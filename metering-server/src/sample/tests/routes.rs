@@ -1,4 +1,4 @@
-//! Every route of the default catalogue, and what they say together.
+//! Every route of the default catalogue, and their consistency with each other.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const WETH: &str = "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2";
 const DAI: &str = "0x6b175474e89094c44da98b954eedeac495271d0f";
 const NOWHERE: &str = "0x00000000000000000000000000000000000000ff";
 
-/// Dollars as the sample writes them, in its hundred-millionths.
+/// Parses a dollar amount of the sample to hundred-millionths.
 fn usd_units(text: &Value) -> u64 {
     let text = text.as_str().unwrap();
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -117,7 +117,7 @@ fn prices_agree_wherever_they_are_asked_for() {
         assert_eq!(bases["snapshots"][0]["token1"][field], price[field]);
         assert_eq!(points[6][field], price[field]);
     }
-    // An hour before: 300 blocks.
+    // An hour earlier: 300 blocks.
     assert_eq!(points[0]["block_number"], json!(FINALIZED - 300));
     let then = get(format!("/mpp/token/price/{WETH}/{POOL}/{}", FINALIZED - 300));
     assert_eq!(points[0]["price_usd"], then["price_usd"]);
@@ -127,7 +127,7 @@ fn prices_agree_wherever_they_are_asked_for() {
 fn volumes_are_the_sums_of_the_trades_that_are_listed() {
     let (feed, _) = feed_at(NOW);
     let end = NOW.unix_seconds() - 64 * 12;
-    // The window opens after its first second: 300 blocks of 12 s.
+    // The window excludes its first second: 300 blocks of 12 s.
     let (_, listed) = ask_json(&feed, &format!("/mpp/poolTrades/{POOL}/{}/{end}", end - 3_599));
     let (_, volume) = ask_json(&feed, &format!("/mpp/tradeVolume/{POOL}/3600"));
     let trades = listed["trades"].as_array().unwrap();
@@ -162,7 +162,7 @@ fn trades_are_listed_up_to_the_latest_final_block_and_with_their_block() {
         let hashes: Vec<_> = block["trades"].as_array().unwrap().iter().map(|trade| &trade["tx_hash"]).collect();
         assert!(hashes.contains(&&trade["tx_hash"]));
     }
-    // Nothing is final there yet.
+    // No block in this range is final yet.
     let (status, body) = ask_json(&feed, &format!("/mpp/poolTrades/{POOL}/{}/{}", end + 1, end + 600));
     assert_eq!((status, &body["from_block"], &body["trades"]), (200, &Value::Null, &json!([])));
 }

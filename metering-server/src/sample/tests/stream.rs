@@ -1,4 +1,4 @@
-//! The stream, in a paused time that a clock follows.
+//! The stream, in tokio's paused time, which the clock follows.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::super::{SampleAnswer, SampleFeed};
 use super::{BLOCK_TIME, FINALIZED, NOW, ask};
 
-/// Tells the runtime's time, which passes at once whenever everything sleeps.
+/// A clock on the runtime's time, which jumps ahead whenever everything sleeps.
 #[derive(Debug)]
 struct RuntimeClock {
     start: Instant,
@@ -37,7 +37,7 @@ fn open(feed: &SampleFeed, query: Option<&str>, last_event_id: Option<&str>) -> 
     }
 }
 
-/// The block of an event; none for a comment.
+/// The block of an event; `None` for a comment.
 fn block(chunk: &Bytes) -> Option<u64> {
     let text = std::str::from_utf8(chunk).unwrap();
     assert!(text.ends_with("\n\n"), "{text}");
@@ -45,7 +45,7 @@ fn block(chunk: &Bytes) -> Option<u64> {
     Some(id.parse().unwrap())
 }
 
-/// The next chunks: the block of each, and after how many seconds it came.
+/// The next chunks: the block of each, and the seconds until it came.
 async fn follow(events: &mut BoxStream<'static, Bytes>, chunks: usize) -> Vec<(Option<u64>, u64)> {
     let start = Instant::now();
     let mut seen = Vec::new();
@@ -81,7 +81,7 @@ async fn silence_is_broken_every_fifteen_seconds() {
     let mut events = open(&feed, None, None);
     let first = follow(&mut events, 2).await[1].0.unwrap();
     let (next, after) = (Some(first + 1), Some(first + 2));
-    // A block is mined just as the stream is opened, and every 40 seconds from then.
+    // A block is mined just when the stream opens, and every 40 seconds after that.
     let expected = [(None, 15), (None, 30), (next, 40), (None, 55), (None, 70), (after, 80), (None, 95)];
     assert_eq!(follow(&mut events, 7).await, expected);
 }
@@ -123,11 +123,11 @@ async fn streams_start_where_they_are_asked_to() {
         (None, seen(FINALIZED), FINALIZED + 1),
         (None, seen(FINALIZED - 5), FINALIZED - 4),
         (epoch(FINALIZED - 50), seen(FINALIZED - 5), FINALIZED - 4),
-        // What it asked for at first is long past when it comes back after a day.
+        // After a day, the originally requested block is too far back, but the resumed one is not.
         (epoch(FINALIZED - 200_000), seen(FINALIZED - 5), FINALIZED - 4),
     ];
     for (query, last_event_id, first) in table {
-        // Each row asks anew at the same time, for a wait moves the clock.
+        // A new feed for each row, because waiting moves the clock.
         let mut events = open(&feed(BLOCK_TIME), query.as_deref(), last_event_id.as_deref());
         assert_eq!(follow(&mut events, 2).await[1].0, Some(first), "{query:?} {last_event_id:?}");
     }
