@@ -35,7 +35,7 @@ fn a_service_that_is_away_costs_nothing_and_forgets_nothing() {
     let (desk, service) = (Desk::new(), Service::at(500));
     let mut command = desk.command(&service, &["catch-up", "--from", "499", "--output", "blocks.jsonl"]);
     command.env("METERING_CLIENT_URL", "http://127.0.0.1:1");
-    let ran = crate::desk::Ran::of(command.output().unwrap()).expect(8).says("cannot be reached");
+    let ran = crate::desk::Ran::of(command.output().unwrap()).expect(8).says("could not reach the service");
     let _ = ran.says("No block written.");
     assert_eq!(desk.content("blocks.jsonl"), "");
 }

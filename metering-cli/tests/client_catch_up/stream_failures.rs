@@ -64,5 +64,5 @@ fn what_is_no_stream_is_not_paid_for() {
     desk.run(&service, &["stream", "mpp"]).expect(2);
     assert_eq!(service.requests(), []);
     service.then(STREAM, Reply::body("{}"));
-    desk.run(&service, &["stream", STREAM, "--reconnect"]).expect(1).says("not a stream of events");
+    desk.run(&service, &["stream", STREAM, "--reconnect"]).expect(1).says("not an event stream");
 }
