@@ -67,14 +67,14 @@ fn a_move_whose_database_goes_away_says_so_and_is_finished_by_the_next() {
     block_on(fill(&desk));
     let link = Link::with(Event::Down, 8);
     let message = desk.migrate_by(&desk.url_by(link.port())).failure(1);
-    assert!(message.contains("did not come to its end") && message.contains("again"), "{message}");
+    assert!(message.contains("did not finish") && message.contains("again"), "{message}");
     assert!(link.happened() > 0);
     let refused = block_on(PostgresStore::connect(&desk.url.parse().unwrap())).unwrap_err().to_string();
     assert!(refused.contains("has not finished"), "{refused}");
     let message = desk.admin(&["--database", &desk.url, "verify"]).failure(1);
     assert!(message.contains("has not finished"), "{message}");
     let looked = desk.migrate(&["--dry-run"]).success();
-    assert!(looked.contains("in the place of a move that was not finished"), "{looked}");
+    assert!(looked.contains("replacing an unfinished move"), "{looked}");
     // The file is as it was until all is there.
     drop(desk.sqlite());
     desk.migrate(&[]).success();
