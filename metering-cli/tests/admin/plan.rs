@@ -43,7 +43,7 @@ fn ids(desk: &Desk) -> Vec<String> {
 fn a_plan_is_made_with_its_defaults_and_then_changed_field_by_field() {
     let desk = Desk::new();
     let text = desk.admin(STARTER).success().stdout;
-    assert_eq!(text, "Plan starter on chain 1 is set, and on sale.\n");
+    assert_eq!(text, "Plan starter on chain 1 was saved and is on sale.\n");
     let key = ["plan", "set", "starter", "--chain-id", "1"];
     let changes = ["--offer", "Spring", "--discount-percent", "20", "--bonus-credits", "0.5", "--sort-order", "-3"];
     let recipient = ["--recipient", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"];

@@ -13,7 +13,7 @@ fn what_passes_is_waited_out() {
     service.then(BLOCKS, Reply::error(503, "overloaded", Some(1)));
     service.then_at(491, Reply::error(502, "upstream_unreachable", None));
     service.then_at(492, Reply::error(504, "upstream_timeout", None)).then_at(492, Reply::CutOff);
-    desk.catch_up(&service, &ARGS).expect(0).says("Trying again in 0.5 s.");
+    desk.catch_up(&service, &ARGS).expect(0).says("Retrying in 0.5 s.");
     assert_eq!(desk.content("blocks.jsonl"), lines(490..=500));
 }
 
