@@ -77,7 +77,7 @@ fn a_gap_of_the_service_is_not_passed_over_unless_it_may_be() {
     desk.catch_up(&service, &ARGS).expect(4);
     let ran = desk.catch_up(&service, &[&ARGS[..], &["--skip-missing", "--json"]].concat()).expect(0);
     assert!(ran.stdout.contains(r#""missing":[496]"#), "{ran:?}");
-    let _ = ran.says("does not have block 496; going on without it");
+    let _ = ran.says("does not have block 496; skipping it");
     assert_eq!(desk.content("blocks.jsonl"), lines(490..=495) + &lines(497..=500));
     let cursor: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(desk.cursor()).unwrap()).unwrap();
     assert_eq!(cursor["cursors"][0]["missing"], serde_json::json!([[496, 496]]));
@@ -102,7 +102,7 @@ fn a_service_that_went_back_is_not_followed() {
     let (desk, service) = (Desk::new(), Service::at(500));
     desk.catch_up(&service, &ARGS).expect(0);
     service.is_at(450);
-    desk.catch_up(&service, &ARGS).expect(5).says("block 500 is written already").says("finalized block is 450");
+    desk.catch_up(&service, &ARGS).expect(5).says("block 500 is already written").says("finalized block is 450");
     assert_eq!(desk.content("blocks.jsonl"), lines(490..=500));
     service.is_at(501);
     desk.catch_up(&service, &ARGS).expect(0);

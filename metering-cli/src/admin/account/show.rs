@@ -51,7 +51,9 @@ async fn find_by_email(store: &dyn Store, email: &Email) -> Result<Account, Fail
             return Ok(account);
         }
         if page.next.is_none() {
-            return Err(Failure::NotFound(format!("no active account has the email address {email}")));
+            return Err(Failure::NotFound(format!(
+                "no account has the email address {email}; revoked accounts are ignored"
+            )));
         }
         after = page.next;
     }
