@@ -54,11 +54,11 @@ fn answers_that_are_not_what_was_asked_for_are_not_written() {
     for (body, words) in table {
         service.then_at(495, Reply::body(&body));
         let ran = desk.catch_up(&service, &ARGS).expect(1);
-        let _ = ran.says(&format!("answer for block 495 {words}")).says("charged (0.0001388889 credits)");
+        let _ = ran.says(&format!("response for block 495 {words}")).says("charged (0.0001388889 credits)");
         assert_eq!(desk.content("blocks.jsonl"), lines(490..=494));
     }
     service.then(BLOCKS, Reply::body("[]"));
-    desk.catch_up(&service, &ARGS).expect(1).says("answer for the latest block is JSON without a block_number");
+    desk.catch_up(&service, &ARGS).expect(1).says("response for the latest block is JSON without a block_number");
     desk.catch_up(&service, &ARGS).expect(0);
     assert_eq!(desk.content("blocks.jsonl"), lines(490..=500));
 }
