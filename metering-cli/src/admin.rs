@@ -1,7 +1,7 @@
-//! `metering admin`: administration of a store, with no server needed and none in the way.
+//! `metering admin`: administers a store directly, with or without a running server.
 //!
-//! A command opens the store, asks it for one atomic fact or reads from it, and prints the answer. It may run beside
-//! any number of servers and other commands on the same store.
+//! A command opens the store, reads from it or makes one atomic change, and prints the result. It can run while any
+//! number of servers and other commands use the same store.
 
 mod account;
 mod backup;
@@ -21,7 +21,7 @@ use crate::database::DatabaseArgs;
 use crate::failure::Failure;
 use session::Session;
 
-/// Administer a store directly; a server may be running on it.
+/// Administer a store directly, even while servers use it.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,
@@ -66,7 +66,7 @@ impl Admin {
                 let session = Session::new(self.database.location(&sources)?, sources);
                 command.run(&session, out).await
             }
-            // It names two stores of its own.
+            // migrate names its two stores itself.
             Command::Migrate(_) if self.database.is_given() => {
                 Err(Failure::Usage("migrate takes --from and --to, not --database, --data or --config".to_owned()))
             }

@@ -1,4 +1,4 @@
-//! The command line as a whole: what stands beside `admin`.
+//! The top-level command line, and tests that every command has help and an example that parses.
 
 use std::io::Write;
 
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    /// Every command below `command`, with the words that lead to it.
+    /// Collects `command` and all its subcommands, each with the words that lead to it.
     fn commands(words: &str, command: &clap::Command, found: &mut Vec<(String, clap::Command)>) {
         found.push((words.to_owned(), command.clone()));
         for sub in command.get_subcommands() {
@@ -96,7 +96,7 @@ mod tests {
         found
     }
 
-    /// The words of an example, as a shell would take them: double quotes, and no further than a pipe or a redirection.
+    /// Splits an example as a shell would: double quotes, and nothing after a pipe or a redirection.
     fn shell_words(line: &str) -> Vec<String> {
         let line = line.split([';', '|', '<', '>']).next().unwrap();
         let mut words = Vec::new();

@@ -1,7 +1,7 @@
-//! The client: what account holders do with a service, over its HTTP routes.
+//! The client commands: what account holders do with a service, over its HTTP routes.
 //!
-//! A command opens a [`session::Session`], which knows the profile, the service and the key, asks the service and
-//! prints the answer. What outlives a command stands in the profile's directory, each noun in a file of its own.
+//! A command opens a [`session::Session`], which knows the profile, the service and the key, sends requests and prints
+//! the responses. State that outlives a command is kept in the profile's directory, in one file per kind.
 
 pub(crate) mod amount;
 pub(crate) mod balance;

@@ -1,4 +1,4 @@
-//! `metering completions`: what a shell needs to complete the commands.
+//! `metering completions`: prints shell completion scripts.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use crate::cli::Cli;
 use crate::failure::Failure;
 
-/// Print the completion script of a shell.
+/// Print the completion script for a shell.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -21,7 +21,7 @@ pub(crate) struct Completions {
 
 impl Completions {
     pub(crate) fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        // Into memory first: the generator panics when what it writes to fails, as a closed pipe does.
+        // Into memory first: the generator panics when its writer fails, which a closed pipe does.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "metering", &mut script);
         Ok(out.write_all(&script)?)

@@ -1,4 +1,4 @@
-//! Asking before what cannot be undone.
+//! Confirmation prompts for actions that cannot be undone.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -9,26 +9,26 @@ use crate::failure::Failure;
 /// Asks `question` on the terminal.
 ///
 /// # Errors
-/// When the answer is not yes, or Ctrl-C, or nobody is there to answer.
+/// When the answer is not yes, on Ctrl-C, or when there is no terminal.
 pub(crate) async fn confirm(question: &str) -> Result<(), Failure> {
     if !io::stdin().is_terminal() {
-        let problem = "this needs to be confirmed, and standard input is no terminal to ask on; add --yes to go ahead";
+        let problem = "confirmation needed, but standard input is not a terminal; add --yes to proceed";
         return Err(Failure::Usage(problem.to_owned()));
     }
     let (send, answer) = oneshot::channel();
     let question = question.to_owned();
-    // A thread of its own, which is left behind when the person stops the program: reading cannot be given up. Onto
-    // stderr, so that stdout stays what programs read.
+    // A thread of its own, abandoned on Ctrl-C, because a read from the terminal cannot be cancelled. The question goes
+    // to stderr, so that stdout only has what programs read.
     std::thread::spawn(move || send.send(ask(&question, &mut io::stdin().lock(), &mut io::stderr())));
     let answer = tokio::select! {
         answer = answer => answer.unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into())),
         Ok(()) = tokio::signal::ctrl_c() => {
-            // Off the line of the question.
+            // Ends the line of the question.
             let _ = writeln!(io::stderr());
             return Err(Failure::Interrupted("interrupted; nothing was changed".to_owned()));
         }
     };
-    let failed = |error| Failure::Failed(format!("cannot ask on the terminal: {error}; add --yes to go ahead"));
+    let failed = |error| Failure::Failed(format!("cannot ask for confirmation: {error}; add --yes to proceed"));
     let changed = answer.map_err(failed)?;
     if changed { Ok(()) } else { Err(Failure::Failed("not confirmed; nothing was changed".to_owned())) }
 }

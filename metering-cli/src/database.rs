@@ -1,7 +1,7 @@
-//! Which store: the only file that names a backend.
+//! Which store to open. This is the only file that names a backend.
 //!
-//! Everything else of the program works on a [`Store`]. A further backend is a variant of [`Location`] and of
-//! [`Backend`] here, and nothing elsewhere; which can be moved to which is said in `moving`.
+//! All other code works on a [`Store`]. A new backend needs a variant of [`Location`] and of [`Backend`] here and
+//! nothing elsewhere; `moving` says which stores can be moved to which.
 
 mod moving;
 
@@ -22,35 +22,35 @@ pub(crate) use moving::{Destination, Origin, Target};
 
 const SUPPORTED: &str = "supported: sqlite:PATH, postgres://USER@HOST/DATABASE";
 
-/// Where the store is. No `env` of clap's: it would print a URL, and the password in it, with the help text, and
-/// would have a variable and the other option exclude each other.
+/// Where the store is. Does not use clap's `env`: it would print the URL with its password in the help text, and would
+/// make a variable and the other option exclude each other.
 #[derive(Debug, Args)]
 pub(crate) struct DatabaseArgs {
     /// The store's URL: sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE [env: METERING_DATABASE].
     #[arg(long, value_name = "URL", global = true, help_heading = "Store", conflicts_with = "data")]
     database: Option<OsString>,
-    /// The data directory; the store is metering.db in it [env: METERING_DATA] [default: ./metering-data].
+    /// The data directory; the store is the file metering.db in it [env: METERING_DATA] [default: ./metering-data].
     #[arg(long, value_name = "DIR", global = true, help_heading = "Store")]
     data: Option<PathBuf>,
-    /// The server's configuration file (TOML), which says where the store is and has the chains; variables such as
-    /// METERING_DATABASE are read over it, as the server reads them.
+    /// The server's configuration file (TOML), for the location of the store and for the chains; variables such as
+    /// METERING_DATABASE override it, as in the server.
     #[arg(long, value_name = "FILE", global = true, help_heading = "Store")]
     config: Option<PathBuf>,
 }
 
-/// A store's place, not yet opened.
+/// The location of a store that is not open yet.
 #[derive(Debug, Clone)]
 pub(crate) enum Location {
     Sqlite(PathBuf),
     Postgres(Box<PostgresConfig>),
 }
 
-/// What to do when there is no store at a place.
+/// What to do if there is no store at a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Absent {
-    /// Make one.
+    /// Create one.
     Create,
-    /// Fail: a mistyped directory must not look like an empty store.
+    /// Fail, so that a mistyped directory does not look like an empty store.
     Fail,
 }
 
@@ -68,12 +68,12 @@ enum Backend {
 }
 
 impl DatabaseArgs {
-    /// Whether an option names a place.
+    /// Whether any option names a location.
     pub(crate) fn is_given(&self) -> bool {
         self.database.is_some() || self.data.is_some() || self.config.is_some()
     }
 
-    /// The configuration: the file, if one is named, and the variables over it.
+    /// The configuration: the file, if one is named, overridden by the variables.
     pub(crate) fn sources(
         &self,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
@@ -81,8 +81,8 @@ impl DatabaseArgs {
         Ok(Sources::new(self.config.clone(), environment)?)
     }
 
-    /// The place that options and configuration name; an option wins over a variable, a variable over the file, and a
-    /// URL over a directory.
+    /// The location that options and configuration name. Options override variables, variables override the file, and a
+    /// URL overrides a directory.
     pub(crate) fn location(&self, sources: &Sources) -> Result<Location, Failure> {
         if let Some(url) = &self.database {
             return Location::from_url(url);
@@ -103,9 +103,9 @@ impl Location {
         Self::Sqlite(directory.join(FILE_IN_DATA))
     }
 
-    /// Reads a URL. What follows the scheme is never repeated in an error: it may hold a password.
+    /// Parses a URL. Errors never repeat what follows the scheme: it may contain a password.
     fn from_url(url: &OsString) -> Result<Self, Failure> {
-        let refuse = |problem: &str| Failure::Usage(format!("the database URL is no good: {problem}; {SUPPORTED}"));
+        let refuse = |problem: &str| Failure::Usage(format!("invalid database URL: {problem}; {SUPPORTED}"));
         let url = url.to_str().ok_or_else(|| refuse("it is not UTF-8"))?;
         if ["postgres:", "postgresql:"].iter().any(|scheme| url.starts_with(scheme)) {
             let config = url.parse().map_err(|error: PostgresUrlError| refuse(&error.to_string()))?;
@@ -114,7 +114,7 @@ impl Location {
         path_of_url(url).map(Self::Sqlite).map_err(|error| refuse(&error.to_string()))
     }
 
-    /// Whether there is a store, as far as can be seen from here.
+    /// Whether there is a store, as far as this machine can tell.
     pub(crate) fn exists(&self) -> bool {
         match self {
             Self::Sqlite(path) => path.is_file(),
@@ -122,7 +122,7 @@ impl Location {
         }
     }
 
-    /// Opens the store, bringing its schema up to date.
+    /// Opens the store and brings its schema up to date.
     pub(crate) async fn open(&self, absent: Absent) -> Result<Database, Failure> {
         let backend = match self {
             Self::Sqlite(path) => Backend::Sqlite(Arc::new(self.open_file(path, absent)?)),
@@ -143,7 +143,7 @@ impl Location {
             Absent::Fail if self.exists() => {}
             Absent::Fail => {
                 return Err(Failure::Failed(format!(
-                    "there is no store at {self}; name the right place with --data DIR or --database URL, or make one \
+                    "no store at {self}; set its location with --data DIR or --database URL, or create one \
                      with `metering admin account create` or `metering admin plan import`"
                 )));
             }
@@ -156,7 +156,7 @@ impl Location {
     }
 }
 
-/// An error with what caused it: the innermost reason says most of a connection that failed.
+/// An error with its causes: for a failed connection, the innermost one says most.
 pub(crate) fn causes(error: &StoreError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -180,7 +180,7 @@ impl fmt::Display for Location {
 }
 
 impl Database {
-    /// The store, as all commands but backup know it.
+    /// The store as all commands except backup use it.
     pub(crate) fn store(&self) -> Arc<dyn Store> {
         match &self.backend {
             Backend::Sqlite(store) => store.clone(),
@@ -188,18 +188,18 @@ impl Database {
         }
     }
 
-    /// Refuses a place for a backup that would destroy this store, or another that is in use.
+    /// Rejects a backup target that would destroy this store, or another one that is in use.
     pub(crate) fn check_backup_target(&self, target: &Path) -> Result<(), Failure> {
         let Location::Sqlite(path) = &self.location else { return Err(own_backup()) };
-        // A place that does not exist yet is nobody's.
+        // A target that does not exist yet cannot be the store.
         let is_source = matches!((path.canonicalize(), target.canonicalize()), (Ok(a), Ok(b)) if a == b);
         if is_source {
             return Err(Failure::Conflict(format!("{} is the store itself; name another file", target.display())));
         }
-        // SQLite would replay a write-ahead log that it finds beside the copy, whichever database it belongs to.
+        // SQLite would replay a write-ahead log that it finds next to the copy, whichever database it belongs to.
         match sidecars(target).into_iter().find(|sidecar| sidecar.exists()) {
             Some(sidecar) => Err(Failure::Conflict(format!(
-                "{} exists, so a database of the name {} is or was in use; choose another name",
+                "{} exists, so a database named {} is or was in use; choose another name",
                 sidecar.display(),
                 target.display()
             ))),
@@ -207,7 +207,8 @@ impl Database {
         }
     }
 
-    /// Copies the store to a file while it is in use: a state of one moment. Returns what verifying the copy found.
+    /// Copies the store to a file while it is in use: a snapshot of one moment. Returns the result of verifying the
+    /// copy.
     pub(crate) async fn backup_to(&self, file: &Path) -> Result<Verification, Failure> {
         match &self.backend {
             Backend::Sqlite(store) => Ok(store.backup_to(file).await?),
@@ -216,21 +217,21 @@ impl Database {
     }
 }
 
-/// Opens a finished backup as the store that it is to become one day.
+/// Opens a finished backup as the store it may have to become.
 pub(crate) async fn open_backup(file: &Path) -> Result<Database, Failure> {
     Location::Sqlite(file.to_owned()).open(Absent::Fail).await
 }
 
 fn own_backup() -> Failure {
-    Failure::Usage("PostgreSQL has backups of its own: use pg_dump, or archive its log with pg_basebackup".to_owned())
+    Failure::Usage("PostgreSQL has its own backup tools: use pg_dump, or pg_basebackup with log archiving".to_owned())
 }
 
-/// Whether a backup that was opened and closed again is one file, as it must be to be moved about.
+/// Whether a backup that was opened and closed is a single file, so that it can be moved around safely.
 pub(crate) fn is_one_file(file: &Path) -> bool {
     sidecars(file).iter().all(|sidecar| !sidecar.exists())
 }
 
-/// The files that SQLite keeps beside a database that is open.
+/// The files that SQLite keeps next to an open database.
 fn sidecars(file: &Path) -> [PathBuf; 3] {
     ["-wal", "-shm", "-journal"].map(|suffix| {
         let mut name = file.as_os_str().to_owned();

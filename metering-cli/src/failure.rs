@@ -1,4 +1,4 @@
-//! How a command fails: a sentence for the person, an exit code for the program.
+//! How commands fail: a sentence for people and an exit code for programs.
 
 use std::io;
 
@@ -6,13 +6,13 @@ use metering_client::{ClientError, Refusal};
 use metering_config::ConfigError;
 use metering_core::StoreError;
 
-/// Why a command did not do what it was asked to.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// Anything that has no code of its own.
+    /// Anything without an exit code of its own.
     #[error("{0}")]
     Failed(String),
-    /// The arguments do not go together; clap reports all other misuse, with the same code.
+    /// The arguments contradict each other. clap reports all other misuse, with the same exit code.
     #[error("{0}")]
     Usage(String),
     /// The books do not add up.
@@ -24,22 +24,22 @@ pub(crate) enum Failure {
     /// Something that exists is in the way.
     #[error("{0}")]
     Conflict(String),
-    /// There is no key, or the service does not take it.
+    /// The key is missing, or the service rejects it.
     #[error("{0}")]
     Unauthorized(String),
     /// The account has no credits left.
     #[error("{0}")]
     NoCredits(String),
-    /// What may succeed later: the service is busy or away, a cap is reached, a payment is not deep enough.
+    /// May succeed later: the service is busy or unreachable, a rate limit is reached, a payment is not confirmed yet.
     #[error("{0}")]
     TryLater(String),
-    /// The person stopped it; what was begun can be continued.
+    /// The user stopped it. Running the command again continues.
     #[error("{0}")]
     Interrupted(String),
-    /// The backend is in trouble.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Standard output is in trouble; no other input or output may be turned into this by `?`.
+    /// Standard output failed. No other I/O error may be converted to this with `?`.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
 }
@@ -52,16 +52,16 @@ Exit codes:
   2  usage: an argument is missing, unknown or malformed
   3  discrepancies: the books do not add up
   4  not found: no such account, plan, chain or transaction
-  5  conflict: the email address is taken, the account is revoked, the payment is used, the file exists
-  6  not authorized: there is no API key, or the service does not take it
+  5  conflict: the email address is taken, the account is revoked, the payment was used before, the file exists
+  6  not authorized: the API key is missing or rejected
   7  no credits left: top up, then run the command again
-  8  try again later: a cap is reached, the service is busy or away, a payment is not confirmed yet
-  130  interrupted: run the command again to go on
+  8  try again later: a rate limit is reached, the service is busy or unreachable, a payment is not confirmed yet
+  130  interrupted: run the command again to continue
 
-Errors are one line on stderr, with --json as well: the exit code is what programs read.";
+Errors are one line on stderr, also with --json; programs should check the exit code.";
 
 impl Failure {
-    /// The exit code; 2 is also clap's.
+    /// The exit code. clap uses 2 as well.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Failed(_) | Self::Store(_) | Self::Output(_) => 1,
@@ -76,7 +76,7 @@ impl Failure {
         }
     }
 
-    /// The same, with one more sentence.
+    /// Appends a sentence.
     pub(crate) fn and(mut self, more: &str) -> Self {
         match &mut self {
             Self::Failed(text)
@@ -93,7 +93,7 @@ impl Failure {
         self
     }
 
-    /// The sentence without line breaks or other control characters, which a cause may contain.
+    /// The message without line breaks and other control characters, which a cause may contain.
     pub(crate) fn one_line(&self) -> String {
         let text = self.to_string();
         let words = text.split(|c: char| c.is_control() || c == ' ').filter(|word| !word.is_empty());
@@ -117,12 +117,12 @@ impl From<ClientError> for Failure {
     }
 }
 
-/// The service's sentence, with the code that says what a script can do about it.
+/// The service's message, with the exit code that tells a script what to do.
 fn refused(refusal: &Refusal) -> Failure {
     let text = refusal.to_string();
     match refusal.status.as_u16() {
         401 => Failure::Unauthorized(format!("{text} If the key is lost, `metering rotate` replaces it.")),
-        402 => Failure::NoCredits(format!("{text} `metering plans` shows what is for sale, `metering topup` pays.")),
+        402 => Failure::NoCredits(format!("{text} `metering plans` lists the plans; `metering topup` buys credits.")),
         429 | 502..=504 => later(text, refusal),
         404 | 409 if refusal.retry_after.is_some() => later(text, refusal),
         404 => Failure::NotFound(text),

@@ -1,8 +1,8 @@
 //! `metering`: the client of a metering service, and the administration of its store.
 //!
-//! `metering admin` works on the store itself, with or without a server beside it; all other commands ask a service
-//! over HTTP. Every command returns a
-//! [`failure::Failure`] or nothing; this file turns that into one line on stderr and an exit code.
+//! `metering admin` works on the store itself, with or without a running server; all other commands send requests to a
+//! service over HTTP. Every command returns a [`failure::Failure`] or nothing; this file turns that into one line on
+//! stderr and an exit code.
 
 mod admin;
 mod cli;
@@ -31,10 +31,10 @@ fn main() -> ExitCode {
     let result = run(cli, &mut out).and_then(|()| Ok(out.flush()?));
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever read the output has read enough, as with `| head`; that is no failure.
+        // The reader closed the pipe because it has read enough, as `| head` does. Not a failure.
         Err(Failure::Output(error)) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
-            // Nothing is left to tell when even stderr is closed.
+            // If stderr is closed too, there is nowhere left to report.
             let _ = writeln!(io::stderr(), "error: {}", follow_up::addressed(&failure.one_line()));
             ExitCode::from(failure.exit_code())
         }

@@ -1,4 +1,4 @@
-//! A file that appears under its name only when it is complete.
+//! Writes files that appear under their name only when they are complete.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
-/// A file in the making, beside its final place. Dropped unfinished, it leaves nothing behind.
+/// A file being written, in the same directory as its target. Dropping it unfinished removes it.
 #[derive(Debug)]
 pub(crate) struct NewFile {
     target: PathBuf,
@@ -16,10 +16,10 @@ pub(crate) struct NewFile {
 }
 
 impl NewFile {
-    /// Chooses a place beside `target`; nothing is written yet.
+    /// Chooses a temporary name next to `target`; writes nothing yet.
     ///
     /// # Errors
-    /// When something already has the name, unless `replace`.
+    /// When the target exists and `replace` is not set.
     pub(crate) fn beside(target: &Path, replace: bool) -> Result<Self, Failure> {
         let Some(name) = target.file_name() else {
             return Err(Failure::Usage(format!("{} is not the name of a file", target.display())));
@@ -37,7 +37,7 @@ impl NewFile {
         Ok(file)
     }
 
-    /// Makes the file, for its owner alone: what is exported holds email addresses.
+    /// Creates the file, readable by its owner only: exports contain email addresses.
     pub(crate) fn create(&self) -> Result<File, Failure> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -51,12 +51,12 @@ impl NewFile {
         &self.partial
     }
 
-    /// What to say when writing it fails.
+    /// The failure to report when writing fails.
     pub(crate) fn cannot_write(&self, error: &io::Error) -> Failure {
         Failure::Failed(format!("cannot write {}: {error}", self.target.display()))
     }
 
-    /// Gives the file its name, once all of it is on disk.
+    /// Syncs the file to disk, then gives it its name.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         File::open(&self.partial).and_then(|file| file.sync_all()).map_err(|error| self.cannot_write(&error))?;
         if self.replace {
@@ -64,7 +64,7 @@ impl NewFile {
         } else {
             self.claim_name()?;
         }
-        // The name is on disk once its directory is.
+        // The name is durable once its directory is synced.
         let directory = self.target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if cfg!(unix) {
             File::open(directory).and_then(|file| file.sync_all()).map_err(|error| self.cannot_write(&error))?;
@@ -72,13 +72,13 @@ impl NewFile {
         Ok(())
     }
 
-    /// Takes the name only if it is free: a link is refused when it is not, where a rename would replace.
+    /// Takes the name only if it is free: a hard link fails if the name exists, where a rename would replace it.
     fn claim_name(&self) -> Result<(), Failure> {
         match fs::hard_link(&self.partial, &self.target) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(self.exists()),
             Err(_) if self.target.symlink_metadata().is_ok() => Err(self.exists()),
-            // A file system without links.
+            // The file system does not support hard links.
             Err(_) => fs::rename(&self.partial, &self.target).map_err(|error| self.cannot_write(&error)),
         }
     }
@@ -93,7 +93,7 @@ impl NewFile {
 
 impl Drop for NewFile {
     fn drop(&mut self) {
-        // After `finish` it has gone, or is the second link to the target.
+        // After `finish` it is already gone, or is the second link to the target.
         let _ = fs::remove_file(&self.partial);
     }
 }

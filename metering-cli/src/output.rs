@@ -1,6 +1,6 @@
-//! What programs read: one JSON document per command, on one line; and what only people do.
+//! Output for programs (one JSON document per command, on one line) and notices for people.
 //!
-//! Values are serialized straight to text. A detour through `serde_json::Value` would turn exact amounts into floats.
+//! Values are serialized straight to text: a detour through `serde_json::Value` would turn exact amounts into floats.
 
 use std::io::{self, Write};
 
@@ -18,9 +18,9 @@ pub(crate) struct Format {
     pub(crate) json: bool,
 }
 
-/// Tells the person something that is no part of the answer, on stderr.
+/// Prints a notice for people on stderr, separate from the output.
 pub(crate) fn notice(text: &str) {
-    // Nothing is left to tell when even stderr is closed.
+    // If stderr is closed too, there is nowhere left to report.
     let _ = writeln!(io::stderr(), "{}", follow_up::addressed(text));
 }
 

@@ -1,5 +1,5 @@
-//! What people read: tables, aligned, without colours or borders, so that they are the same in a terminal, a pipe and
-//! a mail.
+//! Tables for people: aligned, without colours or borders, so that they look the same in a terminal, a pipe and an
+//! email.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -8,12 +8,12 @@ use comfy_table::{Cell, CellAlignment, presets};
 
 use crate::failure::Failure;
 
-/// A column's heading, and with it which side its cells keep to.
+/// A column's heading, and how its cells are aligned.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Column {
-    /// Words, to the left.
+    /// Text, left-aligned.
     Text(&'static str),
-    /// Numbers, to the right.
+    /// Numbers, right-aligned.
     Number(&'static str),
 }
 
@@ -35,7 +35,7 @@ impl Table {
         self.rows.push(cells.map(|cell| Cell::new_owned(printable(&cell.to_string()))).into());
     }
 
-    /// Writes the table; a table without rows is its headings.
+    /// Writes the table. A table without rows has only headings.
     pub(crate) fn write(self, out: &mut dyn Write) -> Result<(), Failure> {
         let mut table = comfy_table::Table::new();
         table.load_style(presets::NOTHING);
@@ -66,7 +66,7 @@ pub(crate) fn write_pairs(out: &mut dyn Write, pairs: &[(&str, &dyn Display)]) -
     Ok(())
 }
 
-/// A text without control characters: what a stored text says to a terminal is not up to who wrote it.
+/// A text without control characters, so that stored text cannot control the terminal.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

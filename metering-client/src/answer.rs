@@ -1,4 +1,4 @@
-//! What a service answered, when it is no error.
+//! Successful responses. Error statuses become a [`Refusal`] here, so that callers only see 2xx.
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -8,10 +8,10 @@ use serde::de::DeserializeOwned;
 use crate::error::{ClientError, Refusal};
 use crate::transport::{BodyStream, Unreachable};
 
-/// The largest answer that is kept as a whole, in bytes.
+/// The largest response body that is buffered, in bytes.
 pub(crate) const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// An answer that is all there.
+/// A response with its whole body.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// The HTTP status, 200 to 299.
@@ -22,7 +22,7 @@ pub struct Answer {
     pub body: Bytes,
 }
 
-/// An answer whose body is still to come.
+/// A response whose body has not been read yet.
 pub struct OpenAnswer {
     /// The HTTP status, 200 to 299.
     pub status: StatusCode,
@@ -39,15 +39,15 @@ impl std::fmt::Debug for OpenAnswer {
 }
 
 impl Answer {
-    /// The body's JSON.
+    /// Parses the body as JSON.
     ///
     /// # Errors
-    /// [`ClientError::Garbled`] when it is not that of a `T`.
+    /// [`ClientError::Garbled`] when it is not the JSON of a `T`.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
-        // Where it stands, not what stands there: the answer may hold a key.
+        // Say where the error is, but do not quote the text: the response may contain a key.
         serde_json::from_slice(&self.body).map_err(|error| {
             ClientError::Garbled(format!(
-                "not the JSON document that was expected (line {}, column {})",
+                "not the expected JSON document (line {}, column {})",
                 error.line(),
                 error.column()
             ))
@@ -68,10 +68,10 @@ impl Answer {
 }
 
 impl OpenAnswer {
-    /// Waits for the body.
+    /// Reads the whole body.
     ///
     /// # Errors
-    /// When it does not come to its end, or is too large to be kept.
+    /// When the body breaks off, or is too large to buffer.
     pub async fn whole(self) -> Result<Answer, ClientError> {
         let body = read_whole(self.body).await?;
         Ok(Answer { status: self.status, headers: self.headers, body })
@@ -82,7 +82,7 @@ pub(crate) fn header<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> 
     headers.get(name)?.to_str().ok()
 }
 
-/// Takes errors of the service out of its answers.
+/// Turns responses with an error status into errors.
 pub(crate) async fn accepted(answer: http::Response<BodyStream>) -> Result<OpenAnswer, ClientError> {
     let (head, body) = answer.into_parts();
     if head.status.is_success() {
@@ -95,9 +95,9 @@ pub(crate) async fn accepted(answer: http::Response<BodyStream>) -> Result<OpenA
 async fn read_whole(mut body: BodyStream) -> Result<Bytes, ClientError> {
     let mut whole = Vec::new();
     while let Some(chunk) = body.next().await {
-        let chunk = chunk.map_err(|Unreachable(why)| Unreachable(format!("its answer was cut off: {why}")))?;
+        let chunk = chunk.map_err(|Unreachable(why)| Unreachable(format!("the response was cut off: {why}")))?;
         if whole.len() + chunk.len() > ANSWER_BYTES_MAX {
-            return Err(ClientError::Garbled(format!("it is longer than {ANSWER_BYTES_MAX} bytes")));
+            return Err(ClientError::Garbled(format!("the body is longer than {ANSWER_BYTES_MAX} bytes")));
         }
         whole.extend_from_slice(&chunk);
     }

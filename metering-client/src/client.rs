@@ -1,4 +1,4 @@
-//! Requests with a key, and their answers with the errors taken out.
+//! Sends requests with a key, and separates responses from errors.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::error::ClientError;
 use crate::events::Events;
 use crate::transport::Transport;
 
-/// Calls a service, as one kind of client, with a key or without.
+/// Calls a service as one kind of client, with or without a key.
 #[derive(Clone)]
 pub struct Client {
     transport: Arc<dyn Transport>,
@@ -36,25 +36,25 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// A client without a key, which usage records will name `source`.
+    /// A client without a key; usage records name it `source`.
     #[must_use]
     pub fn new(transport: Arc<dyn Transport>, source: ClientSource) -> Self {
         Self { transport, source, key: None, idempotency_key: None }
     }
 
-    /// The same client with a key.
+    /// This client, with a key.
     #[must_use]
     pub fn with_key(&self, key: ApiKey) -> Self {
         Self { key: Some(key), ..self.clone() }
     }
 
-    /// The same client for one request that may have to be sent again: it is charged once.
+    /// This client, for one request that may have to be sent again: it is charged once.
     #[must_use]
     pub fn with_idempotency_key(&self, key: IdempotencyKey) -> Self {
         Self { idempotency_key: Some(key), ..self.clone() }
     }
 
-    /// The same client under another name in usage records.
+    /// This client, under another name in usage records.
     pub(crate) fn with_source(&self, source: ClientSource) -> Self {
         Self { source, ..self.clone() }
     }
@@ -68,7 +68,7 @@ impl Client {
     /// `GET` of a target (`/path?query`).
     ///
     /// # Errors
-    /// When the service refuses, or does not answer.
+    /// When the service rejects the request or does not respond.
     pub async fn get(&self, target: &str) -> Result<Answer, ClientError> {
         self.open(Method::GET, target, None).await?.whole().await
     }
@@ -76,22 +76,22 @@ impl Client {
     /// `POST` of a JSON document.
     ///
     /// # Errors
-    /// When the service refuses, or does not answer.
+    /// When the service rejects the request or does not respond.
     pub async fn post(&self, target: &str, document: &impl Serialize) -> Result<Answer, ClientError> {
         let body = serde_json::to_vec(document);
-        let body = body.map_err(|error| ClientError::Garbled(format!("the request cannot be written: {error}")))?;
+        let body = body.map_err(|error| ClientError::Garbled(format!("cannot serialize the request: {error}")))?;
         self.open(Method::POST, target, Some(body.into())).await?.whole().await
     }
 
-    /// Subscribes to a stream of events, from the one after `last_event_id` where the stream knows such.
+    /// Subscribes to an event stream. Resumes after `last_event_id` if the stream supports event ids.
     ///
     /// # Errors
-    /// When the service refuses, does not answer, or answers with something that is no stream of events.
+    /// When the service rejects the request, does not respond, or responds with something other than an event stream.
     pub async fn events(&self, target: &str, last_event_id: Option<&str>) -> Result<Events, ClientError> {
         Events::read(self.open_stream(Method::GET, target, last_event_id).await?)
     }
 
-    /// A request for events, whose answer may be something else.
+    /// Requests events; the response may be something else.
     pub(crate) async fn open_stream(
         &self,
         method: Method,
@@ -103,16 +103,16 @@ impl Client {
         headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
         if let Some(id) = last_event_id {
             let id = HeaderValue::try_from(id);
-            let id = id.map_err(|_| ClientError::Garbled("an event's id is no header value".to_owned()))?;
+            let id = id.map_err(|_| ClientError::Garbled("the event id is not a valid header value".to_owned()))?;
             headers.insert("last-event-id", id);
         }
         accepted(self.transport.send(request).await?).await
     }
 
-    /// Any request, answered as soon as its status is known. `body` is JSON.
+    /// Sends any request and returns as soon as the status is known. `body` is JSON.
     ///
     /// # Errors
-    /// When the service refuses, or does not answer.
+    /// When the service rejects the request or does not respond.
     pub async fn open(&self, method: Method, target: &str, body: Option<Bytes>) -> Result<OpenAnswer, ClientError> {
         let request = self.request(method, target, body)?;
         accepted(self.transport.send(request).await?).await
@@ -122,7 +122,8 @@ impl Client {
         let mut request = Request::builder().method(method).uri(target).header(SOURCE_HEADER, self.source.as_str());
         if let Some(key) = &self.key {
             let value = HeaderValue::try_from(format!("Bearer {}", key.expose()));
-            let mut value = value.map_err(|_| ClientError::Garbled("the key is no header value".to_owned()))?;
+            let mut value =
+                value.map_err(|_| ClientError::Garbled("the key is not a valid header value".to_owned()))?;
             value.set_sensitive(true);
             request = request.header(header::AUTHORIZATION, value);
         }
@@ -133,6 +134,6 @@ impl Client {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         let request = request.body(body.unwrap_or_default());
-        request.map_err(|_| ClientError::Garbled(format!("{target:?} is not a path with a query")))
+        request.map_err(|_| ClientError::Garbled(format!("{target:?} is not a valid path and query")))
     }
 }

@@ -1,4 +1,4 @@
-//! Why a request to a service came to nothing.
+//! Why a request failed.
 
 use std::time::Duration;
 
@@ -8,39 +8,39 @@ use serde::Deserialize;
 
 use crate::transport::Unreachable;
 
-/// Why a request came to nothing.
+/// Why a request failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ClientError {
-    /// The service answered with an error.
+    /// The service returned an error.
     #[error(transparent)]
     Refused(Box<Refusal>),
-    /// The service did not answer, or not to the end.
-    #[error("the service cannot be reached: {0}")]
+    /// The service did not respond, or its response broke off.
+    #[error("could not reach the service: {0}")]
     Unreachable(#[from] Unreachable),
-    /// The answer is not what the protocol says; what is wrong with it.
-    #[error("the service's answer cannot be read: {0}")]
+    /// The response does not follow the protocol; the text says how.
+    #[error("could not read the service's response: {0}")]
     Garbled(String),
 }
 
-/// An error that the service answered with.
+/// An error that the service returned.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message} ({code})")]
 pub struct Refusal {
     /// The HTTP status.
     pub status: StatusCode,
-    /// The stable code, such as `insufficient_credits`; `http_NNN` when the body has none.
+    /// The stable code, such as `insufficient_credits`; `http_NNN` if the body has none.
     pub code: String,
-    /// One sentence that a person can act on.
+    /// One sentence that tells a person what to do.
     pub message: String,
-    /// After how long trying again may help, when the service says so.
+    /// How long to wait before a retry, if the service says so.
     pub retry_after: Option<Duration>,
-    /// The answer's headers, which say what it was charged, if anything.
+    /// The headers of the response; they say what the request was charged, if anything.
     pub headers: http::HeaderMap,
-    /// The whole body, JSON unless something between here and the service made it.
+    /// The whole body: JSON, unless a proxy on the way wrote it.
     pub body: Bytes,
 }
 
-/// What is read of an error's body.
+/// The fields that are read from an error's body.
 #[derive(Deserialize)]
 struct Body {
     error: String,
@@ -49,10 +49,10 @@ struct Body {
 }
 
 impl Refusal {
-    /// Reads the answer.
+    /// Reads an error response.
     #[must_use]
     pub fn read(status: StatusCode, headers: &http::HeaderMap, body: Bytes) -> Self {
-        // RFC 9110, section 10.2.3, in its form as seconds, which is the protocol's.
+        // RFC 9110, section 10.2.3. The protocol always uses the form in seconds.
         let header = headers.get(http::header::RETRY_AFTER).and_then(|value| value.to_str().ok());
         let header = header.and_then(|text| text.trim().parse().ok());
         let read: Option<Body> = serde_json::from_slice(&body).ok();
@@ -60,13 +60,13 @@ impl Refusal {
             Some(Body { error, message, retry_after_sec }) => (error, message, header.or(retry_after_sec)),
             None => {
                 let reason = status.canonical_reason().unwrap_or("an error");
-                (format!("http_{}", status.as_u16()), format!("The service answered {status}: {reason}."), header)
+                (format!("http_{}", status.as_u16()), format!("The service responded with {status}: {reason}."), header)
             }
         };
         Self { status, code, message, retry_after: seconds.map(Duration::from_secs), headers: headers.clone(), body }
     }
 
-    /// A field of the body, as text: a string without its quotes, anything else as it stands there.
+    /// A field of the body as text: a string without its quotes, anything else as written.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<String> {
         let fields: std::collections::BTreeMap<&str, &serde_json::value::RawValue> =
@@ -83,7 +83,7 @@ impl From<Refusal> for ClientError {
 }
 
 impl ClientError {
-    /// The code of the service's error, if it is one.
+    /// The code of the service's error, if the service returned one.
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         match self {

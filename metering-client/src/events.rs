@@ -1,4 +1,4 @@
-//! Server-sent events, as the WHATWG HTML standard has them.
+//! Server-sent events, as the WHATWG HTML standard defines them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::answer::{OpenAnswer, header as text};
 use crate::error::ClientError;
 use crate::transport::Unreachable;
 
-/// The largest event that is read, in bytes: a stream without an end must not become one event without an end.
+/// The largest event that is read, in bytes. Bounds memory when a stream never ends an event.
 const EVENT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// An event of a stream.
@@ -22,16 +22,16 @@ pub struct Event {
     pub kind: String,
     /// Its data.
     pub data: String,
-    /// What to go on from, when the stream says so.
+    /// The event id to resume after, if the stream sends ids.
     pub id: Option<String>,
 }
 
-/// A stream of events. It is closed by dropping it.
+/// A stream of events. Dropping it closes the stream.
 pub struct Events {
-    /// The headers of the answer, which say what the stream was charged.
+    /// The headers of the response; they say what the stream was charged.
     pub headers: HeaderMap,
     events: BoxStream<'static, Result<sse_stream::Sse, sse_stream::Error>>,
-    /// How many bytes have come since the last event.
+    /// Bytes received since the last event.
     pending_bytes: Arc<AtomicUsize>,
 }
 
@@ -42,14 +42,14 @@ impl fmt::Debug for Events {
 }
 
 impl Events {
-    /// The events of an answer.
+    /// The events of a response.
     ///
     /// # Errors
-    /// When the answer is no stream of events.
+    /// When the response is not an event stream.
     pub(crate) fn read(answer: OpenAnswer) -> Result<Self, ClientError> {
         if !is_event_stream(&answer.headers) {
             let media = text(&answer.headers, header::CONTENT_TYPE.as_str()).unwrap_or_default();
-            return Err(ClientError::Garbled(format!("it is {media:?}, not a stream of events")));
+            return Err(ClientError::Garbled(format!("its content type is {media:?}, not an event stream")));
         }
         let pending_bytes = Arc::new(AtomicUsize::new(0));
         let pending = Arc::clone(&pending_bytes);
@@ -67,14 +67,14 @@ impl Events {
     /// The next event that has data; `None` when the stream has ended.
     ///
     /// # Errors
-    /// When the stream breaks off, or is not one of events.
+    /// When the stream breaks off, or is not an event stream.
     pub async fn next(&mut self) -> Result<Option<Event>, ClientError> {
         while let Some(event) = self.events.next().await {
             let event = event.map_err(|error| match error {
                 sse_stream::Error::Body(cause) => {
                     ClientError::from(Unreachable(format!("the stream broke off: {cause}")))
                 }
-                other => ClientError::Garbled(format!("not a stream of events: {other}")),
+                other => ClientError::Garbled(format!("not an event stream: {other}")),
             })?;
             self.pending_bytes.store(0, Ordering::Relaxed);
             let kind = event.event.filter(|kind| !kind.is_empty()).unwrap_or_else(|| "message".to_owned());
@@ -86,7 +86,7 @@ impl Events {
     }
 }
 
-/// Whether an answer with these headers is a stream of events.
+/// Whether a response with these headers is an event stream.
 pub(crate) fn is_event_stream(headers: &HeaderMap) -> bool {
     let media = text(headers, header::CONTENT_TYPE.as_str()).unwrap_or_default();
     media.split(';').next().is_some_and(|media| media.trim().eq_ignore_ascii_case("text/event-stream"))

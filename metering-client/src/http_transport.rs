@@ -1,4 +1,4 @@
-//! The way to a service over the network.
+//! [`Transport`] over the network.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use url::{Host, Url};
 
 use crate::transport::{BodyStream, Transport, Unreachable};
 
-/// Where a service is: an `http` or `https` URL, without user, query or fragment.
+/// The address of a service: an `http` or `https` URL without user, query or fragment.
 ///
 /// ```
 /// use metering_client::ServiceUrl;
@@ -26,13 +26,13 @@ use crate::transport::{BodyStream, Transport, Unreachable};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceUrl(Url);
 
-/// The text is not where a service can be.
+/// The text is not the URL of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be an http:// or https:// URL without user, query or fragment, such as https://api.example.com")]
 pub struct ServiceUrlError;
 
 impl ServiceUrl {
-    /// Whether keys sent there could be read on the way: without TLS, and not within this machine.
+    /// Whether keys sent to it can be read on the way: it is neither TLS nor on this machine.
     #[must_use]
     pub fn is_exposed(&self) -> bool {
         self.0.scheme() == "http" && !self.is_loopback()
@@ -47,7 +47,7 @@ impl ServiceUrl {
         }
     }
 
-    /// The URL of a target (`/path?query`) there.
+    /// The URL of a target (`/path?query`) of this service.
     fn join(&self, target: &str) -> Result<Url, url::ParseError> {
         Url::parse(&format!("{self}{target}"))
     }
@@ -64,7 +64,7 @@ impl FromStr for ServiceUrl {
     }
 }
 
-/// Without the slash at its end, so that paths can follow.
+/// Without the trailing slash, so that paths can be appended.
 impl fmt::Display for ServiceUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.as_str().trim_end_matches('/'))
@@ -77,7 +77,7 @@ pub struct HttpTransport {
     client: reqwest::Client,
 }
 
-/// Without the client, whose proxy may have a password.
+/// Without the client: the proxy it uses may have a password.
 impl fmt::Debug for HttpTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpTransport").field("url", &self.url).finish_non_exhaustive()
@@ -85,23 +85,23 @@ impl fmt::Debug for HttpTransport {
 }
 
 impl HttpTransport {
-    /// A service at `url`. `patience` is how long connecting may take, and how long an answer may make no progress.
+    /// A service at `url`. `patience` is the timeout for connecting, and for a response that makes no progress.
     ///
     /// # Errors
-    /// When the machine's certificates or proxies cannot be used.
+    /// When the machine's certificates or proxy settings cannot be used.
     pub fn new(url: ServiceUrl, patience: Duration) -> Result<Self, Unreachable> {
-        // Another part of the process may have chosen a provider already; any will do.
+        // Another part of the process may have installed a provider already; any will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        // The key goes to the service and nowhere else, wherever the service may point.
+        // No redirects: the key must reach the service only, wherever the service points.
         let client = reqwest::Client::builder()
             .user_agent(concat!("metering-client/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::none())
             .connect_timeout(patience)
             .read_timeout(patience);
-        // The environment's proxy is the way out of some networks; nothing reaches this machine by it.
+        // Some networks need the environment's proxy to get out, but a proxy cannot reach this machine's loopback.
         let client = if url.is_loopback() { client.no_proxy() } else { client };
         let client =
-            client.build().map_err(|error| Unreachable(format!("no HTTP client can be set up: {}", cause(&error))))?;
+            client.build().map_err(|error| Unreachable(format!("cannot set up an HTTP client: {}", cause(&error))))?;
         Ok(Self { url, client })
     }
 }
@@ -121,7 +121,7 @@ impl Transport for HttpTransport {
     }
 }
 
-/// The innermost reason, which says most, such as `Connection refused`.
+/// The innermost cause, which says most, such as `Connection refused`.
 fn cause(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

@@ -1,8 +1,8 @@
-//! Calls a metering service, as its users do: the client of its HTTP routes, and the MCP tools that are made of them.
+//! Client of a metering service: its HTTP routes, and the MCP tools built on them.
 //!
-//! A [`Transport`] takes requests to a service: [`HttpTransport`] over the network; a server that hosts the tools has
-//! its own, without one. [`Client`] adds the key and reads answers and errors. [`tools`] turns the catalogue into
-//! MCP tools, each of which is a request by a [`Client`].
+//! A [`Transport`] carries requests to a service. [`HttpTransport`] uses the network; a server that hosts the tools has
+//! its own transport, which does not. [`Client`] adds the key and reads responses and errors. [`tools`] turns the
+//! catalogue into MCP tools, each of which sends one request with a [`Client`].
 #![deny(missing_docs)]
 
 mod answer;

@@ -1,8 +1,8 @@
-//! The MCP tools: one per metered route, and what an account holder asks.
+//! The MCP tools: one per metered route, plus the balance and the plans.
 //!
-//! A call of a tool is a request to the gateway, with the caller's key and the source `mcp`: the gateway alone decides
-//! and charges. What is done here is to turn arguments into such a request, with everything refused that would only be
-//! refused there or could mean another route, and answers and errors into results that an agent can act on.
+//! A tool call is a request to the gateway with the caller's key and the source `mcp`. Only the gateway decides and
+//! charges. This module turns arguments into a request, and rejects those that the gateway would reject or that could
+//! mean another route. It turns responses and errors into results that an agent can act on.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The way to a service, over the network or within one process.
+//! How requests reach a service: over the network or within one process.
 
 use std::fmt;
 
@@ -6,21 +6,21 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 
-/// The body of an answer, as it comes. It is closed by dropping it.
+/// The body of a response as it arrives. Dropping it closes it.
 pub type BodyStream = BoxStream<'static, Result<Bytes, Unreachable>>;
 
-/// Takes requests to one service.
+/// Carries requests to one service.
 #[async_trait]
 pub trait Transport: fmt::Debug + Send + Sync {
-    /// Sends a request, whose URI is in origin form (`/path?query`), and returns once the head of the answer is there.
-    /// Any status is an answer.
+    /// Sends a request, whose URI is in origin form (`/path?query`), and returns once the response head has arrived.
+    /// Any status is a response.
     ///
     /// # Errors
-    /// When there is no answer.
+    /// When there is no response.
     async fn send(&self, request: http::Request<Bytes>) -> Result<http::Response<BodyStream>, Unreachable>;
 }
 
-/// There is no answer, or no more of it: for how long, nobody can tell. Says why, without secrets.
+/// There is no response, or it broke off; nobody can say for how long. The text says why, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unreachable(pub String);

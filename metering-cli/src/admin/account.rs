@@ -1,4 +1,4 @@
-//! `metering admin account`: who has a balance, and changes to it.
+//! `metering admin account`: creates, shows and changes accounts.
 
 mod create;
 pub(super) mod document;
@@ -19,7 +19,7 @@ pub(super) use self::entry::note;
 use super::session::Session;
 use crate::failure::Failure;
 
-/// Make, show and change accounts.
+/// Create, show and change accounts.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,

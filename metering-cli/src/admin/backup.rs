@@ -1,4 +1,4 @@
-//! `metering admin backup`: a copy of the store, taken while it is in use, and proven to open.
+//! `metering admin backup`: copies the store while it is in use, and checks that the copy opens.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,19 +14,19 @@ use crate::failure::Failure;
 use crate::new_file::NewFile;
 use crate::output::{Format, json_line};
 
-/// Copy the store to a file, also while servers charge on it.
+/// Copy the store to a file, even while servers use it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The copy is a state of one moment. Every page of it is checked, its books are recomputed and it is opened before it gets
-its name, so that a file of that name is always whole, and a damaged store never replaces a good backup. Exit code 3: the
-copy is whole, but the books in it do not add up, and so do not in the store.
-To restore, stop the server and put the file in the place of metering.db, with no -wal or -shm file beside it.
+The copy is a snapshot of one moment. It gets its final name only after every page was checked, the books were
+recomputed and the copy was opened. So the file is always complete, and a damaged store never replaces a good backup.
+Exit code 3: the copy is complete, but its books do not add up, and neither do the store's.
+To restore, stop the server and replace metering.db with the file. Remove any -wal or -shm file next to it.
 
 Examples:
   metering admin backup /var/backups/metering-2026-11-21.db
   metering admin backup /var/backups/metering.db --force")]
 pub(crate) struct BackupArgs {
-    /// The file to make.
+    /// The file to create.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Replace the file if it exists.
@@ -62,15 +62,15 @@ impl BackupArgs {
         if self.format.json {
             json_line(out, &Document { file, accounts, discrepancies })?;
         } else {
-            writeln!(out, "{file} is a whole copy. Accounts: {accounts}; discrepancies: {discrepancies}.")?;
+            writeln!(out, "{file} is a complete copy. Accounts: {accounts}; discrepancies: {discrepancies}.")?;
         }
         Ok(out.flush()?)
     }
 }
 
-/// Opens the copy, which is verified, as the store that it may have to be.
+/// Opens the verified copy as the store it may have to become.
 async fn check(file: &Path) -> Result<(), Failure> {
-    let bad = |problem: String| Failure::Failed(format!("the copy is no good: {problem}; no backup was made"));
+    let bad = |problem: String| Failure::Failed(format!("the copy is unusable: {problem}; no backup was made"));
     drop(database::open_backup(file).await.map_err(|failure| bad(failure.to_string()))?);
-    if database::is_one_file(file) { Ok(()) } else { Err(bad("it did not close".to_owned())) }
+    if database::is_one_file(file) { Ok(()) } else { Err(bad("it did not close cleanly".to_owned())) }
 }

@@ -1,4 +1,5 @@
-//! `metering admin export`: accounts, ledger, payments and usage for other programs, page by page, whatever their size.
+//! `metering admin export`: writes accounts, ledger, payments and usage for other programs, page by page, so that
+//! memory use does not grow with the store.
 
 mod columns;
 mod sink;
@@ -18,23 +19,23 @@ use crate::new_file::NewFile;
 /// Write all accounts, ledger entries, payments or daily usage totals as CSV or JSON lines.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Amounts are there twice: in credits, rounded to ten places, and exactly in atoms of 1/7,200,000,000 credit.
-Spreadsheets take a text that starts with = + - or @ for a formula, and an email address may. So in CSV such a text,
-and one that starts with an apostrophe, a tab or a line break, has an apostrophe put in front of it; take one off to
-read it back. JSON lines hold texts as they are.
-Each page of a thousand rows is of one moment; what is written meanwhile may be in a later page or not.
+Amounts are written twice: in credits, rounded to ten decimal places, and exactly, in atoms of 1/7,200,000,000 credit.
+Spreadsheets treat text that starts with = + - or @ as a formula, and an email address may start that way. So CSV puts
+an apostrophe in front of such text, and of text that starts with an apostrophe, a tab or a line break; remove one
+apostrophe to read it back. JSON lines contain the text unchanged.
+Each page of 1,000 rows is a snapshot of one moment; rows written during the export may or may not be in later pages.
 
 Examples:
   metering admin export ledger > ledger.csv
   metering admin export usage --format jsonl --output usage.jsonl")]
 pub(crate) struct ExportArgs {
-    /// What to write.
+    /// What to export.
     #[arg(value_name = "WHAT")]
     what: What,
-    /// How to write it.
+    /// The output format.
     #[arg(long, value_name = "FORMAT", default_value = "csv")]
     format: ExportFormat,
-    /// The file to make, or - for standard output.
+    /// The file to create, or - for standard output.
     #[arg(long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
     /// Replace the file if it exists.
@@ -44,17 +45,17 @@ pub(crate) struct ExportArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum What {
-    /// Every account, revoked ones too, in the order of their making.
+    /// Every account, including revoked ones, oldest first.
     Accounts,
-    /// Every purchase, bonus, grant and adjustment, in the order of their writing.
+    /// Every purchase, bonus, grant and adjustment, in the order they were written.
     Ledger,
-    /// Every payment that was turned into credits, in the order of their recording.
+    /// Every credited payment, in the order they were recorded.
     Payments,
-    /// Calls and credits per account, UTC day, route, method and source, by rising day.
+    /// Calls and credits per account, UTC day, route, method and source, by ascending day.
     Usage,
 }
 
-/// The form of an export.
+/// The format of an export.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum ExportFormat {
     /// Comma-separated values with a line of headings (RFC 4180).
@@ -115,7 +116,7 @@ impl ExportArgs {
 }
 
 impl From<csv::Error> for Failure {
-    /// Writing CSV fails only where the output does, as all rows have as many cells as there are headings.
+    /// Writing CSV fails only when the output fails: every row has as many cells as there are headings.
     fn from(error: csv::Error) -> Self {
         Self::Output(match error.into_kind() {
             csv::ErrorKind::Io(error) => error,

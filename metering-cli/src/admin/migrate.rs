@@ -1,7 +1,7 @@
-//! `metering admin migrate`: a whole store, moved to another backend, and the proof that nothing was lost or changed.
+//! `metering admin migrate`: moves a whole store to another backend and proves that nothing was lost or changed.
 //!
-//! The old store is locked from the beginning to the end, and marked as moved before the new one is opened to anybody: at
-//! no moment can both be charged on.
+//! The old store is locked throughout, and gets the "moved" marker before the new one is opened to servers, so that
+//! charges are never made on both.
 
 mod go_back;
 mod moving;
@@ -19,18 +19,18 @@ use crate::output::Format;
 use moving::Moving;
 use progress::Progress;
 
-/// The variable that names the target, for a password that is not to be an argument.
+/// The variable that can name the target instead, to keep a password out of the arguments.
 const TO_VARIABLE: &str = "METERING_MIGRATE_TO";
 
-/// Move a whole store from a SQLite file to an empty PostgreSQL database, and prove that all is equal.
+/// Move a whole store from a SQLite file to an empty PostgreSQL database, and check that every record is equal.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Stop every server and command that uses the file first. All is copied, then every record of both stores is read and
-compared, and only if all are equal is the file marked as moved, so that nothing opens it any more, and the database
-opened to servers. Interrupted at any point, run it again. Run after it succeeded, it compares again.
+Stop every server and command that uses the file first. The command copies all records, then reads every record of both
+stores and compares them. Only if all are equal does it mark the file as moved, so that nothing can open it any more,
+and open the database to servers. If it is interrupted, run it again. After a finished move, another run only compares.
 
-Exit code 3 says that the books of the old store do not add up, or that the copy is not equal; 5 that the target is not
-empty, or was written to since the move.
+Exit code 3: the books of the old store do not add up, or the copy is not equal. Exit code 5: the target is not empty,
+or one of the stores was written to since the move.
 
 Examples:
   metering admin migrate --from sqlite:/var/lib/metering/metering.db --to postgres://metering@db.example.com/metering
@@ -40,16 +40,16 @@ pub(crate) struct MigrateArgs {
     /// The store to move: sqlite:PATH.
     #[arg(long, value_name = "URL")]
     from: OsString,
-    /// Where to: postgres://USER:PASSWORD@HOST/DATABASE [env: METERING_MIGRATE_TO].
+    /// The target: postgres://USER:PASSWORD@HOST/DATABASE [env: METERING_MIGRATE_TO].
     #[arg(long, value_name = "URL")]
     to: Option<OsString>,
-    /// Look at both ends and say what would be moved, and move nothing.
+    /// Check both stores and report what would be moved, without moving anything.
     #[arg(long)]
     dry_run: bool,
-    /// Take the mark of a store that was moved away, to use the file again; what was charged since is not in it.
+    /// Remove the "moved" marker so that the file can be used again; it does not have the charges made since the move.
     #[arg(long, conflicts_with_all = ["to", "dry_run"])]
     go_back: bool,
-    /// Go back without asking.
+    /// Do not ask for confirmation.
     #[arg(long, requires = "go_back")]
     yes: bool,
     #[command(flatten)]
@@ -62,7 +62,7 @@ impl MigrateArgs {
             return go_back::run(&Origin::open(&self.from)?, self.yes, self.format.json, out).await;
         }
         let variable = || std::env::var_os(TO_VARIABLE).filter(|value| !value.is_empty());
-        let missing = || Failure::Usage(format!("--to is missing: name the target with it, or in {TO_VARIABLE}"));
+        let missing = || Failure::Usage(format!("--to is missing: name the target with --to or in {TO_VARIABLE}"));
         let to = self.to.or_else(variable).ok_or_else(missing)?;
         let to = Destination::of(&to)?;
         let mut moving = Moving { from: Origin::open(&self.from)?, to, progress: Progress::new() };
@@ -70,7 +70,7 @@ impl MigrateArgs {
         moving.progress.end();
         let report = report?;
         let printed = report.write(out, self.format.json).and_then(|()| Ok(out.flush()?));
-        // Whether or not anybody read it: a difference must not end in exit code 0 because of a closed pipe.
+        // Even if printing failed: a difference must not end in exit code 0 because of a closed pipe.
         report.outcome()?;
         printed
     }

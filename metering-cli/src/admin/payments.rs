@@ -1,4 +1,4 @@
-//! `metering admin payments`: money that arrived by chain, and above all the money that nobody claimed.
+//! `metering admin payments`: payments that arrived on the chains, above all unclaimed ones.
 
 mod assign;
 mod chains;
@@ -16,13 +16,13 @@ use clap::{Args, Subcommand};
 use super::session::Session;
 use crate::failure::Failure;
 
-/// List what arrived by chain and was not claimed, and give it to an account.
+/// List payments on the chains, and assign unclaimed ones to accounts.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,
     after_help = "\
-`list` and `assign` read the chains: they need the server's configuration file (--config), from which the store is taken
-too, with variables such as METERING_CHAINS__BASE__RPC_URLS over it, as the server reads them.
+`list` and `assign` read the chains, so they need the server's configuration file (--config). It also says where the
+store is. Variables such as METERING_CHAINS__BASE__RPC_URLS override it, as in the server.
 
 Example:
   metering admin payments list --config /etc/metering.toml"

@@ -1,4 +1,4 @@
-//! `metering admin plan`: what is for sale.
+//! `metering admin plan`: shows and changes the plans.
 
 mod activate;
 mod import;
@@ -37,7 +37,7 @@ enum Command {
     Import(import::ImportArgs),
 }
 
-/// Which plan.
+/// Identifies a plan.
 #[derive(Debug, Args)]
 struct KeyArgs {
     /// The plan's id, unique on its chain.
@@ -66,7 +66,7 @@ impl PlanArgs {
     }
 }
 
-/// What to say when there is no such plan.
+/// The failure for a plan that does not exist.
 pub(super) fn no_plan(key: &PlanKey) -> Failure {
-    Failure::NotFound(format!("there is no plan {key}; `metering admin plan list --all` shows those that exist"))
+    Failure::NotFound(format!("no plan {key}; `metering admin plan list --all` shows all plans"))
 }

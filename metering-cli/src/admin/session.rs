@@ -1,4 +1,4 @@
-//! What every admin command starts from: the store's place and the present.
+//! What every admin command starts with: the store's location, the configuration and the clock.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use metering_core::{Account, AccountId, Clock, Store, StoreError, SystemClock, T
 use crate::database::{Absent, Database, Location};
 use crate::failure::Failure;
 
-/// How many items of a list are read at once.
+/// How many items are read per page.
 pub(crate) const PAGE: u32 = 1_000;
 
 /// One run of the program.
@@ -42,7 +42,7 @@ impl Session {
         if self.location.exists() { self.store().await.map(Some) } else { Ok(None) }
     }
 
-    /// The store, made if it does not exist.
+    /// The store, created if it does not exist.
     pub(crate) async fn store_or_new(&self) -> Result<Arc<dyn Store>, Failure> {
         Ok(self.location.open(Absent::Create).await?.store())
     }
@@ -58,7 +58,7 @@ pub(crate) async fn find(store: &dyn Store, id: &AccountId) -> Result<Account, F
     store.account(id).await?.ok_or_else(|| no_account(id))
 }
 
-/// Why an account cannot be changed, when a store says that it is not there or is revoked.
+/// Why a store reports that an account is missing or revoked.
 pub(crate) async fn missing_or_revoked(store: &dyn Store, id: &AccountId) -> Failure {
     match store.account(id).await {
         Ok(Some(Account { revoked_at: Some(at), .. })) => {
@@ -70,10 +70,10 @@ pub(crate) async fn missing_or_revoked(store: &dyn Store, id: &AccountId) -> Fai
 }
 
 fn no_account(id: &AccountId) -> Failure {
-    Failure::NotFound(format!("there is no account {id}; `metering admin account list` shows those that exist"))
+    Failure::NotFound(format!("no account {id}; `metering admin account list` shows all accounts"))
 }
 
-/// Every account, in the order of their making.
+/// All accounts, oldest first.
 pub(crate) async fn all_accounts(store: &dyn Store) -> Result<Vec<Account>, StoreError> {
     let mut accounts = Vec::new();
     let mut after = None;

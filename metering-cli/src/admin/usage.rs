@@ -1,4 +1,4 @@
-//! `metering admin usage`: what was used, by one account or by each.
+//! `metering admin usage`: the usage of one account, or the totals of all accounts.
 
 mod document;
 
@@ -13,10 +13,10 @@ use crate::failure::Failure;
 use crate::output::{Format, json_line};
 use crate::table::{Column, Table, write_pairs};
 
-/// Show usage: of one account by day and by route, or the totals of each account.
+/// Show one account's usage by day and route, or the totals of all accounts.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Days are UTC days. The parts of an account's report are of one moment and add up exactly.
+Days are UTC days. All parts of an account's report are from the same moment and add up exactly.
 
 Examples:
   metering admin usage --days 7
@@ -25,7 +25,7 @@ pub(crate) struct UsageArgs {
     /// The account's id; without it, the totals of every account.
     #[arg(value_name = "ORG")]
     org: Option<AccountId>,
-    /// How many days, today and those before it.
+    /// How many days to show, including today.
     #[arg(long, value_name = "N", default_value = "30", value_parser = clap::value_parser!(u32).range(1..=36_500))]
     days: u32,
     #[command(flatten)]
@@ -50,7 +50,7 @@ impl UsageArgs {
         let days = DayRange::last_days(session.now(), self.days);
         match &self.org {
             Some(org) => {
-                // The account first, for the message when there is none.
+                // Look up the account first, for a better message if it does not exist.
                 find(store.as_ref(), org).await?;
                 let report = report(store.as_ref(), org, days).await?;
                 self.write_report(out, &report)
@@ -118,11 +118,11 @@ impl UsageArgs {
 
 async fn report(store: &dyn Store, org: &AccountId, days: DayRange) -> Result<UsageReport, Failure> {
     let report = store.usage_report(org, days).await?;
-    report.ok_or_else(|| Failure::NotFound(format!("there is no account {org}")))
+    report.ok_or_else(|| Failure::NotFound(format!("no account {org}")))
 }
 
-/// One report per account: its cost is that of the days asked for, where a walk of the daily totals would read the
-/// whole history.
+/// One report per account, so that the cost depends on the requested days only; the daily totals would need the whole
+/// history.
 async fn usage_of_all(store: &dyn Store, days: DayRange) -> Result<Vec<AccountUsage>, Failure> {
     let mut accounts = Vec::new();
     let mut after = None;

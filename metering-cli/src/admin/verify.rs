@@ -1,4 +1,4 @@
-//! `metering admin verify`: proof that the books add up.
+//! `metering admin verify`: proves that the books add up.
 
 use std::io::Write;
 
@@ -11,13 +11,13 @@ use crate::failure::Failure;
 use crate::output::{Format, json_line};
 use crate::table::{Column, Table};
 
-/// Check the database file, and recompute every account's money from ledger and usage; exit code 3 when any amount differs.
+/// Check the database file, and recompute every account's amounts from ledger and usage. Exit code 3 if any differs.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Reads one moment of the store, also while servers charge on it. For every account, exactly:
+Reads a snapshot of one moment, even while servers use the store. For every account, exactly:
 balance = purchased + granted - used = sum of its ledger - sum of its usage.
-Of a SQLite file, every page and every index is checked too, and that every account has the key it should have; damage
-ends with exit code 1.
+In a SQLite file, also checks every page and index, and that every account has the key it should have; damage ends with
+exit code 1.
 
 Examples:
   metering admin verify
@@ -54,18 +54,18 @@ impl VerifyArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let found = session.store().await?.verify().await?;
         let printed = write(out, self.format.json, &found).and_then(|()| Ok(out.flush()?));
-        // Whether or not anybody read it: a discrepancy must not end in exit code 0 because of a closed pipe.
+        // Even if printing failed: a discrepancy must not end in exit code 0 because of a closed pipe.
         outcome(&found)?;
         printed
     }
 }
 
-/// What a verification means for the exit code.
+/// A failure if the books do not add up.
 pub(crate) fn outcome(found: &Verification) -> Result<(), Failure> {
     match found.discrepancies.len() {
         0 => Ok(()),
-        1 => Err(Failure::Discrepancies("1 amount is not what ledger and usage add up to".to_owned())),
-        n => Err(Failure::Discrepancies(format!("{n} amounts are not what ledger and usage add up to"))),
+        1 => Err(Failure::Discrepancies("1 amount differs from the sum of ledger and usage".to_owned())),
+        n => Err(Failure::Discrepancies(format!("{n} amounts differ from the sum of ledger and usage"))),
     }
 }
 

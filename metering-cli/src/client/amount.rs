@@ -1,11 +1,11 @@
-//! Credits as the service wrote them: shown, never computed with, so that no digit is lost on the way.
+//! Credits exactly as the service wrote them. They are only displayed, never computed with, so that no digit is lost.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A decimal number of a JSON document, by its text.
+/// A decimal number of a JSON document, kept as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Amount(String);
 
@@ -21,7 +21,7 @@ impl<'de> Deserialize<'de> for Amount {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         let text = raw.get();
         if !text.starts_with(|first: char| first == '-' || first.is_ascii_digit()) || text.contains(['e', 'E']) {
-            return Err(serde::de::Error::custom("an amount of credits is a decimal number"));
+            return Err(serde::de::Error::custom("an amount of credits must be a decimal number"));
         }
         Ok(Self(text.to_owned()))
     }

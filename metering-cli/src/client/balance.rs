@@ -1,4 +1,4 @@
-//! `metering balance`: what is left, and what was bought, granted and used.
+//! `metering balance`: the balance, and the credits purchased, granted and used.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use crate::table::write_pairs;
 
 /// Show the account's balance.
 ///
-/// Exits with 0 at any balance, with a hint on stderr when nothing is left.
+/// Exits with code 0 at any balance; prints a hint on stderr if no credits are left.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,7 +27,7 @@ pub(crate) struct BalanceArgs {
     format: Format,
 }
 
-/// What is read of the answer to `GET /credits/balance`.
+/// The fields read from the response to `GET /credits/balance`.
 #[derive(Debug, Deserialize)]
 struct Balance {
     org_id: String,
@@ -52,7 +52,7 @@ impl BalanceArgs {
         }
         out.flush()?;
         if document.content.credit_balance.is_used_up() {
-            notice("No credits are left: `metering plans` shows what is for sale, `metering topup` pays.");
+            notice("No credits left: `metering plans` lists the plans, `metering topup` buys credits.");
         }
         Ok(())
     }

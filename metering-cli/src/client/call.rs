@@ -1,4 +1,4 @@
-//! `metering call`: one request to a metered route, its answer as it comes.
+//! `metering call`: sends one request to a metered route and passes the response on as it arrives.
 
 mod body;
 mod payload;
@@ -25,10 +25,10 @@ use crate::failure::Failure;
 use crate::output::notice;
 use crate::table::printable;
 
-/// Call a metered route and print its answer.
+/// Call a metered route and print its response.
 ///
-/// The answer goes to standard output as it comes, byte by byte; what it was charged and what is left go to stderr.
-/// `metering routes` lists what can be called.
+/// The response goes to standard output unchanged, as it arrives; the charge and the balance go to stderr. `metering
+/// routes` lists the routes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -38,35 +38,35 @@ Examples:
 pub(crate) struct CallArgs {
     #[command(flatten)]
     profile: ProfileArgs,
-    /// A path with its query, or a route of the catalogue to be filled in by --param.
+    /// A path with its query, or a route of the catalogue whose parameters --param fills in.
     #[arg(value_name = "ROUTE")]
     route: String,
-    /// A parameter of the route, in its path or its query as the catalogue says; percent-encoded as needed.
+    /// A parameter of the route, for its path or query as the catalogue says; percent-encoded as needed.
     #[arg(long = "param", value_name = "NAME=VALUE")]
     params: Vec<Param>,
     /// The HTTP method; GET unless the route or --data says otherwise.
     #[arg(long, value_name = "METHOD", value_parser = read_method)]
     method: Option<Method>,
-    /// A JSON document to send: itself, @FILE, or - for standard input.
+    /// A JSON document to send: the JSON itself, @FILE, or - for standard input.
     #[arg(long, value_name = "JSON|@FILE|-")]
     data: Option<Payload>,
-    /// Write the answer to a file, which appears once all of it is there.
+    /// Write the response to a file, which appears once it is complete.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace the file if it exists.
     #[arg(long, requires = "output")]
     force: bool,
-    /// Wait and send the request again when a cap is reached or the service is busy; neither is charged.
+    /// Wait and retry when a rate limit is reached or the service is busy; rejected attempts are not charged.
     #[arg(long)]
     retry: bool,
-    /// Name the request: sent again with the same name within 24 hours, it is not charged again. With --retry a name is
-    /// made up where none is given; with both, a request whose response was lost is sent again too.
+    /// An idempotency key: a request sent again with the same key within 24 hours is not charged again. --retry
+    /// generates a key if none is given. With both, a request whose response was lost is retried too.
     #[arg(long, value_name = "KEY", value_parser = IdempotencyKey::parse)]
     idempotency_key: Option<IdempotencyKey>,
-    /// For how many seconds to wait altogether.
+    /// How many seconds to wait in total.
     #[arg(long, value_name = "SECONDS", requires = "retry", default_value_t = 300)]
     retry_limit: u64,
-    /// Say nothing about charge and balance.
+    /// Do not print the charge and the balance.
     #[arg(long, short)]
     quiet: bool,
 }
@@ -78,19 +78,19 @@ fn read_method(text: &str) -> Result<Method, &'static str> {
     method.ok_or("must be GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS")
 }
 
-/// An idempotency key that no other request has.
+/// A random idempotency key.
 fn made_up() -> IdempotencyKey {
     let mut bytes = [0; 16];
     SystemRandomness.fill(&mut bytes);
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    IdempotencyKey::parse(&digits).expect("hexadecimal digits are a key")
+    IdempotencyKey::parse(&digits).expect("hexadecimal digits are a valid key")
 }
 
 impl CallArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let session = self.profile.open()?;
         let client = session.client()?;
-        // Whatever can be wrong here is found before anything is charged.
+        // Open the output first, so that an error here comes before any charge.
         let mut destination = Destination::open(self.output.as_deref(), self.force, out)?;
         if !destination.is_file() {
             return self.fetch(&session, client, &mut destination).await;
@@ -98,9 +98,10 @@ impl CallArgs {
         let mut interruption = Interruption::watch()?;
         tokio::select! {
             fetched = self.fetch(&session, client, &mut destination) => fetched?,
-            // A file that is not whole goes with its destination.
+            // Dropping the destination removes the incomplete file.
             () = interruption.next() => {
-                let problem = "stopped: the file was not written; if the service had begun to answer, that is charged";
+                let problem = "stopped: the file was not written; if the service had started to respond, the request \
+                               was charged";
                 return Err(Failure::Interrupted(problem.to_owned()));
             }
         }
@@ -133,7 +134,7 @@ impl CallArgs {
             };
             if !self.quiet {
                 let seconds = pause.as_secs();
-                notice(&printable(&format!("{error} Trying again in {seconds} s.")));
+                notice(&printable(&format!("{error} Retrying in {seconds} s.")));
             }
             tokio::time::sleep(pause).await;
         };

@@ -1,10 +1,10 @@
-//! `metering catch-up`: every block since the last run, each exactly once.
+//! `metering catch-up`: fetches every block since the last run, each exactly once.
 //!
-//! The service charges each block, and a run may end at any moment: a cap, no credits, a full disk, Ctrl-C, a power cut.
-//! So the order is always the same: the output and the cursor are known to be writable, a block is fetched, it is
-//! written and on disk, the cursor moves and is on disk. The cursor says how long the output is, so that a line which was
-//! written but not counted is found and removed by the next run. [`plan`], [`patience`] and [`cursor`] are the rules,
-//! [`mod@walk`] puts them together; [`service`], [`mod@file`] and [`sink`] touch the world.
+//! The service charges for each block, and a run may end at any moment: a rate limit, no credits, a full disk, Ctrl-C,
+//! a power cut. So the order of steps is fixed: check that the output and the cursor are writable, fetch a block, write
+//! it and sync it to disk, move the cursor and sync it. The cursor records the length of the output, so that the next
+//! run finds and removes a line that was written but not counted. [`plan`], [`patience`] and [`cursor`] are the rules,
+//! [`mod@walk`] combines them; [`service`], [`mod@file`] and [`sink`] do the I/O.
 
 mod block;
 mod book;
@@ -42,15 +42,15 @@ use crate::output::notice;
 
 const TURN: &str = "catch-up.lock";
 
-/// Fetch every block since the last run, each as a line of JSON.
+/// Fetch every block since the last run, one line of JSON per block.
 ///
 /// Fetches /mpp/snapshot/allTrades/{block} for each block after the cursor up to the latest finalized one, at most 100
-/// per run; without a cursor, the latest alone. Each block is charged as one request, and so is asking for the latest,
-/// whose answer is used when its turn comes. The cursor is kept per profile and service, and moves once a block is
-/// safely written: a run that ended early, for whatever reason, is continued by the next one.
+/// per run; without a cursor, only the latest. Each block is charged as one request, and so is the request for the
+/// latest block, whose response is used when its turn comes. The cursor is kept per profile and service, and moves once
+/// a block is safely written: if a run ends early, for whatever reason, the next one continues.
 ///
-/// With --output there is neither a gap nor a duplicate in the file, not even after a power cut. Standard output
-/// cannot be looked at again: there, the block at which a run was interrupted may come once more.
+/// With --output, the file has no gaps and no duplicates, not even after a power cut. Standard output cannot be read
+/// back: there, the block at which a run was interrupted may appear twice.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -60,28 +60,28 @@ Examples:
 pub(crate) struct CatchUpArgs {
     #[command(flatten)]
     profile: ProfileArgs,
-    /// The file to append to, made if there is none; standard output otherwise.
+    /// The file to append to, created if it does not exist; standard output by default.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How many blocks to write at most.
+    /// The most blocks to write.
     #[arg(long, value_name = "N", default_value_t = BLOCKS_MAX, value_parser = clap::value_parser!(u64).range(1..=BLOCKS_MAX))]
     max_blocks: u64,
-    /// Where to begin when there is no cursor; ignored when there is one.
+    /// The block to start at if there is no cursor; ignored if there is one.
     #[arg(long, value_name = "BLOCK")]
     from: Option<BlockNumber>,
-    /// Forget the cursor and begin anew.
+    /// Forget the cursor and start over.
     #[arg(long)]
     reset: bool,
-    /// Go on after the cursor in another output than the one it was left in.
+    /// Continue after the cursor, but in a new output.
     #[arg(long, conflicts_with = "reset")]
     new_output: bool,
-    /// Go on without blocks that the service does not have; they are noted beside the cursor.
+    /// Skip blocks that the service does not have; they are recorded with the cursor.
     #[arg(long)]
     skip_missing: bool,
-    /// How many seconds to wait when the service says to, as at the cap per minute.
+    /// The longest wait in seconds when the service asks for one, such as at the rate limit per minute.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     max_wait: u64,
-    /// Print a summary on standard output, as JSON, on one line.
+    /// Print a summary on standard output, as one line of JSON.
     #[arg(long, requires = "output")]
     json: bool,
 }

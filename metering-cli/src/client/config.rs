@@ -1,4 +1,4 @@
-//! `metering config`: profiles, shown and changed. Keys are shown by their ends only, and never taken as arguments.
+//! `metering config`: shows and changes profiles. It shows only the ends of keys, and never takes keys as arguments.
 
 mod list;
 mod path;
@@ -24,7 +24,7 @@ Examples:
   metering config set url https://api.example.com --profile work
   metering config set api-key < key.txt
 
-Environment variables win over the profile:
+Environment variables override the profile:
   METERING_CLIENT_PROFILE     the profile's name
   METERING_CLIENT_URL         the service's URL
   METERING_CLIENT_API_KEY     the API key
@@ -46,12 +46,12 @@ enum ConfigCommand {
     Remove(remove::RemoveArgs),
 }
 
-/// What a profile has.
+/// A setting of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Setting {
-    /// Where the service is.
+    /// The service's URL.
     Url,
-    /// The account's key there.
+    /// The account's API key.
     ApiKey,
 }
 
@@ -68,8 +68,8 @@ impl ConfigArgs {
     }
 }
 
-/// A key's ends: the prefix that all have, and four characters of its checksum, which tell keys apart and nobody's
-/// secret.
+/// The ends of a key: the prefix that all keys share, and four characters of its checksum. They tell keys apart and
+/// reveal no secret.
 pub(crate) fn redacted(key: &ApiKey) -> String {
     let text = key.expose();
     let end = text.get(text.len().saturating_sub(4)..).unwrap_or_default();

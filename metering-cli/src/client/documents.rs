@@ -1,4 +1,4 @@
-//! A document of the service: what is read of it for people, and its bytes as they came for programs.
+//! A document from the service: parsed for people, and in its original bytes for programs.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::failure::Failure;
 
-/// An answer, read.
+/// A parsed response.
 #[derive(Debug)]
 pub(crate) struct Document<T> {
     pub(crate) content: T,
@@ -16,16 +16,16 @@ pub(crate) struct Document<T> {
 }
 
 impl<T: DeserializeOwned> Document<T> {
-    /// Asks the service for `target`.
+    /// Requests `target` from the service.
     ///
     /// # Errors
-    /// When the service refuses, does not answer, or answers with another document.
+    /// When the service rejects the request, does not respond, or responds with another document.
     pub(crate) async fn get(client: &Client, target: &str) -> Result<Self, Failure> {
         let answer = client.get(target).await?;
         Ok(Self { content: answer.json()?, answer })
     }
 
-    /// Writes the document as the service sent it, and the line's end if it has none.
+    /// Writes the document as the service sent it, and a line break if it does not end with one.
     pub(crate) fn write_json(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let body = &self.answer.body;
         out.write_all(body)?;
@@ -36,7 +36,7 @@ impl<T: DeserializeOwned> Document<T> {
     }
 }
 
-/// The caps on an account's requests; 0 means no cap.
+/// An account's rate limits; 0 means no limit.
 #[derive(Debug, Clone, Copy, Deserialize, serde::Serialize)]
 pub(crate) struct Caps {
     requests_per_minute: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Caps {
 
 impl std::fmt::Display for Caps {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let cap = |requests: u64| if requests == 0 { "no cap".to_owned() } else { requests.to_string() };
-        write!(f, "{} a minute, {} a day", cap(self.requests_per_minute), cap(self.requests_per_day))
+        let cap = |requests: u64| if requests == 0 { "no limit".to_owned() } else { requests.to_string() };
+        write!(f, "{} per minute, {} per day", cap(self.requests_per_minute), cap(self.requests_per_day))
     }
 }

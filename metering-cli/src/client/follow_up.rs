@@ -1,8 +1,8 @@
-//! The commands that a message tells the person to run next: they name the profile of this run, so that what is typed
-//! next goes on with the same account, and not with the default one.
+//! Adds the profile of this run to the commands that a message tells the user to run next, so that they use the same
+//! account and not the default one.
 //!
-//! Messages come from everywhere, and some know nothing of profiles. They mark a command by backticks, or give it a
-//! line of its own; the profile is added where a message leaves for stderr.
+//! Messages come from all over the code, and some of it knows nothing about profiles. They put a command in backticks
+//! or on a line of its own; the profile is added when a message is written to stderr.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -12,13 +12,13 @@ use crate::client::profile::ProfileName;
 /// The profile of this run, which is one command.
 static PROFILE: OnceLock<ProfileName> = OnceLock::new();
 
-/// Says whose commands are printed from now on.
+/// Sets the profile that printed commands name from now on.
 pub(crate) fn are_of(profile: &ProfileName) {
-    // A run opens one profile, some twice.
+    // A run opens one profile; some commands open it twice.
     let _ = PROFILE.set(profile.clone());
 }
 
-/// The message with its commands as they are to be typed.
+/// The message, with its commands as they must be typed.
 pub(crate) fn addressed(message: &str) -> Cow<'_, str> {
     match PROFILE.get().filter(|profile| !profile.is_default()) {
         Some(profile) => addressed_to(profile, message).into(),
@@ -37,7 +37,7 @@ fn line_to(profile: &ProfileName, line: &str) -> String {
     }
     let mut parts: Vec<Cow<'_, str>> = line.split('`').map(Cow::from).collect();
     let last = parts.len() - 1;
-    // Every second part is between two backticks, unless the line ends in it.
+    // Every second part is between backticks, unless it is the last: that backtick is not closed.
     for part in parts[..last].iter_mut().skip(1).step_by(2).filter(|part| is_of_a_profile(part)) {
         *part = of_profile(part).into();
     }

@@ -7,7 +7,7 @@ use etcetera::BaseStrategy;
 
 use crate::failure::Failure;
 
-/// Names another directory than the platform's.
+/// Overrides the platform's directory.
 const VARIABLE: &str = "METERING_CLIENT_HOME";
 
 /// The directory of the client's files: the platform's configuration directory for `metering`.
@@ -15,18 +15,17 @@ const VARIABLE: &str = "METERING_CLIENT_HOME";
 pub(crate) struct Home(PathBuf);
 
 impl Home {
-    /// Finds it; nothing is made.
+    /// Finds the directory; does not create it.
     pub(crate) fn find(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Failure> {
         if let Some(directory) = variable(VARIABLE).filter(|value| !value.is_empty()) {
             return Ok(Self(directory.into()));
         }
-        let platform = etcetera::choose_base_strategy().map_err(|_| {
-            Failure::Failed(format!("there is no home directory; say where profiles are kept with {VARIABLE}"))
-        })?;
+        let platform = etcetera::choose_base_strategy()
+            .map_err(|_| Failure::Failed(format!("no home directory; set {VARIABLE} to the directory for profiles")))?;
         Ok(Self(platform.config_dir().join("metering")))
     }
 
-    /// Where all profiles are, a directory each.
+    /// The directory of all profiles, which has one directory per profile.
     pub(crate) fn profiles(&self) -> PathBuf {
         self.0.join("profiles")
     }

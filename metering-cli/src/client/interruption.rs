@@ -1,11 +1,10 @@
-//! The wish to stop: Ctrl-C, and SIGTERM where there is such.
+//! Signals to stop: Ctrl-C, and SIGTERM on Unix.
 
 use std::future::ready;
 
 use crate::failure::Failure;
 
-/// Notices that the person, or the system, wants the program to stop, from the moment it is made: what comes while
-/// nobody waits is not lost.
+/// Notices signals to stop from the moment it is created: a signal that arrives while nothing waits is not lost.
 #[derive(Debug)]
 pub(crate) struct Interruption {
     #[cfg(unix)]
@@ -15,7 +14,7 @@ pub(crate) struct Interruption {
 }
 
 impl Interruption {
-    /// Begins to watch.
+    /// Starts watching.
     pub(crate) fn watch() -> Result<Self, Failure> {
         #[cfg(unix)]
         {
@@ -30,7 +29,7 @@ impl Interruption {
         Ok(Self {})
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub(crate) async fn next(&mut self) {
         #[cfg(unix)]
         tokio::select! {
@@ -43,7 +42,7 @@ impl Interruption {
         }
     }
 
-    /// Whether one has come that nobody waited for.
+    /// Whether a signal has arrived that nothing waited for.
     pub(crate) async fn has_come(&mut self) -> bool {
         tokio::select! {
             biased;

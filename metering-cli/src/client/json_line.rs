@@ -1,17 +1,17 @@
-//! A JSON document on one line, without a change to what it says.
+//! Puts a JSON document on one line without changing its content.
 
 use serde_json::value::RawValue;
 
-/// The text is no JSON document.
+/// The text is not a JSON document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NotJson;
 
-/// The document without line breaks. All else is as it was, the digits of its numbers above all: they do not pass
+/// The document without line breaks. Everything else stays as it is, above all the digits of numbers, which do not pass
 /// through a float.
 pub(crate) fn one_line(document: &[u8]) -> Result<Vec<u8>, NotJson> {
     let raw: &RawValue = serde_json::from_slice(document).map_err(|_| NotJson)?;
-    // JSON has line breaks between its tokens only, never within a text (RFC 8259, section 7), and no two tokens
-    // that need something between them ever follow each other.
+    // JSON allows line breaks only between tokens, never inside a string (RFC 8259, section 7), and no two adjacent
+    // tokens need a separator.
     Ok(raw.get().bytes().filter(|byte| !matches!(byte, b'\n' | b'\r')).collect())
 }
 

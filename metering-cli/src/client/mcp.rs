@@ -1,6 +1,7 @@
-//! `metering mcp`: the tools of the hosted MCP server for clients on this machine, over standard input and output.
+//! `metering mcp`: serves the tools of the hosted MCP server to clients on this machine, over standard input and
+//! output.
 //!
-//! Standard output is the protocol's. It ends when the client closes standard input.
+//! Standard output belongs to the protocol. The server ends when the client closes standard input.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::failure::Failure;
 
 /// Serve the metered routes as MCP tools over standard input and output.
 ///
-/// For MCP clients that start their servers themselves. Calls are charged to the profile's account; keys come from
+/// For MCP clients that start their servers themselves. Calls are charged to the profile's account; the key comes from
 /// the profile or from METERING_CLIENT_API_KEY.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -30,7 +31,7 @@ In the configuration of an MCP client:
 pub(crate) struct McpArgs {
     #[command(flatten)]
     profile: ProfileArgs,
-    /// How long a stream tool waits for its events at most, in seconds.
+    /// How long a stream tool waits for events, in seconds.
     #[arg(
         long,
         value_name = "SECONDS",
@@ -50,13 +51,15 @@ impl McpArgs {
         let server = McpServer::new(Arc::new(toolbox), Callers::One(client), settings);
         let running = match rmcp::serve_server(server, rmcp::transport::stdio()).await {
             Ok(running) => running,
-            // A client that closes before it has said anything wanted nothing.
+            // A client that disconnects before it sends anything is not an error.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-            Err(error) => return Err(Failure::Failed(format!("the MCP client did not begin as one: {error}"))),
+            Err(error) => {
+                return Err(Failure::Failed(format!("the MCP client did not initialize the session: {error}")));
+            }
         };
         match running.waiting().await {
             Ok(QuitReason::JoinError(error)) | Err(error) => {
-                Err(Failure::Failed(format!("the MCP server broke off: {error}")))
+                Err(Failure::Failed(format!("the MCP server failed: {error}")))
             }
             Ok(_) => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! What an answer's head says about money, told to the person.
+//! Prints the charge and the balance that a response's headers state.
 
 use http::HeaderMap;
 use metering_core::wire::{BALANCE_HEADER, CHARGED_HEADER};
@@ -6,7 +6,7 @@ use metering_core::wire::{BALANCE_HEADER, CHARGED_HEADER};
 use crate::output::notice;
 use crate::table::printable;
 
-/// Says it; nothing when it was no metered route.
+/// Prints them; nothing if the route is not metered.
 pub(crate) fn tell(headers: &HeaderMap) {
     let amount = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(printable);
     match (amount(CHARGED_HEADER), amount(BALANCE_HEADER)) {

@@ -1,13 +1,14 @@
-//! Pauses between tries, where the service names none: each twice as long as the one before, up to a limit.
+//! Exponential backoff for when the service names no pause: each pause is twice as long as the one before, up to a
+//! limit.
 
 use std::time::Duration;
 
-/// The first pause, and the shortest that there is, also where the service names one.
+/// The first and shortest pause, even if the service names a shorter one.
 pub(super) const SHORTEST: Duration = Duration::from_secs(1);
-/// The longest pause. Longer ones are only those that the service names.
+/// The longest pause, unless the service names a longer one.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Growing pauses.
+/// The backoff of one request.
 #[derive(Debug)]
 pub(super) struct Pauses {
     next: Duration,

@@ -1,8 +1,8 @@
-//! Paying: what `signup-pay` and `topup` have in common.
+//! Payments: what `signup-pay` and `topup` have in common.
 //!
-//! A payment goes through steps, and each is written to the [`journal`] before the next one begins: what is to be paid
-//! ([`bill`]), the signed transaction, that it was sent. Whoever is interrupted goes on from there: a transaction that
-//! may have been sent is only ever sent again as it is, never replaced by another.
+//! A payment has steps, and each is written to the [`journal`] before the next one starts: what is to be paid
+//! ([`bill`]), the signed transaction, that it was sent. After an interruption, the command continues from there. A
+//! transaction that may have been sent is only ever sent again unchanged, never replaced by another.
 
 pub(crate) mod abandon;
 pub(crate) mod arguments;

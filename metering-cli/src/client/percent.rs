@@ -1,4 +1,4 @@
-//! Percent-encoding: values become parts of a request's target, and nothing in them is read as its syntax.
+//! Percent-encodes values for a request's target, so that nothing in them is read as syntax.
 
 /// Appends `text`, with all but the unreserved characters of RFC 3986, section 2.3, encoded.
 pub(crate) fn push_encoded(text: &str, target: &mut String) {

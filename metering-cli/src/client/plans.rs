@@ -1,4 +1,4 @@
-//! `metering plans`: what is for sale.
+//! `metering plans`: lists the plans on sale.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output::{Format, notice};
 use crate::table::{Column, Table, write_pairs};
 
-/// Show what is for sale.
+/// List the plans on sale.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,7 +26,7 @@ pub(crate) struct PlansArgs {
     format: Format,
 }
 
-/// What is read of the answer to `GET /credits/plans`.
+/// The fields read from the response to `GET /credits/plans`.
 #[derive(Debug, Deserialize)]
 struct Plans {
     plans: Vec<Plan>,
@@ -69,7 +69,7 @@ impl PlansArgs {
 impl Plans {
     fn write(&self, out: &mut dyn Write) -> Result<(), Failure> {
         if self.plans.is_empty() {
-            notice("Nothing is for sale here.");
+            notice("No plans are on sale.");
         }
         let mut table = Table::new(&[
             Column::Text("PLAN"),
@@ -94,7 +94,7 @@ impl Plans {
         Ok(())
     }
 
-    /// With the id, which `--chain` takes as well and no two chains share.
+    /// The name with the id: `--chain` takes both, but only ids are unique.
     fn chain_name(&self, chain_id: u64) -> String {
         let named = self.chains.iter().find(|chain| chain.chain_id == chain_id && !chain.name.is_empty());
         named.map_or_else(|| chain_id.to_string(), |chain| format!("{} ({chain_id})", chain.name))

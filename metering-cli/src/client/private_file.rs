@@ -1,5 +1,5 @@
-//! Files for their owner alone, which are whole at every moment: whoever reads one sees the last write or the one
-//! before, also after a power cut.
+//! Files that only their owner can access, replaced atomically: a reader sees the last write or the one before, even
+//! after a power cut.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -11,10 +11,10 @@ use zeroize::Zeroizing;
 
 use crate::failure::Failure;
 
-/// After which age a file in the making is nobody's any more.
+/// A partial file older than this is abandoned.
 const ABANDONED_AFTER: Duration = Duration::from_secs(10 * 60);
 
-/// The content, or `None` when there is no such file.
+/// The content, or `None` if the file does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<Zeroizing<String>>, Failure> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(Zeroizing::new(text))),
@@ -23,7 +23,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Zeroizing<String>>, Failure> {
     }
 }
 
-/// Writes the whole content, mode 0600, and returns once it is on disk. Missing directories are made, mode 0700.
+/// Replaces the content, with mode 0600, and returns once it is on disk. Creates missing directories with mode 0700.
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot write {}: {error}", path.display()));
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -32,7 +32,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
     remove_abandoned(directory, &name);
     name.push(format!(".{}.partial", std::process::id()));
     let partial = directory.join(name);
-    // What an earlier process of the same id left may be open to others.
+    // A leftover of an earlier process with the same id may be readable by others.
     let _ = fs::remove_file(&partial);
     let written = create(&partial).and_then(|mut file| {
         file.write_all(content)?;
@@ -46,7 +46,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
     sync_directory(directory).map_err(failed)
 }
 
-/// Removes the file, if there is one, and returns once that is on disk.
+/// Removes the file if it exists, and returns once that is on disk.
 pub(crate) fn remove(path: &Path) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot remove {}: {error}", path.display()));
     match fs::remove_file(path) {
@@ -56,25 +56,25 @@ pub(crate) fn remove(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Makes a directory for its owner alone, with those above it.
+/// Creates a directory that only its owner can access, and those above it.
 pub(crate) fn make_directory(directory: &Path) -> Result<(), Failure> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    let failed = |error| Failure::Failed(format!("cannot make the directory {}: {error}", directory.display()));
+    let failed = |error| Failure::Failed(format!("cannot create the directory {}: {error}", directory.display()));
     builder.create(directory).map_err(failed)
 }
 
-/// One process's turn at something; given back when dropped, or when the process ends in whatever way.
+/// A lock that one process at a time can hold. Released when dropped, and when the process ends in any way.
 #[derive(Debug)]
-pub(crate) struct Turn(#[expect(dead_code, reason = "held, not read: the lock is that of the open file")] File);
+pub(crate) struct Turn(#[expect(dead_code, reason = "held, not read: the open file holds the lock")] File);
 
 impl Turn {
-    /// Takes the turn.
+    /// Takes the lock.
     ///
     /// # Errors
-    /// [`Failure::Conflict`] when another process has it; `doing` says what that is doing.
+    /// [`Failure::Conflict`] when another process has it; `doing` says what that process is doing.
     pub(crate) fn take(path: PathBuf, doing: &str) -> Result<Self, Failure> {
         if let Some(directory) = path.parent() {
             make_directory(directory)?;
@@ -88,14 +88,14 @@ impl Turn {
         match file.try_lock() {
             Ok(()) => Ok(Self(file)),
             Err(TryLockError::WouldBlock) => {
-                Err(Failure::Conflict(format!("another process is {doing} with this profile; wait for it to end")))
+                Err(Failure::Conflict(format!("another process is {doing} with this profile; wait for it to finish")))
             }
             Err(TryLockError::Error(error)) => Err(failed(error)),
         }
     }
 }
 
-/// Removes what processes that were killed left of this file: nobody writes one for longer than an instant.
+/// Removes partial files that killed processes left behind. A live process takes only an instant to write one.
 fn remove_abandoned(directory: &Path, name: &OsStr) {
     let Some(name) = name.to_str() else { return };
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -117,7 +117,7 @@ fn create(path: &Path) -> std::io::Result<File> {
 }
 
 fn sync_directory(directory: &Path) -> std::io::Result<()> {
-    // Elsewhere, directories cannot be opened.
+    // Other platforms cannot open directories.
     if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
 }
 

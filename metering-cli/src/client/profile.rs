@@ -1,4 +1,4 @@
-//! Profiles: a service, an account there and its key, several side by side.
+//! Profiles: each names a service, an account there and its key.
 
 use std::fmt;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 
 const FILE: &str = "profile.toml";
 
-/// Longer names are refused, as are all that are not file names everywhere.
+/// Longer names are rejected, like all names that are not valid file names everywhere.
 const NAME_BYTES_MAX: usize = 64;
 
 /// A profile's name: 1 to 64 of `A-Za-z0-9_-`.
@@ -25,10 +25,10 @@ const NAME_BYTES_MAX: usize = 64;
 pub(crate) struct ProfileName(String);
 
 impl ProfileName {
-    /// The profile of whoever names none.
+    /// The profile used if none is named.
     pub(crate) const DEFAULT: &str = "default";
 
-    /// Whether commands that name no profile are of this one.
+    /// Whether commands that name no profile use this one.
     pub(crate) fn is_default(&self) -> bool {
         self.0 == Self::DEFAULT
     }
@@ -40,7 +40,7 @@ impl FromStr for ProfileName {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         if text.is_empty() || text.len() > NAME_BYTES_MAX || !text.bytes().all(fits) {
-            return Err("a profile's name is 1 to 64 letters, digits, - and _");
+            return Err("must be 1 to 64 letters, digits, hyphens or underscores");
         }
         Ok(Self(text.to_owned()))
     }
@@ -60,18 +60,18 @@ pub(crate) struct Profile {
     pub(crate) settings: Settings,
 }
 
-/// What a profile says.
+/// The settings of a profile.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
-    /// Where the service is.
+    /// The service's URL.
     pub(crate) url: Option<ServiceUrl>,
-    /// The account's key there.
+    /// The account's API key.
     pub(crate) api_key: Option<ApiKey>,
     /// The account's id.
     pub(crate) org_id: Option<String>,
 }
 
-/// The form of the file. Its text holds the key: it is zeroized, and its errors are not repeated.
+/// The file's format. The text contains the key, so it is zeroized, and parse errors are not repeated.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -91,13 +91,13 @@ impl Profile {
         let settings = match private_file::read(&path)? {
             None => Settings::default(),
             Some(text) => Settings::read(&text).map_err(|wrong| {
-                Failure::Failed(format!("{} is not a profile: {wrong}; mend it or remove it", path.display()))
+                Failure::Failed(format!("{} is not a profile: {wrong}; fix it or remove it", path.display()))
             })?,
         };
         Ok(Self { name, directory, settings })
     }
 
-    /// The names of those that exist.
+    /// The names of all profiles.
     pub(crate) fn names(home: &Home) -> Result<Vec<ProfileName>, Failure> {
         let directory = home.profiles();
         let failed = |error: std::io::Error| Failure::Failed(format!("cannot read {}: {error}", directory.display()));
@@ -115,7 +115,7 @@ impl Profile {
         Ok(names)
     }
 
-    /// Writes what it says now, for its owner alone.
+    /// Saves the settings, readable by their owner only.
     pub(crate) fn save(&self) -> Result<(), Failure> {
         let written = Written {
             url: self.settings.url.as_ref().map(ToString::to_string),
@@ -123,11 +123,11 @@ impl Profile {
             api_key: self.settings.api_key.as_ref().map(|key| Zeroizing::new(key.expose().to_owned())),
         };
         let text = toml::to_string(&written).map(Zeroizing::new);
-        let text = text.map_err(|_| Failure::Failed("the profile cannot be written as TOML".to_owned()))?;
+        let text = text.map_err(|_| Failure::Failed("cannot serialize the profile as TOML".to_owned()))?;
         private_file::write(&self.directory.join(FILE), text.as_bytes())
     }
 
-    /// Forgets all of it: settings, cursors and what is beside them.
+    /// Removes the whole directory: settings, cursors and everything else.
     pub(crate) fn remove(self) -> Result<(), Failure> {
         let failed = |error| Failure::Failed(format!("cannot remove {}: {error}", self.directory.display()));
         fs::remove_dir_all(&self.directory).map_err(failed)
@@ -142,12 +142,12 @@ impl Profile {
         self.path().is_file()
     }
 
-    /// Its settings' file.
+    /// The settings file.
     pub(crate) fn path(&self) -> PathBuf {
         self.directory.join(FILE)
     }
 
-    /// A file beside its settings, such as a cursor's.
+    /// Another file of the profile, such as a cursor.
     pub(crate) fn file(&self, name: impl AsRef<Path>) -> PathBuf {
         self.directory.join(name)
     }
@@ -155,12 +155,12 @@ impl Profile {
 
 impl Settings {
     fn read(text: &str) -> Result<Self, &'static str> {
-        let written: Written = toml::from_str(text).map_err(|_| "its keys are url, org_id and api_key, all texts")?;
+        let written: Written = toml::from_str(text).map_err(|_| "its keys are url, org_id and api_key, all strings")?;
         let url = written.url.map(|url| url.parse()).transpose();
         let api_key = written.api_key.map(|key| ApiKey::parse(&key)).transpose();
         Ok(Self {
-            url: url.map_err(|_| "url is not where a service can be")?,
-            api_key: api_key.map_err(|_| "api_key is no key, or has a typing error")?,
+            url: url.map_err(|_| "url is not the URL of a service")?,
+            api_key: api_key.map_err(|_| "api_key is not a valid key, or has a typo")?,
             org_id: written.org_id,
         })
     }

@@ -1,4 +1,4 @@
-//! `metering rotate`: a new key for an account, by the wallet that paid for it.
+//! `metering rotate`: replaces an account's key; the wallet that paid for the account proves who owns it.
 
 use std::io::Write;
 
@@ -16,22 +16,22 @@ use crate::client::wallet::WalletArgs;
 use crate::failure::Failure;
 use crate::output::{Format, json_line, notice};
 
-/// Replace a lost key by proving the wallet that paid.
+/// Replace a lost key by proving that you own the wallet that paid.
 ///
-/// The new key is stored in the profile; the old one stops at once.
+/// The new key is stored in the profile; the old one stops working immediately.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   metering rotate
   metering rotate --keystore wallet.json --yes
 
-With a wallet that is elsewhere, such as a contract's:
+With a wallet whose key is not on this machine, such as a contract wallet:
   metering rotate --address 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed --challenge-only
   metering rotate --address 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed --nonce BvLyLhI2 --signature 0x60554693")]
 pub(crate) struct RotateArgs {
     #[command(flatten)]
     profile: ProfileArgs,
-    /// The wallet's address; needed where its key is elsewhere.
+    /// The wallet's address; required if its key is not on this machine.
     #[arg(long, value_name = "ADDRESS")]
     address: Option<Address>,
     /// Print the text to sign, and do nothing else.
@@ -43,10 +43,10 @@ pub(crate) struct RotateArgs {
     /// The signature that was made elsewhere.
     #[arg(long, value_name = "HEX", requires_all = ["address", "nonce"])]
     signature: Option<String>,
-    /// Replace the profile's key even if it is another account's.
+    /// Replace the profile's key even if it belongs to another account.
     #[arg(long)]
     replace_key: bool,
-    /// Never ask: a text that names another service than the one that was asked is not signed then.
+    /// Never prompt; refuse to sign a message that names another service.
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub(crate) struct RotateArgs {
     format: Format,
 }
 
-/// The answer to `POST /api-key/recover/challenge`.
+/// The response to `POST /api-key/recover/challenge`.
 #[derive(Debug, Deserialize, Serialize)]
 struct Challenge {
     nonce: String,
@@ -78,14 +78,16 @@ impl RotateArgs {
                 let wallet = self.wallet.open()?;
                 if self.address.is_some_and(|address| address != wallet.address()) {
                     let found = wallet.address().to_checksummed();
-                    return Err(Failure::Usage(format!("--address is not that of the wallet, which is {found}")));
+                    return Err(Failure::Usage(format!(
+                        "--address does not match the wallet, whose address is {found}"
+                    )));
                 }
                 self.spare_other_accounts(&session, wallet.address()).await?;
                 rotated(&session, &wallet, Consent { yes: self.yes }).await?
             }
         };
         issued.keep(&mut session, out)?;
-        let done = "The account has a new key; the old one is refused from now on.";
+        let done = "The account has a new key; the old one no longer works.";
         issued.account(&session, "rotated").write(out, self.format.json, done)
     }
 
@@ -94,8 +96,8 @@ impl RotateArgs {
             return json_line(out, challenge);
         }
         notice(&format!(
-            "Sign the text below as it is (EIP-191, personal_sign) before {}, without a line break at its end, then:\n  \
-             metering rotate --address {} --nonce {} --signature 0x...\n",
+            "Sign the text below exactly as it is (EIP-191, personal_sign) before {}, without a trailing line break.\n\
+            Then run:\n  metering rotate --address {} --nonce {} --signature 0x...\n",
             challenge.expires_at,
             address.to_checksummed(),
             challenge.nonce
@@ -103,20 +105,20 @@ impl RotateArgs {
         Ok(writeln!(out, "{}", printable(&challenge.message))?)
     }
 
-    /// Refuses to put the new key in the place of one that works and is another account's.
+    /// Refuses to replace a key that works and belongs to another account.
     async fn spare_other_accounts(&self, session: &Session, address: Address) -> Result<(), Failure> {
         if self.replace_key || owns_key(session, address).await? != Some(false) {
             return Ok(());
         }
         Err(Failure::Conflict(format!(
-            "profile {} has the key of another account, which would be lost: choose another with --profile, or add \
-             --replace-key",
+            "profile {} has the key of another account, which would be lost: choose another profile with --profile, \
+            or add --replace-key",
             session.profile.name()
         )))
     }
 }
 
-/// Whether the profile's key is of the account that the wallet paid for; `None` when there is no key that works.
+/// Whether the profile's key belongs to the account that the wallet paid for; `None` if there is no working key.
 pub(crate) async fn owns_key(session: &Session, wallet: Address) -> Result<Option<bool>, Failure> {
     #[derive(Deserialize)]
     struct Balance {
@@ -125,7 +127,7 @@ pub(crate) async fn owns_key(session: &Session, wallet: Address) -> Result<Optio
     let settings = &session.profile.settings;
     let Some(key) = settings.api_key.clone() else { return Ok(None) };
     if settings.url.as_ref().is_some_and(|url| url != session.url()) {
-        // Of another service, which shall not see this wallet, nor this service that key.
+        // It belongs to another service. That service must not see this wallet, and this service must not see that key.
         return Ok(Some(false));
     }
     match session.anonymous().with_key(key).get("/credits/balance").await {
@@ -135,7 +137,7 @@ pub(crate) async fn owns_key(session: &Session, wallet: Address) -> Result<Optio
     }
 }
 
-/// Rotates by a wallet at hand.
+/// Rotates with a wallet on this machine.
 pub(crate) async fn rotated(session: &Session, wallet: &Wallet, consent: Consent) -> Result<Issued, Failure> {
     let challenge = Challenge::ask(session, wallet.address()).await?;
     let effect = "Signing it replaces the account's API key.";
@@ -155,8 +157,8 @@ async fn verify(session: &Session, address: Address, nonce: &str, signature: &st
     match answer {
         Ok(answer) => Ok(answer.json()?),
         Err(ClientError::Unreachable(why)) => Err(Failure::TryLater(format!(
-            "the service did not answer ({why}): the old key may have been replaced; run `metering rotate` again for \
-             another"
+            "the service did not respond ({why}): the old key may have been replaced; run `metering rotate` again to \
+            get another"
         ))),
         Err(error) => Err(error.into()),
     }

@@ -1,4 +1,4 @@
-//! `metering routes`: the catalogue, so that `call` and `stream` need no other source for what can be asked.
+//! `metering routes`: lists the catalogue's routes, for use with `call` and `stream`.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::output::Format;
 use crate::table::{Column, Table};
 
-/// Where the service serves its catalogue.
+/// The path of the service's catalogue.
 const CATALOGUE: &str = "/endpoints.json";
 
 /// List the metered routes with their prices.
@@ -48,10 +48,10 @@ impl RoutesArgs {
     }
 }
 
-/// Asks the service for its catalogue. No key goes with it.
+/// Requests the service's catalogue, without a key.
 ///
 /// # Errors
-/// When the service refuses, does not answer, or answers with something else.
+/// When the service rejects the request, does not respond, or responds with something else.
 pub(crate) async fn catalogue(client: &Client) -> Result<Catalogue, Failure> {
     ask(client).await.map(|(catalogue, _)| catalogue)
 }
@@ -59,13 +59,13 @@ pub(crate) async fn catalogue(client: &Client) -> Result<Catalogue, Failure> {
 async fn ask(client: &Client) -> Result<(Catalogue, String), Failure> {
     let answer = client.get(CATALOGUE).await?;
     let text = String::from_utf8(answer.body.to_vec())
-        .map_err(|_| Failure::Failed(format!("{CATALOGUE} of the service is not UTF-8")))?;
+        .map_err(|_| Failure::Failed(format!("the service's {CATALOGUE} is not UTF-8")))?;
     let catalogue = Catalogue::from_published_json(&text)
-        .map_err(|error| Failure::Failed(format!("{CATALOGUE} of the service is not a catalogue: {error}")))?;
+        .map_err(|error| Failure::Failed(format!("the service's {CATALOGUE} is not a catalogue: {error}")))?;
     Ok((catalogue, text))
 }
 
-/// The template with its query's parameters, the optional ones in brackets.
+/// The template with its query parameters, the optional ones in brackets.
 fn target(route: &Route) -> String {
     let mut target = route.template.to_string();
     let query = route.params.iter().filter(|param| param.place == ParamPlace::Query);
@@ -91,7 +91,7 @@ fn price(route: &Route) -> String {
     match &route.pricing {
         _ if !route.metered => "free".to_owned(),
         Pricing::PerRequest(_) => price.to_string(),
-        Pricing::PerConnection(_) => format!("{price} a connection"),
+        Pricing::PerConnection(_) => format!("{price} per connection"),
         Pricing::PerLookback { param, .. } => format!("from {price}, by {param}"),
     }
 }

@@ -1,4 +1,4 @@
-//! What every client command starts from: the profile, the service it is of, and the key.
+//! What every client command starts with: the profile, its service and the key.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::client::profile::{Profile, ProfileName};
 use crate::failure::Failure;
 use crate::output::notice;
 
-/// Where the server listens unless it is told otherwise.
+/// Where the server listens by default.
 const DEFAULT_URL: &str = "http://127.0.0.1:8787";
 
 const KEY_VARIABLE: &str = "METERING_CLIENT_API_KEY";
@@ -23,10 +23,10 @@ const ALLOW_HTTP_VARIABLE: &str = "METERING_CLIENT_ALLOW_HTTP";
 /// How long the service may make no progress. Claims wait for confirmations, up to 45 seconds by default.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Which profile, and where its service is.
+/// The profile and its service.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ProfileArgs {
-    /// The profile.
+    /// The profile to use.
     #[arg(
         long,
         value_name = "NAME",
@@ -35,7 +35,7 @@ pub(crate) struct ProfileArgs {
         help_heading = "Client"
     )]
     profile: ProfileName,
-    /// The service's URL, for this once; a profile's key is sent to its own service only.
+    /// The service's URL, for this run only; a profile's key is sent to the profile's own service only.
     #[arg(long, value_name = "URL", env = "METERING_CLIENT_URL", help_heading = "Client")]
     url: Option<ServiceUrl>,
 }
@@ -64,19 +64,19 @@ impl ProfileArgs {
 
     fn open_with(&self, variable: impl Fn(&str) -> Option<OsString>) -> Result<Session, Failure> {
         let profile = Profile::load(&Home::find(&variable)?, self.profile.clone())?;
-        let default = || DEFAULT_URL.parse().expect("a constant");
+        let default = || DEFAULT_URL.parse().expect("the default URL is valid");
         let home_url = profile.settings.url.clone().unwrap_or_else(default);
         let url = self.url.clone().unwrap_or_else(|| home_url.clone());
         let given = variable(KEY_VARIABLE).filter(|value| !value.is_empty());
         let key = match given {
             Some(text) => Some(read_key(&text)?),
-            // A key belongs to the service that issued it: no other gets to see it.
+            // A key belongs to the service that issued it; no other service may see it.
             None => profile.settings.api_key.clone().filter(|_| url == home_url),
         };
         let allowed = variable(ALLOW_HTTP_VARIABLE).is_some_and(|value| value == "1");
         if url.is_exposed() && !allowed {
             return Err(Failure::Usage(format!(
-                "{url} is plain HTTP to another machine, where keys can be read on the way; use https://, \
+                "{url} is plain HTTP to another machine, where keys can be read in transit; use https://, \
                  or set {ALLOW_HTTP_VARIABLE}=1 on a network that you trust"
             )));
         }
@@ -92,7 +92,7 @@ impl Session {
         &self.url
     }
 
-    /// A client without a key, for what needs none.
+    /// A client without a key, for requests that need none.
     pub(crate) fn anonymous(&self) -> Client {
         let transport: Arc<HttpTransport> = Arc::clone(&self.transport);
         Client::new(transport, ClientSource::Cli)
@@ -107,17 +107,17 @@ impl Session {
     pub(crate) fn key(&self) -> Result<&ApiKey, Failure> {
         self.key.as_ref().ok_or_else(|| {
             let elsewhere = self.profile.settings.api_key.is_some();
-            let why = if elsewhere { "the profile's key is of another service" } else { "the profile has no key" };
+            let why = if elsewhere { "the profile's key belongs to another service" } else { "the profile has no key" };
             Failure::Unauthorized(format!(
-                "there is no API key for {}: {why}; get one with `metering signup` or `metering signup-pay`, \
+                "no API key for {}: {why}; get one with `metering signup` or `metering signup-pay`, \
                  store one with `metering config set api-key`, or set {KEY_VARIABLE}",
                 self.url
             ))
         })
     }
 
-    /// Notes the service in a profile that has none, once something is begun there: whoever types the same command
-    /// again to go on need not say where.
+    /// Stores the service's URL in a profile that has none, once something was started there, so that the same command
+    /// can continue without naming the service again.
     pub(crate) fn remember_service(&mut self) -> Result<(), Failure> {
         let settings = &mut self.profile.settings;
         if settings.url.is_some() || settings.api_key.is_some() {
@@ -137,7 +137,7 @@ impl Session {
         self.key = Some(key);
         self.profile.save()?;
         if std::env::var_os(KEY_VARIABLE).is_some_and(|value| !value.is_empty()) {
-            notice(&format!("{KEY_VARIABLE} is set, and wins over the profile's new key: unset it or change it."));
+            notice(&format!("{KEY_VARIABLE} is set and overrides the profile's new key: unset it or change it."));
         }
         Ok(())
     }
@@ -160,7 +160,7 @@ mod tests {
     }
 
     impl Scene {
-        /// A profile `default` of https://home.example with a key.
+        /// A profile `default` for https://home.example with a key.
         fn new() -> Self {
             let scene = Self { home: tempfile::tempdir().unwrap(), key: ApiKey::generate(&SystemRandomness) };
             let home = Home::find(|_| Some(scene.home.path().into())).unwrap();

@@ -1,7 +1,8 @@
-//! `metering signup`: an account without paying, approved by a person in the browser (in the manner of RFC 8628).
+//! `metering signup`: creates an account without payment, approved by a person in the browser (similar to RFC 8628).
 //!
-//! The key is handed out once, to the first question after the approval. So the session is written down before
-//! anything is asked with it, one process at a time asks, and the key is in the profile before anything is printed.
+//! The key is returned only once, in response to the first status poll after the approval. So the session is saved
+//! before the first poll, only one process polls at a time, and the key is stored in the profile before anything is
+//! printed.
 
 mod browser;
 mod issued;
@@ -27,13 +28,13 @@ use crate::failure::Failure;
 use crate::output::{Format, notice};
 use crate::table::printable;
 
-/// Sessions are no longer than this, whatever the service says.
+/// The longest session, whatever the service says.
 const SESSION_LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Get an account with free credits, approved in the browser.
 ///
-/// Shows a URL and a code, waits until they were used, and stores the account's key in the profile. When it is
-/// interrupted, `metering signup` goes on with the same code.
+/// Shows a URL and a code, waits for the approval, and stores the account's key in the profile. If it is interrupted,
+/// run `metering signup` again to continue with the same code.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -43,22 +44,22 @@ Examples:
 pub(crate) struct SignupArgs {
     #[command(flatten)]
     profile: ProfileArgs,
-    /// Your email address; not needed to go on with a signup that waits for its approval.
+    /// Your email address; not needed to continue a pending signup.
     #[arg(long, value_name = "EMAIL")]
     email: Option<String>,
-    /// What the account will be called: 1 to 64 letters, digits, - and _.
+    /// The account's name: 1 to 64 letters, digits, hyphens or underscores.
     #[arg(long, value_name = "NAME")]
     agent_name: Option<String>,
-    /// Open the page in the browser as well.
+    /// Also open the page in the browser.
     #[arg(long)]
     open: bool,
-    /// Replace the key that the profile has. It stays valid, but is forgotten here.
+    /// Replace the profile's current key. The old key stays valid, but is no longer stored here.
     #[arg(long)]
     replace_key: bool,
-    /// Give up a signup that waits for its approval, and begin anew.
+    /// Give up a pending signup and start a new one.
     #[arg(long)]
     restart: bool,
-    /// Print the key, too.
+    /// Also print the key.
     #[arg(long)]
     show_key: bool,
     #[command(flatten)]
@@ -72,7 +73,7 @@ struct Initiate<'a> {
     agent_name: &'a str,
 }
 
-/// The answer to it.
+/// The response to `POST /signup/initiate`.
 #[derive(Deserialize)]
 struct Initiated {
     session_token: Zeroizing<String>,
@@ -87,7 +88,7 @@ impl SignupArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let before = self.profile.open()?;
         let _turn = Turn::take(before.profile.file("signup.lock"), "signing up")?;
-        // Read again: what another run did before this one's turn counts.
+        // Read again: another run may have changed the profile before this one got the lock.
         let mut session = self.profile.open()?;
         self.check_no_key(&session)?;
         let resumed = self.resume(&session)?;
@@ -102,7 +103,7 @@ impl SignupArgs {
         };
         let mut waited = self.wait(&session, &pending).await?;
         if was_resumed && matches!(waited, Waited::Expired) {
-            notice("The signup that was waiting has expired; a new one begins.");
+            notice("The pending signup has expired; starting a new one.");
             pending = self.initiate(&session, Some(&pending.email), Some(&pending.agent_name)).await?;
             waited = self.wait(&session, &pending).await?;
         }
@@ -114,7 +115,7 @@ impl SignupArgs {
             Waited::Expired => {
                 Pending::remove(&session.profile)?;
                 Err(Failure::TryLater(format!(
-                    "nobody approved the code {} in time; run `metering signup` again for a new one",
+                    "the code {} was not approved in time; run `metering signup` again for a new one",
                     pending.user_code
                 )))
             }
@@ -125,13 +126,13 @@ impl SignupArgs {
         let Some(key) = session.profile.settings.api_key.as_ref().filter(|_| !self.replace_key) else { return Ok(()) };
         let name = session.profile.name();
         Err(Failure::Conflict(format!(
-            "the profile {name} has a key already ({}); sign up with another --profile, or forget that key with \
+            "the profile {name} already has a key ({}); sign up with another --profile, or replace that key with \
              --replace-key",
             redacted(key)
         )))
     }
 
-    /// The signup that waits for its approval, if there is one.
+    /// The pending signup, if there is one.
     fn resume(&self, session: &Session) -> Result<Option<Pending>, Failure> {
         let Some(pending) = Pending::load(&session.profile)? else { return Ok(None) };
         if self.restart {
@@ -146,12 +147,12 @@ impl SignupArgs {
             || other(&self.agent_name, &pending.agent_name)
         {
             return Err(Failure::Conflict(format!(
-                "a signup of {} as {} at {} waits for its approval with this profile; go on with it, or give it up \
+                "this profile has a pending signup of {} as {} at {}; continue it, or give it up \
                  with --restart",
                 pending.email, pending.agent_name, pending.url
             )));
         }
-        // Once more, so that a disk that is full or read-only is found before the key is handed out.
+        // Save again, so that a full or read-only disk is noticed before the service returns the key.
         pending.save(&session.profile)?;
         Ok(Some(pending))
     }
@@ -163,7 +164,7 @@ impl SignupArgs {
         agent_name: Option<&str>,
     ) -> Result<Pending, Failure> {
         let (Some(email), Some(agent_name)) = (email, agent_name) else {
-            let problem = "say who signs up: --email EMAIL --agent-name NAME";
+            let problem = "a new signup needs --email EMAIL and --agent-name NAME";
             return Err(Failure::Usage(problem.to_owned()));
         };
         let body = Initiate { email, agent_name };
@@ -185,12 +186,12 @@ impl SignupArgs {
     }
 
     async fn wait(&self, session: &Session, pending: &Pending) -> Result<Waited, Failure> {
-        // Before anybody can read that Ctrl-C stops.
+        // Watch before the message says that Ctrl-C stops.
         let interruption = Interruption::watch()?;
         let url = pending.verification_url_complete.as_ref().unwrap_or(&pending.verification_url);
         notice(&format!(
-            "To approve the account, open\n  {}\nand enter the code\n  {}\nor open\n  {}\nWaiting; Ctrl-C stops, and \
-             `metering signup` goes on.",
+            "To approve the account, open\n  {}\nand enter the code\n  {}\nor open\n  {}\nWaiting. Ctrl-C stops; \
+             `metering signup` continues.",
             printable(&pending.verification_url),
             printable(&pending.user_code),
             printable(url)
@@ -201,27 +202,27 @@ impl SignupArgs {
         wait::wait(&session.anonymous(), &session.profile, pending, interruption).await
     }
 
-    /// Puts the key into the profile, before anything else can go wrong.
+    /// Stores the key in the profile before anything else can go wrong.
     fn store(&self, session: &mut Session, approved: wait::Approved, out: &mut dyn Write) -> Result<Issued, Failure> {
         let earlier = session.profile.settings.api_key.clone();
         let key = match keep(session, &approved) {
             Ok(key) => key,
             Err(why) => {
-                // Better shown than lost, where it was to be shown anyway.
+                // Printing the key is better than losing it, if it was to be printed anyway.
                 if self.show_key {
                     writeln!(out, "{}", printable(&approved.api_key))?;
                     out.flush()?;
                 }
                 return Err(Failure::Failed(format!(
-                    "the account {} was made, but its key, which is handed out once, could not be stored: {why}; \
-                     without it, ask the operator of the service for a new one",
+                    "the account {} was created, but its key, which is returned only once, could not be stored: {why}; \
+                    unless it was printed, ask the operator of the service for a new one",
                     approved.org_id
                 )));
             }
         };
         Pending::remove(&session.profile)?;
         if let Some(earlier) = earlier {
-            notice(&format!("The key {} was replaced in the profile; it is still valid.", redacted(&earlier)));
+            notice(&format!("The old key {} is no longer in the profile, but it is still valid.", redacted(&earlier)));
         }
         Ok(Issued {
             org_id: approved.org_id,

@@ -1,4 +1,4 @@
-//! `metering signup-pay`: an account that is paid for from a wallet.
+//! `metering signup-pay`: creates an account by paying for a plan from a wallet.
 
 use std::io::Write;
 
@@ -22,14 +22,14 @@ use crate::output::{Format, notice};
 
 /// Get an account by paying for a plan from a wallet.
 ///
-/// A payment is never sent twice: run the command again after an interruption, and it goes on where it stopped.
+/// A payment is never sent twice: after an interruption, run the command again to continue where it stopped.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   metering signup-pay --plan starter --agent-name my-agent
   metering signup-pay --plan starter --chain 8453 --agent-name my-agent --keystore wallet.json --yes
 
-Paying by a wallet that is elsewhere:
+Paying from a wallet whose key is not on this machine:
   metering signup-pay --plan starter --agent-name my-agent --quote-only --payer 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed
   metering signup-pay --tx 0x4fb186eac8671be3d580252b09eb620e95140339cb5051905932dad888d5dd54")]
 pub(crate) struct SignupPayArgs {
@@ -37,22 +37,22 @@ pub(crate) struct SignupPayArgs {
     profile: ProfileArgs,
     #[command(flatten)]
     payment: PaymentArgs,
-    /// What the account is called: 1 to 64 letters, digits, - and _.
+    /// The account's name: 1 to 64 letters, digits, hyphens or underscores.
     #[arg(long, value_name = "NAME")]
     agent_name: Option<AgentName>,
-    /// The owner's email address, if the account is to have one.
+    /// The owner's email address; optional.
     #[arg(long, value_name = "EMAIL")]
     email: Option<String>,
-    /// Print the quote and keep it, to be paid by another wallet.
+    /// Print the quote and save it, to be paid from another wallet.
     #[arg(long, conflicts_with_all = ["tx", "abandon"])]
     quote_only: bool,
     /// The address of the wallet that will pay.
     #[arg(long, value_name = "ADDRESS", requires = "quote_only")]
     payer: Option<Address>,
-    /// Claim with this transaction, in which another wallet paid the quote.
+    /// Claim the account with this transaction, in which another wallet paid the quote.
     #[arg(long, value_name = "HASH", conflicts_with = "abandon")]
     tx: Option<TxHash>,
-    /// Replace the key that the profile has, which is lost then.
+    /// Replace the profile's current key, which is lost then.
     #[arg(long)]
     replace_key: bool,
     #[command(flatten)]
@@ -72,7 +72,7 @@ impl SignupPayArgs {
                 if let Some(hash) = self.has_key_already(&session, &entry).await? {
                     let held = Held::ask(&session).await?;
                     let account = held.account(&session, "approved").paid_by(&entry.bill, hash);
-                    account.write(out, self.format.json, "The profile has the account's key already.")?;
+                    account.write(out, self.format.json, "The profile already has the account's key.")?;
                     out.flush()?;
                     return journal.resume(entry).finish();
                 }
@@ -92,7 +92,7 @@ impl SignupPayArgs {
         claim(pending, till.as_ref(), claimed, out).await
     }
 
-    /// Drops what is certainly unpaid and cannot be used: an expired quote, or one for something else.
+    /// Drops an entry that is certainly unpaid and cannot be used: an expired quote, or one for something else.
     fn without_stale(
         &self,
         journal: Journal,
@@ -105,10 +105,10 @@ impl SignupPayArgs {
             let usable = self.tx.is_some() || (!self.quote_only && !over && self.agrees(&entry, session).is_ok());
             return Ok((journal, Some(entry).filter(|_| usable)));
         }
-        // It may have been paid late: it is kept where a late claim finds it.
+        // It may have been paid late, so it is kept where a late claim finds it.
         if self.quote_only && over && matches!(entry.payment, Payment::Unpaid) {
             let (journal, file) = journal.resume(entry).set_aside("expired")?;
-            notice(&format!("The quote that was pending has expired; a record is kept in {}.", file.display()));
+            notice(&format!("The pending quote has expired; a record is kept in {}.", file.display()));
             return Ok((journal, None));
         }
         Ok((journal, Some(entry)))
@@ -126,7 +126,7 @@ impl SignupPayArgs {
         entry.agrees(self.payment.plan.as_deref(), self.payment.chain.as_deref())
     }
 
-    /// The transaction, if an earlier run came to its end but for the journal. Another account's key stays where it is.
+    /// The transaction, if an earlier run finished everything except the journal. Leaves another account's key alone.
     async fn has_key_already(&self, session: &Session, entry: &Entry) -> Result<Option<TxHash>, Failure> {
         let Some(signup) = entry.signup() else { return Ok(None) };
         if session.profile.settings.api_key.is_none() {
@@ -146,8 +146,8 @@ impl SignupPayArgs {
             return Ok(());
         }
         Err(Failure::Conflict(format!(
-            "profile {} has a key already: `metering topup` pays for more credits of its account; for another account \
-             choose another profile with --profile, or add --replace-key",
+            "profile {} already has a key: to buy credits for its account, use `metering topup`; for another account \
+            choose another profile with --profile, or add --replace-key",
             session.profile.name()
         )))
     }
@@ -162,8 +162,8 @@ impl SignupPayArgs {
         let Some(hash) = self.tx.filter(|hash| entry.payment.hash() != Some(*hash)) else {
             if elsewhere && matches!(entry.payment, Payment::Unpaid) {
                 return Err(Failure::Usage(format!(
-                    "a quote waits for another wallet's payment: {entry}; claim it by `metering signup-pay --tx HASH`, \
-                     or forget it by `metering signup-pay --abandon`"
+                    "a quote is waiting for another wallet's payment: {entry}; claim it with \
+                    `metering signup-pay --tx HASH`, or drop it with `metering signup-pay --abandon`"
                 )));
             }
             return Ok(journal.resume(entry));
@@ -182,11 +182,12 @@ impl SignupPayArgs {
     async fn begin(&self, journal: Journal, session: &Session) -> Result<(Pending, Option<Wallet>), Failure> {
         if self.tx.is_some() {
             return Err(Failure::NotFound(
-                "no quote is pending for this payment to claim: `metering signup-pay --quote-only` gets one first"
+                "no quote is pending that this payment could claim; get one first with \
+                `metering signup-pay --quote-only`"
                     .to_owned(),
             ));
         }
-        let missing = |what: &str| Failure::Usage(format!("{what}; nothing is pending that could be gone on with"));
+        let missing = |what: &str| Failure::Usage(format!("{what}; there is no pending payment to continue"));
         let plan = self.payment.plan.as_deref().ok_or_else(|| missing("name the plan with --plan"))?;
         let agent_name = self.agent_name.as_ref().ok_or_else(|| missing("name the account with --agent-name"))?;
         self.may_replace_key(session, false)?;

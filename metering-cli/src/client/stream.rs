@@ -1,4 +1,4 @@
-//! `metering stream`: the events of a stream, each as a line, as they come.
+//! `metering stream`: prints the events of a stream as they arrive, one per line.
 
 mod bounds;
 mod follow;
@@ -22,11 +22,11 @@ use crate::client::stream::follow::{Follower, Wishes};
 use crate::client::stream::line::Form;
 use crate::failure::Failure;
 
-/// Follow a stream of events.
+/// Follow an event stream.
 ///
-/// Each event's data is a line on standard output as soon as it comes. A stream is charged once per connection, however
-/// long it lasts; what it was charged and what is left go to stderr. Ctrl-C is the way to end a stream without bounds,
-/// and no failure; the service ending it is one, with exit code 8.
+/// Prints each event's data as one line on standard output as soon as it arrives. A stream is charged once per
+/// connection, however long it lasts; the charge and the balance go to stderr. Without --max-events and --for, stop
+/// with Ctrl-C, which is not a failure. If the service ends the stream, the exit code is 8.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -36,25 +36,25 @@ Examples:
 pub(crate) struct StreamArgs {
     #[command(flatten)]
     profile: ProfileArgs,
-    /// A path with its query, or a route of the catalogue to be filled in by --param.
+    /// A path with its query, or a route of the catalogue whose parameters --param fills in.
     #[arg(value_name = "ROUTE")]
     route: String,
-    /// A parameter of the route, in its path or its query as the catalogue says; percent-encoded as needed.
+    /// A parameter of the route, for its path or query as the catalogue says; percent-encoded as needed.
     #[arg(long = "param", value_name = "NAME=VALUE")]
     params: Vec<Param>,
-    /// End after so many events.
+    /// Stop after this many events.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_events: Option<u64>,
-    /// End after a time, such as 30s, 5m or 1h.
+    /// Stop after this time, such as 30s, 5m or 1h.
     #[arg(long = "for", value_name = "DURATION", value_parser = read_duration)]
     duration: Option<Duration>,
     /// Print each event as a JSON document with its type, id and data.
     #[arg(long)]
     events: bool,
-    /// Connect again when the stream breaks off, and go on after the last event; each connection is charged.
+    /// Reconnect when the stream breaks off, and resume after the last event; each connection is charged.
     #[arg(long)]
     reconnect: bool,
-    /// Say nothing about charge and balance.
+    /// Do not print the charge and the balance.
     #[arg(long, short)]
     quiet: bool,
 }
@@ -74,18 +74,19 @@ impl StreamArgs {
         Follower::new(client, target, wishes, bounds).follow(out).await
     }
 
-    /// What to follow; found wrong before anything is charged.
+    /// The target to follow, checked before anything is charged.
     async fn target(&self, client: &Client) -> Result<String, Failure> {
         let Asked { method, target } = target::resolve(client, None, &self.route, &self.params).await?;
         if method != Method::GET {
-            return Err(Failure::Usage(format!("{method} {target} is no stream: those are followed with GET")));
+            return Err(Failure::Usage(format!("{method} {target} is not a stream: streams use GET")));
         }
         check_stream(client, &target).await?;
         Ok(target)
     }
 }
 
-/// Refuses a route that is no stream before it is charged for. What the catalogue does not know is the service's to say.
+/// Rejects a route that is not a stream before it is charged. Routes missing from the catalogue are left to the
+/// service.
 async fn check_stream(client: &Client, target: &str) -> Result<(), Failure> {
     let catalogue = match routes::catalogue(client).await {
         Ok(catalogue) => catalogue,
@@ -97,7 +98,7 @@ async fn check_stream(client: &Client, target: &str) -> Result<(), Failure> {
     let route = RequestPath::parse(path).ok().and_then(|path| catalogue.find("GET", &path).ok());
     match route {
         Some(route) if !route.sse => {
-            Err(Failure::Usage(format!("{} is no stream; `metering call` asks for it", route.template)))
+            Err(Failure::Usage(format!("{} is not a stream; use `metering call`", route.template)))
         }
         _ => Ok(()),
     }

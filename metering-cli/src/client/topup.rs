@@ -1,4 +1,4 @@
-//! `metering topup`: credits for the profile's account, paid from a wallet.
+//! `metering topup`: buys credits for the profile's account from a wallet.
 
 use std::io::Write;
 
@@ -21,7 +21,7 @@ use crate::output::Format;
 
 /// Pay for a plan, or register a payment already made, for the profile's account.
 ///
-/// A payment is never sent twice: run the command again after an interruption, and it goes on where it stopped.
+/// A payment is never sent twice: after an interruption, run the command again to continue where it stopped.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -34,10 +34,10 @@ pub(crate) struct TopupArgs {
     profile: ProfileArgs,
     #[command(flatten)]
     payment: PaymentArgs,
-    /// Register this payment, which was made before; nothing is paid.
+    /// Register this payment, which was already made; nothing is paid.
     #[arg(long, value_name = "HASH", conflicts_with = "abandon")]
     tx: Option<TxHash>,
-    /// The payer's signature under the text that the command printed.
+    /// The payer's signature of the text that the command printed.
     #[arg(long, value_name = "HEX", conflicts_with = "abandon")]
     signature: Option<String>,
     #[command(flatten)]
@@ -53,9 +53,9 @@ impl TopupArgs {
         }
         let mut crediting =
             Crediting::of_key(&session, &self.payment, self.signature.clone(), self.format.json).await?;
-        // What is certainly not paid needs no going on with: prices may have changed.
+        // Start over if nothing can have been paid: prices may have changed.
         let entry = entry.filter(|entry| !entry.is_certainly_unpaid());
-        // Registering sends nothing, so that whatever else is pending is in nobody's way.
+        // Registering sends no payment, so another pending payment does not matter.
         let other = entry.as_ref().is_none_or(|entry| entry.payment.hash() != self.tx);
         if let Some(hash) = self.tx.filter(|_| other) {
             return self.register_elsewhere(&mut crediting, hash, out).await;
@@ -73,11 +73,11 @@ impl TopupArgs {
 
     fn may_go_on(&self, entry: &Entry, session: &Session, org_id: &str) -> Result<(), Failure> {
         let Purpose::Topup { org_id: pending } = &entry.purpose else { return Err(entry.in_the_way()) };
-        // A service may have several names; the account's is its own.
+        // Compare accounts: a service may have several URLs.
         if pending != org_id {
             return Err(Failure::Conflict(format!(
-                "a payment for account {pending} at {} is pending, and this is account {org_id} at {}: {entry}; go on \
-                 with it there, or forget it by `metering topup --abandon`",
+                "a payment for account {pending} at {} is pending, but this is account {org_id} at {}: {entry}; \
+                continue it there, or drop it with `metering topup --abandon`",
                 entry.service,
                 session.url()
             )));
@@ -92,7 +92,7 @@ impl TopupArgs {
         crediting: &mut Crediting<'_>,
     ) -> Result<Pending, Failure> {
         if self.signature.is_some() {
-            let problem = "--signature goes with a payment that was made: name it with --tx";
+            let problem = "--signature belongs to a payment that was already made: name it with --tx";
             return Err(Failure::Usage(problem.to_owned()));
         }
         let plan = self.plan()?;
@@ -110,7 +110,7 @@ impl TopupArgs {
         self.payment.plan.as_deref().ok_or_else(|| Failure::Usage(problem.to_owned()))
     }
 
-    /// Registers the payment that is pending, and ends it one way or the other.
+    /// Registers the pending payment. Its entry is then finished, set aside or kept for another run.
     async fn register(
         &self,
         pending: Pending,
@@ -124,8 +124,8 @@ impl TopupArgs {
         let claim = Claim { plan_id: &entry.bill.plan_id, chain_id: entry.bill.chain_id, hash, watched };
         match crediting.register(claim, out).await? {
             Ok(credited) => {
-                // Told before it is forgotten: whoever did not see the answer runs the command again, which must find
-                // this payment and not begin another.
+                // Print before removing the entry: a user who did not see the output runs the command again, which must
+                // find this payment and not start another.
                 credited.write(out, self.format.json)?;
                 out.flush()?;
                 pending.finish()
@@ -134,7 +134,7 @@ impl TopupArgs {
                 let (_journal, file) = pending.set_aside(&refusal.code)?;
                 Err(refused(&refusal, &format!("A record of the payment is kept in {}.", file.display())))
             }
-            Err(refusal) => Err(refused(&refusal, "The payment is kept: mend this, then run `metering topup` again.")),
+            Err(refusal) => Err(refused(&refusal, "The payment is kept: fix this, then run `metering topup` again.")),
         }
     }
 

@@ -1,4 +1,4 @@
-//! `metering usage`: what was spent, by day and by route, and what happened lately.
+//! `metering usage`: usage by day and by route, and recent activity.
 
 mod activity;
 mod bars;
@@ -17,10 +17,10 @@ use crate::client::usage::summary::Summary;
 use crate::failure::Failure;
 use crate::output::Format;
 
-/// Show what was spent, by day and by route.
+/// Show usage by day and by route.
 ///
-/// Days are those of UTC. Bars are as wide as the terminal allows, or 80 columns without one; they are coloured on a
-/// terminal only, and not when NO_COLOR is set.
+/// Days are UTC days. Bars are as wide as the terminal allows, or 80 columns without a terminal; they are coloured only
+/// on a terminal, and not if NO_COLOR is set.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -30,7 +30,7 @@ Examples:
 pub(crate) struct UsageArgs {
     #[command(flatten)]
     profile: ProfileArgs,
-    /// How many days, today included: 1 to 90.
+    /// How many days to show, including today: 1 to 90.
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = RangedU64ValueParser::<u32>::new().range(1..=90))]
     days: u32,
     /// How many routes to show.
@@ -39,7 +39,7 @@ pub(crate) struct UsageArgs {
     /// Show recent activity instead: each use, purchase and bonus.
     #[arg(long, conflicts_with_all = ["days", "top"])]
     activity: bool,
-    /// How many entries of recent activity: 1 to 1000.
+    /// How many activity entries to show: 1 to 1000.
     #[arg(
         long,
         value_name = "N",

@@ -1,5 +1,5 @@
 //! Where the wallet's private key comes from: the environment, an encrypted keystore file, or a prompt. Never an
-//! argument, which every process of the machine can read.
+//! argument, which every process on the machine can read.
 
 use std::env;
 use std::fs;
@@ -15,36 +15,36 @@ use crate::failure::Failure;
 const KEY_VARIABLE: &str = "METERING_CLIENT_WALLET_KEY";
 const PASSWORD_VARIABLE: &str = "METERING_CLIENT_KEYSTORE_PASSWORD";
 
-/// Which wallet.
+/// Selects the wallet.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct WalletArgs {
-    /// The wallet's encrypted keystore file; its password is METERING_CLIENT_KEYSTORE_PASSWORD or asked for. Without
-    /// one the private key is METERING_CLIENT_WALLET_KEY or asked for; it is never an argument.
+    /// The wallet's encrypted keystore file; its password comes from METERING_CLIENT_KEYSTORE_PASSWORD or a prompt.
+    /// Without a keystore, the private key comes from METERING_CLIENT_WALLET_KEY or a prompt, never from an argument.
     #[arg(long, value_name = "FILE", env = "METERING_CLIENT_KEYSTORE", help_heading = "Wallet")]
     keystore: Option<PathBuf>,
 }
 
 impl WalletArgs {
-    /// The wallet, asked for on the terminal where neither environment nor keystore has it.
+    /// The wallet; prompts for it on the terminal if neither the environment nor a keystore has it.
     pub(crate) fn open(&self) -> Result<Wallet, Failure> {
         if let Some(wallet) = self.given()? {
             return Ok(wallet);
         }
         if !io::stdin().is_terminal() {
             return Err(Failure::Usage(format!(
-                "this needs the wallet: set {KEY_VARIABLE} to its private key, or name its encrypted file with \
-                 --keystore; there is no terminal to ask on"
+                "no wallet given, and no terminal to prompt on: set {KEY_VARIABLE} to its private key, or name its \
+                encrypted file with --keystore"
             )));
         }
         read_key(&ask("The wallet's private key: ")?)
     }
 
-    /// The wallet of the environment or the keystore; `None` when neither is there.
+    /// The wallet from the environment or the keystore; `None` if neither is given.
     pub(crate) fn given(&self) -> Result<Option<Wallet>, Failure> {
         let key = secret(KEY_VARIABLE)?;
         match (&self.keystore, key) {
             (Some(_), Some(_)) => Err(Failure::Usage(format!(
-                "there are two wallets: {KEY_VARIABLE} and a keystore; name one, so that the right one pays"
+                "two wallets are given: {KEY_VARIABLE} and a keystore; give only one, so that the right one pays"
             ))),
             (Some(file), None) => open_keystore(file).map(Some),
             (None, Some(key)) => read_key(&key).map(Some),
@@ -61,7 +61,7 @@ fn open_keystore(file: &Path) -> Result<Wallet, Failure> {
         None if io::stdin().is_terminal() => ask(&format!("The password of {named}: "))?,
         None => {
             let problem =
-                format!("{named} needs its password: set {PASSWORD_VARIABLE}; there is no terminal to ask on");
+                format!("{named} needs its password, and there is no terminal to prompt on: set {PASSWORD_VARIABLE}");
             return Err(Failure::Usage(problem));
         }
     };
@@ -72,17 +72,17 @@ fn read_key(text: &str) -> Result<Wallet, Failure> {
     Wallet::from_hex(text.trim()).map_err(|error| Failure::Usage(format!("the wallet's private key: {error}")))
 }
 
-/// A variable's value, zeroized after use; empty ones do not count.
+/// A variable's value, zeroized after use; an empty one counts as not set.
 fn secret(variable: &str) -> Result<Option<Zeroizing<String>>, Failure> {
     match env::var(variable).map(Zeroizing::new) {
         Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
         Err(env::VarError::NotPresent) => Ok(None),
-        Err(env::VarError::NotUnicode(_)) => Err(Failure::Usage(format!("{variable} is not text"))),
+        Err(env::VarError::NotUnicode(_)) => Err(Failure::Usage(format!("{variable} is not UTF-8"))),
     }
 }
 
-/// Asks on the terminal, without showing what is typed.
+/// Prompts on the terminal without showing what is typed.
 fn ask(prompt: &str) -> Result<Zeroizing<String>, Failure> {
     let typed = rpassword::prompt_password(prompt).map(Zeroizing::new);
-    typed.map_err(|error| Failure::Failed(format!("cannot ask on the terminal: {error}")))
+    typed.map_err(|error| Failure::Failed(format!("cannot prompt on the terminal: {error}")))
 }

@@ -1,4 +1,4 @@
-//! The two ends of a move: a SQLite file that nobody else has open, and a PostgreSQL database that takes it in.
+//! The two ends of a move: a SQLite file opened exclusively, and the PostgreSQL database that it is copied to.
 
 use std::ffi::OsString;
 
@@ -10,18 +10,18 @@ use metering_sqlite::{Moved, SqliteStore};
 use super::Location;
 use crate::failure::Failure;
 
-/// Where a store is moved from. Nobody else opens it until this is dropped.
+/// The store to move. Nothing else can open it until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Origin {
     location: Location,
     store: SqliteStore,
 }
 
-/// Where a store is moved to, not yet opened.
+/// The target of a move, not open yet.
 #[derive(Debug)]
 pub(crate) struct Destination(Location);
 
-/// The same, opened.
+/// The target of a move, open.
 #[derive(Debug)]
 pub(crate) struct Target(PostgresStore);
 
@@ -30,7 +30,7 @@ impl Origin {
     pub(crate) fn open(url: &OsString) -> Result<Self, Failure> {
         let location = Location::from_url(url)?;
         let Location::Sqlite(path) = &location else {
-            return Err(Failure::Usage("--from must be a sqlite:PATH: only those can be moved from".to_owned()));
+            return Err(Failure::Usage("--from must be sqlite:PATH; only SQLite stores can be moved".to_owned()));
         };
         let store = SqliteStore::open_alone(path).map_err(|error| location.cannot_open(&error))?;
         Ok(Self { location, store })
@@ -54,29 +54,29 @@ impl Origin {
         self.store.source_id().await
     }
 
-    /// Where it went, if it is marked as moved.
+    /// Where it was moved to, if it has the "moved" marker.
     pub(crate) async fn moved(&self) -> Result<Option<Moved>, StoreError> {
         self.store.moved().await
     }
 
-    /// Marks it as moved.
+    /// Sets the "moved" marker.
     pub(crate) async fn mark(&self, to: &str, at: Timestamp) -> Result<(), StoreError> {
         self.store.mark_moved(to, at).await
     }
 
-    /// Takes the mark away.
+    /// Removes the "moved" marker.
     pub(crate) async fn unmark(&self) -> Result<bool, StoreError> {
         self.store.unmark_moved().await
     }
 }
 
 impl Destination {
-    /// The place that a URL names.
+    /// The location that a URL names.
     pub(crate) fn of(url: &OsString) -> Result<Self, Failure> {
         match Location::from_url(url)? {
             location @ Location::Postgres(_) => Ok(Self(location)),
             Location::Sqlite(_) => {
-                Err(Failure::Usage("--to must be a postgres://... URL: only there can a store be moved".to_owned()))
+                Err(Failure::Usage("--to must be postgres://...; stores can only be moved to PostgreSQL".to_owned()))
             }
         }
     }
@@ -86,21 +86,21 @@ impl Destination {
         self.0.to_string()
     }
 
-    /// Opens it to move a store there, making the schema where there is none.
+    /// Opens it as the target of a move, and creates the schema if there is none.
     pub(crate) async fn open(&self) -> Result<Target, Failure> {
         let Location::Postgres(config) = &self.0 else { return Err(self.other()) };
         let store = PostgresStore::connect_to_import(config).await.map_err(|error| self.0.cannot_open(&error))?;
         Ok(Target(store))
     }
 
-    /// Opens it to look, and changes nothing; nothing is found where there is no schema yet.
+    /// Opens it read-only and changes nothing. `None` if there is no schema yet.
     pub(crate) async fn look(&self) -> Result<Option<Look>, Failure> {
         let Location::Postgres(config) = &self.0 else { return Err(self.other()) };
         PostgresStore::connect_to_look(config).await.map_err(|error| self.0.cannot_open(&error))
     }
 
     fn other(&self) -> Failure {
-        Failure::Usage(format!("{} cannot be moved to", self.0))
+        Failure::Usage(format!("cannot move a store to {}", self.0))
     }
 }
 

@@ -14,7 +14,7 @@ fn a_backup_is_one_file_that_opens_as_a_store_of_its_own() {
     let org = desk.create("a", "123456789.12345678").org_id;
     let open = desk.store();
     let text = desk.admin(&["backup", "copy.db"]).success().stdout;
-    assert_eq!(text, "copy.db is a whole copy. Accounts: 1; discrepancies: 0.\n");
+    assert_eq!(text, "copy.db is a complete copy. Accounts: 1; discrepancies: 0.\n");
     assert_eq!(desk.files(), 2, "the data directory and the copy, nothing half made");
     drop(open);
     // The copy is not the store: what happens to one does not show in the other.

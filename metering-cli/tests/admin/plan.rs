@@ -43,7 +43,7 @@ fn ids(desk: &Desk) -> Vec<String> {
 fn a_plan_is_made_with_its_defaults_and_then_changed_field_by_field() {
     let desk = Desk::new();
     let text = desk.admin(STARTER).success().stdout;
-    assert_eq!(text, "Plan starter on chain 1 is set, and on sale.\n");
+    assert_eq!(text, "Plan starter on chain 1 was saved and is on sale.\n");
     let key = ["plan", "set", "starter", "--chain-id", "1"];
     let changes = ["--offer", "Spring", "--discount-percent", "20", "--bonus-credits", "0.5", "--sort-order", "-3"];
     let recipient = ["--recipient", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"];
@@ -152,15 +152,15 @@ fn one_bad_plan_keeps_all_of_them_out() {
         (format!("[{good},{}]", plan_json("bad", "0")), "entry 2: plan bad on chain 1: credits must be above zero"),
         (format!("[{good},{}]", plan_json("bad", "\"one\"")), "plan 2 (bad on chain 1)"),
         (format!("[{good},{}]", plan_json("bad", "0.000000001")), "too many decimal places"),
-        (format!("[{good},{}]", plan_json("good", "2")), "plan good on chain 1 is there twice, as entries 1 and 2"),
+        (format!("[{good},{}]", plan_json("good", "2")), "plan good on chain 1 appears twice, as entries 1 and 2"),
         (format!("[{good},{{}}]"), "plan 2: missing field `id`"),
         (format!("{{\"plan\":[{good}]}}"), "missing field `plans`"),
         (format!("[{good}"), "EOF"),
-        ("plans".to_owned(), "not an array of plans"),
+        ("plans".to_owned(), "expected an array of plans"),
     ];
     for (file, expected) in &table {
         let message = desk.admin_reading(&["plan", "import", "-"], file).failure(1);
-        assert!(message.contains(expected) && message.contains("nothing imported"), "{file}: {message}");
+        assert!(message.contains(expected) && message.contains("nothing was imported"), "{file}: {message}");
         assert_eq!(desk.files(), 0, "a refused file leaves no store behind");
     }
     desk.admin(STARTER).success();

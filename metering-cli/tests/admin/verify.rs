@@ -72,7 +72,7 @@ fn every_amount_that_was_tampered_with_is_found_to_the_atom() {
         desk.tamper(sql);
         let ran = desk.admin(&["verify", "--json"]);
         let found: Verification = ran.json();
-        assert!(ran.failure(3).contains("not what ledger and usage add up to"));
+        assert!(ran.failure(3).contains("from the sum of ledger and usage"));
         assert_eq!(found.accounts, 2);
         assert!(found.discrepancies.iter().all(|discrepancy| discrepancy.org_id == org), "{found:?}");
         assert_eq!(found.discrepancies.len(), expected.len(), "{sql}: {found:?}");
@@ -93,7 +93,7 @@ fn a_discrepancy_is_shown_to_people_and_named_by_the_exit_code_even_when_nobody_
     assert_eq!(rows[0], ["ORG_ID", "AMOUNT", "RECORDED", "COMPUTED"]);
     assert_eq!(rows[1], [org.as_str(), "balance", "5.9997222222", "4.9997222222"]);
     assert_eq!(rows.len(), 2);
-    assert!(ran.failure(3).starts_with("1 amount is not"));
+    assert!(ran.failure(3).starts_with("1 amount differs"));
     desk.admin_unread(&["verify"]).failure(3);
 }
 

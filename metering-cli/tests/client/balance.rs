@@ -19,7 +19,7 @@ fn the_balance_is_shown_digit_by_digit() {
         "balance     7.4999305556",
         "granted     2.50",
         "used        0.0000694444",
-        "requests    240 a minute, no cap a day",
+        "requests    240 per minute, no limit per day",
         "agent name  bot\u{fffd}",
         "email       -",
         "payer       0xabc",

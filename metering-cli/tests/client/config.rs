@@ -46,7 +46,7 @@ fn profiles_are_listed_side_by_side() {
     let service = StandIn::start();
     let home = Home::new();
     let ran = home.metering(&["config", "list"]);
-    assert!(ran.code == 0 && ran.stderr.contains("no profiles"), "{ran:?}");
+    assert!(ran.code == 0 && ran.stderr.contains("No profiles"), "{ran:?}");
     let key = home.add_profile("work", &service);
     home.metering(&["config", "set", "url", "https://api.example.com", "--profile", "home"]).success();
     let text = home.metering(&["config", "list"]).success();

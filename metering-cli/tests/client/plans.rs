@@ -46,6 +46,6 @@ fn nothing_for_sale_is_said() {
     let service = StandIn::start();
     service.on("/credits/plans", Reply::ok(r#"{"plans":[],"chains":[]}"#));
     let ran = Home::new().metering(&["plans", "--url", &service.url()]);
-    assert_eq!((ran.code, ran.stderr.as_str()), (0, "Nothing is for sale here.\n"));
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, "No plans are on sale.\n"));
     assert!(ran.stdout.starts_with("PLAN"));
 }

@@ -82,5 +82,5 @@ fn what_to_run_next_is_of_the_same_profile() {
     service.on("/credits/balance", Reply::ok(BALANCE.replace(r#""credit_balance":1"#, r#""credit_balance":0"#)));
     home.add_profile("work", &service);
     let ran = home.metering(&["balance", "--profile", "work"]);
-    assert!(ran.stderr.contains("`metering topup --profile work` pays"), "{ran:?}");
+    assert!(ran.stderr.contains("`metering topup --profile work` buys"), "{ran:?}");
 }

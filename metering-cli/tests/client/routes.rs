@@ -28,7 +28,7 @@ fn routes_are_listed_with_what_they_take_and_cost() {
             "METHOD ROUTE CREDITS DESCRIPTION",
             "GET /mpp/ethPrice 0.0006944444 ETH price",
             "GET /mpp/token/{name}?q=TEXT[&limit=INTEGER] 0.0001388889 A token",
-            "GET /mpp/stream 0.25 a connection Trades",
+            "GET /mpp/stream 0.25 per connection Trades",
             "GET /mpp/history/{seconds} from 0.0001388889, by seconds Old trades",
         ]
     );

@@ -183,7 +183,7 @@ fn a_signup_that_expired_meanwhile_is_begun_anew() {
     child.wait().unwrap();
     scene.service.on(STATUS, Reply::ok(r#"{"status":"expired"}"#)).on(STATUS, scene.approved());
     let ran = scene.home.metering(&["signup", "--url", &url]);
-    assert!(ran.code == 0 && ran.stderr.contains("has expired; a new one begins"), "{ran:?}");
+    assert!(ran.code == 0 && ran.stderr.contains("has expired; starting a new one"), "{ran:?}");
     assert!(scene.stored().contains(scene.key.expose()));
 }
 

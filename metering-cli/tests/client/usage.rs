@@ -49,7 +49,7 @@ fn only_the_top_routes_are_listed() {
     let (home, _) = Home::of(&service);
     let text = home.metering(&["usage", "--top", "1"]).success();
     assert!(text.contains("/mpp/ethPrice") && !text.contains("/mpp/a"), "{text}");
-    assert!(text.ends_with("and 1 more; --top shows them\n"), "{text}");
+    assert!(text.ends_with("and 1 more; use --top to show them\n"), "{text}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn what_passes_is_waited_out() {
     service.then(BLOCKS, Reply::error(503, "overloaded", Some(1)));
     service.then_at(491, Reply::error(502, "upstream_unreachable", None));
     service.then_at(492, Reply::error(504, "upstream_timeout", None)).then_at(492, Reply::CutOff);
-    desk.catch_up(&service, &ARGS).expect(0).says("Trying again in 0.5 s.");
+    desk.catch_up(&service, &ARGS).expect(0).says("Retrying in 0.5 s.");
     assert_eq!(desk.content("blocks.jsonl"), lines(490..=500));
 }
 
@@ -35,7 +35,7 @@ fn a_service_that_is_away_costs_nothing_and_forgets_nothing() {
     let (desk, service) = (Desk::new(), Service::at(500));
     let mut command = desk.command(&service, &["catch-up", "--from", "499", "--output", "blocks.jsonl"]);
     command.env("METERING_CLIENT_URL", "http://127.0.0.1:1");
-    let ran = crate::desk::Ran::of(command.output().unwrap()).expect(8).says("cannot be reached");
+    let ran = crate::desk::Ran::of(command.output().unwrap()).expect(8).says("could not reach the service");
     let _ = ran.says("No block written.");
     assert_eq!(desk.content("blocks.jsonl"), "");
 }
@@ -54,11 +54,11 @@ fn answers_that_are_not_what_was_asked_for_are_not_written() {
     for (body, words) in table {
         service.then_at(495, Reply::body(&body));
         let ran = desk.catch_up(&service, &ARGS).expect(1);
-        let _ = ran.says(&format!("answer for block 495 {words}")).says("charged (0.0001388889 credits)");
+        let _ = ran.says(&format!("response for block 495 {words}")).says("charged (0.0001388889 credits)");
         assert_eq!(desk.content("blocks.jsonl"), lines(490..=494));
     }
     service.then(BLOCKS, Reply::body("[]"));
-    desk.catch_up(&service, &ARGS).expect(1).says("answer for the latest block is JSON without a block_number");
+    desk.catch_up(&service, &ARGS).expect(1).says("response for the latest block is JSON without a block_number");
     desk.catch_up(&service, &ARGS).expect(0);
     assert_eq!(desk.content("blocks.jsonl"), lines(490..=500));
 }
@@ -77,7 +77,7 @@ fn a_gap_of_the_service_is_not_passed_over_unless_it_may_be() {
     desk.catch_up(&service, &ARGS).expect(4);
     let ran = desk.catch_up(&service, &[&ARGS[..], &["--skip-missing", "--json"]].concat()).expect(0);
     assert!(ran.stdout.contains(r#""missing":[496]"#), "{ran:?}");
-    let _ = ran.says("does not have block 496; going on without it");
+    let _ = ran.says("does not have block 496; skipping it");
     assert_eq!(desk.content("blocks.jsonl"), lines(490..=495) + &lines(497..=500));
     let cursor: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(desk.cursor()).unwrap()).unwrap();
     assert_eq!(cursor["cursors"][0]["missing"], serde_json::json!([[496, 496]]));
@@ -102,7 +102,7 @@ fn a_service_that_went_back_is_not_followed() {
     let (desk, service) = (Desk::new(), Service::at(500));
     desk.catch_up(&service, &ARGS).expect(0);
     service.is_at(450);
-    desk.catch_up(&service, &ARGS).expect(5).says("block 500 is written already").says("finalized block is 450");
+    desk.catch_up(&service, &ARGS).expect(5).says("block 500 is already written").says("finalized block is 450");
     assert_eq!(desk.content("blocks.jsonl"), lines(490..=500));
     service.is_at(501);
     desk.catch_up(&service, &ARGS).expect(0);

@@ -15,7 +15,7 @@ fn another_output_needs_a_word() {
     desk.catch_up(&service, &["--output", "november.jsonl"]).expect(5).says("at block 500");
     assert_eq!(service.requests(), [], "nothing is asked for that could not be written");
     let november = ["--output", "november.jsonl", "--new-output"];
-    desk.catch_up(&service, &november).expect(0).says("Going on after block 500 in ");
+    desk.catch_up(&service, &november).expect(0).says("Continuing after block 500 in ");
     service.is_at(503);
     desk.catch_up(&service, &november).expect(0);
     assert_eq!(desk.content("october.jsonl"), lines(499..=500));

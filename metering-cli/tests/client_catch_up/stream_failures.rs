@@ -27,7 +27,7 @@ fn a_stream_is_gone_on_with_after_the_last_event() {
     service.then(STREAM, Reply::ended(&[FIRST, SECOND]));
     service.then(STREAM, Reply::events(&[THIRD]));
     let ran = desk.run(&service, &["stream", STREAM, "--max-events", "3", "--reconnect"]).expect(0);
-    let ran = ran.says("Going on after event 7 in 1 s.").says("3 events over 3 connections, each charged.");
+    let ran = ran.says("Resuming after event 7 in 1 s.").says("3 events over 3 connections, each charged.");
     assert_eq!(ran.stdout, "7\n8\n9\n");
     let id = |id: Option<&str>| Request { target: STREAM.to_owned(), last_event_id: id.map(str::to_owned) };
     assert_eq!(service.requests(), [id(None), id(Some("7")), id(Some("7")), id(Some("8"))]);
@@ -60,9 +60,9 @@ fn a_stream_that_is_refused_has_the_code_of_what_to_do_about_it() {
 #[test]
 fn what_is_no_stream_is_not_paid_for() {
     let (desk, service) = (Desk::new(), Service::at(0));
-    desk.run(&service, &["stream", "/mpp/ethPrice"]).expect(2).says("/mpp/ethPrice is no stream");
+    desk.run(&service, &["stream", "/mpp/ethPrice"]).expect(2).says("/mpp/ethPrice is not a stream");
     desk.run(&service, &["stream", "mpp"]).expect(2);
     assert_eq!(service.requests(), []);
     service.then(STREAM, Reply::body("{}"));
-    desk.run(&service, &["stream", STREAM, "--reconnect"]).expect(1).says("not a stream of events");
+    desk.run(&service, &["stream", STREAM, "--reconnect"]).expect(1).says("not an event stream");
 }

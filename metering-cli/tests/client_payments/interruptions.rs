@@ -68,7 +68,7 @@ fn killed_between_the_key_and_the_journal() {
     let key = desk.key();
     std::fs::write(desk.journal(), journal).unwrap();
     let ran = desk.run(&SIGNUP).success();
-    assert!(ran.stdout.contains("has the account's key already"), "{ran:?}");
+    assert!(ran.stdout.contains("already has the account's key"), "{ran:?}");
     assert_eq!(desk.key(), key);
     desk.is_settled();
 }

@@ -110,7 +110,7 @@ fn what_is_not_paid_yet_is_in_nobodys_way() {
     desk.stand_in.world().node.balance = 10_u128.pow(20);
     // Another wallet cannot use the quote, and another plan is another quote.
     let ran = Ran::of(desk.command(&SIGNUP).env("METERING_CLIENT_WALLET_KEY", OTHER_KEY).output().unwrap());
-    assert!(ran.failure(5).contains("forget the payment"));
+    assert!(ran.failure(5).contains("drop the payment"));
     desk.run(&["signup-pay", "--plan", "coin", "--agent-name", "agent", "--yes"]).success();
     desk.is_settled();
 }
@@ -136,7 +136,7 @@ fn a_key_that_cannot_be_stored_is_printed_rather_than_lost() {
     let key = desk.stand_in.world().service.accounts[0].key.clone();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{key}\n"));
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.contains("on standard output, this once") && !stderr.contains(&key), "{stderr}");
+    assert!(stderr.contains("on standard output, only this once") && !stderr.contains(&key), "{stderr}");
     assert_eq!(output.status.code(), Some(1));
     assert!(!desk.journal().exists());
 }

@@ -20,7 +20,7 @@ fn a_quote_that_departs_from_the_plan_is_not_paid() {
         let desk = Desk::new();
         desk.stand_in.world().service.spoilt.push((name, value.clone()));
         let failure = desk.run(&SIGNUP).failure(1);
-        assert!(failure.contains("does not agree with the plan"), "{name} {value}: {failure}");
+        assert!(failure.contains("does not match the plan"), "{name} {value}: {failure}");
         assert!(!desk.journal().exists() && desk.sent() == 0, "{name} {value}");
     }
 }
@@ -67,7 +67,7 @@ fn a_payment_that_is_refused_for_good_is_kept_on_record() {
         (400, "payment_mismatch", 5, "operator"),
         (400, "payer_mismatch", 5, "operator"),
         (400, "payment_predates_quote", 5, "operator"),
-        (409, "tx_already_used", 5, "counts once"),
+        (409, "tx_already_used", 5, "can be credited only once"),
         (410, "quote_expired", 5, "operator"),
         (404, "not_found", 4, "kept in"),
         (409, "payer_already_registered", 5, "metering topup --tx"),

@@ -40,7 +40,7 @@ fn waiting_ends_when_it_was_said_to_and_can_be_gone_on_with() {
 
 #[test]
 fn a_payment_that_failed_on_the_chain_is_not_waited_for() {
-    for (fortune, said) in [(Fortune::Fail, "failed on the chain"), (Fortune::GiveWay, "took the place")] {
+    for (fortune, said) in [(Fortune::Fail, "failed on the chain"), (Fortune::GiveWay, "replaced")] {
         let desk = Desk::new();
         desk.stand_in.world().node.fortune = fortune;
         let failure = desk.run(&SIGNUP).failure(5);

@@ -14,9 +14,9 @@ fn only_a_file_is_moved_and_only_to_a_postgres() {
         (
             &["--from", "postgres://u:hunter2@h/d", "--to", "postgres://u:hunter2@h/e"],
             2,
-            "only those can be moved from",
+            "only SQLite stores can be moved",
         ),
-        (&["--from", &from, "--to", "sqlite:other.db"], 2, "only there can a store be moved"),
+        (&["--from", &from, "--to", "sqlite:other.db"], 2, "stores can only be moved to PostgreSQL"),
         (&["--from", &from], 2, "METERING_MIGRATE_TO"),
         (&["--from", "mysql://u:hunter2@h/d", "--to", "postgres://h/d"], 2, "supported: sqlite:PATH"),
         (&["--from", &from, "--to", "postgres://u:hunter2@127.0.0.1:1/d"], 1, "refused"),

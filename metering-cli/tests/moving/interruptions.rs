@@ -14,7 +14,7 @@ use crate::link::{Event, Link};
 
 /// What the file holds, and the target holds as well.
 fn assert_moved(desk: &Desk) {
-    assert!(desk.migrate(&[]).success().contains("already"));
+    assert!(desk.migrate(&[]).success().contains("Already moved to"));
     let file = SqliteStore::open_alone(&desk.file()).unwrap();
     block_on(async { assert_eq!(records(&desk.postgres().await).await, records(&file).await) });
 }
@@ -67,14 +67,14 @@ fn a_move_whose_database_goes_away_says_so_and_is_finished_by_the_next() {
     block_on(fill(&desk));
     let link = Link::with(Event::Down, 8);
     let message = desk.migrate_by(&desk.url_by(link.port())).failure(1);
-    assert!(message.contains("did not come to its end") && message.contains("again"), "{message}");
+    assert!(message.contains("did not finish") && message.contains("again"), "{message}");
     assert!(link.happened() > 0);
     let refused = block_on(PostgresStore::connect(&desk.url.parse().unwrap())).unwrap_err().to_string();
     assert!(refused.contains("has not finished"), "{refused}");
     let message = desk.admin(&["--database", &desk.url, "verify"]).failure(1);
     assert!(message.contains("has not finished"), "{message}");
     let looked = desk.migrate(&["--dry-run"]).success();
-    assert!(looked.contains("in the place of a move that was not finished"), "{looked}");
+    assert!(looked.contains("replacing an unfinished move"), "{looked}");
     // The file is as it was until all is there.
     drop(desk.sqlite());
     desk.migrate(&[]).success();
@@ -112,7 +112,7 @@ fn of_two_moves_to_one_place_one_goes_on() {
     block_on(async { customer(&other.sqlite(), 77, grant(1)).await });
     for more in [&[][..], &["--dry-run"]] {
         let message = other.migrate(more).failure(5);
-        assert!(message.contains("under way"), "{message}");
+        assert!(message.contains("in progress"), "{message}");
     }
     first.kill();
     desk.migrate(&[]).success();

@@ -1,9 +1,9 @@
-//! A tool's arguments, read into the target of a request.
+//! Turns a tool's arguments into the target of a request.
 //!
-//! They are held to the route's declarations by the rules that the gateway goes by, before anything is sent: what
-//! does not fit is told by name and costs nothing. A path parameter is percent-encoded, and what cannot be part of one
-//! segment is refused; in the end the catalogue is asked, so that a value which is the name of another route's
-//! segment does not call, and pay for, that route.
+//! Arguments are checked by the gateway's own rules before anything is sent, so a bad one is reported by name and costs
+//! nothing. Path parameters are percent-encoded; values that cannot be one path segment are rejected. Finally the
+//! catalogue resolves the target, so that a value which is also a segment of another route does not call, and pay for,
+//! that route.
 
 use std::collections::BTreeMap;
 
@@ -14,26 +14,26 @@ use serde_json::Value;
 
 use super::schema::{EVENTS_DEFAULT, EVENTS_MOST, MAX_EVENTS, is_required, takes_max_events};
 
-/// The longest argument, in bytes. Servers are known to take request lines of 8,000.
+/// The longest argument, in bytes. Common servers accept request lines of 8,000 bytes.
 const VALUE_BYTES_MAX: usize = 2_000;
-/// How many problems are told at once.
+/// How many problems one error reports.
 const PROBLEMS_MAX: usize = 20;
-/// Up to here, every integer is a double, so that `19000000.0` can only mean one.
+/// Every integer up to here is exact as a double, so `19000000.0` can only mean one integer.
 const EXACT_DOUBLE_MAX: u64 = 1 << 53;
 
-/// What a call asks of its route.
+/// The request that a call's arguments describe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Asked {
     /// The path and query of the request.
     pub(super) target: String,
-    /// After how many events to stop.
+    /// Stop after this many events.
     pub(super) max_events: usize,
 }
 
 /// Reads the arguments of a call.
 ///
 /// # Errors
-/// When they do not fit; says what to do.
+/// When the arguments do not fit the tool; the error says what to correct.
 pub(super) fn read(catalogue: &Catalogue, route: &Route, arguments: &JsonObject) -> Result<Asked, Box<ErrorBody>> {
     let mut reading = Reading { route, values: BTreeMap::new(), max_events: EVENTS_DEFAULT, problems: BTreeMap::new() };
     for (name, value) in arguments {
@@ -52,10 +52,10 @@ pub(super) fn read(catalogue: &Catalogue, route: &Route, arguments: &JsonObject)
     Err(refusal(reading.problems))
 }
 
-/// Refuses all arguments of a tool that has none.
+/// Rejects all arguments of a tool that takes none.
 ///
 /// # Errors
-/// When there are some.
+/// When there are any.
 pub(super) fn none(arguments: &JsonObject) -> Result<(), Box<ErrorBody>> {
     if arguments.is_empty() {
         return Ok(());
@@ -73,13 +73,13 @@ fn refusal(problems: BTreeMap<String, String>) -> Box<ErrorBody> {
     Box::new(ErrorBody { fields: Some(problems), ..ErrorBody::new(ErrorCode::InvalidParameter, message) })
 }
 
-/// Names come from the caller: what is echoed is kept short.
+/// Names come from the caller, so only a short part is echoed.
 fn excerpt(name: &str) -> String {
     const MAX_CHARS: usize = 64;
     name.chars().take(MAX_CHARS).collect()
 }
 
-/// Arguments while they are read.
+/// The arguments read so far.
 struct Reading<'c> {
     route: &'c Route,
     values: BTreeMap<&'c str, String>,
@@ -92,7 +92,7 @@ impl<'c> Reading<'c> {
         let route = self.route;
         let param = route.params.iter().find(|param| param.name == name);
         match param {
-            // Agents write `null` for what they leave out.
+            // Agents send `null` for arguments they leave out.
             Some(param) if value.is_null() && !is_required(param) => {}
             Some(param) => self.value(param, value),
             None if name == MAX_EVENTS && takes_max_events(route) => self.read_max_events(value),
@@ -128,18 +128,18 @@ impl<'c> Reading<'c> {
         }
     }
 
-    /// The target, if the route is what the gateway will read in it.
+    /// The target, if the gateway resolves it to this route.
     fn target(&mut self, catalogue: &Catalogue) -> Option<String> {
         let route = self.route;
         let path = self.path();
         let query = self.query();
         let Ok(parsed) = RequestPath::parse(&path) else {
-            self.refuse("path", "the arguments make no acceptable path");
+            self.refuse("path", "the arguments do not make a valid path");
             return None;
         };
-        // By the route's place in the catalogue: which one is meant is all there is to know.
+        // Compare by identity: it has to be this very entry of the catalogue.
         if !catalogue.find(&route.method, &parsed).is_ok_and(|found| std::ptr::eq(found, route)) {
-            let why = "an argument is a name that makes this the path of another route; use that route's tool";
+            let why = "the arguments make the path of another route; use the tool of that route";
             self.refuse("path", why);
             return None;
         }
@@ -195,7 +195,7 @@ impl<'c> Reading<'c> {
     }
 }
 
-/// A JSON value as the text of a parameter, where there is no doubt about it.
+/// A JSON value as parameter text, if there is only one way to write it.
 fn text_of(kind: ParamType, value: &Value) -> Option<String> {
     match (kind, value) {
         (_, Value::String(text)) => Some(text.clone()),
@@ -211,17 +211,17 @@ fn text_of(kind: ParamType, value: &Value) -> Option<String> {
     }
 }
 
-/// What keeps a value out of a path or query, if anything.
+/// Why a value cannot be used in a path or query, if it cannot.
 fn segment_problem(param: &Param, value: &str) -> Option<&'static str> {
     if value.len() > VALUE_BYTES_MAX {
-        return Some("is longer than 2000 bytes");
+        return Some("must be at most 2000 bytes long");
     }
     let in_path = param.place == ParamPlace::Path;
     (in_path && (value.contains(['/', '\\']) || matches!(value, "." | "..")))
-        .then_some("must be one segment of a path: without / and \\, and neither . nor ..")
+        .then_some("must be one path segment: no / or \\, and not . or ..")
 }
 
-/// RFC 3986, section 2.3: all but unreserved characters are encoded, so that nothing in a value is read as syntax.
+/// RFC 3986, section 2.3: encodes all but unreserved characters, so that nothing in a value is read as syntax.
 fn push_encoded(value: &str, target: &mut String) {
     for byte in value.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {

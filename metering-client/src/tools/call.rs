@@ -1,4 +1,4 @@
-//! A call of a tool: its request, and the result that is made of the answer.
+//! One tool call: its request, and the result built from the response.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::events::{Events, is_event_stream};
 /// Calls a metered route.
 ///
 /// # Errors
-/// When it came to nothing.
+/// When the call fails.
 pub(super) async fn route(
     client: &Client,
     route: &Route,
@@ -30,7 +30,7 @@ pub(super) async fn route(
 ) -> Result<CallToolResult, Failure> {
     let deadline = Instant::now() + stream_wait;
     let method = Method::from_bytes(route.method.as_bytes());
-    let method = method.map_err(|_| ClientError::Garbled(format!("{:?} is no HTTP method", route.method)))?;
+    let method = method.map_err(|_| ClientError::Garbled(format!("{:?} is not an HTTP method", route.method)))?;
     let answer = if route.sse {
         client.open_stream(method, &asked.target, None).await?
     } else {
@@ -47,14 +47,14 @@ pub(super) async fn route(
     Ok(with_money(Document::new().with("data", data), &headers).into_result())
 }
 
-/// Gets a document of the service's own, which is the result as it is.
+/// Gets one of the service's own documents and returns it unchanged.
 ///
 /// # Errors
-/// When there is none.
+/// When the call fails.
 pub(super) async fn document(client: &Client, target: &str) -> Result<CallToolResult, Failure> {
     let answer = client.open(Method::GET, target, None).await?;
     let document = Document::parse(&whole(answer).await?);
-    Ok(document.ok_or_else(|| ClientError::Garbled("it is not a JSON object".to_owned()))?.into_result())
+    Ok(document.ok_or_else(|| ClientError::Garbled("the body is not a JSON object".to_owned()))?.into_result())
 }
 
 async fn whole(answer: OpenAnswer) -> Result<Bytes, Failure> {

@@ -1,4 +1,4 @@
-//! Whose key a call is made with.
+//! Which key a tool call uses.
 
 use http::request::Parts;
 use metering_core::{ClientSource, Credentials};
@@ -9,15 +9,15 @@ use crate::client::Client;
 /// Who calls the tools.
 #[derive(Debug, Clone)]
 pub enum Callers {
-    /// Many, over HTTP: the key of each call is that of its request, whose head the transport has put into the
-    /// message's extensions. The client is the one to give keys to.
+    /// Many callers, over HTTP. Each call uses the key of its own HTTP request, whose head the transport put into the
+    /// message's extensions. The client here has no key yet.
     PerRequest(Client),
-    /// One, who is on the same machine: the client has its key.
+    /// One caller, on this machine. The client has that caller's key.
     One(Client),
 }
 
 impl Callers {
-    /// The same callers, who are known as MCP clients in usage records.
+    /// The same callers, recorded as MCP clients in usage records.
     pub(super) fn as_mcp(&self) -> Self {
         match self {
             Self::PerRequest(client) => Self::PerRequest(client.with_source(ClientSource::Mcp)),
@@ -25,7 +25,7 @@ impl Callers {
         }
     }
 
-    /// The client of a call, with the caller's key if there is one.
+    /// The client for one call, with the caller's key if there is one.
     pub(super) fn client(&self, call: &Extensions) -> Client {
         match self {
             Self::One(client) => client.clone(),
@@ -36,7 +36,7 @@ impl Callers {
         }
     }
 
-    /// Whether callers may know how the service is reached, and why it is not.
+    /// Whether callers may see how the service is reached, and why it cannot be.
     pub(super) const fn are_local(&self) -> bool {
         matches!(self, Self::One(_))
     }

@@ -1,13 +1,13 @@
-//! JSON documents that keep their numbers: the text is byte for byte what the service wrote.
+//! JSON documents that keep their numbers exact: the text is byte for byte what the service wrote.
 //!
-//! A structured result is a tree of values, where a number beyond a double's precision is rounded. The text beside it
-//! is put together from pieces of text, so that what an agent reads is exact.
+//! A structured result is a tree of values, in which a number beyond double precision is rounded. The text next to it
+//! is assembled from the original text, so the agent reads exact numbers.
 
 use metering_core::wire::ErrorBody;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde_json::Value;
 
-/// How deep a value may be nested. Clients read it within a message, and some give up at 128 levels in all.
+/// How deeply a value may be nested. Clients parse it inside a message, and some give up at 128 levels in total.
 const DEPTH_MAX: usize = 100;
 
 /// A JSON value and its text.
@@ -17,23 +17,23 @@ pub(super) struct Json {
     value: Value,
 }
 
-/// A JSON object that grows at its end.
+/// A JSON object to which members can be appended.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Document {
-    /// Without its closing brace.
+    /// The text without its closing brace.
     open_text: String,
     members: JsonObject,
 }
 
 impl Json {
-    /// What `bytes` say, as they say it, if they are JSON.
+    /// Parses `bytes`, keeping their text, if they are JSON.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let value = serde_json::from_slice(bytes).ok().filter(|value| is_shallow(value, DEPTH_MAX))?;
         let text = std::str::from_utf8(bytes).ok()?.trim().to_owned();
         Some(Self { text, value })
     }
 
-    /// What `bytes` say: JSON, or else a text. None at all are `null`.
+    /// Parses `bytes` as JSON, or else as text. No bytes at all are `null`.
     pub(super) fn or_text(bytes: &[u8]) -> Self {
         if bytes.is_empty() {
             return Self::from(Value::Null);
@@ -81,7 +81,7 @@ impl Document {
         Self { open_text: "{".to_owned(), members: JsonObject::new() }
     }
 
-    /// The object that `bytes` say, if they say one.
+    /// Parses `bytes`, if they are a JSON object.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let Json { text, value: Value::Object(members) } = Json::parse(bytes)? else { return None };
         let open_text = text.strip_suffix('}')?.trim_end().to_owned();
@@ -96,7 +96,7 @@ impl Document {
         self.members.get(name).is_some_and(Value::is_string)
     }
 
-    /// Adds a member. Does nothing when there is one of that name: what the service says counts.
+    /// Appends a member. Does nothing if the name is taken: the service's own value wins.
     #[must_use]
     pub(super) fn with(mut self, name: &str, json: impl Into<Json>) -> Self {
         if self.has(name) {
@@ -110,7 +110,7 @@ impl Document {
         self
     }
 
-    /// Adds a number as it is written, if it is given and is one.
+    /// Appends a number exactly as written, if `text` is given and is a number.
     #[must_use]
     pub(super) fn with_number(self, name: &str, text: Option<&str>) -> Self {
         match text.and_then(|text| Json::parse(text.as_bytes())).filter(|json| json.value.is_number()) {
@@ -119,7 +119,7 @@ impl Document {
         }
     }
 
-    /// The result of a call that went well.
+    /// The result of a call that succeeded.
     pub(super) fn into_result(self) -> CallToolResult {
         let Json { text, value } = self.into();
         let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
@@ -127,7 +127,7 @@ impl Document {
         result
     }
 
-    /// The result of a call that did not.
+    /// The result of a call that failed.
     pub(super) fn into_error(self) -> CallToolResult {
         let mut result = self.into_result();
         result.is_error = Some(true);
@@ -135,11 +135,11 @@ impl Document {
     }
 }
 
-/// An error, as the service would write it.
+/// An error as the service would write it.
 impl From<&ErrorBody> for Document {
     fn from(body: &ErrorBody) -> Self {
-        let text = serde_json::to_vec(body).expect("an error's body has no maps with other keys than texts");
-        Self::parse(&text).expect("an error's body is an object")
+        let text = serde_json::to_vec(body).expect("all map keys of an error body are strings");
+        Self::parse(&text).expect("an error body is an object")
     }
 }
 

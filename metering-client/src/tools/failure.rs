@@ -1,7 +1,7 @@
-//! Calls that came to nothing, as results that an agent can act on.
+//! Failed calls, as results that an agent can act on.
 //!
-//! An error of the gateway is passed on with its JSON as it is. Everything else that can go wrong gets the same form:
-//! a code, a sentence, and what was charged where that is known.
+//! The gateway's errors are passed on with their JSON unchanged. All other failures get the same form: a code, a
+//! sentence, and what was charged, if that is known.
 
 use http::HeaderMap;
 use metering_core::wire::{BALANCE_HEADER, CHARGED_HEADER};
@@ -12,20 +12,20 @@ use super::document::{Document, Json};
 use crate::answer::header;
 use crate::error::{ClientError, Refusal};
 
-/// The largest answer that is passed on, in bytes. A result holds it twice, and its reader is a model.
+/// The largest response that is passed on, in bytes. A result contains it twice, and its reader is a model.
 pub(super) const RESULT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// As much as is passed on of a text that says why, in bytes.
+/// How much of an explanatory text is passed on, in bytes.
 const TEXT_BYTES_MAX: usize = 4096;
 
-/// Why a call came to nothing.
+/// Why a call failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// Before there was an answer, or with an error of the service.
+    /// There was no response, or the service returned an error.
     Client(ClientError),
-    /// While the answer was read, whose head says what the call was charged.
+    /// Reading the body failed. The headers say what the call was charged.
     Body(ClientError, HeaderMap),
-    /// The answer is larger than [`RESULT_BYTES_MAX`].
+    /// The response is larger than [`RESULT_BYTES_MAX`].
     TooLarge(HeaderMap),
 }
 
@@ -36,7 +36,7 @@ impl From<ClientError> for Failure {
 }
 
 impl Failure {
-    /// What the service or the way to it did wrong, which an operator should know.
+    /// A fault of the service or of the connection to it, which the operator should know about.
     pub(super) const fn fault(&self) -> Option<&ClientError> {
         match self {
             Self::Client(ClientError::Refused(_)) | Self::TooLarge(_) => None,
@@ -44,7 +44,7 @@ impl Failure {
         }
     }
 
-    /// The result. Causes are shown to local callers only: they may name addresses of the operator's network.
+    /// The result. Only local callers see causes: they may name addresses in the operator's network.
     pub(super) fn into_result(self, is_local: bool) -> CallToolResult {
         let document = match self {
             Self::Client(ClientError::Refused(refusal)) => refused(&refusal),
@@ -56,7 +56,7 @@ impl Failure {
     }
 }
 
-/// Adds what the answer's head says about money.
+/// Adds the charge and the balance from the response headers.
 pub(super) fn with_money(document: Document, headers: &HeaderMap) -> Document {
     document
         .with_number("credit_balance", header(headers, BALANCE_HEADER))
@@ -67,7 +67,7 @@ fn refused(refusal: &Refusal) -> Document {
     let fits = refusal.body.len() <= RESULT_BYTES_MAX;
     let own = fits.then(|| Document::parse(&refusal.body)).flatten();
     let own = own.filter(|body| body.has_text("error") && body.has_text("message"));
-    // Not the gateway's: the upstream's, or a proxy's.
+    // Not the gateway's own error: the upstream or a proxy wrote it.
     let document = own.unwrap_or_else(|| {
         let document = error(beginning(&refusal.code), beginning(&refusal.message));
         if refusal.body.is_empty() { document } else { document.with("body", foreign(&refusal.body)) }
@@ -79,36 +79,39 @@ fn refused(refusal: &Refusal) -> Document {
     with_money(document, &refusal.headers)
 }
 
-/// A body that may be anything, such as a proxy's page.
+/// A body in an unknown format, such as a proxy's error page.
 fn foreign(body: &[u8]) -> Json {
     let cut = &body[..body.len().min(TEXT_BYTES_MAX)];
     let whole = if body.len() <= RESULT_BYTES_MAX { Json::parse(body) } else { None };
     whole.unwrap_or_else(|| Json::or_text(cut))
 }
 
-/// As much of a text as an agent has use for.
+/// As much of a text as is useful to an agent.
 fn beginning(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
 }
 
 fn unanswered(fault: &ClientError, is_local: bool) -> Document {
     let (code, message) = match fault {
-        ClientError::Unreachable(_) => ("service_unreachable", "The service cannot be reached at the moment"),
+        ClientError::Unreachable(_) => ("service_unreachable", "Could not reach the service"),
         ClientError::Garbled(_) | ClientError::Refused(_) => {
-            ("unreadable_answer", "The service's answer cannot be read")
+            ("unreadable_answer", "Could not read the service's response")
         }
     };
     let cause = if is_local { format!(" ({fault})") } else { String::new() };
     error(
         code,
-        &format!("{message}{cause}. Try again later. A metered call may have been charged: get_credit_balance tells."),
+        &format!(
+            "{message}{cause}. A metered call may have been charged: check with get_credit_balance. Try again \
+             later."
+        ),
     )
 }
 
 fn too_large() -> Document {
     let mebibytes = RESULT_BYTES_MAX / (1024 * 1024);
     let message = format!(
-        "The answer is larger than {mebibytes} MiB, too large for a tool's result. Ask for less, or get it over HTTP \
+        "The response is larger than {mebibytes} MiB, too large for a tool result. Request less, or get it over HTTP \
          with the same key."
     );
     error("answer_too_large", &message)

@@ -1,11 +1,11 @@
-//! What the tool of a route is called.
+//! The names of route tools.
 
 use metering_core::Route;
 
 /// The name of a route's tool: `bds_` and the path, with slashes and braces folded to `_`.
 ///
-/// So is everything else that agents' APIs take in no name. Where several methods share a path, `GET` has this name
-/// and the others their method behind it: `shared` says that the path has several.
+/// Other characters that agents' APIs do not accept in a name become `_` too. If several methods share a path
+/// (`shared`), `GET` gets the plain name and the others get their method as a suffix.
 pub(super) fn tool_name(route: &Route, shared: bool) -> String {
     let kept = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let words = route.template.split(|c| !kept(c)).filter(|word| !word.is_empty());

@@ -1,8 +1,8 @@
-//! What a tool costs, in words that state it exactly.
+//! The price of a tool, stated exactly in words.
 
 use metering_core::{Credits, Pricing, Route};
 
-/// The sentence about the price of a route.
+/// The sentence about a route's price.
 pub(super) fn price_sentence(route: &Route) -> String {
     match &route.pricing {
         Pricing::PerRequest(price) => format!("Price: {} per call.", amount(*price)),
@@ -23,8 +23,8 @@ pub(super) fn price_sentence(route: &Route) -> String {
     }
 }
 
-/// An amount, exactly: a credit is not a whole number of base calls in decimals, so that most prices are no finite
-/// decimal, but all are some number of base calls.
+/// An exact amount. Most prices are not finite decimals in credits, since a credit is 7200 base calls, but every price
+/// is some decimal number of base calls.
 fn amount(price: Credits) -> String {
     match price {
         Credits::ZERO => "nothing".to_owned(),
@@ -34,7 +34,7 @@ fn amount(price: Credits) -> String {
     }
 }
 
-/// How many base calls an amount is, as a decimal.
+/// An amount in base calls, as a decimal.
 fn base_calls(amount: Credits) -> String {
     let unit = Credits::BASE_CALL.atoms();
     let (whole, millionths) = (amount.atoms() / unit, amount.atoms() % unit);

@@ -1,4 +1,4 @@
-//! What agents are told of a tool: description, arguments, results and what a call does.
+//! How a tool is described to agents: description, arguments, results and hints.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use super::price::price_sentence;
 
 /// The argument that bounds a stream.
 pub(super) const MAX_EVENTS: &str = "max_events";
-/// How many events a stream tool returns unless it is told otherwise.
+/// How many events a stream tool returns by default.
 pub(super) const EVENTS_DEFAULT: usize = 5;
-/// How many events a stream tool returns at most.
+/// The most events a stream tool returns.
 pub(super) const EVENTS_MOST: usize = 50;
 
-/// Whether the tool has its argument for the number of events. A route's own parameter of that name is the route's.
+/// Whether the tool has the `max_events` argument. If the route declares a parameter of that name, it is the route's.
 pub(super) fn takes_max_events(route: &Route) -> bool {
     route.sse && route.params.iter().all(|param| param.name != MAX_EVENTS)
 }
 
 /// The tool of a route.
 pub(super) fn route_tool(name: String, route: &Route) -> Tool {
-    // A priced call changes something: the balance of the account, each time anew. Agents ask their people by these
-    // hints, so they say so, however harmless the route.
+    // A priced call changes the balance, every time it is called. Agents use these hints to decide whether to ask their
+    // user, so the hints say so even if the route only reads.
     let priced =
         !matches!(&route.pricing, Pricing::PerRequest(price) | Pricing::PerConnection(price) if !price.is_positive());
     let annotations = if &*route.method == "GET" && !priced {
@@ -37,7 +37,7 @@ pub(super) fn route_tool(name: String, route: &Route) -> Tool {
         .with_annotations(annotations)
 }
 
-/// A tool without arguments that costs nothing. `member` is what its document always has.
+/// A free tool without arguments. `member` is the field that its document always has.
 pub(super) fn free_tool(name: &'static str, description: &'static str, member: (&'static str, Value)) -> Tool {
     let (required, schema) = member;
     let properties = JsonObject::from_iter([(required.to_owned(), schema)]);
@@ -52,7 +52,7 @@ fn description(route: &Route) -> String {
     let mut text = format!("{about}. {}\nRoute: {} {}", price_sentence(route), route.method, route.template);
     if route.sse {
         text.push_str(
-            "\nA stream: the call waits for events and returns when it has `max_events` of them, when its time is up \
+            "\nA stream: the call waits for events and returns when it has `max_events` of them, when it times out \
              or when the stream ends; `ended_by` says which.",
         );
     }
@@ -66,7 +66,7 @@ fn input(route: &Route) -> JsonObject {
             .insert(param.name.clone(), json!({"type": json_type(param.kind), "description": about(route, param)}));
     }
     if takes_max_events(route) {
-        let about = format!("After how many events to return, 1 to {EVENTS_MOST}.");
+        let about = format!("Return after this many events, 1 to {EVENTS_MOST}.");
         let schema = json!({"type": "integer", "minimum": 1, "maximum": EVENTS_MOST, "default": EVENTS_DEFAULT,
             "description": about});
         properties.insert(MAX_EVENTS.to_owned(), schema);
@@ -86,7 +86,7 @@ fn arguments(properties: JsonObject, required: Vec<Value>) -> JsonObject {
     schema
 }
 
-/// Whether a call without the parameter is refused.
+/// Whether calls without the parameter are rejected.
 pub(super) fn is_required(param: &Param) -> bool {
     param.required || param.place == ParamPlace::Path
 }
@@ -107,19 +107,18 @@ fn about(route: &Route, param: &Param) -> String {
     };
     let words = param.name.replace('_', " ");
     let need = if is_required(param) { "Required" } else { "Optional" };
-    let mut text = format!("The {words}. {need}; stands in the request's {place}.");
+    let mut text = format!("The {words}. {need}; sent in the request's {place}.");
     if let Pricing::PerLookback { param: lookback, .. } = &route.pricing
         && *lookback == param.name
     {
-        text.push_str(" In seconds, zero or more; decides the price of the call.");
+        text.push_str(" In seconds, zero or more; determines the price of the call.");
     }
     text
 }
 
-/// The result of a route's tool.
+/// The result schema of a route's tool.
 fn output(route: &Route) -> JsonObject {
-    let data =
-        if route.sse { stream_data() } else { json!({"description": "What the route answered: JSON, or text."}) };
+    let data = if route.sse { stream_data() } else { json!({"description": "The route's response: JSON, or text."}) };
     let balance = json!({"type": "number", "description": "The account's balance after the call, in credits."});
     let charged = json!({"type": "number", "description": "What the call cost, in credits."});
     let properties = [("data", data), ("credit_balance", balance), ("credits_charged", charged)];
@@ -129,24 +128,24 @@ fn output(route: &Route) -> JsonObject {
 fn stream_data() -> Value {
     let event = json!({"type": "object", "required": ["event", "data"], "properties": {
         "event": {"type": "string", "description": "The event's type."},
-        "id": {"type": "string", "description": "What to go on after, when the stream says so."},
+        "id": {"type": "string", "description": "The id to resume after, if the stream sends ids."},
         "data": {"description": "The event's data: JSON, or text."},
     }});
     let ended_by = json!({"enum": ["count", "time", "end", "size", "break"], "description":
-        "Why no more came: as many as asked for; the time was up; the stream ended; the result would become too large; \
+        "Why the call returned: it had `max_events` events; it timed out; the stream ended; the result got too large; \
          the stream broke off."});
-    // No type: a route that is said to stream may answer with a document, which is passed on as it is.
+    // No type: a route declared as a stream may respond with a document, which is passed on unchanged.
     json!({"properties": {
         "events": {"type": "array", "items": event},
-        "count": {"type": "integer", "description": "How many events came."},
+        "count": {"type": "integer", "description": "The number of events."},
         "ended_by": ended_by,
     }})
 }
 
-/// A schema that takes errors as well: some clients hold the structured content of errors against it, too.
+/// A schema that also accepts errors: some clients validate the structured content of errors against it too.
 fn or_error(required: &str, mut properties: JsonObject) -> JsonObject {
-    properties.insert("error".to_owned(), json!({"type": "string", "description": "With an error: its stable code."}));
-    let message = json!({"type": "string", "description": "With an error: what to do about it."});
+    properties.insert("error".to_owned(), json!({"type": "string", "description": "On error: its stable code."}));
+    let message = json!({"type": "string", "description": "On error: what to do about it."});
     properties.insert("message".to_owned(), message);
     let mut schema = JsonObject::new();
     schema.insert("type".to_owned(), "object".into());

@@ -1,4 +1,4 @@
-//! The MCP server: which tools there are, and calls of them.
+//! The MCP server: lists the tools and runs calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,23 +20,23 @@ use super::toolbox::{Purpose, Toolbox};
 use super::{arguments, call};
 use crate::client::Client;
 
-/// What agents are told first.
+/// The instructions that agents get first.
 const INSTRUCTIONS: &str = "\
 Tools of a metered service. Each tool named bds_... is one HTTP route; a call is charged to the account of the API key \
-that this connection uses. The price stands in the tool's description; the unit is 1/7200 credit. A call is accepted \
-while the balance is above zero. Its result is {data, credit_balance, credits_charged}: the route's answer, the \
+that this connection uses. The tool's description states the price; the unit is 1/7200 credit. A call is accepted \
+while the balance is above zero. Its result is {data, credit_balance, credits_charged}: the route's response, the \
 balance after the call and what it cost. get_credit_balance and list_plans are free.
 
-A call that fails has a JSON error {error, message, ...}:
-- insufficient_credits (402): the credits are used up; nothing was charged. The error lists the plans, and where to \
-register a payment (topup_url). There is no tool for paying: tell the account's owner, and do not repeat the call before.
+A call that fails returns a JSON error {error, message, ...}:
+- insufficient_credits (402): no credits left; nothing was charged. The error lists the plans and says where to \
+register a payment (topup_url). No tool can pay: tell the account's owner, and do not call again until they have paid.
 - rate_limited, too_many_streams (429): nothing was charged. Wait retry_after_sec seconds, then call again.
 - invalid_parameter (400): correct the arguments as `fields` says. Nothing was charged, unless credits_charged says so.
-- unauthorized (401): the key was rotated or revoked. Keys change outside of MCP; ask for the new one.
-- upstream_unreachable, upstream_unavailable, upstream_timeout: the charge was taken back. Try again later.
-Other errors come from the data source behind the route and may have been charged: see credits_charged.";
+- unauthorized (401): the key was rotated or revoked. Keys are changed outside MCP; ask the owner for the new one.
+- upstream_unreachable, upstream_unavailable, upstream_timeout: the charge was refunded. Try again later.
+Other errors come from the data source behind the route; the call may have been charged: see credits_charged.";
 
-/// An MCP server with the tools of a catalogue. Cheap to clone; every session can have its own.
+/// An MCP server with the tools of a catalogue. Cheap to clone; each session can have its own.
 #[derive(Debug, Clone)]
 pub struct McpServer {
     toolbox: Arc<Toolbox>,
@@ -44,22 +44,22 @@ pub struct McpServer {
     settings: ToolSettings,
 }
 
-/// Bounds of the tools.
+/// Limits of the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolSettings {
-    /// How long a stream tool waits for its events at most, counted from the call.
+    /// How long a stream tool waits for events, counted from the start of the call.
     pub stream_wait: Duration,
 }
 
 impl Default for ToolSettings {
-    /// 45 seconds for streams: clients are known to give up after 60.
+    /// 45 seconds for streams, because some clients give up after 60.
     fn default() -> Self {
         Self { stream_wait: Duration::from_secs(45) }
     }
 }
 
 impl McpServer {
-    /// A server of these tools to these callers. Usage records will name them `mcp`.
+    /// Serves these tools to these callers. Usage records name them `mcp`.
     #[must_use]
     pub fn new(toolbox: Arc<Toolbox>, callers: Callers, settings: ToolSettings) -> Self {
         Self { toolbox, callers: callers.as_mcp(), settings }
@@ -77,7 +77,7 @@ impl McpServer {
             Err(Stopped::Before(body)) => Document::from(&*body).into_error(),
             Err(Stopped::Failed(failure)) => {
                 if let Some(fault) = failure.fault() {
-                    tracing::warn!(%fault, "a tool call came to nothing");
+                    tracing::warn!(%fault, "a tool call failed");
                 }
                 failure.into_result(self.callers.are_local())
             }
@@ -136,11 +136,11 @@ impl ServerHandler for McpServer {
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method;
-        // A method of MCP whose parameters could not be read is taken for a custom one.
+        // rmcp treats an MCP method whose parameters it cannot parse as a custom one.
         if [InitializeResultMethod::VALUE, ListToolsRequestMethod::VALUE, CallToolRequestMethod::VALUE]
             .contains(&&*method)
         {
-            return Err(ErrorData::invalid_params(format!("The params of {method} are not those that MCP has."), None));
+            return Err(ErrorData::invalid_params(format!("The params of {method} are not valid in MCP."), None));
         }
         Err(ErrorData::new(rmcp::model::ErrorCode::METHOD_NOT_FOUND, method, None))
     }
@@ -151,22 +151,22 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(purpose) = self.toolbox.purpose(&request.name) else {
-            return Err(ErrorData::invalid_params("There is no such tool; tools/list has those there are.", None));
+            return Err(ErrorData::invalid_params("No such tool; tools/list names those that exist.", None));
         };
         let arguments = request.arguments.unwrap_or_default();
         tokio::select! {
-            // Dropping the call closes its request. Nobody waits for this answer.
+            // Dropping the call closes its request. Nothing waits for this response.
             () = context.ct.cancelled() => Err(ErrorData::internal_error("The call was cancelled.", None)),
             result = self.call(purpose, &arguments, &context.extensions) => Ok(result.into()),
         }
     }
 }
 
-/// Why a call has no result of its route.
+/// Why a call has no result from its route.
 enum Stopped {
-    /// Nothing was sent.
+    /// The request was rejected before it was sent.
     Before(Box<ErrorBody>),
-    /// What was sent came to nothing.
+    /// The request was sent and failed.
     Failed(Failure),
 }
 
@@ -182,7 +182,7 @@ impl From<Failure> for Stopped {
     }
 }
 
-/// A key that is missing is told without asking: the transport should not have let the call in.
+/// Rejects a call without a key before it is sent; the transport should not have let it in.
 fn require_key(client: &Client) -> Result<(), Box<ErrorBody>> {
     if client.has_key() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What a stream tool returns: the events that came within its bounds.
+//! Gathers the events that a stream tool returns, within its bounds.
 
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
@@ -8,7 +8,7 @@ use super::failure::RESULT_BYTES_MAX;
 use crate::error::ClientError;
 use crate::events::{Event, Events};
 
-/// Why no more events came.
+/// Why no more events were gathered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum EndedBy {
     Count,
@@ -33,7 +33,7 @@ impl EndedBy {
 /// Gathers up to `most` events until `deadline`, and closes the stream.
 ///
 /// # Errors
-/// When the stream breaks before its first event. Later, what came is worth more than the error.
+/// When the stream breaks off before its first event. After that, the events so far are worth more than the error.
 pub(super) async fn gather(mut events: Events, most: usize, deadline: Instant) -> Result<Document, ClientError> {
     let mut gathered = Vec::new();
     let mut bytes = 0;

@@ -17,7 +17,7 @@ pub struct Toolbox {
     by_name: HashMap<String, Purpose>,
 }
 
-/// Two routes have the same tool name, which tells agents nothing about which one they call.
+/// Two routes would have the same tool name, so an agent could not tell which one it calls.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("routes {first} and {second} of the catalogue would both be the MCP tool {name}; rename a path or a parameter")]
 pub struct ToolNameClash {
@@ -25,14 +25,14 @@ pub struct ToolNameClash {
     pub name: String,
     /// The method and path of the route that has it.
     pub first: String,
-    /// The method and path of the route that would have it, too.
+    /// The method and path of the route that would have it too.
     pub second: String,
 }
 
-/// What a tool asks for.
+/// What a call of a tool requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// The route at that place of the catalogue.
+    /// The route at this index of the catalogue.
     Route(usize),
     /// The account's balance document.
     Balance,
@@ -47,10 +47,10 @@ impl fmt::Debug for Toolbox {
 }
 
 impl Toolbox {
-    /// Makes the tools of a catalogue.
+    /// Builds the tools of a catalogue.
     ///
     /// # Errors
-    /// When two routes would have the same name.
+    /// When two routes would have the same tool name.
     pub fn new(catalogue: &Catalogue) -> Result<Self, ToolNameClash> {
         let routes = catalogue.routes();
         let mut toolbox = Self { catalogue: catalogue.clone(), tools: Vec::new(), by_name: HashMap::new() };
@@ -75,7 +75,7 @@ impl Toolbox {
         self.tools.len()
     }
 
-    /// Whether there is none; there always is one.
+    /// Whether there are no tools; never true, since balance and plans are always there.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tools.is_empty()
@@ -106,7 +106,7 @@ impl Toolbox {
 
 fn balance_tool() -> Tool {
     let about = "The account's balance and rate limits: credits left, bought, granted and used, and how many requests \
-                 a minute and a day may have. Free of charge.";
+                are allowed per minute and per day. Free of charge.";
     free_tool(
         "get_credit_balance",
         about,
@@ -115,7 +115,7 @@ fn balance_tool() -> Tool {
 }
 
 fn plans_tool() -> Tool {
-    let about = "The plans that credits can be bought by: credits, price, token, chain and where to pay. Free of \
-                 charge. Paying is not possible here.";
+    let about = "The plans for buying credits: credits, price, token, chain and where to pay. Free of \
+                 charge. This tool cannot pay.";
     free_tool("list_plans", about, ("plans", json!({"type": "array", "items": {"type": "object"}})))
 }

@@ -116,7 +116,7 @@ async fn broken_answers_are_told_apart() {
         (b"SSH-2.0-OpenSSH\r\n", |error| matches!(error, Unreachable(_))),
         (
             b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"cut\":",
-            |error| matches!(error, Unreachable(why) if why.0.starts_with("its answer was cut off")),
+            |error| matches!(error, Unreachable(why) if why.0.starts_with("the response was cut off")),
         ),
         (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{\"cut\r\n", |error| {
             matches!(error, Unreachable(_))

@@ -1,4 +1,4 @@
-//! `account create`: an account with its key and its first credits, in one fact.
+//! `account create`: creates an account with its key and first credits, in one atomic change.
 
 use std::io::Write;
 
@@ -13,28 +13,28 @@ use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::Format;
 
-/// Make an account and print its key, which is shown only this once.
+/// Create an account and print its key. The key is shown only once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Makes the store too, if there is none yet.
+Also creates the store if there is none yet.
 
 Examples:
   metering admin account create --agent-name my-agent --credits 10
   metering admin account create --agent-name batch --email ops@example.com --rpm 0 --rpd 0 --json")]
 pub(crate) struct CreateArgs {
-    /// What to call it: 1 to 64 letters, digits, hyphens or underscores.
+    /// The account's name: 1 to 64 letters, digits, hyphens or underscores.
     #[arg(long, value_name = "NAME")]
     agent_name: AgentName,
-    /// Its owner's email address; one account at most has it.
+    /// The owner's email address; no other active account may have it.
     #[arg(long, value_name = "EMAIL")]
     email: Option<Email>,
-    /// The credits that it starts with, exact to eight decimals.
+    /// The initial credits, with up to eight decimal places.
     #[arg(long, value_name = "N", default_value = "0", value_parser = initial_credits, allow_negative_numbers = true)]
     credits: Credits,
-    /// Requests per calendar minute; 0 for no cap [default: 240].
+    /// Requests per calendar minute; 0 for no limit [default: 240].
     #[arg(long, value_name = "N")]
     rpm: Option<u32>,
-    /// Requests per UTC day; 0 for no cap [default: 1500000].
+    /// Requests per UTC day; 0 for no limit [default: 1500000].
     #[arg(long, value_name = "N")]
     rpd: Option<u32>,
     #[command(flatten)]
@@ -71,7 +71,7 @@ impl CreateArgs {
                 "{} belongs to another account; `metering admin account show --email` shows it",
                 self.email.map(|email| email.to_string()).unwrap_or_default()
             ))),
-            // Accounts made here have no payer.
+            // Cannot happen: accounts created here have no payer.
             Created::PayerTaken => Err(Failure::Conflict("the payer's wallet has another account".to_owned())),
             Created::OutOfRange => Err(Failure::Failed("--credits is more than a balance can hold".to_owned())),
         }

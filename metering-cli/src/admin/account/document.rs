@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::table::write_pairs;
 
-/// An account in JSON; the names are those of `GET /credits/balance`.
+/// An account in JSON, with the field names of `GET /credits/balance`.
 #[derive(Debug, Serialize)]
 pub(crate) struct AccountDocument<'a> {
     org_id: &'a AccountId,
@@ -50,12 +50,12 @@ pub(crate) fn status(account: &Account) -> &'static str {
     if account.revoked_at.is_some() { "revoked" } else { "active" }
 }
 
-/// A cap as people read it.
+/// A rate limit for display.
 pub(crate) fn cap(requests: u32) -> String {
-    if requests == 0 { "no cap".to_owned() } else { requests.to_string() }
+    if requests == 0 { "no limit".to_owned() } else { requests.to_string() }
 }
 
-/// Writes an account: after `headline` for people, or as a document.
+/// Writes an account, for people (after `headline`) or as JSON.
 pub(crate) fn write(out: &mut dyn Write, json: bool, headline: &str, account: &Account) -> Result<(), Failure> {
     if json {
         return output::json_line(out, &AccountDocument::from(account));

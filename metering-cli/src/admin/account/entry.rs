@@ -1,4 +1,4 @@
-//! `account grant` and `account adjust`: ledger entries by hand.
+//! `account grant` and `account adjust`: manual ledger entries.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::admin::session::{Session, missing_or_revoked};
 use crate::failure::Failure;
 use crate::output::Format;
 
-/// Give credits to an account.
+/// Grant credits to an account.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -19,10 +19,10 @@ pub(crate) struct GrantArgs {
     /// The account's id.
     #[arg(value_name = "ORG")]
     org: AccountId,
-    /// How many, above zero and exact to eight decimals.
+    /// How many credits: above zero, with up to eight decimal places.
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     credits: Credits,
-    /// A sentence for the records; the account's owner can read it.
+    /// A note for the ledger; the account's owner can read it.
     #[arg(long, value_name = "TEXT", default_value = "Granted by the operator", value_parser = note)]
     note: String,
     #[command(flatten)]
@@ -32,18 +32,18 @@ pub(crate) struct GrantArgs {
 /// Correct an account's balance, up or down.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The balance may go below zero; requests are then refused until credits come in.
+The balance may go below zero; requests are then rejected until credits are added.
 
 Example:
-  metering admin account adjust org_0123456789abcdefghij --credits=-2.5 --note \"Grant of Monday was doubled\"")]
+  metering admin account adjust org_0123456789abcdefghij --credits=-2.5 --note \"Monday's grant was made twice\"")]
 pub(crate) struct AdjustArgs {
     /// The account's id.
     #[arg(value_name = "ORG")]
     org: AccountId,
-    /// By how much, signed and exact to eight decimals.
+    /// The credits to add, or to take if negative; up to eight decimal places.
     #[arg(long, value_name = "N", value_parser = signed, allow_negative_numbers = true)]
     credits: Credits,
-    /// Why: a sentence for the records; the account's owner can read it.
+    /// The reason, for the ledger; the account's owner can read it.
     #[arg(long, value_name = "TEXT", value_parser = note)]
     note: String,
     #[command(flatten)]
@@ -55,7 +55,7 @@ fn positive(text: &str) -> Result<Credits, String> {
     if credits.is_positive() {
         Ok(credits)
     } else {
-        Err("must be above zero; `account adjust` takes credits".to_owned())
+        Err("must be above zero; to take credits, use `account adjust`".to_owned())
     }
 }
 
@@ -64,7 +64,7 @@ fn signed(text: &str) -> Result<Credits, String> {
     if credits == Credits::ZERO { Err("must not be zero".to_owned()) } else { Ok(credits) }
 }
 
-/// A sentence for a ledger entry.
+/// Parses the note of a ledger entry.
 pub(crate) fn note(text: &str) -> Result<String, String> {
     const MAX_CHARS: usize = 500;
     let text = text.trim();
@@ -98,12 +98,12 @@ async fn post(
     let entry = NewLedgerEntry::new(LedgerKind::Adjustment, amount, description);
     match store.post_entry(org, entry, session.now()).await? {
         Posted::Account(account) => {
-            document::write(out, json, &format!("{amount} credits were written to the ledger."), &account)
+            document::write(out, json, &format!("Posted {amount} credits to the ledger."), &account)
         }
         Posted::NoSuchAccount => Err(missing_or_revoked(store.as_ref(), org).await),
-        Posted::OutOfRange => {
-            Err(Failure::Failed(format!("the balance of {org} cannot hold {amount} credits more; nothing was written")))
-        }
+        Posted::OutOfRange => Err(Failure::Failed(format!(
+            "{amount} credits would take the balance of {org} out of range; nothing was written"
+        ))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A key that was just made, on its one way to its owner.
+//! A newly generated key. It can be printed only once, because the store keeps only its hash.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::output::json_line;
 use crate::table::write_pairs;
 
-/// A key that nobody has seen yet.
+/// A key that has not been shown yet.
 #[derive(Debug)]
 pub(crate) struct IssuedKey(ApiKey);
 
@@ -25,17 +25,18 @@ impl IssuedKey {
         Self(ApiKey::generate(&SystemRandomness))
     }
 
-    /// What a store keeps of it.
+    /// The hash that the store keeps.
     pub(crate) fn hash(&self) -> KeyHash {
         self.0.hash()
     }
 
-    /// Prints the key, which nothing can ever print again. So here even a closed pipe is a failure, and says what to do.
+    /// Prints the key. It can never be printed again, so even a closed pipe is a failure here, and the error says what
+    /// to do.
     pub(crate) fn print(self, out: &mut dyn Write, json: bool, account: &Account) -> Result<(), Failure> {
         let id = &account.id;
         self.write(out, json, account).and_then(|()| Ok(out.flush()?)).map_err(|failure| {
             Failure::Failed(format!(
-                "the new key of account {id} could not be shown ({failure}) and is lost; make another with \
+                "could not print the new key of account {id} ({failure}), so it is lost; create another with \
                  `metering admin account rotate-key {id}`"
             ))
         })
@@ -47,7 +48,7 @@ impl IssuedKey {
             return json_line(out, &Document { org_id, api_key, credit_balance });
         }
         write_pairs(out, &[("Account", org_id), ("API key", &api_key), ("Balance", &credit_balance)])?;
-        writeln!(out, "\nThe key is shown only this once; keep it now. If it is lost, replace it with")?;
+        writeln!(out, "\nThe key is shown only once; save it now. If it is lost, replace it with")?;
         Ok(writeln!(out, "  metering admin account rotate-key {org_id}")?)
     }
 }

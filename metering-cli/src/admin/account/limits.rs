@@ -1,4 +1,4 @@
-//! `account limits`: how fast an account may spend.
+//! `account limits`: changes an account's rate limits.
 
 use std::io::Write;
 
@@ -10,10 +10,10 @@ use crate::admin::session::{Session, find, missing_or_revoked};
 use crate::failure::Failure;
 use crate::output::Format;
 
-/// Change an account's request caps; a cap that is not given stays.
+/// Change an account's rate limits. A limit that is not given stays as it is.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Counts at once, in running servers too. Requests already accepted in the running minute and day stay counted.
+Takes effect immediately, in running servers too. Requests already accepted in the current minute and day still count.
 
 Examples:
   metering admin account limits org_0123456789abcdefghij --rpm 600
@@ -22,10 +22,10 @@ pub(crate) struct LimitsArgs {
     /// The account's id.
     #[arg(value_name = "ORG")]
     org: AccountId,
-    /// Requests per calendar minute; 0 for no cap.
+    /// Requests per calendar minute; 0 for no limit.
     #[arg(long, value_name = "N", required_unless_present = "rpd")]
     rpm: Option<u32>,
-    /// Requests per UTC day; 0 for no cap.
+    /// Requests per UTC day; 0 for no limit.
     #[arg(long, value_name = "N")]
     rpd: Option<u32>,
     #[command(flatten)]
@@ -41,7 +41,7 @@ impl LimitsArgs {
             requests_per_day: self.rpd.unwrap_or(before.requests_per_day),
         };
         match store.set_limits(&self.org, limits).await? {
-            Some(account) => document::write(out, self.format.json, "The caps were changed.", &account),
+            Some(account) => document::write(out, self.format.json, "The rate limits were changed.", &account),
             None => Err(missing_or_revoked(store.as_ref(), &self.org).await),
         }
     }

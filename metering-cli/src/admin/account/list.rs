@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::output::{Format, json_line};
 use crate::table::{Column, Table};
 
-/// List all accounts, in the order of their making.
+/// List all accounts, oldest first.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Holds the whole list in memory; `metering admin export accounts` does not.

@@ -1,4 +1,4 @@
-//! `account revoke`: the end of an account; its records stay.
+//! `account revoke`: revokes an account and keeps its records.
 
 use std::io::Write;
 
@@ -11,11 +11,11 @@ use crate::confirm::confirm;
 use crate::failure::Failure;
 use crate::output::Format;
 
-/// Revoke an account and its key, for ever; its records stay.
+/// Revoke an account and its key permanently. Its records stay.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Asks first, unless --yes is given. Counts at once, in running servers too. An account that is revoked already stays
-as it is.
+Asks for confirmation, unless --yes is given. Takes effect immediately, in running servers too. Revoking an account that
+is already revoked changes nothing.
 
 Example:
   metering admin account revoke org_0123456789abcdefghij --yes")]
@@ -23,7 +23,7 @@ pub(crate) struct RevokeArgs {
     /// The account's id.
     #[arg(value_name = "ORG")]
     org: AccountId,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -35,11 +35,11 @@ impl RevokeArgs {
         let store = session.store().await?;
         let before = find(store.as_ref(), &self.org).await?;
         if before.revoked_at.is_some() {
-            return document::write(out, self.format.json, "The account was revoked before.", &before);
+            return document::write(out, self.format.json, "The account was already revoked.", &before);
         }
         if !self.yes {
             confirm(&format!(
-                "Revoke account {} ({}) with a balance of {} credits, for ever?",
+                "Revoke account {} ({}) with a balance of {} credits permanently?",
                 before.id, before.agent_name, before.totals.balance
             ))
             .await?;

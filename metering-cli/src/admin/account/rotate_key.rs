@@ -1,4 +1,4 @@
-//! `account rotate-key`: a new key in the place of one that was lost or seen by others.
+//! `account rotate-key`: replaces a key that was lost or leaked.
 
 use std::io::Write;
 
@@ -10,10 +10,10 @@ use crate::admin::session::{Session, missing_or_revoked};
 use crate::failure::Failure;
 use crate::output::Format;
 
-/// Replace an account's key and print the new one, which is shown only this once.
+/// Replace an account's key and print the new one. The key is shown only once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The old key is refused from then on, in running servers too.
+The old key stops working immediately, in running servers too.
 
 Example:
   metering admin account rotate-key org_0123456789abcdefghij")]

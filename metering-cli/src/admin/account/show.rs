@@ -13,7 +13,7 @@ use crate::output::Format;
 /// Show an account.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-By email, the account that is not revoked is shown.
+With --email, revoked accounts are ignored.
 
 Examples:
   metering admin account show org_0123456789abcdefghij
@@ -22,7 +22,7 @@ pub(crate) struct ShowArgs {
     /// The account's id.
     #[arg(value_name = "ORG", required_unless_present = "email")]
     org: Option<AccountId>,
-    /// Its owner's email address, in any case.
+    /// The owner's email address, in upper or lower case.
     #[arg(long, value_name = "EMAIL", conflicts_with = "org")]
     email: Option<Email>,
     #[command(flatten)]
@@ -41,7 +41,7 @@ impl ShowArgs {
     }
 }
 
-/// Reads all accounts: the storage contract has no search by email, and a person who asks can wait for it.
+/// Reads all accounts: the store has no lookup by email, and an operator can wait.
 async fn find_by_email(store: &dyn Store, email: &Email) -> Result<Account, Failure> {
     let mut after = None;
     loop {
@@ -51,7 +51,9 @@ async fn find_by_email(store: &dyn Store, email: &Email) -> Result<Account, Fail
             return Ok(account);
         }
         if page.next.is_none() {
-            return Err(Failure::NotFound(format!("no account that is not revoked has the email address {email}")));
+            return Err(Failure::NotFound(format!(
+                "no account has the email address {email}; revoked accounts are ignored"
+            )));
         }
         after = page.next;
     }

@@ -1,4 +1,4 @@
-//! What is exported of each thing: a heading and the value under it, side by side.
+//! The columns of each export: a heading and how to get its value.
 
 use std::fmt::Display;
 
@@ -6,19 +6,19 @@ use metering_core::{Account, Credits, DailyTotal, LedgerEntry, PaymentRecord};
 
 use crate::admin::account::status;
 
-/// A thing that can be a row.
+/// A record that can be exported as a row.
 pub(crate) trait Exported: Sized + 'static {
-    /// Its columns, in their order. They are part of the interface: new ones go to the end.
+    /// The columns, in order. They are part of the interface: append new ones at the end.
     const COLUMNS: &'static [Column<Self>];
 }
 
-/// A heading, and how its value is found.
+/// A heading and the function that returns its value.
 pub(crate) type Column<T> = (&'static str, fn(&T) -> Value);
 
-/// A value, before it takes the form of CSV or JSON.
+/// A value before it is formatted as CSV or JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// A text that others may have chosen.
+    /// Text that may come from a client.
     Text(String),
     /// A whole number.
     Signed(i64),
@@ -101,7 +101,7 @@ impl Exported for PaymentRecord {
         ("payer_address", |record| text(&record.payment.payer)),
         ("recipient", |record| text(&record.payment.recipient)),
         ("token_contract", |record| text(&record.payment.token)),
-        // A text: it has more digits than the numbers of other programs.
+        // As text: it has more digits than the number types of other programs.
         ("amount_atomic", |record| text(&record.payment.amount)),
         ("org_id", |record| text(&record.account)),
         ("used_as", |record| text(&record.used_as.as_str())),

@@ -1,4 +1,4 @@
-//! Where rows go: CSV or JSON lines.
+//! Writes rows as CSV or JSON lines.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -8,14 +8,14 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use super::columns::{Column, Exported, Value};
 use crate::failure::Failure;
 
-/// A form being written.
+/// An export being written.
 pub(crate) enum Sink<'a> {
     Csv(Box<csv::Writer<&'a mut dyn Write>>),
     JsonLines(&'a mut dyn Write),
 }
 
 impl<'a> Sink<'a> {
-    /// Starts with the headings, which an export of nothing has, too.
+    /// Writes the headings first, so that an empty export has them too.
     pub(crate) fn csv<T>(out: &'a mut dyn Write, columns: &[Column<T>]) -> Result<Self, Failure> {
         let mut writer = csv::Writer::from_writer(out);
         writer.write_record(columns.iter().map(|(heading, _)| heading))?;
@@ -54,8 +54,8 @@ fn csv_cell(value: Value) -> String {
     }
 }
 
-/// A text that no spreadsheet takes for a formula (OWASP, CSV injection), and that can be read back: an apostrophe
-/// goes in front of what could be one, and in front of another apostrophe.
+/// Escapes text that a spreadsheet would treat as a formula (OWASP, CSV injection) with a leading apostrophe. Text that
+/// starts with an apostrophe gets one too, so that the escaping can be undone.
 fn without_formula(text: &str) -> Cow<'_, str> {
     const DANGEROUS: [char; 12] = ['=', '+', '-', '@', '\'', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
     if text.starts_with(DANGEROUS) { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }

@@ -1,4 +1,4 @@
-//! Going back to a store that was moved, on purpose.
+//! `--go-back`: makes a moved store usable again.
 
 use std::io::Write;
 
@@ -15,21 +15,21 @@ struct Document {
     was_moved_to: String,
 }
 
-/// Takes the mark away. The other store is not asked: it may be gone, which may be why.
+/// Removes the marker. Does not contact the other store: it may be gone, which may be the reason for going back.
 pub(super) async fn run(from: &Origin, yes: bool, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
     let store = from.shown();
     let Some(moved) = from.moved().await? else {
-        return Err(Failure::Conflict(format!("{store} is not marked as moved; there is nothing to go back from")));
+        return Err(Failure::Conflict(format!("{store} is not marked as moved; there is nothing to undo")));
     };
     if !yes {
         let at = moved.at;
-        confirm(&format!("Use {store} again? What was written to {} since {at} is not in it.", moved.to)).await?;
+        confirm(&format!("Use {store} again? It does not have what was written to {} since {at}.", moved.to)).await?;
     }
     from.unmark().await?;
     if json {
         json_line(out, &Document { store, was_moved_to: moved.to })?;
     } else {
-        writeln!(out, "{store} can be used again. Stop whatever still uses {}.", moved.to)?;
+        writeln!(out, "{store} can be used again. Stop every server that still uses {}.", moved.to)?;
     }
     Ok(out.flush()?)
 }

@@ -1,4 +1,4 @@
-//! The move itself, in the order that makes it safe to be interrupted.
+//! The move itself. The order of its steps makes it safe to interrupt.
 
 use metering_core::transfer::{Comparison, SectionComparison, Standing, Sums, compare, copy, survey};
 use metering_core::{Clock, StoreError, SystemClock};
@@ -9,7 +9,7 @@ use crate::admin::verify;
 use crate::database::{Destination, Origin, Target, causes};
 use crate::failure::Failure;
 
-/// A store on its way.
+/// A move in progress.
 #[derive(Debug)]
 pub(super) struct Moving {
     pub(super) from: Origin,
@@ -18,10 +18,10 @@ pub(super) struct Moving {
 }
 
 impl Moving {
-    /// Moves the store, or finds that it was moved before.
+    /// Moves the store, or compares both stores if it was moved before.
     pub(super) async fn run(&mut self) -> Result<Report, Failure> {
         self.check_books().await?;
-        // Looked at first, since opening and beginning change what is there.
+        // Check first, because opening and beginning change the target.
         self.standing().await?;
         let to = self.to.open().await?;
         let id = self.from.id().await?;
@@ -38,17 +38,17 @@ impl Moving {
         if !comparison.is_equal() {
             return Ok(self.report(Ending::NotEqual, comparison));
         }
-        // Equal records make equal books; this is of the tables as they are, whatever was read from them.
+        // Equal records imply equal books, but this checks the tables themselves, not what was read from them.
         self.progress.begin("verifying");
         let found = to.verify().await.map_err(|error| interrupted(&error))?;
         verify::outcome(&found)?;
-        // The mark first: between the two, neither store can be used, which running this again puts right.
+        // Marker first: if this stops in between, neither store can be used until the command is run again.
         self.from.mark(&self.to.shown(), SystemClock.now()).await?;
         to.store().finish().await.map_err(|error| interrupted(&error))?;
         Ok(self.report(Ending::Moved, comparison))
     }
 
-    /// Looks at both ends.
+    /// The dry run: reads both ends and changes nothing.
     pub(super) async fn look(&mut self) -> Result<Report, Failure> {
         self.check_books().await?;
         let (found, upgrade) = self.standing().await?;
@@ -66,7 +66,8 @@ impl Moving {
         Ok(Report { upgrade, ..self.report(ending, comparison) })
     }
 
-    /// What stands at the other end, if it is no reason to stop, and between which versions its schema would be upgraded.
+    /// The status of the target, unless it forbids the move, and the versions between which its schema would be
+    /// upgraded.
     async fn standing(&self) -> Result<(Standing, Option<(i64, i64)>), Failure> {
         let look = self.to.look().await?;
         let found = match &look {
@@ -77,7 +78,8 @@ impl Moving {
         Ok((found, look.and_then(|look| look.upgrade())))
     }
 
-    /// A store whose own books do not add up is not moved: which of two wrong numbers would be right there?
+    /// Refuses to move a store whose books do not add up: at the target, nobody could tell which of two numbers is
+    /// right.
     async fn check_books(&self) -> Result<(), Failure> {
         self.progress.begin("verifying");
         let found = self.from.verify().await?;
@@ -94,13 +96,13 @@ impl Moving {
         let to = self.to.shown();
         match found {
             Standing::Occupied(what) => Err(Failure::Conflict(format!(
-                "{to} is not empty: {what}; nothing was changed, name an empty database"
+                "{to} is not empty: {what}; nothing was changed. Name an empty database"
             ))),
-            Standing::UnderWay => Err(Failure::Conflict(format!("another move to {to} is under way"))),
+            Standing::UnderWay => Err(Failure::Conflict(format!("another move to {to} is in progress"))),
             Standing::Empty => match self.from.moved().await? {
                 None => Ok(()),
                 Some(moved) => Err(Failure::Conflict(format!(
-                    "{} was moved to {} at {}, and {to} is empty; to move it elsewhere, go back first (--go-back)",
+                    "{} was moved to {} at {}, and {to} is empty; to move it elsewhere, first run with --go-back",
                     self.from.shown(),
                     moved.to,
                     moved.at
@@ -110,12 +112,12 @@ impl Moving {
         }
     }
 
-    /// What was moved before is compared again, and left alone.
+    /// Compares the stores of an earlier move. Sets the "moved" marker if it is missing; changes nothing else.
     async fn again(&self, to: &Target) -> Result<Report, Failure> {
         let comparison = self.compare(to).await?;
         if let Some(first) = comparison.differences().next() {
             return Err(Failure::Conflict(format!(
-                "{} was moved to {} before, and one of them was written to since: {}; first: {first}",
+                "{} was already moved to {}, and one of them has been written to since: {}; first: {first}",
                 self.from.shown(),
                 self.to.shown(),
                 differing(&comparison)
@@ -139,5 +141,5 @@ impl Moving {
 
 fn interrupted(error: &StoreError) -> Failure {
     let cause = causes(error);
-    Failure::Failed(format!("the move did not come to its end: {cause}; run the same command again"))
+    Failure::Failed(format!("the move did not finish: {cause}; run the same command again"))
 }

@@ -1,4 +1,4 @@
-//! How far a move has come, for a person at a terminal; programs are told nothing.
+//! Shows the progress of a move on a terminal, and nothing elsewhere.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use metering_core::transfer::Section;
 
-/// A line on stderr, if anybody sees it.
+/// A progress line on stderr; hidden if stderr is not a terminal.
 #[derive(Debug)]
 pub(super) struct Progress(ProgressBar);
 
@@ -22,20 +22,20 @@ impl Progress {
         Self(bar)
     }
 
-    /// Something else is done now.
+    /// Starts the next step.
     pub(super) fn begin(&self, what: &'static str) {
         self.0.set_prefix(what);
         self.0.set_message("");
         self.0.set_position(0);
     }
 
-    /// So many records of a section are done.
+    /// Shows how many records of a section are done.
     pub(super) fn step(&self, section: Section, records: u64) {
         self.0.set_message(section.as_str());
         self.0.set_position(records);
     }
 
-    /// Takes the line away; the report takes its place.
+    /// Removes the line; the report is printed next.
     pub(super) fn end(&self) {
         self.0.finish_and_clear();
     }

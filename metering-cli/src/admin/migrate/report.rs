@@ -1,4 +1,4 @@
-//! What a move has to show: every section of both stores, side by side.
+//! The report of a move: every section of both stores, side by side.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -10,31 +10,31 @@ use crate::failure::Failure;
 use crate::output::json_line;
 use crate::table::{Column, Table};
 
-/// How it ended.
+/// How the move ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Ending {
     /// It was moved.
     Moved,
-    /// It had been moved before.
+    /// It was moved before.
     AlreadyMoved,
     /// The copy is not equal.
     NotEqual,
     /// It would be moved.
     WouldMove,
-    /// It would be moved, in the place of a move that was not finished.
+    /// It would be moved, replacing an unfinished move.
     WouldStartOver,
     /// It was moved before, and would be compared.
     WouldCompare,
 }
 
-/// A move, or a look at one.
+/// The result of a move or a dry run.
 #[derive(Debug)]
 pub(super) struct Report {
     pub(super) from: String,
     pub(super) to: String,
     pub(super) ending: Ending,
-    /// From which version to which the target's schema would be brought.
+    /// The versions from and to which the target's schema would be upgraded.
     pub(super) upgrade: Option<(i64, i64)>,
     pub(super) comparison: Comparison,
 }
@@ -65,7 +65,7 @@ struct SectionDocument<'a> {
     to: Option<&'a Sums>,
 }
 
-/// How many records differ, as words.
+/// How many records differ, for messages.
 pub(super) fn differing(comparison: &Comparison) -> String {
     match comparison.differing() {
         1 => "1 record differs".to_owned(),
@@ -94,24 +94,23 @@ impl Report {
         let records: u64 = self.comparison.sections.iter().map(|section| section.from.records).sum();
         let Self { from, to, .. } = self;
         if let Some((old, new)) = self.upgrade {
-            writeln!(out, "The schema of {to} is of version {old}, and would be brought to version {new} first.")?;
+            writeln!(out, "The schema of {to} has version {old} and would first be upgraded to version {new}.")?;
         }
         Ok(match self.ending {
             Ending::Moved => writeln!(
                 out,
-                "Moved to {to}: {records} records, and every one is equal on both sides. {from} is marked as moved, and is \
-                 opened by nothing any more."
+                "Moved to {to}: {records} records, all equal on both sides. {from} is marked as moved and can no \
+                longer be opened."
             ),
             Ending::AlreadyMoved => {
-                writeln!(out, "Was moved to {to} already: {records} records, and every one is equal.")
+                writeln!(out, "Already moved to {to}: {records} records, all equal.")
             }
-            Ending::WouldMove => writeln!(out, "Would be moved to {to}: {records} records. Nothing was changed."),
+            Ending::WouldMove => writeln!(out, "Would move {records} records to {to}. Nothing was changed."),
             Ending::WouldStartOver => writeln!(
                 out,
-                "Would be moved to {to}, in the place of a move that was not finished: {records} records. Nothing was \
-                 changed."
+                "Would move {records} records to {to}, replacing an unfinished move. Nothing was changed."
             ),
-            Ending::WouldCompare => writeln!(out, "Was moved to {to} before. Nothing was changed."),
+            Ending::WouldCompare => writeln!(out, "Already moved to {to}. Nothing was changed."),
             Ending::NotEqual => Ok(()),
         }?)
     }
@@ -162,13 +161,13 @@ impl Report {
         json_line(out, &document)
     }
 
-    /// What it means for the exit code.
+    /// A failure if the copy is not equal.
     pub(super) fn outcome(&self) -> Result<(), Failure> {
         if self.ending != Ending::NotEqual {
             return Ok(());
         }
         Err(Failure::Discrepancies(format!(
-            "the copy is not equal: {}; {} is as it was, and still the one to use",
+            "the copy is not equal: {}; {} is unchanged and still the store to use",
             differing(&self.comparison),
             self.from
         )))

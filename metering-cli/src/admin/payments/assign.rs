@@ -1,4 +1,4 @@
-//! `payments assign`: a payment that nobody claimed, given to an account by the operator.
+//! `payments assign`: credits an unclaimed payment to an account.
 
 mod judge;
 mod outcome;
@@ -21,17 +21,17 @@ use crate::admin::session::{Session, find, missing_or_revoked};
 use crate::failure::Failure;
 use crate::output::{Format, notice};
 
-/// Give a payment that nobody claimed to an account, once.
+/// Assign an unclaimed payment to an account.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The chain is asked for the transaction: it must have succeeded, be as deep as the chain's section says, and hold one
-transfer to a recipient of the chain's plans in the token of such a plan. With --plan it must be to that plan's
-recipient, in its token, and cover its price. Where it is not clear what was paid, nothing is assigned; credits can
-then be given with `metering admin account grant`.
-A transaction counts once: where it holds payments in two tokens, --plan says which one is meant, and the other can only
-be made good with a grant.
-Whoever owns the paying wallet is not asked: make sure that the account's owner sent it. The wallet is not linked to
-the account. Assigning it again to the same account changes nothing.
+Reads the transaction from the chain. It must have succeeded, have the confirmations that the chain's section requires,
+and contain one transfer to a recipient of the chain's plans in the token of such a plan. With --plan, the transfer must
+go to that plan's recipient, in its token, and cover its price. If it is not clear what was paid, nothing is assigned;
+use `metering admin account grant` instead.
+A transaction can be credited only once. If it contains payments in two tokens, choose one with --plan, and grant
+credits for the other.
+The command does not ask the owner of the paying wallet: make sure that the account's owner sent the payment. The wallet
+is not linked to the account. Assigning the payment to the same account again changes nothing.
 
 Examples:
   metering admin payments assign --config /etc/metering.toml --chain base \
@@ -40,7 +40,7 @@ Examples:
 --tx 0x88df016429689c079f3b2f6ad39fa052532c56795b733da78a91ebe6a713944b --account org_0123456789abcdefghij --credits 9.5 \
 --reason \"Ticket 311: sent 4.75 USDC instead of 5\"")]
 pub(crate) struct AssignArgs {
-    /// The chain, by the name of its section.
+    /// The chain, by the name of its configuration section.
     #[arg(long, value_name = "NAME")]
     chain: String,
     /// The transaction's hash.
@@ -51,10 +51,10 @@ pub(crate) struct AssignArgs {
     account: AccountId,
     #[command(flatten)]
     worth: Worth,
-    /// Why: a sentence for the records; the account's owner can read it.
+    /// The reason, for the ledger; the account's owner can read it.
     #[arg(long, value_name = "TEXT", value_parser = note)]
     reason: Option<String>,
-    /// Assign it although an open quote waits for it, which can then not be claimed with it any more.
+    /// Assign it even if an open quote is waiting for it; the quote can then no longer be claimed with it.
     #[arg(long)]
     despite_quote: bool,
     #[command(flatten)]
@@ -65,10 +65,10 @@ pub(crate) struct AssignArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Worth {
-    /// The plan of the chain that was bought, on sale or not; bonus included.
+    /// The plan that was bought, on sale or not; its bonus is credited too.
     #[arg(long, value_name = "ID")]
     plan: Option<String>,
-    /// The credits to give for it, above zero and exact to eight decimals.
+    /// The credits to give: above zero, with up to eight decimal places.
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     credits: Option<Credits>,
 }
@@ -100,7 +100,7 @@ impl AssignArgs {
             && let Some(quote) = store.quote_paid_by(&payment).await?
         {
             notice(&format!(
-                "warning: the quote of {} waits for this payment, and cannot be claimed with it any more",
+                "warning: the quote of {} is waiting for this payment, and can no longer be claimed with it",
                 quote.agent_name
             ));
         }
@@ -119,7 +119,7 @@ impl AssignArgs {
             PaymentCredited::BelongsToQuote => Err(quoted(store, &payment).await),
             PaymentCredited::NoSuchAccount => Err(missing_or_revoked(store, &self.account).await),
             PaymentCredited::OutOfRange => Err(Failure::Failed(format!(
-                "the balance of {} cannot hold {amount} credits more; nothing was assigned",
+                "{amount} more credits would take the balance of {} out of range; nothing was assigned",
                 self.account
             ))),
         }
@@ -134,7 +134,7 @@ impl AssignArgs {
     fn credit(&self, session: &Session, plan: Option<&Plan>, payment: Payment) -> Result<PaymentCredit, Failure> {
         let of_plan = || plan.and_then(Plan::credits_in_all);
         let amount = self.worth.credits.or_else(of_plan).ok_or_else(|| {
-            // A plan is validated before it is stored.
+            // Cannot happen: plans are validated before they are stored.
             Failure::Failed("the plan's credits are more than a balance can hold".to_owned())
         })?;
         let what = plan.map_or_else(|| "Payment".to_owned(), |plan| format!("Plan {},", plan.id));
@@ -161,7 +161,7 @@ fn used(tx: &TxRef, record: &PaymentRecord) -> Failure {
     Failure::Conflict(format!("transaction {tx} was used before: {}; nothing was assigned", use_of(record)))
 }
 
-/// Why a store that was asked a moment ago says that a transaction was used.
+/// Why the store now reports a transaction as used that it did not have a moment ago.
 async fn taken(store: &dyn Store, tx: &TxRef) -> Failure {
     match store.payment(tx).await {
         Ok(Some(record)) => used(tx, &record),
@@ -176,7 +176,7 @@ async fn quoted(store: &dyn Store, payment: &Payment) -> Failure {
         Err(error) => return error.into(),
     };
     Failure::Conflict(format!(
-        "the quote of {name} waits for exactly this payment, and its owner can still claim it; to assign it all the \
-         same, add --despite-quote"
+        "the quote of {name} is waiting for exactly this payment, and its owner can still claim it; to assign it \
+         anyway, add --despite-quote"
     ))
 }

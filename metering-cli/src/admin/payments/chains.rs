@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 
-/// The configuration, as far as it is about chains.
+/// The part of the configuration that is about chains.
 #[derive(Debug, Deserialize)]
 struct Sections {
     #[serde(default)]
@@ -31,13 +31,13 @@ pub(super) async fn open_one(sources: &Sources, name: &str) -> Result<OpenChain,
     let place = place(sources);
     let Some(config) = sections.get(name) else {
         let names: Vec<&str> = sections.keys().map(String::as_str).collect();
-        let there = if names.is_empty() { "no chain".to_owned() } else { names.join(", ") };
-        return Err(Failure::NotFound(format!("there is no chain {name} in {place}; it has {there}")));
+        let there = if names.is_empty() { "no chains".to_owned() } else { names.join(", ") };
+        return Err(Failure::NotFound(format!("no chain {name} in {place}; it has {there}")));
     };
     match open(name, config)? {
         Some(chain) => chain.checked().await,
         None => Err(Failure::Failed(format!(
-            "chain {name} cannot be read: set rpc_urls in its section of {place}, or METERING_CHAINS__{}__RPC_URLS",
+            "cannot read chain {name}: set rpc_urls in its section of {place}, or METERING_CHAINS__{}__RPC_URLS",
             name.to_uppercase()
         ))),
     }
@@ -53,12 +53,12 @@ pub(super) async fn open_all(sources: &Sources) -> Result<(Vec<OpenChain>, Vec<S
         }
     }
     if chains.is_empty() {
-        return Err(Failure::Failed(format!("no chain of {} has rpc_urls to read it from", place(sources))));
+        return Err(Failure::Failed(format!("no chain in {} has rpc_urls to read it from", place(sources))));
     }
     Ok((chains, unreadable))
 }
 
-/// Reads the sections of the file and the variables over them. No message repeats a value: it may hold an RPC key.
+/// Reads the sections of the file, overridden by variables. No message repeats a value: it may contain an RPC key.
 fn read(sources: &Sources) -> Result<BTreeMap<String, ChainConfig>, Failure> {
     let Sections { chains } = sources.read()?;
     if chains.is_empty() && sources.file().is_none() {
@@ -68,7 +68,7 @@ fn read(sources: &Sources) -> Result<BTreeMap<String, ChainConfig>, Failure> {
     Ok(chains)
 }
 
-/// Where the chains are configured, as a message names it.
+/// Where the chains are configured, for messages.
 fn place(sources: &Sources) -> String {
     sources.file().map_or_else(|| "the environment".to_owned(), |file| file.display().to_string())
 }
@@ -82,7 +82,7 @@ fn open(name: &str, config: &ChainConfig) -> Result<Option<OpenChain>, Failure> 
 }
 
 impl OpenChain {
-    /// The chain, once its sources said that they are of it.
+    /// The chain, after its sources confirm that they serve it.
     async fn checked(self) -> Result<Self, Failure> {
         self.reader.check().await.map_err(|error| self.unreadable(&error))?;
         Ok(self)
@@ -94,7 +94,7 @@ impl OpenChain {
         Ok(heights.confirmed)
     }
 
-    /// What arrived there in these blocks, both ends included.
+    /// The payments that arrived in these blocks, both ends included.
     pub(super) async fn arrivals(
         &self,
         targets: &BTreeSet<PaymentTarget>,
@@ -105,7 +105,7 @@ impl OpenChain {
         found.map_err(|error| self.unreadable(&error))
     }
 
-    /// What the chain says of a transaction.
+    /// What the chain says about a transaction.
     pub(super) async fn transaction(&self, hash: &TxHash) -> Result<Sighting, Failure> {
         self.reader.transaction(hash).await.map_err(|error| self.unreadable(&error))
     }

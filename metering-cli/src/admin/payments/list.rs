@@ -1,4 +1,4 @@
-//! `payments list`: what arrived on the chains, by the chains' own word, held against the store's records.
+//! `payments list`: compares payments on the chains with the store's records.
 
 use std::io::Write;
 
@@ -19,28 +19,28 @@ use crate::failure::Failure;
 use crate::output::{Format, json_line, notice};
 use crate::table::{Column, Table};
 
-/// Blocks that are asked for at once.
+/// How many blocks are read at once.
 const CHUNK_BLOCKS: u64 = 2_000;
-/// How far back the list goes when nobody says: what the watcher left alone is before its mark.
+/// How far back the list goes by default. Payments that the watcher left alone are before its mark.
 const LOOK_BACK_BLOCKS: u64 = 10_000;
 
-/// List payments that arrived and that no account has.
+/// List payments that arrived and belong to no account.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Reads all transfers to the recipients of plans, those off sale included, in the tokens of those plans, and to where
-quotes of the last three months were to be paid. Only blocks with as many confirmations as a payment needs are read.
-Without --from-block it begins 10,000 blocks before the block that the server's watcher has come to, or before the
-newest confirmed block when nobody watches. Where a plan is paid with the native coin every block is fetched whole: a
-long range takes long. Payments that were credited and then removed by a reorganisation are always listed, with the
+Reads all transfers to the recipients of plans, on sale or not, in the tokens of those plans, and to the addresses where
+quotes of the last three months were to be paid. Reads only blocks with as many confirmations as a payment needs.
+Without --from-block, starts 10,000 blocks before the block that the server's watcher has reached, or before the newest
+confirmed block if no watcher runs. If a plan is paid in the native coin, every block is fetched in full, so a long
+range takes a long time. Payments that were credited and then removed by a reorganisation are always listed, with the
 state `reversed`.
-What cannot be read, such as a transaction whose receipt is too large, is listed as `unreadable` with the reason; the
-server's watcher goes on without it. If it is a payment, credit it with `metering admin account grant`.
+Anything that cannot be read, such as a transaction whose receipt is too large, is listed as `unreadable` with the
+reason; the server's watcher skips it. If it is a payment, credit it with `metering admin account grant`.
 
 Examples:
   metering admin payments list --config /etc/metering.toml
   metering admin payments list --config /etc/metering.toml --chain base --from-block 38000000 --all --json")]
 pub(crate) struct ListArgs {
-    /// The chain, by the name of its section; without it, all that have rpc_urls.
+    /// The chain, by the name of its configuration section; by default, all chains with rpc_urls.
     #[arg(long, value_name = "NAME")]
     chain: Option<String>,
     /// The first block.
@@ -49,14 +49,14 @@ pub(crate) struct ListArgs {
     /// The last block [default: the newest confirmed one].
     #[arg(long, value_name = "N")]
     to_block: Option<u64>,
-    /// List those that an account has, too.
+    /// Also list payments that belong to an account.
     #[arg(long)]
     all: bool,
     #[command(flatten)]
     format: Format,
 }
 
-/// What a look at one chain brought.
+/// The result of scanning one chain.
 struct Scanned {
     chain: OpenChain,
     from_block: u64,
@@ -68,7 +68,7 @@ struct Scanned {
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     payments: Vec<ArrivalDocument<'a>>,
-    /// What arrived and could not be read.
+    /// Arrivals that could not be read.
     unreadable: Vec<UnreadDocument<'a>>,
     scanned: Vec<ScannedDocument<'a>>,
 }
@@ -95,9 +95,9 @@ struct ArrivalDocument<'a> {
     amount_atomic: Option<TokenUnits>,
     amount_human: Option<String>,
     status: &'static str,
-    /// Of one that an account has: `unsettled`, `final` or `reversed`.
+    /// If an account has it: `unsettled`, `final` or `reversed`.
     state: Option<&'static str>,
-    /// Who has it, or else whose wallet it came from.
+    /// The account that has it, or else the accounts of the wallet it came from.
     org_ids: Vec<String>,
     quote: Option<QuoteDocument<'a>>,
     note: String,
@@ -122,7 +122,7 @@ impl ListArgs {
         let plans = store.plans().await?;
         let chains = self.chains(session).await?;
         if chains.len() > 1 && (self.from_block.is_some() || self.to_block.is_some()) {
-            let problem = "block numbers are of one chain; say which one with --chain";
+            let problem = "block numbers belong to one chain; choose it with --chain";
             return Err(Failure::Usage(problem.to_owned()));
         }
         let mut all = Vec::new();
@@ -141,7 +141,7 @@ impl ListArgs {
         }
         let (chains, unreadable) = chains::open_all(session.sources()).await?;
         for name in unreadable {
-            notice(&format!("note: chain {name} has no rpc_urls and is left out"));
+            notice(&format!("note: chain {name} has no rpc_urls and is skipped"));
         }
         Ok(chains)
     }
@@ -190,13 +190,13 @@ impl ListArgs {
             }
         };
         if from > to {
-            return Err(Failure::Usage(format!("--from-block {from} is after block {to}, the last one to look at")));
+            return Err(Failure::Usage(format!("--from-block {from} is after block {to}, the last block to read")));
         }
         Ok((from, to))
     }
 }
 
-/// Payments of a chain whose credits were taken back: the chain has them no more, or not yet again.
+/// Payments whose credits were reversed: the chain no longer has them, or does not have them again yet.
 async fn reversed(store: &dyn Store, chain_id: u64) -> Result<Vec<PaymentRecord>, Failure> {
     let (mut found, mut after) = (Vec::new(), None);
     loop {
@@ -209,7 +209,7 @@ async fn reversed(store: &dyn Store, chain_id: u64) -> Result<Vec<PaymentRecord>
     }
 }
 
-/// A payment as it once arrived.
+/// The arrival of a payment, rebuilt from its record.
 fn as_recorded(record: &PaymentRecord) -> Option<Arrival> {
     let payment = record.payment.clone();
     let block = payment.block()?;
@@ -293,7 +293,7 @@ fn write_table(out: &mut dyn Write, all: &[Scanned], plans: &[Plan]) -> Result<(
         write!(out, "Chain {}, blocks {from_block} to {to_block}: {count} listed", chain.name)?;
         match unreadable.len() {
             0 => writeln!(out, ".")?,
-            count => writeln!(out, ", and {count} that cannot be read.")?,
+            count => writeln!(out, ", {count} unreadable.")?,
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `payments records`: the payments that accounts have.
+//! `payments records`: the payments that were credited.
 
 use std::io::Write;
 
@@ -12,10 +12,10 @@ use crate::failure::Failure;
 use crate::output::{Format, json_line};
 use crate::table::{Column, Table};
 
-/// List the payments that were turned into credits.
+/// List the payments that were credited.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-They are in the order of their recording. Holds the whole list in memory; `metering admin export payments` does not.
+They are in the order they were recorded. Holds the whole list in memory; `metering admin export payments` does not.
 
 Examples:
   metering admin payments records

@@ -1,4 +1,4 @@
-//! What is known of a payment that arrived: who has it, or who might.
+//! What is known about a payment that arrived: who has it, or who may have sent it.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use metering_core::{
 };
 use serde::Serialize;
 
-/// What is known of something that arrived.
+/// What is known about an arrival.
 #[derive(Debug)]
 pub(super) enum Standing {
     /// An account has it.
     Used(PaymentRecord),
-    /// Nobody can say what it pays.
+    /// It is not clear what it pays.
     Unclear(PaymentFault),
-    /// Nobody has it.
+    /// No account has it.
     Unused(Hints),
 }
 
-/// Who might have a payment.
+/// Who may have sent a payment.
 #[derive(Debug)]
 pub(super) struct Hints {
     /// The open quote that it pays.
@@ -29,7 +29,7 @@ pub(super) struct Hints {
     linked: Vec<AccountId>,
 }
 
-/// A quote, as the commands print it; never its nonce, nor its hash.
+/// A quote as the commands print it, without its nonce or the nonce's hash.
 #[derive(Debug, Serialize)]
 pub(super) struct QuoteDocument<'a> {
     agent_name: &'a AgentName,
@@ -38,7 +38,7 @@ pub(super) struct QuoteDocument<'a> {
 
 impl Standing {
     pub(super) async fn of(store: &dyn Store, arrival: &Arrival) -> Result<Self, StoreError> {
-        // The record first: it stands, whatever the transaction looks like.
+        // The record first: it counts, whatever the transaction looks like.
         if let Some(record) = store.payment(&arrival.tx).await? {
             return Ok(Self::Used(record));
         }
@@ -64,7 +64,7 @@ impl Standing {
         }
     }
 
-    /// Whether the credits that it gave can still be undone by the chain, or were.
+    /// Whether a reorganisation can still reverse its credits, or did.
     pub(super) fn state(&self) -> Option<&'static str> {
         match self {
             Self::Used(record) => Some(record.settlement.as_str()),
@@ -72,7 +72,7 @@ impl Standing {
         }
     }
 
-    /// The accounts that it is about: the one that has it, or those that might.
+    /// The accounts that it concerns: the one that has it, or those that may have sent it.
     pub(super) fn accounts(&self) -> Vec<&AccountId> {
         match self {
             Self::Used(record) => vec![&record.account],
@@ -120,11 +120,11 @@ impl fmt::Display for Standing {
 
 impl fmt::Display for Hints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quote = self.quote.as_ref().map(|quote| format!("quote of {} waits for its claim", quote.agent_name));
-        let owner = self.owner.as_ref().map(|account| format!("its wallet paid for {account}"));
+        let quote = self.quote.as_ref().map(|quote| format!("quote of {} is not claimed yet", quote.agent_name));
+        let owner = self.owner.as_ref().map(|account| format!("its wallet paid for the signup of {account}"));
         let linked: Vec<&str> = self.linked.iter().map(AccountId::as_str).collect();
         let linked = (!linked.is_empty()).then(|| format!("its wallet is linked to {}", linked.join(", ")));
         let known: Vec<String> = [quote, owner, linked].into_iter().flatten().collect();
-        if known.is_empty() { f.write_str("no quote or account knows it") } else { f.write_str(&known.join("; ")) }
+        if known.is_empty() { f.write_str("matches no quote or account") } else { f.write_str(&known.join("; ")) }
     }
 }

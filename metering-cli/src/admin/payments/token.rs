@@ -1,14 +1,14 @@
-//! Amounts of tokens as people read them: by the plans, which say what a contract's token is called.
+//! Formats token amounts. The plans say what the token of a contract is called.
 
 use std::fmt;
 
 use metering_core::{Address, PaymentTarget, Plan, TokenUnits};
 
-/// What the plans say of a token.
+/// What the plans say about a token.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token<'a> {
     contract: Address,
-    /// A plan that is paid with it; none where the plan was removed.
+    /// A plan that is paid with it; `None` if the plan was removed.
     plan: Option<&'a Plan>,
 }
 
@@ -22,12 +22,12 @@ impl<'a> Token<'a> {
         Self { contract: target.token, plan: plans.iter().find(paid_with) }
     }
 
-    /// Its symbol, if any plan says it.
+    /// Its symbol, if a plan has it.
     pub(super) fn symbol(self) -> Option<&'a str> {
         self.plan.map(|plan| plan.token_symbol.as_str())
     }
 
-    /// An amount in human units, if any plan says how many decimals it has.
+    /// An amount in the token's display unit, if a plan says how many decimals it has.
     pub(super) fn human(self, units: TokenUnits) -> Option<String> {
         self.plan.map(|plan| units.to_human(plan.token_decimals))
     }

@@ -1,4 +1,4 @@
-//! What arrived and cannot be read: found by this command, or recorded by the server's watcher.
+//! Arrivals that cannot be read: found by this command, or recorded by the server's watcher.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,35 +7,35 @@ use std::ops::RangeInclusive;
 use metering_core::{ArrivalPlace, ChainError, Store, StoreError, Timestamp, TxHash, UnreadableArrival};
 use serde::Serialize;
 
-/// Recorded arrivals that are listed at most.
+/// The most recorded arrivals that are listed.
 const RECORDED_MAX: u32 = 10_000;
 
-/// Something that cannot be read.
+/// An arrival that cannot be read.
 #[derive(Debug)]
 pub(super) enum Unread {
-    /// By this command, just now.
+    /// Found by this command, just now.
     Now { place: ArrivalPlace, reason: String },
-    /// By the watcher, which recorded it.
+    /// Recorded by the watcher.
     Recorded(UnreadableArrival),
 }
 
-/// The same, as the command prints it.
+/// An [`Unread`] as the command prints it.
 #[derive(Debug, Serialize)]
 pub(super) struct UnreadDocument<'a> {
     chain: &'a str,
     chain_id: u64,
-    /// `null` where a whole block could not be searched.
+    /// `null` if a whole block could not be searched.
     tx_hash: Option<TxHash>,
     block_number: u64,
     reason: &'a str,
-    /// How often the watcher tried; `null` where it did not.
+    /// How often the watcher tried; `null` if it did not.
     attempts: Option<u32>,
     found_at: Option<Timestamp>,
     /// `null` once the watcher gave up.
     next_attempt_at: Option<Timestamp>,
 }
 
-/// What the watcher recorded in these blocks, and what could not be read now and is not recorded.
+/// What the watcher recorded in these blocks, and what this command could not read and the watcher did not record.
 pub(super) async fn known(
     store: &dyn Store,
     chain_id: u64,
@@ -86,7 +86,7 @@ impl fmt::Display for Unread {
             Some(UnreadableArrival { attempts, next_attempt_at: Some(next), .. }) => {
                 write!(f, "; tried {attempts} times, next at {next}")
             }
-            Some(UnreadableArrival { attempts, .. }) => write!(f, "; given up after {attempts} attempts"),
+            Some(UnreadableArrival { attempts, .. }) => write!(f, "; gave up after {attempts} attempts"),
         }
     }
 }

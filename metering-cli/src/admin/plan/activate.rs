@@ -1,4 +1,4 @@
-//! `plan activate`: on sale, or off.
+//! `plan activate`: puts a plan on sale, or takes it off.
 
 use std::io::Write;
 

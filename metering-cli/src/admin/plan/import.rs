@@ -1,4 +1,4 @@
-//! `plan import`: many plans from a file, all or none.
+//! `plan import`: imports plans from a file, all or none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,13 +15,13 @@ use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, json_line, notice};
 
-/// Add plans from a JSON file, or replace those of the same id and chain; all of them or none.
+/// Import plans from a JSON file, all or none. A plan with the same id and chain is replaced.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The file holds an array of plans, or {\"plans\": [...]} as `metering admin plan list --json` prints it. Plans that it
-does not mention stay. Makes the store too, if there is none yet.
+The file has an array of plans, or {\"plans\": [...]} as `metering admin plan list --json` prints it. Plans that it does
+not mention stay as they are. Also creates the store if there is none yet.
 docs/plans/base-and-ethereum.json is an example to start from: USDC and ETH on Base and Ethereum, in four sizes each,
-with their discounts. Prices are yours to set; who is paid is in the server's configuration.
+with discounts. Set your own prices; the server's configuration says who is paid.
 
 Examples:
   metering admin plan import plans.json
@@ -44,8 +44,9 @@ impl ImportArgs {
         let name =
             if self.file.as_os_str() == "-" { "standard input".to_owned() } else { self.file.display().to_string() };
         let text = self.read().map_err(|error| Failure::Failed(format!("cannot read {name}: {error}")))?;
-        // Before the store is opened: a file that is refused must not leave an empty store behind.
-        let parsed = parse(&text).map_err(|problem| Failure::Failed(format!("{name}: {problem}; nothing imported")))?;
+        // Before opening the store, so that an invalid file does not leave an empty store behind.
+        let parsed =
+            parse(&text).map_err(|problem| Failure::Failed(format!("{name}: {problem}; nothing was imported")))?;
         tell(&parsed);
         let imported = parsed.plans.len();
         session.store_or_new().await?.put_plans(parsed.plans).await?;
@@ -66,11 +67,11 @@ impl ImportArgs {
     }
 }
 
-/// What a file says.
+/// The contents of a file.
 #[derive(Debug)]
 struct Parsed {
     plans: Vec<Plan>,
-    /// Fields of plans that mean nothing here.
+    /// Unknown fields of plans, which are ignored.
     ignored: BTreeSet<String>,
 }
 
@@ -86,30 +87,30 @@ fn parse(text: &str) -> Result<Parsed, String> {
         let plan = listed.plan(list.place(number), usual);
         plan.validate().map_err(|error| format!("entry {number}: {error}"))?;
         if let Some(first) = first_of.insert(plan.key(), number) {
-            return Err(format!("plan {} is there twice, as entries {first} and {number}", plan.key()));
+            return Err(format!("plan {} appears twice, as entries {first} and {number}", plan.key()));
         }
         parsed.plans.push(plan);
     }
     Ok(parsed)
 }
 
-/// Says what a person may not expect: fields that were ignored, and wallets that come from the file.
+/// Prints what may be unexpected: fields that were ignored, and recipients that come from the file.
 fn tell(parsed: &Parsed) {
     if !parsed.ignored.is_empty() {
         let names: Vec<&str> = parsed.ignored.iter().map(String::as_str).collect();
-        notice(&format!("note: fields that plans do not have were ignored: {}", names.join(", ")));
+        notice(&format!("note: unknown fields were ignored: {}", names.join(", ")));
     }
     let recipients: BTreeSet<_> = parsed.plans.iter().filter_map(|plan| plan.recipient).collect();
     for recipient in recipients {
         let count = parsed.plans.iter().filter(|plan| plan.recipient == Some(recipient)).count();
         notice(&format!(
-            "note: {count} of the plans name {} as their own recipient: payments for them go there",
+            "note: {count} of the plans have {} as their own recipient: payments for them go there",
             recipient.to_checksummed()
         ));
     }
 }
 
-/// As much of the name of a plan as can be read, when the plan as a whole cannot.
+/// As much of a plan's name as can be read, if the plan as a whole is invalid.
 fn name_of(raw: &RawValue) -> String {
     let object: serde_json::Value = serde_json::from_str(raw.get()).unwrap_or_default();
     match (object["id"].as_str(), object["chain_id"].as_u64()) {
@@ -136,7 +137,7 @@ mod tests {
         assert_eq!(parse("[]").unwrap().plans, []);
     }
 
-    /// As services that speak the protocol print it, each number in one of the ways that are around.
+    /// A list as other services publish it, with numbers in every form that occurs.
     #[test]
     fn what_a_service_publishes_is_read_exactly() {
         let text = r#"{
@@ -162,13 +163,13 @@ mod tests {
         );
         assert_eq!((starter.token_amount.to_string(), starter.active), ("5.25".to_owned(), true));
         assert_eq!((starter.description.as_str(), &starter.offer), ("", &None));
-        assert_eq!(starter.recipient, None, "the chain's own is the configuration's business");
+        assert_eq!(starter.recipient, None, "the chain's own recipient comes from the configuration");
         assert_eq!(
             own.recipient.map(|address| address.to_checksummed()).as_deref(),
             Some("0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359")
         );
         assert_eq!((own.credits.to_string(), own.active), ("123456789.12345678".to_owned(), false));
-        assert_eq!((starter.sort_order, own.sort_order), (1, 2), "in the order in which they were shown");
+        assert_eq!((starter.sort_order, own.sort_order), (1, 2), "in the published order");
         assert_eq!(ignored.into_iter().collect::<Vec<_>>(), ["epochs"]);
     }
 
@@ -178,7 +179,7 @@ mod tests {
         let with = |from: &str, to: &str| format!("[{PLAN},{}]", second.replace(from, to));
         // text, what the message says
         let table = [
-            (format!("[{PLAN},{PLAN}]"), "a on chain 1 is there twice, as entries 1 and 2"),
+            (format!("[{PLAN},{PLAN}]"), "a on chain 1 appears twice, as entries 1 and 2"),
             (with("123456789.12345678", "0"), "entry 2: plan b on chain 1: credits must be above zero"),
             (with("123456789.12345678", "\"five\""), "plan 2 (b on chain 1)"),
             (with("123456789.12345678", "true"), "plan 2 (b on chain 1)"),

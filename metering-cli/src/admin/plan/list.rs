@@ -14,13 +14,13 @@ use crate::table::{Column, Table};
 /// List the plans that are on sale.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The JSON is what `metering admin plan import` reads.
+`metering admin plan import` reads the JSON output.
 
 Examples:
   metering admin plan list
   metering admin plan list --all --json > plans.json")]
 pub(crate) struct ListArgs {
-    /// List those that are off sale as well.
+    /// Also list plans that are off sale.
     #[arg(long)]
     all: bool,
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! Plans as a file or a service lists them. Read leniently, since other programs write them: numbers may be texts, and
-//! fields that mean nothing here are ignored. Amounts pass through no float.
+//! Parses plans as a file or a service lists them. Lenient, since other programs write them: numbers may be strings,
+//! and unknown fields are ignored. Amounts never pass through a float.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,15 +10,16 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// A list of plans, each still as its text: errors name the plan, and exact numbers are read from their digits.
+/// A list of plans that are not parsed yet, so that errors can name the plan and exact numbers are read from their
+/// digits.
 #[derive(Debug)]
 pub(super) struct PlanList<'a> {
     pub(super) plans: Vec<&'a RawValue>,
-    /// Who is paid on each chain; `None` where the list does not come from a service.
+    /// Who is paid on each chain; `None` if the list does not come from a service.
     recipients: Option<BTreeMap<u64, Address>>,
 }
 
-/// What `GET /credits/plans` prints, as far as it matters here.
+/// The response of `GET /credits/plans`, as far as it is needed here.
 #[derive(Deserialize)]
 struct Published<'a> {
     #[serde(borrow)]
@@ -32,7 +33,7 @@ struct PublishedChain {
     recipient: Option<Address>,
 }
 
-/// A plan, as leniently as it can be read.
+/// A plan, parsed leniently.
 #[derive(Debug, Deserialize)]
 pub(super) struct ListedPlan {
     id: String,
@@ -88,15 +89,15 @@ impl<'a> PlanList<'a> {
                 Self { plans, recipients: chains.map(|chains| chains.into_iter().filter_map(recipient).collect()) }
             })
         };
-        list.map_err(|error| format!("not an array of plans, nor an object with \"plans\": {error}"))
+        list.map_err(|error| format!("expected an array of plans, or an object with \"plans\": {error}"))
     }
 
-    /// Where a plan stands that does not say it: what a service publishes is in order already.
+    /// The sort order of a plan that has none: a published list is in order already.
     pub(super) fn place(&self, number: i32) -> i32 {
         if self.recipients.is_some() { number } else { 0 }
     }
 
-    /// Who is paid on a chain, by the list's own word.
+    /// Who is paid on a chain, according to the list.
     pub(super) fn recipient(&self, chain_id: u64) -> Option<Address> {
         self.recipients.as_ref()?.get(&chain_id).copied()
     }
@@ -107,13 +108,14 @@ impl ListedPlan {
         self.chain_id.0
     }
 
-    /// The names of fields that mean nothing.
+    /// The names of unknown fields.
     pub(super) fn unknown_fields(raw: &RawValue) -> Result<Vec<String>, serde_json::Error> {
         let fields: BTreeMap<String, &RawValue> = serde_json::from_str(raw.get())?;
         Ok(fields.into_keys().filter(|name| !FIELDS.contains(&name.as_str())).collect())
     }
 
-    /// The plan; `place` for one that does not say where it stands, `usual` for who is paid on its chain.
+    /// The plan. `place` is its sort order if it has none. `usual` is the chain's recipient, which is not repeated in
+    /// the plan.
     pub(super) fn plan(self, place: i32, usual: Option<Address>) -> Plan {
         Plan {
             id: self.id,
@@ -136,11 +138,11 @@ impl ListedPlan {
     }
 }
 
-/// A number, or a text that holds one, read from its digits.
+/// A number, or a string that contains one, parsed from its digits.
 #[derive(Debug)]
 struct Exact<T>(T);
 
-/// What an [`Exact`] is called where it is not one.
+/// What an [`Exact`] should be, for error messages.
 trait Described {
     const WHAT: &str;
 }
@@ -165,7 +167,7 @@ impl Described for Price {
     const WHAT: &str = "an amount of a token";
 }
 
-/// A price, which has no `FromStr` of its own.
+/// A price: [`TokenAmount`] has no `FromStr` of its own.
 #[derive(Debug)]
 struct Price(TokenAmount);
 
@@ -233,7 +235,7 @@ impl Visitor<'_> for SwitchVisitor {
     }
 }
 
-/// An address; none where there is an empty text.
+/// An address; `None` if the string is empty.
 fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Address>, D::Error> {
     match Option::<String>::deserialize(deserializer)?.filter(|text| !text.is_empty()) {
         Some(text) => text.parse().map(Some).map_err(|error| D::Error::custom(format_args!("{text:?}: {error}"))),

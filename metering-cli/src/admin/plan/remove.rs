@@ -1,4 +1,4 @@
-//! `plan remove`: a plan that is no more.
+//! `plan remove`: removes a plan.
 
 use std::io::Write;
 
@@ -24,6 +24,6 @@ impl RemoveArgs {
         if !session.store().await?.remove_plan(&key).await? {
             return Err(no_plan(&key));
         }
-        Ok(writeln!(out, "Plan {key} is removed.")?)
+        Ok(writeln!(out, "Plan {key} was removed.")?)
     }
 }

@@ -1,4 +1,4 @@
-//! `plan set`: one plan, made or changed field by field.
+//! `plan set`: creates a plan, or changes some of its fields.
 
 use std::io::Write;
 
@@ -10,11 +10,11 @@ use crate::admin::session::Session;
 use crate::failure::Failure;
 use crate::output::{Format, json_line};
 
-/// Make a plan, or change some fields of one.
+/// Create a plan, or change some of its fields.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A field that is not given stays as it is. A new plan needs --token-symbol, --payment-kind, --credits, --token-amount,
---token-decimals and --label, and a token plan --token-contract too. Makes the store too, if there is none yet.
+Fields that are not given stay as they are. A new plan needs --token-symbol, --payment-kind, --credits, --token-amount,
+--token-decimals and --label; a token plan also needs --token-contract. Also creates the store if there is none yet.
 
 Examples:
   metering admin plan set starter --chain-id 1 --label Starter --credits 10 --payment-kind native_value \
@@ -29,22 +29,22 @@ pub(crate) struct SetArgs {
     format: Format,
 }
 
-/// The fields of a plan, each of them only if given.
+/// The fields of a plan. Only those given are changed.
 #[derive(Debug, Default, Args)]
 struct Fields {
     /// The token's symbol.
     #[arg(long, value_name = "SYMBOL")]
     token_symbol: Option<String>,
-    /// How it is paid.
+    /// How the plan is paid.
     #[arg(long, value_name = "KIND")]
     payment_kind: Option<Kind>,
-    /// The credits that it sells.
+    /// The credits that the plan sells.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     credits: Option<Credits>,
-    /// The credits that it adds on top.
+    /// The bonus credits on top.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     bonus_credits: Option<Credits>,
-    /// Its price in human units of the token.
+    /// The price in the token's display unit, such as 5.25.
     #[arg(long, value_name = "AMOUNT", value_parser = token_amount, allow_negative_numbers = true)]
     token_amount: Option<TokenAmount>,
     /// The token's contract.
@@ -53,28 +53,28 @@ struct Fields {
     /// The token's decimals.
     #[arg(long, value_name = "N")]
     token_decimals: Option<u8>,
-    /// Its name for people.
+    /// The display name.
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
-    /// A sentence about it.
+    /// A one-sentence description.
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
-    /// A special offer's name.
+    /// The name of a special offer.
     #[arg(long, value_name = "TEXT")]
     offer: Option<String>,
-    /// By how many percent it undercuts the plain price, for display.
+    /// The discount in percent, for display only.
     #[arg(long, value_name = "N")]
     discount_percent: Option<u8>,
-    /// Whether it is on sale.
+    /// Whether the plan is on sale.
     #[arg(long, value_name = "BOOL")]
     active: Option<bool>,
-    /// Who is paid, when not the chain's recipient.
+    /// Who is paid, if not the chain's recipient.
     #[arg(long, value_name = "ADDRESS")]
     recipient: Option<Address>,
-    /// Where it stands in the list, lowest first.
+    /// The position in lists, lowest first.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     sort_order: Option<i32>,
-    /// A field to have no value from now on.
+    /// Clear this field.
     #[arg(long, value_name = "FIELD")]
     clear: Vec<Clear>,
 }
@@ -119,13 +119,13 @@ impl SetArgs {
             None => self.fields.make(&key)?,
         };
         plan.validate().map_err(|error| Failure::Usage(error.to_string()))?;
-        // Made only now: a plan that is refused must not leave an empty store behind.
+        // Created only now, so that an invalid plan does not leave an empty store behind.
         session.store_or_new().await?.put_plans(vec![plan.clone()]).await?;
         if self.format.json {
             return json_line(out, &plan);
         }
         let state = if plan.active { "on sale" } else { "off sale" };
-        Ok(writeln!(out, "Plan {key} is set, and {state}.")?)
+        Ok(writeln!(out, "Plan {key} was saved and is {state}.")?)
     }
 }
 
@@ -156,7 +156,7 @@ impl Fields {
     }
 
     fn make(mut self, key: &PlanKey) -> Result<Plan, Failure> {
-        let missing = |flag: &str| Failure::Usage(format!("there is no plan {key} yet, and a new one needs --{flag}"));
+        let missing = |flag: &str| Failure::Usage(format!("plan {key} does not exist yet; a new plan needs --{flag}"));
         let plan = Plan {
             id: key.id.clone(),
             chain_id: key.chain_id,

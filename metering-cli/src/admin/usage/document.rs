@@ -1,4 +1,4 @@
-//! Usage in JSON. A report has the names of `GET /credits/usage/summary`.
+//! Usage in JSON. A report has the field names of `GET /credits/usage/summary`.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
-/// What a stretch of days comes to.
+/// The totals of a range of days.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Totals {
     pub(crate) usage_events: u64,
@@ -35,7 +35,7 @@ impl Totals {
             })
         };
         let sum = parts.into_iter().try_fold(Self::default(), add);
-        sum.ok_or_else(|| Failure::Failed("the sum of the usage is out of range; ask for fewer days".to_owned()))
+        sum.ok_or_else(|| Failure::Failed("the sum of the usage is out of range; request fewer days".to_owned()))
     }
 }
 

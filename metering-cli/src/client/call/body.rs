@@ -1,4 +1,4 @@
-//! Where an answer's body goes: on to standard output as it comes, or into a file that appears when it is whole.
+//! Where a response's body goes: to standard output as it arrives, or into a file that appears when it is complete.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -10,13 +10,13 @@ use metering_client::{BodyStream, ClientError, Unreachable};
 use crate::failure::Failure;
 use crate::new_file::NewFile;
 
-/// A place for a body.
+/// The destination of a body.
 pub(super) enum Destination<'o> {
-    /// A file in the making.
+    /// A file being written.
     File(NewFile, File),
-    /// Programs read it: every byte as it is.
+    /// Standard output to a program: every byte unchanged.
     Pipe(&'o mut dyn Write),
-    /// A person reads it.
+    /// Standard output to a terminal.
     Terminal(Screen<'o>),
 }
 
@@ -32,17 +32,17 @@ impl<'o> Destination<'o> {
         Ok(if terminal { Self::Terminal(Screen { out, last: b'\n' }) } else { Self::Pipe(out) })
     }
 
-    /// Whether it is a file in the making.
+    /// Whether it is a file.
     pub(super) const fn is_file(&self) -> bool {
         matches!(self, Self::File(..))
     }
 
-    /// Passes the body on, chunk by chunk.
+    /// Writes the body, chunk by chunk.
     pub(super) async fn receive(&mut self, mut body: BodyStream) -> Result<(), Failure> {
         let mut bytes = 0;
         while let Some(chunk) = body.next().await {
             let chunk = chunk.map_err(|Unreachable(why)| {
-                let what = format!("its answer was cut off after {bytes} bytes: {why}");
+                let what = format!("the response was cut off after {bytes} bytes: {why}");
                 Failure::from(ClientError::from(Unreachable(what)))
             })?;
             bytes += chunk.len();
@@ -54,13 +54,13 @@ impl<'o> Destination<'o> {
     fn write(&mut self, chunk: &[u8]) -> Result<(), Failure> {
         match self {
             Self::File(file, opened) => opened.write_all(chunk).map_err(|error| file.cannot_write(&error)),
-            // Flushed, as whoever reads it may wait for just this.
+            // Flushed, because the reader may be waiting for exactly these bytes.
             Self::Pipe(out) => Ok(out.write_all(chunk).and_then(|()| out.flush())?),
             Self::Terminal(screen) => Ok(screen.write(chunk)?),
         }
     }
 
-    /// Ends the line that a person reads, before something else is said.
+    /// Ends the current line on a terminal, before another message is printed.
     pub(super) fn end_line(&mut self) -> Result<(), Failure> {
         match self {
             Self::File(..) | Self::Pipe(_) => Ok(()),
@@ -80,7 +80,7 @@ impl<'o> Destination<'o> {
     }
 }
 
-/// A terminal, which control characters of the answer must not reach.
+/// A terminal. Control characters in the response must not reach it.
 pub(super) struct Screen<'o> {
     out: &'o mut dyn Write,
     last: u8,
@@ -109,7 +109,7 @@ impl Screen<'_> {
     }
 }
 
-/// What is shown for a byte after another: itself, or something harmless in the place of a control character.
+/// The byte to show for `byte` after `previous`: itself, or a harmless one instead of a control character.
 fn shown(previous: u8, byte: u8) -> u8 {
     match byte {
         b'\n' | b'\t' => byte,

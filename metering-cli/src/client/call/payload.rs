@@ -1,4 +1,4 @@
-//! The JSON that a call sends.
+//! The JSON document of `--data`.
 
 use std::convert::Infallible;
 use std::fs;
@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 
 use crate::failure::Failure;
 
-/// Where the JSON is.
+/// Where the JSON comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Payload {
     /// On the command line.
@@ -34,7 +34,7 @@ impl FromStr for Payload {
 }
 
 impl Payload {
-    /// Its bytes, which are JSON.
+    /// Reads the bytes and checks that they are JSON.
     pub(super) fn read(&self) -> Result<Vec<u8>, Failure> {
         let bytes = match self {
             Self::Text(text) => text.clone().into_bytes(),

@@ -1,4 +1,4 @@
-//! How long to wait out a refusal that costs nothing.
+//! The retry policy of `metering call`: which failures to retry, and how long to wait first.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use crate::client::pauses::{Pauses, SHORTEST};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Name {
     None,
-    /// One that was made up here.
+    /// One that was generated here.
     MadeUp,
-    /// The user's own, who thereby says that the service knows such keys.
+    /// The user's own: by giving one, the user says that the service supports such keys.
     Given,
 }
 
-/// What is left to wait.
+/// The time left to wait.
 #[derive(Debug)]
 pub(super) struct Patience {
     left: Duration,
@@ -25,16 +25,17 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// Waits for `limit` altogether.
+    /// Waits at most `limit` in total.
     pub(super) const fn new(limit: Duration, name: Name) -> Self {
         Self { left: limit, name, pauses: Pauses::new() }
     }
 
-    /// How long to wait before sending the request again; `None` when that would not help, or not in time.
+    /// How long to wait before sending the request again; `None` if a retry would not help, or would come too late.
     ///
-    /// Without an idempotency key only what the service refused without a charge is sent again: 429, and 503 but for an
-    /// unknown outcome. With a key that too, and a try that may still be under way. After a response that was lost, only
-    /// the user can know whether the service honours keys.
+    /// Without an idempotency key, only requests that were rejected without a charge are retried: 429, and 503 except
+    /// for an unknown outcome. With a key, an unknown outcome and a request in progress are retried too. A request
+    /// whose response was lost is retried only with the user's own key: only the user knows whether the service
+    /// supports keys.
     pub(super) fn pause_after(&mut self, error: &ClientError) -> Option<Duration> {
         let named = match error {
             ClientError::Refused(refusal) if self.is_worth_another(refusal) => refusal.retry_after,
@@ -99,7 +100,7 @@ mod tests {
             Refusal::read(status, &http::HeaderMap::new(), body.into()).into()
         };
         let lost = ClientError::from(Unreachable("cut off".to_owned()));
-        // error, without a key, with one that was made up, with the user's own
+        // error, without a key, with a generated one, with the user's own
         let table = [
             (coded(503, "outcome_unknown"), [false, true, true]),
             (coded(409, "request_in_progress"), [false, true, true]),

@@ -1,4 +1,4 @@
-//! What is asked: a path as it stands, or a route of the catalogue with its parameters filled in.
+//! The target of a call: a path as given, or a route of the catalogue with its parameters filled in.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use crate::client::percent::push_encoded;
 use crate::client::routes;
 use crate::failure::Failure;
 
-/// A parameter as it is given.
+/// A parameter from the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::client) struct Param {
     name: String,
@@ -36,7 +36,7 @@ pub(in crate::client) struct Asked {
     pub(in crate::client) target: String,
 }
 
-/// Reads what is asked for; the catalogue is fetched only when it is needed.
+/// Resolves the method and target; fetches the catalogue only if it is needed.
 pub(in crate::client) async fn resolve(
     client: &Client,
     method: Option<Method>,
@@ -50,16 +50,20 @@ pub(in crate::client) async fn resolve(
     fill_in(&routes::catalogue(client).await?, method.as_ref(), route, params)
 }
 
-/// Refuses what is no path with a query, or could be read as another one.
+/// Rejects text that is not a path with a query, or that could be read as another path.
 fn check_target(target: &str) -> Result<(), Failure> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     RequestPath::parse(path).map_err(|error| {
-        Failure::Usage(format!("{target:?} is not a path such as /mpp/ethPrice: {error}; `metering routes` lists all"))
+        Failure::Usage(format!(
+            "{target:?} is not a path such as /mpp/ethPrice: {error}; `metering routes` lists all routes"
+        ))
     })?;
     if query.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
         return Ok(());
     }
-    Err(Failure::Usage(format!("the query of {target:?} has characters that must be percent-encoded; --param does it")))
+    Err(Failure::Usage(format!(
+        "the query of {target:?} has characters that must be percent-encoded; --param encodes them"
+    )))
 }
 
 /// Fills in a route's template.
@@ -68,7 +72,7 @@ fn fill_in(catalogue: &Catalogue, method: Option<&Method>, template: &str, param
     let mut found = catalogue.routes().iter().filter(|route| &*route.template == template);
     let route = found.find(of_method).ok_or_else(|| {
         let method = method.map(|method| format!("{method} ")).unwrap_or_default();
-        Failure::NotFound(format!("the catalogue has no route {method}{template}; `metering routes` lists all"))
+        Failure::NotFound(format!("the catalogue has no route {method}{template}; `metering routes` lists all routes"))
     })?;
     let mut values = BTreeMap::new();
     for Param { name, value } in params {
@@ -78,19 +82,19 @@ fn fill_in(catalogue: &Catalogue, method: Option<&Method>, template: &str, param
             return Err(Failure::Usage(format!("{template} has no parameter {name}; it has {known}")));
         }
         if values.insert(name.as_str(), value.as_str()).is_some() {
-            return Err(Failure::Usage(format!("the parameter {name} is given twice")));
+            return Err(Failure::Usage(format!("parameter {name} is given twice")));
         }
     }
     let target = write_target(route, &values)?;
     check_filled(catalogue, route, &target)?;
     let method = Method::from_bytes(route.method.as_bytes())
-        .map_err(|_| Failure::Failed(format!("the catalogue's method {} is none of HTTP", route.method)))?;
+        .map_err(|_| Failure::Failed(format!("the catalogue's method {} is not an HTTP method", route.method)))?;
     Ok(Asked { method, target })
 }
 
 fn write_target(route: &Route, values: &BTreeMap<&str, &str>) -> Result<String, Failure> {
     let mut target = String::new();
-    let missing = |name: &str| Failure::Usage(format!("the parameter {name} is missing; add --param {name}=VALUE"));
+    let missing = |name: &str| Failure::Usage(format!("parameter {name} is missing; add --param {name}=VALUE"));
     for segment in route.template[1..].split('/') {
         target.push('/');
         match segment.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
@@ -115,12 +119,11 @@ fn write_target(route: &Route, values: &BTreeMap<&str, &str>) -> Result<String, 
     Ok(target)
 }
 
-/// Holds the values to their types, by the gateway's own rules, and the target to the route: a value that is another
-/// route's segment must not call, and pay for, that route.
+/// Checks the values against their types, by the gateway's own rules, and that the target still is this route: a value
+/// that is also another route's segment must not call, and pay for, that route.
 fn check_filled(catalogue: &Catalogue, route: &Route, target: &str) -> Result<(), Failure> {
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
-    let path =
-        RequestPath::parse(path).map_err(|error| Failure::Usage(format!("a parameter cannot be used: {error}")))?;
+    let path = RequestPath::parse(path).map_err(|error| Failure::Usage(format!("invalid parameter: {error}")))?;
     let meant = catalogue.find(&route.method, &path).is_ok_and(|found| std::ptr::eq(found, route));
     match route.read(&path, query) {
         Ok(_) if meant => Ok(()),

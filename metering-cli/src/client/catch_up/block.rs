@@ -1,4 +1,4 @@
-//! A block as the service sent it: its number is read, its text is kept.
+//! A block as the service sent it: its number is parsed, its text is kept.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,11 +16,11 @@ pub(super) struct BlockNumber(u64);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Block {
     pub(super) number: BlockNumber,
-    /// The service's JSON, every number with the digits it came with, and the line's end.
+    /// The service's JSON, with every digit of its numbers, and a line break.
     line: Vec<u8>,
 }
 
-/// Why an answer is not a block.
+/// Why a response is not a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NotABlock {
     #[error("is not JSON")]
@@ -29,7 +29,7 @@ pub(super) enum NotABlock {
     NoNumber,
 }
 
-/// What is read of a block's document.
+/// The field that is read from a block's document.
 #[derive(Deserialize)]
 struct Numbered {
     block_number: BlockNumber,
@@ -61,12 +61,12 @@ impl FromStr for BlockNumber {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let number = digits.then(|| text.parse().ok()).flatten();
-        number.map(Self).ok_or("a block's number is a whole number, such as 24000000")
+        number.map(Self).ok_or("must be a block number, such as 24000000")
     }
 }
 
 impl Block {
-    /// Reads a document.
+    /// Parses a document.
     pub(super) fn read(body: &[u8]) -> Result<Self, NotABlock> {
         let mut line = one_line(body).map_err(|NotJson| NotABlock::NotJson)?;
         let Numbered { block_number } = serde_json::from_slice(&line).map_err(|_| NotABlock::NoNumber)?;
@@ -74,7 +74,7 @@ impl Block {
         Ok(Self { number: block_number, line })
     }
 
-    /// What is written of it.
+    /// The line to write.
     pub(super) fn line(&self) -> &[u8] {
         &self.line
     }
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn what_is_not_a_block_is_told_apart() {
-        // answer, what is wrong
+        // response, what is wrong
         let table: [(&str, NotABlock); 11] = [
             ("", NotABlock::NotJson),
             ("<html>", NotABlock::NotJson),

@@ -1,4 +1,5 @@
-//! Cursor and output together: what is written is counted, in this order, and what was not counted is not kept.
+//! The cursor and the output together: a block is written first and counted second, and a line that was not counted is
+//! removed.
 
 use metering_client::ServiceUrl;
 
@@ -9,18 +10,18 @@ use crate::client::catch_up::plan::Start;
 use crate::client::catch_up::sink::Sink;
 use crate::failure::Failure;
 
-/// What the person wants of the cursor.
+/// What the options say about the cursor.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Wishes {
-    /// Begin with this block, if there is no cursor.
+    /// Start at this block, if there is no cursor.
     pub(super) from: Option<BlockNumber>,
     /// Forget the cursor.
     pub(super) reset: bool,
-    /// Go on in another output.
+    /// Continue in another output.
     pub(super) new_output: bool,
 }
 
-/// Cursor and output of a run.
+/// The cursor and the output of a run.
 pub(super) struct Book<'o> {
     cursors: CursorFile,
     cursor: Cursor,
@@ -29,7 +30,7 @@ pub(super) struct Book<'o> {
 }
 
 impl<'o> Book<'o> {
-    /// Brings the output to where the cursor is, and writes the cursor once: then both are known to be writable, and
+    /// Truncates the output to where the cursor is, and saves the cursor once: this shows that both are writable, and
     /// the next run knows the output however this one ends.
     pub(super) fn open(
         mut cursors: CursorFile,
@@ -52,12 +53,12 @@ impl<'o> Book<'o> {
         Ok(Self { cursors, cursor, sink, news })
     }
 
-    /// What the person should know of how it was opened.
+    /// Notices for the user about how it was opened.
     pub(super) fn news(&self) -> &[String] {
         &self.news
     }
 
-    /// Where the run begins.
+    /// Where the run starts.
     pub(super) fn start(&self) -> Start {
         self.cursor.start()
     }
@@ -87,20 +88,20 @@ impl<'o> Book<'o> {
     }
 }
 
-/// A cursor for an output that no cursor speaks of.
+/// A new cursor, for an output that no cursor refers to.
 fn begin(service: &ServiceUrl, sink: &mut Sink<'_>, from: Option<BlockNumber>) -> Result<Cursor, Failure> {
     if let Sink::File(file) = sink {
         let path = || file.written().path;
         if !file.is_empty() && from.is_none() {
             return Err(Failure::Conflict(format!(
-                "{} has something in it, and no cursor says up to which block; name a new file, or say with --from at \
-                 which block to go on in it",
+                "{} is not empty, and no cursor says up to which block; name a new file, or say with --from at \
+                 which block to continue in it",
                 path()
             )));
         }
         if !file.is_at_line_start()? {
             return Err(Failure::Conflict(format!(
-                "the last line of {} has no end; name a new file",
+                "the last line of {} is incomplete; name a new file",
                 file.written().path
             )));
         }
@@ -108,7 +109,7 @@ fn begin(service: &ServiceUrl, sink: &mut Sink<'_>, from: Option<BlockNumber>) -
     Ok(Cursor::new(service, from, sink.output()))
 }
 
-/// The cursor there is, for the output it speaks of, or for another one if that is wanted.
+/// Continues with the existing cursor, in its own output or, if requested, in another one.
 fn go_on(
     mut cursor: Cursor,
     service: &ServiceUrl,
@@ -117,7 +118,7 @@ fn go_on(
     news: &mut Vec<String>,
 ) -> Result<Cursor, Failure> {
     let Some(last) = cursor.last_block() else {
-        // Nothing is written yet: another output is as good.
+        // Nothing is written yet, so any output will do.
         let from = wishes.from.or(cursor.from());
         return match settle(sink, &cursor, news) {
             None => begin(service, sink, from),
@@ -133,22 +134,22 @@ fn go_on(
         Some(settled) => return settled.map(|()| cursor),
         None if !wishes.new_output => {
             return Err(Failure::Conflict(format!(
-                "the cursor of {service} is at block {last} in {}; go on there, or here with --new-output; use another \
-                 --profile for a second output, or begin anew with --reset",
+                "the cursor for {service} is at block {last} in {}; continue there, or here with --new-output; use \
+                another --profile for a second output, or start over with --reset",
                 name(&cursor.output)
             )));
         }
         None if !is_new => {
-            return Err(Failure::Conflict("the new output has something in it; name a new file".to_owned()));
+            return Err(Failure::Conflict("the new output is not empty; name a new file".to_owned()));
         }
         None => leave(&cursor.output),
     }
-    news.push(format!("Going on after block {last} in {}.", name(&sink.output())));
+    news.push(format!("Continuing after block {last} in {}.", name(&sink.output())));
     cursor.output = sink.output();
     Ok(cursor)
 }
 
-/// Brings the output to where the cursor is; `None` if the cursor speaks of another one.
+/// Truncates the output to where the cursor is; `None` if the cursor refers to another output.
 fn settle(sink: &mut Sink<'_>, cursor: &Cursor, news: &mut Vec<String>) -> Option<Result<(), Failure>> {
     if !sink.is(&cursor.output) {
         return None;
@@ -164,8 +165,8 @@ fn settle(sink: &mut Sink<'_>, cursor: &Cursor, news: &mut Vec<String>) -> Optio
     }))
 }
 
-/// Leaves the output to its owner without the line that an interrupted run did not get counted, if it is still as it
-/// was: that block is written elsewhere now.
+/// Removes from an abandoned output the line that an interrupted run wrote but did not count, if the file is otherwise
+/// unchanged: that block is now written elsewhere.
 fn leave(output: &Output) {
     if let Output::File(written) = output {
         let _ = OutputFile::open(written.path.as_ref(), false).and_then(|mut file| file.settle(written));

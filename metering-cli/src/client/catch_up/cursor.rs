@@ -1,5 +1,5 @@
-//! The cursor: up to which block everything is written, and where. One per profile and service, in a file beside the
-//! profile, which is whole at every moment.
+//! The cursor: up to which block everything is written, and where. There is one per profile and service, in a file in
+//! the profile's directory that is replaced atomically.
 
 use std::path::PathBuf;
 
@@ -14,32 +14,32 @@ use crate::failure::Failure;
 
 const FILE: &str = "cursor.json";
 
-/// How far a profile has come with a service.
+/// How far a profile has got with a service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Cursor {
     service: String,
-    /// The block that was asked for as the first; counts until a block is written.
+    /// The block requested with `--from`; used until a block is written.
     from: Option<BlockNumber>,
     /// The last block that is done: written, or skipped because the service does not have it.
     last_block: Option<BlockNumber>,
-    /// Where blocks are written to.
+    /// Where blocks are written.
     pub(super) output: Output,
     /// The blocks that were skipped, as ranges: first and last.
     missing: Vec<(BlockNumber, BlockNumber)>,
 }
 
-/// Where blocks are written to.
+/// Where blocks are written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Output {
-    /// Standard output, wherever that led.
+    /// Standard output, wherever it led.
     Stdout,
     /// A file.
     File(Written),
 }
 
-/// A file as far as it is written and counted. What lies behind may be the line of a run that did not come to its end.
+/// A file, up to where it is written and counted. Anything after that may be the line of an interrupted run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Written {
@@ -47,7 +47,7 @@ pub(super) struct Written {
     pub(super) path: String,
     /// In bytes.
     pub(super) length: u64,
-    /// The last line that a run wrote, by which the file is known again.
+    /// The last line that a run wrote, to recognize the file.
     pub(super) last_line: Option<LastLine>,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Written {
 #[serde(deny_unknown_fields)]
 pub(super) struct LastLine {
     pub(super) block: BlockNumber,
-    /// In bytes, the line's end included.
+    /// In bytes, including the line break.
     pub(super) length: u64,
 }
 
@@ -66,7 +66,7 @@ impl Cursor {
         Self { service: service.to_string(), from, last_block: None, output, missing: Vec::new() }
     }
 
-    /// Where the next run begins.
+    /// Where the next run starts.
     pub(super) fn start(&self) -> Start {
         match (self.last_block, self.from) {
             (Some(last), _) => Start::After(last),
@@ -80,7 +80,7 @@ impl Cursor {
         self.last_block
     }
 
-    /// The block that was asked for as the first.
+    /// The block requested with `--from`.
     pub(super) const fn from(&self) -> Option<BlockNumber> {
         self.from
     }
@@ -120,7 +120,7 @@ struct Content {
 }
 
 impl CursorFile {
-    /// Reads it; there may be none yet.
+    /// Reads the file, if there is one.
     pub(super) fn load(profile: &Profile) -> Result<Self, Failure> {
         let path = profile.file(FILE);
         let content = match private_file::read(&path)? {
@@ -130,8 +130,8 @@ impl CursorFile {
                 let sound = read.filter(|content| content.cursors.iter().all(Cursor::is_sound));
                 sound.ok_or_else(|| {
                     Failure::Failed(format!(
-                        "{} does not say up to which block everything is written; mend it, or remove it and begin anew \
-                         with --from",
+                        "{} is damaged: it does not say up to which block everything is written; fix it, or remove it \
+                        and start over with --from",
                         path.display()
                     ))
                 })?
@@ -146,7 +146,7 @@ impl CursorFile {
         self.content.cursors.iter().find(|cursor| cursor.service == service).cloned()
     }
 
-    /// Writes a cursor in the place of the one of the same service, and returns once that is on disk.
+    /// Replaces the cursor of the same service, and returns once that is on disk.
     pub(super) fn save(&mut self, cursor: &Cursor) -> Result<(), Failure> {
         let cursors = &mut self.content.cursors;
         match cursors.iter_mut().find(|known| known.service == cursor.service) {
@@ -154,7 +154,7 @@ impl CursorFile {
             None => cursors.push(cursor.clone()),
         }
         let text = serde_json::to_vec_pretty(&self.content);
-        let text = text.map_err(|error| Failure::Failed(format!("the cursor cannot be written down: {error}")))?;
+        let text = text.map_err(|error| Failure::Failed(format!("cannot serialize the cursor: {error}")))?;
         private_file::write(&self.path, &text)
     }
 }

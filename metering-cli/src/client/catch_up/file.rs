@@ -8,10 +8,10 @@ use crate::client::catch_up::block::{Block, BlockNumber};
 use crate::client::catch_up::cursor::{LastLine, Written};
 use crate::failure::Failure;
 
-/// What a run that did not come to its end may have left is at most a line; none is nearly as long as this, in bytes.
+/// An interrupted run leaves at most one line, and no line is nearly this long, in bytes.
 const TAIL_BYTES_MAX: u64 = 1 << 27;
 
-/// The open file. No other run writes to it meanwhile.
+/// The open file, locked against other runs.
 #[derive(Debug)]
 pub(super) struct OutputFile {
     file: File,
@@ -22,7 +22,7 @@ pub(super) struct OutputFile {
 }
 
 impl OutputFile {
-    /// Opens a file, which is made if there is none. All of it counts as written until [`OutputFile::settle`].
+    /// Opens a file; creates it if `create` is set. All of it counts as written until [`OutputFile::settle`].
     pub(super) fn open(path: &Path, create: bool) -> Result<Self, Failure> {
         let failed = |error: std::io::Error| Failure::Failed(format!("cannot write {}: {error}", path.display()));
         let file =
@@ -30,7 +30,7 @@ impl OutputFile {
         let metadata = file.metadata().map_err(failed)?;
         if !metadata.is_file() {
             return Err(Failure::Usage(format!(
-                "{} is no regular file; leave --output out to write to standard output",
+                "{} is not a regular file; omit --output to write to standard output",
                 path.display()
             )));
         }
@@ -38,7 +38,7 @@ impl OutputFile {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(Failure::Conflict(format!(
-                    "another process is writing to {}; wait for it",
+                    "another process is writing to {}; wait for it to finish",
                     path.display()
                 )));
             }
@@ -46,7 +46,7 @@ impl OutputFile {
         }
         let whole = path.canonicalize().map_err(failed)?;
         if let Some(directory) = whole.parent().filter(|_| cfg!(unix)) {
-            // A file that has just been made must not lose its name.
+            // Sync the directory, so that a new file keeps its name after a crash.
             File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)?;
         }
         let path = whole.into_os_string().into_string();
@@ -54,38 +54,38 @@ impl OutputFile {
         Ok(Self { file, path, length: metadata.len(), last_line: None })
     }
 
-    /// Whether nothing is in it.
+    /// Whether it is empty.
     pub(super) const fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Whether a line can be appended to what is in it.
+    /// Whether it ends with a complete line, so that another can be appended.
     pub(super) fn is_at_line_start(&mut self) -> Result<bool, Failure> {
         let Some(last) = self.length.checked_sub(1) else { return Ok(true) };
         Ok(self.read(last, 1)? == b"\n")
     }
 
-    /// What a cursor says of it.
+    /// What a cursor records about it.
     pub(super) fn written(&self) -> Written {
         Written { path: self.path.clone(), length: self.length, last_line: self.last_line }
     }
 
-    /// Whether a cursor speaks of it.
+    /// Whether a cursor refers to it.
     pub(super) fn is(&self, written: &Written) -> bool {
         self.path == written.path
     }
 
-    /// Takes it as the cursor left it, and removes the line that an interrupted run did not get counted. Returns how
-    /// many bytes that were.
+    /// Restores the state that the cursor records: removes the line that an interrupted run wrote but did not count.
+    /// Returns the number of bytes removed.
     ///
     /// # Errors
-    /// When it is not the file that the cursor speaks of any more, or has more in it than such a run leaves.
+    /// When it is no longer the file that the cursor refers to, or has more in it than an interrupted run leaves.
     pub(super) fn settle(&mut self, written: &Written) -> Result<u64, Failure> {
         let actual = self.file.metadata().map_err(|error| self.failed("read", &error))?.len();
         if actual < written.length {
             return Err(Failure::Conflict(format!(
-                "{} has {actual} bytes, but {} were written; if you moved or emptied it on purpose, go on in a new file \
-                 with --new-output",
+                "{} has {actual} bytes, but {} were written; if you moved or emptied it on purpose, continue in a new \
+                file with --new-output",
                 self.path, written.length
             )));
         }
@@ -99,14 +99,14 @@ impl OutputFile {
         let tail = actual - written.length;
         if tail > 0 {
             self.check_tail(written.length, tail)?;
-            self.truncate(written.length).map_err(|error| self.failed("shorten", &error))?;
+            self.truncate(written.length).map_err(|error| self.failed("truncate", &error))?;
         }
         (self.length, self.last_line) = (written.length, written.last_line);
         Ok(tail)
     }
 
-    /// Appends a block, and returns once it is on disk. When that fails, the file stays as it was, as far as possible;
-    /// what could not be taken back is removed by [`OutputFile::settle`].
+    /// Appends a block, and returns once it is on disk. If that fails, the file is truncated again if possible;
+    /// otherwise [`OutputFile::settle`] removes the rest later.
     pub(super) fn append(&mut self, block: BlockNumber, line: &[u8]) -> Result<(), Failure> {
         let appended = self.write_at_end(line).and_then(|()| self.file.sync_data());
         if let Err(error) = appended {
@@ -119,13 +119,13 @@ impl OutputFile {
         Ok(())
     }
 
-    /// Writes behind what is counted, which does not make it so.
+    /// Writes after the counted part, without counting it.
     pub(super) fn write_at_end(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         self.file.seek(SeekFrom::Start(self.length))?;
         self.file.write_all(bytes)
     }
 
-    /// Refuses what an interrupted run does not leave: it leaves the beginning of a line, or a block.
+    /// Rejects a tail that no interrupted run leaves: such a run leaves part of a line, or one whole block.
     fn check_tail(&mut self, start: u64, length: u64) -> Result<(), Failure> {
         let more = "it has more in it than was written";
         if length > TAIL_BYTES_MAX {
@@ -154,7 +154,7 @@ impl OutputFile {
 
     fn changed(&self, how: &str) -> Failure {
         Failure::Conflict(format!(
-            "{} was changed since: {how}; mend it, or move it away and go on in a new file with --new-output",
+            "{} was changed since: {how}; fix it, or move it away and continue in a new file with --new-output",
             self.path
         ))
     }
@@ -176,7 +176,7 @@ mod tests {
         format!("{{\"block_number\":{number}}}\n")
     }
 
-    /// A file with blocks 1 and 2, and what the cursor says of it.
+    /// A file with blocks 1 and 2, and what the cursor records about it.
     fn two_blocks(path: &Path) -> Written {
         let mut file = OutputFile::open(path, true).unwrap();
         file.append(N(1), line(1).as_bytes()).unwrap();
@@ -200,7 +200,7 @@ mod tests {
             assert_eq!(settle(&path, &written).unwrap(), u64::try_from(torn).unwrap());
             assert_eq!(fs::read_to_string(&path).unwrap(), whole);
         }
-        // what somebody else wrote
+        // what another program wrote
         for foreign in ["note\n", "{}\n", "\n", "{\"block_number\":3}\n{\"block", "{\"block_number\":3}\n{}\n"] {
             fs::write(&path, whole.clone() + foreign).unwrap();
             let refused = settle(&path, &written);

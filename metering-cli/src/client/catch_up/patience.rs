@@ -1,17 +1,17 @@
-//! What to do when the service does not answer with a block: the rule, without a service or a clock.
+//! The retry policy for one block, as a pure rule without a service or a clock.
 
 use std::time::Duration;
 
 use metering_client::ClientError;
 
-/// The first pause when the service names none; each further one is twice as long.
+/// The first pause if the service names none; each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// A service that says 0 is not asked without a pause.
+/// The shortest pause, even if the service names 0.
 const PAUSE_MIN: Duration = Duration::from_millis(200);
-/// How often a block is asked for, the first time counted.
+/// How often a block is requested, including the first time.
 const TRIES: u32 = 5;
 
-/// What is left of the patience with one block.
+/// The attempts that are left for one block.
 #[derive(Debug)]
 pub(super) struct Patience {
     pause_max: Duration,
@@ -22,16 +22,16 @@ pub(super) struct Patience {
 /// What a failed request means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Ask again after a while.
+    /// Retry after this pause.
     Pause(Duration),
-    /// There is no such block, now or later.
+    /// The block does not exist, now or later.
     Missing,
-    /// Asking again does not help, or not soon enough.
+    /// A retry would not help, or not soon enough.
     Stop,
 }
 
 impl Patience {
-    /// No pause that the service names may be longer than `pause_max`.
+    /// Stops if the service names a pause longer than `pause_max`.
     pub(super) const fn new(pause_max: Duration) -> Self {
         Self { pause_max, next: FIRST_PAUSE, tries_left: TRIES }
     }
@@ -42,10 +42,10 @@ impl Patience {
             ClientError::Garbled(_) => return Verdict::Stop,
             ClientError::Unreachable(_) => None,
             ClientError::Refused(refusal) => match (refusal.status.as_u16(), refusal.code.as_str()) {
-                // The gateway's own 404, of which nothing can be said about a block, and a block that is yet to come.
+                // The gateway's own 404, which says nothing about the block, and a block that is not final yet.
                 (404, "unknown_route" | "block_not_final") => return Verdict::Stop,
                 (404 | 410, _) => return Verdict::Missing,
-                // Refused without a charge, or refunded.
+                // Rejected without a charge, or refunded.
                 (429 | 502..=504, _) => refusal.retry_after,
                 _ => return Verdict::Stop,
             },

@@ -1,19 +1,19 @@
-//! Which blocks a run fetches: the rule, without a service or a file.
+//! Which blocks a run fetches, as a pure rule without a service or a file.
 
 use crate::client::catch_up::block::BlockNumber;
 use crate::failure::Failure;
 
-/// The most blocks of a run; a rule of the protocol, section 6.
+/// The most blocks per run; a rule of the protocol, section 6.
 pub(super) const BLOCKS_MAX: u64 = 100;
 
-/// Where a run begins.
+/// Where a run starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Start {
-    /// With the latest block, as nothing is known of earlier ones.
+    /// At the latest block, because nothing is known about earlier ones.
     Latest,
-    /// With this block.
+    /// At this block.
     At(BlockNumber),
-    /// After this block, which is there already.
+    /// After this block, which is already written.
     After(BlockNumber),
 }
 
@@ -28,7 +28,7 @@ impl Plan {
     /// Plans a run of at most `blocks_max` blocks.
     ///
     /// # Errors
-    /// When the service does not have what is there already, or not yet what was asked for.
+    /// When the service's latest block is before the cursor, or before the requested first block.
     pub(super) fn make(start: Start, latest: BlockNumber, blocks_max: u64) -> Result<Self, Failure> {
         let first = match start {
             Start::Latest => return Ok(Self { first: latest, count: 1 }),
@@ -40,9 +40,9 @@ impl Plan {
             Start::At(first) => first,
             Start::After(last) if last > latest => {
                 return Err(Failure::Conflict(format!(
-                    "the service's latest finalized block is {latest}, but block {last} is written already: the \
-                     service was restored, lags behind or is another one; nothing was written. Try again later, or \
-                     begin anew with --reset"
+                    "the service's latest finalized block is {latest}, but block {last} is already written: the \
+                    service was restored, lags behind, or is a different one; nothing was written. Try again later, or \
+                    start over with --reset"
                 )));
             }
             Start::After(last) if last == latest => return Ok(Self { first: latest, count: 0 }),

@@ -1,4 +1,4 @@
-//! How far a run has come, for a person at a terminal; programs are told nothing.
+//! Shows the progress of a run on a terminal, and nothing elsewhere.
 
 use std::io::{self, IsTerminal};
 
@@ -7,12 +7,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::client::catch_up::block::BlockNumber;
 use crate::output::notice;
 
-/// A progress bar on stderr, if anybody sees it. Clones are the same one.
+/// A progress bar on stderr; hidden if stderr is not a terminal. Clones share the same bar.
 #[derive(Debug, Clone)]
 pub(super) struct Progress(ProgressBar);
 
 impl Progress {
-    /// A bar when stderr is a terminal, unless blocks go to a terminal too.
+    /// Shows a bar if stderr is a terminal, unless blocks go to a terminal too.
     pub(super) fn new(to_file: bool) -> Self {
         let seen = io::stderr().is_terminal() && (to_file || !io::stdout().is_terminal());
         if !seen {
@@ -28,23 +28,23 @@ impl Progress {
         Self(ProgressBar::hidden())
     }
 
-    /// So many blocks are to come.
+    /// Sets how many blocks are to come.
     pub(super) fn begin(&self, blocks: u64) {
         self.0.set_length(blocks);
     }
 
-    /// A block is done.
+    /// Counts a block as done.
     pub(super) fn step(&self, number: BlockNumber) {
         self.0.set_message(number.to_string());
         self.0.inc(1);
     }
 
-    /// Says something without getting in the bar's way.
+    /// Prints a notice without disturbing the bar.
     pub(super) fn say(&self, text: &str) {
         self.0.suspend(|| notice(text));
     }
 
-    /// Takes the bar away; the summary takes its place.
+    /// Removes the bar; the summary is printed next.
     pub(super) fn end(&self) {
         self.0.finish_and_clear();
     }

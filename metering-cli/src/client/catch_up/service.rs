@@ -1,4 +1,4 @@
-//! Blocks from the service, with as much patience as is allowed.
+//! Fetches blocks from the service, with retries.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::client::interruption::Interruption;
 use crate::failure::Failure;
 use crate::table::printable;
 
-/// The latest finalized block; with a number behind it, that block.
+/// The route of the latest finalized block; with a number appended, of that block.
 const ROUTE: &str = "/mpp/snapshot/allTrades";
 
-/// How long a block that is asked and charged for already may still come after an interruption.
+/// How long to wait, after an interruption, for a block that is already requested and charged.
 const LAST_BLOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// The service.
@@ -28,7 +28,7 @@ pub(super) struct Service {
     pause_max: Duration,
     progress: Progress,
     balance: Option<Amount>,
-    /// The person wants it to end: nothing more is asked for.
+    /// The user wants to stop: no more requests are sent.
     ending: bool,
 }
 
@@ -37,12 +37,12 @@ impl Service {
         Self { client, interruption, pause_max, progress, balance: None, ending: false }
     }
 
-    /// The balance, as the last answer said.
+    /// The balance in the last response.
     pub(super) fn balance(&self) -> Option<Amount> {
         self.balance.clone()
     }
 
-    /// Asks for as long as it makes sense; `Err` within is the service's last word.
+    /// Sends a request, with retries. The inner `Err` is the service's final error.
     async fn ask(&mut self, target: &str) -> Result<Result<Answer, (ClientError, Verdict)>, Failure> {
         let mut patience = Patience::new(self.pause_max);
         loop {
@@ -58,7 +58,7 @@ impl Service {
             }
             match patience.judge(&error) {
                 Verdict::Pause(pause) => {
-                    let wait = format!("{error} Trying again in {} s.", pause.as_secs_f32());
+                    let wait = format!("{error} Retrying in {} s.", pause.as_secs_f32());
                     self.progress.say(&printable(&wait));
                     self.pause(pause).await?;
                 }
@@ -67,7 +67,7 @@ impl Service {
         }
     }
 
-    /// One request. What is under way when the person stops it is paid for: it gets a moment more.
+    /// Sends one request. A request in flight when the user stops is already paid for, so it gets a moment to finish.
     async fn ask_once(&mut self, target: &str) -> Result<Result<Answer, ClientError>, Failure> {
         if self.ending || self.interruption.has_come().await {
             return Err(interrupted());
@@ -130,15 +130,15 @@ fn read(what: &str, answer: &Answer) -> Result<Block, Failure> {
     Block::read(&answer.body).map_err(|problem| unusable(what, &problem.to_string(), answer))
 }
 
-/// An answer that is not what was asked for.
+/// The failure for a response that is not the requested block.
 fn unusable(what: &str, problem: &str, answer: &Answer) -> Failure {
     let charged = answer.credits_charged().map(|charged| format!(", though it was charged ({charged} credits)"));
     Failure::Failed(format!(
-        "the service's answer for {what} {problem}; it is not written{}, and the cursor did not move",
+        "the service's response for {what} {problem}; it was not written{}, and the cursor did not move",
         charged.unwrap_or_default()
     ))
 }
 
 fn interrupted() -> Failure {
-    Failure::Interrupted("interrupted; run the command again to go on".to_owned())
+    Failure::Interrupted("interrupted; run the command again to continue".to_owned())
 }

@@ -8,17 +8,17 @@ use crate::client::catch_up::cursor::Output;
 use crate::client::catch_up::file::OutputFile;
 use crate::failure::Failure;
 
-/// An open place for blocks.
+/// An open output for blocks.
 pub(super) enum Sink<'o> {
     File(OutputFile),
     Stdout(Stdout<'o>),
 }
 
-/// Standard output. What became of a line there is not known: after an interruption the next run may write the last
-/// one once more, but never leaves one out.
+/// Standard output. It is not known whether a line arrived there: after an interruption, the next run may write the
+/// last line again, but never omits one.
 pub(super) struct Stdout<'o> {
     out: &'o mut dyn Write,
-    /// The file that it leads to, if it is one.
+    /// The file that it is redirected to, if it is.
     file: Option<File>,
 }
 
@@ -29,7 +29,7 @@ impl<'o> Stdout<'o> {
 }
 
 impl Sink<'_> {
-    /// What a cursor says of it.
+    /// What a cursor records about it.
     pub(super) fn output(&self) -> Output {
         match self {
             Self::File(file) => Output::File(file.written()),
@@ -37,7 +37,7 @@ impl Sink<'_> {
         }
     }
 
-    /// Whether a cursor speaks of it.
+    /// Whether a cursor refers to it.
     pub(super) fn is(&self, output: &Output) -> bool {
         match (self, output) {
             (Self::File(file), Output::File(written)) => file.is(written),
@@ -46,7 +46,7 @@ impl Sink<'_> {
         }
     }
 
-    /// Appends a block, and returns once it is as safe there as it can be.
+    /// Appends a block, and returns once it is as durable as the output allows.
     pub(super) fn append(&mut self, block: &Block) -> Result<(), Failure> {
         match self {
             Self::File(file) => file.append(block.number, block.line()),
@@ -59,7 +59,7 @@ impl Sink<'_> {
     }
 }
 
-/// The file that standard output was redirected to, as with `>> blocks.jsonl`: only such a one can be told to be on disk.
+/// The file that standard output is redirected to, as with `>> blocks.jsonl`. Only a file can be synced to disk.
 #[cfg(unix)]
 fn redirected() -> Option<File> {
     use std::os::fd::AsFd;

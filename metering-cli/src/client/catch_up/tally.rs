@@ -1,4 +1,4 @@
-//! What a run did, for the person and for programs.
+//! The summary of a run, for people and for programs.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::client::catch_up::progress::Progress;
 use crate::failure::Failure;
 use crate::output::json_line;
 
-/// What is counted while a run goes on.
+/// The counts of a run in progress.
 #[derive(Debug)]
 pub(super) struct Tally {
     pub(super) progress: Progress,
@@ -20,7 +20,7 @@ pub(super) struct Tally {
     skipped: Vec<BlockNumber>,
 }
 
-/// What is said at its end.
+/// The summary at the end of a run.
 #[derive(Debug, Serialize)]
 pub(super) struct Summary {
     written: u64,
@@ -42,16 +42,16 @@ impl Tally {
         Self { progress, latest: None, first: None, written: 0, skipped: Vec::new() }
     }
 
-    /// A block is written and counted.
+    /// Counts a block as written.
     pub(super) fn wrote(&mut self, number: BlockNumber) {
         self.first.get_or_insert(number);
         self.written += 1;
         self.progress.step(number);
     }
 
-    /// A block was skipped.
+    /// Counts a block as skipped.
     pub(super) fn skipped(&mut self, number: BlockNumber) {
-        self.progress.say(&format!("The service does not have block {number}; going on without it."));
+        self.progress.say(&format!("The service does not have block {number}; skipping it."));
         self.skipped.push(number);
         self.progress.step(number);
     }
@@ -85,7 +85,7 @@ impl Summary {
         Ok(out.flush()?)
     }
 
-    /// For people, in a line.
+    /// For people, on one line.
     pub(super) fn sentence(&self) -> String {
         let mut text = match (self.written, self.first_block, self.last_block) {
             (0, _, Some(last)) => format!("No block written; the cursor is at block {last}."),

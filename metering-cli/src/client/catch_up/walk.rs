@@ -1,4 +1,4 @@
-//! A run: block after block, from the cursor on.
+//! A run: fetches and writes block after block, starting at the cursor.
 
 use crate::client::catch_up::block::{Block, BlockNumber};
 use crate::client::catch_up::book::Book;
@@ -11,27 +11,27 @@ pub(super) trait Feed {
     /// The latest finalized block.
     async fn latest(&mut self) -> Result<Block, Failure>;
 
-    /// A block that is final; an answer of another block must not be returned.
+    /// A block that is final. Must not return a block with another number.
     async fn block(&mut self, number: BlockNumber) -> Result<Found, Failure>;
 }
 
-/// What there is of a block.
+/// The result of requesting a block.
 #[derive(Debug)]
 pub(super) enum Found {
     Block(Block),
-    /// The service does not have it; in its words.
+    /// The service does not have it; the text is the service's message.
     Missing(String),
 }
 
-/// What a run may do.
+/// The limits of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
     pub(super) blocks_max: u64,
-    /// Go on without a block that the service does not have.
+    /// Skip blocks that the service does not have.
     pub(super) skip_missing: bool,
 }
 
-/// Fetches and writes the blocks of a run. Whatever ends it, the tally says how far it came.
+/// Fetches and writes the blocks of a run. Whatever ends it, the tally says how far it got.
 pub(super) async fn walk(
     feed: &mut impl Feed,
     book: &mut Book<'_>,
@@ -43,7 +43,7 @@ pub(super) async fn walk(
     let plan = Plan::make(book.start(), latest.number, rules.blocks_max)?;
     tally.progress.begin(plan.count());
     for number in plan.blocks() {
-        // The latest block is here and paid for.
+        // The latest block is already fetched and paid for.
         let found = if number == latest.number { Found::Block(latest.clone()) } else { feed.block(number).await? };
         match found {
             Found::Block(block) => {
@@ -56,8 +56,8 @@ pub(super) async fn walk(
             }
             Found::Missing(why) => {
                 return Err(Failure::NotFound(format!(
-                    "the service does not have block {number}: {why} Nothing after it is written; add --skip-missing to \
-                     go on without it"
+                    "the service does not have block {number}: {why} Nothing after it was written; add --skip-missing \
+                    to skip it"
                 )));
             }
         }

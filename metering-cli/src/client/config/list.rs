@@ -1,5 +1,3 @@
-//! `metering config list`.
-
 use std::io::Write;
 
 use clap::Args;
@@ -48,7 +46,7 @@ impl ListArgs {
             return json_line(out, &rows);
         }
         if rows.is_empty() {
-            notice(&format!("There are no profiles in {}.", home.path().display()));
+            notice(&format!("No profiles in {}.", home.path().display()));
         }
         let mut table = Table::new(&[
             Column::Text("PROFILE"),

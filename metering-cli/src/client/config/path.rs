@@ -1,5 +1,3 @@
-//! `metering config path`.
-
 use std::io::Write;
 
 use clap::Args;
@@ -7,7 +5,7 @@ use clap::Args;
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
 
-/// Print where the profile is kept, whether it exists or not.
+/// Print the path of the profile's file, whether it exists or not.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

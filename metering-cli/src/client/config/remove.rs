@@ -1,5 +1,3 @@
-//! `metering config remove`.
-
 use std::fs;
 
 use clap::Args;
@@ -9,7 +7,7 @@ use crate::client::session::ProfileArgs;
 use crate::confirm::confirm;
 use crate::failure::Failure;
 
-/// Remove the profile and all that is kept beside it: key, cursors, and what signups and payments go on from.
+/// Remove the profile and everything kept with it: its key, its cursors, and pending signups and payments.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -18,7 +16,7 @@ Examples:
 pub(super) struct RemoveArgs {
     #[command(flatten)]
     profile: ProfileArgs,
-    /// Do not ask.
+    /// Do not ask for confirmation.
     #[arg(long)]
     yes: bool,
 }
@@ -28,9 +26,9 @@ impl RemoveArgs {
         let profile = self.profile.profile()?;
         let directory = profile.file("");
         if !directory.is_dir() {
-            return Err(Failure::NotFound(format!("there is no profile {}", profile.name())));
+            return Err(Failure::NotFound(format!("no profile {}", profile.name())));
         }
-        // Held until the end, so that no payment begins meanwhile.
+        // Held until the end, so that no payment can start in the meantime.
         let (_journal, entry) = Journal::open(&profile)?;
         if let Some(entry) = entry.filter(|entry| !entry.is_certainly_unpaid()) {
             return Err(entry.in_the_way());
@@ -41,7 +39,7 @@ impl RemoveArgs {
             names.retain(|name| name != Journal::TURN);
             names.sort();
             let names = names.join(", ");
-            confirm(&format!("Remove the profile {} for good ({names})?", profile.name())).await?;
+            confirm(&format!("Remove the profile {} permanently ({names})?", profile.name())).await?;
         }
         profile.remove()
     }

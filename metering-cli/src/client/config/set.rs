@@ -1,5 +1,3 @@
-//! `metering config set`.
-
 use std::io::{self, IsTerminal};
 
 use clap::{Args, Subcommand};
@@ -12,7 +10,7 @@ use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
 use crate::output::notice;
 
-/// Longer lines are no key.
+/// Longer lines cannot be a key.
 const KEY_LINE_BYTES_MAX: u64 = 1024;
 
 /// Change a setting of the profile.
@@ -35,7 +33,7 @@ enum SetCommand {
     ApiKey(SetKeyArgs),
 }
 
-/// Store where the service is.
+/// Store the service's URL.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -46,14 +44,14 @@ struct SetUrlArgs {
     service: ServiceUrl,
     #[command(flatten)]
     profile: ProfileArgs,
-    /// The service has moved: the profile's key is good there, too.
+    /// Keep the profile's key: it is the same service at a new URL.
     #[arg(long)]
     keep_key: bool,
 }
 
-/// Store an API key, which is read from standard input or asked for, and never an argument.
+/// Store an API key, read from standard input or a prompt, never from an argument.
 ///
-/// It is stored as a key of the profile's service, or of that of --url.
+/// The key is stored for the profile's service, or for the service given with --url.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -62,7 +60,7 @@ Examples:
 struct SetKeyArgs {
     #[command(flatten)]
     profile: ProfileArgs,
-    /// Replace the key that the profile has.
+    /// Replace the profile's current key.
     #[arg(long)]
     replace: bool,
 }
@@ -82,8 +80,8 @@ impl SetUrlArgs {
         let moved = profile.settings.url.as_ref() != Some(&self.service);
         if profile.settings.api_key.is_some() && moved && !self.keep_key {
             return Err(Failure::Conflict(format!(
-                "the profile {} has a key of another service, which {} would get to see; use another --profile, or \
-                 --keep-key if it is the same service",
+                "the profile {} has a key for another service, which would be sent to {}; use another --profile, or \
+                add --keep-key if it is the same service",
                 profile.name(),
                 self.service
             )));
@@ -102,22 +100,22 @@ impl SetKeyArgs {
         if let Some(earlier) = earlier.as_ref().filter(|earlier| !same(earlier)) {
             if !self.replace {
                 return Err(Failure::Conflict(format!(
-                    "the profile {} has the key {} already; use another --profile, or forget that key with --replace",
+                    "the profile {} already has the key {}; use another --profile, or replace that key with --replace",
                     session.profile.name(),
                     redacted(earlier)
                 )));
             }
-            // The account may be another one.
+            // The new key may belong to another account.
             session.profile.settings.org_id = None;
         }
         session.keep(key.clone(), None)?;
         let place = session.profile.path();
-        notice(&format!("The key {} for {} is stored in {}.", redacted(&key), session.url(), place.display()));
+        notice(&format!("Stored the key {} for {} in {}.", redacted(&key), session.url(), place.display()));
         Ok(())
     }
 }
 
-/// The key, from the prompt of a terminal or the first line of standard input.
+/// Reads the key from a prompt on a terminal, or else from the first line of standard input.
 fn read_key() -> Result<ApiKey, Failure> {
     let failed = |error: io::Error| Failure::Failed(format!("cannot read the key: {error}"));
     let text = if io::stdin().is_terminal() {

@@ -1,5 +1,3 @@
-//! `metering config show`.
-
 use std::io::Write;
 
 use clap::Args;
@@ -12,11 +10,11 @@ use crate::failure::Failure;
 use crate::output::{Format, json_line};
 use crate::table::write_pairs;
 
-/// What wins over a profile's settings.
+/// The variables that override a profile's settings.
 const VARIABLES: [&str; 4] =
     ["METERING_CLIENT_URL", "METERING_CLIENT_API_KEY", "METERING_CLIENT_HOME", "METERING_CLIENT_ALLOW_HTTP"];
 
-/// Show the profile as it is on disk, its key by its ends only.
+/// Show the profile as it is on disk, with only the ends of its key.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -45,7 +43,7 @@ impl ShowArgs {
         let profile = self.profile.profile()?;
         if !profile.exists() {
             return Err(Failure::NotFound(format!(
-                "there is no profile {}; `metering signup` or `metering config set` makes it",
+                "no profile {}; create it with `metering signup` or `metering config set`",
                 profile.name()
             )));
         }
@@ -76,7 +74,7 @@ impl Document {
             ],
         )?;
         if !self.environment.is_empty() {
-            writeln!(out, "\nset in the environment, which wins: {}", self.environment.join(", "))?;
+            writeln!(out, "\noverridden by the environment: {}", self.environment.join(", "))?;
         }
         Ok(())
     }

@@ -1,5 +1,3 @@
-//! `metering config unset`.
-
 use clap::Args;
 
 use crate::client::config::{Setting, redacted};
@@ -7,15 +5,15 @@ use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
 use crate::output::notice;
 
-/// Take a setting out of the profile.
+/// Remove a setting from the profile.
 ///
-/// A key that is taken out stays valid; unless it is stored elsewhere, it is lost.
+/// A removed key stays valid; unless it is stored elsewhere, it is lost.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
   metering config unset api-key --profile work")]
 pub(super) struct UnsetArgs {
-    /// Which.
+    /// The setting to remove.
     #[arg(value_enum, value_name = "SETTING")]
     setting: Setting,
     #[command(flatten)]
@@ -26,19 +24,19 @@ impl UnsetArgs {
     pub(super) fn run(self) -> Result<(), Failure> {
         let mut profile = self.profile.profile()?;
         if !profile.exists() {
-            return Err(Failure::NotFound(format!("there is no profile {}", profile.name())));
+            return Err(Failure::NotFound(format!("no profile {}", profile.name())));
         }
         match self.setting {
             Setting::Url if profile.settings.api_key.is_some() => {
                 let problem =
-                    "the profile's key is of that service; take it out first: `metering config unset api-key`";
+                    "the profile's key belongs to that service; remove it first with `metering config unset api-key`";
                 return Err(Failure::Conflict(problem.to_owned()));
             }
             Setting::Url => profile.settings.url = None,
             Setting::ApiKey => {
                 profile.settings.org_id = None;
                 if let Some(key) = profile.settings.api_key.take() {
-                    notice(&format!("The key {} was taken out of the profile; it is still valid.", redacted(&key)));
+                    notice(&format!("Removed the key {} from the profile; it is still valid.", redacted(&key)));
                 }
             }
         }

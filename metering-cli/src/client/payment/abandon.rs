@@ -1,4 +1,4 @@
-//! Forgetting a payment that is pending: freely where it is certain that nothing was paid, else only by a typed word.
+//! Abandons a pending payment: freely if it is certain that nothing was paid, or else only if the user types a word.
 
 use std::io::{self, BufRead, Write};
 
@@ -22,7 +22,7 @@ struct Abandoned {
     kept_in: Option<String>,
 }
 
-/// Forgets the payment that is pending.
+/// Abandons the pending payment.
 pub(crate) async fn abandon(
     journal: Journal,
     entry: Option<Entry>,
@@ -31,7 +31,7 @@ pub(crate) async fn abandon(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let Some(entry) = entry else {
-        return Err(Failure::NotFound("no payment is pending, so there is none to forget".to_owned()));
+        return Err(Failure::NotFound("no payment is pending, so there is none to abandon".to_owned()));
     };
     let free = entry.is_certainly_unpaid();
     if !free && !is_dead(&entry, args).await {
@@ -55,14 +55,14 @@ pub(crate) async fn abandon(
     if json {
         return json_line(out, &abandoned);
     }
-    writeln!(out, "Forgot {said}.")?;
+    writeln!(out, "Abandoned {said}.")?;
     if let Some(file) = abandoned.kept_in {
         writeln!(out, "A record is kept in {file}.")?;
     }
     Ok(())
 }
 
-/// Whether the chain says that the payment came to nothing. What cannot be found out counts as alive.
+/// Whether the chain says that the payment failed for good. If that cannot be found out, it counts as alive.
 async fn is_dead(entry: &Entry, args: &PaymentArgs) -> bool {
     let Some(signed) = entry.payment.signed() else { return false };
     let Ok(Some(till)) = args.rpc_url().and_then(|url| Till::open(&entry.bill, url)) else { return false };
@@ -71,8 +71,8 @@ async fn is_dead(entry: &Entry, args: &PaymentArgs) -> bool {
 
 fn typed(entry: &Entry, answers: &mut dyn BufRead) -> Result<(), Failure> {
     notice(&format!(
-        "This may have been paid, or be paid yet: {entry}.\nIf you forget it and pay again, you may pay twice. \
-         Type {WORD} to go ahead:"
+        "This payment may have been made, or may still be made: {entry}.\nIf you abandon it and pay again, you may \
+         pay twice. Type {WORD} to proceed:"
     ));
     let mut line = String::new();
     let read = answers.read_line(&mut line);
@@ -80,8 +80,8 @@ fn typed(entry: &Entry, answers: &mut dyn BufRead) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Conflict(format!(
-        "the payment may have been made, so it is kept: go on with it by `{}`, or give the word {WORD} on standard \
-         input to forget it",
+        "the payment may have been made, so it is kept: continue it with `{}`, or enter {WORD} on standard input to \
+        abandon it",
         entry.command()
     )))
 }

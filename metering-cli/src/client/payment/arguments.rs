@@ -1,4 +1,4 @@
-//! The arguments that paying commands share.
+//! The arguments that `signup-pay` and `topup` share.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ use crate::failure::Failure;
 /// What is bought, from which wallet, and how.
 #[derive(Debug, Args)]
 pub(crate) struct PaymentArgs {
-    /// The plan; `metering plans` lists them. Not needed to go on with a payment that is pending.
+    /// The plan to buy; `metering plans` lists all plans. Not needed to continue a pending payment.
     #[arg(long, value_name = "PLAN")]
     pub(crate) plan: Option<String>,
-    /// The plan's chain, by id or name, when the plan is sold on several.
+    /// The plan's chain, by id or name, if the plan is sold on several chains.
     #[arg(long, value_name = "CHAIN")]
     pub(crate) chain: Option<String>,
-    /// Go ahead without asking.
+    /// Do not ask for confirmation.
     #[arg(long)]
     yes: bool,
-    /// Forget the payment that is pending. Asks for the word `abandon` on standard input, unless it is certain that
-    /// nothing was paid.
+    /// Abandon the pending payment. Asks for the word `abandon` on standard input, unless it is certain that nothing
+    /// was paid.
     #[arg(long)]
     pub(crate) abandon: bool,
     /// How long to wait for the payment to be confirmed and registered, in seconds.
@@ -30,7 +30,7 @@ pub(crate) struct PaymentArgs {
     wait: u64,
     #[command(flatten)]
     pub(crate) wallet: WalletArgs,
-    /// The chain's JSON-RPC URL; without it the public one that the service names, if any.
+    /// The chain's JSON-RPC URL; by default, the public one that the service names, if any.
     #[arg(long, value_name = "URL", env = "METERING_CLIENT_RPC_URL", hide_env_values = true, help_heading = "Wallet")]
     rpc_url: Option<String>,
 }
@@ -44,7 +44,7 @@ impl PaymentArgs {
         Duration::from_secs(self.wait)
     }
 
-    /// The URL that was given. Wrong ones are not repeated: they often hold a provider's key.
+    /// The URL that was given. Errors do not repeat it, because it often contains a provider's key.
     pub(crate) fn rpc_url(&self) -> Result<Option<RpcUrl>, Failure> {
         let given = self.rpc_url.as_deref().filter(|text| !text.is_empty());
         let read = given.map(str::parse).transpose();

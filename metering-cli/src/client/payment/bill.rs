@@ -1,4 +1,5 @@
-//! What is to be paid: so much of a token, to somebody, on a chain. The service's quotes are held to its own price list.
+//! A bill: how much of a token to pay, to whom, and on which chain. Quotes are checked against the service's own price
+//! list.
 
 use std::fmt;
 
@@ -25,22 +26,22 @@ pub(crate) struct Bill {
     pub(crate) token_decimals: u8,
     /// In the token's smallest unit.
     pub(crate) amount: TokenUnits,
-    /// How deep the payment must be.
+    /// How many confirmations the payment needs.
     pub(crate) confirmations: u64,
-    /// A public RPC URL of the chain, as far as the service names one.
+    /// A public RPC URL of the chain, if the service names one.
     pub(crate) rpc_hint: Option<String>,
 }
 
 impl Bill {
-    /// A plan at its price.
+    /// The bill for a plan at its list price.
     pub(crate) fn of_plan(market: &Market, offer: &Offer) -> Result<Self, Failure> {
         let wrong = |what: &str| Failure::Failed(format!("plan {} cannot be paid: {what}", offer.id));
         let native = offer.payment_kind == PaymentKind::NativeValue;
         if native != (offer.token_contract == Address::ZERO) {
-            return Err(wrong("the service names a token's contract for a native coin, or none for a token"));
+            return Err(wrong("the service names a token contract for a native coin, or none for a token"));
         }
         if offer.recipient == Address::ZERO {
-            return Err(wrong("the service names nobody to pay"));
+            return Err(wrong("the service names no recipient"));
         }
         let amount = offer.token_amount.to_units(offer.token_decimals);
         Ok(Self {
@@ -52,17 +53,17 @@ impl Bill {
             token: offer.token_contract,
             token_symbol: shown(&offer.token_symbol),
             token_decimals: offer.token_decimals,
-            amount: amount.ok_or_else(|| wrong("its price has more places than its token, or is out of range"))?,
+            amount: amount.ok_or_else(|| wrong("its price has more decimals than its token, or is out of range"))?,
             confirmations: market.confirmations(offer.chain_id),
             rpc_hint: Some(offer.rpc_url.clone()).filter(|url| !url.is_empty()),
         })
     }
 
-    /// The same at the quote's amount, if all else of the quote is the plan's.
+    /// This bill with the quote's amount, if everything else in the quote matches the plan.
     pub(crate) fn quoted(self, quote: &Quote) -> Result<Self, Failure> {
         let refuse = |what: &str, listed: &dyn fmt::Display, quoted: &dyn fmt::Display| {
             Failure::Failed(format!(
-                "the quote does not agree with the plan, so nothing was paid: {what} is {quoted}, the plan's {listed}; \
+                "the quote does not match the plan, so nothing was paid: {what} is {quoted}, the plan's {listed}; \
                  tell the service's operator"
             ))
         };
@@ -90,18 +91,18 @@ impl Bill {
         Ok(Self { amount: quote.amount_atomic, rpc_hint, ..self })
     }
 
-    /// The price and a hundredth of a token, which no tag is above.
+    /// The price plus a hundredth of a token, which is more than any tag.
     fn most(&self) -> TokenUnits {
         let hundredth = 10_u128.checked_pow(u32::from(self.token_decimals).saturating_sub(2)).unwrap_or(0);
         TokenUnits::new(self.amount.get().saturating_add(hundredth))
     }
 
-    /// The amount in human units.
+    /// The amount in the token's display unit.
     pub(crate) fn human(&self) -> String {
         self.amount.to_human(self.token_decimals)
     }
 
-    /// The payment, as a wallet makes it.
+    /// The payment order for a wallet.
     pub(crate) fn order(&self) -> PaymentOrder {
         PaymentOrder {
             chain_id: self.chain_id,
@@ -112,7 +113,7 @@ impl Bill {
     }
 }
 
-/// A text of the service, without what could move a terminal's cursor over what is to be paid.
+/// Text from the service, without control characters that could overwrite the payment details on a terminal.
 fn shown(text: &str) -> String {
     text.replace(char::is_control, "\u{fffd}")
 }

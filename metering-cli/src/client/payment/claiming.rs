@@ -1,4 +1,4 @@
-//! From a payment to an account and its key.
+//! Claims the account and key that a payment bought.
 
 use std::io::Write;
 
@@ -19,7 +19,7 @@ use crate::client::session::Session;
 use crate::failure::Failure;
 use crate::output::notice;
 
-/// Who gets the key.
+/// The context of a claim.
 pub(crate) struct Claimed<'a> {
     pub(crate) session: &'a mut Session,
     pub(crate) args: &'a PaymentArgs,
@@ -59,7 +59,7 @@ pub(crate) async fn claim(
 }
 
 impl Claimed<'_> {
-    /// Stores the key, then prints what came of it, then forgets the payment.
+    /// Stores the key, prints the result, then removes the payment from the journal.
     fn end(self, pending: Pending, issued: &Issued, tx_hash: TxHash, out: &mut dyn Write) -> Result<(), Failure> {
         if let Err(failure) = issued.keep(self.session, out) {
             pending.finish()?;
@@ -72,7 +72,7 @@ impl Claimed<'_> {
         pending.finish()
     }
 
-    /// The account was made, and its key was lost on the way here: the wallet that paid gets another.
+    /// The account was created, but its key was lost on the way: the wallet that paid gets a new one.
     async fn by_rotation(
         mut self,
         pending: Pending,
@@ -87,29 +87,29 @@ impl Claimed<'_> {
         let Some(wallet) = self.wallet.take().filter(|wallet| wallet.address() == payer) else {
             let (_journal, file) = pending.set_aside(&refusal.code)?;
             return Err(Failure::Conflict(format!(
-                "the account was made, and its key was given out before: get a new one by `metering rotate`, with the \
-                 wallet {} at hand or --address {0} --challenge-only. A record of the payment is kept in {}",
+                "the account was created and its key was already returned: get a new one with `metering rotate`, using \
+                wallet {} or --address {0} --challenge-only. A record of the payment is kept in {}",
                 payer.to_checksummed(),
                 file.display()
             )));
         };
-        notice("The account was made, but its key was lost on the way here: replacing it.");
-        self.args.consent().ask("The account's present key, if anybody has it, stops at once. Replace it?").await?;
+        notice("The account was created, but its key was lost on the way; replacing it.");
+        self.args.consent().ask("The account's current key, if anyone has it, stops working. Replace it?").await?;
         let issued = rotated(self.session, &wallet, self.args.consent()).await?;
         self.end(pending, &issued, tx_hash, out)
     }
 }
 
-/// What to do about a payment that the service does not take.
+/// The failure for a payment that the service rejects.
 fn refuse(mut pending: Pending, refusal: &Refusal) -> Result<Failure, Failure> {
     if matches!(pending.entry().payment, Payment::Elsewhere(_)) && may_be_another(refusal, pending.entry()) {
-        // The quote can still be paid; the wrong transaction was named, or the wrong payment made.
+        // The quote can still be paid: the wrong transaction was named, or the wrong payment was made.
         pending.advance(Payment::Unpaid)?;
         let kept = "The quote is kept: `metering signup-pay --tx HASH` claims it with another payment.";
         return Ok(refused(refusal, kept));
     }
     if !is_final(refusal) && refusal.code != "not_found" {
-        return Ok(refused(refusal, "The payment is kept: mend this, then run `metering signup-pay` again."));
+        return Ok(refused(refusal, "The payment is kept: fix this, then run `metering signup-pay` again."));
     }
     let (_journal, file) = pending.set_aside(&refusal.code)?;
     Ok(refused(refusal, &format!("A record of the payment is kept in {}.", file.display())))

@@ -1,11 +1,11 @@
-//! Asking before money moves, or a text is signed.
+//! Asks for consent before a payment or a signature.
 
 use std::io::{self, IsTerminal};
 
 use crate::confirm::confirm;
 use crate::failure::Failure;
 
-/// Whether the person agreed beforehand.
+/// Whether the user consented in advance.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Consent {
     /// By `--yes`.
@@ -13,16 +13,16 @@ pub(crate) struct Consent {
 }
 
 impl Consent {
-    /// Refuses early where nobody could be asked later.
+    /// Fails early if nobody could be asked later.
     pub(crate) fn can_be_given(self) -> Result<(), Failure> {
         if self.yes || io::stdin().is_terminal() {
             return Ok(());
         }
-        let problem = "this pays, and there is no terminal to ask on; add --yes to pay without being asked";
+        let problem = "this pays, and there is no terminal to ask on; add --yes to pay without confirmation";
         Err(Failure::Usage(problem.to_owned()))
     }
 
-    /// Asks, unless that was done.
+    /// Asks, unless the user consented in advance.
     pub(crate) async fn ask(self, question: &str) -> Result<(), Failure> {
         if self.yes { Ok(()) } else { confirm(question).await }
     }

@@ -1,4 +1,4 @@
-//! Having a payment credited to an account that exists, with the payer's word where the service asks for it.
+//! Credits a payment to an existing account, with a proof from the payer if the service asks for one.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -24,7 +24,7 @@ pub(crate) struct Crediting<'a> {
     client: Client,
     args: &'a PaymentArgs,
     org_id: String,
-    /// The payer's signature, where it was made elsewhere.
+    /// The payer's signature, if it was made elsewhere.
     signature: Option<String>,
     wallet: Option<Wallet>,
     json: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Claim<'a> {
     pub(crate) plan_id: &'a str,
     pub(crate) chain_id: u64,
     pub(crate) hash: TxHash,
-    /// Where the client sent it.
+    /// Set if this client sent the payment.
     pub(crate) watched: Option<Watched<'a>>,
 }
 
@@ -49,7 +49,7 @@ struct Body<'a> {
     signature: Option<&'a str>,
 }
 
-/// The answer to `POST /credits/topup`.
+/// The response to `POST /credits/topup`.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Credited {
     credit_balance: Amount,
@@ -61,7 +61,7 @@ pub(crate) struct Credited {
     already_credited: bool,
 }
 
-/// What is printed for a wallet that is elsewhere.
+/// The output if the wallet's key is not on this machine.
 #[derive(Serialize)]
 struct ProofRequired<'a> {
     status: &'static str,
@@ -69,7 +69,7 @@ struct ProofRequired<'a> {
 }
 
 impl<'a> Crediting<'a> {
-    /// The account of the session's key: that the key works is known before anything is paid.
+    /// The account of the session's key. Also checks that the key works, before anything is paid.
     pub(crate) async fn of_key(
         session: &'a Session,
         args: &'a PaymentArgs,
@@ -98,7 +98,7 @@ impl<'a> Crediting<'a> {
         self.wallet.as_ref()
     }
 
-    /// The wallet, which is asked for once.
+    /// The wallet; asks for it at most once.
     pub(crate) fn open_wallet(&mut self) -> Result<&Wallet, Failure> {
         match self.wallet {
             Some(ref wallet) => Ok(wallet),
@@ -106,8 +106,8 @@ impl<'a> Crediting<'a> {
         }
     }
 
-    /// Registers a payment, with the payer's proof if the service asks for one. What the service refuses for another
-    /// reason is an answer too.
+    /// Registers a payment, with the payer's proof if the service asks for one. The inner `Err` is a rejection for any
+    /// other reason.
     pub(crate) async fn register(
         &mut self,
         claim: Claim<'_>,
@@ -129,7 +129,7 @@ impl<'a> Crediting<'a> {
         }
     }
 
-    /// The payer's signature under the text that the service gave.
+    /// The payer's signature of the text that the service sent.
     async fn prove(&mut self, refusal: &Refusal, claim: Claim<'_>, out: &mut dyn Write) -> Result<String, Failure> {
         let effect = "Signing it credits the payment to this account, and links the wallet to it for top-ups.";
         let message = refusal.message.as_str();
@@ -141,17 +141,16 @@ impl<'a> Crediting<'a> {
         let Some(wallet) = &self.wallet else { return Err(self.ask_elsewhere(message, claim, out)?) };
         if !proof::is_for(message, wallet.address()) {
             return Err(Failure::Conflict(format!(
-                "the payment did not come from the wallet {}, so that this wallet cannot prove it",
+                "the payment did not come from wallet {}, so this wallet cannot prove it",
                 wallet.address().to_checksummed()
             )));
         }
         let agreed = request.is_agreed(self.args.consent()).await;
-        agreed
-            .map_err(|failure| failure.and("The payment is not lost: mend this, then run the same command again."))?;
+        agreed.map_err(|failure| failure.and("The payment is not lost: fix this, then run the same command again."))?;
         Ok(wallet.sign_message(message))
     }
 
-    /// Prints the text for a wallet that is elsewhere, and returns what the command comes to.
+    /// Prints the text for a wallet whose key is not on this machine, and returns the failure to end with.
     fn ask_elsewhere(&self, message: &str, claim: Claim<'_>, out: &mut dyn Write) -> Result<Failure, Failure> {
         let Claim { plan_id, chain_id, hash, .. } = claim;
         let command = format!("metering topup --plan {plan_id} --chain {chain_id} --tx {hash} --signature 0x...");
@@ -159,8 +158,8 @@ impl<'a> Crediting<'a> {
             json_line(out, &ProofRequired { status: "payer_proof_required", message })?;
         } else {
             notice(
-                "Sign the text below as it is (EIP-191, personal_sign) with the wallet that paid, without a line break \
-                 at its end.\n",
+                "Sign the text below exactly as it is (EIP-191, personal_sign) with the wallet that paid, without a \
+                 trailing line break.\n",
             );
             writeln!(out, "{}", proof::printable(message))?;
         }
@@ -177,9 +176,9 @@ impl Credited {
             return json_line(out, self);
         }
         if self.already_credited {
-            writeln!(out, "The payment was credited to this account before; nothing was added.")?;
+            writeln!(out, "The payment was already credited to this account; nothing was added.")?;
         } else {
-            writeln!(out, "{} credits were added.", self.amount_added)?;
+            writeln!(out, "Added {} credits.", self.amount_added)?;
         }
         let pairs: [(&str, &dyn Display); 2] = [("Balance", &self.credit_balance), ("Transaction", &self.tx_hash)];
         write_pairs(out, &pairs)

@@ -1,4 +1,4 @@
-//! A payment that is under way, as the journal has it.
+//! A pending payment, as the journal records it.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::client::payment::bill::Bill;
 use crate::client::payment::quote::{Expiry, SignupNonce};
 use crate::failure::Failure;
 
-/// A payment that is under way.
+/// A pending payment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
@@ -29,14 +29,14 @@ pub(crate) struct Entry {
 pub(crate) enum Purpose {
     /// A new account.
     Signup(Signup),
-    /// Credits of an account.
+    /// Credits for an account.
     Topup {
         /// The account's id.
         org_id: String,
     },
 }
 
-/// An account to be made, and the quote that was given for it.
+/// An account to be created, and its quote.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Signup {
@@ -49,15 +49,15 @@ pub(crate) struct Signup {
     pub(crate) terms_url: String,
     /// Whether the profile's key may be replaced.
     pub(crate) replaces_key: bool,
-    /// Whether another wallet than the client's pays, so that the client cannot know what was sent.
+    /// Whether a wallet other than the client's pays, so that the client does not know what was sent.
     pub(crate) paid_elsewhere: bool,
 }
 
-/// How far the payment has come.
+/// The state of the payment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Payment {
-    /// Nothing is signed.
+    /// Nothing is signed yet.
     Unpaid,
     /// It is signed, and may have been sent.
     Signed(SignedPayment),
@@ -87,7 +87,7 @@ impl Payment {
 }
 
 impl Entry {
-    /// The command that made it.
+    /// The command that started it.
     pub(crate) const fn command(&self) -> &'static str {
         match self.purpose {
             Purpose::Signup(_) => "metering signup-pay",
@@ -95,7 +95,7 @@ impl Entry {
         }
     }
 
-    /// The quote and the account to be made.
+    /// The quote and the account to be created.
     pub(crate) const fn signup(&self) -> Option<&Signup> {
         match &self.purpose {
             Purpose::Signup(signup) => Some(signup),
@@ -108,9 +108,9 @@ impl Entry {
         matches!(self.payment, Payment::Unpaid) && !self.signup().is_some_and(|signup| signup.paid_elsewhere)
     }
 
-    /// Refuses to go on with this entry for a command that was given other arguments than it was begun with.
+    /// Refuses to continue this entry with arguments other than those it was started with.
     pub(crate) fn agrees(&self, plan: Option<&str>, chain: Option<&str>) -> Result<(), Failure> {
-        // A chain's name is looked up in the price list, which may have changed since; its id stands.
+        // A chain's name is looked up in the price list, which may have changed since; its id does not change.
         let other_chain = chain.and_then(|chain| chain.parse::<u64>().ok()).is_some_and(|id| id != self.bill.chain_id);
         if plan.is_some_and(|plan| plan != self.bill.plan_id) || other_chain {
             return Err(self.in_the_way());
@@ -118,10 +118,10 @@ impl Entry {
         Ok(())
     }
 
-    /// What to say when something else is to be paid.
+    /// The failure if another payment is requested.
     pub(crate) fn in_the_way(&self) -> Failure {
         Failure::Conflict(format!(
-            "another payment is pending: {self}; go on with it by `{0}`, or forget it by `{0} --abandon`",
+            "another payment is pending: {self}; continue it with `{0}`, or drop it with `{0} --abandon`",
             self.command()
         ))
     }

@@ -1,5 +1,5 @@
-//! The journal of the payment that is under way: one per profile, on disk before the next step begins, and held by one
-//! process at a time. What cannot be finished is set aside in another file, so that no payment is ever forgotten.
+//! The journal of a profile's pending payment: every step is on disk before the next one starts, and one process at a
+//! time holds it. A payment that cannot be finished is moved to another file, so that no payment is ever forgotten.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 const FILE: &str = "payment.json";
 const ASIDE: &str = "payments-refused.json";
 
-/// A profile's journal, in this process's hands.
+/// A profile's journal, locked by this process.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
@@ -24,14 +24,14 @@ pub(crate) struct Journal {
     _turn: Turn,
 }
 
-/// The journal and what it says.
+/// The journal and its entry.
 #[derive(Debug)]
 pub(crate) struct Pending {
     journal: Journal,
     entry: Entry,
 }
 
-/// A payment that came to nothing.
+/// A payment that was set aside.
 #[derive(Serialize)]
 struct Aside<'a> {
     at: String,
@@ -40,10 +40,10 @@ struct Aside<'a> {
 }
 
 impl Journal {
-    /// The file by which one process at a time has it.
+    /// The lock file.
     pub(crate) const TURN: &str = "payment.lock";
 
-    /// Takes the journal, and reads the payment that is pending, if one is.
+    /// Locks the journal and reads the pending payment, if there is one.
     pub(crate) fn open(profile: &Profile) -> Result<(Self, Option<Entry>), Failure> {
         let turn = Turn::take(profile.file(Self::TURN), "paying")?;
         let journal = Self { path: profile.file(FILE), aside: profile.file(ASIDE), _turn: turn };
@@ -54,24 +54,24 @@ impl Journal {
         Ok((journal, entry))
     }
 
-    /// Begins a payment.
+    /// Starts a payment.
     pub(crate) fn begin(self, entry: Entry) -> Result<Pending, Failure> {
         let pending = self.resume(entry);
         pending.write()?;
         Ok(pending)
     }
 
-    /// Goes on with the payment that was read.
+    /// Continues the payment that was read.
     pub(crate) const fn resume(self, entry: Entry) -> Pending {
         Pending { journal: self, entry }
     }
 
     fn parse(&self, text: &str) -> Result<Entry, Failure> {
-        // What is wrong is not repeated: the text holds the quote's secret.
+        // The error does not repeat the text, which contains the quote's secret.
         serde_json::from_str(text).map_err(|error| {
             Failure::Failed(format!(
-                "{} is not a payment's journal (line {}, column {}); a payment may be under way, so it is left alone: \
-                 see what it says before you remove it",
+                "{} is not a payment journal (line {}, column {}); a payment may be pending, so it is left alone: \
+                check what it says before you remove it",
                 self.path.display(),
                 error.line(),
                 error.column()
@@ -85,18 +85,18 @@ impl Pending {
         &self.entry
     }
 
-    /// Writes down how far the payment has come.
+    /// Records the payment's new state.
     pub(crate) fn advance(&mut self, payment: Payment) -> Result<(), Failure> {
         self.entry.payment = payment;
         self.write()
     }
 
-    /// The payment has done its work, or was certainly never made.
+    /// Removes a payment that is complete, or was certainly never made.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         private_file::remove(&self.journal.path)
     }
 
-    /// Puts the payment where it is in nobody's way and not forgotten; returns the journal and the file.
+    /// Moves the payment to the file of payments that are set aside; returns the journal and that file.
     pub(crate) fn set_aside(self, why: &str) -> Result<(Journal, PathBuf), Failure> {
         let file = &self.journal.aside;
         let failed = |error| Failure::Failed(format!("{} is not a list of payments: {error}", file.display()));
@@ -105,7 +105,7 @@ impl Pending {
             before.map_or_else(|| Ok(Vec::new()), |text| serde_json::from_str(&text)).map_err(failed)?;
         let record = Aside { at: SystemClock.now().to_string(), why, payment: &self.entry };
         let record = serde_json::value::to_raw_value(&record).map_err(failed)?;
-        // A run that was interrupted between the two files may have put it here already.
+        // A run that was interrupted between the two writes may have put it here already.
         if !list.iter().any(|known| same_payment(known, &record)) {
             list.push(record);
         }
@@ -118,12 +118,12 @@ impl Pending {
 
     fn write(&self) -> Result<(), Failure> {
         let text = serde_json::to_vec_pretty(&self.entry).map(Zeroizing::new);
-        let text = text.map_err(|error| Failure::Failed(format!("the payment cannot be written down: {error}")))?;
+        let text = text.map_err(|error| Failure::Failed(format!("cannot serialize the payment: {error}")))?;
         private_file::write(&self.journal.path, &text)
     }
 }
 
-/// Whether two records are of the same payment, whenever and why they were set aside.
+/// Whether two records are of the same payment, regardless of when and why they were set aside.
 fn same_payment(one: &RawValue, other: &RawValue) -> bool {
     #[derive(Deserialize)]
     struct Record {

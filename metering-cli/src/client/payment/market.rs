@@ -1,4 +1,4 @@
-//! What is for sale, as far as a payer must know it.
+//! The plans on sale, with the fields that a payer needs.
 
 use metering_client::Client;
 use metering_core::{Address, PaymentKind, TokenAmount};
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::client::amount::Amount;
 use crate::failure::Failure;
 
-/// The answer to `GET /credits/plans`.
+/// The response to `GET /credits/plans`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Market {
     plans: Vec<Offer>,
@@ -28,7 +28,7 @@ pub(crate) struct Offer {
     pub(crate) token_contract: Address,
     pub(crate) token_decimals: u8,
     pub(crate) recipient: Address,
-    /// A public RPC URL of the chain; empty when the service names none.
+    /// A public RPC URL of the chain; empty if the service names none.
     #[serde(default)]
     pub(crate) rpc_url: String,
 }
@@ -42,12 +42,12 @@ struct ChainOffer {
 }
 
 impl Market {
-    /// Asks the service.
+    /// Requests the plans from the service.
     pub(crate) async fn ask(client: &Client) -> Result<Self, Failure> {
         Ok(client.get("/credits/plans").await?.json()?)
     }
 
-    /// The plan of that name, on that chain where a chain is named by its id or its name.
+    /// The plan with this id; on this chain, if one is named by its id or name.
     pub(crate) fn offer(&self, plan: &str, chain: Option<&str>) -> Result<&Offer, Failure> {
         let of_chain = |offer: &&Offer| chain.is_none_or(|chain| self.is_called(offer.chain_id, chain));
         let found: Vec<_> = self.plans.iter().filter(|offer| offer.id == plan).filter(of_chain).collect();
@@ -55,7 +55,7 @@ impl Market {
             [offer] => Ok(offer),
             [] => {
                 let there = chain.map(|chain| format!(" on chain {chain}")).unwrap_or_default();
-                let problem = format!("no plan {plan:?} is for sale{there}; `metering plans` lists them");
+                let problem = format!("no plan {plan:?} is on sale{there}; `metering plans` lists all plans");
                 Err(Failure::NotFound(problem))
             }
             several => {
@@ -67,13 +67,13 @@ impl Market {
         }
     }
 
-    /// How deep a payment on that chain must be, as far as the service says.
+    /// How many confirmations a payment on that chain needs, according to the service.
     pub(crate) fn confirmations(&self, chain_id: u64) -> u64 {
         let chain = self.chains.iter().find(|chain| chain.chain_id == chain_id);
         chain.map_or(1, |chain| chain.confirmations.max(1))
     }
 
-    /// The chain's name, or its id where it has none.
+    /// The chain's name, or its id if it has none.
     pub(crate) fn chain_name(&self, chain_id: u64) -> String {
         let chain = self.chains.iter().find(|chain| chain.chain_id == chain_id && !chain.name.is_empty());
         chain.map_or_else(|| format!("chain {chain_id}"), |chain| format!("{} (chain {chain_id})", chain.name))

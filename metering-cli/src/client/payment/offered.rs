@@ -1,4 +1,4 @@
-//! From a plan that is wanted to a quote that agrees with it, and showing that to whoever pays by another wallet.
+//! Gets a quote that matches the wanted plan, and prints it for a payer with another wallet.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output::{json_line, notice};
 use crate::table::write_pairs;
 
-/// What is to be quoted.
+/// What to request a quote for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     pub(crate) plan: &'a str,
@@ -24,7 +24,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) email: Option<&'a str>,
 }
 
-/// A quote as it is printed: not its nonce, which the journal keeps.
+/// A quote as it is printed, without its nonce, which stays in the journal.
 #[derive(Serialize)]
 struct Quoted<'a> {
     status: &'static str,
@@ -43,7 +43,7 @@ struct Quoted<'a> {
 }
 
 impl Wanted<'_> {
-    /// Asks for a quote, and holds it to the plan as it is listed.
+    /// Requests a quote and checks it against the listed plan.
     pub(crate) async fn quote(self, client: &Client) -> Result<(Bill, Quote), Failure> {
         let market = Market::ask(client).await?;
         let offer = market.offer(self.plan, self.chain)?;
@@ -53,7 +53,7 @@ impl Wanted<'_> {
     }
 }
 
-/// Prints the quote that is pending.
+/// Prints the pending quote.
 pub(crate) fn write_quote(entry: &Entry, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
     let Some(signup) = entry.signup() else { return Err(entry.in_the_way()) };
     let bill = &entry.bill;

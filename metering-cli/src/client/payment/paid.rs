@@ -1,4 +1,4 @@
-//! A key that was issued for money: it is in the profile before anything else can go wrong, and never lost.
+//! A key that was paid for. It is stored in the profile before anything else can go wrong, so that it is never lost.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output::json_line;
 use crate::table::write_pairs;
 
-/// The answer that brings a key, of a claim and of a rotation.
+/// The response to a claim or a rotation, with the key.
 #[derive(Deserialize)]
 pub(crate) struct Issued {
     api_key: Zeroizing<String>,
@@ -31,7 +31,7 @@ pub(crate) struct Held {
     rate_limits: Box<RawValue>,
 }
 
-/// What is printed of it: not the key.
+/// The account as it is printed, without the key.
 #[derive(Debug, Serialize)]
 pub(crate) struct Account<'a> {
     pub(crate) status: &'static str,
@@ -48,32 +48,31 @@ pub(crate) struct Account<'a> {
 }
 
 impl Issued {
-    /// Stores the key in the profile; where that fails, the key goes to standard output, since it is given only once.
+    /// Stores the key in the profile. If that fails, prints it on standard output, because it is returned only once.
     pub(crate) fn keep(&self, session: &mut Session, out: &mut dyn Write) -> Result<(), Failure> {
-        let key =
-            ApiKey::parse(&self.api_key).map_err(|_| Failure::Failed("it is not a key as they are here".to_owned()));
+        let key = ApiKey::parse(&self.api_key).map_err(|_| Failure::Failed("it is not a valid key".to_owned()));
         let Err(failure) = key.and_then(|key| session.keep(key, Some(self.org_id.clone()))) else { return Ok(()) };
         writeln!(out, "{}", self.api_key.as_str())?;
         out.flush()?;
         Err(Failure::Failed(format!(
-            "the new key could not be stored ({failure}), so it is on standard output, this once: keep it safe, and \
-             store it by `metering config set api-key`"
+            "the new key could not be stored ({failure}), so it is printed on standard output, only this once: save \
+            it, then store it with `metering config set api-key`"
         )))
     }
 
-    /// What to print of it.
+    /// The account to print.
     pub(crate) fn account(&self, session: &Session, status: &'static str) -> Account<'_> {
         Account::new(session, status, &self.org_id, &self.credit_balance, &self.rate_limits)
     }
 }
 
 impl Held {
-    /// Asks the service.
+    /// Requests the account from the service.
     pub(crate) async fn ask(session: &Session) -> Result<Self, Failure> {
         Ok(session.client()?.get("/credits/balance").await?.json()?)
     }
 
-    /// What to print of it.
+    /// The account to print.
     pub(crate) fn account(&self, session: &Session, status: &'static str) -> Account<'_> {
         Account::new(session, status, &self.org_id, &self.credit_balance, &self.rate_limits)
     }
@@ -91,7 +90,7 @@ impl<'a> Account<'a> {
         Self { status, profile, org_id, credit_balance, rate_limits, plan_id: None, tx_hash: None, chain_id: None }
     }
 
-    /// With what it was paid by.
+    /// Adds the payment.
     pub(crate) fn paid_by(mut self, bill: &'a Bill, tx_hash: TxHash) -> Self {
         self.plan_id = Some(&bill.plan_id);
         self.tx_hash = Some(tx_hash.to_string());
@@ -99,7 +98,7 @@ impl<'a> Account<'a> {
         self
     }
 
-    /// Prints it, under a sentence that says what was done.
+    /// Prints the account below a sentence that says what was done.
     pub(crate) fn write(&self, out: &mut dyn Write, json: bool, done: &str) -> Result<(), Failure> {
         if json {
             return json_line(out, self);

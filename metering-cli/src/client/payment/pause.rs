@@ -1,4 +1,4 @@
-//! Waiting, for as long as it was allowed, and being interrupted without losing an answer.
+//! Waits within a time limit, and handles interruptions without losing a response.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use tokio::time::{Instant, timeout};
 use crate::failure::Failure;
 use crate::output::notice;
 
-/// How long to wait where the service does not say.
+/// How long to wait if the service does not say.
 const PAUSE: Duration = Duration::from_secs(2);
-/// A service that says 0 is not asked without a pause.
+/// The shortest pause, even if the service names 0.
 const PAUSE_MIN: Duration = Duration::from_millis(200);
 
-/// How long waiting is allowed.
+/// How long to wait in total.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
     begun: Instant,
@@ -24,10 +24,10 @@ impl Patience {
         Self { begun: Instant::now(), wait }
     }
 
-    /// Waits as long as the service says; `false`, at once, when that is longer than is allowed.
+    /// Waits as long as the service says. Returns `false`, immediately, if that would exceed the limit.
     ///
     /// # Errors
-    /// [`Failure::Interrupted`] when the person stops it.
+    /// [`Failure::Interrupted`] when the user stops it.
     pub(crate) async fn pause(self, retry_after: Option<Duration>) -> Result<bool, Failure> {
         let pause = retry_after.unwrap_or(PAUSE).max(PAUSE_MIN);
         if self.begun.elapsed().saturating_add(pause) > self.wait {
@@ -40,8 +40,8 @@ impl Patience {
     }
 }
 
-/// Lets `work` come to its end, since its answer may be given only once. Returns whether the person wants to stop then;
-/// who says so twice does not want to wait for it.
+/// Lets `work` finish, because its response may be returned only once. Also returns whether the user wants to stop
+/// afterwards; a second Ctrl-C does not wait.
 pub(crate) async fn uninterrupted<T>(work: impl Future<Output = T>) -> Result<(T, bool), Failure> {
     tokio::pin!(work);
     let mut stop = false;
@@ -53,15 +53,15 @@ pub(crate) async fn uninterrupted<T>(work: impl Future<Output = T>) -> Result<(T
                     return Err(interrupted());
                 }
                 stop = true;
-                notice("Stopping as soon as the service has answered; once more to stop at once.");
+                notice("Stopping as soon as the service has responded; press Ctrl-C again to stop now.");
             }
         }
     }
 }
 
-/// What to say when the person stopped it.
+/// The failure if the user stops it.
 pub(crate) fn interrupted() -> Failure {
-    Failure::Interrupted("interrupted; run the command again to go on".to_owned())
+    Failure::Interrupted("interrupted; run the command again to continue".to_owned())
 }
 
 #[cfg(test)]
@@ -73,7 +73,7 @@ mod tests {
         let patience = Patience::of(Duration::from_millis(500));
         assert!(!patience.pause(Some(Duration::from_secs(12))).await.unwrap(), "at once");
         assert!(patience.pause(Some(Duration::ZERO)).await.unwrap());
-        assert!(patience.begun.elapsed() >= PAUSE_MIN, "nobody is asked without a pause");
+        assert!(patience.begun.elapsed() >= PAUSE_MIN, "there is always a pause");
         tokio::time::sleep(Duration::from_millis(300)).await;
         assert!(!patience.pause(None).await.unwrap());
         assert!(Patience::of(Duration::MAX).pause(Some(Duration::ZERO)).await.unwrap());

@@ -1,4 +1,4 @@
-//! What a wallet is asked to sign, held to what it should be: nobody gets a signature for something else.
+//! Checks the texts that a wallet is asked to sign, so that it never signs anything else.
 
 use std::io::{self, IsTerminal};
 
@@ -10,62 +10,62 @@ use crate::confirm::confirm;
 use crate::failure::Failure;
 use crate::output::notice;
 
-/// A text to sign, and what it must be about.
+/// A text to sign, and what it must be for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request<'a> {
     /// The service that asks.
     pub(crate) service: &'a ServiceUrl,
-    /// The very text.
+    /// The exact text.
     pub(crate) message: &'a str,
     /// What signing it does, in words.
     pub(crate) effect: &'a str,
 }
 
 impl Request<'_> {
-    /// Refuses a text that does not name all of these, as the protocol says it does.
+    /// Rejects a text that does not name all of these, as the protocol requires.
     pub(crate) fn names(&self, parts: &[&str]) -> Result<(), Failure> {
         let text = self.message.to_ascii_lowercase();
         match parts.iter().find(|part| !text.contains(&part.to_ascii_lowercase())) {
             None => Ok(()),
             Some(part) => Err(Failure::Failed(format!(
-                "the service asks for a signature under a text that does not name {part}: it was not signed; tell the \
-                 service's operator"
+                "the service asked for a signature of a text that does not name {part}; it was not signed. Tell the \
+                service's operator"
             ))),
         }
     }
 
-    /// Shows the text and asks, where it is another service's by its own word. Whoever stands between the client and a
-    /// service could have its texts signed.
+    /// Shows the text and asks for consent if the text does not name this service. Otherwise, anyone between the client
+    /// and another service could get that service's texts signed.
     pub(crate) async fn is_agreed(&self, consent: Consent) -> Result<(), Failure> {
         if names_host(self.message, &host(self.service)) {
             return Ok(());
         }
-        notice(&format!("{} asks for a signature under a text that does not name it:\n", self.service));
+        notice(&format!("{} asks for a signature of a text that does not name it:\n", self.service));
         notice(&printable(self.message));
         notice("");
         if consent.yes || !io::stdin().is_terminal() {
-            // Agreed to beforehand was a payment, not a text that nobody had seen.
-            let problem = "it was not signed, since only a person can agree to that: run the command on a terminal, \
-                           without --yes, or let the service's operator set public_url";
+            // `--yes` is consent to a payment, not to a text that nobody has seen.
+            let problem = "it was not signed, because only a person can agree to that: run the command on a terminal, \
+                           without --yes, or ask the service's operator to set public_url";
             return Err(Failure::Failed(problem.to_owned()));
         }
         confirm(&format!("{} Sign it?", self.effect)).await
     }
 }
 
-/// The wallet that a text is for, among what is known; texts have addresses in either case.
+/// Whether a text is for this wallet; texts contain addresses in either case.
 pub(crate) fn is_for(message: &str, wallet: Address) -> bool {
     message.to_ascii_lowercase().contains(&wallet.to_string())
 }
 
-/// Where to pass a text on for signing elsewhere, line by line as it is.
+/// A text to sign elsewhere: line breaks stay, other control characters are replaced.
 pub(crate) fn printable(message: &str) -> String {
     let shown = |c: char| if c.is_control() && c != '\n' { '\u{fffd}' } else { c };
     message.chars().map(shown).collect()
 }
 
-/// Whether a text names a host as a whole: `e.com` is not `api.e.com`, nor port 80 port 8080. Whoever has a host whose
-/// name is the end of another's could have that one's texts signed otherwise.
+/// Whether a text names exactly this host: `e.com` is not `api.e.com`, and port 80 is not port 8080. Otherwise, the
+/// owner of a host whose name is the end of another's could get that other service's texts signed.
 fn names_host(message: &str, host: &str) -> bool {
     let belongs = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '@');
     message.match_indices(host).any(|(start, _)| {
@@ -106,7 +106,7 @@ mod tests {
     async fn the_text_of_another_service_is_not_signed_without_consent() {
         let (ours, theirs) = ("http://127.0.0.1:8787".parse().unwrap(), "https://api.example/v1".parse().unwrap());
         let message = "The metering service at https://api.example/v1 asks you to replace the API key.";
-        // Tests have no terminal, so that nobody can be asked.
+        // Tests have no terminal, so there is nobody to ask.
         let (no, yes) = (Consent { yes: false }, Consent { yes: true });
         assert!(request(&theirs, message).is_agreed(no).await.is_ok());
         assert!(request(&theirs, message).is_agreed(yes).await.is_ok());

@@ -11,10 +11,10 @@ use zeroize::Zeroizing;
 use crate::client::payment::market::Offer;
 use crate::failure::Failure;
 
-/// How long after its expiry a quote is honoured still, by the protocol, less a day for a slow chain.
+/// How long the protocol honours a quote after its expiry, minus a day for a slow chain.
 const HONOURED_AFTER_EXPIRY: Duration = Duration::from_secs(6 * 24 * 60 * 60);
 
-/// What claims a quote. Printing it shows nothing.
+/// The secret that claims a quote. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct SignupNonce(Zeroizing<String>);
@@ -31,7 +31,7 @@ impl fmt::Debug for SignupNonce {
     }
 }
 
-/// The answer to `POST /signup/pay/quote`.
+/// The response to `POST /signup/pay/quote`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Quote {
     pub(crate) signup_nonce: SignupNonce,
@@ -61,7 +61,7 @@ impl TryFrom<String> for Expiry {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        let read: jiff::Timestamp = text.parse().map_err(|_| "a time is as RFC 3339 has it")?;
+        let read: jiff::Timestamp = text.parse().map_err(|_| "must be an RFC 3339 time")?;
         Ok(Self { text, at: Timestamp::from_unix_millis(read.as_millisecond()) })
     }
 }
@@ -79,12 +79,12 @@ impl fmt::Display for Expiry {
 }
 
 impl Expiry {
-    /// Whether the price is promised no longer.
+    /// Whether the price is no longer promised.
     pub(crate) fn is_over(&self) -> bool {
         SystemClock.now() >= self.at
     }
 
-    /// Whether a payment that is sent only now might come too late to be honoured at all.
+    /// Whether a payment that is sent now might come too late to be honoured at all.
     pub(crate) fn is_long_over(&self) -> bool {
         SystemClock.now() >= self.at.saturating_add(HONOURED_AFTER_EXPIRY)
     }
@@ -102,7 +102,7 @@ struct Request<'a> {
 }
 
 impl Quote {
-    /// Asks for one.
+    /// Requests a quote.
     pub(crate) async fn ask(
         client: &Client,
         offer: &Offer,
@@ -121,8 +121,8 @@ impl Quote {
         match client.post("/signup/pay/quote", &request).await {
             Ok(answer) => Ok(answer.json()?),
             Err(error) if error.code() == Some("payer_already_registered") => Err(Failure::Conflict(format!(
-                "{} owns an account already: `metering rotate` gives this profile its key, and then `metering topup` \
-                 pays for more credits",
+                "{} already owns an account: get its key for this profile with `metering rotate`, then buy credits \
+                with `metering topup`",
                 payer.to_checksummed()
             ))),
             Err(error) => Err(error.into()),

@@ -1,4 +1,4 @@
-//! Telling the service of a payment, again and again until it has seen it confirmed.
+//! Registers a payment with the service, with retries until the service sees it confirmed.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::client::payment::till::{Fate, Till};
 use crate::failure::Failure;
 use crate::output::notice;
 
-/// Codes after which the service will never take this payment for this purpose.
+/// Final error codes: the service will never accept this payment for this purpose.
 const FINAL: [&str; 12] = [
     "payment_mismatch",
     "payer_mismatch",
@@ -28,23 +28,23 @@ const FINAL: [&str; 12] = [
     "unsupported_token",
 ];
 
-/// What the service said in the end.
+/// The service's final response.
 #[derive(Debug)]
 pub(crate) enum Registered {
-    /// It took the payment.
+    /// It accepted the payment.
     Taken(Answer),
-    /// It did not, and asking again would not help.
+    /// It rejected the payment, and a retry would not help.
     Refused(Box<Refusal>),
 }
 
-/// A payment whose fate is watched while the service makes up its mind.
+/// A payment whose fate on the chain is watched while it is registered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Watched<'a> {
     pub(crate) entry: &'a Entry,
     pub(crate) till: Option<&'a Till>,
 }
 
-/// Asks until the service has taken the payment or refuses it.
+/// Retries until the service accepts or rejects the payment.
 pub(crate) async fn register(
     client: &Client,
     target: &str,
@@ -60,7 +60,7 @@ pub(crate) async fn register(
             Err(ClientError::Refused(refusal)) if !is_passing(&refusal, watched) => {
                 return Ok(Registered::Refused(refusal));
             }
-            // An answer that was cut off may have been the right one; the service knows, when asked again.
+            // The response that was cut off may have been a success; a retry finds out.
             Err(error) => error,
         };
         if stop {
@@ -81,7 +81,7 @@ pub(crate) async fn register(
         if !patience.pause(retry_after(&error)).await? {
             let again = watched.map_or("the same command", |watched| watched.entry.command());
             return Err(Failure::TryLater(format!(
-                "{} Nothing is lost: run {again} again to go on.",
+                "{} Nothing is lost: run {again} again to continue.",
                 sentence(&error.to_string())
             )));
         }
@@ -89,37 +89,37 @@ pub(crate) async fn register(
 }
 
 impl Watched<'_> {
-    /// Finds out that the payment will never be confirmed, and sends it again when its chain has forgotten it.
+    /// Fails if the payment will never be confirmed, and sends it again if the chain does not know it.
     async fn look_after(&self) -> Result<(), Failure> {
         let (Some(till), Some(signed)) = (self.till, self.entry.payment.signed()) else { return Ok(()) };
         match till.fate(signed).await {
             Ok(Fate::Dead(death)) => Err(dead(self.entry, death)),
             Ok(Fate::Unknown) => {
-                // It is asked again, and says so again, when this fails.
+                // If this fails, the next round tries again.
                 let _ = till.send(signed).await;
                 Ok(())
             }
-            // The service is who decides; this is only to know earlier.
+            // The service decides; this only finds out earlier.
             Ok(Fate::Alive) | Err(_) => Ok(()),
         }
     }
 }
 
-/// Whether the service will never take this payment for this purpose.
+/// Whether the service will never accept this payment for this purpose.
 pub(crate) fn is_final(refusal: &Refusal) -> bool {
     FINAL.contains(&refusal.code.as_str())
 }
 
-/// What to say of a refusal. `kept` says what became of the payment.
+/// The failure for a rejected payment. `kept` says what happened to the payment.
 pub(crate) fn refused(refusal: &Refusal, kept: &str) -> Failure {
     let advice = match refusal.code.as_str() {
-        "tx_already_used" => "Each payment counts once.",
-        "payment_reserved" => "It pays a quote: claim it by `metering signup-pay --tx HASH`.",
+        "tx_already_used" => "A payment can be credited only once.",
+        "payment_reserved" => "It pays a quote: claim it with `metering signup-pay --tx HASH`.",
         "payer_already_registered" => {
-            "Get the key of the wallet's account by `metering rotate`, then register the payment there by \
+            "Get the key of the wallet's account with `metering rotate`, then register the payment there with \
              `metering topup --tx HASH`."
         }
-        "tx_reverted" => "Nothing was paid but its fee.",
+        "tx_reverted" => "Only its fee was paid.",
         "unauthorized" => "`metering rotate` gets a new key.",
         _ if is_final(refusal) => "If it was paid, the service's operator can assign it to an account.",
         _ => "",
@@ -131,8 +131,8 @@ pub(crate) fn refused(refusal: &Refusal, kept: &str) -> Failure {
     if spent { Failure::Conflict(explained.to_string()) } else { ClientError::from(explained).into() }
 }
 
-/// Whether the same request may be answered otherwise later. A transaction that failed may yet succeed in another block,
-/// until it is deep enough: who made it finds that out.
+/// Whether a retry may get another response. A failed transaction may still succeed in another block until it has
+/// enough confirmations; if it was made here, the chain tells when it cannot any more.
 fn is_passing(refusal: &Refusal, watched: Option<Watched<'_>>) -> bool {
     let made_here = watched.is_some_and(|watched| watched.till.is_some() && watched.entry.payment.signed().is_some());
     match refusal.code.as_str() {
@@ -142,7 +142,7 @@ fn is_passing(refusal: &Refusal, watched: Option<Watched<'_>>) -> bool {
     }
 }
 
-/// Whether the chain knows more than the service said.
+/// Whether the chain may know more than the service said.
 fn is_of_the_chain(code: &str) -> bool {
     matches!(code, "payment_unconfirmed" | "tx_not_found" | "tx_reverted")
 }

@@ -1,4 +1,4 @@
-//! From a bill to a transaction that was sent, each step written down before the next.
+//! Signs and sends the payment of a bill; each step is recorded before the next.
 
 use std::fmt::Display;
 use std::io;
@@ -14,8 +14,8 @@ use crate::failure::Failure;
 use crate::output::notice;
 use crate::table::write_pairs;
 
-/// Brings the payment to where it was sent, from wherever it stands. Returns the way to the chain, which a payment that
-/// was sent before may lack.
+/// Continues the payment from its current state until it is sent. Returns the connection to the chain, which may be
+/// missing if the payment was sent before.
 pub(crate) async fn pay(
     pending: &mut Pending,
     args: &PaymentArgs,
@@ -33,7 +33,7 @@ pub(crate) async fn pay(
         Payment::Unpaid => {
             let till = Till::required(till, bill)?;
             let opened = if wallet.is_none() { Some(args.wallet.open()?) } else { None };
-            let wallet = wallet.or(opened.as_ref()).expect("one of the two is there");
+            let wallet = wallet.or(opened.as_ref()).expect("one of the two is set");
             is_payer(pending.entry(), wallet.address())?;
             let signed = till.sign(wallet, bill).await?;
             show(pending.entry(), &signed);
@@ -49,15 +49,15 @@ pub(crate) async fn pay(
     }
 }
 
-/// Goes on where the payment may have been sent or not.
+/// Continues a payment that may or may not have been sent.
 async fn resend(pending: &mut Pending, till: &Till, signed: SignedPayment) -> Result<(), Failure> {
     match till.fate(&signed).await.map_err(|failure| kept(pending.entry(), &failure))? {
         Fate::Dead(death) => Err(dead(pending.entry(), death)),
         Fate::Alive => pending.advance(Payment::Sent(signed)),
         Fate::Unknown if pending.entry().signup().is_some_and(|signup| signup.expires_at.is_long_over()) => {
             Err(Failure::Conflict(format!(
-                "the quote expired so long ago that its payment would not be honoured, and the chain knows nothing of \
-                 transaction {}: `{} --abandon` forgets it",
+                "the quote expired so long ago that a payment would not be honoured, and the chain does not know \
+                transaction {}: drop it with `{} --abandon`",
                 signed.hash,
                 pending.entry().command()
             )))
@@ -68,7 +68,7 @@ async fn resend(pending: &mut Pending, till: &Till, signed: SignedPayment) -> Re
 
 async fn send(pending: &mut Pending, till: &Till, signed: SignedPayment) -> Result<(), Failure> {
     if let Err(failure) = till.send(&signed).await {
-        // Whatever the node says: what counts is what becomes of the transaction.
+        // The node's error does not matter, only what happened to the transaction.
         let fate = till.fate(&signed).await;
         match fate {
             Ok(Fate::Alive) => {}
@@ -80,14 +80,14 @@ async fn send(pending: &mut Pending, till: &Till, signed: SignedPayment) -> Resu
     pending.advance(Payment::Sent(signed))
 }
 
-/// Refuses to pay from another wallet than the one that the payment was begun with.
+/// Refuses to pay from a wallet other than the one that the payment was started with.
 fn is_payer(entry: &Entry, wallet: Address) -> Result<(), Failure> {
     if wallet == entry.payer {
         return Ok(());
     }
     Err(Failure::Conflict(format!(
-        "a payment from {} is pending, and this is the wallet {}: use that one, or forget the payment by \
-         `{} --abandon`",
+        "a payment from {} is pending, but this is wallet {}: use the other one, or drop the payment with \
+        `{} --abandon`",
         entry.payer.to_checksummed(),
         wallet.to_checksummed(),
         entry.command()
@@ -112,39 +112,39 @@ fn show(entry: &Entry, signed: &SignedPayment) {
     if let Some(signup) = entry.signup() {
         pairs.push(("Terms", &signup.terms_url));
     }
-    // Nothing is left to tell when even stderr is closed.
+    // If stderr is closed too, there is nowhere left to report.
     let _ = write_pairs(&mut io::stderr(), &pairs);
 }
 
-/// What went wrong, with what to do about a payment that may have been sent.
+/// The failure for a payment that may have been sent, and what to do about it.
 fn kept(entry: &Entry, failure: &Failure) -> Failure {
     let why = failure.to_string();
     Failure::TryLater(format!(
-        "{} The payment is signed and kept, and no other will be made: run `{}` again to go on.",
+        "{} The payment is signed and kept, and no other will be made: run `{}` again to continue.",
         sentence(&why),
         entry.command()
     ))
 }
 
-/// With a full stop.
+/// Ends a text with one full stop.
 pub(crate) fn sentence(text: &str) -> String {
     format!("{}.", text.trim_end_matches('.'))
 }
 
-/// What to do about a payment that came to nothing.
+/// The failure for a payment that failed for good, and what to do about it.
 pub(crate) fn dead(entry: &Entry, death: Death) -> Failure {
     let hash = entry.payment.hash().map(|hash| hash.to_string()).unwrap_or_default();
     let command = entry.command();
     Failure::Conflict(match death {
         Death::Failed => format!(
-            "transaction {hash} failed on the chain, so nothing was paid but its fee (does the wallet have {} {}?): \
-             `{command} --abandon` forgets it, then pay anew",
+            "transaction {hash} failed on the chain, so only its fee was paid (does the wallet have {} {}?): drop it \
+            with `{command} --abandon`, then pay again",
             entry.bill.human(),
             entry.bill.token_symbol
         ),
         Death::Replaced => format!(
-            "another transaction of the wallet took the place of {hash}, which will never be mined: if that one paid \
-             the same, go on by `{command} --tx HASH`; if not, `{command} --abandon` forgets this one, then pay anew"
+            "another transaction of the wallet replaced {hash}, which will never be mined: if that one paid the same, \
+            continue with `{command} --tx HASH`; if not, drop this one with `{command} --abandon`, then pay again"
         ),
     })
 }

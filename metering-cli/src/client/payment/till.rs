@@ -1,4 +1,4 @@
-//! The chain that is paid on: signing for it, sending, and what became of a payment.
+//! The chain that a bill is paid on: signs and sends a payment, and finds out what happened to it.
 
 use std::time::Duration;
 
@@ -11,47 +11,47 @@ use crate::failure::Failure;
 /// For one request to the chain's node.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The way to the chain of a bill.
+/// The connection to the chain of a bill.
 #[derive(Debug)]
 pub(crate) struct Till {
     payer: Payer,
     confirmations: u64,
 }
 
-/// What became of a payment that was signed.
+/// What happened to a signed payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// The chain has not heard of it.
+    /// The chain does not know it.
     Unknown,
-    /// It is on its way, or has paid.
+    /// It is pending, or has paid.
     Alive,
     /// It did not pay, and never will.
     Dead(Death),
 }
 
-/// How a payment came to nothing, for certain.
+/// How a payment certainly failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Death {
-    /// Another transaction of the wallet took its place.
+    /// Another transaction of the wallet replaced it.
     Replaced,
     /// It failed on the chain.
     Failed,
 }
 
 impl Till {
-    /// By the URL that was given, or the public one of the bill; `None` when there is neither.
+    /// Connects by the given URL, or else by the bill's public one; `None` if there is neither.
     pub(crate) fn open(bill: &Bill, given: Option<RpcUrl>) -> Result<Option<Self>, Failure> {
         let hint = || bill.rpc_hint.as_deref().map(str::parse::<RpcUrl>).transpose();
         let url = match given {
             Some(url) => Some(url),
-            None => hint().map_err(|_| no_url(bill, "what the service names is no URL"))?,
+            None => hint().map_err(|_| no_url(bill, "the one that the service names is not a URL"))?,
         };
         let Some(url) = url else { return Ok(None) };
         let payer = Payer::new(&url, bill.chain_id, REQUEST_TIMEOUT).map_err(failed)?;
         Ok(Some(Self { payer, confirmations: bill.confirmations }))
     }
 
-    /// As [`Till::open`], for what cannot go on without the chain.
+    /// Like [`Till::open`], for steps that need the chain.
     pub(crate) fn required(till: Option<Self>, bill: &Bill) -> Result<Self, Failure> {
         till.ok_or_else(|| no_url(bill, "the service names none"))
     }
@@ -61,18 +61,18 @@ impl Till {
         self.payer.prepare(wallet, &bill.order()).await.map_err(failed)
     }
 
-    /// Sends it; sending it again changes nothing. Whatever went wrong, it may have been sent.
+    /// Sends it; sending it again changes nothing. Even after an error, it may have been sent.
     pub(crate) async fn send(&self, signed: &SignedPayment) -> Result<(), Failure> {
         self.payer.broadcast(signed).await.map_err(failed)
     }
 
-    /// What became of it.
+    /// What happened to it.
     pub(crate) async fn fate(&self, signed: &SignedPayment) -> Result<Fate, Failure> {
         let standing = self.payer.standing(signed).await.map_err(failed)?;
         Ok(match standing {
             Standing::Unknown => Fate::Unknown,
             Standing::Replaced => Fate::Dead(Death::Replaced),
-            // As long as the block may be reorganized away, the payment may come to life in another.
+            // As long as the block can be replaced by a reorganisation, the payment may still succeed in another block.
             Standing::Mined { succeeded: false, confirmations } if confirmations >= self.confirmations => {
                 Fate::Dead(Death::Failed)
             }
@@ -83,7 +83,7 @@ impl Till {
 
 fn no_url(bill: &Bill, why: &str) -> Failure {
     Failure::Usage(format!(
-        "a JSON-RPC URL of {} is needed: give one with --rpc-url or METERING_CLIENT_RPC_URL ({why})",
+        "a JSON-RPC URL for {} is needed: set one with --rpc-url or METERING_CLIENT_RPC_URL ({why})",
         bill.chain_name
     ))
 }

@@ -1,13 +1,13 @@
-//! The person's browser, asked to open a page.
+//! Opens a page in the user's browser.
 
 use std::process::{Command, Stdio};
 
 use crate::output::notice;
 
-/// Asks the platform to open the page; when that fails, the person still has the URL.
+/// Asks the platform to open the page; if that fails, the user still has the URL.
 pub(super) fn open(url: &str) {
     if !is_page(url) {
-        notice("The service's URL is not one for a browser; it was not opened.");
+        notice("The service's URL is not a web page; it was not opened.");
         return;
     }
     let (program, arguments): (&str, &[&str]) = if cfg!(target_os = "macos") {
@@ -20,11 +20,11 @@ pub(super) fn open(url: &str) {
     let mut command = Command::new(program);
     command.args(arguments).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Err(error) = command.spawn() {
-        notice(&format!("The browser could not be opened ({program}: {error}); open the page yourself."));
+        notice(&format!("Could not open the browser ({program}: {error}); open the page yourself."));
     }
 }
 
-/// Whether it is a web page's URL: the service's word alone must not start other programs or read as an option.
+/// Whether the URL is a web page. The service chose it, so it must not start other programs or be read as an option.
 fn is_page(url: &str) -> bool {
     (url.starts_with("https://") || url.starts_with("http://")) && url.bytes().all(|byte| byte.is_ascii_graphic())
 }

@@ -1,4 +1,4 @@
-//! What is told about a new account.
+//! The output for a new account.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub(super) struct Issued {
     pub(super) key: ApiKey,
 }
 
-/// The same for programs.
+/// The JSON output.
 #[derive(Serialize)]
 struct Document<'a> {
     org_id: &'a str,

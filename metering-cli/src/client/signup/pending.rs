@@ -1,4 +1,4 @@
-//! A signup that waits for its approval, on disk beside the profile: its token is what the key will be asked with.
+//! A pending signup, saved in the profile's directory: its token is needed to get the key.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,13 +13,13 @@ use crate::client::profile::Profile;
 use crate::failure::Failure;
 
 const FILE: &str = "signup.json";
-/// How often is asked, at least and at most, whatever the service says.
+/// The bounds of the poll interval, whatever the service says.
 const INTERVAL_SECONDS: std::ops::RangeInclusive<u64> = 1..=60;
 
 /// A session of `POST /signup/initiate`.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Pending {
-    /// The service it is of.
+    /// The service's URL.
     pub(super) url: String,
     pub(super) email: String,
     pub(super) agent_name: String,
@@ -40,19 +40,19 @@ impl fmt::Debug for Pending {
 }
 
 impl Pending {
-    /// The one that is on disk.
+    /// The saved signup, if there is one.
     pub(super) fn load(profile: &Profile) -> Result<Option<Self>, Failure> {
         let path = Self::path(profile);
         let Some(text) = private_file::read(&path)? else { return Ok(None) };
-        // Where the fault is may not be told: the text holds a token.
+        // Errors do not say where the fault is: the text contains a token.
         serde_json::from_str(&text)
             .map(Some)
-            .map_err(|_| Failure::Failed(format!("{} is damaged; remove it to begin another signup", path.display())))
+            .map_err(|_| Failure::Failed(format!("{} is damaged; remove it to start another signup", path.display())))
     }
 
     pub(super) fn save(&self, profile: &Profile) -> Result<(), Failure> {
         let text = serde_json::to_vec(self).map(Zeroizing::new);
-        let text = text.map_err(|_| Failure::Failed("the signup cannot be written as JSON".to_owned()))?;
+        let text = text.map_err(|_| Failure::Failed("cannot serialize the signup as JSON".to_owned()))?;
         private_file::write(&Self::path(profile), &text)
     }
 
@@ -66,7 +66,7 @@ impl Pending {
         Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
     }
 
-    /// How long to wait between two questions.
+    /// How long to wait between two polls.
     pub(super) fn interval(&self) -> Duration {
         Duration::from_secs(self.interval_seconds.clamp(*INTERVAL_SECONDS.start(), *INTERVAL_SECONDS.end()))
     }

@@ -1,4 +1,4 @@
-//! Waiting for the approval: asks at the service's pace, and goes on asking through short outages.
+//! Waits for the approval: polls at the service's pace, and keeps polling through short outages.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::output::notice;
 use crate::table::printable;
 
-/// How long Ctrl-C leaves to a question that is under way: its answer may hold the key.
+/// How long a poll that is under way may still take after Ctrl-C: its response may contain the key.
 const LAST_ANSWER_WAIT: Duration = Duration::from_secs(5);
 
 /// How the waiting ended.
@@ -26,7 +26,7 @@ pub(super) enum Waited {
     Expired,
 }
 
-/// The account, and its key, which is not handed out again.
+/// The account and its key, which the service does not return again.
 pub(super) struct Approved {
     pub(super) api_key: Zeroizing<String>,
     pub(super) org_id: String,
@@ -34,7 +34,8 @@ pub(super) struct Approved {
     pub(super) rate_limits: Caps,
 }
 
-/// The answer to `GET /signup/status`. As one struct: serde buffers tagged enums, and amounts do not survive that.
+/// The response to `GET /signup/status`. One struct, because serde buffers tagged enums, and amounts do not survive
+/// that.
 #[derive(Deserialize)]
 struct Status {
     status: String,
@@ -44,16 +45,16 @@ struct Status {
     rate_limits: Option<Caps>,
 }
 
-/// What one question came to.
+/// The result of one poll.
 enum Asked {
     Done(Waited),
-    /// Not yet; ask again after this long at the earliest.
+    /// Not approved yet; poll again after at least this long.
     Pending(Option<Duration>),
-    /// Nobody could say.
+    /// The service could not be asked.
     Away(Failure, Option<Duration>),
 }
 
-/// Asks until the session is approved or has expired.
+/// Polls until the session is approved or has expired.
 pub(super) async fn wait(
     client: &Client,
     profile: &Profile,
@@ -83,7 +84,7 @@ pub(super) async fn wait(
                 pause
             }
         };
-        // The last question is asked when the time is over, however long the pause should have been.
+        // The last poll is at the end of the session, however long the pause should be.
         let pause = pending.interval().max(at_least.unwrap_or_default()).min(left);
         tokio::select! {
             () = tokio::time::sleep(pause.max(Duration::from_millis(100))) => {}
@@ -123,7 +124,7 @@ fn read(answer: Status) -> Result<Asked, Failure> {
         ("approved", Some(api_key), Some(org_id), Some(credit_balance), Some(rate_limits)) => {
             Ok(Asked::Done(Waited::Approved(Approved { api_key, org_id, credit_balance, rate_limits })))
         }
-        _ => Err(ClientError::Garbled("not how a signup stands".to_owned()).into()),
+        _ => Err(ClientError::Garbled("not a signup status".to_owned()).into()),
     }
 }
 
@@ -132,13 +133,13 @@ fn refused(refusal: Refusal, profile: &Profile) -> Result<Asked, Failure> {
     match refusal.status.as_u16() {
         429 => Ok(Asked::Pending(pause)),
         500..=599 => Ok(Asked::Away(ClientError::from(refusal).into(), pause)),
-        // Nothing is left to ask with this session.
+        // The session no longer exists, so there is nothing to poll.
         404 => {
             Pending::remove(profile)?;
             Err(Failure::NotFound(
-                "the service does not know this signup any more. If it was approved, its key was handed out, once, in \
-                 an answer that did not arrive: ask the operator of the service for a new key of that account, or \
-                 sign up with another email address. If it was not, run `metering signup` again."
+                "the service no longer knows this signup. If it was approved, its key was returned, once, in a \
+                response that did not arrive: ask the operator of the service for a new key for that account, or \
+                sign up with another email address. If it was not approved, run `metering signup` again."
                     .to_owned(),
             ))
         }
@@ -151,5 +152,5 @@ fn refused(refusal: Refusal, profile: &Profile) -> Result<Asked, Failure> {
 }
 
 fn interrupted() -> Failure {
-    Failure::Interrupted("stopped waiting; run `metering signup` again to go on with the same code".to_owned())
+    Failure::Interrupted("stopped waiting; run `metering signup` again to continue with the same code".to_owned())
 }

@@ -1,4 +1,4 @@
-//! When to stop following a stream, though it goes on.
+//! When to stop following a stream that has not ended.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::client::interruption::Interruption;
 
-/// Which came first.
+/// What ended the wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// The time is over, or all events that were wanted are there.
+    /// The time is over, or enough events have arrived.
     Reached,
-    /// The person stopped it.
+    /// The user stopped it.
     Interrupted,
 }
 
@@ -24,24 +24,24 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// From now on.
+    /// Bounds that start now.
     pub(super) fn new(interruption: Interruption, events_max: Option<u64>, duration: Option<Duration>) -> Self {
-        // Beyond what a clock can tell, it makes no difference.
+        // A time beyond the clock's range sets no limit.
         let until = duration.and_then(|duration| Instant::now().checked_add(duration));
         Self { interruption, events_max, until }
     }
 
-    /// Whether there are any but the person.
+    /// Whether there is a bound other than an interruption.
     pub(super) const fn exist(&self) -> bool {
         self.events_max.is_some() || self.until.is_some()
     }
 
-    /// Whether so many events are all.
+    /// Whether this many events reach the bound.
     pub(super) fn are_reached_by(&self, events: u64) -> bool {
         self.events_max.is_some_and(|most| events >= most)
     }
 
-    /// Waits for something, unless a bound is reached before.
+    /// Waits for `work`, unless a bound is reached first.
     pub(super) async fn wait_for<T>(&mut self, work: impl Future<Output = T>) -> Result<T, End> {
         let until = self.until;
         let time = async move {
@@ -59,7 +59,7 @@ impl Bounds {
     }
 }
 
-/// Reads a duration: seconds, or with its units.
+/// Parses a duration: plain seconds, or with units.
 pub(super) fn read_duration(text: &str) -> Result<Duration, &'static str> {
     let wrong = "must be a duration such as 30s, 5m or 1h";
     let seconds = text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();

@@ -1,4 +1,4 @@
-//! Following a stream: connection after connection, event after event.
+//! Follows a stream across connections and prints its events.
 
 use std::io::Write;
 
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output::notice;
 use crate::table::printable;
 
-/// What the person wants of the stream.
+/// The options of the command.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wishes {
     pub(super) form: Form,
@@ -33,14 +33,14 @@ pub(super) struct Follower {
     reconnects: Reconnects,
     events: u64,
     connections: u64,
-    /// After what to go on.
+    /// The event id to resume after.
     last_id: Option<String>,
-    /// What the service says of the money.
+    /// The charge and the balance, from the headers of the last connection.
     charged: Option<String>,
     balance: Option<String>,
 }
 
-/// Why no more is read from a connection.
+/// Why reading from a connection stopped.
 enum Stop {
     Bound(End),
     Broken(ClientError),
@@ -63,7 +63,7 @@ impl Follower {
         }
     }
 
-    /// Follows the stream to its end, and says what it came to.
+    /// Follows the stream to its end, and prints a summary.
     pub(super) async fn follow(mut self, out: &mut dyn Write) -> Result<(), Failure> {
         let followed = self.follow_all(out).await;
         if self.connections > 0 && !self.wishes.quiet {
@@ -71,11 +71,9 @@ impl Follower {
         }
         match followed? {
             End::Reached => Ok(()),
-            // There is no other end to it.
+            // Ctrl-C is the only way to end it.
             End::Interrupted if !self.bounds.exist() => Ok(()),
-            End::Interrupted => {
-                Err(Failure::Interrupted("interrupted before the stream was where it was to end".to_owned()))
-            }
+            End::Interrupted => Err(Failure::Interrupted("interrupted before the stream reached its limit".to_owned())),
         }
     }
 
@@ -98,9 +96,9 @@ impl Follower {
             if !self.wishes.quiet {
                 let from = match &self.last_id {
                     Some(id) => format!("after event {id}"),
-                    None => "without knowing after what event".to_owned(),
+                    None => "without an event id".to_owned(),
                 };
-                notice(&printable(&format!("{error} Going on {from} in {} s.", pause.as_secs())));
+                notice(&printable(&format!("{error} Resuming {from} in {} s.", pause.as_secs())));
             }
             if let Err(end) = self.bounds.wait_for(sleep(pause)).await {
                 return Ok(end);
@@ -117,7 +115,7 @@ impl Follower {
         };
         self.connections += 1;
         self.note_money(&stream);
-        // A stream that does not know the last event may begin with it once more.
+        // A stream that does not know the last event may start with it again.
         let mut seen = self.last_id.clone();
         loop {
             let event = match self.bounds.wait_for(stream.next()).await {
@@ -143,7 +141,7 @@ impl Follower {
     fn count(&mut self, event: Event) {
         self.events += 1;
         if let Some(id) = event.id {
-            // An empty id takes the last one back; WHATWG HTML, section 9.2.6.
+            // An empty id resets the last one; WHATWG HTML, section 9.2.6.
             self.last_id = Some(id).filter(|id| !id.is_empty());
         }
     }
@@ -153,13 +151,13 @@ impl Follower {
         self.balance = header(&stream.headers, BALANCE_HEADER).or(self.balance.take());
     }
 
-    /// What to say of an error that is not waited out.
+    /// The failure for an error that is not retried.
     fn broken(&self, error: ClientError) -> Failure {
         match error {
             ClientError::Unreachable(Unreachable(why)) if self.connections > 0 => {
-                let hint = if self.wishes.reconnect { "" } else { ", or let --reconnect do it" };
+                let hint = if self.wishes.reconnect { "" } else { ", or add --reconnect" };
                 Failure::TryLater(format!(
-                    "{why} (after {}); follow it again{hint}: each connection is charged",
+                    "{why} (after {}); run the command again{hint}: each connection is charged",
                     plural(self.events, "event")
                 ))
             }
@@ -176,7 +174,7 @@ impl Follower {
         if let Some(charged) = &self.charged {
             text.push_str(&format!(
                 " Charged {charged} credits{}",
-                if self.connections > 1 { " a connection." } else { "." }
+                if self.connections > 1 { " per connection." } else { "." }
             ));
         }
         if let Some(balance) = &self.balance {

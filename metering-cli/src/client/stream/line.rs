@@ -1,4 +1,4 @@
-//! An event as a line.
+//! Formats an event as one line.
 
 use std::io::Write;
 
@@ -27,7 +27,7 @@ struct Document<'a> {
     data: Data<'a>,
 }
 
-/// JSON as it is, with all its digits; anything else as a text.
+/// JSON unchanged, with all its digits; anything else as a string.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Data<'a> {
@@ -36,7 +36,7 @@ enum Data<'a> {
 }
 
 impl Form {
-    /// Prints an event; whoever reads has all of it at once.
+    /// Prints an event and flushes, so that readers get the whole line at once.
     pub(super) fn print(self, event: &Event, out: &mut dyn Write) -> Result<(), Failure> {
         let line = if self.events { document(event)? } else { data(event) };
         let line = if self.terminal { printable(&line) } else { line };
@@ -45,7 +45,7 @@ impl Form {
     }
 }
 
-/// The data on a line; what is no JSON has spaces in the place of its line breaks.
+/// The data on one line; text that is not JSON gets spaces instead of line breaks.
 fn data(event: &Event) -> String {
     json(event).unwrap_or_else(|NotJson| event.data.replace(['\n', '\r'], " "))
 }

@@ -1,4 +1,4 @@
-//! When to connect again: the rule, without a stream or a clock.
+//! The retry policy for reconnects, as a pure rule without a stream or a clock.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::client::pauses::{Pauses, SHORTEST};
 
 /// The longest pause that the service may name.
 const NAMED_PAUSE_MAX: Duration = Duration::from_secs(5 * 60);
-/// After so many failures in a row, without an event in between, something is wrong that pauses do not mend.
+/// After this many failures in a row without an event in between, waiting does not help.
 const TRIES: u32 = 8;
 
-/// How often a stream broke off, or did not begin, since the last event.
+/// The failures to connect or to read since the last event.
 #[derive(Debug)]
 pub(super) struct Reconnects {
     tries_left: u32,
@@ -23,7 +23,7 @@ impl Reconnects {
         Self { tries_left: TRIES, pauses: Pauses::new() }
     }
 
-    /// How long to wait before connecting again; `None` if that does not help.
+    /// How long to wait before reconnecting; `None` if that would not help.
     pub(super) fn pause_after(&mut self, error: &ClientError) -> Option<Duration> {
         let named = match error {
             ClientError::Garbled(_) => return None,

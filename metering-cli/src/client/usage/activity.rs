@@ -8,7 +8,7 @@ use crate::client::amount::Amount;
 use crate::failure::Failure;
 use crate::table::{Column, Table};
 
-/// What is read of the answer to `GET /credits/usage`.
+/// The fields read from the response to `GET /credits/usage`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Activity {
     transactions: Vec<Entry>,
@@ -41,7 +41,7 @@ impl Activity {
         ]);
         for entry in &self.transactions {
             let source = entry.client_source.as_deref().unwrap_or_default();
-            // Only usage is of calls.
+            // Only usage entries count calls.
             let calls = entry.calls.filter(|_| entry.route_template.is_some());
             let calls = calls.map(|calls| calls.to_string()).unwrap_or_default();
             table.row([&entry.created_at, &entry.kind, &entry.subject(), &source, &calls, &entry.amount]);
@@ -51,7 +51,7 @@ impl Activity {
 }
 
 impl Entry {
-    /// The route of usage; of anything else, the plan or what the entry says about itself.
+    /// The route of a usage entry; of any other entry, the plan or its description.
     fn subject(&self) -> String {
         let path = self.request_path.as_deref().or(self.route_template.as_deref());
         match (&self.http_method, path) {

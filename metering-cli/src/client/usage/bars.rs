@@ -1,27 +1,27 @@
-//! The bars behind the days: how the largest of them compare, at a glance.
+//! The bars next to the days, to compare them at a glance.
 //!
-//! Lengths are proportions of amounts, computed in whole numbers from the amounts' texts.
+//! Lengths are proportional to amounts, computed in integers from the amounts' text.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
 use crate::client::amount::Amount;
 
-/// The width without a terminal that has one.
+/// The width if the terminal reports none.
 const COLUMNS_DEFAULT: usize = 80;
-/// Longer bars say no more.
+/// Longer bars add nothing.
 const CELLS_MAX: usize = 60;
-/// Shorter bars say nothing.
+/// Shorter bars are not worth showing.
 const CELLS_MIN: usize = 4;
-/// Between the table and the bars.
+/// The space between the table and the bars.
 const GAP: usize = 2;
-/// Amounts have at most as many decimals.
+/// Amounts have at most this many decimal places.
 const DECIMALS: usize = 10;
 
-/// A cell of a bar filled by so many eighths.
+/// A cell of a bar, filled by 0 to 8 eighths.
 const EIGHTHS: [&str; 9] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
 
-/// What can be shown where the output goes.
+/// What the output can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Screen {
     columns: usize,
@@ -30,7 +30,7 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    /// Looks at standard output and the environment.
+    /// Checks standard output and the environment.
     pub(super) fn find() -> Self {
         let terminal = std::io::stdout().is_terminal();
         let columns = console::Term::stdout().size_checked().map(|(_, columns)| columns);
@@ -39,7 +39,7 @@ impl Screen {
 
     fn of(terminal: bool, columns: Option<u16>, variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
-        // Shells set it, and whoever wants another width than the terminal's.
+        // Set by shells, and by users who want a width other than the terminal's.
         let wanted = set("COLUMNS").and_then(|value| value.to_str()?.parse::<u16>().ok());
         let columns = wanted.or(columns).filter(|columns| *columns > 0).map_or(COLUMNS_DEFAULT, usize::from);
         // The first that is set decides (POSIX, Base Definitions, 8.2).
@@ -51,7 +51,7 @@ impl Screen {
     }
 }
 
-/// Bars to one scale.
+/// Bars on one scale.
 #[derive(Debug)]
 pub(super) struct Bars {
     screen: Screen,
@@ -60,14 +60,14 @@ pub(super) struct Bars {
 }
 
 impl Bars {
-    /// Bars behind a table of some width; the longest is that of the largest amount.
+    /// Bars next to a table of this width; the longest is for the largest amount.
     pub(super) fn new<'a>(screen: Screen, table: usize, amounts: impl Iterator<Item = &'a Amount>) -> Self {
         let cells = screen.columns.saturating_sub(table + GAP).min(CELLS_MAX);
         let cells = if cells < CELLS_MIN { 0 } else { cells };
         Self { screen, cells, longest: amounts.map(magnitude).max().unwrap_or(0) }
     }
 
-    /// The bar of an amount; empty when it is zero or below, or when there is no place for bars.
+    /// The bar of an amount; empty if it is zero or below, or if there is no room for bars.
     pub(super) fn bar(&self, amount: &Amount) -> String {
         let part = magnitude(amount);
         if part == 0 || self.cells == 0 {
@@ -75,7 +75,7 @@ impl Bars {
         }
         let steps_per_cell = if self.screen.blocks { 8 } else { 1 };
         let most = self.cells * steps_per_cell;
-        // What is there is seen, however small.
+        // Every amount above zero is visible, however small.
         let steps = usize::try_from(scaled(part, most, self.longest)).unwrap_or(most).clamp(1, most);
         let bar = if self.screen.blocks {
             format!("{}{}", "█".repeat(steps / 8), EIGHTHS[steps % 8])
@@ -86,13 +86,13 @@ impl Bars {
     }
 }
 
-/// `part` × `most` / `longest`, of amounts that may be absurdly large.
+/// `part` × `most` / `longest`, for amounts that may be absurdly large.
 fn scaled(part: u128, most: usize, longest: u128) -> u128 {
     let most = most as u128;
     part.checked_mul(most).map_or_else(|| part / (longest / most).max(1), |product| product / longest.max(1))
 }
 
-/// The amount in its smallest decimals; zero when it is below zero, the most there is when it is beyond counting.
+/// The amount in its smallest decimal unit: zero if it is below zero, the maximum if it is too large.
 fn magnitude(amount: &Amount) -> u128 {
     let text = amount.to_string();
     if text.starts_with('-') {

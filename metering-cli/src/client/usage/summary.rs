@@ -9,7 +9,7 @@ use crate::client::usage::bars::{Bars, Screen};
 use crate::failure::Failure;
 use crate::table::{Column, Table, write_pairs};
 
-/// What is read of the answer to `GET /credits/usage/summary`.
+/// The fields read from the response to `GET /credits/usage/summary`.
 #[derive(Debug, Deserialize)]
 pub(super) struct Summary {
     credit_balance: Amount,
@@ -62,7 +62,7 @@ impl Summary {
         self.write_endpoints(top, out)
     }
 
-    /// The table of days, a bar behind each.
+    /// The table of days, with a bar next to each.
     fn write_days(&self, screen: Screen, out: &mut dyn Write) -> Result<(), Failure> {
         let columns = &[Column::Text("DAY"), Column::Number("CALLS"), Column::Number("CREDITS USED")];
         let mut table = Table::new(columns);
@@ -99,7 +99,7 @@ impl Summary {
         table.write(out)?;
         let more = self.by_endpoint.len().saturating_sub(top);
         if more > 0 {
-            writeln!(out, "and {more} more; --top shows them")?;
+            writeln!(out, "and {more} more; use --top to show them")?;
         }
         Ok(())
     }

@@ -44,9 +44,9 @@ fn assigning_twice_credits_once() {
     let scene = Scene::new();
     let org = scene.owner.as_str();
     let text = scene.assign(UNKNOWN, org, STARTER).success().stdout;
-    assert!(text.starts_with("10.5 credits were given for 5 USDC.\n"), "{text}");
+    assert!(text.starts_with("Added 10.5 credits for 5 USDC.\n"), "{text}");
     let text = scene.assign(UNKNOWN, org, STARTER).success().stdout;
-    assert!(text.starts_with("The account has this payment already (assigned to org_"), "{text}");
+    assert!(text.starts_with("The account already has this payment (assigned to org_"), "{text}");
     let again: Value = scene.assign(UNKNOWN, org, &["--credits", "3", "--json"]).success().json();
     assert_eq!((&again["already_credited"], &again["amount_added"]), (&json!(true), &json!(0)));
     assert_eq!(again["plan_id"], "starter", "what it was credited as");
@@ -89,8 +89,8 @@ fn a_payment_that_a_quote_waits_for_is_assigned_only_on_purpose() {
     assert_eq!(scene.balance(org), "0");
     let ran = scene.assign(QUOTED, org, &[STARTER, &["--despite-quote"]].concat());
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.stderr.starts_with("warning: the quote of quoted-agent waits for this payment"), "{ran:?}");
-    assert!(ran.stdout.starts_with("10.5 credits were given for 5.003817 USDC.\n"), "{ran:?}");
+    assert!(ran.stderr.starts_with("warning: the quote of quoted-agent is waiting for this payment"), "{ran:?}");
+    assert!(ran.stdout.starts_with("Added 10.5 credits for 5.003817 USDC.\n"), "{ran:?}");
 }
 
 #[test]
@@ -104,14 +104,14 @@ fn what_is_no_clear_payment_is_not_assigned() {
         (TWICE, credits, 1, "`metering admin account grant`"),
         (WITH_INPUT, coin, 1, "carries call data"),
         (WITH_INPUT, credits, 1, "it is not clear what the transaction pays"),
-        (TOO_LITTLE, STARTER, 1, "costs 5 USDC, and 4.75 USDC were paid; --credits says what that is worth"),
-        (BOTH, credits, 1, "several payments: 0.0025 ETH, 5 USDC; say which one is meant with --plan"),
+        (TOO_LITTLE, STARTER, 1, "costs 5 USDC, but 4.75 USDC were paid; use --credits to say what that is worth"),
+        (BOTH, credits, 1, "several payments: 0.0025 ETH, 5 USDC; choose one with --plan"),
         (REVERTED, credits, 1, "was reverted"),
         (ELSEWHERE, STARTER, 1, "no transfer of token"),
         (ELSEWHERE, credits, 1, "no transfer to a recipient of the chain's plans"),
         (YOUNG, STARTER, 1, "has 11 of 12 confirmations"),
         (YOUNG, credits, 1, "has 11 of 12 confirmations"),
-        (0xff, STARTER, 4, "chain base knows no transaction 0xffff"),
+        (0xff, STARTER, 4, "chain base has no transaction 0xffff"),
     ];
     for (tx, worth, code, expected) in table {
         let message = scene.assign(tx, &scene.owner, worth).failure(code);
@@ -124,7 +124,7 @@ fn what_is_no_clear_payment_is_not_assigned() {
 fn of_two_payments_in_one_transaction_the_plan_says_which_is_meant() {
     let scene = Scene::new();
     let text = scene.assign(BOTH, &scene.owner, &["--plan", "coin"]).success().stdout;
-    assert!(text.starts_with("10 credits were given for 0.0025 ETH.\n"), "{text}");
+    assert!(text.starts_with("Added 10 credits for 0.0025 ETH.\n"), "{text}");
     // The other one went with it: a transaction counts once.
     let again: Value = scene.assign(BOTH, &scene.owner, &[STARTER, &["--json"]].concat()).success().json();
     assert_eq!(again["already_credited"], true);
@@ -137,7 +137,7 @@ fn of_two_payments_in_one_transaction_the_plan_says_which_is_meant() {
 fn accounts_and_plans_must_exist() {
     let scene = Scene::new();
     let message = scene.assign(UNKNOWN, NOBODY, STARTER).failure(4);
-    assert!(message.contains("there is no account"), "{message}");
+    assert!(message.contains("no account"), "{message}");
     for plan in ["nonesuch", "elsewhere"] {
         let message = scene.assign(UNKNOWN, &scene.owner, &["--plan", plan]).failure(4);
         assert!(message.contains(&format!("no plan {plan} on chain {CHAIN_ID}")), "{message}");

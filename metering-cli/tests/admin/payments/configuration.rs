@@ -23,7 +23,7 @@ fn a_configuration_that_is_missing_or_wrong_is_named() {
     let scene = Scene::new();
     // what is replaced, by what, exit code, what the message says
     let table = [
-        ("[chains.base]", "[chains.other]", 4, "there is no chain base in metering.toml; it has other, quiet"),
+        ("[chains.base]", "[chains.other]", 4, "no chain base in metering.toml; it has other, quiet"),
         ("rpc_urls", "name = 5\nrpc_url", 1, "chains.base"),
         ("attempts = 1", "attempts = 0", 1, "chains.base.attempts"),
         ("attempts = 1", "attempts =", 1, "in metering.toml"),
@@ -57,7 +57,7 @@ fn a_chain_without_rpc_urls_cannot_be_read() {
         assert!(ran.failure(1).contains("set rpc_urls"));
     }
     let message = scene.payments("list", &[]).failure(1);
-    assert!(message.contains("no chain of metering.toml has rpc_urls"), "{message}");
+    assert!(message.contains("no chain in metering.toml has rpc_urls"), "{message}");
 }
 
 #[test]

@@ -28,15 +28,15 @@ fn each_payment_that_no_account_has_is_listed_with_what_is_known_of_it() {
     type Texts<'a> = &'a [&'a str];
     // transaction, status, accounts, human amount, what the note says
     let table: [(u8, &str, Texts<'_>, Option<&str>, &str); 9] = [
-        (QUOTED, "quoted", &[], Some("5.003817"), "quote of quoted-agent waits for its claim"),
-        (UNKNOWN, "unknown_payer", &[], Some("5"), "no quote or account knows it"),
+        (QUOTED, "quoted", &[], Some("5.003817"), "quote of quoted-agent is not claimed yet"),
+        (UNKNOWN, "unknown_payer", &[], Some("5"), "matches no quote or account"),
         (TWICE, "unclear", &[], None, "2 transfers of the token to the recipient"),
         (LINKED, "linked_wallet", &[customer], Some("0.0025"), "its wallet is linked to"),
         (WITH_INPUT, "unclear", &[], None, "carries call data"),
         (OWNED, "known_payer", &[owner], Some("5"), "its wallet paid for"),
-        (TOO_LITTLE, "unknown_payer", &[], Some("4.75"), "no quote or account knows it"),
-        (BOTH, "unknown_payer", &[], Some("0.0025"), "no quote or account knows it"),
-        (BOTH, "unknown_payer", &[], Some("5"), "no quote or account knows it"),
+        (TOO_LITTLE, "unknown_payer", &[], Some("4.75"), "matches no quote or account"),
+        (BOTH, "unknown_payer", &[], Some("0.0025"), "matches no quote or account"),
+        (BOTH, "unknown_payer", &[], Some("5"), "matches no quote or account"),
     ];
     let payments = list["payments"].as_array().unwrap();
     assert_eq!(payments.len(), table.len(), "{list}");
@@ -61,7 +61,7 @@ fn a_payment_is_described_by_the_chain_and_named_by_the_plans() {
         "chain": "base", "chain_id": CHAIN_ID, "tx_hash": hash(UNKNOWN), "block_number": 20,
         "mined_at": time_of(20), "payer_address": address(UNKNOWN_WALLET), "recipient": super::scene::RECIPIENT,
         "token_contract": USDC, "token_symbol": "USDC", "amount_atomic": "5000000", "amount_human": "5",
-        "status": "unknown_payer", "state": null, "org_ids": [], "quote": null, "note": "no quote or account knows it",
+        "status": "unknown_payer", "state": null, "org_ids": [], "quote": null, "note": "matches no quote or account",
     });
     assert_eq!(list["payments"], json!([expected]));
 }
@@ -112,7 +112,7 @@ fn people_get_a_table_and_how_far_it_reaches() {
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("CHAIN  TX_HASH"), "{text}");
     assert!(lines[1].contains(&hash(QUOTED)) && lines[1].contains("5.003817  USDC"), "{text}");
-    assert!(lines[1].ends_with("quote of quoted-agent waits for its claim"), "{text}");
+    assert!(lines[1].ends_with("quote of quoted-agent is not claimed yet"), "{text}");
     assert_eq!(*lines.last().unwrap(), format!("Chain base, blocks 0 to {SETTLED}: 9 listed."));
 }
 
@@ -121,7 +121,7 @@ fn without_a_chain_all_that_can_be_read_are() {
     let scene = Scene::new();
     let ran = scene.payments("list", &["--json"]);
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert_eq!(ran.stderr, "note: chain quiet has no rpc_urls and is left out\n");
+    assert_eq!(ran.stderr, "note: chain quiet has no rpc_urls and is skipped\n");
     let list: Value = ran.json();
     assert_eq!((hashes(&list).len(), list["scanned"].as_array().unwrap().len()), (9, 1));
 }

@@ -62,7 +62,7 @@ fn values_are_encoded_and_mean_the_same_to_the_gateway() {
 fn what_does_not_fit_is_refused_by_name() {
     const TOKEN: &str = "/mpp/token/{token}/pools";
     const BLOCK: &str = "/mpp/block/{block}";
-    const SEGMENT: &str = "must be one segment of a path: without / and \\, and neither . nor ..";
+    const SEGMENT: &str = "must be one path segment: no / or \\, and not . or ..";
     const TEXT: &str = "must be text, not empty and without control characters";
     const INTEGER: &str = "must be an integer, such as 42";
     // route, arguments, the name, what is wrong
@@ -78,7 +78,7 @@ fn what_does_not_fit_is_refused_by_name() {
         (TOKEN, json!({"token": "."}), "token", SEGMENT),
         (TOKEN, json!({"token": "../../credits"}), "token", SEGMENT),
         (TOKEN, json!({"token": "a\\b"}), "token", SEGMENT),
-        (TOKEN, json!({"token": "a".repeat(2001)}), "token", "is longer than 2000 bytes"),
+        (TOKEN, json!({"token": "a".repeat(2001)}), "token", "must be at most 2000 bytes long"),
         (TOKEN, json!({"token": "a", "address": "b"}), "address", "this tool has no such argument; it takes token"),
         (TOKEN, json!({"token": "a", "max_events": 1}), "max_events", "this tool has no such argument; it takes token"),
         ("/mpp/token/latest/pools", json!({"x": 1}), "x", "this tool has no such argument; it takes none"),

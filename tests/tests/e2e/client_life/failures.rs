@@ -72,7 +72,7 @@ fn without_a_key_that_is_taken_every_command_says_how_to_get_one() {
     fails(&scene.terminal, &["mcp"], UNAUTHORIZED, "metering signup");
     // What needs no key goes on.
     assert_eq!(scene.terminal.good(&["routes"]).stderr, "");
-    assert!(scene.terminal.good(&["plans"]).stderr.contains("Nothing is for sale"));
+    assert!(scene.terminal.good(&["plans"]).stderr.contains("No plans are on sale"));
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! What a transaction paid, when an operator says that it paid something: one transfer that cannot be mistaken, or
-//! the reason why there is none.
+//! Finds the one payment in a transaction that an operator wants to assign, or says why there is none.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +10,7 @@ use super::super::chains::OpenChain;
 use super::super::token::Token;
 use crate::failure::Failure;
 
-/// The payment that a transaction made; for `plan` if there is one, else to wherever plans are or were paid.
+/// The payment in a transaction: for `plan` if given, or else to any address where plans are or were paid.
 pub(super) async fn payment(
     store: &dyn Store,
     chain: &OpenChain,
@@ -23,7 +22,7 @@ pub(super) async fn payment(
         Sighting::Mined(evidence) => evidence,
         Sighting::Pending { required, .. } => return Err(unconfirmed(Depth { confirmations: 0, required })),
         Sighting::Unknown => {
-            return Err(Failure::NotFound(format!("chain {} knows no transaction {}", chain.name, tx.hash)));
+            return Err(Failure::NotFound(format!("chain {} has no transaction {}", chain.name, tx.hash)));
         }
     };
     match plan {
@@ -59,14 +58,14 @@ fn only_payment(
         ([_], []) => payments.pop().ok_or_else(|| no_payment(targets)),
         ([], []) => Err(no_payment(targets)),
         ([], [fault, ..]) => Err(Failure::Failed(format!(
-            "it is not clear what the transaction pays: {fault} Nothing was assigned; credits can be given with \
+            "it is not clear what the transaction pays: {fault} Nothing was assigned; to credit it anyway, use \
              `metering admin account grant`"
         ))),
         (payments, unclear) => {
             let amount = |payment: &Payment| Token::of(plans, &payment.target()).amount(payment.amount).to_string();
             let texts = payments.iter().map(amount).chain(unclear.iter().map(ToString::to_string));
             Err(Failure::Failed(format!(
-                "the transaction made several payments: {}; say which one is meant with --plan",
+                "the transaction contains several payments: {}; choose one with --plan",
                 texts.collect::<Vec<_>>().join(", ")
             )))
         }
@@ -75,7 +74,7 @@ fn only_payment(
 
 fn no_payment(targets: &BTreeSet<PaymentTarget>) -> Failure {
     Failure::Failed(if targets.is_empty() {
-        "no plan is paid on this chain, so that nobody can say what is a payment there".to_owned()
+        "no plan is paid on this chain, so no transfer on it counts as a payment".to_owned()
     } else {
         "the transaction has no transfer to a recipient of the chain's plans in the token of such a plan".to_owned()
     })
@@ -85,7 +84,7 @@ fn unfit(plan: &Plan, fault: &PaymentFault) -> Failure {
     match fault {
         PaymentFault::Unconfirmed(depth) => unconfirmed(*depth),
         PaymentFault::TooLittle { expected, found } => Failure::Failed(format!(
-            "plan {} costs {} {symbol}, and {} {symbol} were paid; --credits says what that is worth",
+            "plan {} costs {} {symbol}, but {} {symbol} were paid; use --credits to say what that is worth",
             plan.key(),
             expected.to_human(plan.token_decimals),
             found.to_human(plan.token_decimals),

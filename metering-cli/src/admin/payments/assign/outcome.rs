@@ -1,4 +1,4 @@
-//! What became of an assignment, as it is printed.
+//! The result of an assignment, as it is printed.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::admin::account::document;
 use crate::failure::Failure;
 use crate::output::json_line;
 
-/// An account that has a payment: from now on, or since before.
+/// An account and its payment, credited now or before.
 #[derive(Debug)]
 pub(super) struct Outcome<'a> {
     account: &'a Account,
@@ -18,7 +18,7 @@ pub(super) struct Outcome<'a> {
     document: Document<'a>,
 }
 
-/// The names are those of the answer to `POST /credits/topup`.
+/// Has the field names of the response to `POST /credits/topup`.
 #[derive(Debug, Serialize)]
 struct Document<'a> {
     org_id: &'a AccountId,
@@ -32,7 +32,7 @@ struct Document<'a> {
 }
 
 impl<'a> Outcome<'a> {
-    /// It was credited now.
+    /// Credited now.
     pub(super) fn credited(
         account: &'a Account,
         tx: TxRef,
@@ -40,16 +40,16 @@ impl<'a> Outcome<'a> {
         amount: Credits,
         paid: &str,
     ) -> Self {
-        let headline = format!("{amount} credits were given for {paid}.");
+        let headline = format!("Added {amount} credits for {paid}.");
         Self { account, headline, document: Document::new(account, tx, plan_id, amount, false) }
     }
 
-    /// It was credited before; `None` when not to this account, or when it made the account.
+    /// Credited before. `None` if the account is another one, or if the payment paid for the account's signup.
     pub(super) fn of_record(account: &'a Account, record: &'a PaymentRecord) -> Option<Self> {
         if record.account != account.id || record.used_as == PaymentUse::PaySignup {
             return None;
         }
-        let headline = format!("The account has this payment already ({}); nothing was credited.", use_of(record));
+        let headline = format!("The account already has this payment ({}); nothing was credited.", use_of(record));
         let document = Document::new(account, record.payment.tx, record.plan_id.as_deref(), Credits::ZERO, true);
         Some(Self { account, headline, document })
     }

@@ -95,13 +95,13 @@ fn a_file_of_unknown_content_is_appended_to_only_when_told_from_where() {
     let scene = Scene::new();
     fs::write(scene.path("a"), lines(1..3)).unwrap();
     assert!(conflict(scene.open("a", PLAIN)).contains("--from"));
-    assert_eq!(scene.cursors().of(&scene.service), None, "nothing is remembered of what was refused");
+    assert_eq!(scene.cursors().of(&scene.service), None, "a refused run is not remembered");
     let mut book = scene.open("a", from(3)).unwrap();
     book.write(&block(3)).unwrap();
     drop(book);
     assert_eq!(scene.content("a"), lines(1..4));
     fs::write(scene.path("torn"), "{\"block").unwrap();
-    assert!(conflict(scene.open("torn", Wishes { reset: true, ..from(3) })).contains("no end"));
+    assert!(conflict(scene.open("torn", Wishes { reset: true, ..from(3) })).contains("incomplete"));
 }
 
 #[test]
@@ -112,15 +112,15 @@ fn another_output_is_refused_unless_wanted_and_new() {
     drop(book);
     assert!(conflict(scene.open("b", PLAIN)).contains("block 1"));
     fs::write(scene.path("c"), lines(1..2)).unwrap();
-    assert!(conflict(scene.open("c", NEW_OUTPUT)).contains("something in it"));
-    // A line that was not counted is written once more, in the new file: it must not stay in the old one.
+    assert!(conflict(scene.open("c", NEW_OUTPUT)).contains("not empty"));
+    // A line that was not counted is written again in the new file, so it must not stay in the old one.
     fs::write(scene.path("a"), lines(1..3)).unwrap();
     let mut book = scene.open("b", NEW_OUTPUT).unwrap();
     assert_eq!(book.start(), Start::After(N(1)));
     book.write(&block(2)).unwrap();
     drop(book);
     assert_eq!((scene.content("a"), scene.content("b")), (lines(1..2), lines(2..3)));
-    // Said once more, it changes nothing.
+    // Repeating it changes nothing.
     assert_eq!(scene.open("b", NEW_OUTPUT).unwrap().start(), Start::After(N(2)));
     assert!(conflict(scene.open("a", PLAIN)).contains("block 2"));
 }
@@ -147,8 +147,8 @@ fn a_cursor_that_is_forgotten_is_begun_anew() {
     book.write(&block(1)).unwrap();
     drop(book);
     assert!(conflict(scene.open("a", RESET)).contains("--from"));
-    assert_eq!(scene.open("a", PLAIN).unwrap().start(), Start::After(N(1)), "what is refused forgets nothing");
-    // The line of an interrupted run is not taken for a part of the file.
+    assert_eq!(scene.open("a", PLAIN).unwrap().start(), Start::After(N(1)), "a refused reset forgets nothing");
+    // The line of an interrupted run does not count as part of the file.
     fs::write(scene.path("a"), lines(1..2) + "{\"block_nu").unwrap();
     assert_eq!(scene.open("a", Wishes { reset: true, ..from(2) }).unwrap().start(), Start::At(N(2)));
     assert_eq!(scene.content("a"), lines(1..2));

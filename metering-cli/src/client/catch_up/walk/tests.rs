@@ -1,4 +1,4 @@
-//! Runs that end at any point, in any way: the file holds consecutive blocks, each once, whatever happened.
+//! Runs that end at any point, in any way: the file always has consecutive blocks, each once.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::client::catch_up::sink::Sink;
 use crate::client::home::Home;
 use crate::client::profile::Profile;
 
-/// A place for a cursor and a file.
+/// A directory for a cursor and a file.
 struct Scene {
     directory: TempDir,
 }
@@ -24,7 +24,7 @@ struct Scene {
 /// A service, as it is during one run.
 struct Chain {
     latest: u64,
-    /// After how many answers it fails.
+    /// It fails after this many responses.
     answers: u32,
     missing: Vec<u64>,
     asked: Vec<u64>,
@@ -33,9 +33,9 @@ struct Chain {
 /// How a run ends, if not by itself.
 #[derive(Debug, Clone)]
 enum End {
-    /// The service fails after so many answers: 402, 429, it is away, the person stops it.
+    /// The service fails after this many responses: 402, 429, unreachable, or the user stops the run.
     Failure(u32),
-    /// The process is killed when so many bytes of the next line are written: none, a part, or all of it.
+    /// The process is killed after this many bytes of the next line: none, some, or all of it.
     Killed { blocks: u64, bytes: usize },
 }
 
@@ -97,7 +97,7 @@ impl Feed for Chain {
     }
 }
 
-/// Lines differ in length, as those of blocks do.
+/// Lines differ in length, like those of real blocks.
 fn text(number: u64) -> String {
     let trades = "0.1,".repeat(usize::try_from(number % 5).unwrap());
     format!("{{\"block_number\":{number},\"prices\":[{trades}1]}}\n")
@@ -169,7 +169,7 @@ fn a_run() -> impl Strategy<Value = Run> {
     (0..20_u64, 1..=10_u64, end).prop_map(|(grown, blocks_max, end)| Run { grown, blocks_max, end })
 }
 
-/// Lets a run begin, and end as it is to end.
+/// Starts a run and ends it as specified.
 fn perform(scene: &Scene, latest: u64, how: &Run) {
     let mut chain = Chain::new(latest);
     let mut book = scene.open();
@@ -220,7 +220,7 @@ proptest! {
     }
 }
 
-/// The number in the first line, which depends on which run came so far as to write one.
+/// The number in the first line, which depends on which run got far enough to write one.
 fn first_line(scene: &Scene) -> Option<u64> {
     let content = scene.content();
     let line = content.lines().next()?;
