@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::answer::{Answer, OpenAnswer};
 
-/// How long a response, or its next piece, may take; a busy machine may stall for less.
+/// How long a response, or its next piece, may take: longer than a busy machine may stall.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A client for one server. Each request has its own connection.

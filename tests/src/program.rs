@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// The program `name` of this workspace, as `cargo build --workspace` left it.
 ///
+/// # Panics
 /// If it was not built; the message says how to build it.
-/// When it was not built; the message says how to.
 #[must_use]
 pub fn program(name: &str) -> PathBuf {
     find(name).unwrap_or_else(|missing| panic!("{missing}"))

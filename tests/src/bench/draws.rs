@@ -30,7 +30,7 @@ impl Draws {
         usize::try_from(scaled).expect("less than the bound")
     }
 
-    /// A number in 0..1, without 1.
+    /// A number from 0 (inclusive) to 1 (exclusive).
     #[expect(clippy::float_arithmetic, reason = "a probability, not money")]
     pub(super) fn fraction(&mut self) -> f64 {
         const STEPS_LOG2: u32 = f64::MANTISSA_DIGITS;

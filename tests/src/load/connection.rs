@@ -113,7 +113,7 @@ impl Connection {
 /// The timeout of the request in flight.
 ///
 /// Resetting a timer for each request would cost more than parsing the response. This timer may fire for a request that
-/// has long been responded to; only then is it set to the deadline of the current one.
+/// completed long ago; only then is it set to the deadline of the current one.
 #[derive(Debug)]
 struct Alarm {
     time_out: Duration,

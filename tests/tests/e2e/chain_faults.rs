@@ -254,7 +254,7 @@ fn wait_for_depth(scene: &Scene) -> thread::JoinHandle<Answer> {
     let client = scene.market.client();
     scene.proxy.reset_counts();
     let waiting = thread::spawn(move || claim(&client, &quote.nonce, &hash));
-    // The third poll comes after the first and second were responded to.
+    // The third poll is sent only after the first two got their responses.
     scene.proxy.wait_for("eth_getTransactionReceipt", 3);
     waiting
 }

@@ -58,7 +58,7 @@ fn an_idle_flood_from_a_few_addresses_keeps_nobody_waiting() {
         for host in 2..6 {
             for number in 0..40 {
                 let mut stream = connect_from(host, &server);
-                // Some send nothing, some a partial head, some a partial body; some had a response before.
+                // Some send nothing, some part of a head, some part of a body; some have already had a response.
                 let begun: &[u8] = match number % 4 {
                     0 => b"",
                     1 => b"GET /health HTTP/1.1\r\nHost: a\r\n",

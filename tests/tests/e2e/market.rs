@@ -72,19 +72,21 @@ pub(crate) struct Market {
 }
 
 impl Market {
-    /// On a chain that mines a block for each transaction, with one confirmation required.
+    /// Opens a market on a chain that mines a block for each transaction; one confirmation is enough.
     pub(crate) fn open() -> Option<Self> {
         Self::with(Chain::setup(), "1", "")
     }
 
-    /// On a chain with this setup and more configuration, where payments are credited and final at this depth.
+    /// Opens a market on a chain with this setup, with more configuration. Payments are credited and final at this
+    /// depth.
     pub(crate) fn with(setup: ChainSetup, depth: &str, more: &str) -> Option<Self> {
         let chain = setup.start()?;
         let urls = format!("'{}'", chain.url());
         Some(Self::on(chain, &urls, depth, more))
     }
 
-    /// On a chain like that of [`Market::open`], with a database elsewhere that further servers may share.
+    /// Opens a market on a chain like that of [`Market::open`], with a database elsewhere that further servers may
+    /// share.
     pub(crate) fn open_on(site: Site) -> Option<Self> {
         let chain = Chain::setup().start()?;
         let urls = format!("'{}'", chain.url());
@@ -96,7 +98,7 @@ impl Market {
         start(&self.site, &self.settings)
     }
 
-    /// On this chain, read at these quoted URLs.
+    /// Opens a market on this chain, read at these quoted URLs.
     pub(crate) fn on(chain: Chain, urls: &str, depth: &str, more: &str) -> Self {
         Self::at(Site::new(), chain, urls, depth, more)
     }
@@ -106,14 +108,14 @@ impl Market {
         Self::selling_for(&token, site, chain, urls, depth, more)
     }
 
-    /// On this chain, where the plan `starter` is paid with an existing token.
+    /// Opens a market on this chain, where the plan `starter` is paid with an existing token.
     pub(crate) fn selling_for(token: &str, site: Site, chain: Chain, urls: &str, depth: &str, more: &str) -> Self {
         let depth = format!("confirmations = {depth}\nfinality = {depth}");
         Self::configured(token, site, chain, urls, &depth, more)
     }
 
-    /// With the chain settings in the lines `depth`, or the defaults if it is empty. Nothing watches the chain unless
-    /// `more` or the defaults say so.
+    /// Opens a market with the chain settings in the lines `depth`, or with the defaults if it is empty. Otherwise
+    /// nothing watches the chain, unless `more` says so.
     pub(crate) fn configured(token: &str, site: Site, chain: Chain, urls: &str, depth: &str, more: &str) -> Self {
         let watch = if depth.is_empty() || more.contains("watch = ") { "" } else { "watch = false\n" };
         let (recipient, token) = (chain.wallet().account(9), token.to_owned());

@@ -12,14 +12,14 @@ use crate::market::{Kind, Market, STARTER, claim, top_up};
 /// How long a claim waits by default.
 const CLAIM_WAIT: Duration = Duration::from_secs(45);
 
-/// Claims once and tops up once on a chain with this block time, whose default is this many confirmations.
+/// Sends one claim and one top-up on a chain with this block time, which requires this many confirmations by default.
 fn one_request_is_enough(seconds: u64, confirmations: u64) {
     let Some(chain) = Chain::setup().start() else { return };
     let (urls, token) = (format!("'{}'", chain.url()), chain.wallet().deploy_token("USDC", 6));
     let more = "[topup]\nrequire_payer_proof = false\n";
     let market = Market::configured(&token, Site::new(), chain, &urls, "", more);
     let (newcomer, sponsor) = (market.customer(), market.customer());
-    // Before the server restarts, the chain gets a history at this pace, as long as the server looks back.
+    // Before the restart, give the chain a history at this pace, as long as the server looks back.
     market.chain.mine_apart(120, seconds);
     let market = market.patient();
     let account = market.site.account("1");

@@ -256,7 +256,7 @@ fn an_answer_that_breaks_off_is_seen_to_break_off() {
         let answer = client.try_send("GET", "/mpp/ethPrice", None);
         assert!(answer.is_err(), "a broken response must not look complete: {answer:?}");
     }
-    // It was delivered in part: the upstream did its work.
+    // Part of it was delivered, so it stays charged.
     assert_eq!(balance(&client), amount((7_200 - 4 * 5) * 1_000_000));
     site.verify();
 }

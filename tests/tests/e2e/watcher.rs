@@ -129,7 +129,7 @@ fn two_servers_that_watch_and_customers_that_claim_meanwhile_count_each_payment_
     each_made_one_account(&market, &paid);
     assert_eq!(lines(), paid.len());
 
-    // Whoever credits the payment, the customer gets the key.
+    // The customer gets the key, whether the claim or the watcher is first.
     let racing: Vec<_> = (0..8)
         .map(|number| {
             let customer = market.customer();

@@ -41,7 +41,7 @@ pub enum Garbage {
     Empty,
     /// Text that is not JSON.
     Text,
-    /// A web page, such as some gateways put in front.
+    /// A web page, such as some gateways return.
     Html,
     /// The first half of the correct response.
     Truncated,
