@@ -58,7 +58,7 @@ fn setup(site: &Site) -> ServerSetup {
 /// A site whose data folder has these files, and a server setup on it.
 pub(super) fn on_image(write: impl FnOnce(&Path)) -> (Site, ServerSetup) {
     let site = Site::new();
-    std::fs::create_dir(site.data()).expect("the folder can be made");
+    std::fs::create_dir(site.data()).expect("the folder can be created");
     write(&site.data());
     let server = setup(&site);
     (site, server)

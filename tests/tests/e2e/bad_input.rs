@@ -59,7 +59,7 @@ fn a_chunked_body_without_end_is_refused_at_the_cap() {
     while sent < 64 << 20 && stream.write_all(&chunk).is_ok() {
         sent += chunk.len();
     }
-    assert!(sent < 32 << 20, "{sent} bytes were taken");
+    assert!(sent < 32 << 20, "{sent} bytes were accepted");
     assert_eq!(upstream.seen().len(), 0);
     assert_eq!(balance(&server.client_with(&account.api_key)), "1");
 }

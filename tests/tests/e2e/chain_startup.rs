@@ -81,7 +81,7 @@ fn a_plan_with_its_token_wrong_stops_the_start_while_it_is_on_sale() {
         assert_eq!(topped_up.error(), "payment_not_configured");
         let _ = market.quote(Kind::Native, &customer.address());
     }
-    until("the operator is told", || market.server.log().contains("the plan is not sold"));
+    until("the plan is logged as not sold", || market.server.log().contains("the plan is not sold"));
     import(&market.site, starter(nobody.checksummed(), 6, false));
     drop(market.server_with(&[]).start());
     // After a correction, the plan is sold without a restart.
