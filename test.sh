@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Sets up what the tests need and runs every check there is. Works from any directory, in a fresh clone, without a
-# terminal. With CI=true it also installs cargo-deny when that is missing. CARGO_TARGET_DIR says where to build.
+# Installs what the tests need and runs every check. Works from any directory, in a fresh clone, without a terminal.
+# With CI=true it also installs a missing cargo-deny. CARGO_TARGET_DIR sets the build directory.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -8,12 +8,12 @@ cd "$root"
 exec </dev/null
 
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$root/target}
-# As an absolute path, since it is also where programs are started from.
+# Make the path absolute, because programs are also started from it.
 case $CARGO_TARGET_DIR in /*) ;; *) CARGO_TARGET_DIR=$root/$CARGO_TARGET_DIR ;; esac
-# The service's own variables would change what is tested.
+# The service's own environment variables would change what is tested.
 for name in "${!METERING_@}"; do unset "$name"; done
 
-# What a build from nothing takes, in MiB. What is built once and thrown away needs no incremental state, which is half.
+# Disk space for a full build, in MiB. A build that is used once needs no incremental state, which is half of it.
 mib_to_build=6000
 if [ "${CI:-}" = true ]; then
   export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
@@ -21,15 +21,15 @@ if [ "${CI:-}" = true ]; then
 fi
 
 cargo_deny_version=0.20.2
-# Too little to go on with: compilers, browsers and databases tell of a full disk in words that are easily taken for
-# something else.
+# Below this the failure report mentions the disk, because compilers, browsers and databases report a full disk in
+# misleading ways.
 mib_to_go_on=500
 started=$SECONDS
 step=setup
 passed=()
 skipped=()
 
-# What may still be written where everything is built, in MiB.
+# Free space on the build disk, in MiB.
 mib_left() {
   mkdir -p "$CARGO_TARGET_DIR" && df -Pk "$CARGO_TARGET_DIR" | awk 'NR == 2 { print int($4 / 1024) }'
 }
@@ -54,7 +54,7 @@ fail() {
   exit 1
 }
 
-# run NAME COMMAND...: one check.
+# run NAME COMMAND...: runs one check.
 run() {
   step=$1
   shift
@@ -66,7 +66,7 @@ run() {
   echo "== $step: passed in $((SECONDS - begun)) s"
 }
 
-# What cargo installs stays in the target directory.
+# Tools that cargo installs stay in the target directory.
 deny() {
   if [ -x "$CARGO_TARGET_DIR/tools/bin/cargo-deny" ]; then
     PATH="$CARGO_TARGET_DIR/tools/bin:$PATH" cargo deny "$@"
@@ -80,19 +80,19 @@ have_deny() {
 }
 
 if [ ! -d "$CARGO_TARGET_DIR/debug/deps" ] && [ "$(mib_left)" -lt "$mib_to_build" ]; then
-  echo "test.sh: $(mib_left) MiB are free on the disk of $CARGO_TARGET_DIR; a build from nothing needs about" \
-    "$mib_to_build MiB. CARGO_TARGET_DIR names another place." >&2
+  echo "test.sh: $(mib_left) MiB are free on the disk of $CARGO_TARGET_DIR; a full build needs about" \
+    "$mib_to_build MiB. Set CARGO_TARGET_DIR to build elsewhere." >&2
 fi
 
 command -v cargo >/dev/null 2>&1 || fail "cargo is not installed; get it from https://rustup.rs"
 command -v cc >/dev/null 2>&1 || fail "no C compiler (cc) is installed; SQLite is built from source. On Debian: apt-get install build-essential"
-# rustup installs the toolchain of rust-toolchain.toml now, if it is missing.
-cargo --version || fail "the toolchain of rust-toolchain.toml cannot be used"
+# rustup installs the toolchain of rust-toolchain.toml here if it is missing.
+cargo --version || fail "could not use the toolchain of rust-toolchain.toml"
 for tool in fmt clippy; do
   cargo "$tool" --version >/dev/null 2>&1 || fail "cargo $tool is not installed: rustup component add rustfmt clippy"
 done
 
-# Tests against a real chain start a node and a wallet that come from npm, pinned by tests/chain/package-lock.json.
+# Tests against a real chain start a node and a wallet from npm, pinned by tests/chain/package-lock.json.
 chain_packages() {
   (cd tests/chain && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error)
 }
@@ -101,18 +101,18 @@ have_node() {
   command -v npm >/dev/null 2>&1 && node -e 'process.exit(parseInt(process.versions.node, 10) >= 20 ? 0 : 1)' 2>/dev/null
 }
 
-# packages_missing FOLDER: whether its npm packages are not installed, or older than its lock. npm writes this file last.
+# packages_missing FOLDER: succeeds if its npm packages are missing or older than its lock file, which npm writes last.
 packages_missing() {
   local installed=$1/node_modules/.package-lock.json
   [ ! -f "$installed" ] || [ "$1/package-lock.json" -nt "$installed" ]
 }
 
-# Tests of the pages drive a real browser, Debian's.
+# Tests of the pages drive a real browser, Debian's Chromium.
 browser_packages() {
   (cd tests/browser && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error)
 }
 
-# Tests of the MCP server use the official clients: TypeScript's from npm, and Python's in an environment of its own.
+# Tests of the MCP server use the official clients: TypeScript's from npm, and Python's in a virtual environment.
 mcp_packages() {
   (cd tests/mcp && npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error)
 }
@@ -143,13 +143,13 @@ install_chromium() {
   apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-inter
 }
 
-# Tests of several nodes start a real PostgreSQL, Debian's, with data and a port of their own.
+# Tests with several nodes start a real PostgreSQL (Debian's package) with its own data and port.
 have_postgres() {
   command -v psql >/dev/null 2>&1 &&
     { compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null || command -v postgres >/dev/null 2>&1; }
 }
 
-# Without the cluster that the package would make and start.
+# Prevents the package from creating and starting a cluster.
 install_postgres() {
   apt-get update -qq &&
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql-common &&
@@ -157,14 +157,14 @@ install_postgres() {
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends postgresql
 }
 
-# Tests behind a connection pooler start a real PgBouncer, Debian's.
+# Tests behind a connection pooler start a real PgBouncer (Debian's package).
 have_pgbouncer() {
   [ -x /usr/sbin/pgbouncer ] || command -v pgbouncer >/dev/null 2>&1
 }
 
 install_pgbouncer() {
   apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends pgbouncer || return
-  # Without the service that the package makes and may have started.
+  # Stops the service that the package may have started.
   if command -v invoke-rc.d >/dev/null 2>&1; then invoke-rc.d --quiet pgbouncer stop >/dev/null 2>&1 || true; fi
 }
 
@@ -175,7 +175,7 @@ if have_node; then
 elif [ "${CI:-}" = true ]; then
   fail "Node.js 20 or newer with npm is not installed; the tests against a real chain need it"
 else
-  # Read by the tests, each of which says that it is skipped.
+  # The tests read this variable; each reports that it is skipped.
   export METERING_TESTS_SKIP_CHAIN=1
   skipped+=(chain)
   echo
@@ -190,7 +190,7 @@ if have_node && have_chromium; then
     run browser-packages browser_packages
   fi
 elif [ "${CI:-}" = true ]; then
-  fail "Chromium is not installed, and cannot be with apt-get; the tests of the pages need it"
+  fail "Chromium is not installed, and apt-get cannot install it; the tests of the pages need it"
 else
   export METERING_TESTS_SKIP_BROWSER=1
   skipped+=(browser)
@@ -222,43 +222,44 @@ if ! have_postgres && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; 
   run install-postgres install_postgres
 fi
 if ! have_postgres; then
-  [ "${CI:-}" != true ] || fail "PostgreSQL is not installed, and cannot be with apt-get; the tests of several nodes need it"
+  [ "${CI:-}" != true ] || fail "PostgreSQL is not installed, and apt-get cannot install it; the tests with several nodes need it"
   export METERING_TESTS_SKIP_POSTGRES=1
   skipped+=(postgres)
   echo
-  echo "== postgres: the tests on PostgreSQL are skipped, because it is not installed"
+  echo "== postgres: the tests on PostgreSQL are skipped, because PostgreSQL is not installed"
 fi
 
 if ! have_pgbouncer && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
   run install-pgbouncer install_pgbouncer
 fi
 if ! have_pgbouncer; then
-  [ "${CI:-}" != true ] || fail "PgBouncer is not installed, and cannot be with apt-get; the tests behind a pooler need it"
+  [ "${CI:-}" != true ] || fail "PgBouncer is not installed, and apt-get cannot install it; the tests behind a pooler need it"
   export METERING_TESTS_SKIP_PGBOUNCER=1
   skipped+=(pgbouncer)
   echo
-  echo "== pgbouncer: the tests behind PgBouncer are skipped, because it is not installed"
+  echo "== pgbouncer: the tests behind PgBouncer are skipped, because PgBouncer is not installed"
 fi
 
 run format cargo fmt --all --check
 run clippy cargo clippy --locked --workspace --all-targets --all-features -- -D warnings
-# The domain stands alone: without the features that others turn on.
+# metering-core must build alone, without the features that other crates turn on.
 run core-alone cargo check --locked -p metering-core
 run doc env RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps --all-features
-# The end-to-end tests start the programs and examples that this makes.
+# The end-to-end tests start the programs and examples built here.
 run build cargo build --locked --workspace --all-targets --all-features
 run test cargo test --locked --workspace --all-features
-# Shows that the benchmark works, not how fast anything is.
+# Shows only that the benchmark works, not how fast anything is.
 run bench-smoke "$CARGO_TARGET_DIR/debug/bench" --quick
 
-# Each chaos campaign for a moment, without and with its planted bug; `just chaos` runs them for longer.
+# A short run of each chaos campaign, without and with its planted bug; `just chaos` runs them for longer.
 run chaos-smoke "$CARGO_TARGET_DIR/debug/chaos" --smoke
 
 if ! have_deny && [ "${CI:-}" = true ]; then
   run install-cargo-deny cargo install cargo-deny --locked --version "$cargo_deny_version" --root "$CARGO_TARGET_DIR/tools"
 fi
 if have_deny; then
-  # Advisories need their database from the network, and change without us: run `cargo deny check advisories` yourself.
+  # Advisories need a database from the network, and change independently of this code: run `cargo deny check
+  # advisories` yourself.
   run deny deny check bans licenses sources
 else
   skipped+=(deny)

@@ -1,5 +1,5 @@
-// A real browser, and what every page must hold to: nothing leaves the origin, the policy is never broken, nothing is
-// logged as an error, and axe finds nothing.
+// A real browser, and what must hold for every page: no request leaves the origin, the content security policy is never
+// violated, no error is logged, and axe finds nothing.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -17,7 +17,7 @@ const FLAGS = [
   "--disable-sync",
 ];
 
-/** Runs `scene` with a browser on the pages of `base`, and holds the pages to their promises. */
+/** Runs `scene` with a browser on the pages of `base`. */
 export async function withBrowser({ base, chromium: executablePath, shots }, scene) {
   const browser = await chromium.launch({ executablePath, args: FLAGS });
   try {
@@ -27,13 +27,13 @@ export async function withBrowser({ base, chromium: executablePath, shots }, sce
   }
 }
 
-/** Somebody with a browser. */
+/** A user with a browser. */
 class Visitor {
   constructor(browser, base, shots) {
     Object.assign(this, { browser, base, shots });
   }
 
-  /** A fresh window, with nothing remembered. `expected` are the statuses, or names of faults, that this visit provokes. */
+  /** A new window with empty storage. `expected`: statuses or error texts that this visit provokes. */
   async window({ expected = [], wallet, ...options } = {}) {
     const context = await this.browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
     const page = await context.newPage();
@@ -41,14 +41,14 @@ class Visitor {
     page.on("request", (request) => {
       const url = request.url();
       if (!url.startsWith(this.base) && !/^(blob|data):/.test(url)) faults.push(`a request left the origin: ${url}`);
-      if (/sk_live_/.test(url)) faults.push(`a key in a URL: ${url}`);
+      if (/sk_live_/.test(url)) faults.push(`API key in a URL: ${url}`);
     });
-    page.on("pageerror", (error) => faults.push(`an error was thrown: ${error.message}`));
+    page.on("pageerror", (error) => faults.push(`uncaught error: ${error.message}`));
     page.on("console", (message) => {
       const text = message.text();
       const provoked = expected.some((fault) => text.includes(typeof fault === "number" ? `status of ${fault}` : fault));
-      if (/sk_live_/.test(text)) faults.push(`a key in the console: ${text}`);
-      if (message.type() === "error" && !provoked) faults.push(`the console says: ${text}`);
+      if (/sk_live_/.test(text)) faults.push(`API key in the console: ${text}`);
+      if (message.type() === "error" && !provoked) faults.push(`console error: ${text}`);
     });
     await page.addInitScript(() => {
       globalThis.__violations = [];
@@ -59,7 +59,7 @@ class Visitor {
   }
 }
 
-/** A wallet in the browser (EIP-1193) in front of a node whose accounts are unlocked; the page itself asks nobody. */
+/** A browser wallet (EIP-1193) in front of a node with unlocked accounts; the page never contacts the node itself. */
 async function injectWallet(page, { node, account, refuse, hold }) {
   const calls = [];
   const sent = [];
@@ -88,9 +88,9 @@ async function injectWallet(page, { node, account, refuse, hold }) {
   Object.assign(page, { walletCalls: calls, walletSent: sent });
 }
 
-/** Holds a page, as it stands now, to what every page promises; keeps a picture of it when pictures are asked for. */
+/** Checks what must hold for every page, and takes a screenshot if `shots` is set. */
 export async function wellBehaved(page, name) {
-  // The picture first: axe scrolls.
+  // The screenshot first, because axe scrolls.
   if (page.shots && name) await page.screenshot({ path: `${page.shots}/${name}.png`, fullPage: true });
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => globalThis.axe.run());
@@ -102,7 +102,7 @@ export async function wellBehaved(page, name) {
   assert.ok(overflow <= 0, `${name} is ${overflow} pixels too wide`);
 }
 
-/** All that the page keeps: what is in its storages. */
+/** Everything in the page's storage. */
 export const kept = (page) => page.evaluate(() => JSON.stringify({ session: { ...sessionStorage }, local: { ...localStorage }, cookie: document.cookie }));
 
 /** Whether the key can be seen or read anywhere on the page. */

@@ -1,4 +1,4 @@
-// What people do on the pages, one scene each: node pages.mjs SCENE '{"base": ..., "chromium": ..., ...}'.
+// What users do on the pages, one scene each: node pages.mjs SCENE '{"base": ..., "chromium": ..., ...}'.
 
 import assert from "node:assert/strict";
 import { kept, shows, wellBehaved, withBrowser } from "./browser.mjs";
@@ -8,7 +8,7 @@ import { trouble } from "./trouble.mjs";
 const scenes = {
   ...trouble,
 
-  /** From the front page to a key and a first call, as a newcomer does it. */
+  /** A new user goes from the front page to a key and a first call. */
   async signup(visitor) {
     const page = await visitor.window({ expected: [409] });
     const begun = Date.now();
@@ -30,31 +30,31 @@ const scenes = {
     await page.reload();
     await page.waitForSelector("#signup-button");
     assert.ok(!(await shows(page, key)), "the key is gone after a reload");
-    assert.ok(!(await kept(page)).includes(key), "and kept nowhere");
+    assert.ok(!(await kept(page)).includes(key), "the key is stored nowhere");
     await signUp(page, "NAME@example.com");
     await page.waitForSelector("text=already");
     await wellBehaved(page, "signup-taken");
     console.log(`a key and a first call after ${seconds.toFixed(1)} s`);
   },
 
-  /** A page of the upstream, opened in the tab where somebody has signed in. */
+  /** An upstream page, opened in a tab where a user has signed in. */
   async upstreamPage(visitor, { key, sandboxed }) {
     const page = await visitor.window();
     await page.goto(`${page.base}/metering/account`);
     await signIn(page, key);
-    // A service worker of the upstream must not take the account page over, whatever its own headers allow.
+    // A service worker from the upstream must not take over the account page, whatever headers the upstream sends.
     const taken = await page.evaluate(() => navigator.serviceWorker.register("/api/worker", { scope: "/" }).then(() => "taken", (error) => error.name));
     assert.equal(taken, "SecurityError");
     await page.goto(`${page.base}/api/page`);
     const title = await page.title();
     if (sandboxed) {
-      assert.equal(title, "an upstream page", "no script of it runs");
+      assert.equal(title, "an upstream page", "its scripts do not run");
     } else {
-      assert.ok(title.includes(key), "without the policy the key is there to be read");
+      assert.ok(title.includes(key), "without the policy, the page can read the key");
     }
   },
 
-  /** The dashboard, with usage that was made through the gateway. */
+  /** The dashboard, with usage through the gateway. */
   async account(visitor, { key, empty }) {
     const page = await visitor.window({ expected: [401] });
     await page.goto(`${page.base}/metering/account`);
@@ -91,7 +91,7 @@ const scenes = {
       await signIn(other, key);
       await wellBehaved(other, name);
     }
-    // A third of a credit, three days running: rounded day by day it is less than one.
+    // A third of a credit on each of three days: the sum of rounded days is less than one credit.
     const month = await visitor.window();
     await month.route("**/credits/usage/summary?*", async (route) => {
       const text = await (await route.fetch()).text();
@@ -110,7 +110,7 @@ const scenes = {
     await wellBehaved(without, "account-out-of-credits");
   },
 
-  /** A terminal begins, and a person approves on the page. */
+  /** A terminal starts a signup, and a user approves it on the page. */
   async device(visitor) {
     const page = await visitor.window({ expected: [400] });
     const post = (path, body) => fetch(page.base + path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
@@ -143,7 +143,7 @@ const scenes = {
     assert.equal((await page.goto(`${page.base}/metering/nowhere`)).status(), 404);
   },
 
-  /** A person follows the URL that a terminal shows, sees who signs up, and approves. */
+  /** A user opens the URL that a terminal shows, sees who signs up, and approves. */
   async approve(visitor, { url, email, agent }) {
     const page = await visitor.window();
     await page.goto(url);
@@ -155,7 +155,7 @@ const scenes = {
     await wellBehaved(page);
   },
 
-  /** Topping up and rotating with a wallet in the browser. */
+  /** Tops up and rotates the key with a wallet in the browser. */
   async wallet(visitor, { key, node, account }) {
     const without = await visitor.window();
     await signIn(without, key);
@@ -187,7 +187,7 @@ const scenes = {
     assert.equal((await call(page, "/credits/balance", fresh)).status, 200);
   },
 
-  /** Pages of two other origins call the service, of which it lets one. */
+  /** Pages of two other origins call the service, which allows one of them. */
   async crossOrigin(visitor, { key, page: allowed, elsewhere }) {
     const from = async (origin) => {
       const page = await visitor.window();
@@ -211,7 +211,7 @@ const scenes = {
     };
     const [price, nothing, tools] = await from(allowed);
     assert.equal(price.status, 200);
-    assert.match(price.balance, /^0\.\d+$/, "the page can read what is left");
+    assert.match(price.balance, /^0\.\d+$/, "the page can read the balance");
     assert.equal(nothing.status, 404);
     assert.match(nothing.text, /unknown_route/);
     assert.equal(tools.status, 200);

@@ -1,4 +1,4 @@
-// What people do in many scenes.
+// Steps that many scenes share.
 
 export const KEY = /sk_live_[0-9A-Za-z]{38}/;
 

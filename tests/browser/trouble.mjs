@@ -1,10 +1,10 @@
-// Scenes in which something comes late, is lost, or never comes.
+// Scenes in which a response is late, lost, or never comes.
 
 import assert from "node:assert/strict";
 import { kept, wellBehaved } from "./browser.mjs";
 import { KEY, call, signIn, signUp } from "./steps.mjs";
 
-/** A wait that the scene ends: `route` holds the requests that it is given to. */
+/** A gate that the scene opens: `route` holds its requests until then. */
 function gate() {
   let open;
   const opened = new Promise((resolve) => {
@@ -13,7 +13,7 @@ function gate() {
   return { open, opened, route: async (route) => opened.then(() => route.continue()) };
 }
 
-/** Sends the request, and loses the answer. */
+/** Sends the request, and loses the response. */
 async function lose(route) {
   await route.fetch();
   await route.abort();
@@ -24,14 +24,14 @@ const focused = (page) => page.evaluate(() => document.activeElement.id || docum
 const SUMMARY = "**/credits/usage/summary*";
 
 export const trouble = {
-  /** Answers that come after signing out, and what the dashboard does while there are none. */
+  /** Responses that arrive after signing out, and the dashboard while it waits for one. */
   async late(visitor, { key, other }) {
     const page = await visitor.window();
     await signIn(page, key);
     await page.focus("#refresh");
     await page.keyboard.press("Enter");
     await page.waitForFunction(() => !document.querySelector("#refresh").hasAttribute("aria-busy"));
-    assert.equal(await focused(page), "refresh", "a button that worked keeps the focus");
+    assert.equal(await focused(page), "refresh", "a button keeps the focus after its work is done");
 
     let held = gate();
     await page.route(SUMMARY, held.route, { times: 1 });
@@ -39,7 +39,7 @@ export const trouble = {
     await page.click("#sign-out");
     held.open();
     await settle(page);
-    assert.ok(await page.isHidden("#dashboard"), "what comes after signing out is not shown");
+    assert.ok(await page.isHidden("#dashboard"), "a response that arrives after signing out is not shown");
     assert.ok(await page.isVisible("#key-form"));
 
     await signIn(page, key);
@@ -47,13 +47,13 @@ export const trouble = {
     await page.route(SUMMARY, held.route, { times: 1 });
     await page.click("#refresh");
     await page.click("#sign-out");
-    // As it is copied from a narrow terminal.
+    // Copied from a narrow terminal.
     await page.fill("#key", ` ${other.slice(0, 20)} \u200b${other.slice(20)}\u00a0`);
     await page.click("#key-button");
     await page.waitForFunction(() => document.querySelector("#account-name").textContent === "other");
     held.open();
     await settle(page);
-    assert.equal(await page.textContent("#account-name"), "other", "nor is it mixed with another account");
+    assert.equal(await page.textContent("#account-name"), "other", "a late response is not mixed with another account");
     assert.ok((await kept(page)).includes(other));
 
     held = gate();
@@ -63,7 +63,7 @@ export const trouble = {
     await signIn(page, key);
     held.open();
     await settle(page);
-    assert.ok(await page.isVisible("#balance"), "nor does a late refusal close another account");
+    assert.ok(await page.isVisible("#balance"), "a late refusal does not close another account");
 
     held = gate();
     await page.route(SUMMARY, held.route, { times: 1 });
@@ -75,7 +75,7 @@ export const trouble = {
     assert.equal(await page.textContent("#account-status"), "");
   },
 
-  /** An account of many routes, and one call. */
+  /** An account with many routes and a single call; and a table of plans that is too wide. */
   async longLists(visitor, { key }) {
     const page = await visitor.window({ viewport: { width: 700, height: 900 } });
     const routes = Array.from({ length: 40 }, (_, number) => ({ route_template: `/mpp/${"long-".repeat(12)}${number}`, http_method: "GET", call_count: 1, credits_used: 0.5 }));
@@ -103,7 +103,7 @@ export const trouble = {
     await plans.waitForSelector("#plans .table-frame:not([role])");
   },
 
-  /** Signing up where answers are lost on the way. */
+  /** A signup whose responses are lost on the way. */
   async lostAnswers(visitor) {
     const page = await visitor.window({ expected: ["ERR_FAILED", 400, 404] });
     await page.route("**/signup/challenge", (route) => route.abort());
@@ -135,7 +135,7 @@ export const trouble = {
     await again.waitFor();
     await signUp(page, "script@example.com");
     await page.waitForSelector("#signup-error:not([hidden])");
-    assert.notEqual(await page.innerText("#signup-error"), await page.innerText("#challenge p"), "it is not said twice");
+    assert.notEqual(await page.innerText("#signup-error"), await page.innerText("#challenge p"), "the two messages differ");
     await wellBehaved(page, "signup-challenge-missing");
     await again.click();
     await page.waitForSelector("altcha-widget");
@@ -143,7 +143,7 @@ export const trouble = {
     await page.waitForSelector("#api-key");
   },
 
-  /** Pages whose scripts are not there yet, or never are. */
+  /** Pages whose scripts load late or never. */
   async withoutScripts(visitor) {
     for (const [path, field, text] of [["/metering", "#email", "a@example.com"], ["/verify", "#code", "BCDF-GHJK"]]) {
       const never = await visitor.window({ javaScriptEnabled: false });
@@ -168,7 +168,7 @@ export const trouble = {
     assert.ok(!(await never.innerText("main")).includes("Loading"));
   },
 
-  /** A wallet that declines, that never answers, and that answers late. */
+  /** A wallet that declines, never responds, or responds late. */
   async walletTrouble(visitor, { key, node, account }) {
     let hold = () => undefined;
     let declines = true;
@@ -182,7 +182,7 @@ export const trouble = {
     await page.waitForSelector("#panel-top-up [role=alert]");
     assert.ok(await last.isChecked(), "declining keeps the choice");
     assert.equal(await page.evaluate(() => document.activeElement.getAttribute("role")), "alert");
-    assert.match(page.walletSent.at(-1).chainId, /^0x[1-9a-f]/, "the payment names its chain");
+    assert.match(page.walletSent.at(-1).chainId, /^0x[1-9a-f]/, "the payment has its chain id");
     await wellBehaved(page, "top-up-declined");
 
     const stop = page.getByRole("button", { name: "Stop waiting for the wallet" });
@@ -208,7 +208,7 @@ export const trouble = {
     await stop.click();
     await page.waitForSelector("#rotate [role=alert]:not([hidden])");
 
-    // It signs after its person has signed out: nothing is replaced.
+    // The wallet signs after the user has signed out: no key is replaced.
     const posts = [];
     page.on("request", (request) => request.url().endsWith("/recover/verify") && posts.push(request));
     const late = gate();
@@ -221,7 +221,7 @@ export const trouble = {
     assert.deepEqual(posts, []);
     assert.equal((await call(page, "/credits/balance", key)).status, 200);
 
-    // The key is on its way already: it is shown, since nobody can show it again, and not kept.
+    // The key is already on its way. It is shown, because no one can show it again, but not stored.
     hold = () => undefined;
     await signIn(page, key);
     const answer = gate();
@@ -242,7 +242,7 @@ export const trouble = {
     assert.ok(await page.isVisible("#key-form"));
   },
 
-  /** 320 pixels, with the longest of everything; and the colours of the system. */
+  /** Pages 320 pixels wide with the longest texts; and forced system colours. */
   async narrow(visitor, { key, account, terms }) {
     const narrow = { viewport: { width: 320, height: 700 }, wallet: { node: visitor.base, account } };
     for (const options of [narrow, { ...narrow, colorScheme: "dark" }, { ...narrow, viewport: { width: 1200, height: 900 } }]) {
@@ -259,20 +259,20 @@ export const trouble = {
       await page.waitForSelector("[data-action=pay]");
       await wellBehaved(page, name("top-up-dear"));
       const [price, words, pay, option] = await Promise.all([".choice .price", ".choice strong", "[data-action=pay]", ".choices .choice >> nth=-1"].map((part) => page.locator(part).first().boundingBox()));
-      if (options.viewport.width === 320) assert.ok(price.y > words.y && price.width > 100, "the price has a line of its own");
-      assert.ok(pay.y > option.y + option.height, "the button lies over no plan");
+      if (options.viewport.width === 320) assert.ok(price.y > words.y && price.width > 100, "the price is on its own line");
+      assert.ok(pay.y > option.y + option.height, "the button does not cover a plan");
     }
     const page = await visitor.window({ forcedColors: "active" });
     await signIn(page, key);
     const colour = (tab) => page.evaluate((id) => getComputedStyle(document.getElementById(id)).borderBottomColor, tab);
-    assert.notEqual(await colour("tab-usage"), await colour("tab-top-up"), "the open tab can be told");
+    assert.notEqual(await colour("tab-usage"), await colour("tab-top-up"), "the open tab is recognisable");
   },
 };
 
-/** The same plans, with prices as long as they get. */
+/** The same plans with the longest possible prices. */
 function dear({ chains, plans, ...rest }) {
   const chain = chains[0] ?? { chain_id: 1, name: "devnet", confirmations: "1" };
   const plan = plans[0] ?? { id: "p", credits: 1, bonus_credits: 0, payment_kind: "erc20", token_decimals: 18, token_symbol: "T", label: "Plan", active: true };
-  const long = (number) => ({ ...plan, id: `dear-${number}`, chain_id: chain.chain_id, label: "A plan for whoever needs a lot", token_amount: "1234567890.123456789012345678", token_symbol: "LONGESTTOKEN", discount_percent: 15 });
+  const long = (number) => ({ ...plan, id: `dear-${number}`, chain_id: chain.chain_id, label: "A plan for those who need a lot", token_amount: "1234567890.123456789012345678", token_symbol: "LONGESTTOKEN", discount_percent: 15 });
   return { ...rest, chains: [chain], plans: [1, 2, 3, 4, 5, 6, 7, 8].map(long) };
 }

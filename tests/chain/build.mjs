@@ -1,7 +1,8 @@
-// Compiles contracts/*.sol into contracts/build/*.json. What it writes is committed, so that tests need no compiler;
-// `--check` writes nothing and fails when what is committed is not what the sources give.
+// Compiles contracts/*.sol into contracts/build/*.json. The output is committed, so the tests need no compiler.
+// `--check` writes nothing, and fails if the committed output differs from what the sources compile to.
 //
-// Reproducible: a pinned compiler, one EVM version, and no metadata (which hashes paths and settings) in the code.
+// The output is reproducible: a pinned compiler, one EVM version, and no metadata (a hash over paths and settings) in
+// the code.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
@@ -49,10 +50,10 @@ if (process.argv.includes('--check')) {
   const files = new Set(compiled.map(({ file }) => file))
   wrong.push(...readdirSync(build).filter((file) => !files.has(file)))
   if (wrong.length > 0) {
-    console.error(`not what the sources give: ${wrong.join(', ')}; run \`node build.mjs\``)
+    console.error(`out of date: ${wrong.join(', ')}; run \`node build.mjs\``)
     process.exit(1)
   }
-  console.log(`${compiled.length} contracts are what their sources give`)
+  console.log(`${compiled.length} contracts match their sources`)
 } else {
   for (const { file, text } of compiled) {
     writeFileSync(new URL(file, build), text)

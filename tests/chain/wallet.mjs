@@ -1,11 +1,11 @@
-// A wallet for the tests: its signatures and transactions are made by viem, not by the code that is tested.
+// A wallet for the tests: viem makes its signatures and transactions, independently of the code under test.
 //
 // One JSON object per line: `{id, method, params}` on standard input, `{id, result}` or `{id, error}` on standard
-// output, one after the other. Amounts are decimal strings both ways. What is sent is not waited for: the answer is the
-// transaction's hash, and when a block takes it is the test's business.
+// output, one at a time. Amounts are decimal strings both ways. A payment returns its transaction hash without waiting
+// for a block; the test decides when it is mined.
 //
 // Usage: node wallet.mjs RPC_URL NODE_PROCESS_ID
-// When standard input ends without this process having been killed, the test was: the node is then ended from here.
+// If standard input ends without this process having been killed, the test was killed: this process then ends the node.
 
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -24,7 +24,7 @@ import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem
 import { tempoModerato } from 'viem/chains'
 import { Account, tempoActions } from 'viem/tempo'
 
-// The node's own default: these accounts are rich on it, and known to all the world.
+// The node's default mnemonic: its accounts are rich on the node, and publicly known.
 const MNEMONIC = 'test test test test test test test test test test test junk'
 
 const [url, nodeProcess] = process.argv.slice(2)
@@ -36,7 +36,7 @@ function artifact(contract) {
   return JSON.parse(readFileSync(new URL(`contracts/build/${contract}.json`, import.meta.url), 'utf8'))
 }
 
-// JSON has no integers of 256 bits: they come as decimal strings.
+// JSON has no 256-bit integers, so they are decimal strings.
 function typed(input, value) {
   if (/^u?int\d*$/.test(input.type)) {
     return BigInt(value)
@@ -59,8 +59,8 @@ function functionArguments(abi, name, values) {
   return arguments_(found.inputs, values)
 }
 
-// Signed here and sent raw; the node never sees a key. With `gas` nothing is tried out before, so that a
-// transaction that will fail is sent nevertheless.
+// Signed here and sent raw; the node never sees a key. With `gas` there is no simulation, so a transaction that will
+// fail is still sent.
 async function send(privateKey, { to, data, value, gas }) {
   const account = privateKeyToAccount(privateKey)
   chain ??= defineChain({
@@ -116,7 +116,7 @@ const methods = {
     return (await send(privateKey, { to, value, data, gas })).hash
   },
 
-  // Tempo's own transaction type, 0x76: a list of calls, whose fee is paid in the token.
+  // Tempo's own transaction type, 0x76: a list of calls, with the fee paid in the token.
   async transferByCalls({ privateKey, token, to, amount }) {
     const account = Account.fromSecp256k1(privateKey)
     const client = createClient({ account, chain: { ...tempoModerato, feeToken: token }, transport })
@@ -148,5 +148,5 @@ for await (const line of createInterface({ input: process.stdin })) {
 try {
   process.kill(Number(nodeProcess), 'SIGKILL')
 } catch {
-  // It ended before.
+  // It has already ended.
 }

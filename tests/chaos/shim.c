@@ -1,11 +1,11 @@
 /*
- * A preloaded library that makes a disk misbehave for one program: it fails, or only pretends, the writes, reads and
- * flushes of files below one folder, and can record every change in the order in which it was made. The chaos runner
- * builds it with `cc -shared -fPIC` and sets LD_PRELOAD; README.md describes the control words and the log.
+ * A preloaded library that makes a disk misbehave for one program. For files in one folder, writes, reads and flushes
+ * can fail or only pretend to succeed, and every change can be logged in order. The chaos runner builds it with
+ * `cc -shared -fPIC` and sets LD_PRELOAD; README.md describes the control words and the log.
  *
- *   CHAOS_SHIM_FOLDER   only files directly in this folder are touched
+ *   CHAOS_SHIM_FOLDER   only files directly in this folder are affected
  *   CHAOS_SHIM_CONTROL  a file of eight 32-bit words, mapped and shared with the runner, which changes them at any time
- *   CHAOS_SHIM_LOG      optional: where changes are appended
+ *   CHAOS_SHIM_LOG      optional: the file that changes are appended to
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -91,13 +91,13 @@ __attribute__((constructor)) static void start(void) {
   int fd = real_open(path, O_RDWR | O_CLOEXEC);
   void *map = fd < 0 ? MAP_FAILED : mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (map == MAP_FAILED) {
-    perror("chaos shim: the control file cannot be mapped");
+    perror("chaos shim: cannot map the control file");
     abort();
   }
   real_close(fd);
   control = map;
   if (log && (log_fd = real_open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) < 0) {
-    perror("chaos shim: the log cannot be opened");
+    perror("chaos shim: cannot open the log");
     abort();
   }
   folder_length = strlen(wanted);
@@ -122,10 +122,10 @@ static uint32_t class_of(const char *name) {
   return ends_with(name, "-wal") ? WAL : ends_with(name, ".db") ? DATABASE : OTHER;
 }
 
-/* Shared memory is rebuilt from the log after a crash, and so is not part of what must survive one. */
+/* Shared memory is rebuilt from the log after a crash, so it need not survive one. */
 static int is_logged(const char *name) { return log_fd >= 0 && !ends_with(name, "-shm"); }
 
-/* Whether one of these faults strikes this call. SKIP calls pass first; LIMIT, unless 0, is how many are struck. */
+/* The fault that strikes this call, if any. SKIP calls pass first; then LIMIT calls are struck, or all if it is 0. */
 static uint32_t struck(const char *name, uint32_t faults) {
   if (!name || !control) return 0;
   uint32_t wanted = control[FAULTS] & faults;
@@ -151,7 +151,7 @@ static void append(uint32_t kind, const char *name, uint64_t offset, const void 
   ssize_t written = real_writev(log_fd, parts, 3);
   pthread_mutex_unlock(&log_lock);
   if (written != whole) {
-    fprintf(stderr, "chaos shim: the log is cut short\n");
+    fprintf(stderr, "chaos shim: a log record is incomplete\n");
     abort();
   }
 }
@@ -276,7 +276,7 @@ static int truncate_to(int fd, off_t length) {
 int ftruncate(int fd, off_t length) { return truncate_to(fd, length); }
 int ftruncate64(int fd, off_t length) { return truncate_to(fd, length); }
 
-/* What was written before a flush began is safe once it has ended well. A flush that lies is not logged at all. */
+/* Writes before the start of a flush are durable once it succeeds. A flush that lies is not logged. */
 static int flush(int fd, int (*real)(int)) {
   const char *name = name_of(fd);
   if (!name) return real(fd);

@@ -1,8 +1,8 @@
-// Clients of the Model Context Protocol for the tests: the official TypeScript SDK, not the code that is tested.
+// MCP client for the tests: the official TypeScript SDK, independent of the code under test.
 //
 // One JSON object per line: `{id, method, params}` on standard input, `{id, result}` or `{id, error}` on standard
-// output, in the order in which answers come. One process holds many sessions, which its user names. Every HTTP status
-// that a session met is kept, since the SDK tells only some. The process ends with its standard input.
+// output, in the order in which responses arrive. One process holds many sessions, named by the caller. It records
+// every HTTP status of a session, because the SDK exposes only some. The process ends when its standard input does.
 
 import { createInterface } from 'node:readline'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
@@ -68,7 +68,7 @@ const methods = {
 
   async close({ session }) {
     const { client } = find(session)
-    // The protocol's own way out, where there is one.
+    // Ends the session as the protocol specifies, where the transport supports it.
     await client.transport?.terminateSession?.()
     await client.close()
     sessions.delete(session)

@@ -1,8 +1,8 @@
-"""Clients of the Model Context Protocol for the tests: the official Python SDK, not the code that is tested.
+"""MCP client for the tests: the official Python SDK, independent of the code under test.
 
 One JSON object per line: `{id, method, params}` on standard input, `{id, result}` or `{id, error}` on standard output,
-in the order in which answers come. One process holds many sessions, which its user names. Every HTTP status that a
-session met is kept, since the SDK tells only some. The process ends with its standard input.
+in the order in which responses arrive. One process holds many sessions, named by the caller. It records every HTTP
+status of a session, because the SDK exposes only some. The process ends when its standard input does.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ from mcp.client.streamable_http import streamable_http_client
 
 PATIENCE = 60.0
 
-# What the SDK complains of by itself is told by the answers too.
+# Errors that the SDK logs are also reported in the responses.
 logging.disable(logging.CRITICAL)
 
 
 class Session:
-    """A client in a task of its own, since what is entered in a task must be left in it."""
+    """A client in its own task, because contexts must be exited in the task that entered them."""
 
     def __init__(self, params):
         self.params = params
@@ -59,7 +59,7 @@ class Session:
                         self.ready.set_result(None)
                     await self.leave.wait()
         except BaseException as error:
-            # Past that, whoever uses the session is told.
+            # After that, callers of the session see the error.
             if not self.ready.done():
                 self.ready.set_exception(innermost(error))
         finally:
@@ -67,7 +67,7 @@ class Session:
 
 
 def innermost(error):
-    """The cause within groups of one."""
+    """The innermost cause of nested exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error if isinstance(error, Exception) else RuntimeError(repr(error))
@@ -143,7 +143,7 @@ async def main():
         task = asyncio.create_task(driver.answer(line))
         running.add(task)
         task.add_done_callback(running.discard)
-    # Sessions are left as they are: whoever closed the input wants no more of them.
+    # Sessions are left as they are: the caller that closed the input no longer needs them.
     os._exit(0)
 
 

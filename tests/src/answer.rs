@@ -1,4 +1,4 @@
-//! Answers as they came over the wire: read by hand, so that nothing is smoothed over on the way.
+//! HTTP responses parsed by hand, so that nothing is hidden from the tests.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader};
@@ -7,23 +7,23 @@ use std::net::TcpStream;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// An answer that is all there.
+/// A complete response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// Its status.
+    /// The status.
     pub status: u16,
-    /// Its headers in their order; names in lower case.
+    /// The headers in order, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// Its body.
+    /// The body.
     pub body: Vec<u8>,
 }
 
-/// An answer whose body is still coming.
+/// A response whose body is still arriving.
 #[derive(Debug)]
 pub struct OpenAnswer {
-    /// Its status.
+    /// The status.
     pub status: u16,
-    /// Its headers in their order; names in lower case.
+    /// The headers in order, with names in lower case.
     pub headers: Vec<(String, String)>,
     reader: BufReader<TcpStream>,
     framing: Framing,
@@ -32,13 +32,13 @@ pub struct OpenAnswer {
 #[derive(Debug)]
 enum Framing {
     Length(u64),
-    /// So many bytes of the present chunk are left; `None` after the last.
+    /// The bytes left in the current chunk; `None` after the last.
     Chunked(Option<u64>),
     UntilEnd,
 }
 
 impl Answer {
-    /// The value of the first header of that lower-case name.
+    /// The value of the first header with this lower-case name.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         find(&self.headers, name)
@@ -47,17 +47,17 @@ impl Answer {
     /// The body as JSON.
     ///
     /// # Panics
-    /// When it is not.
+    /// If it is not JSON.
     #[track_caller]
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error} in {}", self.text()))
     }
 
-    /// A member of the JSON object in the body, as its text stands there: numbers pass through no parser.
+    /// A member of the JSON object in the body, as its raw text, so that numbers are not reformatted.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is none.
     #[track_caller]
     #[must_use]
     pub fn member(&self, name: &str) -> String {
@@ -72,17 +72,17 @@ impl Answer {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The error code in the body, or nothing.
+    /// The error code in the body, or an empty string.
     #[must_use]
     pub fn error(&self) -> String {
         let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
         body["error"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// Holds the status to be this one.
+    /// Asserts the status.
     ///
     /// # Panics
-    /// When it is another.
+    /// If the status differs.
     #[track_caller]
     #[must_use]
     pub fn expect(self, status: u16) -> Self {
@@ -90,10 +90,10 @@ impl Answer {
         self
     }
 
-    /// Reads an answer from bytes that are all there.
+    /// Parses a complete response.
     ///
     /// # Errors
-    /// When they are not one.
+    /// If the bytes are not one.
     pub fn parse(bytes: &[u8]) -> io::Result<Self> {
         let mut reader = bytes;
         let (status, headers) = read_head(&mut reader)?;
@@ -112,7 +112,7 @@ impl OpenAnswer {
         Ok(Self { status, headers, reader, framing })
     }
 
-    /// The value of the first header of that lower-case name.
+    /// The value of the first header with this lower-case name.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         find(&self.headers, name)
@@ -121,17 +121,17 @@ impl OpenAnswer {
     /// The next piece of the body; empty at its end.
     ///
     /// # Errors
-    /// When the connection breaks off, or nothing comes for long.
+    /// If the connection breaks off, or nothing arrives for long.
     pub fn piece(&mut self) -> io::Result<Vec<u8>> {
         let mut piece = Vec::new();
         read_some(&mut self.reader, &mut self.framing, &mut piece)?;
         Ok(piece)
     }
 
-    /// Reads on until the body has this text, and returns all that was read.
+    /// Reads until the body contains `text`, and returns everything read.
     ///
     /// # Panics
-    /// When the body ends before.
+    /// If the body ends before.
     #[track_caller]
     pub fn read_until(&mut self, text: &str) -> String {
         let mut seen = Vec::new();
@@ -149,7 +149,7 @@ impl OpenAnswer {
     /// Reads to the end.
     ///
     /// # Errors
-    /// When the connection breaks off before the body's own end.
+    /// If the connection breaks off before the body's proper end.
     pub fn finish(mut self) -> io::Result<Answer> {
         let mut body = Vec::new();
         while read_some(&mut self.reader, &mut self.framing, &mut body)? > 0 {}
@@ -162,7 +162,7 @@ fn find<'h>(headers: &'h [(String, String)], name: &str) -> Option<&'h str> {
 }
 
 fn malformed(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("not an HTTP answer: {what:?}"))
+    io::Error::new(io::ErrorKind::InvalidData, format!("not an HTTP response: {what:?}"))
 }
 
 type Head = (u16, Vec<(String, String)>);
@@ -199,7 +199,7 @@ fn framing(status: u16, headers: &[(String, String)]) -> Framing {
     }
 }
 
-/// Appends the next piece of a body and returns its length; 0 at the end.
+/// Appends the next piece of a body, and returns its length; 0 at the end.
 fn read_some(reader: &mut impl BufRead, framing: &mut Framing, body: &mut Vec<u8>) -> io::Result<usize> {
     if let Framing::Chunked(Some(left @ 0)) = framing {
         let line = read_line(reader)?;
@@ -229,7 +229,7 @@ fn read_some(reader: &mut impl BufRead, framing: &mut Framing, body: &mut Vec<u8
         Framing::Chunked(Some(left)) => {
             *left -= read;
             if *left == 0 && !read_line(reader)?.is_empty() {
-                return Err(malformed("a chunk without its end"));
+                return Err(malformed("a chunk without its line end"));
             }
             Ok(length)
         }

@@ -1,9 +1,8 @@
-//! The benchmark: what a charge costs, measured so that anybody can measure it again.
+//! Reproducible benchmark of what a charge costs.
 //!
-//! It prints Markdown: what machine it ran on, what its disk does, and a table for each part. Every figure is the median
-//! of several rounds, and what is to be compared is measured in turns within a round, since a machine drifts by more
-//! than what one wants to see. Work that did not succeed is an error and not a figure: a charge that is refused costs
-//! less than one that is taken.
+//! It prints Markdown: the machine, the speed of its disk, and a table for each part. Every figure is the median of
+//! several rounds. Things to compare are measured in turns within a round, because a machine drifts by more than the
+//! difference of interest. Failed work is an error, not a figure: a refused charge costs less than an accepted one.
 
 mod accounts;
 mod arguments;
@@ -28,19 +27,19 @@ pub use arguments::{Arguments, Part};
 
 use crate::program;
 
-/// Why a benchmark has no figures.
+/// Why a benchmark has no result.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// Runs the parts that were asked for, and writes their tables as they are finished.
+/// Runs the selected parts, and writes each table as soon as it is finished.
 ///
 /// # Errors
-/// When a part fails, or what it did was not what it was to measure.
+/// If a part fails, or did something other than what it should measure.
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let begun = Instant::now();
         if arguments.parts().iter().any(|part| part.serves()) {
-            // Rather now than after minutes of the parts before.
+            // Fail now rather than after minutes of earlier parts.
             program::find("metering-server")?;
         }
         machine::write(&arguments.data_dir, out)?;
@@ -54,7 +53,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
                 Part::Postgres => postgres::write(arguments, out).await?,
             }
         }
-        eprintln!("all done in {} s", begun.elapsed().as_secs());
+        eprintln!("done in {} s", begun.elapsed().as_secs());
         Ok(())
     })
 }
@@ -62,11 +61,11 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
 fn write_method(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let time = humantime::format_duration(arguments.time);
     match arguments.rounds.get() {
-        1 => writeln!(out, "\nEach figure is of one round of {time}.")?,
+        1 => writeln!(out, "\nEach figure is from one round of {time}.")?,
         rounds => writeln!(out, "\nEach figure is the median of {rounds} rounds of {time}.")?,
     }
     if arguments.quick {
-        writeln!(out, "\n**This is a quick run: it shows that the benchmark works, and its figures mean little.**")?;
+        writeln!(out, "\n**This is a quick run: it only shows that the benchmark works; ignore its figures.**")?;
     }
     Ok(())
 }

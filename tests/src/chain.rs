@@ -1,7 +1,7 @@
-//! A real chain of one's own: anvil as a process, a wallet beside it that is not our code, and a proxy that spoils what
-//! the node says. Tests are synchronous, as everywhere here.
+//! A real, local chain: anvil as a process, an independent wallet, and a proxy that injects faults into the node's
+//! responses. Tests are synchronous, as everywhere here.
 //!
-//! Both processes end with the [`Chain`]. Were the test itself killed, the wallet would notice and end the node.
+//! Both processes end with the [`Chain`]. If the test itself is killed, the wallet notices and ends the node.
 
 pub mod account;
 mod node;
@@ -26,19 +26,19 @@ use self::wallet::Wallet;
 /// A running chain. Dropping it ends its processes.
 #[derive(Debug)]
 pub struct Chain {
-    // Dropped before the node: a wallet that outlives its test ends the node by its process id.
+    // Dropped before the node: a wallet that outlives its test kills the node by its process id.
     wallet: Wallet,
     node: Node,
     rpc: Rpc,
     chain_id: u64,
 }
 
-/// A state of the chain to go back to.
+/// A state of the chain that [`Chain::revert`] can restore.
 #[derive(Debug, Clone)]
 pub struct Snapshot(Value);
 
 impl Chain {
-    /// A chain to be started: by default with id 31337 and a block for each transaction at once.
+    /// A chain to start: by default with chain id 31337 and an immediate block for each transaction.
     #[must_use]
     pub fn setup() -> ChainSetup {
         ChainSetup::new()
@@ -47,14 +47,14 @@ impl Chain {
     /// A chain with the defaults; see [`ChainSetup::start`].
     ///
     /// # Panics
-    /// When it does not start.
+    /// If it does not start.
     #[track_caller]
     #[must_use]
     pub fn start() -> Option<Self> {
         Self::setup().start()
     }
 
-    /// Its id (EIP-155).
+    /// The chain id (EIP-155).
     #[must_use]
     pub fn chain_id(&self) -> u64 {
         self.chain_id
@@ -72,7 +72,7 @@ impl Chain {
         self.node.url()
     }
 
-    /// Its wallet.
+    /// The chain's wallet.
     #[must_use]
     pub fn wallet(&self) -> &Wallet {
         &self.wallet
@@ -84,144 +84,145 @@ impl Chain {
         [self.node.process_id(), self.wallet.process_id()]
     }
 
-    /// Asks the node anything.
+    /// Sends any RPC request to the node.
     ///
     /// # Panics
-    /// When it refuses.
+    /// If the node returns an error.
     #[track_caller]
     pub fn rpc(&self, method: &str, params: Value) -> Value {
         self.rpc.call(method, params)
     }
 
-    /// The newest block's number.
+    /// The number of the newest block.
     ///
     /// # Panics
-    /// When the node does not say.
+    /// If the node does not respond.
     #[track_caller]
     #[must_use]
     pub fn block_number(&self) -> u64 {
         self.number("eth_blockNumber")
     }
 
-    /// The newest block's time, in Unix seconds.
+    /// The timestamp of the newest block, in Unix seconds.
     ///
     /// # Panics
-    /// When the node does not say.
+    /// If the node does not respond.
     #[track_caller]
     #[must_use]
     pub fn block_time(&self) -> u64 {
         rpc::quantity(&self.rpc("eth_getBlockByNumber", json!(["latest", false]))["timestamp"])
     }
 
-    /// Makes so many blocks, the first of which takes the transactions that wait. Each is at least a second younger than
-    /// the one before: many at once are ahead of the real time.
+    /// Mines `blocks` blocks; the first takes the pending transactions. Each block is at least a second younger than
+    /// the one before, so many at once run ahead of the real time.
     ///
     /// # Panics
-    /// When the node does not.
+    /// If the node refuses.
     #[track_caller]
     pub fn mine(&self, blocks: u64) {
         let _ = self.rpc("anvil_mine", json!([rpc::hex(blocks)]));
     }
 
-    /// Makes so many blocks whose times are so many seconds apart. The chain's clock goes on from there.
+    /// Mines `blocks` blocks, `seconds` apart. The chain's clock continues from there.
     ///
     /// # Panics
-    /// When the node does not.
+    /// If the node refuses.
     #[track_caller]
     pub fn mine_apart(&self, blocks: u64, seconds: u64) {
         let _ = self.rpc("anvil_mine", json!([rpc::hex(blocks), rpc::hex(seconds)]));
     }
 
-    /// Makes a block every so many seconds from now on, and none for each transaction.
+    /// From now on mines a block every `seconds` seconds, and none for each transaction.
     ///
     /// # Panics
-    /// When the node does not.
+    /// If the node refuses.
     #[track_caller]
     pub fn set_block_time(&self, seconds: u64) {
         let _ = self.rpc("evm_setAutomine", json!([false]));
         let _ = self.rpc("evm_setIntervalMining", json!([seconds]));
     }
 
-    /// A transaction as it was signed.
+    /// A transaction in its signed form.
     ///
     /// # Panics
-    /// When the node does not know it.
+    /// If the node does not know it.
     #[track_caller]
     #[must_use]
     pub fn raw(&self, hash: &str) -> Value {
         let raw = self.rpc("eth_getRawTransactionByHash", json!([hash]));
-        assert!(raw.is_string(), "the node knows {hash}");
+        assert!(raw.is_string(), "the node does not know {hash}");
         raw
     }
 
     /// Sends a signed transaction.
     ///
     /// # Panics
-    /// When the node refuses it.
+    /// If the node refuses it.
     #[track_caller]
     pub fn send_raw(&self, raw: &Value) {
         let _ = self.rpc("eth_sendRawTransaction", json!([raw]));
     }
 
-    /// Switches blocks for each transaction at once on or off.
+    /// Turns immediate blocks for each transaction on or off.
     ///
     /// # Panics
-    /// When the node does not.
+    /// If the node refuses.
     #[track_caller]
     pub fn set_automine(&self, on: bool) {
         let _ = self.rpc("evm_setAutomine", json!([on]));
     }
 
-    /// Sets the chain's clock to a time (Unix seconds), earlier ones too, from where it goes on. The next block has it.
+    /// Sets the chain's clock (Unix seconds); it may go back. The next block has this time.
     ///
     /// # Panics
-    /// When the node does not.
+    /// If the node refuses.
     #[track_caller]
     pub fn set_time(&self, unix_seconds: u64) {
         let _ = self.rpc("anvil_setTime", json!([rpc::hex(unix_seconds)]));
     }
 
-    /// Puts the chain's clock forward. The next block has it.
+    /// Advances the chain's clock. The next block has the new time.
     ///
     /// # Panics
-    /// When the node does not.
+    /// If the node refuses.
     #[track_caller]
     pub fn increase_time(&self, seconds: u64) {
         let _ = self.rpc("evm_increaseTime", json!([rpc::hex(seconds)]));
     }
 
-    /// Remembers the present state.
+    /// Saves the current state.
     ///
     /// # Panics
-    /// When the node does not.
+    /// If the node refuses.
     #[track_caller]
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot(self.rpc("evm_snapshot", json!([])))
     }
 
-    /// Goes back to a state, which is then forgotten.
+    /// Restores a saved state. It can be restored only once.
     ///
     /// # Panics
-    /// When it was forgotten before.
+    /// If it was restored before.
     #[track_caller]
     pub fn revert(&self, snapshot: &Snapshot) {
-        assert_eq!(self.rpc("evm_revert", json!([snapshot.0])), Value::Bool(true), "the state is known");
+        assert_eq!(self.rpc("evm_revert", json!([snapshot.0])), Value::Bool(true), "the snapshot is unknown");
     }
 
-    /// Replaces the newest `depth` blocks by empty ones with other hashes: their transactions are gone.
+    /// Replaces the newest `depth` blocks with empty ones that have other hashes, so their transactions are gone.
     ///
     /// # Panics
-    /// When the chain is not so long.
+    /// If the chain is shorter.
     #[track_caller]
     pub fn reorg(&self, depth: u64) {
         let _ = self.rpc("anvil_reorg", json!([depth, []]));
     }
 
-    /// Replaces the newest `depth` blocks by ones with other hashes, the last of which takes these transactions again.
+    /// Replaces the newest `depth` blocks with ones that have other hashes; the last one takes these transactions
+    /// again.
     ///
     /// # Panics
-    /// When the chain is not so long, or does not know one of the transactions.
+    /// If the chain is shorter, or does not know one of the transactions.
     #[track_caller]
     pub fn reorg_keeping(&self, depth: u64, hashes: &[&str]) {
         let raw = |hash: &&str| self.rpc("eth_getRawTransactionByHash", json!([hash]));
@@ -229,20 +230,20 @@ impl Chain {
         let _ = self.rpc("anvil_reorg", json!([depth, kept]));
     }
 
-    /// A transaction's receipt; `None` while no block has it.
+    /// A transaction's receipt; `None` until a block includes it.
     ///
     /// # Panics
-    /// When the node does not answer.
+    /// If the node does not respond.
     #[track_caller]
     #[must_use]
     pub fn receipt(&self, hash: &str) -> Option<Value> {
         self.rpc.receipt(hash)
     }
 
-    /// Waits until a block has the transaction, and returns its receipt. Makes no block for it.
+    /// Waits until a block includes the transaction, and returns its receipt. Mines no block itself.
     ///
     /// # Panics
-    /// When that takes too long.
+    /// If that takes too long.
     #[track_caller]
     pub fn mined(&self, hash: &str) -> Value {
         self.rpc.mined(hash)
@@ -254,7 +255,7 @@ impl Chain {
         let sidecar = Sidecar::start(&node.url(), node.process_id());
         let rpc = Rpc::at(node.address());
         let chain = Self { wallet: Wallet::new(sidecar, rpc.clone()), node, rpc, chain_id };
-        assert_eq!(chain.number("eth_chainId"), chain_id, "the node is of the chain that was asked for");
+        assert_eq!(chain.number("eth_chainId"), chain_id, "the node has the requested chain id");
         chain
     }
 

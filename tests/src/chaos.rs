@@ -1,4 +1,4 @@
-//! Chaos campaigns: minutes of faults under load, then a comparison of what was answered with what is on record.
+//! Chaos campaigns: minutes of faults under load, then a comparison of the responses with what is on record.
 //!
 //! Each campaign also has a planted bug. With it the campaign must report losses; otherwise its check proves nothing.
 
@@ -38,18 +38,18 @@ struct Campaign {
     about: &'static str,
     planted: &'static str,
     needs_postgres: bool,
-    /// Figures without which a run proves nothing.
+    /// Counters that must be above zero; otherwise the run proves nothing.
     proves: &'static [&'static str],
     run: fn(&mut Setting, &mut Report),
 }
 
-/// What a campaign is told.
+/// The settings of one run of a campaign.
 struct Setting {
     duration: Duration,
     rng: Rng,
     plant: bool,
     created: Instant,
-    /// When the first fault was due: servers and databases have started by then.
+    /// When the first fault was due; servers and databases have started by then.
     begun: Option<Instant>,
 }
 
@@ -58,12 +58,12 @@ impl Setting {
         Self { duration, rng: Rng::new(seed), plant, created: Instant::now(), begun: None }
     }
 
-    /// Whether there is time for another round. The time begins with the first call.
+    /// Whether there is time for another round. The time starts with the first call.
     fn goes_on(&mut self) -> bool {
         self.begun.get_or_insert_with(Instant::now).elapsed() < self.duration
     }
 
-    /// Whether this is a run of a moment, as `--smoke` makes them.
+    /// Whether this is a very short run, as with `--smoke`.
     fn is_short(&self) -> bool {
         self.duration < Duration::from_secs(5)
     }
@@ -88,8 +88,8 @@ const CAMPAIGNS: &[Campaign] = &[
     },
     Campaign {
         name: "disk-full",
-        about: "writes fail with ENOSPC, in the middle of transactions too",
-        planted: "writes are dropped and reported as done",
+        about: "writes fail with ENOSPC, even in the middle of transactions",
+        planted: "writes are dropped and reported as successful",
         needs_postgres: false,
         proves: &["confirmed", "calls that failed"],
         run: disk::full,
@@ -97,17 +97,17 @@ const CAMPAIGNS: &[Campaign] = &[
     Campaign {
         name: "eio",
         about: "reads and writes of the database files fail with EIO",
-        planted: "writes are dropped and reported as done",
+        planted: "writes are dropped and reported as successful",
         needs_postgres: false,
         proves: &["confirmed", "calls that failed"],
         run: disk::input_output_errors,
     },
     Campaign {
         name: "failed-fsync",
-        about: "a flush fails; whatever was not flushed is then kept or dropped",
+        about: "a flush fails; unflushed data is then kept or dropped",
         planted: "flushes do nothing and report success",
         needs_postgres: false,
-        proves: &["confirmed", "images without what was unflushed"],
+        proves: &["confirmed", "images without unflushed data"],
         run: disk::failed_flushes,
     },
     Campaign {
@@ -129,7 +129,7 @@ const CAMPAIGNS: &[Campaign] = &[
     Campaign {
         name: "deleted-files",
         about: "the database file or its log is deleted under a running server",
-        planted: "a proxy that goes on acknowledging charges after the deletion",
+        planted: "a proxy that keeps acknowledging charges after the deletion",
         needs_postgres: false,
         proves: &["files deleted"],
         run: deleted_files::run,
@@ -152,7 +152,7 @@ const CAMPAIGNS: &[Campaign] = &[
     },
     Campaign {
         name: "frozen-backends",
-        about: "PostgreSQL backends are stopped for seconds, locks held",
+        about: "PostgreSQL backends are stopped for seconds while they hold locks",
         planted: "a proxy that acknowledges every 40th charge without forwarding it",
         needs_postgres: true,
         proves: &["confirmed", "backends frozen"],
@@ -160,24 +160,24 @@ const CAMPAIGNS: &[Campaign] = &[
     },
     Campaign {
         name: "socket-flood",
-        about: "thousands of idle, half-open and never-reading connections beside an honest client",
-        planted: "a front that serves 32 connections at a time, each for as long as it lasts",
+        about: "thousands of idle, half-open and never-reading connections while an honest client sends requests",
+        planted: "a proxy that serves 32 connections at a time, each until it closes",
         needs_postgres: false,
         proves: &["honest requests", "hostile sockets opened"],
         run: flood::run,
     },
     Campaign {
         name: "hostile-upstream",
-        about: "an upstream that breaks HTTP, breaks off, and sends headers that it must not",
-        planted: "a proxy that adds a header of the upstream to responses",
+        about: "an upstream that breaks HTTP, closes early, and sends forbidden headers",
+        planted: "a proxy that passes a forbidden upstream header on in responses",
         needs_postgres: false,
         proves: &["requests", "charged"],
         run: hostile_upstream::run,
     },
     Campaign {
         name: "mutation",
-        about: "mutated paths and headers, in search of a cheap spelling or a forged header that reaches the upstream",
-        planted: "an upstream that is sent a more expensive path and a forged header now and then",
+        about: "mutated paths and headers, to find an underpriced path or a forged header that reaches the upstream",
+        planted: "an upstream that sometimes gets a more expensive path and a forged header",
         needs_postgres: false,
         proves: &["reached the upstream", "read as the expensive route"],
         run: mutation::run,

@@ -1,4 +1,4 @@
-//! A small HTTP client that shows everything as it came: no redirects, no cookies, no retries, no hidden headers.
+//! A small HTTP client that shows responses exactly as they come: no redirects, cookies, retries or hidden headers.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::answer::{Answer, OpenAnswer};
 
-/// How long an answer, or the next piece of one, may take: longer than a busy machine may stand still.
+/// How long a response, or its next piece, may take: longer than a busy machine may stall.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A client of one server. Each request has a connection of its own.
+/// A client for one server. Each request has its own connection.
 #[derive(Clone)]
 pub struct Client {
     address: SocketAddr,
@@ -25,13 +25,13 @@ impl Client {
         Self { address, headers: Vec::new() }
     }
 
-    /// The same with a key.
+    /// Adds an API key.
     #[must_use]
     pub fn with_key(self, api_key: &str) -> Self {
         self.with_header("Authorization", &format!("Bearer {api_key}"))
     }
 
-    /// The same with one more header in each request.
+    /// Adds a header to each request.
     #[must_use]
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
@@ -52,43 +52,43 @@ impl Client {
         self.send("POST", path, Some(body.to_string().as_bytes()))
     }
 
-    /// Any request.
+    /// Sends any request.
     ///
     /// # Panics
-    /// When no answer comes.
+    /// If no response comes.
     #[track_caller]
     #[must_use]
     pub fn send(&self, method: &str, path: &str, body: Option<&[u8]>) -> Answer {
         let answer = self.try_send(method, path, body);
-        answer.unwrap_or_else(|error| panic!("{method} {path} has no answer: {error}"))
+        answer.unwrap_or_else(|error| panic!("{method} {path} got no response: {error}"))
     }
 
-    /// Any request, to a server that may be about to end.
+    /// Sends a request to a server that may be about to end.
     ///
     /// # Errors
-    /// When no whole answer comes.
+    /// If no complete response comes.
     pub fn try_send(&self, method: &str, path: &str, body: Option<&[u8]>) -> io::Result<Answer> {
         self.request(method, path, body)?.finish()
     }
 
-    /// Opens a stream: returns as soon as the answer's head is there.
+    /// Opens a stream: returns once the response's head has arrived.
     ///
     /// # Panics
-    /// When it does not come.
+    /// If it does not arrive.
     #[track_caller]
     #[must_use]
     pub fn open(&self, path: &str) -> OpenAnswer {
         self.open_with("GET", path)
     }
 
-    /// As [`Client::open`], with another method.
+    /// Like [`Client::open`], with another method.
     ///
     /// # Panics
-    /// When the head does not come.
+    /// If the head does not arrive.
     #[track_caller]
     #[must_use]
     pub fn open_with(&self, method: &str, path: &str) -> OpenAnswer {
-        self.request(method, path, None).unwrap_or_else(|error| panic!("{method} {path} has no answer: {error}"))
+        self.request(method, path, None).unwrap_or_else(|error| panic!("{method} {path} got no response: {error}"))
     }
 
     fn request(&self, method: &str, path: &str, body: Option<&[u8]>) -> io::Result<OpenAnswer> {
@@ -103,34 +103,34 @@ impl Client {
         let mut bytes = text.into_bytes();
         bytes.extend_from_slice(body.unwrap_or_default());
         let mut stream = connect(self.address)?;
-        // A server that refuses a large body may close before it has all of it.
+        // A server that refuses a large body may close before it has read it all.
         let _ = stream.write_all(&bytes);
         OpenAnswer::read_from(stream)
     }
 }
 
 impl std::fmt::Debug for Client {
-    /// Without its headers, which hold keys.
+    /// Leaves out the headers, which hold keys.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Client").field("address", &self.address).finish_non_exhaustive()
     }
 }
 
-/// Sends bytes as they are and returns all that comes back until the server closes; breaking off counts as closing.
+/// Sends raw bytes, and returns everything received until the server closes; a broken connection counts as closed.
 ///
 /// # Errors
-/// When the server neither answers nor closes for long.
+/// If the server neither responds nor closes for long.
 pub fn exchange(address: SocketAddr, bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut stream = connect(address)?;
-    // A server that refuses what comes may close before it has all of it.
+    // A server that refuses the input may close before it has read it all.
     let _ = stream.write_all(bytes);
     read_all(&mut stream)
 }
 
-/// As [`exchange`], and says that nothing more will be sent.
+/// Like [`exchange`], and closes the sending side afterwards.
 ///
 /// # Errors
-/// As [`exchange`].
+/// Like [`exchange`].
 pub fn exchange_and_end(address: SocketAddr, bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut stream = connect(address)?;
     let _ = stream.write_all(bytes);
@@ -138,10 +138,10 @@ pub fn exchange_and_end(address: SocketAddr, bytes: &[u8]) -> io::Result<Vec<u8>
     read_all(&mut stream)
 }
 
-/// Reads until the server closes; breaking off counts as closing.
+/// Reads until the server closes; a broken connection counts as closed.
 ///
 /// # Errors
-/// When the server does not close for long.
+/// If the server does not close for long.
 pub fn read_all(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut all = Vec::new();
     match stream.read_to_end(&mut all) {
@@ -151,10 +151,10 @@ pub fn read_all(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     }
 }
 
-/// An open connection.
+/// Opens a connection.
 ///
 /// # Errors
-/// When nobody listens.
+/// If nothing listens.
 pub fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_nodelay(true)?;

@@ -1,29 +1,29 @@
-//! Latencies: every one that was measured, and the percentiles of them.
+//! Latency samples and their percentiles.
 //!
-//! All samples are kept, four bytes each, rather than counted in buckets: a run has some millions of requests at most,
-//! and a percentile that is exact needs no explanation.
+//! Every sample is kept in four bytes instead of being counted in buckets: a run has at most some millions of requests,
+//! and exact percentiles need no explanation.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Latencies while they are measured. Recording one is a push to a vector.
+/// Latencies while they are being measured. Recording one pushes to a vector.
 #[derive(Debug, Clone, Default)]
 pub struct LatencySamples {
     micros: Vec<u32>,
 }
 
 impl LatencySamples {
-    /// Adds a latency, to the microsecond; anything above 71 minutes counts as that.
+    /// Adds a latency in whole microseconds, at most 71 minutes.
     pub fn record(&mut self, latency: Duration) {
         self.micros.push(u32::try_from(latency.as_micros()).unwrap_or(u32::MAX));
     }
 
-    /// Adds all of `other`.
+    /// Adds all samples of `other`.
     pub fn append(&mut self, mut other: Self) {
         self.micros.append(&mut other.micros);
     }
 
-    /// The end of measuring.
+    /// Ends measuring.
     #[must_use]
     pub fn sorted(mut self) -> Latencies {
         self.micros.sort_unstable();
@@ -31,24 +31,24 @@ impl LatencySamples {
     }
 }
 
-/// Measured latencies. What is asked of none is `None`.
+/// Measured latencies. Without samples, every statistic is `None`.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Latencies {
     ascending_micros: Vec<u32>,
 }
 
 impl Latencies {
-    /// How many there are.
+    /// The number of samples.
     #[must_use]
     pub fn count(&self) -> usize {
         self.ascending_micros.len()
     }
 
-    /// The least latency that at least `percent` (1 to 100) of a hundred did not exceed: the nearest rank, so always
-    /// one that was measured.
+    /// The lowest sample that at least `percent` (1 to 100) percent of the samples do not exceed. This is the nearest
+    /// rank, so it is always a measured value.
     ///
     /// # Panics
-    /// When `percent` is not from 1 to 100.
+    /// If `percent` is not from 1 to 100.
     #[must_use]
     pub fn percentile(&self, percent: usize) -> Option<Duration> {
         assert!((1..=100).contains(&percent), "a percentile is from 1 to 100");
@@ -63,13 +63,13 @@ impl Latencies {
         self.percentile(50)
     }
 
-    /// What one in a hundred exceeded.
+    /// The 99th percentile.
     #[must_use]
     pub fn p99(&self) -> Option<Duration> {
         self.percentile(99)
     }
 
-    /// The longest.
+    /// The longest latency.
     #[must_use]
     pub fn max(&self) -> Option<Duration> {
         self.percentile(100)
@@ -77,7 +77,7 @@ impl Latencies {
 }
 
 impl fmt::Debug for Latencies {
-    /// The figures rather than a million samples.
+    /// Shows statistics instead of a million samples.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Latencies")
             .field("count", &self.count())

@@ -1,5 +1,4 @@
-//! The workspace's end-to-end crate: what tests, the benchmark and the chaos campaigns share, and the latter two
-//! themselves.
+//! The workspace's end-to-end crate: the benchmark, the chaos campaigns, and what they share with the tests.
 
 pub mod answer;
 pub mod bench;

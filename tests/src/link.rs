@@ -1,4 +1,4 @@
-//! A way to the database that fails at the worst moments: it cuts commits, loses answers, delivers late, or says nothing.
+//! A proxy to the database that fails at the worst moments: it cuts commits, loses or delays responses, or goes silent.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -7,31 +7,31 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// What of a connection's first words says that it asks for the outcome of a commit.
+/// The start of the statement that looks up the outcome of a commit.
 const QUESTION: &[u8] = b"INSERT INTO outcome (id, at) VALUES ($1, $2) ON CONFLICT";
 
-/// How much later a delayed commit arrives: after whoever sent it has asked, and tried again.
+/// The delay of a delayed commit: it arrives after its sender has looked up the outcome and retried.
 const DELAY: Duration = Duration::from_millis(300);
 
-/// The length of a message that says `COMMIT` and nothing else.
+/// The length of a message that contains only `COMMIT`.
 const ALONE: usize = 12;
 
 const CLEAR: u8 = 0;
 const CUTTING: u8 = 1;
 const SILENT: u8 = 2;
 
-/// When a connection is cut that asks for a commit.
+/// When the connection of a commit is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cut {
-    /// Before the request has gone through: it never arrives.
+    /// Before the commit is forwarded: it never arrives.
     Before,
-    /// After it has gone through, before any answer: it is done, and nobody is told.
+    /// After the commit is forwarded, before any response: it takes effect, but its sender does not learn this.
     After,
-    /// Before the request has gone through, which arrives all the same, some time later.
+    /// Before the commit is forwarded, but it still arrives some time later.
     Late,
 }
 
-/// A proxy before a database.
+/// A proxy in front of a database.
 #[derive(Debug)]
 pub struct Link {
     address: SocketAddr,
@@ -42,7 +42,7 @@ pub struct Link {
 struct Shared {
     target: SocketAddr,
     mode: AtomicU8,
-    /// Of batches, which come with what they write, and of others, which come alone.
+    /// Counts of commits: those in one message with their batch's writes, and those in a message of their own.
     commits: [AtomicU32; 2],
     questions: AtomicU32,
     cuts: AtomicU32,
@@ -50,10 +50,10 @@ struct Shared {
 }
 
 impl Link {
-    /// To `target`; without faults at first.
+    /// Starts a link to `target`, without faults.
     ///
     /// # Panics
-    /// When the machine has no port left.
+    /// If no port is free.
     #[must_use]
     pub fn to(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("the machine has a free port");
@@ -72,23 +72,23 @@ impl Link {
         Self { address, shared }
     }
 
-    /// From now on, every second commit is cut: by turns before it arrives, after it, and before it arrives late. Of
-    /// those who then ask what became of it, every other one loses the answer.
+    /// From now on cuts every second commit, in turn: before it arrives, after it, and before it arrives late. Every
+    /// second lookup of an outcome loses its response too.
     pub fn cut_commits(&self) {
         self.shared.mode.store(CUTTING, Ordering::SeqCst);
     }
 
-    /// From now on, connections are accepted, and nothing is passed on; those that lost something this way stay silent.
+    /// From now on accepts connections but forwards nothing; connections that lost data this way stay silent.
     pub fn fall_silent(&self) {
         self.shared.mode.store(SILENT, Ordering::SeqCst);
     }
 
-    /// Ends all faults to come.
+    /// Injects no further faults.
     pub fn clear(&self) {
         self.shared.mode.store(CLEAR, Ordering::SeqCst);
     }
 
-    /// Cuts all connections that are open, wherever they are.
+    /// Cuts all open connections, whatever they are doing.
     pub fn cut_all(&self) {
         for connection in self.shared.open().drain(..) {
             let _ = connection.shutdown(Shutdown::Both);
@@ -101,7 +101,7 @@ impl Link {
         self.address
     }
 
-    /// A URL of its target, by way of this link.
+    /// The target's URL with this link's address.
     #[must_use]
     pub fn through(&self, url: &str) -> String {
         url.replace(&self.shared.target.to_string(), &self.address.to_string())
@@ -123,12 +123,12 @@ impl Shared {
         self.mode.load(Ordering::SeqCst) == mode
     }
 
-    /// Whether these bytes ask for a commit that is to be cut.
+    /// Whether and how to cut a commit in these bytes.
     fn cut(&self, bytes: &[u8]) -> Option<Cut> {
         if !self.is(CUTTING) || !bytes.windows(7).any(|window| window == b"COMMIT\0") {
             return None;
         }
-        // Each kind has its turns, so that none always meets the same.
+        // Each kind has its own counter, so that neither always meets the same cut.
         match self.commits[usize::from(bytes.len() == ALONE)].fetch_add(1, Ordering::SeqCst) % 6 {
             1 => Some(Cut::Before),
             3 => Some(Cut::After),
@@ -174,7 +174,7 @@ fn requests(client: &mut TcpStream, server: &mut TcpStream, shared: &Shared) {
         if silent {
             continue;
         }
-        // The question itself follows its text in a message of its own.
+        // The lookup runs in a separate message after its statement text.
         let lost = asks && shared.is(CUTTING) && shared.questions.fetch_add(1, Ordering::SeqCst).is_multiple_of(2);
         asks = bytes.windows(QUESTION.len()).any(|window| window == QUESTION);
         let cut = if lost { Some(Cut::After) } else { shared.cut(bytes) };
@@ -192,7 +192,7 @@ fn requests(client: &mut TcpStream, server: &mut TcpStream, shared: &Shared) {
             thread::sleep(DELAY);
         }
         if cut != Cut::Before {
-            // What it says is read by nobody; it is done when it says goodbye.
+            // The write may fail; no one reads the response.
             let _ = server.write_all(bytes);
         }
         break;

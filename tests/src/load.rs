@@ -1,11 +1,11 @@
-//! A load generator: connections that each send a request, wait for its response and send the next.
+//! A load generator: each connection sends a request, waits for its response and sends the next.
 //!
-//! It runs in one thread with a runtime of its own, so that it takes one core at most, and can share a small machine
-//! with the server that it measures. Per request it costs one write and one read: requests are built beforehand, a
-//! buffer lasts as long as its connection, and of a response only status and framing are read.
+//! It runs on one thread with its own runtime, so it takes one core at most and can share a small machine with the
+//! server under test. A request costs one write and one read: requests are built beforehand, each connection reuses one
+//! buffer, and only a response's status and framing are parsed.
 //!
-//! The loop is closed: a server that stalls is sent less. What a percentile says is thus how long a caller waited that
-//! had asked at once after its last answer.
+//! The loop is closed: a stalled server gets fewer requests. A percentile is therefore the wait of a caller that sends
+//! its next request as soon as it has its response.
 
 mod body;
 mod busy;
@@ -35,25 +35,25 @@ use result::Share;
 /// Runs a plan to its end.
 ///
 /// # Panics
-/// When the operating system has no thread or no file descriptor left to run it with.
+/// If the operating system has no thread or file descriptor left.
 #[must_use]
 pub fn run(plan: LoadPlan) -> LoadResult {
     run_observed(plan, |_| ())
 }
 
-/// As [`run`]; `observer` is shown each response, in the generator's thread and so in the order of their ends.
+/// Like [`run`]; `observer` sees each response, on the generator's thread and thus in the order in which they end.
 ///
 /// # Panics
-/// As [`run`], and with the observer's own panic.
+/// Like [`run`], and if the observer panics.
 #[must_use]
 pub fn run_observed(plan: LoadPlan, observer: impl Fn(&Answered<'_>) + Send + Sync + 'static) -> LoadResult {
     start(plan, observer).join()
 }
 
-/// As [`run_observed`], without waiting for the end: the server may be stopped, killed or reconfigured meanwhile.
+/// Like [`run_observed`], without waiting for the end: the server may be stopped, killed or reconfigured meanwhile.
 ///
 /// # Panics
-/// When the operating system has no thread left to run it with, or the plan has no requests or no address.
+/// If the operating system has no thread left, or the plan has no requests or no address.
 #[must_use]
 pub fn start(plan: LoadPlan, observer: impl Fn(&Answered<'_>) + Send + Sync + 'static) -> RunningLoad {
     assert!(!plan.requests.is_empty() && !plan.addresses.is_empty(), "a plan has requests and an address");
@@ -64,17 +64,17 @@ pub fn start(plan: LoadPlan, observer: impl Fn(&Answered<'_>) + Send + Sync + 's
     RunningLoad { thread: thread.expect("the machine has threads left") }
 }
 
-/// A load that was started.
+/// A load that is running.
 #[derive(Debug)]
 pub struct RunningLoad {
     thread: JoinHandle<LoadResult>,
 }
 
 impl RunningLoad {
-    /// Waits for its end.
+    /// Waits until it ends.
     ///
     /// # Panics
-    /// With the panic of the observer, or of the run itself.
+    /// If the observer or the run itself panicked.
     #[must_use]
     pub fn join(self) -> LoadResult {
         self.thread.join().unwrap_or_else(|cause| panic::resume_unwind(cause))
@@ -87,12 +87,12 @@ impl RunningLoad {
     }
 }
 
-/// A response, as an observer sees it: its head, with the body already passed over.
+/// A response as an observer sees it: its head, after the body was skipped.
 #[derive(Debug, Clone, Copy)]
 pub struct Answered<'c> {
-    /// Which request was answered: its place in the plan's list.
+    /// The index of the request in the plan's list.
     pub request: usize,
-    /// With what status.
+    /// The response's status.
     pub status: u16,
     head: &'c [u8],
 }
@@ -114,10 +114,10 @@ struct Run<O> {
 }
 
 impl<O> Run<O> {
-    /// The place of the next request to send, unless the run is over at `now`.
+    /// The index of the next request to send, unless the run is over at `now`.
     ///
-    /// One count for all connections: with a request count to stop at that is the length of the list, each request is
-    /// sent once, however unevenly the connections progress.
+    /// All connections share one counter. If the request count to stop at is the length of the list, each request is
+    /// therefore sent once, however unevenly the connections progress.
     fn next(&self, now: Instant) -> Option<usize> {
         let sent = self.sent.fetch_add(1, Ordering::Relaxed);
         let over = match self.plan.stop {
@@ -131,7 +131,7 @@ impl<O> Run<O> {
 }
 
 async fn run_all<O: Fn(&Answered<'_>) + Send + Sync + 'static>(plan: LoadPlan, observer: O) -> LoadResult {
-    // All connections stand before the clock starts, so that what is measured is requests.
+    // All connections are open before the clock starts, so only requests are measured.
     let addresses: Vec<_> = plan.addresses.iter().copied().cycle().take(plan.connections).collect();
     let opening: Vec<_> =
         addresses.iter().map(|address| tokio::spawn(Connection::open(*address, plan.time_out))).collect();
@@ -192,7 +192,7 @@ async fn drive_open<O: Fn(&Answered<'_>)>(
         (run.observer)(&Answered { request, status: response.status, head: response.head });
         begun = ended;
         if !response.keep_alive {
-            // The server asked for it in good order, so it is no error; opening anew is part of the next latency.
+            // The server asked for it properly, so it is not an error; reconnecting is part of the next latency.
             connection = Connection::open(address, *time_out).await?;
         }
     }

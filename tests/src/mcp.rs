@@ -1,7 +1,7 @@
-//! Clients of the Model Context Protocol that are not our code: the official SDKs, each as a process that holds as many
-//! sessions as a test asks for. Tests are synchronous, as everywhere here.
+//! Independent clients of the Model Context Protocol: the official SDKs, each as a process that holds as many sessions
+//! as a test needs. Tests are synchronous, as everywhere here.
 //!
-//! A process ends with its [`Agent`]; killing it is how a client vanishes.
+//! A process ends with its [`Agent`]; killing it simulates a client that vanishes.
 
 mod packages;
 mod process;
@@ -18,7 +18,7 @@ pub use self::session::{Called, Session, ToolResult};
 use crate::program::program;
 use crate::server::Server;
 
-/// Whose client it is.
+/// The SDK of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sdk {
     /// The official Python SDK.
@@ -27,7 +27,7 @@ pub enum Sdk {
     TypeScript,
 }
 
-/// How it speaks to a hosted server.
+/// The transport to a hosted server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wire {
     /// HTTP+SSE: `GET /sse` and `POST /messages/`.
@@ -45,15 +45,15 @@ pub struct Agent {
 }
 
 impl Sdk {
-    /// Both.
+    /// Both SDKs.
     pub const ALL: [Self; 2] = [Self::Python, Self::TypeScript];
 }
 
 impl Wire {
-    /// Both.
+    /// Both transports.
     pub const ALL: [Self; 2] = [Self::Sse, Self::Streamable];
 
-    /// Where a client of it begins.
+    /// The path that a client connects to first.
     #[must_use]
     pub fn path(self) -> &'static str {
         match self {
@@ -71,10 +71,10 @@ impl Wire {
 }
 
 impl Agent {
-    /// Starts one; `None` where the tests were told to do without. It comes up while the test goes on.
+    /// Starts one, and does not wait until it is ready; `None` if these tests are disabled.
     ///
     /// # Panics
-    /// When its language is not installed.
+    /// If its language is not installed.
     #[track_caller]
     #[must_use]
     pub fn start(sdk: Sdk) -> Option<Self> {
@@ -88,16 +88,16 @@ impl Agent {
         Some(Self { sdk, process: Arc::new(Process::start(command)), sessions: AtomicU64::new(0) })
     }
 
-    /// Whose client it is.
+    /// The client's SDK.
     #[must_use]
     pub fn sdk(&self) -> Sdk {
         self.sdk
     }
 
-    /// Opens a session at a server, as an agent that was told URL and key.
+    /// Opens a session with a server, as an agent configured with URL and key does.
     ///
     /// # Panics
-    /// When that fails.
+    /// If that fails.
     #[track_caller]
     #[must_use]
     pub fn connect(&self, server: &Server, wire: Wire, api_key: &str) -> Session {
@@ -105,10 +105,10 @@ impl Agent {
         opened.unwrap_or_else(|failure| panic!("{:?} {wire:?} cannot connect: {failure:?}", self.sdk))
     }
 
-    /// As [`Agent::connect`].
+    /// Like [`Agent::connect`].
     ///
     /// # Errors
-    /// When the client says that it cannot.
+    /// If the client reports that it cannot connect.
     #[track_caller]
     pub fn try_connect(&self, server: &Server, wire: Wire, api_key: &str) -> Result<Session, Failure> {
         let (session, opened) = self.begin_connect(server, wire, api_key);
@@ -116,17 +116,17 @@ impl Agent {
         Ok(session)
     }
 
-    /// As [`Agent::connect`], and does not wait for it.
+    /// Like [`Agent::connect`], but does not wait for it.
     #[track_caller]
     pub fn begin_connect(&self, server: &Server, wire: Wire, api_key: &str) -> (Session, Pending) {
         self.open("auto", server, wire, api_key)
     }
 
-    /// As [`Agent::connect`] with the handshake that opens a session, where the client would rather do without: it is
-    /// what clients of the protocol's versions up to 2025-11-25 do.
+    /// Like [`Agent::connect`], with the handshake that opens a session, even if the client would skip it. Clients of
+    /// protocol versions up to 2025-11-25 use this handshake.
     ///
     /// # Panics
-    /// When that fails.
+    /// If that fails.
     #[track_caller]
     #[must_use]
     pub fn connect_with_handshake(&self, server: &Server, wire: Wire, api_key: &str) -> Session {
@@ -146,10 +146,11 @@ impl Agent {
         self.begin(given)
     }
 
-    /// Starts `metering ARGS` with these variables as a local server, and opens a session over its input and output.
+    /// Starts `metering ARGS` with these environment variables as a local server, and opens a session over its stdin
+    /// and stdout.
     ///
     /// # Errors
-    /// When the client says that it cannot.
+    /// If the client reports that it cannot connect.
     #[track_caller]
     pub fn connect_to_program(&self, args: &[&str], environment: &[(&str, &str)]) -> Result<Session, Failure> {
         let path = program("metering").display().to_string();
@@ -162,7 +163,7 @@ impl Agent {
         Ok(session)
     }
 
-    /// Kills the process, as when its machine is gone; nothing is said to any server.
+    /// Kills the process, as when its machine is lost; no server is notified.
     pub fn kill(self) {
         self.process.kill();
     }

@@ -1,4 +1,4 @@
-//! A real PgBouncer, Debian's, in front of a test's PostgreSQL.
+//! A real PgBouncer (Debian's package) in front of a test's PostgreSQL.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,16 +14,16 @@ use tempfile::TempDir;
 
 use crate::postgres::{Cluster, ServerUser, folder, free_port};
 
-/// How long it may take to listen. Far more than it should ever need.
+/// How long it may take to listen; it should never need that long.
 const START_WAIT: Duration = Duration::from_secs(30);
 
 /// Set by `./test.sh` where PgBouncer is not installed.
 const SKIP: &str = "METERING_TESTS_SKIP_PGBOUNCER";
 
-/// How many schemas one pooler can give out: its users are listed when it starts.
+/// How many schemas one pooler can give out, because its users are listed when it starts.
 const SCHEMAS: u32 = 512;
 
-/// Ends the pooler when the test's process ends, in whatever way.
+/// Ends the pooler when the test's process ends, however it ends.
 const WATCHER: &str = r#"folder=$1; shift; "$@" & server=$!
 read -r end; kill -INT "$server"; wait "$server"; rm -rf "$folder""#;
 
@@ -36,7 +36,7 @@ pub struct Pooler<'c> {
     _folder: TempDir,
 }
 
-/// Whether tests behind PgBouncer are switched off.
+/// Whether tests with PgBouncer are disabled.
 #[must_use]
 #[track_caller]
 pub fn is_skipped() -> bool {
@@ -44,16 +44,16 @@ pub fn is_skipped() -> bool {
 }
 
 impl<'c> Pooler<'c> {
-    /// Starts one whose connections to the server are few, and shared as widely as `mode` (`session`, `transaction`,
+    /// Starts a pooler with few connections to the server, shared as widely as `mode` (`session`, `transaction`,
     /// `statement`) allows.
     ///
     /// # Panics
-    /// When it does not listen.
+    /// If it does not listen.
     #[must_use]
     #[track_caller]
     pub fn start(cluster: &'c Cluster, mode: &str) -> Self {
         let (folder, user, port) = (folder(), ServerUser::find(), free_port());
-        let own = |path: &Path| chown(path, Some(user.id), Some(user.group)).expect("a file can be given away");
+        let own = |path: &Path| chown(path, Some(user.id), Some(user.group)).expect("the file's owner can be changed");
         own(folder.path());
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).expect("a folder's mode can be set");
         let mut users = String::from("\"metering\" \"\"\n");
@@ -61,9 +61,9 @@ impl<'c> Pooler<'c> {
             let _ = writeln!(users, "\"{}\" \"\"", role(port, number));
         }
         let (users_file, config_file) = (folder.path().join("users.txt"), folder.path().join("pgbouncer.ini"));
-        fs::write(&users_file, users).expect("the folder can be written to");
+        fs::write(&users_file, users).expect("the file can be written");
         let server = cluster.address();
-        // Connections to the server are used in turn, so that hardly two transactions follow each other on one.
+        // Server connections are used round-robin, so that consecutive transactions rarely share one.
         let config = format!(
             "[databases]\n* = host={} port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
              unix_socket_dir =\nauth_type = trust\nauth_file = {}\npool_mode = {mode}\ndefault_pool_size = 8\n\
@@ -73,7 +73,7 @@ impl<'c> Pooler<'c> {
             users_file.display(),
             folder.path().join("log").display(),
         );
-        fs::write(&config_file, config).expect("the folder can be written to");
+        fs::write(&config_file, config).expect("the file can be written");
         own(&users_file);
         own(&config_file);
         let mut command = user.command(Path::new("sh"));
@@ -95,17 +95,17 @@ impl<'c> Pooler<'c> {
         SocketAddr::from(([127, 0, 0, 1], self.port))
     }
 
-    /// The URLs of a schema of its own, which is empty: through the pooler, and past it.
+    /// The URLs of a new, empty schema: through the pooler, and directly.
     ///
     /// # Panics
-    /// When there were too many.
+    /// If the pooler has none left.
     #[must_use]
     #[track_caller]
     pub fn fresh_schema(&self) -> (String, String) {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         assert!(number < SCHEMAS, "a pooler gives out {SCHEMAS} schemas");
-        // A pooler does not pass on options of a connection, so the schema is a role's.
+        // A pooler does not forward connection options, so a role sets the schema.
         let role = role(self.port, number);
         self.cluster.run_all(&[
             &format!("CREATE SCHEMA {role}"),
@@ -124,13 +124,13 @@ impl Drop for Pooler<'_> {
     }
 }
 
-/// Schemas are of a server, which several poolers may share.
+/// Schemas belong to a server, which several poolers may share.
 fn role(port: u16, number: u32) -> String {
     format!("pooled_{port}_{number}")
 }
 
 fn program() -> PathBuf {
-    // Debian's is where a user's path may not lead.
+    // Debian installs it where a user's PATH may not include it.
     let usual = PathBuf::from("/usr/sbin/pgbouncer");
     if usual.is_file() { usual } else { PathBuf::from("pgbouncer") }
 }

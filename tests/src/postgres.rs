@@ -1,4 +1,4 @@
-//! A real PostgreSQL: a cluster of its own, in a folder of its own, on a port that was free.
+//! A real PostgreSQL: a cluster of its own, in its own folder, on a free port.
 
 use std::fs;
 use std::io::Write as _;
@@ -14,15 +14,15 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// How long a server may take to answer. Far more than it should ever need.
+/// How long a server may take to respond; it should never need that long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Set by `./test.sh` where PostgreSQL is not installed.
 const SKIP: &str = "METERING_TESTS_SKIP_POSTGRES";
 
-/// Stands between a test and its server: when the test's process ends, in whatever way, this reads the end of its
-/// input, ends the server, and removes its folder, which nobody else does where the process was killed or the server is
-/// one for all tests. A line of input keeps the folder.
+/// Stands between a test and its server. When the test's process ends, however it ends, this reads the end of its
+/// input, stops the server, and removes its folder. Nothing else would remove it after a kill, or for a server that all
+/// tests share. A line of input keeps the folder.
 const WATCHER: &str = r#"folder=$1; shift; "$@" & server=$!
 read -r keep; kill -INT "$server"; wait "$server"; [ -n "$keep" ] || rm -rf "$folder""#;
 
@@ -35,37 +35,37 @@ pub struct Cluster {
     folder: TempDir,
 }
 
-/// Whether tests on PostgreSQL are switched off.
+/// Whether tests on PostgreSQL are disabled.
 #[must_use]
 #[track_caller]
 pub fn is_skipped() -> bool {
     crate::skipped::by(SKIP)
 }
 
-/// The schema of a URL of [`Cluster::fresh_schema`].
+/// The schema in a URL from [`Cluster::fresh_schema`].
 ///
 /// # Panics
-/// When it is none.
+/// If the URL has none.
 #[must_use]
 pub fn schema_of(url: &str) -> &str {
     url.rsplit_once("%3D").expect("the URL names a schema").1
 }
 
 impl Cluster {
-    /// Starts one, with further settings (`-c name=value`), and returns once it answers.
+    /// Starts one, with further settings (`-c name=value`), and returns once it responds.
     ///
     /// # Panics
-    /// When it does not.
+    /// If it does not.
     #[must_use]
     #[track_caller]
     pub fn start(settings: &[&str]) -> Self {
         Self::start_on(Place::new(folder()), settings)
     }
 
-    /// As [`Cluster::start`], with its data in a folder of its own below `parent`, on whatever disk that is.
+    /// Like [`Cluster::start`], with its data in a new folder below `parent`, on whatever disk that is.
     ///
     /// # Panics
-    /// As [`Cluster::start`].
+    /// Like [`Cluster::start`].
     #[must_use]
     #[track_caller]
     pub fn start_in(parent: &Path, settings: &[&str]) -> Self {
@@ -79,10 +79,10 @@ impl Cluster {
         place.started(settings)
     }
 
-    /// Starts one that speaks TLS, with this certificate and key in PEM.
+    /// Starts one with TLS, using this certificate and key (PEM).
     ///
     /// # Panics
-    /// As [`Cluster::start`].
+    /// Like [`Cluster::start`].
     #[must_use]
     #[track_caller]
     pub fn start_with_tls(certificate: &str, key: &str) -> Self {
@@ -96,10 +96,10 @@ impl Cluster {
         place.started(&settings)
     }
 
-    /// Starts a standby, which follows this server and answers questions.
+    /// Starts a standby that follows this server and serves queries.
     ///
     /// # Panics
-    /// When it does not.
+    /// If it does not start.
     #[must_use]
     #[track_caller]
     pub fn standby(&self) -> Self {
@@ -110,18 +110,18 @@ impl Cluster {
         place.started(&["fsync=off"])
     }
 
-    /// One for all tests of this process that need no more than a schema of their own. It need not survive a power
-    /// cut, and so does not wait for the disk.
+    /// One for all tests of this process that only need their own schema. It need not survive a power loss, so it does
+    /// not wait for the disk.
     #[must_use]
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Cluster> = OnceLock::new();
         SHARED.get_or_init(|| Self::start(&["fsync=off", "full_page_writes=off"]))
     }
 
-    /// Ends all connections but this command's, as an operator or a fault may.
+    /// Terminates all connections except this command's, as an operator or a fault may.
     ///
     /// # Panics
-    /// When it does not answer.
+    /// If it does not respond.
     #[track_caller]
     pub fn end_connections(&self) {
         let all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
@@ -129,61 +129,61 @@ impl Cluster {
         let _ = self.run(all);
     }
 
-    /// Kills the server at once, as a power cut does, and starts it again on the same port.
+    /// Kills the server immediately, as in a power loss, and starts it again on the same port.
     ///
     /// # Panics
-    /// When it does not come back.
+    /// If it does not come back.
     #[track_caller]
     pub fn crash(&mut self) {
         self.kill();
         self.start_again();
     }
 
-    /// Starts a server again that was killed, on the same port.
+    /// Restarts a killed server on the same port.
     ///
     /// # Panics
-    /// When it does not come back.
+    /// If it does not come back.
     #[track_caller]
     pub fn start_again(&mut self) {
         self.watcher = spawn(self.folder.path(), self.port, &self.settings);
         self.wait();
     }
 
-    /// Makes a standby the primary, and returns once it takes writes.
+    /// Promotes a standby to primary, and returns once it accepts writes.
     ///
     /// # Panics
-    /// When it does not.
+    /// If it cannot.
     #[track_caller]
     pub fn promote(&self) {
         assert_eq!(self.run("SELECT pg_promote()"), "t");
     }
 
-    /// Kills the server at once, as a power cut does.
+    /// Kills the server immediately, as in a power loss.
     ///
     /// # Panics
-    /// When it does not run.
+    /// If it is not running.
     #[track_caller]
     pub fn kill(&mut self) {
         let data = self.folder.path().join("data");
-        let pid = fs::read_to_string(data.join("postmaster.pid")).expect("a running server says its process id");
+        let pid = fs::read_to_string(data.join("postmaster.pid")).expect("a running server has a process id file");
         let pid = pid.lines().next().expect("the first line is the id").to_owned();
-        // SIGQUIT: no clean-up, no checkpoint; what was committed is in the log.
+        // SIGQUIT: no clean-up, no checkpoint; committed data is in the log.
         let killed = Command::new("kill").args(["-QUIT", &pid]).status();
-        assert!(killed.is_ok_and(|status| status.success()), "the server can be killed");
+        assert!(killed.is_ok_and(|status| status.success()), "the server could not be killed");
         if let Some(mut input) = self.watcher.stdin.take() {
             input.write_all(b"keep\n").expect("the watcher is there");
         }
         let _ = self.watcher.wait();
     }
 
-    /// Has it take only such clients from now on: lines of `pg_hba.conf`.
+    /// From now on accepts only these clients: lines of `pg_hba.conf`.
     ///
     /// # Panics
-    /// When it does not answer.
+    /// If it does not respond.
     #[track_caller]
     pub fn admit(&self, lines: &str) {
         let file = self.folder.path().join("data").join("pg_hba.conf");
-        // Tests themselves come by the socket.
+        // Tests themselves connect through the socket.
         fs::write(file, format!("local all all trust\n{lines}\n")).expect("a running server has its file");
         self.run("SELECT pg_reload_conf()");
     }
@@ -206,7 +206,7 @@ impl Cluster {
         self.folder.path()
     }
 
-    /// The URL of a schema of its own, which is empty.
+    /// The URL of a new, empty schema.
     #[must_use]
     #[track_caller]
     pub fn fresh_schema(&self) -> String {
@@ -219,7 +219,7 @@ impl Cluster {
     /// Runs SQL, and returns what it printed.
     ///
     /// # Panics
-    /// When it fails.
+    /// If it fails.
     #[track_caller]
     pub fn run(&self, sql: &str) -> String {
         let done = self.psql(sql);
@@ -228,10 +228,10 @@ impl Cluster {
         String::from_utf8_lossy(&done.stdout).trim().to_owned()
     }
 
-    /// Runs statements, each by itself.
+    /// Runs statements one by one.
     ///
     /// # Panics
-    /// When one fails.
+    /// If one fails.
     #[track_caller]
     pub fn run_all(&self, statements: &[&str]) {
         for sql in statements {
@@ -249,7 +249,7 @@ impl Cluster {
     fn wait(&self) {
         let until = Instant::now() + PATIENCE;
         while !self.psql("SELECT 1").is_ok_and(|done| done.status.success()) {
-            assert!(Instant::now() < until, "postgres does not answer");
+            assert!(Instant::now() < until, "postgres does not respond");
             thread::sleep(Duration::from_millis(50));
         }
     }
@@ -262,7 +262,7 @@ impl Drop for Cluster {
     }
 }
 
-/// A folder that is the server's, where nothing runs yet.
+/// A folder for a server that does not run yet.
 struct Place {
     folder: TempDir,
     user: ServerUser,
@@ -271,7 +271,7 @@ struct Place {
 impl Place {
     fn new(folder: TempDir) -> Self {
         let user = ServerUser::find();
-        chown(folder.path(), Some(user.id), Some(user.group)).expect("the folder can be given to the server's user");
+        chown(folder.path(), Some(user.id), Some(user.group)).expect("the folder's owner can be changed");
         Self { folder, user }
     }
 
@@ -280,7 +280,7 @@ impl Place {
         self.run("initdb", &["-U", "metering", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"]);
     }
 
-    /// Runs a program whose last argument is the folder of the data.
+    /// Runs a program whose last argument is the data folder.
     #[track_caller]
     fn run(&self, name: &str, options: &[&str]) {
         let made = self.user.command(&program(name)).args(options).arg(self.folder.path().join("data")).output();
@@ -290,8 +290,8 @@ impl Place {
 
     fn write(&self, name: &str, text: &str) {
         let path = self.folder.path().join(name);
-        fs::write(&path, text).expect("the folder can be written to");
-        chown(&path, Some(self.user.id), Some(self.user.group)).expect("a file can be given to the server's user");
+        fs::write(&path, text).expect("the file can be written");
+        chown(&path, Some(self.user.id), Some(self.user.group)).expect("the file's owner can be changed");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a file's mode can be set");
     }
 
@@ -306,12 +306,12 @@ impl Place {
     }
 }
 
-/// Starts the server, and what watches over it.
+/// Starts the server and its watcher.
 fn spawn(folder: &Path, port: u16, settings: &[String]) -> Child {
     let mut command = ServerUser::find().command(Path::new("sh"));
     command.args(["-c", WATCHER, "sh"]).arg(folder).arg(program("postgres")).arg("-D").arg(folder.join("data"));
     command.args(["-p", &port.to_string(), "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300"]);
-    // Shared memory in the folder as well, where a server that was killed leaves nothing behind.
+    // Shared memory is a file in the folder too, so a killed server leaves nothing behind.
     command.args(["-c", "dynamic_shared_memory_type=mmap"]);
     command.arg("-k").arg(folder).args(settings.iter().flat_map(|setting| ["-c", setting]));
     let log = fs::OpenOptions::new().create(true).append(true).open(folder.join("log"));
@@ -319,11 +319,11 @@ fn spawn(folder: &Path, port: u16, settings: &[String]) -> Child {
     command.spawn().expect("postgres can be run")
 }
 
-/// In memory where there is such a folder: what is on a disk is tested by ending servers, not by waiting for it.
+/// In memory where there is such a folder: durability is tested by killing servers, not by waiting for a disk.
 pub(crate) fn folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-    made.expect("the machine has room for a folder")
+    made.expect("a temporary folder can be created")
 }
 
 pub(crate) fn free_port() -> u16 {
@@ -358,13 +358,13 @@ impl ServerUser {
         if !self.own {
             command.uid(self.id).gid(self.group);
         }
-        // Whoever runs the tests may be somewhere that the server's user may not look at.
+        // The current folder may be one that the server's user cannot read.
         command.current_dir("/");
         command
     }
 }
 
-/// A program of the newest PostgreSQL that is installed: Debian keeps them apart by version, and out of the path.
+/// A program of the newest installed PostgreSQL. Debian keeps a folder per version, and none is in the PATH.
 fn program(name: &str) -> PathBuf {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let found = versions.map(|version| version.path().join("bin").join(name)).filter(|path| path.is_file());

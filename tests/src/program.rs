@@ -1,22 +1,22 @@
-//! Where the workspace's programs are: beside the one that runs now, wherever cargo was told to build.
+//! Finds the workspace's programs: beside the running one, wherever cargo was told to build.
 //!
-//! Nothing is built from here: a test that builds hides how long it takes, and fails for reasons of its own.
+//! Nothing is built from here: a test that builds hides how long it takes, and fails for unrelated reasons.
 
 use std::path::{Path, PathBuf};
 
 /// The program `name` of this workspace, as `cargo build --workspace` left it.
 ///
 /// # Panics
-/// When it was not built; the message says how to.
+/// If it was not built; the message says how to build it.
 #[must_use]
 pub fn program(name: &str) -> PathBuf {
     find(name).unwrap_or_else(|missing| panic!("{missing}"))
 }
 
-/// As [`program`], for those who would rather say it themselves that a program is missing.
+/// Like [`program`], for callers that report a missing program themselves.
 ///
 /// # Errors
-/// When it was not built; the message says how to.
+/// If it was not built; the message says how to build it.
 pub fn find(name: &str) -> Result<PathBuf, String> {
     let own = std::env::current_exe().expect("a running program has a path");
     let folder = own.parent().expect("a program is in a folder");

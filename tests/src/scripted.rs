@@ -1,4 +1,4 @@
-//! A small server on loopback that answers by script, also as no real server should.
+//! A small loopback server that follows a script, even in ways that no real server should.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,24 +7,24 @@ use std::time::Duration;
 
 /// What a scripted server does with a request.
 pub(crate) enum Reply {
-    /// Sends these pieces, each in a packet of its own, and waits for the next request.
+    /// Sends these pieces, each in its own packet, and waits for the next request.
     Send(Vec<Vec<u8>>),
-    /// Sends these bytes and closes in good order.
+    /// Sends these bytes and closes properly.
     SendAndClose(Vec<u8>),
     /// Sends these bytes and resets the connection.
     SendAndReset(Vec<u8>),
-    /// Keeps the connection open and says nothing.
+    /// Keeps the connection open and sends nothing.
     Silence,
 }
 
-/// A request that a server is asked: which connection it came on, its place there, both from zero, and its first line.
+/// A request to the server: its connection, its index on that connection (both from zero), and its first line.
 pub(crate) struct Asked<'a> {
     pub(crate) connection: usize,
     pub(crate) request: usize,
     pub(crate) line: &'a str,
 }
 
-/// Starts a server; it ends with the process.
+/// Starts a server; it runs until the process ends.
 pub(crate) fn serve(script: impl Fn(&Asked<'_>) -> Reply + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -75,7 +75,7 @@ fn attend(mut stream: TcpStream, connection: usize, script: &dyn Fn(&Asked<'_>) 
     }
 }
 
-/// Makes the coming close a reset: the kernel sends one when a socket is closed at once, without lingering.
+/// Turns the next close into a reset: the kernel sends one when a socket with zero linger time is closed.
 fn reset(stream: &TcpStream) {
     let stream = stream.try_clone().unwrap();
     stream.set_nonblocking(true).unwrap();

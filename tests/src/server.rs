@@ -1,4 +1,4 @@
-//! The real server, as a process of its own on a port that the operating system chose.
+//! The real server, as a process on a port that the operating system chose.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
@@ -13,16 +13,16 @@ use std::time::{Duration, Instant};
 use crate::client::Client;
 use crate::site::{Ran, command};
 
-/// How long a server may take to say where it listens, or to end. Far more than it should ever need.
+/// How long a server may take to report its address, or to end; it should never need that long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A server that was not started yet.
+/// A server that has not been started yet.
 #[derive(Debug)]
 pub struct ServerSetup {
     command: Command,
 }
 
-/// A running server. Dropping it kills it, and fails the test if it ever panicked.
+/// A running server. Dropping it kills it, and fails the test if the server ever panicked.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
@@ -31,7 +31,7 @@ pub struct Server {
     readers: Vec<JoinHandle<()>>,
 }
 
-/// What the server printed, as it prints it.
+/// The server's output so far.
 #[derive(Debug, Clone, Default)]
 struct Log(Arc<Mutex<String>>);
 
@@ -42,37 +42,37 @@ impl ServerSetup {
         Self { command }
     }
 
-    /// With one more environment variable.
+    /// Sets an environment variable.
     #[must_use]
     pub fn set(mut self, variable: &str, value: &str) -> Self {
         self.command.env(variable, value);
         self
     }
 
-    /// With more flags.
+    /// Adds flags.
     #[must_use]
     pub fn args<S: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
         self.command.args(args);
         self
     }
 
-    /// Starts it, and returns once it said where it listens.
+    /// Starts it, and returns once it has reported its address.
     ///
     /// # Panics
-    /// When it does not.
+    /// If it does not.
     #[track_caller]
     #[must_use]
     pub fn start(self) -> Server {
-        self.try_start().unwrap_or_else(|log| panic!("the server did not say where it listens: {log}"))
+        self.try_start().unwrap_or_else(|log| panic!("the server did not report its address: {log}"))
     }
 
-    /// As [`ServerSetup::start`], for a server that may refuse to start.
+    /// Like [`ServerSetup::start`], for a server that may refuse to start.
     #[must_use]
     pub fn start_if_it_can(self) -> Option<Server> {
         self.try_start().ok()
     }
 
-    /// The server, or what it printed instead of saying where it listens.
+    /// The server, or its output if it did not report an address.
     fn try_start(mut self) -> Result<Server, String> {
         let mut child =
             self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the server can be run");
@@ -92,10 +92,10 @@ impl ServerSetup {
         }
     }
 
-    /// Runs it to its end, which it must come to by itself.
+    /// Runs it until it exits by itself.
     ///
     /// # Panics
-    /// When it does not.
+    /// If it does not exit.
     #[track_caller]
     #[must_use]
     pub fn run(mut self) -> Ran {
@@ -105,7 +105,7 @@ impl ServerSetup {
         std::thread::spawn(move || tell.send(child.wait_with_output()));
         let Ok(output) = told.recv_timeout(PATIENCE) else {
             signal(id, "KILL");
-            panic!("the server runs although it should not");
+            panic!("the server runs, but should have exited");
         };
         Ran::of(output.expect("the server's output can be read"))
     }
@@ -130,53 +130,58 @@ impl Server {
         self.client().with_key(api_key)
     }
 
-    /// Its process.
+    /// Its process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// All that it printed up to now.
+    /// Everything it has printed so far.
     #[must_use]
     pub fn log(&self) -> String {
         self.log.text()
     }
 
-    /// Kills it at once, as a power cut would.
+    /// Kills it immediately, as a power loss would.
     ///
     /// # Panics
-    /// When it ended before by itself.
+    /// If it had already exited by itself.
     pub fn kill(mut self) {
-        assert_eq!(self.child.try_wait().expect("a child can be asked for"), None, "it runs: {}", self.log());
+        assert_eq!(
+            self.child.try_wait().expect("a child's status can be read"),
+            None,
+            "it has already exited: {}",
+            self.log()
+        );
         self.child.kill().expect("a child can be killed");
         let _ = self.child.wait();
     }
 
-    /// Whether it has ended by itself.
+    /// Whether it has exited by itself.
     ///
     /// # Panics
-    /// When the operating system cannot say.
+    /// If the operating system cannot tell.
     pub fn has_ended(&mut self) -> bool {
-        self.child.try_wait().expect("a child can be asked for").is_some()
+        self.child.try_wait().expect("a child's status can be read").is_some()
     }
 
-    /// Asks it to come to an orderly end (SIGTERM), without waiting for it.
+    /// Requests a graceful stop (SIGTERM), without waiting for it.
     pub fn terminate(&self) {
         signal(self.child.id(), "TERM");
     }
 
-    /// Waits for its end.
+    /// Waits until it exits.
     ///
     /// # Panics
-    /// When it does not end.
+    /// If it does not exit.
     #[track_caller]
     pub fn wait(&mut self) -> ExitStatus {
         let begun = Instant::now();
         loop {
-            if let Some(status) = self.child.try_wait().expect("a child can be asked for") {
+            if let Some(status) = self.child.try_wait().expect("a child's status can be read") {
                 return status;
             }
-            assert!(begun.elapsed() < PATIENCE, "the server does not end: {}", self.log());
+            assert!(begun.elapsed() < PATIENCE, "the server did not exit: {}", self.log());
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -227,8 +232,8 @@ fn listening(lines: &Receiver<String>) -> Option<SocketAddr> {
     }
 }
 
-/// By the shell, which has it built in: the standard library sends no signal but SIGKILL.
+/// Uses the shell's built-in `kill`, because the standard library can only send SIGKILL.
 fn signal(process: u32, name: &str) {
     let status = Command::new("sh").args(["-c", &format!("kill -{name} {process}")]).status();
-    assert!(status.is_ok_and(|status| status.success()), "SIG{name} can be sent to a child");
+    assert!(status.is_ok_and(|status| status.success()), "SIG{name} could not be sent");
 }

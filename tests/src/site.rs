@@ -1,4 +1,4 @@
-//! A deployment on a folder of its own: the real programs, and nobody else's data.
+//! A deployment in a folder of its own: the real programs, isolated from any other data.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -13,7 +13,7 @@ use crate::server::ServerSetup;
 #[derive(Debug)]
 pub struct Site {
     folder: TempDir,
-    /// Another database than the file in its folder.
+    /// A database other than the file in its folder.
     url: Option<String>,
 }
 
@@ -26,43 +26,43 @@ pub struct IssuedAccount {
     pub api_key: String,
 }
 
-/// What a program that ended left.
+/// The result of a program that exited.
 #[derive(Debug)]
 pub struct Ran {
-    /// Its exit code; `None` when a signal ended it.
+    /// Its exit code; `None` if a signal ended it.
     pub code: Option<i32>,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// What it complained of.
+    /// Its standard error.
     pub stderr: String,
 }
 
 impl Site {
-    /// A site with nothing on it.
+    /// An empty site.
     ///
     /// # Panics
-    /// When the machine has no room for a temporary folder.
+    /// If no temporary folder can be created.
     #[must_use]
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("the machine has room for a folder"), url: None }
+        Self { folder: tempfile::tempdir().expect("a temporary folder can be created"), url: None }
     }
 
-    /// A site whose database is elsewhere: a PostgreSQL, for example.
+    /// A site whose database is elsewhere, for example in PostgreSQL.
     ///
     /// # Panics
-    /// As [`Site::new`].
+    /// Like [`Site::new`].
     #[must_use]
     pub fn on_database(url: impl Into<String>) -> Self {
         Self { url: Some(url.into()), ..Self::new() }
     }
 
-    /// A file of the site.
+    /// The path of a file of the site.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// The data folder that its servers and commands are told.
+    /// The data folder for its servers and commands.
     #[must_use]
     pub fn data(&self) -> PathBuf {
         self.path("data")
@@ -77,20 +77,20 @@ impl Site {
     /// Writes a file and returns its path.
     ///
     /// # Panics
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
-        std::fs::write(&path, text).expect("the folder can be written to");
+        std::fs::write(&path, text).expect("the file can be written");
         path
     }
 
-    /// A server to be started on this site.
+    /// A server setup on this site.
     #[must_use]
     pub fn server(&self) -> ServerSetup {
         self.server_at("127.0.0.1:0")
     }
 
-    /// A server to be started at an address.
+    /// A server setup with an address to listen on.
     #[must_use]
     pub fn server_at(&self, address: &str) -> ServerSetup {
         let setup = ServerSetup::new(&self.data(), address);
@@ -103,13 +103,13 @@ impl Site {
     /// Runs `metering admin --data DATA ARGS`.
     ///
     /// # Panics
-    /// When the program cannot be run.
+    /// If the program cannot be run.
     #[must_use]
     pub fn admin(&self, args: &[&str]) -> Ran {
         let mut command = command("metering");
         command.arg("admin");
         match &self.url {
-            // Not as an argument, which everybody on the machine can see.
+            // Not as an argument, because everyone on the machine can see those.
             Some(url) => command.env("METERING_DATABASE", url),
             None => command.arg("--data").arg(self.data()),
         };
@@ -117,10 +117,10 @@ impl Site {
         Ran::of(command.output().expect("the program can be run"))
     }
 
-    /// As [`Site::admin`] with `--json`: the document that a command that succeeds prints.
+    /// Like [`Site::admin`] with `--json`: the document that a successful command prints.
     ///
     /// # Panics
-    /// When it fails.
+    /// If it fails.
     #[track_caller]
     #[must_use]
     pub fn admin_json(&self, args: &[&str]) -> Value {
@@ -129,20 +129,20 @@ impl Site {
         serde_json::from_str(&ran.stdout).expect("--json prints JSON")
     }
 
-    /// Makes an account with these credits and without caps.
+    /// Creates an account with these credits and without caps.
     ///
     /// # Panics
-    /// When that fails.
+    /// If that fails.
     #[track_caller]
     #[must_use]
     pub fn account(&self, credits: &str) -> IssuedAccount {
         self.account_with_caps(credits, 0, 0)
     }
 
-    /// Makes an account with these credits and caps per minute and per day; 0 is no cap.
+    /// Creates an account with these credits and caps per minute and per day; 0 means no cap.
     ///
     /// # Panics
-    /// When that fails.
+    /// If that fails.
     #[track_caller]
     #[must_use]
     pub fn account_with_caps(&self, credits: &str, rpm: u32, rpd: u32) -> IssuedAccount {
@@ -153,10 +153,10 @@ impl Site {
         IssuedAccount { org_id: text("org_id"), api_key: text("api_key") }
     }
 
-    /// Holds the books to add up exactly.
+    /// Asserts that the books add up exactly.
     ///
     /// # Panics
-    /// When they do not.
+    /// If they do not.
     #[track_caller]
     pub fn verify(&self) {
         let verified = self.admin_json(&["verify"]);
@@ -180,7 +180,7 @@ impl Ran {
     }
 }
 
-/// A program of the workspace, with no setting of the caller's own environment.
+/// A program of the workspace, without settings from the caller's environment.
 pub(crate) fn command(name: &str) -> Command {
     let mut command = Command::new(program(name));
     let settings = std::env::vars_os().map(|(name, _)| name);

@@ -3,8 +3,9 @@ pragma solidity 0.8.37;
 
 import {Token} from "./Token.sol";
 
-/// Moves more than once, or on behalf of somebody, in one transaction: a transaction is not the same as a payment.
-/// For tokens its caller must have been given an allowance by `from`; anyone may use it, which is fine in tests only.
+/// Makes several transfers, or transfers for somebody else, in one transaction: a transaction is not the same as a
+/// payment. For tokens, `from` must have given the caller an allowance. Anyone may use this contract, which is fine in
+/// tests only.
 contract Batcher {
     /// Pays the same recipient twice.
     function transferTwice(Token token, address from, address to, uint256 first, uint256 second) external {
@@ -20,7 +21,7 @@ contract Batcher {
         token.transferFrom(from, other, toOther);
     }
 
-    /// Hands the native coin on: the recipient is paid, but neither by the transaction's own value nor with a log.
+    /// Forwards the native coin: the recipient is paid, but not by the transaction's own value, and without a log.
     function forward(address payable to) external payable {
         (bool sent,) = to.call{value: msg.value}("");
         require(sent, "not taken");

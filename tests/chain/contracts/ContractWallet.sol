@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 pragma solidity 0.8.37;
 
-/// A wallet that is a contract, owned by one key: it pays with `execute`, and its signatures are the owner's, to be
-/// asked for by EIP-1271 since no key belongs to its address.
+/// A contract wallet owned by one key. It pays with `execute` and accepts its owner's signatures through EIP-1271,
+/// because no key belongs to its own address.
 contract ContractWallet {
     address public immutable owner;
 

@@ -3,8 +3,8 @@ pragma solidity 0.8.37;
 
 import {Token} from "./Token.sol";
 
-/// A token that keeps 1 % of each transfer: the recipient gets less than the sender sent, and says so in its logs. An
-/// amount must be judged by what arrived, not by what the call asked for.
+/// A token that keeps 1 % of each transfer: the recipient gets less than the sender sent, and the logs say so. An
+/// amount must be judged by what arrived, not by the call's argument.
 contract FeeToken is Token {
     address public immutable feeCollector;
 

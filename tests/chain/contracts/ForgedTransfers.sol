@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 pragma solidity 0.8.37;
 
-/// Reports transfers that never were. Any contract can: only logs of the pinned token's own address may count.
+/// Emits events for transfers that never happened. Any contract can do this, so only logs from the pinned token's own
+/// address may count.
 contract ForgedTransfers {
     event Transfer(address indexed from, address indexed to, uint256 value);
 
@@ -9,7 +10,7 @@ contract ForgedTransfers {
         emit Transfer(from, to, value);
     }
 
-    /// As an NFT reports it (ERC-721): the same first topic, but the number is a fourth topic and the data is empty.
+    /// Like an NFT (ERC-721): the same first topic, but the number is a fourth topic and the data is empty.
     function forgeNft(address from, address to, uint256 id) external {
         bytes32 topic = Transfer.selector;
         assembly ("memory-safe") {
@@ -17,7 +18,7 @@ contract ForgedTransfers {
         }
     }
 
-    /// As some old tokens report it: the same first topic, and all the rest in the data.
+    /// Like some old tokens: the same first topic, and everything else in the data.
     function forgeUnindexed(address from, address to, uint256 value) external {
         bytes32 topic = Transfer.selector;
         bytes memory data = abi.encode(from, to, value);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 pragma solidity 0.8.37;
 
-/// Refuses whatever it is asked or sent, so that a transaction can be in a block and have failed.
+/// Reverts every call and payment, so that a transaction can be mined and have failed.
 contract Reverter {
     fallback() external payable {
         revert("always");

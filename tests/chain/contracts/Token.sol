@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 pragma solidity 0.8.37;
 
-/// A plain ERC-20, as the tokens of plans are: what it says in a Transfer is what it moved.
-/// Anyone may mint, so that tests can make any wallet rich.
+/// A plain ERC-20, like the tokens of plans: its Transfer events match the amounts moved. Anyone may mint, so that
+/// tests can make any wallet rich.
 contract Token {
     string public name;
     string public symbol;

@@ -12,19 +12,19 @@ use tempfile::TempDir;
 
 use super::Failure;
 
-/// A database file in a data folder of its own, which is removed with this value.
+/// A database file in its own data folder, which is deleted on drop.
 #[derive(Debug)]
 pub(super) struct Populated {
     folder: TempDir,
-    /// Its accounts and their keys, in the order of their making.
+    /// The accounts and their keys, in creation order.
     pub(super) accounts: Vec<(AccountId, ApiKey)>,
 }
 
 impl Populated {
-    /// As a server that is told the folder calls it.
+    /// The name that a server gives its database in its data folder.
     const FILE: &'static str = "metering.db";
 
-    /// Makes a database with so many accounts, of which none has a cap.
+    /// Creates a database with `count` accounts without caps.
     pub(super) async fn make(data_dir: &Path, count: usize) -> Result<Self, Failure> {
         let folder = tempfile::Builder::new().prefix("metering-bench-").tempdir_in(data_dir)?;
         let mut populated = Self { folder, accounts: Vec::with_capacity(count) };
@@ -32,9 +32,9 @@ impl Populated {
         Ok(populated)
     }
 
-    /// Makes accounts until there are so many; those that there are stay as they are.
+    /// Creates accounts until there are `count`, and keeps the existing ones.
     ///
-    /// Through the store, as an operator would: each account is a transaction of its own.
+    /// They are created through the store, as an operator would: each account is a transaction of its own.
     pub(super) async fn grow_to(&mut self, count: usize) -> Result<(), Failure> {
         let store = self.open()?;
         while self.accounts.len() < count {
@@ -45,7 +45,7 @@ impl Populated {
         Ok(())
     }
 
-    /// The folder that a server is told.
+    /// The data folder to start a server on.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -68,7 +68,7 @@ impl Populated {
     }
 }
 
-/// Makes an account that can pay for any number of charges, through the store, as an operator would.
+/// Creates an account that can pay for any number of charges, through the store, as an operator would.
 pub(super) async fn make_account(store: &dyn Store, key: &ApiKey) -> Result<Account, Failure> {
     // More than any run can spend.
     let amount = Credits::from_whole(1_000_000_000).ok_or("a billion credits are too many")?;
@@ -85,12 +85,12 @@ pub(super) async fn make_account(store: &dyn Store, key: &ApiKey) -> Result<Acco
     };
     match store.create_account(new).await? {
         Created::Account(account) => Ok(account),
-        refusal => Err(format!("an account could not be made: {refusal:?}").into()),
+        refusal => Err(format!("could not create an account: {refusal:?}").into()),
     }
 }
 
-/// How many accepted requests all accounts together have on record, once their money was found to add up: figures of
-/// wrong work are worth nothing.
+/// Checks that all accounts' money adds up, and returns how many accepted requests they have on record in all. Figures
+/// for wrong work are worthless.
 pub(super) async fn verified_calls(store: &dyn Store) -> Result<u64, Failure> {
     const PAGE: u32 = 10_000;
     let verification = store.verify().await?;
@@ -108,12 +108,12 @@ pub(super) async fn verified_calls(store: &dyn Store) -> Result<u64, Failure> {
     }
 }
 
-/// Fails unless as many calls are on record as were answered as accepted.
+/// Fails unless the number of recorded calls equals the number of accepted responses.
 pub(super) fn require_recorded(recorded: u64, answered: u64) -> Result<(), Failure> {
     if recorded == answered {
         return Ok(());
     }
-    Err(format!("{answered} requests were answered as accepted, and {recorded} are on record").into())
+    Err(format!("{answered} requests were accepted, but {recorded} are on record").into())
 }
 
 #[cfg(test)]

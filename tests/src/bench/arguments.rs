@@ -1,4 +1,4 @@
-//! What to measure, and for how long.
+//! Command-line arguments of the benchmark.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -6,27 +6,27 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 
-/// Measures what charges cost, and prints tables in Markdown.
+/// Measure what charges cost, and print Markdown tables.
 ///
 /// Build everything with `cargo build --workspace --release`, run `cargo run --release -p metering-tests --bin bench`,
-/// and leave the machine alone for the twenty minutes or so that it takes. It starts servers of its own, on free ports
-/// of the loopback interface and with data of their own; nothing of yours is touched.
+/// and leave the machine alone for about twenty minutes. It starts its own servers on free loopback ports with their
+/// own data, and touches nothing of yours.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "bench")]
 pub struct Arguments {
-    /// The parts to run; all of them when none is named
+    /// Parts to run; all by default
     #[arg(value_enum)]
     parts: Vec<Part>,
 
-    /// Run everything tiny, as a test of the benchmark itself: other defaults for all numbers below
+    /// Run a tiny version of everything, to test the benchmark itself; changes the defaults of all options below
     #[arg(long)]
     pub quick: bool,
 
-    /// How often each figure is measured; the median is what is printed
+    /// Rounds per figure; the median is printed
     #[arg(long, default_value = "3", default_value_if("quick", "true", "1"))]
     pub rounds: NonZeroUsize,
 
-    /// How long each figure is measured in a round
+    /// How long to measure each figure in a round
     #[arg(
         long,
         default_value = "1500ms",
@@ -35,7 +35,7 @@ pub struct Arguments {
     )]
     pub time: Duration,
 
-    /// Numbers of accounts that charges through the store are spread over
+    /// Numbers of accounts to spread charges through the store over
     #[arg(
         long,
         value_delimiter = ',',
@@ -44,19 +44,19 @@ pub struct Arguments {
     )]
     pub accounts: Vec<NonZeroUsize>,
 
-    /// Numbers of charges in one commit
+    /// Batch sizes: numbers of charges per commit
     #[arg(long, value_delimiter = ',', default_value = "1,64,1000,8189")]
     pub batches: Vec<NonZeroUsize>,
 
-    /// Numbers of keys that requests over HTTP are spread over
+    /// Numbers of API keys to spread HTTP requests over
     #[arg(long, value_delimiter = ',', default_value = "1,1000,100000", default_value_if("quick", "true", "1,200"))]
     pub keys: Vec<NonZeroUsize>,
 
-    /// Numbers of connections that requests come on at once
+    /// Numbers of concurrent connections
     #[arg(long, value_delimiter = ',', default_value = "1,16,64,256")]
     pub connections: Vec<NonZeroUsize>,
 
-    /// Numbers of requests that a summary is asked for after
+    /// Numbers of recorded requests to measure the usage summary after
     #[arg(
         long,
         value_delimiter = ',',
@@ -69,11 +69,11 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "1,100000", default_value_if("quick", "true", "1,200"))]
     pub database_accounts: Vec<NonZeroUsize>,
 
-    /// Numbers of clients that charge on PostgreSQL at once
+    /// Numbers of concurrent clients on PostgreSQL
     #[arg(long, value_delimiter = ',', default_value = "64,256,512", default_value_if("quick", "true", "16"))]
     pub clients: Vec<NonZeroUsize>,
 
-    /// Where databases are made, and removed again: on the disk that is to be measured
+    /// Directory for the databases, on the disk to measure; they are deleted afterwards
     #[arg(long, default_value_os_t = std::env::temp_dir())]
     pub data_dir: PathBuf,
 }
@@ -83,16 +83,16 @@ pub struct Arguments {
 pub enum Part {
     /// Durable charges per second through the store
     Charges,
-    /// Requests of a metered route beside an unmetered twin of it
+    /// Requests to a metered route compared with the same route unmetered
     Http,
-    /// What a usage summary costs, and the database's size
+    /// Cost of a usage summary, and the size of the database
     Summary,
-    /// Durable charges per second on PostgreSQL, beside a statement for each
+    /// Durable charges per second on PostgreSQL, compared with one statement per charge
     Postgres,
 }
 
 impl Part {
-    /// Whether it needs the server.
+    /// Whether it needs the server binary.
     pub(super) fn serves(self) -> bool {
         !matches!(self, Self::Charges)
     }
@@ -106,7 +106,7 @@ impl Arguments {
     }
 }
 
-/// Each number once, the smallest first: a database can be given more accounts, and never fewer.
+/// Each number once, in ascending order: accounts can be added to a database, but not removed.
 pub(super) fn rising(numbers: &[NonZeroUsize]) -> Vec<usize> {
     let mut rising: Vec<usize> = numbers.iter().map(|number| number.get()).collect();
     rising.sort_unstable();
@@ -116,7 +116,7 @@ pub(super) fn rising(numbers: &[NonZeroUsize]) -> Vec<usize> {
 
 fn positive_duration(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
-        Ok(Duration::ZERO) => Err("must be more than nothing".to_owned()),
+        Ok(Duration::ZERO) => Err("must be more than zero".to_owned()),
         Ok(duration) => Ok(duration),
         Err(error) => Err(error.to_string()),
     }

@@ -1,9 +1,9 @@
 //! Durable charges per second through the store: batches of several sizes, over more and fewer accounts.
 //!
-//! What is timed is the commits, each of which has returned only when it was on disk. Building a batch is not: in a
-//! service that is done by its callers while the batch before is on its way. All charges are of one route, so that a
-//! batch touches as many usage rows as it has distinct accounts. Each account is charged once before: the first charge
-//! of a day adds a row, all others change it, and it is these that a service spends its day with.
+//! Only commits are timed; each returns once it is on disk. Building a batch is not timed: in a service, callers build
+//! the next batch while the previous one commits. All charges are for one route, so a batch touches as many usage rows
+//! as it has distinct accounts. Each account is charged once beforehand: the first charge of a day inserts a row and
+//! all others update it, and a service spends its day on the updates.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::latency::{Latencies, LatencySamples};
 /// Fixed, so that every run chooses the same accounts.
 pub(super) const SEED: u64 = 20_261_121;
 
-/// Charges in one commit before measuring begins.
+/// Charges per commit while warming up.
 const WARM_UP_BATCH: usize = 8_192;
 
 /// One way to charge.
@@ -35,7 +35,7 @@ struct Case {
     rounds: Vec<Round>,
 }
 
-/// What one round of a case found.
+/// The result of one round of a case.
 struct Round {
     charges: usize,
     charges_per_second: f64,
@@ -57,7 +57,7 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
     let mut populated = Populated::make(&arguments.data_dir, 0).await?;
     let mut recorded = 0;
     for accounts in rising(&arguments.accounts) {
-        eprintln!("charges: making accounts until there are {accounts}");
+        eprintln!("charges: growing to {accounts} accounts");
         populated.grow_to(accounts).await?;
         let (cases, charges) = measure(arguments, &populated).await?;
         recorded += u64::try_from(charges)?;
@@ -80,11 +80,11 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
     Ok(table.write("Durable charges through the store", out)?)
 }
 
-/// Measures all cases over all accounts, and counts the charges that this took.
+/// Measures all cases over all accounts. Also returns how many charges this took.
 async fn measure(arguments: &Arguments, populated: &Populated) -> Result<(Vec<Case>, usize), Failure> {
     let keys: Vec<KeyHash> = populated.accounts.iter().map(|(_, key)| key.hash()).collect();
     let (store, accounts) = (populated.open()?, keys.len());
-    // Over one account there is nothing to spread.
+    // With one account there is nothing to spread.
     let spreads: &[Spread] = if accounts == 1 { &[Spread::Uniform] } else { &[Spread::Uniform, Spread::Zipf] };
     let mut cases = Vec::new();
     for spread in spreads {
@@ -114,7 +114,7 @@ async fn charge_each_once(store: &dyn Store, keys: &[KeyHash]) -> Result<usize, 
     Ok(keys.len())
 }
 
-/// Commits batches until so much time was spent in commits.
+/// Commits batches until the commits have taken `time` in all.
 async fn run(
     store: &dyn Store,
     keys: &[KeyHash],
@@ -138,13 +138,13 @@ async fn run(
     Ok(Round { charges, charges_per_second: figure::per_second(charges, spent), commits: samples.sorted() })
 }
 
-/// What all charges are booked on.
+/// The usage line that all charges are recorded on.
 pub(super) fn line() -> UsageLine {
     let (route_template, http_method) = ("/mpp/ethPrice".into(), "GET".into());
     UsageLine { route_template, http_method, source: ClientSource::Direct }
 }
 
-/// A charge of a base call.
+/// A charge for one base call.
 pub(super) fn charge(key: KeyHash, line: &UsageLine) -> Posting {
     let request_path = Arc::clone(&line.route_template);
     Posting::Charge(Charge {
@@ -157,12 +157,12 @@ pub(super) fn charge(key: KeyHash, line: &UsageLine) -> Posting {
     })
 }
 
-/// Fails unless all of a batch was accepted.
+/// Fails unless every charge of a batch was accepted.
 pub(super) fn require_accepted(outcomes: &[Outcome], batch: usize) -> Result<(), Failure> {
     let accepted = |outcome: &&Outcome| matches!(outcome, Outcome::Decided(Decision::Accepted(_)));
     match outcomes.iter().find(|outcome| !accepted(outcome)) {
         None if outcomes.len() == batch => Ok(()),
-        None => Err(format!("{} answers to {batch} charges", outcomes.len()).into()),
+        None => Err(format!("{} outcomes for {batch} charges", outcomes.len()).into()),
         Some(other) => Err(format!("a charge was not accepted: {other:?}").into()),
     }
 }

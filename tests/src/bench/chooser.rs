@@ -1,4 +1,4 @@
-//! Which account the next charge is for.
+//! Chooses the account for the next charge.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use super::draws::Draws;
 /// How charges are spread over accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spread {
-    /// All accounts are equally busy: the most distinct rows in a batch, so the worst case.
+    /// All accounts are equally busy. This touches the most distinct rows per batch, so it is the worst case.
     Uniform,
     /// The n-th busiest account has 1/n of the busiest one's charges (Zipf's law with exponent 1).
     Zipf,
@@ -22,7 +22,7 @@ impl fmt::Display for Spread {
     }
 }
 
-/// Draws accounts by their place in a list.
+/// Draws accounts by their index in a list.
 #[derive(Debug)]
 pub(super) struct Chooser {
     draws: Draws,
@@ -30,7 +30,7 @@ pub(super) struct Chooser {
     zipf: Option<Ranks>,
 }
 
-/// The accounts by falling share, and the sums of the shares up to each.
+/// The accounts by descending share, and the cumulative sum of the shares.
 #[derive(Debug)]
 struct Ranks {
     account_of_rank: Vec<usize>,
@@ -55,7 +55,7 @@ impl Chooser {
 #[expect(clippy::float_arithmetic, reason = "probabilities, not money")]
 impl Ranks {
     fn new(accounts: usize, draws: &mut Draws) -> Self {
-        // The busiest must not be those made first, which lie on the same pages.
+        // The busiest accounts must not be the oldest ones, which share pages.
         let mut account_of_rank: Vec<usize> = (0..accounts).collect();
         draws.shuffle(&mut account_of_rank);
         let mut sum = 0.0;
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn a_uniform_choice_is_even() {
         let counts = counts(Spread::Uniform, 100);
-        // 2,000 expected, standard deviation 45: six of those on either side.
+        // 2,000 expected, standard deviation 45: within six of those.
         assert!(counts.iter().all(|count| (1_730..=2_270).contains(count)), "{counts:?}");
     }
 
@@ -99,7 +99,7 @@ mod tests {
         let mut counts = counts(Spread::Zipf, 1_000);
         assert!(!counts.is_sorted_by(|a, b| a >= b), "the busiest are not the first");
         counts.sort_unstable_by(|a, b| b.cmp(a));
-        // The 1,000th harmonic number is 7.4855: the busiest has 26,718 of 200,000.
+        // The 1,000th harmonic number is 7.4855, so the busiest account gets 26,718 of 200,000.
         // rank, expected, six standard deviations
         for (rank, expected, tolerance) in [(1, 26_718, 920), (2, 13_359, 680), (10, 2_672, 320), (100, 267, 100)] {
             let count = counts[rank - 1];

@@ -1,4 +1,4 @@
-//! What the disk does by itself: no charge that waits for its own flush can be faster.
+//! The speed of the disk alone: no charge that waits for its own flush can be faster.
 
 use std::fs::File;
 use std::io::Write;
@@ -8,7 +8,7 @@ use super::table::{Column, Table};
 use super::{Arguments, Failure, figure};
 use crate::latency::{Latencies, LatencySamples};
 
-/// A page of SQLite.
+/// The size of an SQLite page.
 const PAGE: [u8; 4_096] = [0x5a; 4_096];
 
 /// Measures the disk and writes its table.

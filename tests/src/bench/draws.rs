@@ -1,7 +1,7 @@
 //! Random draws that are the same in every run.
 
-/// Uniform draws from a seed: SplitMix64 (Steele, Lea and Flood, 2014), which is small, fast and even enough to pick
-/// accounts with; nothing here is secret.
+/// Uniform draws from a seed: SplitMix64 (Steele, Lea and Flood, 2014). It is small, fast, and even enough for picking
+/// accounts; nothing here is secret.
 #[derive(Debug, Clone)]
 pub(super) struct Draws {
     state: u64,
@@ -20,24 +20,24 @@ impl Draws {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`. Some are likelier than others by `bound` / 2⁶⁴, which no benchmark sees.
+    /// A number below `bound`. The bias is `bound` / 2⁶⁴, too small to affect a benchmark.
     ///
     /// # Panics
-    /// When `bound` is zero.
+    /// If `bound` is zero.
     pub(super) fn below(&mut self, bound: usize) -> usize {
-        assert!(bound > 0, "there is no number below zero");
+        assert!(bound > 0, "the bound is above zero");
         let scaled = (u128::from(self.next()) * bound as u128) >> 64;
         usize::try_from(scaled).expect("less than the bound")
     }
 
-    /// A number from 0 up to 1, without 1.
+    /// A number from 0 (inclusive) to 1 (exclusive).
     #[expect(clippy::float_arithmetic, reason = "a probability, not money")]
     pub(super) fn fraction(&mut self) -> f64 {
         const STEPS_LOG2: u32 = f64::MANTISSA_DIGITS;
         (self.next() >> (u64::BITS - STEPS_LOG2)) as f64 / (1_u64 << STEPS_LOG2) as f64
     }
 
-    /// Every order equally likely (Fisher and Yates).
+    /// Shuffles; every order is equally likely (Fisher and Yates).
     pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));
@@ -62,7 +62,7 @@ mod tests {
         for _ in 0..100_000 {
             counts[draws.below(10)] += 1;
         }
-        // 10,000 expected, standard deviation 95: six of those on either side.
+        // 10,000 expected, standard deviation 95: within six of those.
         assert!(counts.iter().all(|count| (9_430..=10_570).contains(count)), "{counts:?}");
         assert!((0..1_000).all(|_| (0.0..1.0).contains(&draws.fraction())));
     }

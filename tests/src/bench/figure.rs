@@ -1,8 +1,8 @@
-//! How figures are printed.
+//! Formats figures for the tables.
 
 use std::time::Duration;
 
-/// A whole number with a comma between thousands.
+/// A whole number with thousands separators.
 pub(super) fn whole(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -15,24 +15,24 @@ pub(super) fn whole(number: u64) -> String {
     text
 }
 
-/// As [`whole`], of a count of things in memory.
+/// Like [`whole`], for a `usize`.
 pub(super) fn count(number: usize) -> String {
     whole(u64::try_from(number).unwrap_or(u64::MAX))
 }
 
-/// How many there were per second.
+/// How many per second.
 #[expect(clippy::float_arithmetic, reason = "a figure for people")]
 pub(super) fn per_second(count: usize, spent: Duration) -> f64 {
     count as f64 / spent.as_secs_f64().max(1e-9)
 }
 
-/// A rate per second, to the whole.
+/// A rate per second, rounded to a whole number.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate is above zero; casts saturate")]
 pub(super) fn rate(per_second: f64) -> String {
     whole(per_second.round() as u64)
 }
 
-/// A latency to three digits or so, in the unit that suits it; a dash for none.
+/// A latency with about three digits in a suitable unit; a dash for none.
 #[expect(clippy::float_arithmetic, reason = "a figure for people")]
 pub(super) fn latency(latency: Option<Duration>) -> String {
     let Some(latency) = latency else { return "–".to_owned() };
@@ -45,13 +45,13 @@ pub(super) fn latency(latency: Option<Duration>) -> String {
     }
 }
 
-/// A part of a whole; a dash for none.
+/// A percentage; a dash for none.
 #[expect(clippy::float_arithmetic, reason = "a figure for people")]
 pub(super) fn percent(part: Option<f64>) -> String {
     part.map_or_else(|| "–".to_owned(), |part| format!("{:.0} %", part * 100.0))
 }
 
-/// A size in the unit of 1,000 that suits it.
+/// A size in the suitable power of 1,000 bytes.
 #[expect(clippy::float_arithmetic, reason = "a figure for people")]
 pub(super) fn size(bytes: u64) -> String {
     match bytes {

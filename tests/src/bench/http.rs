@@ -1,9 +1,9 @@
-//! A metered route and its unmetered twin over HTTP: what metering costs a request.
+//! What metering costs an HTTP request: a metered route compared with its unmetered twin.
 //!
 //! Both are the real server, started with the same flags, and serve the same block of the sample feed to the same
-//! requests. The twin's catalogue says that the route is free, and that is all the difference. The generator shares the
-//! machine's cores with them, which takes more from the twin: it has more to answer. Each key is used once before, as
-//! in [`super::charges`].
+//! requests. The only difference is that the twin's catalogue declares the route free. The load generator shares the
+//! machine's cores with the servers. That slows the twin down more, because it serves more requests. Each key is used
+//! once beforehand, as in [`super::charges`].
 
 mod catalogue;
 mod comparison;
@@ -26,12 +26,12 @@ use comparison::{Comparison, Target, compare};
 pub(super) use comparison::require_success;
 
 const TEMPLATE: &str = "/mpp/snapshot/allTrades/{block_number}";
-/// Of May 2025. Always the same block, which is the same work in every run.
+/// A block of May 2025. It is always the same block, so every run does the same work.
 pub(super) const PATH: &str = "/mpp/snapshot/allTrades/20000000";
-/// Connections to use each key once with.
+/// Connections for using each key once.
 const WARM_UP_CONNECTIONS: usize = 64;
 
-/// Measures all numbers of keys and connections and writes their table.
+/// Measures every combination of keys and connections and writes the table.
 pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let mut table = Table::new([
         Column::Figure("Keys"),
@@ -50,7 +50,7 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
     let unmetered = Populated::make(&arguments.data_dir, 0).await?;
     let mut answered = 0;
     for keys in rising(&arguments.keys) {
-        eprintln!("http: making accounts until there are {keys}");
+        eprintln!("http: growing to {keys} accounts");
         metered.grow_to(keys).await?;
         for (connections, comparison) in measure(arguments, &metered, &unmetered, &mut answered)? {
             table.row(row(keys, connections, &comparison));
@@ -61,7 +61,7 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
     Ok(table.write(&format!("`GET {TEMPLATE}`, metered and unmetered"), out)?)
 }
 
-/// Compares the two at each number of connections, and adds what the metered one answered to `answered`.
+/// Compares the two at each number of connections, and adds the metered server's responses to `answered`.
 fn measure(
     arguments: &Arguments,
     metered: &Populated,
@@ -89,7 +89,7 @@ fn measure(
     Ok(comparisons)
 }
 
-/// A request of each key, in an order that has nothing to do with that of their making.
+/// One request per key, in an order unrelated to their creation.
 fn requests(populated: &Populated) -> Arc<[Vec<u8>]> {
     let keys = populated.accounts.iter().map(|(_, key)| key.expose());
     let mut requests: Vec<_> = keys.map(|key| request("GET", PATH, Some(key), &[])).collect();
@@ -97,11 +97,11 @@ fn requests(populated: &Populated) -> Arc<[Vec<u8>]> {
     requests.into()
 }
 
-/// Fails unless the servers are what they are to be: without a key the one refuses what the other serves.
+/// Fails unless the servers are set up as intended: without a key the metered one refuses and the twin serves.
 fn require_twins(metered: &Client, unmetered: &Client) -> Result<(), Failure> {
     match (metered.try_send("GET", PATH, None)?.status, unmetered.try_send("GET", PATH, None)?.status) {
         (401, 200) => Ok(()),
-        other => Err(format!("without a key, metered and unmetered should answer 401 and 200, not {other:?}").into()),
+        other => Err(format!("without a key, expected 401 and 200, not {other:?}").into()),
     }
 }
 

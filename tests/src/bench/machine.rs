@@ -1,4 +1,4 @@
-//! What the figures were measured on: without it they say nothing.
+//! The machine that the figures were measured on, without which they mean nothing.
 
 use std::fs;
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{Failure, figure};
 
-/// Writes the machine's line, and a warning when its figures would mislead.
+/// Writes the machine's line, and a warning if its figures would mislead.
 pub(super) fn write(data_dir: &Path, out: &mut dyn Write) -> Result<(), Failure> {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let cpu = cpu_model(&read("/proc/cpuinfo"));
@@ -19,7 +19,7 @@ pub(super) fn write(data_dir: &Path, out: &mut dyn Write) -> Result<(), Failure>
     if matches!(file_system.as_str(), "tmpfs" | "ramfs" | "overlay") {
         writeln!(
             out,
-            "\n**{file_system} may not keep what is flushed: choose a directory on a disk with `--data-dir`.**"
+            "\n**{file_system} may not keep flushed data: choose a directory on a disk with `--data-dir`.**"
         )?;
     }
     if cfg!(debug_assertions) {
@@ -40,8 +40,8 @@ fn memory_bytes(meminfo: &str) -> u64 {
     kibibytes.unwrap_or(0).saturating_mul(1_024)
 }
 
-/// The type of the file system that holds `path`: of all mounts above it the deepest, and of those the last, which
-/// hides the others.
+/// The type of the file system that holds `path`: the deepest mount above it, and of several mounts at the same path
+/// the last, which hides the others.
 fn file_system_of(mounts: &str, path: &Path) -> String {
     let mounts = mounts.lines().filter_map(|line| {
         let mut fields = line.split(' ').skip(1);

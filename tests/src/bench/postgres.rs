@@ -1,10 +1,11 @@
-//! Durable charges per second on a PostgreSQL of the benchmark's own, beside the plain way to charge on one.
+//! Durable charges per second on a PostgreSQL instance of the benchmark's own, compared with the plain way to charge.
 //!
-//! The plain way is what one writes first: for each request, a statement that takes its price from a balance and adds it
-//! to a daily total, committed by itself. It is measured by itself, and behind a small HTTP service. Beside it, as many
-//! callers at once charge through the store, and as many connections ask one node and three.
+//! The plain way is what one would write first: for each request one statement, committed by itself, that takes the
+//! price from a balance and adds it to a daily total. It is measured alone and behind a small HTTP service. It is
+//! compared with as many concurrent callers that charge through the store, and as many connections to one node and to
+//! three.
 //!
-//! All ways are measured in turns within each round, and a ratio is taken within its round.
+//! All ways are measured in turns within each round, and ratios are taken within a round.
 
 mod accounts;
 mod nodes;
@@ -39,21 +40,21 @@ enum Way {
     ThreeNodes,
 }
 
-/// What a way did in one round.
+/// The result of a way in one round.
 struct Measured {
     charges: u64,
     per_second: f64,
     latencies: Latencies,
 }
 
-/// What a way did in all rounds, and how often the plain way's rate that was: by itself, and behind HTTP.
+/// The results of a way in all rounds, and its rate as a multiple of the plain way's: alone, and behind HTTP.
 struct Figures {
     rounds: Rounds<Measured>,
     times_plain: Rounds<f64>,
     times_service: Rounds<f64>,
 }
 
-/// All ways, with what they do it on.
+/// Everything needed to run all ways.
 struct Bench<'a> {
     accounts: &'a Accounts,
     clients: usize,
@@ -65,7 +66,7 @@ struct Bench<'a> {
 }
 
 impl Way {
-    /// The plain ways come first: the others are measured by them.
+    /// The plain ways come first, because the others are compared with them.
     const ALL: [Self; 5] = [Self::Plain, Self::PlainService, Self::ThroughStore, Self::OneNode, Self::ThreeNodes];
 
     fn name(self) -> &'static str {
@@ -83,7 +84,7 @@ impl Way {
     }
 }
 
-/// Measures all ways at each number of accounts and of clients, and writes their table.
+/// Measures all ways at each number of accounts and clients, and writes the table.
 pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let mut table = Table::new([
         Column::Figure("Accounts"),
@@ -104,7 +105,7 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
     }
     let mut version = String::new();
     for count in rising(&arguments.database_accounts) {
-        eprintln!("postgres: making {count} accounts");
+        eprintln!("postgres: creating {count} accounts");
         let accounts = Accounts::make(&arguments.data_dir, count).await?;
         version = accounts.version();
         for clients in rising(&arguments.clients) {
@@ -149,8 +150,8 @@ impl<'a> Bench<'a> {
         Ok(Self { accounts, clients, time, plain, service, store, nodes })
     }
 
-    /// Charges each account in each way: the first charge of a day adds a row, all others change it. Counts the charges
-    /// that are not the plain way's.
+    /// Charges each account in each way, because the first charge of a day inserts a row and all others update it.
+    /// Returns how many charges were not the plain way's.
     async fn warm_up(&self) -> Result<u64, Failure> {
         self.plain.charge_each_once(self.accounts).await?;
         let charged = through_store::charge_unevenly(&self.store, self.accounts).await?;
@@ -176,7 +177,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Of each round, how often the other's rate a rate is.
+/// The ratio of the measured rate to the other rate, for each round.
 #[expect(clippy::float_arithmetic, reason = "ratios for people")]
 fn ratios(measured: &[Measured], others: &[f64]) -> Vec<f64> {
     measured.iter().zip(others).map(|(found, other)| found.per_second / other).collect()

@@ -1,6 +1,6 @@
-//! Figures of several rounds, and the one in the middle.
+//! Results of several rounds, and their median.
 
-/// What was measured in each round, by a rate: the more the better.
+/// The results of all rounds, ordered by a rate (higher is better).
 #[derive(Debug)]
 pub(super) struct Rounds<T> {
     by_rising_rate: Vec<T>,
@@ -8,14 +8,14 @@ pub(super) struct Rounds<T> {
 
 impl<T> Rounds<T> {
     /// # Panics
-    /// When there was no round.
+    /// If there is no round.
     pub(super) fn new(mut rounds: Vec<T>, rate: impl Fn(&T) -> f64) -> Self {
-        assert!(!rounds.is_empty(), "there is a round");
+        assert!(!rounds.is_empty(), "there is at least one round");
         rounds.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
         Self { by_rising_rate: rounds }
     }
 
-    /// The middle one; of an even number the slower of the two, so that it is one that was measured.
+    /// The middle result; of an even number the slower of the two in the middle, so it is always one that was measured.
     pub(super) fn median(&self) -> &T {
         &self.by_rising_rate[(self.by_rising_rate.len() - 1) / 2]
     }

@@ -1,8 +1,8 @@
-//! What the usage summary of 30 days costs after few and after many requests, and how much room they take.
+//! What the usage summary of 30 days costs after few and after many requests, and how much disk space they take.
 //!
-//! Usage is kept as daily totals, so both must depend on days and routes and not on requests; this is where it would
-//! show if they did not. The requests are charged through the store, which is quicker, and the summary is asked for
-//! over HTTP, as its users do. All numbers of requests are measured in turns.
+//! Usage is kept as daily totals, so both must depend on days and routes, not on requests; this benchmark would show if
+//! they did not. The requests are charged through the store, which is faster. The summary is requested over HTTP, as
+//! users do. All numbers of requests are measured in turns.
 
 use std::io::Write;
 use std::time::Duration;
@@ -24,18 +24,18 @@ use crate::server::Server;
 const DAYS: u32 = 30;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const PATH: &str = "/credits/usage/summary?days=30";
-/// Distinct routes that the requests are of; the default catalogue has about as many.
+/// Distinct routes of the requests; the default catalogue has about as many.
 const ROUTES: usize = 20;
-/// Charges in one commit.
+/// Charges per commit.
 const BATCH: usize = 8_192;
 
-/// A server whose one account made a number of requests.
+/// A server whose only account made a number of requests.
 struct Case {
     requests: usize,
     database_bytes: u64,
     ask: Vec<u8>,
     rounds: Vec<LoadResult>,
-    // In this order: the server ends before its folder is removed.
+    // In this order: the server ends before its folder is deleted.
     server: Server,
     _populated: Populated,
 }
@@ -76,7 +76,7 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
     Ok(table.write(&format!("`GET {PATH}` of one account with usage of {ROUTES} routes, one connection"), out)?)
 }
 
-/// Records the requests and starts a server that knows of all of them.
+/// Records the requests and starts a server that has loaded all of them.
 async fn prepare(arguments: &Arguments, requests: usize) -> Result<Case, Failure> {
     let populated = Populated::make(&arguments.data_dir, 1).await?;
     record(&populated, requests, SystemClock.now()).await?;
@@ -88,7 +88,7 @@ async fn prepare(arguments: &Arguments, requests: usize) -> Result<Case, Failure
     Ok(Case { requests, database_bytes, ask, rounds: Vec::new(), server, _populated: populated })
 }
 
-/// Fails unless a summary counts the requests; the oldest day's may have left the window, should it be midnight.
+/// Fails unless the summary counts the requests. Around midnight the oldest day may already have left the window.
 fn require_summarised(client: &Client, requests: usize) -> Result<(), Failure> {
     let answer = client.try_send("GET", PATH, None)?;
     let document: serde_json::Value = serde_json::from_slice(&answer.body)?;
@@ -97,7 +97,7 @@ fn require_summarised(client: &Client, requests: usize) -> Result<(), Failure> {
     let of_a_day = requests.div_ceil(u64::from(DAYS));
     match counted {
         Some(counted) if answer.status == 200 && (requests - of_a_day..=requests).contains(&counted) => Ok(()),
-        _ => Err(format!("a summary of {requests} requests is no figure: {}", answer.text()).into()),
+        _ => Err(format!("the summary does not count {requests} requests: {}", answer.text()).into()),
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_summary_of_other_usage_is_no_figure() {
-        // status, events, whether they may be those of 60,000 requests
+        // status, events, whether they can be the totals of 60,000 requests
         let table = [
             ("200 OK", "60000", true),
             ("200 OK", "58000", true),

@@ -1,13 +1,13 @@
-//! Tables in Markdown, aligned so that they can be read as they are too.
+//! Markdown tables, padded so that they are readable as plain text too.
 
 use std::io::{self, Write};
 
-/// A column's heading, and with it which side its cells keep to.
+/// A column's heading and alignment.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Column {
-    /// Words, to the left.
+    /// Words, left-aligned.
     Text(&'static str),
-    /// Figures, to the right.
+    /// Figures, right-aligned.
     Figure(&'static str),
 }
 

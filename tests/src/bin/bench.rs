@@ -1,4 +1,4 @@
-//! The benchmark's program; see [`metering_tests::bench`] for what it measures and how.
+//! The benchmark; see [`metering_tests::bench`].
 
 use std::io;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! The runner of the chaos campaigns; see [`metering_tests::chaos`].
+//! Runs the chaos campaigns; see [`metering_tests::chaos`].
 
 use std::io;
 use std::process::ExitCode;

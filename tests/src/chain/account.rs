@@ -1,4 +1,4 @@
-//! Accounts of a chain that a private key owns.
+//! Accounts on a chain, owned by a private key.
 
 use std::fmt;
 
@@ -14,19 +14,19 @@ impl Account {
         Self { checksummed, private_key }
     }
 
-    /// Its address, in lower case, as the service returns addresses.
+    /// The address in lower case, as the service returns addresses.
     #[must_use]
     pub fn address(&self) -> String {
         self.checksummed.to_ascii_lowercase()
     }
 
-    /// Its address with the checksum of EIP-55, as wallets show it.
+    /// The address with its EIP-55 checksum, as wallets show it.
     #[must_use]
     pub fn checksummed(&self) -> &str {
         &self.checksummed
     }
 
-    /// Its private key, as `0x` and hex.
+    /// The private key, as `0x` and hex.
     #[must_use]
     pub fn private_key(&self) -> &str {
         &self.private_key
@@ -34,7 +34,7 @@ impl Account {
 }
 
 impl fmt::Debug for Account {
-    /// Without its key.
+    /// Leaves out the private key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Account").field("address", &self.checksummed).finish_non_exhaustive()
     }

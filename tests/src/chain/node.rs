@@ -1,4 +1,4 @@
-//! The node: anvil, as a process of its own on a port that the operating system chose.
+//! The node: anvil, as a process on a port that the operating system chose.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::packages;
 
-/// How long a node may take to say where it listens. Far more than it should ever need.
+/// How long a node may take to report its address; it should never need that long.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running node. Dropping it kills it.
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Node {
     child: Child,
     address: SocketAddr,
-    /// Where it puts old states, which it would leave in the home folder.
+    /// Where it writes old states; by default it would leave them in the home directory.
     _states: TempDir,
     readers: Vec<JoinHandle<()>>,
 }
@@ -28,7 +28,7 @@ impl Node {
     /// Starts it, and returns once it listens.
     #[track_caller]
     pub(crate) fn start(chain_id: u64, args: &[String]) -> Self {
-        let states = tempfile::tempdir().expect("the machine has room for a folder");
+        let states = tempfile::tempdir().expect("a temporary directory can be created");
         let mut command = Command::new(packages::anvil());
         command.args(["--host", "127.0.0.1", "--port", "0", "--chain-id", &chain_id.to_string()]).args(args);
         command.arg("--cache-path").arg(states.path());
@@ -45,7 +45,7 @@ impl Node {
         }
         let _ = child.kill();
         let _ = child.wait();
-        panic!("anvil {args:?} does not say where it listens: {log}");
+        panic!("anvil {args:?} did not report its address: {log}");
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -71,7 +71,7 @@ impl Drop for Node {
     }
 }
 
-/// Reads to the end: a node whose output nobody takes stands still.
+/// Reads to the end: a node blocks when nobody drains its output.
 fn collect(from: impl Read + Send + 'static, tell: Sender<String>) -> JoinHandle<()> {
     std::thread::spawn(move || {
         for line in BufReader::new(from).lines().map_while(Result::ok) {
@@ -80,7 +80,7 @@ fn collect(from: impl Read + Send + 'static, tell: Sender<String>) -> JoinHandle
     })
 }
 
-/// Where the node says that it listens; `log` gets what it said before.
+/// The address that the node reports; its other output so far goes to `log`.
 fn listening(lines: &Receiver<String>, log: &mut String) -> Option<SocketAddr> {
     let begun = Instant::now();
     loop {

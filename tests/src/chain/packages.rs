@@ -1,22 +1,23 @@
-//! Where the npm packages are that a chain is made of, and whether this machine does without them.
+//! Where the npm packages for chains are, and whether this machine skips these tests.
 
 use std::path::{Path, PathBuf};
 
 /// Set by `./test.sh` on a machine without Node.js.
 const SKIP: &str = "METERING_TESTS_SKIP_CHAIN";
 
-/// Whether tests against a real chain are switched off.
+/// Whether tests against a real chain are disabled.
 #[track_caller]
 pub(crate) fn are_skipped() -> bool {
     crate::skipped::by(SKIP)
 }
 
-/// The folder with the wallet's script and, once installed, the packages.
+/// The directory with the wallet's script and, once installed, the packages.
 pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("chain")
 }
 
-/// The node's program itself, not the script around it: what is started is what must be ended.
+/// The node's binary itself rather than the script around it, because the process that is started must be the one to
+/// kill.
 #[track_caller]
 pub(crate) fn anvil() -> PathBuf {
     let platform = platform(std::env::consts::OS, std::env::consts::ARCH);
@@ -26,7 +27,7 @@ pub(crate) fn anvil() -> PathBuf {
     path
 }
 
-/// As npm packages name platforms.
+/// The platform's name in npm packages.
 fn platform(os: &str, arch: &str) -> String {
     let os = match os {
         "macos" => "darwin",
@@ -47,7 +48,7 @@ mod tests {
 
     #[test]
     fn platforms_have_the_names_that_packages_give_them() {
-        // the compiler's system and processor, npm's platform
+        // Rust's operating system and architecture, npm's platform
         let table = [
             ("linux", "x86_64", "linux-amd64"),
             ("linux", "aarch64", "linux-arm64"),

@@ -1,7 +1,7 @@
-//! A proxy between a reader and a node, which passes on what both say until it is told to spoil it.
+//! A proxy between a client and a node, which forwards everything until it is told to inject a fault.
 //!
-//! It understands single questions and batches (JSON-RPC 2.0, section 6) at any path, so that a secret can be put into
-//! its URL, counts what it is asked, and lets faults be switched while it runs.
+//! It understands single requests and batches (JSON-RPC 2.0, section 6) at any path, so a test can put a secret into
+//! its URL. It counts requests, and faults can be switched while it runs.
 
 pub mod fault;
 mod lag;
@@ -25,7 +25,7 @@ use self::fault::{Fault, Garbage};
 use super::Chain;
 use crate::client::Client;
 
-/// How long something may take to come about.
+/// How long to wait for an expected event.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running proxy. Dropping it ends it.
@@ -51,20 +51,20 @@ struct Desk {
 }
 
 impl Proxy {
-    /// Starts one in front of a chain's node. It passes everything on.
+    /// Starts one in front of a chain's node. It forwards everything.
     ///
     /// # Panics
-    /// When the machine has no port left.
+    /// If no port is free.
     #[track_caller]
     #[must_use]
     pub fn start(chain: &Chain) -> Self {
         Self::to(chain.address())
     }
 
-    /// Starts one in front of any node. It passes everything on.
+    /// Starts one in front of any node. It forwards everything.
     ///
     /// # Panics
-    /// When the machine has no port left.
+    /// If no port is free.
     #[track_caller]
     #[must_use]
     pub fn to(node: SocketAddr) -> Self {
@@ -90,53 +90,53 @@ impl Proxy {
         format!("http://{}", self.address)
     }
 
-    /// Does this from the next request on.
+    /// Applies this fault from the next request on.
     pub fn set(&self, fault: Fault) {
         self.shared.desk().fault = fault;
     }
 
-    /// How many HTTP requests came, a batch counted once.
+    /// How many HTTP requests came; a batch counts once.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.shared.desk().requests
     }
 
-    /// How often this method was asked for, each of a batch counted.
+    /// How often this method was called; each call of a batch counts.
     #[must_use]
     pub fn count(&self, method: &str) -> u64 {
         self.shared.desk().counts.get(method).copied().unwrap_or(0)
     }
 
-    /// How often each method was asked for.
+    /// How often each method was called.
     #[must_use]
     pub fn counts(&self) -> BTreeMap<String, u64> {
         self.shared.desk().counts.clone()
     }
 
-    /// Counts from zero again.
+    /// Resets the counts to zero.
     pub fn reset_counts(&self) {
         let mut desk = self.shared.desk();
         desk.requests = 0;
         desk.counts.clear();
     }
 
-    /// Waits until this method was asked for so often.
+    /// Waits until this method was called `count` times.
     ///
     /// # Panics
-    /// When that takes too long.
+    /// If that takes too long.
     #[track_caller]
     pub fn wait_for(&self, method: &str, count: u64) {
         let too_few = |desk: &mut Desk| desk.counts.get(method).copied().unwrap_or(0) < count;
         let waited = self.shared.changed.wait_timeout_while(self.shared.desk(), PATIENCE, too_few);
         let (desk, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
-        assert!(!timeout.timed_out(), "{method} was not asked {count} times: {:?}", desk.counts);
+        assert!(!timeout.timed_out(), "{method} was not called {count} times: {:?}", desk.counts);
     }
 }
 
 impl Drop for Proxy {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // Without waiting for a node that may take its time.
+            // Does not wait for a slow node.
             runtime.shutdown_background();
         }
     }
@@ -147,7 +147,7 @@ impl Shared {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a request, and says what to do with it.
+    /// Counts a request, and returns the fault to apply to it.
     fn admit(&self, question: &Value) -> Fault {
         let mut desk = self.desk();
         desk.requests += 1;
@@ -162,7 +162,7 @@ impl Shared {
     }
 }
 
-/// The questions of a batch, or the one there is.
+/// The calls of a batch, or the single call.
 fn calls(question: &Value) -> &[Value] {
     question.as_array().map_or(std::slice::from_ref(question), Vec::as_slice)
 }
@@ -191,7 +191,7 @@ async fn serve(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
     }
 }
 
-/// Asks the node, and spoils the answer.
+/// Forwards the request to the node, and applies the fault to its response.
 async fn pass(shared: Arc<Shared>, question: Value, fault: Fault) -> Response {
     let asked = tokio::task::spawn_blocking(move || spoil::ask(&shared.node, &question, &fault)).await;
     match asked {
@@ -201,7 +201,7 @@ async fn pass(shared: Arc<Shared>, question: Value, fault: Fault) -> Response {
     }
 }
 
-/// What claims to be JSON, and may not be.
+/// A response that claims to be JSON, and may not be.
 struct Json(Vec<u8>);
 
 impl IntoResponse for Json {

@@ -1,4 +1,4 @@
-//! Questions to a node (JSON-RPC 2.0).
+//! JSON-RPC 2.0 client for nodes.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,21 +8,21 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 
-/// How long a transaction may take into a block that is due, far more than it should ever need.
+/// How long to wait for a transaction to be mined; far more than it should ever need.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A node, or what stands in front of one, to be asked.
+/// A node, or a proxy in front of one.
 #[derive(Debug, Clone)]
 pub struct Rpc {
     client: Client,
 }
 
-/// A node's refusal.
+/// A JSON-RPC error from a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RpcRefusal {
-    /// Its code.
+    /// The error code.
     pub code: i64,
-    /// What it says.
+    /// The error message.
     pub message: String,
 }
 
@@ -39,27 +39,27 @@ impl Rpc {
         Self { client: Client::new(address) }
     }
 
-    /// Asks, and returns the result.
+    /// Calls a method, and returns its result.
     ///
     /// # Panics
-    /// When the node refuses.
+    /// If the node returns an error.
     #[track_caller]
     pub fn call(&self, method: &str, params: Value) -> Value {
-        self.try_call(method, params).unwrap_or_else(|refusal| panic!("{method} is refused: {refusal}"))
+        self.try_call(method, params).unwrap_or_else(|refusal| panic!("{method} failed: {refusal}"))
     }
 
-    /// Asks, where a refusal is an answer as well.
+    /// Calls a method, and returns an error as such.
     ///
     /// # Errors
-    /// With the node's refusal.
+    /// If the node returns a JSON-RPC error.
     ///
     /// # Panics
-    /// When no answer comes, or one that is no JSON-RPC.
+    /// If no response comes, or one that is not JSON-RPC.
     #[track_caller]
     pub fn try_call(&self, method: &str, params: Value) -> Result<Value, RpcRefusal> {
         let question = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let answer = self.client.post("/", &question).expect(200).json();
-        assert_eq!(answer["id"], 1, "the answer is to the question: {answer}");
+        assert_eq!(answer["id"], 1, "the response has the id of the request: {answer}");
         match answer.get("error") {
             None => Ok(answer["result"].clone()),
             Some(error) => Err(RpcRefusal {
@@ -69,20 +69,20 @@ impl Rpc {
         }
     }
 
-    /// A transaction's receipt; `None` while no block has it.
+    /// A transaction's receipt; `None` until a block includes it.
     ///
     /// # Panics
-    /// When no answer comes.
+    /// If no response comes.
     #[track_caller]
     #[must_use]
     pub fn receipt(&self, hash: &str) -> Option<Value> {
         Some(self.call("eth_getTransactionReceipt", json!([hash]))).filter(|receipt| !receipt.is_null())
     }
 
-    /// Waits until a block has the transaction, and returns its receipt. Makes no block for it.
+    /// Waits until a block includes the transaction, and returns its receipt. Mines no block itself.
     ///
     /// # Panics
-    /// When that takes too long.
+    /// If that takes too long.
     #[track_caller]
     pub fn mined(&self, hash: &str) -> Value {
         let begun = Instant::now();
@@ -90,23 +90,23 @@ impl Rpc {
             if let Some(receipt) = self.receipt(hash) {
                 return receipt;
             }
-            assert!(begun.elapsed() < PATIENCE, "no block has {hash}");
+            assert!(begun.elapsed() < PATIENCE, "no block includes {hash}");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 }
 
-/// A number as nodes write it.
+/// Formats a number as nodes do.
 pub(crate) fn hex(number: u64) -> String {
     format!("{number:#x}")
 }
 
-/// A number that a node wrote; `None` when it is none.
+/// Parses a node's number; `None` if it is not one.
 pub(crate) fn try_quantity(value: &Value) -> Option<u64> {
     u64::from_str_radix(value.as_str()?.strip_prefix("0x")?, 16).ok()
 }
 
-/// A number that a node wrote.
+/// Parses a node's number.
 #[track_caller]
 pub(crate) fn quantity(value: &Value) -> u64 {
     try_quantity(value).unwrap_or_else(|| panic!("not a number: {value}"))

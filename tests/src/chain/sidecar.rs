@@ -1,4 +1,4 @@
-//! The wallet's process: `tests/chain/wallet.mjs`, spoken to in lines of JSON.
+//! The wallet's process, `tests/chain/wallet.mjs`, which speaks JSON lines.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::packages;
 
-/// How long an answer may take, the start of Node.js on a busy machine counted.
+/// How long a response may take, including the start of Node.js on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running wallet process. Dropping it kills it.
@@ -28,12 +28,12 @@ struct Dialogue {
 }
 
 impl Sidecar {
-    /// Starts it. It comes up while the test goes on.
+    /// Starts it, and does not wait until it is ready.
     #[track_caller]
     pub(crate) fn start(node_url: &str, node_process: u32) -> Self {
         let mut command = Command::new("node");
         command.arg(packages::folder().join("wallet.mjs")).args([node_url, &node_process.to_string()]);
-        // What it complains of by itself is a fault of the script: to be seen at once.
+        // Anything it writes to standard error is a bug in the script, so show it at once.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().expect("node (Node.js) can be run");
         let input = child.stdin.take().expect("its input is piped");
@@ -47,18 +47,18 @@ impl Sidecar {
         Self { child, dialogue: Mutex::new(Dialogue { input, answers, questions: 0 }) }
     }
 
-    /// Asks, and returns the result or what the wallet says against it.
+    /// Sends a request, and returns its result or the wallet's error.
     #[track_caller]
     pub(crate) fn ask(&self, method: &str, params: &Value) -> Result<Value, String> {
         let mut dialogue = self.dialogue.lock().unwrap_or_else(PoisonError::into_inner);
         dialogue.questions += 1;
         let id = dialogue.questions;
         let question = json!({ "id": id, "method": method, "params": params });
-        writeln!(dialogue.input, "{question}").expect("the wallet process reads");
+        writeln!(dialogue.input, "{question}").expect("the wallet process reads requests");
         loop {
-            let line = dialogue.answers.recv_timeout(PATIENCE).expect("the wallet process answers");
-            let mut answer: Value = serde_json::from_str(&line).expect("the wallet process answers in JSON");
-            // An earlier question's answer, when whoever asked it gave up.
+            let line = dialogue.answers.recv_timeout(PATIENCE).expect("the wallet process responds");
+            let mut answer: Value = serde_json::from_str(&line).expect("the wallet process responds in JSON");
+            // The response to an earlier request, whose caller gave up.
             if answer["id"] != id {
                 continue;
             }
@@ -96,14 +96,14 @@ mod tests {
         }
         let node = Node::start(31_337, &[]);
         let mut sidecar = Sidecar::start(&node.url(), node.process_id());
-        // Putting another in its place closes the input, as the operating system does when a process is killed.
+        // Replacing the process closes its input, as the operating system does when a process is killed.
         let mut other = Command::new("true").stdin(Stdio::piped()).spawn().unwrap();
         sidecar.dialogue.get_mut().unwrap().input = other.stdin.take().unwrap();
         assert!(other.wait().unwrap().success());
         assert!(sidecar.child.wait().unwrap().success());
         let begun = Instant::now();
         while TcpStream::connect(node.address()).is_ok() {
-            assert!(begun.elapsed() < PATIENCE, "the node goes on");
+            assert!(begun.elapsed() < PATIENCE, "the node still runs");
             std::thread::sleep(Duration::from_millis(5));
         }
     }

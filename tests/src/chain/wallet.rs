@@ -1,9 +1,9 @@
-//! What people do with their wallets. Keys, signatures and transactions are viem's, in a process of its own.
+//! What people do with their wallets. viem, in a process of its own, makes the keys, signatures and transactions.
 //!
-//! What sets a scene (deploying, minting, approving) returns once a block has it, and makes that block where none comes
-//! by itself. What pays returns the transaction's hash at once: when a block takes it is the test's business.
-//! Amounts are in the smallest unit and may be any decimal number: `5_000_000`, `"5003817"`. Addresses and hashes are
-//! lower-case hex with `0x`.
+//! Setup methods (deploy, mint, approve) return once a block includes their transaction, and mine that block if none
+//! comes by itself. Payment methods return the transaction's hash at once: the test decides when it is mined. Amounts
+//! are in the smallest unit, as any decimal number: `5_000_000`, `"5003817"`. Addresses and hashes are lower-case hex
+//! with `0x`.
 
 mod contracts;
 mod payments;
@@ -31,20 +31,20 @@ impl Wallet {
         self.sidecar.process_id()
     }
 
-    /// One of the accounts that are rich from the start; 0 to 9 by default. Account 0 deploys and mints.
+    /// One of the accounts that are rich from the start, 0 to 9 by default. Account 0 deploys and mints.
     ///
     /// # Panics
-    /// When the wallet does not answer.
+    /// If the wallet does not respond.
     #[track_caller]
     #[must_use]
     pub fn account(&self, index: u32) -> Account {
         account_of(&self.ask("account", &json!({ "index": index })))
     }
 
-    /// A new account that owns nothing, and so cannot send anything.
+    /// A new account without coins, so it cannot send transactions.
     ///
     /// # Panics
-    /// When the wallet does not answer.
+    /// If the wallet does not respond.
     #[track_caller]
     #[must_use]
     pub fn poor_account(&self) -> Account {
@@ -54,7 +54,7 @@ impl Wallet {
     /// A new account with 1,000 native coins.
     ///
     /// # Panics
-    /// When the chain does not give it any.
+    /// If the chain does not fund it.
     #[track_caller]
     #[must_use]
     pub fn new_account(&self) -> Account {
@@ -64,20 +64,20 @@ impl Wallet {
         account
     }
 
-    /// Signs a text as wallets do (EIP-191, `personal_sign`): 65 bytes as `0x` and hex.
+    /// Signs a message as wallets do (EIP-191, `personal_sign`): 65 bytes as `0x` and hex.
     ///
     /// # Panics
-    /// When the wallet does not answer.
+    /// If the wallet does not respond.
     #[track_caller]
     #[must_use]
     pub fn sign_message(&self, by: &Account, message: &str) -> String {
         text(&self.ask("signMessage", &json!({ "privateKey": by.private_key(), "message": message })))
     }
 
-    /// Deploys a contract, the name of a file of `tests/chain/contracts`; returns its address.
+    /// Deploys a contract, named after its file in `tests/chain/contracts`, and returns its address.
     ///
     /// # Panics
-    /// When the wallet or the chain refuses.
+    /// If the wallet or the chain refuses.
     #[track_caller]
     pub fn deploy(&self, contract: &str, args: Value) -> String {
         let deployer = self.account(0);
@@ -87,10 +87,10 @@ impl Wallet {
         text(&deployed["address"]).to_ascii_lowercase()
     }
 
-    /// Sends a call of a contract; returns the transaction's hash.
+    /// Sends a contract call, and returns the transaction's hash.
     ///
     /// # Panics
-    /// When the wallet refuses, as it does for a transaction that would fail unless it is [`Write::untried`].
+    /// If the wallet refuses. It refuses transactions that would fail, unless they are [`Write::untried`].
     #[track_caller]
     pub fn write(&self, by: &Account, write: &Write) -> String {
         let mut params = write.params();
@@ -98,20 +98,20 @@ impl Wallet {
         text(&self.ask("write", &params))
     }
 
-    /// Reads from a contract; numbers come as decimal strings.
+    /// Reads from a contract; numbers are returned as decimal strings.
     ///
     /// # Panics
-    /// When the wallet or the contract refuses.
+    /// If the wallet or the contract refuses.
     #[track_caller]
     pub fn read(&self, contract: &str, address: &str, function: &str, args: Value) -> Value {
         let params = json!({ "contract": contract, "address": address, "function": function, "args": args });
         self.ask("read", &params)
     }
 
-    /// The call data of a contract's function, as hex.
+    /// The call data for a contract's function, as hex.
     ///
     /// # Panics
-    /// When the wallet refuses.
+    /// If the wallet refuses.
     #[track_caller]
     #[must_use]
     pub fn encode(&self, contract: &str, function: &str, args: Value) -> String {
@@ -120,10 +120,10 @@ impl Wallet {
 
     #[track_caller]
     fn ask(&self, method: &str, params: &Value) -> Value {
-        self.sidecar.ask(method, params).unwrap_or_else(|error| panic!("the wallet refuses {method}: {error}"))
+        self.sidecar.ask(method, params).unwrap_or_else(|error| panic!("the wallet refused {method}: {error}"))
     }
 
-    /// Waits until a block has the transaction, and makes one where none comes by itself.
+    /// Waits until a block includes the transaction, and mines one if none comes by itself.
     #[track_caller]
     fn settle(&self, hash: &str) {
         let automatic = self.rpc.call("anvil_getAutomine", json!([])) == true;
@@ -131,13 +131,13 @@ impl Wallet {
             let _ = self.rpc.call("anvil_mine", json!(["0x1"]));
         }
         let receipt = self.rpc.mined(hash);
-        assert_eq!(receipt["status"], "0x1", "{hash} succeeds: {receipt}");
+        assert_eq!(receipt["status"], "0x1", "{hash} failed: {receipt}");
     }
 }
 
 #[track_caller]
 fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_else(|| panic!("not a text: {value}")).to_owned()
+    value.as_str().unwrap_or_else(|| panic!("not a string: {value}")).to_owned()
 }
 
 #[track_caller]

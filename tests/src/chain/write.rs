@@ -2,16 +2,16 @@
 
 use serde_json::{Map, Value, json};
 
-/// Gas for a transaction that is to be sent although it will fail: what any call of our contracts may need.
+/// Gas limit for a transaction that may fail: enough for any call of our contracts.
 const ENOUGH_GAS: u64 = 500_000;
 
-/// A call of a contract's function, to be sent as a transaction by [`Wallet::write`](super::wallet::Wallet::write).
+/// A contract call, sent as a transaction by [`Wallet::write`](super::wallet::Wallet::write).
 #[derive(Debug, Clone)]
 pub struct Write(Map<String, Value>);
 
 impl Write {
-    /// Calls `function` of the contract at `address` with these arguments, a JSON array; numbers as decimal strings.
-    /// `contract` is the name of a file of `tests/chain/contracts`.
+    /// Calls `function` of the contract at `address` with `args`, a JSON array with numbers as decimal strings.
+    /// `contract` is the name of a file in `tests/chain/contracts`.
     #[must_use]
     pub fn new(contract: &str, address: &str, function: &str, args: Value) -> Self {
         let mut params = Map::new();
@@ -22,14 +22,14 @@ impl Write {
         Self(params)
     }
 
-    /// With so much of the native coin, in its smallest unit.
+    /// Sends this amount of the native coin, in its smallest unit.
     #[must_use]
     pub fn value(mut self, amount: impl ToString) -> Self {
         self.0.insert("value".to_owned(), json!(amount.to_string()));
         self
     }
 
-    /// Untried: sent even if it will fail, so that a block takes it as reverted.
+    /// Sends without simulation, so that a transaction that fails is mined as reverted.
     #[must_use]
     pub fn untried(mut self) -> Self {
         self.0.insert("gas".to_owned(), json!(ENOUGH_GAS));

@@ -1,4 +1,5 @@
-//! One damaged page at a time: `verify` and `backup` must notice, and a server that cannot charge must not be ready.
+//! Damages one page at a time: `verify` and `backup` must notice, and a server that cannot charge must not report
+//! ready.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,11 +15,11 @@ use super::rng::Rng;
 use crate::server::ServerSetup;
 use crate::site::Site;
 
-/// Where the header of an SQLite file has the page size, and its list of free pages.
+/// Offsets in the header of an SQLite file: the page size, and the first page of the free list.
 const PAGE_SIZE: usize = 16;
 const FIRST_FREE: usize = 32;
 
-/// What a page is overwritten with.
+/// How a page is overwritten.
 #[derive(Debug, Clone, Copy)]
 enum Damage {
     Zeros,
@@ -39,7 +40,7 @@ pub(super) fn run(setting: &mut Setting, report: &mut Report) {
         let damage = if setting.rng.one_in(3) { Damage::Garbage } else { Damage::Zeros };
         let damaged = damaged(&whole, page, page_size, damage, &mut setting.rng);
         report.add("pages damaged", 1);
-        // The planted bug: whoever looks is shown another file.
+        // The planted bug: the commands check an undamaged file.
         check_commands(if setting.plant { &whole } else { &damaged }, page, damage, report);
         if number % 3 == 0 {
             check_server(&fleet, &damaged, page, damage, report);
@@ -47,7 +48,7 @@ pub(super) fn run(setting: &mut Setting, report: &mut Report) {
     }
 }
 
-/// A database with something in every table that charging touches, closed in good order.
+/// A database with rows in every table that charging touches, closed properly.
 fn populated() -> Fleet {
     let fleet = Fleet::new(Site::new());
     for _ in 0..8 {
@@ -64,7 +65,7 @@ fn populated() -> Fleet {
     fleet
 }
 
-/// The pages that hold something: all but the free ones.
+/// The pages in use: all except the free ones.
 fn used_pages(file: &[u8], page_size: usize) -> Vec<usize> {
     let word = |at: usize| u32::from_be_bytes(file[at..at + 4].try_into().expect("four bytes"));
     let place = |page: u32| (usize::try_from(page).unwrap_or(usize::MAX) - 1) * page_size;
@@ -96,21 +97,21 @@ fn on(file: &[u8]) -> (Site, ServerSetup) {
 
 fn check_commands(file: &[u8], page: usize, damage: Damage, report: &mut Report) {
     let (site, _) = on(file);
-    let good = site.write("good.db", "a good backup of yesterday");
+    let good = site.write("good.db", "yesterday's good backup");
     let name = good.display().to_string();
     if site.admin(&["verify"]).code == Some(0) {
         report.add("unnoticed by verify", 1);
-        report.loss(format!("verify passes with {damage:?} at byte {page}"));
+        report.loss(format!("verify passed with {damage:?} at byte {page}"));
     }
     if site.admin(&["backup", &name, "--force"]).code == Some(0) {
         report.add("unnoticed by backup", 1);
-        report.loss(format!("backup passes with {damage:?} at byte {page}"));
-    } else if fs::read(&good).is_ok_and(|kept| kept != b"a good backup of yesterday") {
-        report.loss(format!("a failed backup replaced a good one, with {damage:?} at byte {page}"));
+        report.loss(format!("backup passed with {damage:?} at byte {page}"));
+    } else if fs::read(&good).is_ok_and(|kept| kept != b"yesterday's good backup") {
+        report.loss(format!("a failed backup replaced a good one with {damage:?} at byte {page}"));
     }
 }
 
-/// A server that starts and then refuses all charges must not say that it is ready.
+/// A server that starts but refuses all charges must not report ready.
 fn check_server(fleet: &Fleet, file: &[u8], page: usize, damage: Damage, report: &mut Report) {
     let (_site, setup) = on(file);
     report.add("servers on damaged files", 1);
@@ -123,11 +124,11 @@ fn check_server(fleet: &Fleet, file: &[u8], page: usize, damage: Damage, report:
         client.try_send("GET", BASE, None).map_or(0, |answer| answer.status)
     });
     if statuses.contains(&200) {
-        report.add("  went on charging", 1);
+        report.add("  kept charging", 1);
         return;
     }
     report.add("  could not charge", 1);
-    // What was noticed by a charge may take a second to be told.
+    // `/ready` may take a second to reflect the error that a charge met.
     thread::sleep(Duration::from_millis(1_200));
     if server.client().try_send("GET", "/ready", None).is_ok_and(|ready| ready.status == 200) {
         report.loss(format!("/ready is 200 while charges end in {statuses:?}, with {damage:?} at byte {page}"));

@@ -1,8 +1,8 @@
-//! What a disk may hold after the power failed: all that was flushed, and any part of the rest.
+//! What a disk may hold after a power loss: everything that was flushed, and any part of the rest.
 //!
-//! Each write that was not flushed is kept, dropped, or torn into sectors of 512 bytes of which some are kept; those that
-//! are kept are applied in any order. Truncation may be lost, and so may the deletion of a file, until a file of the
-//! same name is made.
+//! Each unflushed write is kept, dropped, or torn into sectors of 512 bytes, some of which are kept. Kept writes are
+//! applied in any order. A truncation may be lost. So may the deletion of a file, until a file of the same name is
+//! created.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,28 +13,28 @@ use super::rng::Rng;
 
 const SECTOR: usize = 512;
 
-/// What becomes of changes that were not flushed.
+/// The fate of unflushed changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unflushed {
     Dropped,
     AnyPart,
 }
 
-/// The files of a folder as a disk and its cache hold them.
+/// The files of a folder, as the disk and its cache hold them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Disk(BTreeMap<String, File>);
 
 #[derive(Debug, Clone, Default)]
 struct File {
-    /// What is safe; `None` when no such file is.
+    /// The flushed content; `None` if there is no such file.
     safe: Option<Vec<u8>>,
     pending: Vec<Change>,
-    /// The flushes under way, with how many pending changes came before each.
+    /// The flushes in progress, with the number of pending changes that preceded each.
     syncs: Vec<(u32, u64, usize)>,
 }
 
 impl Disk {
-    /// The files of a folder, all of them flushed.
+    /// The files of a folder, all flushed.
     pub(super) fn of(folder: &Path) -> Self {
         let mut disk = Self::default();
         for entry in fs::read_dir(folder).expect("the folder can be read").flatten() {
@@ -52,7 +52,7 @@ impl Disk {
         self.0.entry(entry.file.clone()).or_default().apply(&entry.change);
     }
 
-    /// Writes what is left after the power failed now.
+    /// Writes a possible state of the disk after a power loss at this moment.
     pub(super) fn crash_into(&self, folder: &Path, unflushed: Unflushed, rng: &mut Rng) {
         for (name, file) in &self.0 {
             if let Some(bytes) = file.after_crash(unflushed, rng) {
@@ -73,13 +73,13 @@ impl File {
                 let (_, _, count) = self.syncs.remove(place);
                 self.settle(count);
             }
-            // The file systems that we run on keep the order of names: the deletion before this is safe with it.
+            // The file systems in use keep the order of names, so this also makes the preceding deletion durable.
             Change::Create => *self = Self { pending: vec![Change::Create], ..Self::default() },
             change => self.pending.push(change.clone()),
         }
     }
 
-    /// The first `count` pending changes are safe from now on.
+    /// Marks the first `count` pending changes as flushed.
     fn settle(&mut self, count: usize) {
         let rest = self.pending.split_off(count.min(self.pending.len()));
         let settled = std::mem::replace(&mut self.pending, rest);
@@ -107,7 +107,7 @@ impl File {
     }
 }
 
-/// Makes a change; with `torn`, only some sectors of a write.
+/// Applies a change; with `torn`, only some sectors of a write.
 fn make(bytes: &mut Option<Vec<u8>>, change: &Change, mut torn: Option<&mut Rng>) {
     match change {
         Change::Create => {

@@ -1,7 +1,7 @@
-//! Callers that keep charging two accounts while servers come and go, and count what they were told.
+//! Callers that keep charging two accounts while servers come and go, and count the outcomes.
 //!
-//! The plain account is charged by metered requests, each sent once. The keyed account is charged with idempotency keys:
-//! each is retried until its outcome is known, so that its record must equal what was confirmed, to the unit.
+//! The plain account is charged by metered requests, each sent once. The keyed account is charged with idempotency
+//! keys: each charge is retried until its outcome is known, so its record must equal the confirmed charges exactly.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,13 +24,13 @@ pub(super) const SECRET: &str = "correct horse battery staple";
 const SECRET_HEADER: &str = "X-BDS-Internal-Billing-Secret";
 const DEDUCT: &str = "/internal/billing/deduct";
 
-/// How long to wait before the next call after one that failed.
+/// How long to wait after a failed call.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// How long a keyed charge is retried after the campaign is over.
 const LAST_RETRIES: Duration = Duration::from_secs(30);
 
-/// One keyed charge in so many is sent again after it was confirmed.
+/// One in this many keyed charges is sent again after it was confirmed.
 const REPLAY: u64 = 8;
 
 /// How an account is charged.
@@ -40,14 +40,14 @@ pub(super) enum Kind {
     Keyed,
 }
 
-/// What the callers of one account were told.
+/// The outcomes that the callers of one account saw.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Count {
-    /// Charges that were confirmed.
+    /// Confirmed charges.
     pub(super) charged: u64,
-    /// Charges whose outcome nobody was told: no response, or one that says so.
+    /// Charges with an unknown outcome: no response, or one that says so.
     pub(super) unknown: u64,
-    /// Refusals by error code. Nothing may have been charged for them.
+    /// Refusals by error code. None of them may have been charged.
     pub(super) refusals: BTreeMap<String, u64>,
 }
 
@@ -84,12 +84,13 @@ enum Told {
     Charged,
     Unknown,
     Refused(String),
-    /// Nothing was sent: there was nobody to send it to.
+    /// Nothing was sent, because no server was running.
     NotSent,
 }
 
 impl Crew {
-    /// `each` callers for the plain account, and as many for the keyed one. `note` is told of each confirmed charge.
+    /// Starts `each` callers for the plain account, and as many for the keyed one. `note` is called for each confirmed
+    /// charge.
     pub(super) fn start(
         targets: &Targets,
         accounts: [IssuedAccount; 2],
@@ -113,18 +114,18 @@ impl Crew {
         Self { workers: workers.collect(), shared }
     }
 
-    /// What the callers of this kind were told so far.
+    /// The outcomes so far for this kind of account.
     pub(super) fn count(&self, kind: Kind) -> Count {
         self.shared.count(kind).clone()
     }
 
-    /// Stops the callers. A server must be running, for keyed charges to learn their outcome.
+    /// Stops the callers. A server must be running, so that keyed charges can learn their outcome.
     pub(super) fn stop(mut self) -> [Count; 2] {
         self.end();
         [self.count(Kind::Plain), self.count(Kind::Keyed)]
     }
 
-    /// Stops the callers where nobody is left to tell them anything.
+    /// Stops the callers when no server is left to respond.
     pub(super) fn abandon(mut self) {
         self.shared.gone.store(true, Ordering::SeqCst);
         self.end();
@@ -141,7 +142,7 @@ impl Crew {
 impl Drop for Crew {
     fn drop(&mut self) {
         if thread::panicking() {
-            // Nobody waits for outcomes any more.
+            // The outcomes no longer matter.
             self.shared.gone.store(true, Ordering::SeqCst);
             self.shared.stop.store(true, Ordering::SeqCst);
         } else {
@@ -229,7 +230,7 @@ impl Shared {
     }
 }
 
-/// A refusal after which the same charge, with the same idempotency key, may be sent again.
+/// Whether the same charge may be sent again after this refusal, with the same idempotency key.
 fn is_retryable(code: &str) -> bool {
     ["storage_unavailable", "overloaded", "shutting_down"].contains(&code)
 }

@@ -1,4 +1,4 @@
-//! The database or its write-ahead log is deleted under a running server, which must stop charging into it.
+//! Deletes the database or its write-ahead log under a running server, which must stop charging into it.
 
 use std::fs;
 use std::thread;
@@ -12,7 +12,7 @@ use super::liar::Lie;
 use super::report::Report;
 use crate::site::Site;
 
-/// How long a server may go on after the deletion, with some allowance for a busy machine.
+/// How long a server may keep running after the deletion, with some allowance for a busy machine.
 const NOTICED: Duration = Duration::from_secs(3);
 
 pub(super) fn run(setting: &mut Setting, report: &mut Report) {
@@ -33,14 +33,14 @@ fn round(setting: &mut Setting, report: &mut Report) {
     let _ = fs::remove_file(fleet.site.data().join(name));
     let before = crew.count(Kind::Plain).charged;
     report.add("files deleted", 1);
-    report.add("ended by itself in time", u64::from(within(NOTICED, || server.has_ended())));
+    report.add("exited by itself in time", u64::from(within(NOTICED, || server.has_ended())));
     let (then, later) = (crew.count(Kind::Plain).charged, Duration::from_millis(700));
     thread::sleep(later);
     let still = crew.count(Kind::Plain).charged.saturating_sub(then);
     report.add("charges confirmed before it was noticed", then.saturating_sub(before));
     report.add("charges confirmed later", still);
     if still > 0 {
-        report.loss(format!("charges are confirmed more than 3 s after {name} was deleted"));
+        report.loss(format!("charges were confirmed more than 3 s after {name} was deleted"));
     }
     fleet.targets.set([]);
     drop(server);

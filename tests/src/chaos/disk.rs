@@ -14,7 +14,7 @@ use crate::site::Site;
 
 const CALLERS: usize = 4;
 
-/// Rounds of a run whose faults have struck nothing.
+/// The most rounds of a run in which no fault took effect.
 const MOST_ROUNDS: u32 = 40;
 
 /// How soon `/ready` must be 503 while nothing can be written, with some allowance for a busy machine.
@@ -43,19 +43,19 @@ fn run(setting: &mut Setting, report: &mut Report, faults: &[Fault], watch_ready
     let mut server = start();
     let crew = Crew::start(&fleet.targets, fleet.accounts.clone(), CALLERS, |_| ());
     let mut rounds = 0;
-    // A fault may strike nothing: what is cached is not read. Short runs go on until one did.
+    // A fault may have no effect, because cached data is not read. Short runs continue until one has.
     while setting.goes_on() || (report.figure("calls that failed") == 0 && rounds < MOST_ROUNDS) {
         rounds += 1;
         thread::sleep(setting.rng.millis(100, 400));
         let mut fault = *setting.rng.pick(faults);
-        // In the middle of a transaction as often as at its start.
+        // Faults strike in the middle of a transaction as often as at its start.
         fault.skip = u32::try_from(setting.rng.below(12)).unwrap_or_default();
         if setting.plant {
             fault = Fault { kinds: WRITE_LIES, limit: 0, ..fault };
         }
         shim.inject(fault);
         let begun = Instant::now();
-        report.add("times that the disk failed", 1);
+        report.add("disk faults", 1);
         if watch_ready && !setting.plant {
             tells(&mut server, begun, report);
         }
@@ -63,11 +63,11 @@ fn run(setting: &mut Setting, report: &mut Report, faults: &[Fault], watch_ready
         shim.clear();
         report.add("calls that failed", shim.injected());
         if setting.plant || server.has_ended() {
-            report.add("ends of the server", u64::from(!setting.plant));
+            report.add("server exits", u64::from(!setting.plant));
             drop(server);
             server = start();
         } else if !becomes_ready(&server.client()) {
-            report.loss("the server is not ready 30 s after the disk works again");
+            report.loss("the server was not ready 30 s after the disk recovered");
             drop(server);
             server = start();
         }
@@ -83,22 +83,22 @@ fn started(fleet: &Fleet, setup: crate::server::ServerSetup) -> Server {
     server
 }
 
-/// While nothing can be written, `/ready` says so.
+/// While nothing can be written, `/ready` must say so.
 fn tells(server: &mut Server, begun: Instant, report: &mut Report) {
     let client = server.client();
     let told = within(TOLD, || {
-        // A server that ended is not ready either.
+        // A server that exited is not ready either.
         server.has_ended() || client.try_send("GET", "/ready", None).map_or(true, |ready| ready.status == 503)
     });
     let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     report.most("slowest /ready 503, ms", took);
     if !told {
-        report.loss("/ready is not 503 within 2 s while the disk is full");
+        report.loss("/ready did not respond with 503 within 2 s of the disk being full");
     }
 }
 
-/// Each failed flush is followed by a restart on the file as the page cache has it, and by one on an image of which
-/// everything unflushed is gone: kernels do either.
+/// After each failed flush a server starts on the file as the page cache has it, and another on an image without any
+/// unflushed data: kernels may do either.
 pub(super) fn failed_flushes(setting: &mut Setting, report: &mut Report) {
     let (fleet, shim) = (Fleet::new(Site::new()), Shim::build());
     let mut disk = Disk::of(&fleet.site.data());
@@ -118,7 +118,7 @@ pub(super) fn failed_flushes(setting: &mut Setting, report: &mut Report) {
             report.add("flushes that failed", u64::from(struck));
             thread::sleep(setting.rng.millis(20, 200));
         }
-        report.add("ends of the server", u64::from(server.has_ended()));
+        report.add("server exits", u64::from(server.has_ended()));
         let told = [super::crew::Kind::Plain, super::crew::Kind::Keyed].map(|kind| crew.count(kind).charged);
         drop(server);
         if !setting.plant {
@@ -138,15 +138,15 @@ pub(super) fn failed_flushes(setting: &mut Setting, report: &mut Report) {
 
 fn check_dropped(fleet: &Fleet, disk: &Disk, told: [u64; 2], setting: &mut Setting, report: &mut Report) {
     let (site, setup) = on_image(|folder| disk.crash_into(folder, Unflushed::Dropped, &mut setting.rng));
-    report.add("images without what was unflushed", 1);
+    report.add("images without unflushed data", 1);
     let Some(server) = setup.start_if_it_can() else {
-        report.loss("no server starts on an image without what was unflushed");
+        report.loss("no server started on an image without unflushed data");
         return;
     };
     let on_image = recorded(&server, &fleet.accounts);
     drop(server);
     for (least, found) in told.into_iter().zip(on_image) {
-        report.bounds("an image without what was unflushed", least, u64::MAX, found);
+        report.bounds("an image without unflushed data", least, u64::MAX, found);
     }
     verify(&site, report);
 }

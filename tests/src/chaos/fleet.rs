@@ -1,4 +1,4 @@
-//! A database with two funded accounts, the servers on it, and the comparison at the end.
+//! A database with two funded accounts, its servers, and the comparison at the end.
 
 use std::path::Path;
 use std::thread;
@@ -11,10 +11,10 @@ use crate::client::Client;
 use crate::server::{Server, ServerSetup};
 use crate::site::{IssuedAccount, Site};
 
-/// What each account starts with: enough for millions of charges.
+/// The credits that each account starts with: enough for millions of charges.
 const CREDITS: &str = "10000";
 
-/// How long a server may take to be ready again after a fault has ended.
+/// How long a server may take to become ready after a fault has ended.
 pub(super) const RECOVERY: Duration = Duration::from_secs(30);
 
 /// A database under attack.
@@ -30,17 +30,17 @@ impl Fleet {
         Self { site, accounts, targets: Targets::default() }
     }
 
-    /// A server to be started on it.
+    /// A server setup on this database.
     pub(super) fn server(&self) -> ServerSetup {
         setup(&self.site)
     }
 
-    /// How many charges are on record for each account, as a running server says.
+    /// How many charges are on record for each account, according to a running server.
     pub(super) fn recorded(&self, server: &Server) -> [u64; 2] {
         recorded(server, &self.accounts)
     }
 
-    /// Compares what callers were told with the record, by a server of its own, and adds up the books.
+    /// Compares what callers saw with the record, as read by a fresh server, and verifies the books.
     pub(super) fn settle(&self, told: &[Count; 2], report: &mut Report) {
         let server = self.server().start();
         let [plain, keyed] = self.recorded(&server);
@@ -55,10 +55,10 @@ fn setup(site: &Site) -> ServerSetup {
     site.server().set("METERING_BILLING__INTERNAL_SECRET", SECRET)
 }
 
-/// A site whose data folder has these files, and a server to be started on it.
+/// A site whose data folder has these files, and a server setup on it.
 pub(super) fn on_image(write: impl FnOnce(&Path)) -> (Site, ServerSetup) {
     let site = Site::new();
-    std::fs::create_dir(site.data()).expect("the folder can be made");
+    std::fs::create_dir(site.data()).expect("the folder can be created");
     write(&site.data());
     let server = setup(&site);
     (site, server)
@@ -71,7 +71,7 @@ pub(super) fn recorded(server: &Server, accounts: &[IssuedAccount; 2]) -> [u64; 
     })
 }
 
-/// Runs `metering admin verify`, and counts a failure as a loss.
+/// Runs `metering admin verify`; a failure counts as a loss.
 pub(super) fn verify(site: &Site, report: &mut Report) {
     let ran = site.admin(&["verify", "--json"]);
     report.add("verify runs", 1);
@@ -81,12 +81,12 @@ pub(super) fn verify(site: &Site, report: &mut Report) {
     }
 }
 
-/// Waits until a server is ready; whether it is, in time.
+/// Waits until a server is ready. Returns whether it was in time.
 pub(super) fn becomes_ready(client: &Client) -> bool {
     within(RECOVERY, || client.try_send("GET", "/ready", None).is_ok_and(|ready| ready.status == 200))
 }
 
-/// Tries until `done`, or the time is over.
+/// Polls until `done` returns true or the time is up; returns whether it did.
 pub(super) fn within(time: Duration, mut done: impl FnMut() -> bool) -> bool {
     let begun = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! Thousands of hostile sockets from a few addresses; an honest client from another must not notice.
+//! Thousands of hostile sockets from a few addresses must not affect an honest client at another address.
 
 use std::io;
 use std::net::{self, IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener};
@@ -17,13 +17,13 @@ use super::report::Report;
 use crate::load::{LoadPlan, Stop, request, run as run_load};
 use crate::site::Site;
 
-/// How long an honest request may take during the flood.
+/// The longest that an honest request may take during the flood.
 const PROMPT: Duration = Duration::from_secs(2);
 
-/// Of loopback's own network, which has room for many clients on one machine.
+/// The last byte of the hostile addresses in 127.0.0.0/8, which has room for many clients on one machine.
 const HOSTILE: [u8; 4] = [11, 12, 13, 14];
 
-/// Sockets of a flood at a time, and of a smoke run.
+/// Concurrent sockets of a flood, and of a smoke run.
 const SOCKETS: usize = 6_000;
 const FEW_SOCKETS: usize = 600;
 
@@ -75,7 +75,7 @@ pub(super) fn run(setting: &mut Setting, report: &mut Report) {
     fleet.settle(&told, report);
 }
 
-/// The planted bug: a front that serves few connections at a time, each for as long as it lasts. Returns its address.
+/// The planted bug: a proxy that serves few connections at a time, each until it closes. Returns its address.
 fn few_slots(server: SocketAddr) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("the machine has a free port");
     let address = listener.local_addr().expect("a listener has an address");
@@ -90,7 +90,7 @@ fn few_slots(server: SocketAddr) -> SocketAddr {
     address
 }
 
-/// Copies both ways until either side ends.
+/// Copies both ways until either side closes.
 fn pass(mut client: net::TcpStream, server: SocketAddr) -> io::Result<()> {
     let mut upstream = net::TcpStream::connect(server)?;
     let (mut requests, mut to_server) = (client.try_clone()?, upstream.try_clone()?);
@@ -105,7 +105,7 @@ fn pass(mut client: net::TcpStream, server: SocketAddr) -> io::Result<()> {
     Ok(())
 }
 
-/// Hostile sockets that are opened again whenever the server closes them.
+/// Hostile sockets that reconnect whenever the server closes them.
 struct Flood {
     opened: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
@@ -169,7 +169,8 @@ async fn hold(address: SocketAddr, number: usize, opened: &AtomicU64) -> io::Res
     }
 }
 
-/// One in sixteen asks for much and reads nothing; building responses costs the server more than holding sockets does.
+/// One in sixteen requests much and reads nothing, because building responses costs the server more than holding
+/// sockets does.
 fn manner(number: usize) -> Manner {
     match number % 16 {
         0 => Manner::NeverReads,
@@ -178,7 +179,7 @@ fn manner(number: usize) -> Manner {
     }
 }
 
-/// Waits until the server closes, or for long.
+/// Waits until the server closes, or for a long time.
 async fn closed(stream: &TcpStream) -> io::Result<()> {
     let _ = tokio::time::timeout(Duration::from_secs(30), stream.readable()).await;
     Ok(())

@@ -1,5 +1,5 @@
-//! An upstream that breaks the rules: callers get one well-formed response each, pay for what was delivered only, and
-//! see no header that would act on the gateway's origin.
+//! An upstream that breaks the rules: callers get one well-formed response each, pay only for what was delivered, and
+//! see no header that would affect the gateway's origin.
 
 use std::thread;
 use std::time::Duration;
@@ -17,14 +17,14 @@ use crate::answer::Answer;
 use crate::client::{Client, exchange};
 use crate::site::Site;
 
-/// What must be true of a response, beside the rules that hold for all.
+/// What must hold for a response, besides the rules for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
     /// Delivered, and charged once.
     Delivered,
-    /// 502 or the like, and nothing charged.
+    /// 502 or similar, and not charged.
     Refunded,
-    /// Either of them, as long as it is one of them.
+    /// Either delivered or refunded.
     Either,
 }
 
@@ -78,12 +78,13 @@ const CASES: &[(&str, &[&str], Expected)] = &[
     ),
 ];
 
-/// What each route of the catalogue costs, in base calls and in atoms: a hundredth of a credit, so that balances are
-/// printed exactly.
+/// The price of each route of the catalogue, in base calls and in atoms. It is a hundredth of a credit, so that
+/// balances are printed exactly.
 const WEIGHT: u32 = 72;
 const PRICE: u64 = 72_000_000;
 
-/// What the upstream may not send to a browser that has the gateway's pages open, and what it may not claim.
+/// Headers that the upstream must not send to a browser with the gateway's pages open, and claims that it must not
+/// make.
 const FORBIDDEN: &[(&str, &str)] = &[
     ("service-worker-allowed", ""),
     ("clear-site-data", ""),
@@ -119,7 +120,8 @@ pub(super) fn run(setting: &mut Setting, report: &mut Report) {
         let address = called.pick(0).expect("the server runs");
         let response = exchange(address, request.as_bytes()).unwrap_or_default();
         report.add("requests", 1);
-        // A refund is on record before its response is; a break in mid-body may be told before the record is written.
+        // A refund is on record before its response is sent. After a break in mid-body, the client may see the break
+        // before the record is written.
         let mut charged = 0;
         let settled = within(Duration::from_secs(2), || {
             charged = paid(&client).saturating_sub(paid_before);
@@ -133,32 +135,32 @@ pub(super) fn run(setting: &mut Setting, report: &mut Report) {
         let _ = upstream.take_seen();
     }
     if !within(Duration::from_secs(5), || server.client().get("/health").status == 200) {
-        report.loss("the server is not healthy afterwards");
+        report.loss("the server was not healthy afterwards");
     }
     thread::sleep(Duration::from_millis(100));
     drop(server);
     verify(&fleet.site, report);
 }
 
-/// What is left, in atoms.
+/// The balance, in atoms.
 fn balance(client: &Client) -> u64 {
     let printed = client.get("/credits/balance").expect(200).member("credit_balance");
     let balance: Credits = printed.parse().expect("a balance is an amount of credits");
     u64::try_from(balance.atoms()).expect("the account is never overdrawn")
 }
 
-/// Whether what was charged fits what the caller got; a body that broke off may be charged or not.
+/// Whether the charge fits the response; a body that broke off may be charged or not.
 fn is_paid_right(response: &[u8], charged: u64) -> bool {
     match Answer::parse(response) {
         Ok(answer) if is_refunded(&answer) => charged == 0,
-        // Whether other failures of an upstream are paid for is its own affair.
+        // Other upstream failures may be charged or not.
         Ok(answer) if (500..600).contains(&answer.status) => charged <= 1,
         Ok(_) => charged == 1,
         Err(_) => charged <= 1,
     }
 }
 
-/// What the gateway refunds: its own 502 and 504, and those of an upstream.
+/// The statuses that the gateway refunds: its own and the upstream's 502, 503 and 504.
 fn is_refunded(answer: &Answer) -> bool {
     (502..=504).contains(&answer.status)
 }
@@ -166,7 +168,7 @@ fn is_refunded(answer: &Answer) -> bool {
 fn faults(response: &[u8], expected: Expected, charged: u64, settled: bool) -> Vec<String> {
     let mut faults = Vec::new();
     let parsed = Answer::parse(response);
-    // A body may well quote a response.
+    // A body may quote a response.
     let quoted = parsed.as_ref().map_or(0, |answer| answer.text().matches("HTTP/1.1 ").count());
     let heads = String::from_utf8_lossy(response).matches("HTTP/1.1 ").count().saturating_sub(quoted);
     if parsed.is_ok() && heads > 1 {
@@ -174,19 +176,23 @@ fn faults(response: &[u8], expected: Expected, charged: u64, settled: bool) -> V
     }
     if !settled {
         let status = parsed.as_ref().map_or(0, |answer| answer.status);
-        faults.push(format!("{charged} charges for a response with status {status}"));
+        faults.push(format!("charged {charged} times for a response with status {status}"));
     }
     match (&parsed, expected) {
-        (Ok(answer), Refunded) if !is_refunded(answer) => faults.push(format!("passed on with {}", answer.status)),
-        (Err(_), Refunded) if charged > 0 => faults.push("charged, and nothing delivered".to_owned()),
-        (Ok(answer), Delivered) if is_refunded(answer) => faults.push(format!("not passed on: {}", answer.status)),
+        (Ok(answer), Refunded) if !is_refunded(answer) => {
+            faults.push(format!("not refunded: status {}", answer.status))
+        }
+        (Err(_), Refunded) if charged > 0 => faults.push("charged, but nothing was delivered".to_owned()),
+        (Ok(answer), Delivered) if is_refunded(answer) => {
+            faults.push(format!("not delivered: status {}", answer.status))
+        }
         (Err(error), Delivered) => faults.push(format!("not delivered: {error}")),
         _ => {}
     }
     let headers = parsed.map(|answer| answer.headers).unwrap_or_default();
     for (name, value) in FORBIDDEN {
         if headers.iter().any(|(found, given)| found == name && (value.is_empty() || given == value)) {
-            faults.push(format!("the header {name} is passed on"));
+            faults.push(format!("the header {name} was passed on"));
         }
     }
     faults
@@ -202,7 +208,7 @@ fn respond(target: &str) -> Vec<Vec<u8>> {
     mutated(&mut Rng::new(seed))
 }
 
-/// A response that was right once, with a few bytes changed, removed or doubled.
+/// A well-formed response with a few bytes changed, removed or doubled.
 fn mutated(rng: &mut Rng) -> Vec<Vec<u8>> {
     let (_, pieces, _) = rng.pick(CASES);
     let mut bytes: Vec<u8> = pieces.concat().into_bytes();

@@ -1,4 +1,4 @@
-//! The shim's record of what was written, cut, flushed and deleted, in the order in which it happened.
+//! The shim's log of writes, truncations, flushes and deletions, in order.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(super) enum Change {
     Truncate {
         length: usize,
     },
-    /// A flush began; what came before is safe once it ends.
+    /// A flush began; everything before it is durable once it ends.
     SyncBegin {
         process: u32,
         token: u64,
@@ -37,7 +37,7 @@ pub(super) struct Entry {
     pub(super) end: u64,
 }
 
-/// Reads a whole log. A last record that is cut short, by a kill in the middle of it, is left out.
+/// Reads a whole log, except an incomplete last record of a killed process.
 pub(super) fn read(path: &Path) -> Vec<Entry> {
     let bytes = fs::read(path).unwrap_or_default();
     let (mut entries, mut at) = (Vec::new(), 0);
@@ -52,7 +52,7 @@ fn entry(bytes: &[u8], at: usize) -> Option<(Entry, usize)> {
     let header = bytes.get(at..at + HEADER)?;
     let word = |from: usize| u32::from_ne_bytes(header[from..from + 4].try_into().expect("four bytes"));
     let long = |from: usize| u64::from_ne_bytes(header[from..from + 8].try_into().expect("eight bytes"));
-    assert_eq!(word(0), MAGIC, "the shim's log makes no sense at byte {at}");
+    assert_eq!(word(0), MAGIC, "the shim's log is corrupt at byte {at}");
     let (kind, first, length, process) = (word(4), long(8), long(16), word(28));
     let data_at = at + HEADER + usize::try_from(word(24)).ok()?;
     let file = String::from_utf8(bytes.get(at + HEADER..data_at)?.to_vec()).ok()?;
@@ -64,7 +64,7 @@ fn entry(bytes: &[u8], at: usize) -> Option<(Entry, usize)> {
         4 => (Change::SyncEnd { process, token: first }, data_at),
         5 => (Change::Unlink, data_at),
         6 => (Change::Create, data_at),
-        other => panic!("the shim's log has a record of kind {other}"),
+        other => panic!("the shim's log has a record of unknown kind {other}"),
     };
     Some((Entry { file, change, end: u64::try_from(end).ok()? }, end))
 }

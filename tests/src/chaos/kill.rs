@@ -1,4 +1,4 @@
-//! `kill -9` under load: what was confirmed is on record at the next start, and nothing is there twice.
+//! `kill -9` under load: after a restart every confirmed charge is on record, and nothing twice.
 
 use std::thread;
 
@@ -39,7 +39,7 @@ fn run<const N: usize>(setting: &mut Setting, report: &mut Report, lie: Lie) {
         *victim = Some(fleet.server().start());
         announce(&fleet, &servers);
     }
-    // Some load after the last kill, however short the campaign.
+    // Some load after the last kill, however short the campaign is.
     thread::sleep(setting.rng.millis(300, 500));
     let told = crew.stop();
     servers.into_iter().flatten().for_each(Server::kill);
@@ -56,7 +56,7 @@ fn announce(fleet: &Fleet, servers: &[Option<Server>]) {
     fleet.targets.set(servers.iter().flatten().map(Server::address));
 }
 
-/// Whom the callers call: the servers, or with a planted bug the proxy before them.
+/// The addresses to call: the servers, or with a planted bug the proxy in front of them.
 pub(super) fn called(servers: &Targets, plant: bool, lie: Lie) -> Targets {
     if !plant {
         return servers.clone();

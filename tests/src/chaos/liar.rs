@@ -1,4 +1,4 @@
-//! A proxy with a planted bug: it stands between callers and servers and does what the service must never do.
+//! A proxy with a planted bug: it sits between callers and servers, and does what the service must never do.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -10,14 +10,14 @@ use std::time::Duration;
 use super::targets::Targets;
 use crate::client::{connect, read_all};
 
-/// What it does wrong.
+/// What the proxy does wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lie {
     /// Confirms every 40th request without forwarding it.
     Acknowledge,
     /// Forwards every 20th request twice.
     Repeat,
-    /// Confirms what it cannot forward, or what was refused.
+    /// Confirms requests that it could not forward, or that were refused.
     NeverRefuse,
     /// Adds a header to each response that only a hostile upstream would send.
     AddHeader,
@@ -25,7 +25,7 @@ pub(super) enum Lie {
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
 
-/// Starts the proxy, which lives as long as the process, and returns where it listens.
+/// Starts the proxy, which runs until the process ends, and returns its address.
 pub(super) fn start(targets: &Targets, lie: Lie) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("the machine has a free port");
     let address = listener.local_addr().expect("a listener has an address");
@@ -61,7 +61,7 @@ fn pass(mut client: TcpStream, targets: &Targets, lie: Lie, number: usize) {
     let _ = client.shutdown(Shutdown::Both);
 }
 
-/// The whole request of a client that sends one request on a connection.
+/// The whole request of a client that sends one request per connection.
 fn read_request(client: &mut TcpStream) -> Option<Vec<u8>> {
     let (mut request, mut buffer) = (Vec::new(), [0; 4096]);
     loop {

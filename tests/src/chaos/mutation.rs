@@ -1,5 +1,6 @@
-//! Mutated request targets and headers. What reaches the upstream must have been paid at the price of what the most
-//! careless upstream would read it as, and must carry no claim of the client's that only the gateway may make.
+//! Mutated request targets and headers. Everything that reaches the upstream must have been charged at the price of
+//! what the most careless upstream would read it as, and must not carry a client's claim that only the gateway may
+//! make.
 
 use super::Setting;
 use super::fleet::{Fleet, verify};
@@ -13,13 +14,13 @@ use crate::site::Site;
 const CHEAP: u32 = 1;
 const EXPENSIVE: u32 = 1000;
 
-/// A segment that a literal route is beside a parameter, as in `/v1/{document}` and `/v1/export`.
+/// Routes where a literal segment competes with a parameter, such as `/v1/{document}` and `/v1/export`.
 const ROUTES: &[(&str, u32)] = &[("/v1/{document}", CHEAP), ("/v1/export", EXPENSIVE), ("/v1/{document}/pages", CHEAP)];
 
-/// Targets to start from.
+/// Targets to mutate.
 const SEEDS: &[&str] = &["/v1/export", "/v1/abc", "/v1/abc/pages", "/v1/EXPORT", "/v1/export;a=1", "/v1/expor%74"];
 
-/// Pieces that some server reads in a way of its own.
+/// Fragments that servers interpret differently.
 const PIECES: &[&str] = &[
     "/",
     "//",
@@ -86,7 +87,7 @@ const PIECES: &[&str] = &[
     "%ad",
 ];
 
-/// Claims that only the gateway, or nobody, may make to the upstream; each in several spellings.
+/// Headers that only the gateway, or no one, may send to the upstream; each is tried in several spellings.
 const CLAIMS: &[&str] = &[
     "X-Metering-Org-Id",
     "X-Forwarded-For",
@@ -126,7 +127,7 @@ pub(super) fn run(setting: &mut Setting, report: &mut Report) {
         let charged = charged(&response);
         report.add("reached the upstream", u64::try_from(seen.len()).unwrap_or(u64::MAX));
         if seen.len() > 1 {
-            report.loss(format!("{} requests reached the upstream for one: {}", seen.len(), shown(&request)));
+            report.loss(format!("one request reached the upstream as {}: {}", seen.len(), shown(&request)));
         }
         for seen in &seen {
             check(seen, charged.as_deref(), report);
@@ -144,7 +145,7 @@ pub(super) fn run(setting: &mut Setting, report: &mut Report) {
     verify(&fleet.site, report);
 }
 
-/// The weight that was charged, by the response's own word.
+/// The charge in credits, according to the response.
 fn charged(response: &[u8]) -> Option<String> {
     let answer = Answer::parse(response).ok().filter(|answer| answer.status == 200)?;
     answer.header("x-bds-credit-charged").map(str::to_owned)
@@ -155,12 +156,12 @@ fn check(seen: &Seen, charged: Option<&str>, report: &mut Report) {
         report.loss(format!("{} reached the upstream without a charge", seen.target));
         return;
     };
-    // 1000 base calls are more than a tenth of a credit, one is far less.
+    // 1000 base calls cost more than a tenth of a credit; one costs far less.
     let is_expensive = !charged.starts_with("0.000") && charged.starts_with("0.1");
     if careless(&seen.target) == "/v1/export" {
         report.add("read as the expensive route", 1);
         if !is_expensive {
-            report.loss(format!("{} was charged {charged}, and may be read as /v1/export", seen.target));
+            report.loss(format!("{} was charged {charged}, but may be read as /v1/export", seen.target));
         }
     }
     for (name, value) in &seen.headers {
@@ -174,7 +175,7 @@ fn check(seen: &Seen, charged: Option<&str>, report: &mut Report) {
     }
 }
 
-/// The planted bug: the path and headers that the upstream got are not those that were paid for.
+/// The planted bug: the upstream gets another path and other headers than the client paid for.
 fn tamper(seen: &mut Seen) {
     seen.target = "/v1/EXPORT;x=1".to_owned();
     seen.headers.push(("x_metering_org_id".to_owned(), FORGED.to_owned()));
@@ -211,7 +212,7 @@ fn target(rng: &mut Rng) -> String {
     target
 }
 
-/// With the case of one letter changed.
+/// The text with the case of one letter changed.
 fn flipped(text: &str, at: usize) -> String {
     let flip = |(place, letter): (usize, char)| match letter {
         letter if place != at => letter,
@@ -221,7 +222,7 @@ fn flipped(text: &str, at: usize) -> String {
     text.char_indices().map(flip).collect()
 }
 
-/// A header's name in one of the spellings that an upstream may read as the same.
+/// A header name in one of the spellings that an upstream may treat as equal.
 fn spelled(name: &str, rng: &mut Rng) -> String {
     match rng.below(4) {
         0 => name.to_owned(),
@@ -235,8 +236,8 @@ fn shown(request: &[u8]) -> String {
     String::from_utf8_lossy(request).lines().next().unwrap_or_default().to_owned()
 }
 
-/// What the most careless upstream reads a target as: without query and parameters of segments, decoded until nothing
-/// is left to decode, in lower case, full-width letters as plain ones, without empty and dot segments.
+/// The target as the most careless upstream reads it: without the query and segment parameters, decoded until nothing
+/// is left to decode, in lower case, full-width letters as ASCII, and without empty and dot segments.
 fn careless(target: &str) -> String {
     let path = target.split(['?', '#']).next().unwrap_or_default();
     let mut text = path.to_owned();
@@ -275,7 +276,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&decoded).into_owned()
 }
 
-/// The compatible plain form of a letter; `None` for those that nobody sees.
+/// The compatible ASCII form of a character; `None` for invisible ones.
 fn plain(letter: char) -> Option<char> {
     match letter {
         '\u{200b}'..='\u{200d}' | '\u{ad}' | '\u{feff}' => None,

@@ -1,4 +1,4 @@
-//! PostgreSQL killed, cut off and frozen under two nodes: each answer stays true.
+//! PostgreSQL killed, cut off and frozen under two nodes: every response stays true.
 
 use std::process::Command;
 use std::thread;
@@ -17,7 +17,7 @@ use crate::site::Site;
 const CALLERS: usize = 6;
 const NODES: usize = 2;
 
-/// Two nodes, each with a link of its own to the database, and their callers.
+/// Two nodes, each with its own link to the database, and their callers.
 struct Scene {
     fleet: Fleet,
     links: [Link; NODES],
@@ -42,7 +42,7 @@ impl Scene {
         self.links.iter().for_each(Link::clear);
         for node in &self.nodes {
             if !becomes_ready(&node.client()) {
-                report.loss("a node is not ready 30 s after the database works again");
+                report.loss("a node was not ready 30 s after the database recovered");
             }
         }
         thread::sleep(setting.rng.millis(300, 500));
@@ -76,7 +76,7 @@ pub(super) fn commit_cuts(setting: &mut Setting, report: &mut Report) {
     scene.links.iter().for_each(Link::cut_commits);
     while setting.goes_on() {
         thread::sleep(setting.rng.millis(200, 900));
-        // And now and then all connections of a node at once, wherever they are.
+        // Occasionally cut all connections of a node at once, whatever they are doing.
         setting.rng.pick(&scene.links).cut_all();
         report.add("times a node was cut off", 1);
     }
@@ -106,7 +106,7 @@ pub(super) fn frozen_backends(setting: &mut Setting, report: &mut Report) {
     scene.settle(setting, report);
 }
 
-/// Processes that stand still until this is dropped.
+/// Processes that are stopped until this is dropped.
 struct Frozen(Vec<String>);
 
 impl Frozen {
@@ -122,7 +122,7 @@ impl Drop for Frozen {
     }
 }
 
-/// One by one: some may have ended meanwhile.
+/// One by one, because some may have ended meanwhile.
 fn signal(name: &str, processes: &[String]) {
     for process in processes {
         let _ = Command::new("kill").args([name, process]).output();

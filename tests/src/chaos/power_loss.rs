@@ -1,5 +1,5 @@
-//! Power loss: from the shim's record, the disk is rebuilt as it may have been at many moments, and each time every
-//! charge that was confirmed by then must be on it.
+//! Power loss: rebuilds the disk from the shim's log as it may have been at many moments. Every charge confirmed by
+//! then must be on it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,7 +19,8 @@ const CALLERS: usize = 4;
 const IMAGES: usize = 12;
 const FEW_IMAGES: usize = 4;
 
-/// Confirmed charges, each with how long the log was when its response had arrived: all that made it safe is before.
+/// Confirmed charges, each with the log's length when its response arrived: everything that made the charge durable is
+/// before it.
 type Confirmed = Arc<Mutex<Vec<(u64, Kind)>>>;
 
 pub(super) fn run(setting: &mut Setting, report: &mut Report) {
@@ -50,7 +51,8 @@ fn round(setting: &mut Setting, report: &mut Report) {
     };
     let mut server = start();
     let crew = Crew::start(&fleet.targets, fleet.accounts.clone(), CALLERS, note);
-    // An orderly end folds the log into the database, which is a moment to lose power at; so is a recovery.
+    // A graceful stop checkpoints the log into the database, and a restart after a kill recovers it: power is lost
+    // during both.
     for orderly in [true, false] {
         thread::sleep(setting.rng.millis(200, 500));
         if orderly {
@@ -90,7 +92,7 @@ fn images(
         let (site, setup) = on_image(|folder| disk.crash_into(folder, unflushed, &mut setting.rng));
         report.add("power losses", 1);
         let Some(server) = setup.start_if_it_can() else {
-            report.loss("no server starts after a power loss");
+            report.loss("no server started after a power loss");
             continue;
         };
         let found = recorded(&server, &fleet.accounts);
@@ -98,7 +100,7 @@ fn images(
         for (kind, found) in [Kind::Plain, Kind::Keyed].into_iter().zip(found) {
             let by_then = confirmed.iter().filter(|(length, of)| *of == kind && *length <= entry.end).count();
             let least = u64::try_from(by_then).unwrap_or(u64::MAX);
-            // Each caller has one charge under way at most.
+            // Each caller has at most one charge in flight.
             report.bounds("after a power loss", least, least + u64::try_from(CALLERS).unwrap_or(u64::MAX), found);
         }
         verify(&site, report);

@@ -1,4 +1,4 @@
-//! An upstream that writes whatever bytes it is told to, and keeps what it was sent.
+//! An upstream that writes arbitrary bytes, and keeps the requests it received.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -22,10 +22,10 @@ impl Seen {
     }
 }
 
-/// What it sends for a request: pieces, with a pause before each but the first. Then it closes.
+/// The response to a request: pieces, with a pause before each but the first. Then the connection is closed.
 pub(super) type Script = dyn Fn(&Seen) -> Vec<Vec<u8>> + Send + Sync;
 
-/// A running upstream; it lives as long as the process.
+/// A running upstream; it runs until the process ends.
 pub(super) struct RawUpstream {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -50,13 +50,14 @@ impl RawUpstream {
         format!("http://{}", self.address)
     }
 
-    /// What arrived since the last call.
+    /// The requests since the last call.
     pub(super) fn take_seen(&self) -> Vec<Seen> {
         std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Writes a catalogue of these routes (`path`, `weight`, each with a text parameter per `{name}`), and returns the flags.
+/// Writes a catalogue of these routes (`path`, `weight`, and a string parameter per `{name}`), and returns the flags
+/// for it.
 pub(super) fn catalogue(site: &Site, routes: &[(&str, u32)]) -> [String; 2] {
     let route = |(path, weight): &(&str, u32)| {
         let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));

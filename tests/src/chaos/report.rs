@@ -1,11 +1,11 @@
-//! What a campaign found: figures, and every way in which the service broke its promise.
+//! The findings of a campaign: counters, and every broken promise of the service.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::crew::Count;
 
-/// How many losses are printed in words; the rest is counted.
+/// How many losses are printed in full; the rest is only counted.
 const SHOWN: usize = 8;
 
 /// The findings of one run.
@@ -17,7 +17,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Adds to a figure; figures are printed in the order in which they first came.
+    /// Adds to a counter; counters are printed in the order of their first use.
     pub(super) fn add(&mut self, name: &str, count: u64) {
         match self.figures.iter_mut().find(|(known, _)| known == name) {
             Some((_, sum)) => *sum += count,
@@ -25,7 +25,7 @@ impl Report {
         }
     }
 
-    /// Keeps the largest value of a figure.
+    /// Keeps the largest value of a counter.
     pub(super) fn most(&mut self, name: &str, value: u64) {
         match self.figures.iter_mut().find(|(known, _)| known == name) {
             Some((_, most)) => *most = value.max(*most),
@@ -33,12 +33,12 @@ impl Report {
         }
     }
 
-    /// A figure; 0 for one that never came.
+    /// A counter's value; 0 if it was never used.
     pub(super) fn figure(&self, name: &str) -> u64 {
         self.figures.iter().find(|(known, _)| known == name).map_or(0, |(_, count)| *count)
     }
 
-    /// A promise that was broken.
+    /// Records a broken promise.
     pub(super) fn loss(&mut self, what: impl Into<String>) {
         self.losses_of(1, what);
     }
@@ -48,8 +48,8 @@ impl Report {
         self.losses.push(what.into());
     }
 
-    /// Compares what callers were told with what is on record: each confirmed charge must be there, and beyond those
-    /// only charges whose outcome a caller never learned.
+    /// Compares what callers saw with what is on record: each confirmed charge must be there, and beyond those only
+    /// charges with an unknown outcome.
     pub(super) fn compare(&mut self, account: &str, told: &Count, recorded: u64) {
         let (attempts, charged, unknown) = (told.attempts(), told.charged, told.unknown);
         for (name, count) in [
@@ -67,7 +67,7 @@ impl Report {
         }
     }
 
-    /// As [`Report::compare`], for bounds that were worked out elsewhere.
+    /// Like [`Report::compare`], for bounds that were computed elsewhere.
     pub(super) fn bounds(&mut self, account: &str, least: u64, most: u64, recorded: u64) {
         let (lost, excess) = (least.saturating_sub(recorded), recorded.saturating_sub(most));
         self.add("lost", lost);
@@ -75,7 +75,7 @@ impl Report {
         if lost > 0 {
             self.losses_of(
                 lost,
-                format!("{account}: {lost} confirmed charges are gone ({recorded} of {least} on record)"),
+                format!("{account}: {lost} confirmed charges are missing ({recorded} of {least} on record)"),
             );
         }
         if excess > 0 {
@@ -124,7 +124,7 @@ mod tests {
         let mut report = Report::default();
         report.compare("plain", &told(10, 3), 9);
         assert_eq!(report.loss_count(), 1);
-        assert!(report.to_string().contains("1 confirmed charges are gone"), "{report}");
+        assert!(report.to_string().contains("1 confirmed charges are missing"), "{report}");
     }
 
     #[test]

@@ -19,12 +19,12 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// Below `bound`, which is above 0.
+    /// Below `bound`, which must be above 0.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
 
-    /// A place in a list of this length, which is not empty.
+    /// An index into a list of this length, which must not be 0.
     pub(super) fn index(&mut self, length: usize) -> usize {
         usize::try_from(self.next() % u64::try_from(length).unwrap_or(u64::MAX)).unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! Runs campaigns one after the other, prints what they found, and decides whether the run passed.
+//! Runs campaigns one after the other, prints their findings, and decides whether the run passed.
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,10 +8,10 @@ use metering_core::{Randomness, SystemRandomness};
 use super::report::Report;
 use super::{Arguments, CAMPAIGNS, Campaign, Setting};
 
-/// Runs what the arguments ask for, and returns whether all of it passed.
+/// Runs the selected campaigns, and returns whether all passed.
 ///
 /// # Errors
-/// When a campaign is not known, or the output cannot be written.
+/// If a campaign is unknown, or the output cannot be written.
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<bool, String> {
     if arguments.list {
         list(out).map_err(|error| error.to_string())?;
@@ -50,7 +50,7 @@ fn chosen(arguments: &Arguments) -> Result<Vec<&'static Campaign>, String> {
     }
     let find = |name: &String| {
         let found = CAMPAIGNS.iter().find(|campaign| campaign.name == name);
-        found.ok_or_else(|| format!("there is no campaign {name:?}; `chaos --list` shows them"))
+        found.ok_or_else(|| format!("unknown campaign {name:?}; run `chaos --list` to see all"))
     };
     arguments.campaigns.iter().map(find).collect()
 }
@@ -87,10 +87,10 @@ fn run_one(
 
 fn verdict(ended: bool, unproven: Option<&str>, plant: bool, losses: u64) -> (String, bool) {
     if let Some(figure) = unproven.filter(|_| ended) {
-        return (format!("FAILED: this run proves nothing, since its figure {figure:?} is 0"), false);
+        return (format!("FAILED: this run proves nothing, because {figure:?} is 0"), false);
     }
     match (ended, plant, losses) {
-        (false, _, _) => ("FAILED: the campaign itself broke off, see above".to_owned(), false),
+        (false, _, _) => ("FAILED: the campaign itself panicked, see above".to_owned(), false),
         (true, false, 0) => ("passed: nothing lost".to_owned(), true),
         (true, false, losses) => (format!("FAILED: {losses} losses"), false),
         (true, true, 0) => ("FAILED: the planted bug was NOT caught".to_owned(), false),

@@ -1,4 +1,4 @@
-//! The preloaded library of `tests/chaos/shim.c`: built with `cc`, told what to break through a shared file.
+//! The preloaded library of `tests/chaos/shim.c`: built with `cc`, and controlled through a shared file.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -12,7 +12,7 @@ use crate::site::Site;
 
 const SOURCE: &str = include_str!("../../chaos/shim.c");
 
-/// Faults, as bits; the values are those of `shim.c`.
+/// Faults, as bits; same values as in `shim.c`.
 pub(super) const WRITE_ENOSPC: u32 = 1;
 pub(super) const WRITE_EIO: u32 = 2;
 pub(super) const READ_EIO: u32 = 4;
@@ -24,7 +24,7 @@ pub(super) const WRITE_LIES: u32 = 32;
 pub(super) const DATABASE: u32 = 1;
 pub(super) const WAL: u32 = 2;
 
-/// Where a control word stands in the file.
+/// Offsets of the control words in the file.
 const FAULTS: u64 = 0;
 const SKIP: u64 = 4;
 const LIMIT: u64 = 8;
@@ -37,7 +37,7 @@ pub(super) struct Shim {
     control: File,
 }
 
-/// What is to fail from now on.
+/// The fault to inject.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fault {
     pub(super) kinds: u32,
@@ -51,20 +51,20 @@ pub(super) struct Fault {
 impl Shim {
     /// Builds the library.
     pub(super) fn build() -> Self {
-        let folder = tempfile::tempdir().expect("the machine has room for a folder");
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
         let source = folder.path().join("shim.c");
-        fs::write(&source, SOURCE).expect("the folder can be written to");
+        fs::write(&source, SOURCE).expect("the source can be written");
         let mut cc = Command::new("cc");
         cc.args(["-O2", "-shared", "-fPIC", "-o"]).arg(folder.path().join("shim.so")).arg(&source);
         let built = cc.args(["-ldl", "-lpthread"]).output().expect("a C compiler (cc) is installed");
         assert!(built.status.success(), "the shim does not build: {}", String::from_utf8_lossy(&built.stderr));
         let path = folder.path().join("control");
-        fs::write(&path, [0; 4096]).expect("the folder can be written to");
+        fs::write(&path, [0; 4096]).expect("the control file can be written");
         let control = File::options().read(true).write(true).open(path).expect("the file was just written");
         Self { folder, control }
     }
 
-    /// The server with the library preloaded, for the files of this site.
+    /// The server setup with the library preloaded, for the files of this site.
     pub(super) fn under(&self, setup: ServerSetup, site: &Site) -> ServerSetup {
         let text = |path: PathBuf| path.display().to_string();
         setup
@@ -73,17 +73,17 @@ impl Shim {
             .set("CHAOS_SHIM_FOLDER", &text(site.data()))
     }
 
-    /// As [`Shim::under`], with every change recorded.
+    /// Like [`Shim::under`], and logs every change.
     pub(super) fn recording(&self, setup: ServerSetup, site: &Site) -> ServerSetup {
         self.under(setup, site).set("CHAOS_SHIM_LOG", &self.log().display().to_string())
     }
 
-    /// Where changes are recorded.
+    /// The path of the log of changes.
     pub(super) fn log(&self) -> PathBuf {
         self.folder.path().join("log")
     }
 
-    /// Starts to fail, after what failed before is cleared.
+    /// Starts a fault, after clearing the previous one.
     pub(super) fn inject(&self, fault: Fault) {
         self.clear();
         for (word, value) in [(INJECTED, 0), (SKIP, fault.skip), (LIMIT, fault.limit), (FILES, fault.files)] {

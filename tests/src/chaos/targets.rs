@@ -1,9 +1,9 @@
-//! Where the servers listen right now, while campaigns kill and restart them.
+//! The addresses of the running servers, while campaigns kill and restart them.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The addresses of the servers that run, shared with whoever calls them.
+/// The addresses of the running servers, shared with their callers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Targets(Arc<Mutex<Vec<SocketAddr>>>);
 
@@ -12,7 +12,7 @@ impl Targets {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = addresses.into_iter().collect();
     }
 
-    /// The address for the caller of this number; `None` while there is no server.
+    /// The address for the caller with this number; `None` while no server runs.
     pub(super) fn pick(&self, caller: usize) -> Option<SocketAddr> {
         let addresses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         addresses.get(caller.checked_rem(addresses.len())?).copied()

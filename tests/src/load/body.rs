@@ -1,27 +1,27 @@
-//! The body of a response: passed over, only to find where it ends.
+//! Skips the body of a response to find its end.
 
 use super::head::Framing;
 use super::malformed::Malformed;
 
-/// What is still to come of a body.
+/// What is left of a body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Body {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(u64),
-    /// Chunks (RFC 9112, 7.1).
+    /// Chunks (RFC 9112, section 7.1).
     Chunks(Chunks),
-    /// Everything until the connection ends.
+    /// Everything until the connection closes.
     UntilClose,
 }
 
-/// Where in a chunked body.
+/// The position in a chunked body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Chunks {
-    /// In a line that gives a size: the size so far, and whether its digits are over.
+    /// In a size line: the size so far, and whether its digits are over.
     Size { bytes: Option<u64>, digits_over: bool },
-    /// In a chunk: what is left of it, with the line end after it.
+    /// In a chunk: how much of it is left, including its line end.
     Data { left: u64 },
-    /// In the lines after the last chunk: whether the present one is empty so far.
+    /// In the trailer: whether the current line is empty so far.
     Trailer { line_empty: bool },
     /// At the end.
     Over,
@@ -39,12 +39,12 @@ impl Body {
         }
     }
 
-    /// Whether nothing more is to come.
+    /// Whether the body has ended.
     pub(super) fn is_over(&self) -> bool {
         matches!(self, Self::Bytes(0) | Self::Chunks(Chunks::Over))
     }
 
-    /// Passes over what arrived, and returns how much of it belongs to the body.
+    /// Skips received bytes, and returns how many of them belong to the body.
     pub(super) fn pass(&mut self, arrived: &[u8]) -> Result<usize, Malformed> {
         match self {
             Self::Bytes(left) => Ok(pass_bytes(left, arrived)),
@@ -91,7 +91,7 @@ impl Chunks {
             Self::Trailer { line_empty: true } if byte == b'\n' => Self::Over,
             Self::Trailer { .. } if byte == b'\n' => Self::Trailer { line_empty: true },
             Self::Trailer { line_empty } => Self::Trailer { line_empty: line_empty && byte == b'\r' },
-            // The rest of a size line is extensions, which nobody reads.
+            // The rest of a size line is extensions, which are ignored.
             Self::Size { digits_over: true, .. } => return Ok(()),
             Self::Data { .. } | Self::Over => unreachable!("only lines are read byte by byte"),
         };
@@ -101,7 +101,7 @@ impl Chunks {
 
 fn pass_bytes(left: &mut u64, arrived: &[u8]) -> usize {
     let passed = usize::try_from(*left).unwrap_or(usize::MAX).min(arrived.len());
-    // Lossless: no address is wider than 64 bits.
+    // Lossless: `usize` has at most 64 bits.
     *left -= passed as u64;
     passed
 }
@@ -110,7 +110,7 @@ fn pass_bytes(left: &mut u64, arrived: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    /// Passes over `text` in steps of `step` bytes: how much was body, and whether it ended.
+    /// Skips `text` in steps of `step` bytes: returns the body's length, and whether it ended.
     fn pass(framing: Framing, text: &str, step: usize) -> Result<(usize, bool), Malformed> {
         let (mut body, mut passed) = (Body::new(framing), 0);
         while passed < text.len() && !body.is_over() {
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_body_ends_where_its_framing_says_however_it_is_split() {
-        // framing, bytes, of them body, over
+        // framing, bytes, length of the body, over
         let table = [
             (Framing::Length(0), "", 0, true),
             (Framing::Length(5), "hello", 5, true),

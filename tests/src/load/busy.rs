@@ -1,14 +1,15 @@
-//! How busy the generator's own thread is: when it is so all of the time, a rate is its own and not the server's.
+//! How busy the generator's own thread is: if it is always busy, the measured rate is the generator's, not the
+//! server's.
 
 use std::fs;
 use std::time::Duration;
 
-/// The processor time of the calling thread so far; `None` where the kernel does not say.
+/// The processor time of the calling thread so far; `None` where the kernel does not provide it.
 pub(super) fn thread_time() -> Option<Duration> {
     on_processor(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
 }
 
-/// The first figure of a `schedstat`: nanoseconds spent on a processor.
+/// The first field of a `schedstat`: nanoseconds spent on a processor.
 fn on_processor(schedstat: &str) -> Option<Duration> {
     schedstat.split_ascii_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
@@ -33,7 +34,7 @@ mod tests {
         assert!(slept - before < Duration::from_millis(50));
         let begun = Instant::now();
         while thread_time().unwrap() - slept < Duration::from_millis(30) {
-            assert!(begun.elapsed() < Duration::from_secs(30), "busy all the time and no time taken");
+            assert!(begun.elapsed() < Duration::from_secs(30), "no processor time despite being busy");
         }
     }
 }

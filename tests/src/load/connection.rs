@@ -1,4 +1,4 @@
-//! One connection: a request goes out, its response comes in, nothing overlaps.
+//! One connection: sends a request, reads its response, and does not pipeline.
 
 use std::future::poll_fn;
 use std::io;
@@ -15,10 +15,10 @@ use super::body::Body;
 use super::head::{self, Head, MAX_HEAD_BYTES};
 use super::malformed::Malformed;
 
-/// Room for a head and, behind it, a piece of a body.
+/// Room for a head and a piece of the body after it.
 const BUFFER_BYTES: usize = 2 * MAX_HEAD_BYTES;
 
-/// An open connection, with the one buffer of its life.
+/// An open connection with its buffer.
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TcpStream,
@@ -27,7 +27,7 @@ pub(super) struct Connection {
     alarm: Alarm,
 }
 
-/// A whole response, its body passed over.
+/// A response whose body was skipped.
 #[derive(Debug)]
 pub(super) struct Response<'c> {
     pub(super) status: u16,
@@ -62,7 +62,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads the head of the final response, wherever it was split, and drops interim ones (RFC 9110, 15.2).
+    /// Reads the head of the final response, however it was split, and drops interim ones (RFC 9110, section 15.2).
     async fn read_head(&mut self, bodiless: bool) -> io::Result<Head> {
         loop {
             match head::parse(&self.buffer[..self.filled], bodiless)? {
@@ -79,7 +79,7 @@ impl Connection {
         }
     }
 
-    /// Passes over the body that follows `head`, and returns whether the connection can take another request.
+    /// Skips the body that follows `head`, and returns whether the connection can take another request.
     async fn pass_body(&mut self, head: &Head) -> io::Result<bool> {
         let mut body = Body::new(head.framing);
         loop {
@@ -90,7 +90,7 @@ impl Connection {
             if body.is_over() {
                 return Ok(head.keep_alive);
             }
-            // Behind the head, which is kept for whoever asks for a header.
+            // Behind the head, which is kept for observers that read headers.
             let read = self.read_at(head.bytes).await?;
             match (read, &body) {
                 (0, Body::UntilClose) => return Ok(false),
@@ -103,17 +103,17 @@ impl Connection {
     async fn read_at(&mut self, start: usize) -> io::Result<usize> {
         let (stream, alarm) = (&mut self.stream, &mut self.alarm);
         let mut room = ReadBuf::new(&mut self.buffer[start..]);
-        // Not `try_read`: only this way does tokio know, from a buffer that was not filled, that nothing more is there,
-        // and spares the read that would say so.
+        // Not `try_read`: only `poll_read` lets tokio conclude from a partly filled buffer that nothing more is there,
+        // which saves the read that would return `WouldBlock`.
         poll_fn(|cx| alarm.unless(cx, |cx| Pin::new(&mut *stream).poll_read(cx, &mut room))).await?;
         Ok(room.filled().len())
     }
 }
 
-/// The time-out of the request in flight.
+/// The timeout of the request in flight.
 ///
-/// A timer that is armed anew for each request would cost more than parsing the response. This one is left to ring for
-/// a request that is long answered, and only then set to the deadline of the present one.
+/// Resetting a timer for each request would cost more than parsing the response. This timer may fire for a request that
+/// completed long ago; only then is it set to the deadline of the current one.
 #[derive(Debug)]
 struct Alarm {
     time_out: Duration,
@@ -131,7 +131,7 @@ impl Alarm {
         self.deadline = begun + self.time_out;
     }
 
-    /// What `poll` gives, or an error once it has been waited for too long.
+    /// The result of `poll`, or an error after the deadline.
     fn unless<T>(
         &mut self,
         cx: &mut Context<'_>,

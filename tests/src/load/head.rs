@@ -1,27 +1,27 @@
 //! The head of a response: its status, and how its body ends.
 //!
-//! A parser of our own because it reads what a load generator needs and no more, in one pass over bytes that stay
-//! where they were received. It is strict: an answer that it cannot follow is a fault worth counting.
+//! This is a parser of our own because it reads only what a load generator needs, in one pass and without copying. It
+//! is strict: a response that it cannot follow counts as an error.
 
 use std::str;
 
 use super::malformed::Malformed;
 
-/// The longest head that is read.
+/// The longest head that is accepted.
 pub(super) const MAX_HEAD_BYTES: usize = 32 * 1024;
 
-/// What a head says.
+/// What the load generator needs from a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) status: u16,
-    /// Its length, with the empty line that ends it.
+    /// Its length, including the empty line that ends it.
     pub(super) bytes: usize,
     pub(super) framing: Framing,
     /// Whether the connection can take another request after this response.
     pub(super) keep_alive: bool,
 }
 
-/// How a body ends (RFC 9112, 6.3).
+/// How a body ends (RFC 9112, section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
     Length(u64),
@@ -29,9 +29,9 @@ pub(super) enum Framing {
     UntilClose,
 }
 
-/// Reads the head that `bytes` begin with; `None` when it is not all there yet.
+/// Parses the head at the start of `bytes`; `None` if it is not complete yet.
 ///
-/// `bodiless` says that the request was a HEAD, whose response describes a body and has none.
+/// `bodiless`: the request was a HEAD, whose response describes a body but has none.
 pub(super) fn parse(bytes: &[u8], bodiless: bool) -> Result<Option<Head>, Malformed> {
     let mut lines = Lines { rest: bytes };
     let Some(status_line) = lines.next() else { return incomplete(bytes) };
@@ -64,7 +64,7 @@ pub(super) fn parse(bytes: &[u8], bodiless: bool) -> Result<Option<Head>, Malfor
     Ok(Some(Head { status, bytes: bytes.len() - lines.rest.len(), framing, keep_alive }))
 }
 
-/// The value of the first header of that name, in a head that was parsed.
+/// The value of the first header of that name in a parsed head.
 pub(super) fn header<'h>(head: &'h [u8], name: &str) -> Option<&'h str> {
     let headers = Lines { rest: head }.skip(1).filter_map(|line| name_and_value(line).ok());
     let value = headers.into_iter().find(|(own, _)| own.eq_ignore_ascii_case(name.as_bytes()))?.1;
@@ -75,7 +75,7 @@ fn incomplete(bytes: &[u8]) -> Result<Option<Head>, Malformed> {
     if bytes.len() < MAX_HEAD_BYTES { Ok(None) } else { Err(Malformed("a head without an end")) }
 }
 
-/// Lines that are all there, without their ends.
+/// Complete lines, without their line ends.
 struct Lines<'b> {
     rest: &'b [u8],
 }
@@ -91,7 +91,7 @@ impl<'b> Iterator for Lines<'b> {
     }
 }
 
-/// The status, and whether connections of that version are kept unless a header says otherwise.
+/// The status, and whether this HTTP version keeps connections open unless a header says otherwise.
 fn status_and_version(line: &[u8]) -> Result<(u16, bool), Malformed> {
     let keep_alive = match line.get(..9) {
         Some(b"HTTP/1.1 ") => true,
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn status_and_headers_say_how_the_body_ends() {
         use Framing::{Chunked, Length, UntilClose};
-        // head, of a HEAD request, status, framing, kept
+        // head, whether of a HEAD request, status, framing, keep-alive
         let table = [
             ("HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n", false, 200, Length(12), true),
             ("HTTP/1.1 200 OK\r\nContent-Length:12 \r\n\r\n", false, 200, Length(12), true),

@@ -1,8 +1,8 @@
-//! What a response is when it is not HTTP.
+//! The error for a response that is not valid HTTP.
 
 use std::io;
 
-/// Why a response cannot be followed.
+/// Why a response is not valid HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Malformed(pub(super) &'static str);
 

@@ -1,5 +1,3 @@
-//! What a run is to do.
-
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,35 +6,35 @@ use std::time::Duration;
 /// A run of the load generator.
 #[derive(Clone)]
 pub struct LoadPlan {
-    /// Where the server listens; of several that share the work, where each does. Connections are dealt out to them by
-    /// turns.
+    /// Where the server listens, or each of several servers that share the work. Connections are assigned to them in
+    /// turn.
     pub addresses: Vec<SocketAddr>,
     /// How many connections send at once.
     pub connections: usize,
     /// When to stop.
     pub stop: Stop,
-    /// The requests, sent in this order over all connections together, and again from the first after the last.
+    /// The requests, sent in this order across all connections; after the last one, the first is next.
     pub requests: Arc<[Vec<u8>]>,
-    /// The place in that list to start at.
+    /// The index in that list to start at.
     pub first: usize,
-    /// How long a request may take, and a connection to open; after that the connection is given up as failed.
+    /// How long a request, or opening a connection, may take. After that the connection counts as failed.
     pub time_out: Duration,
 }
 
-/// When a run stops. Requests that were sent by then are still waited for.
+/// When a run stops. It still waits for requests that are in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// After so much time.
+    /// After this much time.
     After(Duration),
-    /// After so many requests, those that fail included.
+    /// After this many requests, including failed ones.
     AfterRequests(u64),
 }
 
 impl LoadPlan {
-    /// The usual time-out.
+    /// The default timeout.
     pub const TIME_OUT: Duration = Duration::from_secs(10);
 
-    /// A plan with the usual time-out.
+    /// A plan with the default timeout.
     #[must_use]
     pub fn new(address: SocketAddr, connections: usize, stop: Stop, requests: impl Into<Arc<[Vec<u8>]>>) -> Self {
         Self {
@@ -51,7 +49,7 @@ impl LoadPlan {
 }
 
 impl fmt::Debug for LoadPlan {
-    /// The number of requests in their place: they hold keys, and may be many.
+    /// Shows only the number of requests: they contain keys, and may be many.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LoadPlan")
             .field("addresses", &self.addresses)

@@ -1,4 +1,4 @@
-//! Requests as bytes, built before a run so that sending one costs no more than a write.
+//! Requests as bytes, built before a run so that sending one costs only a write.
 
 /// An HTTP/1.1 request without a body; `key` becomes its Bearer token.
 ///
@@ -10,11 +10,11 @@
 /// ```
 ///
 /// # Panics
-/// When a part would break out of its line.
+/// If a part contains a line break.
 #[must_use]
 pub fn request(method: &str, path: &str, key: Option<&str>, headers: &[(&str, &str)]) -> Vec<u8> {
     let mut text = format!("{method} {path} HTTP/1.1\r\n");
-    // A caller's own `Host` takes the place of ours: two of them are an error (RFC 9112, 3.2).
+    // A `Host` from the caller replaces ours, because two are an error (RFC 9112, section 3.2).
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
         text.push_str("Host: localhost\r\n");
     }
@@ -31,10 +31,10 @@ pub fn request(method: &str, path: &str, key: Option<&str>, headers: &[(&str, &s
     text.into_bytes()
 }
 
-/// As [`request`], with a JSON body.
+/// Like [`request`], with a JSON body.
 ///
 /// # Panics
-/// When a part would break out of its line.
+/// If a part contains a line break.
 #[must_use]
 pub fn request_with_json(
     method: &str,

@@ -1,5 +1,3 @@
-//! What a run found.
-
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
@@ -9,17 +7,18 @@ use crate::latency::{Latencies, LatencySamples};
 /// The result of a run.
 #[derive(Debug, Clone)]
 pub struct LoadResult {
-    /// How many responses came with which status.
+    /// How many responses had each status.
     pub by_status: BTreeMap<u16, u64>,
-    /// How many connections failed: refused, reset, timed out, closed in mid-response, or not HTTP. Each ended there.
+    /// How many connections failed: refused, reset, timed out, closed in mid-response, or not HTTP. A failed connection
+    /// is not reopened.
     pub errors: u64,
-    /// What one of them said.
+    /// The error of one of them.
     pub first_error: Option<String>,
-    /// From the first request, all connections being open, to the last response.
+    /// From the first request, when all connections are open, to the last response.
     pub elapsed: Duration,
-    /// The processor time that the generator's thread took of it; `None` where the kernel does not say.
+    /// The generator thread's processor time during the run; `None` where the kernel does not provide it.
     pub generator_busy: Option<Duration>,
-    /// Of each response, from sending its request to its last byte.
+    /// For each response, from sending its request to its last byte.
     pub latencies: Latencies,
 }
 
@@ -30,7 +29,7 @@ impl LoadResult {
         self.by_status.values().sum()
     }
 
-    /// How many responses came with `status`.
+    /// How many responses had `status`.
     #[must_use]
     pub fn with_status(&self, status: u16) -> u64 {
         self.by_status.get(&status).copied().unwrap_or(0)
@@ -44,8 +43,8 @@ impl LoadResult {
         if seconds > 0.0 { self.responses() as f64 / seconds } else { 0.0 }
     }
 
-    /// The part of its time that the generator was busy, 0 to 1. Near 1 it was the generator that could do no more, and
-    /// the server's own rate is higher.
+    /// The fraction of the time that the generator was busy, 0 to 1. Near 1 the generator is the bottleneck, and the
+    /// server's own rate is higher.
     #[must_use]
     #[expect(clippy::float_arithmetic, reason = "a figure for people, not money")]
     pub fn generator_load(&self) -> Option<f64> {

@@ -1,4 +1,4 @@
-//! Runs against small servers on loopback that answer by script.
+//! Runs against small loopback servers that follow a script.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Mutex, PoisonError};
@@ -93,12 +93,12 @@ fn a_connection_reset_in_mid_response_ends_alone() {
     let result = run(LoadPlan::new(address, 4, requests(2_000), get(1)));
     assert_eq!(result.errors, 1, "{result:?}");
     assert!(result.first_error.as_deref().unwrap().contains("reset"), "{result:?}");
-    assert_eq!(result.with_status(200), 2_000 - 1, "the other connections sent the rest");
+    assert_eq!(result.with_status(200), 2_000 - 1, "the other connections send the rest");
 }
 
 #[test]
 fn a_server_that_goes_away_ends_the_run_early() {
-    // What the server sends before it closes: in no case a whole response.
+    // What the server sends before it closes: never a complete response.
     for last in ["", "HTTP/1.1 200", "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nok"] {
         let address = serve(move |asked| match asked.request {
             0..10 => send(OK),
@@ -114,7 +114,7 @@ fn a_server_that_goes_away_ends_the_run_early() {
 
 #[test]
 fn a_connection_that_is_refused_is_an_error_for_each() {
-    // Bound and not listening: nobody else can be given the port meanwhile.
+    // Bound but not listening, so no other process can get the port.
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = socket.local_addr().unwrap();
@@ -168,7 +168,7 @@ fn a_server_that_never_answers_times_out() {
 
 #[test]
 fn a_time_out_is_of_one_request_and_not_of_the_connection() {
-    // 10 × 60 ms is more than the time-out, and one of them is not.
+    // 10 × 60 ms is longer than the timeout, but one of them is not.
     let address = serve(|_| {
         std::thread::sleep(Duration::from_millis(60));
         send(OK)
@@ -248,7 +248,7 @@ fn a_generator_that_waits_is_not_busy() {
     let waiting = run(LoadPlan::new(address, 1, requests(10), get(1))).generator_load().unwrap();
     assert!((0.0..0.5).contains(&waiting), "{waiting}");
     let address = serve(|_| send(OK));
-    // The observer stands for a generator that has more to do than it can.
+    // The observer simulates an overloaded generator.
     let overworked = run_observed(LoadPlan::new(address, 1, requests(10), get(1)), |_| {
         let before = busy::thread_time().unwrap();
         while busy::thread_time().unwrap() - before < Duration::from_millis(20) {}

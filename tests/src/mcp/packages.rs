@@ -1,4 +1,4 @@
-//! Where the SDKs are, and whether this machine does without them.
+//! Where the SDKs are, and whether this machine skips these tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,13 +6,13 @@ use std::process::Command;
 /// Set by `./test.sh` on a machine without Node.js or Python.
 const SKIP: &str = "METERING_TESTS_SKIP_MCP";
 
-/// Whether tests with MCP clients are switched off.
+/// Whether tests with MCP clients are disabled.
 #[track_caller]
 pub(super) fn are_skipped() -> bool {
     crate::skipped::by(SKIP)
 }
 
-/// The TypeScript SDK's client.
+/// The command that runs the TypeScript SDK's client.
 #[track_caller]
 pub(super) fn node() -> Command {
     let installed = folder().join("node_modules/@modelcontextprotocol/sdk");
@@ -22,7 +22,8 @@ pub(super) fn node() -> Command {
     command
 }
 
-/// The Python SDK's client, in the virtual environment that `./test.sh` makes in the target directory.
+/// The command that runs the Python SDK's client, in the virtual environment that `./test.sh` creates in the target
+/// directory.
 #[track_caller]
 pub(super) fn python() -> Command {
     let own = std::env::current_exe().expect("a running program has a path");

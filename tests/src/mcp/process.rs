@@ -1,4 +1,5 @@
-//! A client's process: `tests/mcp/client.py` or `client.mjs`, spoken to in lines of JSON, many questions at a time.
+//! A client's process: `tests/mcp/client.py` or `client.mjs`, which speaks JSON lines and handles many requests at a
+//! time.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// How long an answer may take, the start of an interpreter on a busy machine counted.
+/// How long a response may take, including the start of an interpreter on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A running client process. Dropping it kills it.
@@ -26,30 +27,30 @@ struct Input {
     questions: u64,
 }
 
-/// Who waits for which answer; nobody, once the process has said its last.
+/// The senders for pending responses, by request id; `None` once the process's output has ended.
 type Waiting = Arc<Mutex<Option<HashMap<u64, Sender<Value>>>>>;
 
-/// An answer that is to come.
+/// A response that has not arrived yet.
 #[derive(Debug)]
-#[must_use = "what the client says is to be looked at"]
+#[must_use = "the client's response must be checked"]
 pub struct Pending {
     question: String,
     answer: Receiver<Value>,
 }
 
-/// What a client said against a question.
+/// An error from the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// In its own words.
+    /// The client's message.
     pub message: String,
-    /// The error's code, of JSON-RPC or HTTP, as far as the SDK tells.
+    /// The JSON-RPC or HTTP error code, if the SDK provides one.
     pub code: Option<i64>,
 }
 
 impl Process {
     #[track_caller]
     pub(super) fn start(mut command: Command) -> Self {
-        // What it complains of by itself is a fault of the script: to be seen at once.
+        // Anything it writes to standard error is a bug in the script, so show it at once.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?} cannot be run: {error}"));
         let pipe = child.stdin.take().expect("its input is piped");
@@ -60,7 +61,7 @@ impl Process {
         Self { child: Mutex::new(child), input: Mutex::new(Input { pipe, questions: 0 }), waiting }
     }
 
-    /// Asks, and does not wait for the answer.
+    /// Sends a request, and does not wait for the response.
     #[track_caller]
     pub(super) fn begin(&self, method: &str, params: &Value) -> Pending {
         let mut input = lock(&self.input);
@@ -70,13 +71,13 @@ impl Process {
         let question = json!({ "id": id, "method": method, "params": params }).to_string();
         match lock(&self.waiting).as_mut() {
             Some(waiting) => waiting.insert(id, tell),
-            None => panic!("the client's process has ended before: {method}"),
+            None => panic!("the client's process had already ended: {method}"),
         };
-        writeln!(input.pipe, "{question}").expect("the client's process reads");
+        writeln!(input.pipe, "{question}").expect("the client's process reads requests");
         Pending { question: method.to_owned(), answer }
     }
 
-    /// Ends it at once.
+    /// Kills it immediately.
     pub(super) fn kill(&self) {
         let mut child = lock(&self.child);
         let _ = child.kill();
@@ -91,17 +92,18 @@ impl Drop for Process {
 }
 
 impl Pending {
-    /// The answer, or what the client says against the question.
+    /// The response, or the client's error.
     ///
     /// # Errors
-    /// When the client cannot do what it was asked.
+    /// If the client reports an error.
     ///
     /// # Panics
-    /// When the process ends, or says nothing for long.
+    /// If the process ends, or does not respond for long.
     #[track_caller]
     pub fn wait(self) -> Result<Value, Failure> {
         let answer = self.answer.recv_timeout(PATIENCE);
-        let mut answer = answer.unwrap_or_else(|error| panic!("the client does not answer {}: {error}", self.question));
+        let mut answer =
+            answer.unwrap_or_else(|error| panic!("the client did not respond to {}: {error}", self.question));
         match answer["error"].as_object() {
             Some(error) => {
                 let message = error["message"].as_str().unwrap_or_default().to_owned();
@@ -120,7 +122,7 @@ fn pass_on(output: ChildStdout, waiting: &Waiting) {
             let _ = asked.send(answer);
         }
     }
-    // Whoever still waits is told by the end of the channel.
+    // Dropping the senders ends every pending wait.
     *lock(waiting) = None;
 }
 

@@ -13,19 +13,19 @@ pub struct Session {
     name: u64,
 }
 
-/// A tool that is being called.
+/// A tool call in progress.
 #[derive(Debug)]
-#[must_use = "what became of the call is to be looked at"]
+#[must_use = "the result of the call must be checked"]
 pub struct Called(Pending);
 
-/// What a tool gave back.
+/// The result of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult {
-    /// Whether it is a tool error, which agents are shown.
+    /// Whether it is a tool error, which agents see.
     pub is_error: bool,
-    /// The structured content; null when there is none.
+    /// The structured content; null if there is none.
     pub structured: Value,
-    /// The text of the first content.
+    /// The text of the first content item.
     pub text: String,
 }
 
@@ -34,10 +34,10 @@ impl Session {
         Self { process, name }
     }
 
-    /// Every tool there is, as the server describes it.
+    /// Every tool, as the server describes it.
     ///
     /// # Panics
-    /// When the client cannot list them.
+    /// If the client cannot list them.
     #[track_caller]
     #[must_use]
     pub fn tools(&self) -> Vec<Value> {
@@ -45,10 +45,10 @@ impl Session {
         listed.as_array().expect("tools are a list").clone()
     }
 
-    /// As [`Session::tools`].
+    /// Like [`Session::tools`].
     ///
     /// # Errors
-    /// When the client cannot list them.
+    /// If the client cannot list them.
     #[track_caller]
     pub fn try_tools(&self) -> Result<Value, Failure> {
         self.begin("tools", json!({})).wait()
@@ -57,32 +57,32 @@ impl Session {
     /// Calls a tool.
     ///
     /// # Panics
-    /// When no result comes; a tool error is one.
+    /// If no result comes; a tool error is a result.
     #[track_caller]
     pub fn call(&self, tool: &str, arguments: &Value) -> ToolResult {
         let called = self.try_call(tool, arguments);
         called.unwrap_or_else(|failure| panic!("{tool} {arguments} has no result: {failure:?}"))
     }
 
-    /// As [`Session::call`].
+    /// Like [`Session::call`].
     ///
     /// # Errors
-    /// When the client says that no result came.
+    /// If the client reports that no result came.
     #[track_caller]
     pub fn try_call(&self, tool: &str, arguments: &Value) -> Result<ToolResult, Failure> {
         self.begin_call(tool, arguments).wait()
     }
 
-    /// As [`Session::call`], and does not wait for the result.
+    /// Like [`Session::call`], but does not wait for the result.
     #[track_caller]
     pub fn begin_call(&self, tool: &str, arguments: &Value) -> Called {
         Called(self.begin("call", json!({ "tool": tool, "arguments": arguments })))
     }
 
-    /// The statuses of all HTTP answers that the session has met, in their order.
+    /// The statuses of all HTTP responses in the session, in order.
     ///
     /// # Panics
-    /// When the client does not say.
+    /// If the client does not report them.
     #[track_caller]
     #[must_use]
     pub fn statuses(&self) -> Vec<u64> {
@@ -90,10 +90,10 @@ impl Session {
         statuses.as_array().into_iter().flatten().filter_map(Value::as_u64).collect()
     }
 
-    /// Ends it in good order.
+    /// Closes the session.
     ///
     /// # Panics
-    /// When the client cannot.
+    /// If the client cannot.
     #[track_caller]
     pub fn close(self) {
         let _ = self.begin("close", json!({})).wait().unwrap_or_else(|failure| panic!("cannot close: {failure:?}"));
@@ -107,13 +107,13 @@ impl Session {
 }
 
 impl Called {
-    /// The result.
+    /// Waits for the result.
     ///
     /// # Errors
-    /// When the client says that none came.
+    /// If the client reports that no result came.
     ///
     /// # Panics
-    /// When the client says nothing for long.
+    /// If the client does not respond for long.
     #[track_caller]
     pub fn wait(self) -> Result<ToolResult, Failure> {
         self.0.wait().map(ToolResult::read)
@@ -129,25 +129,25 @@ impl ToolResult {
         }
     }
 
-    /// Holds it to be what the tool is for, and returns the structured content.
+    /// Asserts that the tool succeeded, and returns the structured content.
     ///
     /// # Panics
-    /// When it is an error.
+    /// If it is an error.
     #[track_caller]
     #[must_use]
     pub fn expect_good(self) -> Value {
-        assert!(!self.is_error, "a tool error: {}", self.text);
+        assert!(!self.is_error, "unexpected tool error: {}", self.text);
         self.structured
     }
 
-    /// Holds it to be a tool error, and returns the JSON that it carries.
+    /// Asserts that it is a tool error, and returns the JSON in it.
     ///
     /// # Panics
-    /// When it is none.
+    /// If it is not an error.
     #[track_caller]
     #[must_use]
     pub fn expect_error(self) -> Value {
-        assert!(self.is_error, "no tool error: {}", self.text);
+        assert!(self.is_error, "expected a tool error: {}", self.text);
         if self.structured.is_null() {
             return serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error} in {}", self.text));
         }

@@ -1,4 +1,5 @@
-//! Who may pass: what is wrong with a key's form is told, and whether a key ever existed is not.
+//! Authentication: a malformed key's response says what is wrong with its form, but no response reveals whether a key
+//! ever existed.
 
 use metering_core::{ApiKey, SystemRandomness};
 use metering_tests::answer::Answer;
@@ -7,10 +8,10 @@ use metering_tests::site::Site;
 
 use crate::wire::{BASE, balance};
 
-/// What is said of every key that has the form of one and is not live.
+/// The message for every well-formed key that is not live.
 const DEAD: &str = "this API key is not live: it is unknown here, or was revoked or replaced";
 
-/// An answer but for its date.
+/// A response without its date.
 fn undated(mut answer: Answer) -> Answer {
     answer.headers.retain(|(name, _)| name != "date");
     answer
@@ -28,7 +29,7 @@ fn malformed_keys_are_told_what_is_wrong_and_unknown_ones_look_like_revoked_ones
     mistyped.push(last);
     let anonymous = server.client().with_header("X-BDS-Internal-Billing-Secret", "correct horse battery");
     let with = |name: &str, value: &str| anonymous.clone().with_header(name, value);
-    // client, what the message says
+    // client, part of the message
     let clients: Vec<(Client, &str)> = vec![
         (with("Authorization", "Bearer"), "must be 'Bearer'"),
         (with("Authorization", "Bearer "), "must be 'Bearer'"),
@@ -45,7 +46,7 @@ fn malformed_keys_are_told_what_is_wrong_and_unknown_ones_look_like_revoked_ones
         (with("X-API-Key", unknown.expose()), DEAD),
         (with("X-API-Key", &revoked.api_key), DEAD),
         (with("X-API-Key", ""), "starts with sk_live_"),
-        // Which of two keys would pay? Whoever inspects requests on their way might read the other one.
+        // With two keys it is unclear which one pays, and a proxy that inspects requests might read the other one.
         (with("Authorization", &format!("Bearer {}", live.api_key)).with_key(&live.api_key), "send the API key once"),
         (with("Authorization", "Basic eA==").with_header("X-API-Key", &live.api_key), "must be 'Bearer'"),
     ];
@@ -76,7 +77,7 @@ fn malformed_keys_are_told_what_is_wrong_and_unknown_ones_look_like_revoked_ones
             assert_eq!((answer.status, answer.error()), (missing.status, missing.error()), "{method} {path}, {said}");
             assert_eq!(answer.header("www-authenticate"), Some("Bearer"), "{method} {path}, {said}");
             if *said == DEAD {
-                // Whether a key ever existed is not told.
+                // Responses to unknown and revoked keys are identical.
                 assert_eq!(*dead.get_or_insert_with(|| answer.clone()), answer, "{method} {path}");
             }
         }
@@ -95,7 +96,7 @@ fn a_key_is_taken_from_either_header() {
         server.client().with_header("authorization", &format!("bEARER {}", one.api_key)),
         server.client().with_header("X-API-Key", &one.api_key),
         server.client().with_header("x-api-key", &one.api_key),
-        // `Authorization` is the one that counts.
+        // `Authorization` takes precedence.
         server.client_with(&one.api_key).with_header("X-API-Key", &other.api_key),
     ];
     for client in &accepted {

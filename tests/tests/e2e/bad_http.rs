@@ -1,4 +1,4 @@
-//! What is not proper HTTP: refused or hung up on, never served, never charged, never a failure of the server.
+//! Malformed HTTP is rejected or disconnected: it is never served or charged, and never makes the server fail.
 
 use std::io::{ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ fn scene() -> Scene {
 }
 
 impl Scene {
-    /// The statuses of all answers to these bytes, in their order.
+    /// The statuses of all responses to these bytes, in order.
     fn statuses(&self, bytes: &[u8]) -> Vec<u16> {
         statuses_in(&exchange(self.server.address(), bytes).unwrap())
     }
@@ -56,7 +56,7 @@ fn nonsense_is_answered_with_400_or_hung_up_on() {
     let key = &scene.account.api_key;
     let head = format!("Host: a\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n");
     let get = format!("GET {BASE} HTTP/1.1\r\n{head}");
-    // The bodies that follow would be requests of their own if their framing were misread.
+    // The bodies contain requests that would be served if the framing were misread.
     let smuggled = format!("GET /mpp/ethPrice HTTP/1.1\r\n{head}\r\n");
     let table: Vec<(&str, Vec<u8>, &[u16])> = vec![
         ("nothing", Vec::new(), &[]),
@@ -67,7 +67,7 @@ fn nonsense_is_answered_with_400_or_hung_up_on() {
         ("another protocol", b"EHLO mail.example\r\n".to_vec(), &[400]),
         ("HTTP/0.9", format!("GET {BASE}\r\n").into_bytes(), &[400]),
         ("HTTP/3", format!("GET {BASE} HTTP/3.0\r\n{head}\r\n").into_bytes(), &[400, 505]),
-        ("no head's end", get.clone().into_bytes(), &[]),
+        ("a head without an end", get.clone().into_bytes(), &[]),
         ("a space in the target", format!("GET /mpp/eth Price HTTP/1.1\r\n{head}\r\n").into_bytes(), &[400]),
         ("a header without a name", format!("{get}: value\r\n\r\n").into_bytes(), &[400]),
         ("a header without a colon", format!("{get}nonsense\r\n\r\n").into_bytes(), &[400]),
@@ -130,7 +130,8 @@ fn a_request_with_length_and_chunks_is_never_two() {
         smuggled.len() + 5
     );
     let statuses = scene.statuses(both.as_bytes());
-    // RFC 9112, 6.1: chunked wins and the connection ends after it, or the request is refused; the rest is not read.
+    // RFC 9112, section 6.1: chunked wins and the connection closes afterwards, or the request is refused; the rest is
+    // not read.
     assert!(matches!(statuses[..], [] | [400] | [200]), "{statuses:?}");
     scene.unharmed(i64::try_from(statuses.iter().filter(|status| **status == 200).count()).unwrap());
 }
@@ -155,7 +156,7 @@ fn heads_without_end_are_too_large() {
         let fine = statuses.len() <= 1 && statuses.iter().all(|status| [400, 414, 431].contains(status));
         assert!(fine, "{what}: {statuses:?}");
     }
-    // Answered where the client still listens, which an early end of its sending does not hide.
+    // The client gets the response if it is still reading, even if it has closed its sending side.
     let few = scene.statuses(format!("{get}{many}\r\n").as_bytes());
     assert_eq!(few, [431]);
     scene.unharmed(0);
@@ -165,7 +166,7 @@ fn heads_without_end_are_too_large() {
 fn old_and_foreign_ways_to_ask_are_understood_or_refused() {
     let scene = scene();
     let auth = format!("Authorization: Bearer {}\r\n", scene.account.api_key);
-    // request, statuses, base calls charged at most
+    // request, accepted statuses
     let table = [
         (format!("GET {BASE} HTTP/1.0\r\n{auth}\r\n"), vec![200]),
         ("OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".to_owned(), vec![404]),
@@ -207,7 +208,7 @@ fn requests_in_one_piece_are_answered_in_their_order() {
 #[test]
 fn connections_that_do_not_get_on_are_closed_in_time() {
     let scene = scene();
-    // what is sent, statuses (0: closed without a word)
+    // what is sent, statuses (0: closed without a response)
     let table: [(&str, &[u16]); 4] = [
         ("", &[0, 408]),
         ("G", &[0, 408]),
@@ -222,7 +223,7 @@ fn connections_that_do_not_get_on_are_closed_in_time() {
     });
     for ((beginning, accepted), waiting) in table.iter().zip(waiting) {
         let (read, took) = waiting.join().unwrap();
-        let read = read.unwrap_or_else(|error| panic!("{beginning:?} is not closed: {error}"));
+        let read = read.unwrap_or_else(|error| panic!("{beginning:?} did not close: {error}"));
         assert!((Duration::from_millis(900)..Duration::from_secs(5)).contains(&took), "{beginning:?}: {took:?}");
         let status = Answer::parse(&read).map(|answer| answer.status).unwrap_or_default();
         assert!(accepted.contains(&status), "{beginning:?}: {status}");
@@ -287,6 +288,6 @@ fn hundreds_of_half_open_connections_leave_room_for_others() {
             Ok(_) => true,
             Err(error) => error.kind() == ErrorKind::ConnectionReset,
         };
-        assert!(closed, "a half-open connection stays open");
+        assert!(closed, "a half-open connection stayed open");
     }
 }

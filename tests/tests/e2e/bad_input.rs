@@ -1,4 +1,4 @@
-//! Bad bodies of good requests.
+//! Well-formed requests with bad bodies.
 
 use std::io::Write;
 
@@ -33,7 +33,7 @@ fn bodies_are_taken_up_to_the_cap_and_not_beyond() {
 fn a_body_announced_to_be_too_large_is_refused_before_it_is_sent() {
     let site = Site::new();
     let server = site.server().start();
-    // The last is more than the transport counts to, which it says in its own way.
+    // The last is too large for the transport, which refuses it itself.
     for (length, refusal) in [("65537", 413), ("1000000000000", 413), ("18446744073709551615", 431)] {
         let mut stream = connect(server.address()).unwrap();
         let head = format!("POST /internal/billing/deduct HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n");
@@ -59,7 +59,7 @@ fn a_chunked_body_without_end_is_refused_at_the_cap() {
     while sent < 64 << 20 && stream.write_all(&chunk).is_ok() {
         sent += chunk.len();
     }
-    assert!(sent < 32 << 20, "{sent} bytes were taken");
+    assert!(sent < 32 << 20, "{sent} bytes were accepted");
     assert_eq!(upstream.seen().len(), 0);
     assert_eq!(balance(&server.client_with(&account.api_key)), "1");
 }

@@ -60,7 +60,7 @@ fn prices_are_the_callers_or_the_catalogues() {
     let server = serving(&site);
     let client = resolver(&server, &account.api_key);
     let series = "/mpp/timeSeries/{token_address}/{pool_address}/{time_interval}/{step_seconds}";
-    // request, atoms
+    // request, price in atoms
     let table = [
         (json!({"path": "/own/route", "method": "GET", "credit_weight": 1}), 1_000_000),
         (json!({"path": "/own/route", "method": "post", "credit_weight": 2.5}), 2_500_000),
@@ -80,7 +80,7 @@ fn prices_are_the_callers_or_the_catalogues() {
         (json!({"path": "/x", "method": "GET", "route_template": series, "lookback_seconds": 3601}), 40_000_000),
         (json!({"path": "/x", "method": "GET", "route_template": series, "history_multiplier": 3}), 15_000_000),
         (json!({"path": "/mpp/stream/allTrades", "method": "GET"}), 72_000_000),
-        // A stream costs a session, whatever weight the caller names, and wherever below the streams it is.
+        // A stream costs one session, whatever weight the caller sends, and on any path below the streams.
         (json!({"path": "/mpp/stream/allTrades", "method": "GET", "credit_weight": 1.0}), 72_000_000),
         (json!({"path": "/mpp/stream/other/0xabc", "method": "GET", "credit_weight": 1.0}), 72_000_000),
         (json!({"path": "/mpp/stream/allTrades/", "method": "GET", "history_multiplier": 3}), 72_000_000),
@@ -132,7 +132,7 @@ fn what_cannot_be_priced_is_refused_and_not_charged() {
     let server = serving(&site);
     let client = resolver(&server, &account.api_key);
     let long = "x".repeat(2_000);
-    // body, what is named
+    // body, name in the error
     let table = [
         (json!({"method": "GET", "credit_weight": 1}), "path"),
         (json!({"path": "/a", "credit_weight": 1}), "method"),
@@ -166,7 +166,7 @@ fn what_cannot_be_priced_is_refused_and_not_charged() {
         let answer = client.post(DEDUCT, &body).expect(400);
         assert_eq!(answer.error(), "validation_failed", "{body}");
         let fields = &answer.json()["fields"];
-        // A missing field is named in what is said of the body.
+        // A missing field is named in the error for the body.
         assert!(fields[named].is_string() || fields.to_string().contains(named), "{body}: {fields}");
     }
     assert_eq!(balance(&client), "1");
@@ -224,9 +224,9 @@ fn paths_that_clients_choose_cannot_grow_the_tables() {
             .map(|(template, calls)| (template.to_owned(), calls))
     };
     assert_eq!(templates(&client), expected(9, 1));
-    // Methods are the client's to choose too.
+    // Clients choose methods too.
     charge(&client, json!({"path": "/chosen/0", "method": "X-ANY"}));
-    // The bound is an account's own, and holds over a restart.
+    // The bound is per account, and holds across restarts.
     drop(running);
     let running = server();
     let client = resolver(&running, &account.api_key);
@@ -289,12 +289,12 @@ fn a_repeated_request_id_is_charged_once() {
         |weight: u32| json!({"path": "/a", "method": "GET", "credit_weight": weight, "request_id": "order-1"});
     let first = client.post(DEDUCT, &request(1)).expect(200);
     let _ = client.post(DEDUCT, &json!({"path": "/a", "method": "GET", "credit_weight": 1})).expect(200);
-    // A retry is answered as the first try was, whatever it asks for by now.
+    // A retry gets the first response, even if its weight differs.
     for weight in [1, 2] {
         assert_eq!(client.post(DEDUCT, &request(weight)).expect(200).text(), first.text());
     }
     assert_eq!(balance(&client), amount(7_200_000_000 - 2_000_000));
-    // Ids are an account's own.
+    // Request ids are per account.
     let _ = resolver(&server, &other.api_key).post(DEDUCT, &request(1)).expect(200);
     assert_eq!(balance(&resolver(&server, &other.api_key)), amount(7_200_000_000 - 1_000_000));
     server.kill();
@@ -336,7 +336,7 @@ fn the_same_refusals_as_at_the_gateway() {
     let _ = client.post(DEDUCT, &request).expect(200);
     let refused = client.post(DEDUCT, &request).expect(429);
     assert_eq!(refused.json()["limit_window"], "minute");
-    // One cap, whichever way the requests come.
+    // Both endpoints share one cap.
     let _ = client.get("/mpp/ethPrice").expect(429);
 }
 

@@ -1,10 +1,10 @@
-//! Waiting for a time of day at which a test cannot be torn apart by the calendar.
+//! Waits for a time of day at which a test does not straddle two minutes or days.
 
 use std::time::Duration;
 
 use metering_core::{Clock, SystemClock};
 
-/// Returns within a calendar minute (and so a UTC day) that has at least `room` left.
+/// Returns when the current calendar minute (and so UTC day) has at least `room` left.
 pub(crate) fn minute_with(room: Duration) {
     assert!(room < Duration::from_secs(60));
     let now = SystemClock.now();
@@ -15,7 +15,7 @@ pub(crate) fn minute_with(room: Duration) {
     }
 }
 
-/// Returns within a UTC day that has at least `room` left.
+/// Returns when the current UTC day has at least `room` left.
 pub(crate) fn day_with(room: Duration) {
     let now = SystemClock.now();
     if now.saturating_add(room).day() != now.day() {

@@ -1,4 +1,4 @@
-//! Many connections at once on one key: exactly as many requests pass as may.
+//! Many concurrent connections on one key: exactly as many requests pass as are allowed.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn storm(server: &Server, account: &IssuedAccount, requests: u64) -> LoadResult 
 fn credit_for_n_calls_admits_n_of_64_connections() {
     let site = Site::new();
     let server = site.server().start();
-    // credits, accepted requests: 720, 720 and a bit, and one
+    // credits, accepted requests, balance: 720 calls, 720 and a fraction, and one
     for (credits, calls, left) in
         [("0.1", 720, 0), ("0.10000001", 721, 72 - 1_000_000), ("0.00000001", 1, 72 - 1_000_000)]
     {
@@ -58,7 +58,7 @@ fn the_cap_per_minute_admits_so_many_of_64_connections() {
     assert_eq!(refused.header("retry-after"), Some(wait.to_string().as_str()));
     assert_eq!(refused.header("ratelimit"), Some(format!("\"minute\";r=0;t={wait}").as_str()));
     assert_eq!(refused.header("x-bds-credit-charged"), None);
-    // Reading one's account is not metered, so it is not capped either.
+    // Account endpoints are not metered, so caps do not apply to them.
     assert_eq!((balance(&client), usage_events(&client)), (amount(72_000_000_000 - 100_000_000), 100));
     site.verify();
 }

@@ -1,4 +1,4 @@
-//! `metering catch-up` and the real server: through caps, credits that end, and either side being killed, a file has
+//! `metering catch-up` and the real server. Across caps, exhausted credits, and a kill of either side, a file contains
 //! every block once, and every block is paid for.
 
 use std::fs;
@@ -17,18 +17,18 @@ const NO_CREDITS: i32 = 7;
 const TRY_LATER: i32 = 8;
 const INTERRUPTED: i32 = 130;
 
-/// Far enough back that no run gets to the latest block, so that each block of a run is one request.
+/// Far enough back that no run reaches the latest block, so that each block of a run is one request.
 const BACK: u64 = 1_000;
 
-/// Somebody who catches up.
+/// A user who catches up.
 struct Reader<'s> {
     site: &'s Site,
     account: IssuedAccount,
-    /// Of the service. It stays the same although servers come and go.
+    /// The service's URL. It stays the same across restarts.
     url: String,
 }
 
-/// What a run left.
+/// The result of a run.
 #[derive(Debug)]
 struct Ran {
     code: Option<i32>,
@@ -60,13 +60,13 @@ impl<'s> Reader<'s> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// A run to the file.
+    /// Runs it with the output file.
     fn run(&self, args: &[&str]) -> Ran {
         let file = self.file();
         Ran::of(self.begin(&[&["--output", file.to_str().unwrap()], args].concat()))
     }
 
-    /// The same, which must end with this code.
+    /// The same, and asserts the exit code.
     #[track_caller]
     fn expect(&self, code: i32, args: &[&str]) -> Ran {
         let ran = self.run(args);
@@ -86,7 +86,7 @@ impl Ran {
     }
 }
 
-/// The numbers of the blocks in a file, which must be consecutive, and their lines what the service serves.
+/// The numbers of the blocks in a file. They must be consecutive, and each line must equal the service's response.
 #[track_caller]
 fn blocks(file: &Path, server: &Server, account: &IssuedAccount) -> Vec<u64> {
     let text = fs::read_to_string(file).unwrap();
@@ -126,7 +126,7 @@ fn several_runs_write_every_block_once_and_each_is_charged_once() {
         let summary: Value = serde_json::from_str(&ran.stdout).unwrap();
         written += summary["written"].as_u64().unwrap();
         assert_eq!(summary["remaining"], 0, "{ran:?}");
-        // The latest is asked for first, and not once more in its turn.
+        // The latest block is requested first, and not again in its turn.
         requests += summary["written"].as_u64().unwrap().max(1);
         assert_eq!(usage_events(&client), requests, "{ran:?}");
         let left = amount(CREDIT - i64::try_from(requests).unwrap() * BASE_CALL);
@@ -145,7 +145,7 @@ fn credits_that_end_in_the_middle_lose_and_repeat_nothing() {
     let site = Site::new();
     let server = site.server().start();
     let rich = site.account("1");
-    // Twenty base calls: one to learn the latest block, 19 blocks.
+    // Twenty base calls: one for the latest block, and 19 blocks.
     let poor = site.account("0.00277777");
     let client = server.client_with(&poor.api_key);
     let from = (latest(&server, &rich) - BACK).to_string();
@@ -187,7 +187,7 @@ fn the_minute_cap_is_waited_out() {
     let (capped, free) = (site.account_with_caps("1", 8, 0), site.account("1"));
     let from = (latest(&server, &free) - BACK).to_string();
     let reader = Reader::new(&site, &server, capped);
-    // Eleven requests: the cap is reached whenever in a minute it begins, though not if the minute ends meanwhile.
+    // Eleven requests reach the cap whenever the run starts, unless the minute ends meanwhile.
     let ran = reader.expect(0, &["--from", &from, "--max-blocks", "10"]);
     assert!(ran.stderr.contains("Wrote 10 blocks"), "{ran:?}");
     assert_eq!(blocks(&reader.file(), &server, &free).len(), 10);
@@ -241,7 +241,7 @@ fn a_client_that_is_killed_or_interrupted_in_the_middle_goes_on() {
     let numbers = blocks(&file, &server, &other);
     assert_eq!(numbers[0].to_string(), from);
     let (written, asked) = (u64::try_from(numbers.len()).unwrap(), usage_events(&client));
-    // Each of the five runs asked for the latest; a run that is killed may have paid for one block more.
+    // Each of the five runs requested the latest block. A killed run may have paid for one more block.
     assert!((written + 5..=written + 5 + 2).contains(&asked), "{asked} requests for {written} blocks");
     site.verify();
 }
@@ -249,7 +249,7 @@ fn a_client_that_is_killed_or_interrupted_in_the_middle_goes_on() {
 fn wait_for_lines(file: &Path, count: usize) {
     let begun = Instant::now();
     while fs::read_to_string(file).unwrap_or_default().lines().count() < count {
-        assert!(begun.elapsed() < Duration::from_secs(60), "no blocks are written");
+        assert!(begun.elapsed() < Duration::from_secs(60), "no blocks were written");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -1,5 +1,5 @@
-//! Sources of a chain that fail, lag or lie, one or several of them: nothing is credited or used up, and the same
-//! claims and top-ups succeed afterwards.
+//! Chain sources that fail, lag or lie, alone or among several: nothing is credited or used up, and the same claims and
+//! top-ups succeed afterwards.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use metering_tests::chain::proxy::fault::{Fault, Garbage};
 use crate::market::{Kind, Market, Quote, claim};
 use crate::market_settings::retry_after;
 
-/// The market, and the source of its chain that can be spoiled.
+/// A market whose chain has a source that faults can be injected into.
 struct Scene {
     market: Market,
     proxy: Proxy,
@@ -21,7 +21,7 @@ struct Scene {
     key: String,
 }
 
-/// A payment for a quote, and one for an account that exists.
+/// A payment for a quote, and a top-up payment for an existing account.
 struct Paid {
     kind: Kind,
     quote: Quote,
@@ -30,11 +30,11 @@ struct Paid {
 }
 
 impl Scene {
-    /// Two confirmations are asked for, so that a source can lag and still know the payment.
+    /// Requires two confirmations, so that a source can lag and still know the payment.
     fn new(honest_sources: usize, more: &str) -> Option<Self> {
         let chain = Chain::setup().manual_mining().start()?;
         let proxy = Proxy::start(&chain);
-        // One node under several names: sources are told apart by their URLs.
+        // The same node under several URLs, because sources are distinguished by URL.
         let honest = (0..honest_sources).map(|number| format!("'{}/?{number}', ", chain.url()));
         let urls = honest.collect::<String>() + &format!("'{}'", proxy.url());
         let market = Market::on(chain, &urls, "2", more);
@@ -47,13 +47,13 @@ impl Scene {
         Some(Self { key, ..scene })
     }
 
-    /// Makes so many blocks, the first of which takes the transaction.
+    /// Mines so many blocks; the first takes the transaction.
     fn mine(&self, hash: &str, blocks: u64) {
         self.market.chain.mine(blocks);
         let _ = self.market.chain.mined(hash);
     }
 
-    /// Two payments in one block, which is settled and has one block above it.
+    /// Two payments in one block, with one more block above it.
     fn paid(&self, kind: Kind) -> Paid {
         let newcomer = self.market.customer();
         let quote = self.market.quote(kind, &newcomer.address());
@@ -71,7 +71,7 @@ impl Scene {
         self.market.top_up(&self.key, paid.kind, &paid.topped_up, None)
     }
 
-    /// Holds both to succeed, as they would have without any fault.
+    /// Asserts that both succeed, as they would without any fault.
     fn succeeds(&self, paid: &Paid, after: &Fault) {
         let claimed = self.claim(paid);
         assert_eq!(claimed.status, 200, "{after:?}: {}", claimed.text());
@@ -80,7 +80,7 @@ impl Scene {
         assert_eq!(topped_up.member("amount_added"), paid.kind.credits(), "{after:?}");
     }
 
-    /// Holds both to be refused so that they can be tried again, to change nothing, and to succeed without the fault.
+    /// Asserts that both are refused with a retry delay and change nothing, and that they succeed without the fault.
     fn fails_for_now(&self, kind: Kind, fault: Fault, status: u16, error: &str) {
         let paid = self.paid(kind);
         let before = self.market.books();
@@ -101,7 +101,7 @@ impl Scene {
 #[test]
 fn whatever_the_only_source_does_nothing_is_credited_or_used_up() {
     let Some(mut scene) = Scene::new(0, "attempts = 1\nrequest_timeout = '2s'") else { return };
-    // A server asks for a token's decimals before its first sale: no quote is made blindly.
+    // A server reads a token's decimals before its first sale, so no quote is made without the chain.
     let newcomer = scene.market.customer();
     for (fault, error) in [(Fault::HttpError(503), "rpc_error"), (Fault::WrongChainId(1), "rpc_chain_mismatch")] {
         scene.market.reopen(&[("METERING_PAYMENTS__CLAIM_WAIT", "200ms")]);
@@ -113,7 +113,7 @@ fn whatever_the_only_source_does_nothing_is_credited_or_used_up() {
         let _ = scene.market.quote(Kind::Token, &newcomer.address());
     }
     let rpc = (502, "rpc_error");
-    // kind, fault, answer
+    // kind, fault, expected error
     let table = [
         (Kind::Token, Fault::NullReceipts, (404, "tx_not_found")),
         (Kind::Token, Fault::Lag(1), (409, "payment_unconfirmed")),
@@ -139,7 +139,7 @@ fn two_sources_that_disagree_credit_nothing() {
     let Some(mut scene) = Scene::new(1, "agree = 2\nattempts = 1\nrequest_timeout = '2s'") else { return };
     scene.market.reopen(&[("METERING_PAYMENTS__CLAIM_WAIT", "200ms")]);
     let (rpc, unconfirmed) = ((502, "rpc_error"), (409, "payment_unconfirmed"));
-    // kind, fault, answer
+    // kind, fault, expected error
     let table = [
         (Kind::Token, Fault::TamperedReceipt, rpc),
         (Kind::Native, Fault::TamperedTransaction, rpc),
@@ -206,7 +206,7 @@ fn failures_are_overcome_by_as_many_attempts_as_are_configured_and_no_more() {
     scene.proxy.set(Fault::first(3, Fault::HttpError(503)));
     assert_eq!(scene.top_up(&paid).expect(502).error(), "rpc_error");
     let _ = scene.top_up(&paid).expect(200);
-    // What will not pass by itself is not asked again.
+    // Permanent errors are not retried.
     for fault in [Fault::WrongChainId(1), Fault::HttpError(403)] {
         let paid = scene.paid(Kind::Native);
         scene.proxy.set(fault.clone());
@@ -226,7 +226,7 @@ fn a_source_may_fail_in_the_middle_of_a_wait() {
         let waiting = wait_for_depth(&scene);
         scene.proxy.set(fault.clone());
         scene.proxy.reset_counts();
-        // The second of these was asked after the first had met the fault.
+        // The second of these was sent after the first had met the fault.
         scene.proxy.wait_for("eth_getTransactionReceipt", 2);
         scene.market.chain.mine(3);
         scene.proxy.reset_counts();
@@ -236,7 +236,7 @@ fn a_source_may_fail_in_the_middle_of_a_wait() {
         let claimed = waiting.join().unwrap();
         assert_eq!(claimed.status, 200, "{fault:?}: {}", claimed.text());
     }
-    // One that lasts for longer than the wait is said, and passes.
+    // If the fault outlasts the wait, the response says so, and the error is temporary.
     scene.market.reopen(&[("METERING_PAYMENTS__CLAIM_WAIT", "2s"), often]);
     let before = scene.market.accounts();
     let waiting = wait_for_depth(&scene);
@@ -247,7 +247,7 @@ fn a_source_may_fail_in_the_middle_of_a_wait() {
     assert_eq!(scene.market.accounts(), before);
 }
 
-/// A claim of a payment that lacks a confirmation, once it waits for it.
+/// Starts a claim of a payment that lacks a confirmation, and returns once it waits for it.
 fn wait_for_depth(scene: &Scene) -> thread::JoinHandle<Answer> {
     let newcomer = scene.market.customer();
     let quote = scene.market.quote(Kind::Token, &newcomer.address());
@@ -256,7 +256,7 @@ fn wait_for_depth(scene: &Scene) -> thread::JoinHandle<Answer> {
     let client = scene.market.client();
     scene.proxy.reset_counts();
     let waiting = thread::spawn(move || claim(&client, &quote.nonce, &hash));
-    // The third look comes after the second was answered, which comes after the first was.
+    // The third poll is sent only after the first two got their responses.
     scene.proxy.wait_for("eth_getTransactionReceipt", 3);
     waiting
 }

@@ -1,14 +1,14 @@
-//! The chain that other tests stand on: that its node and its wallet do what they say.
+//! Checks the chain harness itself: its node and its wallet do what they claim.
 
 use metering_tests::chain::Chain;
 use metering_tests::chain::account::Account;
 use metering_tests::chain::write::Write;
 use serde_json::{Value, json};
 
-/// `Transfer(address,address,uint256)`, hashed.
+/// The hash of `Transfer(address,address,uint256)`.
 const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
-/// A chain with a token, and somebody who has 1,000 of its smallest unit.
+/// A chain with a token, and a payer with 1,000 of its smallest unit.
 pub(crate) struct Scene {
     pub(crate) chain: Chain,
     pub(crate) token: String,
@@ -26,7 +26,7 @@ impl Scene {
         Some(Self { chain, token, payer, recipient })
     }
 
-    /// Pays, and returns the hash once a block has it.
+    /// Pays, and returns the hash once a block includes it.
     pub(crate) fn pay(&self, amount: u64) -> String {
         let hash = self.chain.wallet().transfer(&self.payer, &self.token, &self.recipient, amount);
         let _ = self.chain.mined(&hash);
@@ -34,7 +34,7 @@ impl Scene {
     }
 }
 
-/// The `Transfer` logs of a receipt: who reported, from, to, value.
+/// The `Transfer` logs of a receipt: emitting contract, from, to, value.
 fn transfers(receipt: &Value) -> Vec<(String, String, String, u64)> {
     let logs = receipt["logs"].as_array().unwrap().iter().filter(|log| log["topics"][0] == TRANSFER);
     let address = |topic: &Value| format!("0x{}", &topic.as_str().unwrap()[26..]);
@@ -56,7 +56,7 @@ fn a_chain_has_the_id_that_was_asked_for_and_nothing_of_it_is_left() {
     let Some(chain) = Chain::setup().chain_id(8453).start() else { return };
     assert_eq!((chain.chain_id(), chain.rpc("eth_chainId", json!([]))), (8453, json!("0x2105")));
     let (address, processes) = (chain.address(), chain.process_ids());
-    // The wallet's process is up once it has answered.
+    // The wallet's process is running once it has responded.
     let _ = chain.wallet().account(0);
     assert!(processes.into_iter().all(runs));
     drop(chain);
@@ -154,7 +154,7 @@ fn what_fails_is_in_a_block_as_reverted() {
 fn signatures_are_the_signers_and_contract_wallets_know_their_owners() {
     let Some(chain) = Chain::start() else { return };
     let wallet = chain.wallet();
-    // The first account of the phrase that every development node starts with.
+    // The first account of the default mnemonic of development nodes.
     assert_eq!(wallet.account(0).checksummed(), "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
     let signature = wallet.sign_message(&wallet.account(0), "hello");
     assert_eq!(signature.len(), 2 + 2 * 65);
@@ -189,7 +189,7 @@ fn with_manual_mining_a_payment_waits() {
     let Some(chain) = Chain::setup().manual_mining().start() else { return };
     let wallet = chain.wallet();
     let (payer, recipient) = (wallet.account(1), wallet.poor_account().address());
-    // Set scenes are in a block all the same.
+    // Setup transactions are mined even so.
     let token = wallet.deploy_token("USDC", 6);
     wallet.mint(&token, &payer.address(), 5);
     let height = chain.block_number();
@@ -239,7 +239,7 @@ fn blocks_come_by_themselves_and_are_settled_when_deep_enough() {
     let height = chain.block_number();
     let _ = chain.wallet().deploy_token("USDC", 6);
     assert!(chain.block_number() > height);
-    // From here on no block comes in between.
+    // No further blocks are mined from here on.
     let _ = chain.rpc("evm_setIntervalMining", json!([0]));
     chain.mine(10);
     let block = |tag: &str| chain.rpc("eth_getBlockByNumber", json!([tag, false]))["number"].clone();

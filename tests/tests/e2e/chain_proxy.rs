@@ -1,4 +1,4 @@
-//! The proxy that other tests put before a chain's node: that each of its faults is what it says.
+//! Checks the chain proxy itself: each fault does what it claims.
 
 use std::io::{Read, Write};
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ fn a_proxy_passes_on_and_counts_single_calls_and_batches() {
     proxy.reset_counts();
     assert_eq!((proxy.requests(), proxy.count("eth_chainId")), (0, 0));
     let _ = client.send("POST", "/", Some(b"not JSON")).expect(400);
-    // A refusal of the node's own is passed on as well.
+    // The node's own errors are forwarded too.
     let refused = Rpc::at(proxy.address()).try_call("eth_nothing", json!([])).unwrap_err();
     assert_eq!(refused.code, -32601, "{refused}");
 }
@@ -58,7 +58,7 @@ fn a_proxy_spoils_what_it_is_told_to() {
         let differing = asked.filter(|(_, real, spoiled)| real != spoiled);
         differing.map(|(method, real, spoiled)| (method.to_owned(), real, spoiled)).collect()
     };
-    // fault, where each answer differs, and what is there instead
+    // fault; for each response that differs: where, and the new value
     let value = |digit: u8| json!(format!("0x{digit:064x}"));
     let table = [
         (Fault::PassThrough, vec![]),
@@ -100,13 +100,13 @@ fn a_proxy_of_a_node_that_is_behind_knows_nothing_of_newer_blocks() {
     assert_eq!((rpc.receipt(&old).is_some(), rpc.receipt(&new)), (true, None));
     assert_eq!(rpc.call("eth_getTransactionByHash", json!([new])), Value::Null);
     assert_eq!(rpc.call("eth_getLogs", logs).as_array().unwrap().len(), all - 1);
-    // Balances too are those of that time: 5, and not 11.
+    // Balances are historical too: 5, not 11.
     let balance = scene.chain.wallet().encode("Token", "balanceOf", json!([scene.recipient]));
     let balance = rpc.call("eth_call", json!([{ "to": scene.token, "data": balance }]));
     assert_eq!(balance, json!(format!("0x{:064x}", 5)));
     scene.chain.mine(1);
     assert!(rpc.receipt(&new).is_some());
-    // Further behind than the chain is long is at its beginning.
+    // A lag longer than the chain stops at the first block.
     proxy.set(Fault::Lag(1_000));
     assert_eq!(rpc.call("eth_blockNumber", json!([])), hex(0));
 }
@@ -141,10 +141,10 @@ fn a_proxy_answers_with_garbage_and_errors() {
     assert_eq!((&batch[0]["error"]["code"], &batch[1]["id"]), (&json!(-32005), &json!(1)));
     drop(scene);
     proxy.set(Fault::PassThrough);
-    assert_eq!(client.post("/", &question).status, 502, "the node has ended");
+    assert_eq!(client.post("/", &question).status, 502, "the proxy responds with 502 after the node has ended");
 }
 
-/// JSON whatever its members' order; anything else as it is.
+/// Parsed JSON, so that the order of members does not matter; any other text as it is.
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| json!(text))
 }
@@ -170,13 +170,13 @@ fn a_proxy_that_times_out_stays_silent_and_one_that_is_slow_does_not() {
     assert!(begun.elapsed() >= delay);
     proxy.set(Fault::TimeOut);
     assert!(is_silent(proxy.address(), Duration::from_millis(300)));
-    // Nor does it wait for its own silence when it ends.
+    // Dropping the proxy does not wait for the pending response.
     let begun = std::time::Instant::now();
     drop(proxy);
     assert!(begun.elapsed() < Duration::from_secs(5));
 }
 
-/// Whether a server takes a request and then neither answers nor closes for so long.
+/// Whether a server accepts a request and then neither responds nor closes within `wait`.
 fn is_silent(address: SocketAddr, wait: Duration) -> bool {
     let mut stream = connect(address).unwrap();
     let body = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"eth_chainId\"}";

@@ -1,5 +1,5 @@
-//! Starts that would sell at a wrong price or read a wrong chain, plans that become wrong later, and starts without the
-//! chain.
+//! Startup when plans have a wrong price or a source serves the wrong chain, when plans become wrong later, and when
+//! the chain cannot be reached.
 
 use metering_tests::chain::proxy::Proxy;
 use metering_tests::chain::proxy::fault::Fault;
@@ -50,7 +50,7 @@ fn a_source_of_another_chain_stops_the_start_however_many_are_right() {
     proxy.set(Fault::PassThrough);
     let server = market.server_with(&[urls, ("METERING_CHAINS__DEVNET__AGREE", "2")]).start();
     let _ = server.client().get("/ready").expect(200);
-    assert!(proxy.count("eth_chainId") > 0, "a list in a variable is one text");
+    assert!(proxy.count("eth_chainId") > 0, "a list in a variable is one string");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_plan_with_its_token_wrong_stops_the_start_while_it_is_on_sale() {
     let other = wallet.deploy_token("DAI", 18);
     let key = market.site.account("1").api_key;
     let customer = market.customer();
-    // token, decimals, what is said of it
+    // token, decimals, part of the message
     let table = [
         (market.token.as_str(), 18, "6 decimals"),
         (&other, 6, "18 decimals"),
@@ -71,19 +71,20 @@ fn a_plan_with_its_token_wrong_stops_the_start_while_it_is_on_sale() {
     for (token, decimals, said) in table {
         import(&market.site, starter(token, decimals, true));
         refuses(&market.server_with(&[]).run(), &["plan starter on chain 31337", said, "metering admin plan"]);
-        // The server that runs sells it no more, once it has noticed, and takes no payment for it; others it sells.
+        // Once it has noticed, the running server stops selling the plan and accepting payments for it. It keeps
+        // selling the others.
         let refused = || market.ask(Kind::Token, &customer.address());
-        until("the plan is looked at again", || refused().status != 201);
+        until("the plan is checked again", || refused().status != 201);
         assert_eq!(refused().expect(503).error(), "payment_not_configured");
         let hash = format!("0x{}", "12".repeat(32));
         let topped_up = market.top_up(&key, Kind::Token, &hash, None).expect(503);
         assert_eq!(topped_up.error(), "payment_not_configured");
         let _ = market.quote(Kind::Native, &customer.address());
     }
-    until("the operator is told", || market.server.log().contains("the plan is not sold"));
+    until("the plan is logged as not sold", || market.server.log().contains("the plan is not sold"));
     import(&market.site, starter(nobody.checksummed(), 6, false));
     drop(market.server_with(&[]).start());
-    // Corrected, it sells without a restart.
+    // After a correction, the plan is sold without a restart.
     import(&market.site, starter(&market.token, 6, true));
     until("the plan is sold again", || market.ask(Kind::Token, &customer.address()).status == 201);
 }
@@ -111,7 +112,7 @@ fn a_start_without_the_chain_warns_and_sells_as_soon_as_it_is_back() {
         let unready = market.client().get("/ready").expect(503);
         assert_eq!(unready.error(), "chain_unreachable", "{fault:?}");
         let _ = retry_after(&unready);
-        // What needs no chain is served.
+        // Endpoints that need no chain still work.
         for path in ["/health", "/credits/plans"] {
             let _ = market.client().get(path).expect(200);
         }

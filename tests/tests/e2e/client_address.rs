@@ -1,4 +1,4 @@
-//! Proxies in front of the server: whose word on the client's address is passed on.
+//! Proxies in front of the server: which forwarded client addresses are trusted.
 
 use std::ffi::OsStr;
 
@@ -6,7 +6,7 @@ use metering_tests::site::Site;
 
 use crate::upstream::{Upstream, catalogue};
 
-/// What the upstream is told, when a client (here: at 127.0.0.1) sends these lines of `X-Forwarded-For`.
+/// The `X-Forwarded-For` that the upstream gets, when a client at 127.0.0.1 sends these lines of it.
 fn told(trusted_proxies: Option<&str>, lines: &[&str]) -> Vec<String> {
     let (site, upstream) = (Site::new(), Upstream::start());
     let account = site.account("1");
@@ -24,7 +24,7 @@ fn told(trusted_proxies: Option<&str>, lines: &[&str]) -> Vec<String> {
 
 #[test]
 fn only_the_list_of_a_trusted_proxy_reaches_the_upstream() {
-    // trusted proxies, lines sent, what the upstream is told
+    // trusted proxies, lines sent, what the upstream gets
     let table: [(Option<&str>, &[&str], &str); 5] = [
         (None, &["6.6.6.6"], "127.0.0.1"),
         (Some("10.0.0.0/8, ::1"), &["6.6.6.6"], "127.0.0.1"),

@@ -1,5 +1,5 @@
-//! The whole life of the command-line client, as its user sees it: what is typed, what is printed, and what the server's
-//! own books say of it, to the atom.
+//! The whole life of the command-line client as its user sees it: what is typed, what is printed, and what the server's
+//! books say, to the atom.
 
 mod failures;
 mod terminal;
@@ -20,12 +20,12 @@ use crate::wire::{BASE, BASE_CALL, CREDIT, STREAM, amount, balance};
 use terminal::{Running, Terminal, Typed};
 
 const ETH_PRICE: &str = "/mpp/ethPrice";
-/// What it costs.
+/// The price of one such call.
 const ETH_PRICE_CALL: i64 = 5 * BASE_CALL;
-/// What a connection to the stream costs.
+/// The price of one connection to the stream.
 const STREAM_CONNECTION: i64 = 72 * BASE_CALL;
 
-/// Somebody at a terminal, and what must be in the books.
+/// A user at a terminal, and the expected totals in the books.
 struct Person<'a> {
     market: &'a Market,
     terminal: Terminal,
@@ -38,7 +38,7 @@ impl Person<'_> {
         self.market.server.client_with(&self.terminal.key("default"))
     }
 
-    /// So many requests were made, which cost so much altogether; client and server agree on it.
+    /// Adds so many requests at this total cost, and checks that client and server agree.
     #[track_caller]
     fn spent(&mut self, calls: u64, atoms: i64, told: &str) {
         self.calls += calls;
@@ -73,7 +73,7 @@ fn the_whole_life_of_the_client() {
 
 fn signs_up_in_the_browser(market: &Market, terminal: &Terminal) {
     let (email, agent) = ("name@example.com", "my-agent");
-    // The first attempt is interrupted, and the second goes on with the same code.
+    // The first attempt is interrupted, and the second continues with the same code.
     let first = terminal.begin(&["signup", "--email", email, "--agent-name", agent]);
     let code = the_code(&first);
     let _ = first.told("Waiting");
@@ -100,7 +100,7 @@ fn signs_up_in_the_browser(market: &Market, terminal: &Terminal) {
     assert_eq!(market.balance(&key), amount(2 * CREDIT));
 }
 
-/// The code that is shown, from the URL that holds it.
+/// The code in the displayed URL.
 #[track_caller]
 fn the_code(signup: &Running) -> String {
     let line = signup.told("/verify?code=");
@@ -123,7 +123,7 @@ fn calls(person: &mut Person<'_>) {
     assert_eq!(answer["sample"], true, "{answer}");
     assert!(called.stderr.contains(&format!("Charged {} credits", amount(ETH_PRICE_CALL))), "{called:?}");
     person.spent(1, ETH_PRICE_CALL, &called.stderr);
-    // A parameter finds its place, and costs what the catalogue says of that route.
+    // A parameter is filled into the path, and the call costs that route's price.
     let block = format!("block_number={}", answer["block_number"]);
     let called = person.terminal.good(&["call", "/mpp/ethPrice/{block_number}", "--param", &block]);
     assert_eq!(serde_json::from_str::<Value>(&called.stdout).unwrap()["block_number"], answer["block_number"]);
@@ -136,10 +136,10 @@ fn calls(person: &mut Person<'_>) {
 fn catches_up(person: &mut Person<'_>) {
     let file = person.market.site.path("blocks.jsonl");
     let output = file.to_str().unwrap().to_owned();
-    // Without a cursor: the latest alone.
+    // Without a cursor, only the latest block.
     let first = catch_up(person, &["--output", &output]);
     assert_eq!((&first["written"], &first["remaining"]), (&json!(1), &json!(0)), "{first}");
-    // So that there is something to catch up with: more than a run may take.
+    // Wait until there are more blocks to catch up with than one run may take.
     std::thread::sleep(Duration::from_millis(2_200));
     let second = catch_up(person, &["--output", &output, "--max-blocks", "3"]);
     assert_eq!(second["written"], 3, "{second}");
@@ -149,7 +149,7 @@ fn catches_up(person: &mut Person<'_>) {
     assert_eq!(numbers.first(), first["last_block"].as_u64().as_ref());
     assert_eq!(numbers.last(), third["last_block"].as_u64().as_ref());
     is_gapless(&numbers);
-    // From far back: a hundred blocks a run, and the next run goes on there.
+    // From far back: a run takes a hundred blocks, and the next run continues there.
     let (early, from) = (person.market.site.path("early.jsonl"), numbers[0] - 150);
     let (output, from_text) = (early.to_str().unwrap().to_owned(), from.to_string());
     let first = catch_up(person, &["--reset", "--from", &from_text, "--output", &output]);
@@ -161,7 +161,7 @@ fn catches_up(person: &mut Person<'_>) {
     is_gapless(&numbers);
 }
 
-/// A run, held to what it must cost: each block, and asking for the latest, which need not be fetched again.
+/// Runs it and checks its cost: one request per block, and one for the latest block, which is not fetched again.
 #[track_caller]
 fn catch_up(person: &mut Person<'_>, args: &[&str]) -> Value {
     let typed = person.terminal.good(&[&["catch-up", "--json"], args].concat());
@@ -200,7 +200,7 @@ fn looks_at_balance_and_usage(person: &Person<'_>) {
     for part in [&left, &used, "my-agent", "name@example.com"] {
         assert!(shown.stdout.contains(part), "{part}: {shown:?}");
     }
-    // For programs, the server's own documents byte by byte.
+    // With `--json`, the server's own documents byte for byte.
     let client = person.client();
     let same = |args: &[&str], target: &str| {
         let printed = person.terminal.good(args).stdout;
@@ -215,7 +215,7 @@ fn looks_at_balance_and_usage(person: &Person<'_>) {
     for part in [&left, &used, &person.calls.to_string(), ETH_PRICE, STREAM, "/mpp/snapshot/allTrades/{block_number}"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    assert!(shown.contains('#') && !shown.contains('\u{1b}'), "bars, and no colours without a terminal: {shown}");
+    assert!(shown.contains('#') && !shown.contains('\u{1b}'), "bars, but no colours without a terminal: {shown}");
     let activity = client.get("/credits/usage?limit=500").expect(200).json();
     let mut used = activity["transactions"].as_array().unwrap().iter().filter(|entry| entry["type"] == "usage");
     assert!(used.all(|entry| entry["client_source"] == "cli"), "{activity}");
@@ -238,7 +238,7 @@ fn pays_and_rotates(market: &Market, terminal: &Terminal) {
     assert!(shown.contains("starter") && shown.contains("5 USDC") && shown.contains("0.0025 ETH"), "{shown}");
     let paid = terminal.good(&["signup-pay", "--plan", "starter", "--agent-name", "payer", "--yes"]);
     hides(&paid);
-    // Ten, a bonus of a half, and the two free ones.
+    // Ten credits, a bonus of a half, and the two free ones.
     let atoms = 12 * CREDIT + CREDIT / 2;
     assert!(paid.stdout.contains(&amount(atoms)), "{paid:?}");
     assert_eq!(market.balance(&terminal.key("paid")), amount(atoms));
@@ -286,7 +286,7 @@ fn serves_tools(person: &mut Person<'_>) {
     assert_eq!(ended.code, Some(0), "{ended:?}");
 }
 
-/// A request over standard input and output, and its result.
+/// Sends a request over standard input, and returns its result.
 #[track_caller]
 fn ask(server: &mut Running, id: u32, method: &str, params: &Value) -> Value {
     server.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::market::{Kind, Market};
 use gate::{Gate, Held};
 
-/// Somebody with a wallet, the program and a profile.
+/// A user with a wallet, the program and a profile.
 struct Payer {
     wallet: Account,
     home: PathBuf,
@@ -28,7 +28,7 @@ impl Payer {
         Self { wallet, home, service_url: service_url.to_owned(), rpc_url: rpc_url.to_owned() }
     }
 
-    /// One who asks the market itself.
+    /// A payer that sends its requests directly to the market.
     fn at(market: &Market) -> Self {
         let url = format!("http://{}", market.server.address());
         Self::new(market, market.customer(), &url, &market.chain.url())
@@ -46,7 +46,7 @@ impl Payer {
         command.spawn().unwrap()
     }
 
-    /// Runs a command that succeeds, and returns the document that it prints.
+    /// Runs a command that must succeed, and returns the document that it prints.
     #[track_caller]
     fn run(&self, args: &[&str]) -> Value {
         let output = self.spawn(&[args, &["--json"]].concat()).wait_with_output().unwrap();
@@ -58,7 +58,7 @@ impl Payer {
         serde_json::from_str(&stdout).unwrap()
     }
 
-    /// Starts a command, and kills it once the gate holds a request of it back.
+    /// Starts a command, and kills it once the gate holds back one of its requests.
     #[track_caller]
     fn run_and_kill(&self, args: &[&str], gate: &Gate) {
         let mut child = self.spawn(args);
@@ -67,7 +67,7 @@ impl Payer {
         child.wait().unwrap();
     }
 
-    /// The key that the profile has.
+    /// The API key in the profile.
     #[track_caller]
     fn key(&self) -> String {
         let text = std::fs::read_to_string(self.home.join("profiles/default/profile.toml")).unwrap();
@@ -84,7 +84,7 @@ impl Payer {
     }
 }
 
-/// How many transactions of a wallet there are in the chain.
+/// How many transactions of a wallet the chain has.
 fn transactions(chain: &Chain, wallet: &Account) -> Value {
     chain.rpc("eth_getTransactionCount", json!([wallet.address(), "latest"]))
 }
@@ -100,7 +100,7 @@ fn the_whole_life_of_an_account_that_pays() {
         let payer = Payer::at(&market);
         let approved = payer.run(&Payer::signup(kind));
         let key = payer.key();
-        // The two free credits, too.
+        // Includes the two free credits.
         let bought = if kind == Kind::Token { "12.5" } else { "6" };
         assert_eq!(market.balance(&key), bought);
         assert_eq!(transactions(&market.chain, &payer.wallet), "0x1");
@@ -135,7 +135,7 @@ fn another_wallet_tops_an_account_up_and_is_linked_by_its_proof() {
         assert_eq!((&again["already_credited"], again["amount_added"].to_string()), (&json!(true), "0".to_owned()));
     }
     assert_eq!(transactions(&market.chain, &sponsor.wallet), "0x2");
-    // Who is linked for top-ups cannot take the account over.
+    // A wallet that is linked for top-ups cannot take over the account.
     let refused = sponsor.spawn(&["rotate"]).wait_with_output().unwrap();
     assert_ne!(refused.status.code(), Some(0));
     market.site.verify();
@@ -160,7 +160,7 @@ fn a_signup_that_is_killed_at_any_step_is_paid_once() {
     let (service, node) = (Gate::before(market.server.address()), Gate::before(market.chain.address()));
     let market = market.known_as(&service.url());
     service.lead_to(market.server.address());
-    // who is asked, for what, when it is held back
+    // which server is called, the request, when it is held back
     let steps = [
         (&node, "eth_estimateGas", Held::Before),
         (&node, "eth_sendRawTransaction", Held::Before),
@@ -200,7 +200,7 @@ fn a_topup_that_is_killed_at_any_step_is_paid_and_credited_once() {
     ];
     let topup = ["topup", "--plan", "coin", "--yes"];
     for (times, (gate, what, held)) in (1..).zip(steps) {
-        // Of a wallet that must prove itself.
+        // From a wallet that must prove its ownership.
         let sponsor = Payer { wallet: market.customer(), ..Payer::at(&market) };
         let url = (service.url(), node.url());
         let sponsor = Payer { home: owner.home.clone(), service_url: url.0, rpc_url: url.1, ..sponsor };
@@ -213,7 +213,7 @@ fn a_topup_that_is_killed_at_any_step_is_paid_and_credited_once() {
     market.site.verify();
 }
 
-/// What an account of the plan `starter` has after so many top-ups by the plan `coin`.
+/// The balance of an account that bought the plan `starter` and topped up so many times by the plan `coin`.
 fn bought(times: u32) -> String {
     format!("{}.5", 12 + 4 * times)
 }

@@ -1,4 +1,4 @@
-//! The server's settings, from outside.
+//! The server's settings, as seen from outside.
 
 use std::ffi::OsStr;
 
@@ -95,7 +95,7 @@ fn a_misspelt_path_is_answered_with_the_route_that_was_probably_meant() {
     );
     let message = refused.json()["message"].as_str().unwrap().to_owned();
     assert!(message.contains("/mpp/ethPrice") && message.contains("metering routes"), "{message}");
-    // A caller without a live key learns nothing of the routes.
+    // Without a live key, a client learns nothing about the routes.
     let stranger = server.client().get("/mpp/ethprice").expect(401);
     assert!(!stranger.text().contains("ethPrice"));
 }
@@ -131,7 +131,7 @@ fn the_effective_configuration_is_printed_with_its_secrets_masked() {
     ] {
         assert!(ran.stdout.lines().any(|found| found == line), "{line}: {}", ran.stdout);
     }
-    assert!(!site.database().exists(), "looking changes nothing");
+    assert!(!site.database().exists(), "printing the configuration changes nothing");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn what_is_printed_can_be_read_back() {
 #[test]
 fn a_databases_password_is_never_printed() {
     let site = Site::new();
-    // url, what is printed of it
+    // url, how it is printed
     let table = [
         (
             "postgres://metering:SECRET@a.example.com:5432,b.example.com:5433/metering?sslmode=require",
@@ -165,7 +165,7 @@ fn a_databases_password_is_never_printed() {
         assert!(ran.stdout.contains(&format!("database = \"{shown}\"\n")), "{}", ran.stdout);
         assert!(!format!("{ran:?}").contains("SECRET") && !format!("{ran:?}").contains("RET@"), "{ran:?}");
     }
-    // And not repeated where it is no good: what stands before a slash looks like a host and its port.
+    // An invalid URL is not repeated: the part before a slash looks like a host and its port.
     for password in ["1234/SECRET", "1234#SECRET", "1234?SECRET"] {
         let url = format!("postgres://metering:{password}@127.0.0.1:15601/metering");
         let server = site.server().set("METERING_DATABASE", &url).run();

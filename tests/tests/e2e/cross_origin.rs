@@ -1,4 +1,4 @@
-//! Web pages of other origins: those that the operator named may call from a browser, all others may not.
+//! Cross-origin requests: pages of origins that the operator listed may call from a browser, all others may not.
 
 use metering_tests::client::Client;
 use metering_tests::site::Site;
@@ -11,7 +11,7 @@ use crate::wire::{BASE, balance};
 const PAGE: &str = "https://app.example";
 const ELSEWHERE: &str = "https://evil.example";
 
-/// What a browser asks before it sends what a page told it to.
+/// The preflight request that a browser sends before the page's request.
 fn asks(client: &Client, origin: &str, method: &str, path: &str) -> (u16, Option<String>) {
     let client = client
         .clone()
@@ -41,21 +41,21 @@ fn pages_that_were_named_may_call_everything_and_no_other_page_may() {
         let (status, allowed) = asks(&nobody, ELSEWHERE, method, path);
         assert!(status >= 400 && allowed.is_none(), "{path}: {status} {allowed:?}");
     }
-    assert_eq!(balance(&client), before, "asking costs nothing");
+    assert_eq!(balance(&client), before, "preflight requests are free");
 
     let page = client.clone().with_header("Origin", PAGE);
-    // Refusals are for the page to read as well.
+    // The page can read refusals too.
     let strangers = [nobody.with_header("Origin", PAGE).get(BASE).expect(401), page.get("/nothing").expect(404)];
     let answers = [page.get("/credits/balance").expect(200), page.get(BASE).expect(200)];
     let initialized = accepting(&page).post("/mcp", &initialize()).expect(200);
     for answer in strangers.iter().chain(&answers).chain([&initialized]) {
         assert_eq!(answer.header("access-control-allow-origin"), Some(PAGE));
         assert_eq!(answer.header("access-control-expose-headers"), Some("*"));
-        // One header of several values, or several.
+        // One header with several values, or several headers.
         let varies = |(name, value): &(String, String)| name == "vary" && value.contains("origin");
         assert!(answer.headers.iter().any(varies), "{:?}", answer.headers);
     }
-    // An answer that the browser keeps from its page.
+    // A response that the browser withholds from the page.
     let answer = client.clone().with_header("Origin", ELSEWHERE).get("/credits/balance").expect(200);
     assert_eq!(answer.header("access-control-allow-origin"), None);
     let _ = accepting(&client.with_header("Origin", ELSEWHERE)).post("/mcp", &initialize()).expect(403);

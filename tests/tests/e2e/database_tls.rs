@@ -1,4 +1,5 @@
-//! TLS between a node and its database, with certificates made here: who is trusted, and what is said to who is not.
+//! TLS between a node and its database, with certificates made here: which certificates are trusted, and the messages
+//! for those that are not.
 
 use metering_tests::postgres::{Cluster, is_skipped};
 use metering_tests::site::{Ran, Site};
@@ -6,7 +7,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 
 const PASSWORD: &str = "hunter2";
 
-/// Somebody who vouches for servers.
+/// A certificate authority.
 fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
     let mut about = CertificateParams::new(vec![name.to_owned()]).unwrap();
     about.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -14,7 +15,7 @@ fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
     CertifiedIssuer::self_signed(about, KeyPair::generate().unwrap()).unwrap()
 }
 
-/// A database whose certificate is for these names, and the certificate of who vouches for it.
+/// A database with a certificate for these names, and its authority's certificate.
 fn database(names: &[&str]) -> (Cluster, String) {
     let authority = authority("authority.example");
     let key = KeyPair::generate().unwrap();
@@ -24,7 +25,7 @@ fn database(names: &[&str]) -> (Cluster, String) {
     (cluster, authority.pem())
 }
 
-/// What the server, or the operator's program, comes to with this host and these options.
+/// Tries to connect the server and the operator's program to a host with some options.
 struct Trial<'c> {
     cluster: &'c Cluster,
     site: Site,
@@ -76,11 +77,11 @@ fn a_database_is_trusted_for_its_certificate_and_by_its_name() {
         let name = ["certificate", "name the database's host as its certificate does"];
         trial.is_refused("127.0.0.1", &format!("sslmode={mode}&sslrootcert={right}"), &name);
     }
-    // The system does not know who vouches for it.
+    // The system does not trust the issuer.
     trial.is_refused("localhost", "sslmode=require", &["UnknownIssuer", "sslrootcert=FILE"]);
     trial.is_refused("localhost", &format!("sslmode=require&sslrootcert={empty}"), &["no certificate in this file"]);
     trial.is_refused("localhost", "sslmode=require&sslrootcert=/nowhere.pem", &["sslrootcert /nowhere.pem"]);
-    // Nothing is verified where nothing is encrypted.
+    // Without encryption nothing is verified.
     trial.is_accepted("127.0.0.1", "sslmode=disable");
 }
 
@@ -104,12 +105,12 @@ fn encryption_is_as_either_side_demands() {
     let site = Site::new();
     let right = site.write("right.pem", &vouching).display().to_string();
     let trial = Trial { cluster: &cluster, site };
-    // A database that takes nobody without TLS.
+    // A database that requires TLS.
     cluster.admit("hostssl all all all trust");
     trial.is_refused("127.0.0.1", "sslmode=disable", &["no encryption"]);
     trial.is_accepted("127.0.0.1", &format!("sslmode=prefer&sslrootcert={right}"));
     trial.is_accepted("127.0.0.1", &format!("sslmode=require&sslrootcert={right}"));
-    // And nobody without the right password, on whichever of several hosts.
+    // A wrong password is refused, on any of several hosts.
     cluster.run("ALTER ROLE metering PASSWORD 'another'");
     cluster.admit("hostssl all all all scram-sha-256");
     trial.is_refused("127.0.0.1", &format!("sslmode=require&sslrootcert={right}"), &["password authentication failed"]);

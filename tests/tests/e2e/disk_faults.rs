@@ -1,5 +1,5 @@
-//! Disks that fail, fill up or lose files under a running server: what clients are told is true, `/ready` says it, and
-//! nothing is charged into a file that is gone.
+//! Disks that fail, fill up or lose files under a running server: responses to clients are true, `/ready` reports the
+//! fault, and nothing is charged into a file that is gone.
 
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use metering_tests::site::Site;
 
 use crate::wire::{BASE, usage_events};
 
-/// A preloaded library through which the disk fails at a word.
+/// A preloaded library that makes the disk fail on command.
 struct Faults {
     library: PathBuf,
     control: PathBuf,
@@ -23,7 +23,7 @@ impl Faults {
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/disk_faults/shim.c");
         let mut build = Command::new("cc");
         build.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).args([source, "-ldl"]);
-        let built = build.output().expect("a C compiler is there: cargo needs one for SQLite");
+        let built = build.output().expect("a C compiler is installed; cargo needs one for SQLite");
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         Self { library, control }
     }
@@ -33,7 +33,7 @@ impl Faults {
         server.set("LD_PRELOAD", &text(&self.library)).set("DISK_FAULTS", &text(&self.control))
     }
 
-    /// From now on the disk fails in this way; `none` mends it.
+    /// From now on the disk fails in this way; `none` ends the fault.
     fn set(&self, word: &str) {
         let new = self.control.with_extension("new");
         std::fs::write(&new, word).unwrap();
@@ -66,13 +66,13 @@ fn after_a_failed_flush_nobody_is_told_that_nothing_was_charged() {
     assert!(message.contains("unknown whether") && message.contains("Idempotency-Key"), "{message}");
     assert!(!message.contains("nothing was charged"), "{message}");
     assert_eq!(answer.header("retry-after"), Some("1"));
-    assert_ne!(server.wait().code(), Some(0), "it stops: a flush is not tried again");
+    assert_ne!(server.wait().code(), Some(0), "the server stops, because a flush is not retried");
     assert!(server.log().contains("can no longer be written to safely"), "{}", server.log());
     drop(server);
-    // The data reached the file, so the charge is there after the next start.
+    // The data reached the file, so the charge exists after a restart.
     let server = short(site.server()).start();
     assert_eq!(usage_events(&server.client_with(&account.api_key)), 2);
-    // The retry is served and not charged, as soon as the first try cannot be under way any more.
+    // The retry is served and not charged, as soon as the first request can no longer be in progress.
     let begun = Instant::now();
     loop {
         let answer = keyed(&server).get(BASE);
@@ -111,7 +111,7 @@ fn a_full_disk_charges_nothing_and_ready_says_so_every_time() {
         std::thread::sleep(Duration::from_millis(50));
     }
     assert!(told > 10, "{told}");
-    // Nobody charges any more, as behind a load balancer, and it still says so.
+    // Even if no more charges come, as behind a load balancer, `/ready` still reports it.
     for _ in 0..12 {
         assert_eq!(ready(&server), 503);
         std::thread::sleep(Duration::from_secs(1));
@@ -140,7 +140,7 @@ fn a_server_whose_database_files_are_gone_stops() {
         assert_ne!(server.wait().code(), Some(0), "{suffix}");
         assert!(server.log().contains("was deleted while the database was open"), "{suffix}: {}", server.log());
     }
-    // And so does one that nobody calls.
+    // A server without requests stops too.
     let site = Site::new();
     let _ = site.account("1");
     let mut server = site.server().start();
@@ -179,7 +179,7 @@ fn damage_that_customers_meet_shows_in_ready_and_never_replaces_a_good_backup() 
     assert_eq!(std::fs::read(&backup).unwrap(), good, "the good backup is still there");
     drop(server);
 
-    // The way back: the backup in the place of the database.
+    // Recovery: the backup replaces the database.
     std::fs::copy(&backup, site.database()).unwrap();
     for sidecar in ["-wal", "-shm"] {
         let _ = std::fs::remove_file(format!("{}{sidecar}", site.database().display()));

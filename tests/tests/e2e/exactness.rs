@@ -64,7 +64,7 @@ fn without_credit_the_answer_says_how_to_buy_some() {
 #[test]
 fn each_route_costs_its_weight_times_its_multiplier() {
     let series = |seconds: &str| format!("/mpp/timeSeries/0xaa/0xbb/{seconds}/60");
-    // path, base calls
+    // path, price in base calls
     let table = [
         ("/mpp/pool/0xaa/metadata".to_owned(), 1),
         ("/mpp/ethPrice".to_owned(), 5),

@@ -1,4 +1,4 @@
-//! A primary with a synchronous standby: what was answered is on both, whichever of them is lost.
+//! A primary with a synchronous standby: every confirmed charge is on both, whichever of them is lost.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -24,7 +24,7 @@ fn url_of_both(primary: &Cluster, standby: &Cluster) -> String {
     format!("postgres://metering@{hosts}/postgres?target_session_attrs=read-write")
 }
 
-/// The longest time without an accepted request, from `begun` on.
+/// The longest time without an accepted request, counted from `begun`.
 fn longest_pause(accepted: &Mutex<Vec<Instant>>, begun: Instant) -> Duration {
     let mut moments = accepted.lock().unwrap().clone();
     moments.push(begun);
@@ -53,25 +53,25 @@ fn a_standby_that_takes_over_has_all_that_was_answered_and_the_nodes_find_it() {
     });
     thread::sleep(Duration::from_secs(2));
     primary.kill();
-    // An operator, or a program that does it for them, takes a while to notice.
+    // An operator, or a program in their place, takes a while to notice.
     thread::sleep(Duration::from_secs(1));
     standby.promote();
     let results = loads.map(RunningLoad::join);
     let pause = longest_pause(&accepted, begun);
-    eprintln!("accepted {} requests, none of them for {pause:?}", answered(&results, 200));
-    assert!(pause >= Duration::from_millis(900), "the failover was not noticed: {pause:?}");
-    // The second of the operator, the promotion, and at most a second's pause between two tries.
+    eprintln!("accepted {} requests, with a pause of {pause:?}", answered(&results, 200));
+    assert!(pause >= Duration::from_millis(900), "the failover caused no pause: {pause:?}");
+    // One second for the operator, the promotion, and at most a second between two attempts.
     assert!(pause < Duration::from_secs(6), "{pause:?}");
     settled(&site, &nodes, &account.api_key, &results);
 }
 
-/// One request, from a thread of its own.
+/// Sends one request from its own thread.
 fn call(node: &Server, key: &str) -> thread::JoinHandle<(u16, Duration)> {
     let (client, begun) = (node.client_with(key), Instant::now());
     thread::spawn(move || (client.get(BASE).status, begun.elapsed()))
 }
 
-/// Waits until a commit waits for the standby, and returns its process.
+/// Waits until a commit waits for the standby, and returns its process id.
 fn waiting_commit(primary: &Cluster) -> String {
     let sql = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' LIMIT 1";
     let until = Instant::now() + Duration::from_secs(20);
@@ -80,7 +80,7 @@ fn waiting_commit(primary: &Cluster) -> String {
         if !found.is_empty() {
             return found;
         }
-        assert!(Instant::now() < until, "no commit waits for the standby");
+        assert!(Instant::now() < until, "no commit waited for the standby");
         thread::sleep(Duration::from_millis(20));
     }
 }
@@ -96,21 +96,21 @@ fn a_commit_whose_wait_for_the_standby_is_broken_off_counts_once() {
     let account = site.account("1");
     let _ = node.client_with(&account.api_key).get(BASE).expect(200);
     standby.kill();
-    // Whoever cancels the wait says that the primary alone is enough: the commit is answered, with a warning.
+    // Cancelling the wait accepts the primary's copy alone: the commit is confirmed with a warning.
     let cancelled = call(&node, &account.api_key);
     let waiting = waiting_commit(&primary);
     assert!(!cancelled.is_finished());
     assert_eq!(primary.run(&format!("SELECT pg_cancel_backend({waiting})")), "t");
     assert_eq!(cancelled.join().unwrap().0, 200);
     assert_eq!(usage_events(&node.client_with(&account.api_key)), 2);
-    // Whoever ends the connection says nothing of the kind: the outcome is asked for, and known with the standby's word.
+    // Terminating the connection does not: the outcome is looked up, and known only once the standby confirms it.
     let ended = call(&node, &account.api_key);
     let waiting = waiting_commit(&primary);
     assert_eq!(primary.run(&format!("SELECT pg_terminate_backend({waiting})")), "t");
     let asking = waiting_commit(&primary);
     assert_ne!(asking, waiting);
     thread::sleep(Duration::from_millis(500));
-    assert!(!ended.is_finished(), "answered before the standby has it");
+    assert!(!ended.is_finished(), "responded before the standby has it");
     standby.start_again();
     assert_eq!(ended.join().unwrap().0, 200);
     assert_eq!(usage_events(&node.client_with(&account.api_key)), 3);
@@ -118,7 +118,7 @@ fn a_commit_whose_wait_for_the_standby_is_broken_off_counts_once() {
     site.verify();
 }
 
-/// How many requests a standby knows of, each of which was committed by itself.
+/// The number of requests in a standby's database, each committed by itself.
 fn usage_events_of(standby: &Cluster) -> String {
     standby.run("SELECT (SELECT sum(entries) FROM meter) - (SELECT count(*) FROM ledger)")
 }
@@ -139,17 +139,17 @@ fn a_standby_that_is_lost_stops_charges_until_it_is_back_and_none_counts_twice()
     let waits = call(&node, &waiting.api_key);
     let _ = waiting_commit(&primary);
     assert_eq!(node.client().get("/ready").status, 503);
-    // Longer than the node waits for an answer: it gives the commit up, and asks what became of it.
+    // Longer than the node's response timeout: it abandons the commit, and looks up the outcome.
     thread::sleep(Duration::from_secs(17));
     assert!(node.log().contains("a commit got no answer"), "{}", node.log());
-    assert!(!waits.is_finished(), "nobody can say yet");
-    // Those that come meanwhile are refused, soon, and not charged.
+    assert!(!waits.is_finished(), "the outcome is still unknown");
+    // Requests that arrive meanwhile are quickly refused, and not charged.
     let (status, took) = call(&node, &waiting.api_key).join().unwrap();
     assert_eq!(status, 503);
     assert!(took < Duration::from_secs(2), "{took:?}");
     standby.start_again();
     let (status, took) = waits.join().unwrap();
-    eprintln!("answered {status} after {took:?}, with the standby lost for 17 s");
+    eprintln!("responded with {status} after {took:?}, with the standby lost for 17 s");
     assert_eq!(status, 200);
     for (account, events) in [(&waiting, 2), (&later, 1)] {
         assert_eq!(usage_events(&node.client_with(&account.api_key)), events);

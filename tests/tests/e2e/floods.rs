@@ -1,4 +1,4 @@
-//! Floods of connections: whoever holds many of them and gives nothing in return does not keep others out.
+//! Floods of connections: clients that hold many idle connections do not lock out others.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -13,7 +13,7 @@ use crate::mcp::metric;
 use crate::upstream::{Upstream, catalogue};
 use crate::wire::BASE;
 
-/// How long an honest client may be kept waiting, on a machine that is busy with a flood.
+/// The longest that an honest client may wait, on a machine that is busy with a flood.
 const PROMPT: Duration = Duration::from_secs(3);
 
 /// A connection from 127.0.0.`host`.
@@ -51,14 +51,14 @@ fn is_closed(stream: &mut TcpStream) -> bool {
 fn an_idle_flood_from_a_few_addresses_keeps_nobody_waiting() {
     let site = Site::new();
     let account = site.account("1");
-    // Nothing times out during the test: what makes room is the limits alone.
+    // Nothing times out during the test: only the limits make room.
     let server = limits(site.server(), 100, 50).set("METERING_HTTP__HEADER_TIMEOUT", "10m").start();
     let mut flood: Vec<_> = Vec::new();
     for round in 0..4 {
         for host in 2..6 {
             for number in 0..40 {
                 let mut stream = connect_from(host, &server);
-                // Some say nothing, some begin a head, some begin a body; some had a response before.
+                // Some send nothing, some part of a head, some part of a body; some have already had a response.
                 let begun: &[u8] = match number % 4 {
                     0 => b"",
                     1 => b"GET /health HTTP/1.1\r\nHost: a\r\n",
@@ -74,7 +74,7 @@ fn an_idle_flood_from_a_few_addresses_keeps_nobody_waiting() {
         let _ = server.client_with(&account.api_key).get(BASE).expect(200);
         assert!(begun.elapsed() < PROMPT, "round {round}: {:?}", begun.elapsed());
     }
-    // Those that were told to close take a moment.
+    // Connections that were told to close take a moment.
     let begun = Instant::now();
     while metric(&server, "metering_connections_open") > 100 {
         assert!(begun.elapsed() < PROMPT, "{}", metric(&server, "metering_connections_open"));
@@ -92,7 +92,7 @@ fn an_address_has_so_many_connections_and_a_trusted_proxy_has_more() {
     let server = setup.set("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.9").start();
     let mut clients: Vec<_> = (0..20).map(|_| connect_from(2, &server)).collect();
     let _ = server.client().get("/health").expect(200);
-    // Brand-new ones would not be closed: a client could be about to send its request.
+    // New connections would not be closed, because their client might be about to send a request.
     std::thread::sleep(Duration::from_millis(500));
     clients.extend((0..20).map(|_| connect_from(2, &server)));
     let mut proxied: Vec<_> = (0..50).map(|_| connect_from(9, &server)).collect();
@@ -106,7 +106,7 @@ fn an_address_has_so_many_connections_and_a_trusted_proxy_has_more() {
         std::thread::sleep(Duration::from_millis(10));
     }
     assert_eq!((open(&mut clients), open(&mut proxied)), (20, 50));
-    assert!(clients[..20].iter_mut().all(is_closed), "the oldest are the ones to go");
+    assert!(clients[..20].iter_mut().all(is_closed), "the oldest are closed");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn requests_that_are_being_served_are_not_cut_for_others() {
         assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", upstream.seen());
         std::thread::sleep(Duration::from_millis(5));
     }
-    // One from elsewhere waits its turn.
+    // A request from elsewhere waits for its turn.
     let mut other = connect_from(7, &server);
     other.write_all(b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
     let mut answered = String::new();
@@ -151,9 +151,9 @@ fn pipelined_requests_whose_responses_nobody_reads_hold_nothing_for_long() {
     let begun = Instant::now();
     let _ = server.client().get("/health").expect(200);
     assert!(begun.elapsed() < 2 * PROMPT, "{:?}", begun.elapsed());
-    // All are closed in the end, without anybody who wants their places.
+    // All are closed in the end, even if no other client needs the slots.
     while metric(&server, "metering_connections_open") > 1 {
-        assert!(begun.elapsed() < Duration::from_secs(30), "connections that nobody reads stay open");
+        assert!(begun.elapsed() < Duration::from_secs(30), "unread connections stayed open");
         std::thread::sleep(Duration::from_millis(100));
     }
     assert!(closed(&server, "write_timeout") > 0);
@@ -195,7 +195,7 @@ fn streams_that_nobody_reads_end_with_their_key() {
     let event = "x".repeat(1 << 20);
     for _ in 0..24 {
         upstream.send(&event);
-        // The other one reads, so that its stream goes on.
+        // The other client reads, so its stream continues.
         let mut left = event.len() + "data: \n\n".len();
         while left > 0 {
             left -= others.piece().unwrap().len();
@@ -204,7 +204,7 @@ fn streams_that_nobody_reads_end_with_their_key() {
     let _ = site.admin_json(&["account", "revoke", &account.org_id, "--yes"]);
     let revoked = Instant::now();
     while metric(&server, "metering_streams_open") > 1 {
-        assert!(revoked.elapsed() < Duration::from_secs(5), "unread streams outlive their key");
+        assert!(revoked.elapsed() < Duration::from_secs(5), "unread streams outlived their key");
         std::thread::sleep(Duration::from_millis(50));
     }
     upstream.wait_for_streams(1);

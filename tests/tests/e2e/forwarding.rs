@@ -1,4 +1,4 @@
-//! The gateway in front of a real HTTP service: what passes, in both directions.
+//! The gateway in front of a real HTTP service: what is forwarded in each direction.
 
 use metering_tests::client::Client;
 use metering_tests::server::Server;
@@ -26,7 +26,7 @@ fn scene() -> Scene {
 #[test]
 fn method_path_query_and_body_reach_the_upstream_in_normal_form() {
     let scene = scene();
-    // method, target, body, what the upstream sees
+    // method, target, body, target at the upstream
     let table: [(&str, &str, &[u8], &str); 8] = [
         ("GET", "/api/echo/word", b"", "/api/echo/word"),
         ("GET", "/api/echo/%77ord", b"", "/api/echo/word"),
@@ -166,7 +166,7 @@ fn an_empty_post_says_that_it_is_empty() {
     let _ = scene.client.send("POST", "/api/echo", Some(b"")).expect(200);
     assert_eq!(length(scene.upstream.last()).as_deref(), Some("0"));
     let _ = scene.client.send("POST", "/api/echo", None).expect(200);
-    assert_eq!(length(scene.upstream.last()).as_deref(), Some("0"), "whether or not the client says so");
+    assert_eq!(length(scene.upstream.last()).as_deref(), Some("0"), "whether or not the client sends a length");
     let _ = scene.client.get("/api/echo").expect(200);
     assert_eq!(length(scene.upstream.last()), None);
     let _ = scene.client.send("POST", "/api/echo", Some(b"four")).expect(200);
@@ -254,7 +254,7 @@ fn events_arrive_as_they_are_sent() {
     assert_eq!(stream.header("x-bds-credit-charged"), Some("0.01"));
     scene.upstream.wait_for_streams(1);
     for number in 0..20 {
-        // The next is not sent before this one has arrived: a buffer anywhere would wait for ever.
+        // The next event is sent only after this one has arrived, so the test would hang if anything buffered.
         scene.upstream.send(&format!("event {number}"));
         let _ = stream.read_until(&format!("data: event {number}\n\n"));
     }

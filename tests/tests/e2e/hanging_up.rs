@@ -1,4 +1,4 @@
-//! Clients that go away: before they have asked, while they wait, and while they are answered.
+//! Clients that disconnect: before their request is complete, while they wait, and during the response.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -16,7 +16,7 @@ fn request(account: &IssuedAccount, path: &str) -> Vec<u8> {
     format!("GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\r\n", account.api_key).into_bytes()
 }
 
-/// Sends a request and is gone, sometimes a little later.
+/// Sends a request and disconnects, sometimes after a pause.
 fn ask_and_leave(server: &Server, request: &[u8], pause: Duration) {
     let mut stream = connect(server.address()).unwrap();
     stream.write_all(request).unwrap();
@@ -46,7 +46,7 @@ fn a_request_that_nobody_waits_for_is_charged_once_or_not_at_all() {
     for number in 0..asked {
         ask_and_leave(&server, &request, Duration::from_micros(number * 7 % 3_000));
     }
-    // In one answer: the last of the requests may still be on their way to the store.
+    // One response for both values, because the last requests may still be on their way to the store.
     let summary = server.client_with(&account.api_key).get("/credits/usage/summary").expect(200);
     let events = summary.json()["totals"]["usage_events"].as_u64().unwrap();
     assert!((1..=asked).contains(&events), "{events}");
@@ -66,7 +66,7 @@ fn streams_that_nobody_reads_leave_their_places() {
     }
     let begun = Instant::now();
     while !server.client().get("/metrics").expect(200).text().contains("metering_streams_open 0\n") {
-        assert!(begun.elapsed() < Duration::from_secs(20), "streams of clients that are gone stay open");
+        assert!(begun.elapsed() < Duration::from_secs(20), "streams of disconnected clients stayed open");
         std::thread::sleep(Duration::from_millis(50));
     }
     let open: Vec<_> = (0..4).map(|_| server.client_with(&account.api_key).open(STREAM)).collect();
@@ -101,7 +101,7 @@ fn a_client_that_closes_its_side_after_its_request_gets_the_response() {
             assert!(path != "/api/big/4" || answer.body.len() == 4 << 20, "{path}: {}", answer.body.len());
         }
     }
-    // Requests that were sent ahead are served, too.
+    // Pipelined requests are served too.
     let three = request(&account, "/api/echo/word").repeat(3);
     let answered = String::from_utf8(exchange_and_end(server.address(), &three).unwrap()).unwrap();
     assert_eq!(answered.matches("HTTP/1.1 200").count(), 3, "{answered}");
@@ -110,7 +110,7 @@ fn a_client_that_closes_its_side_after_its_request_gets_the_response() {
     site.verify();
 }
 
-/// Opens an event stream, and closes the side that sends.
+/// Opens an event stream, and closes the sending side.
 fn half_closed_stream(server: &Server, account: &IssuedAccount) -> TcpStream {
     let mut stream = connect(server.address()).unwrap();
     stream.write_all(&request(account, "/api/events")).unwrap();
@@ -142,7 +142,7 @@ fn a_stream_whose_client_closed_its_side_is_served_for_as_long_as_the_client_rea
         upstream.send(&format!("event {number}"));
         let _ = read_until(&mut stream, &format!("data: event {number}\n\n"));
     }
-    // A client that reads no more is gone, and so is its stream, although nothing happens in it.
+    // A client that no longer reads has disconnected. Its stream ends too, although no event is sent.
     drop(stream);
     upstream.wait_for_streams(0);
     site.verify();

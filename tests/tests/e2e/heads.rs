@@ -1,4 +1,4 @@
-//! `HEAD`, compression and caching of what the service itself serves, and what a browser sees where nothing is.
+//! `HEAD`, compression and caching of the service's own responses, and what a browser sees at unknown paths.
 
 use metering_tests::answer::Answer;
 use metering_tests::client::{Client, exchange};
@@ -8,13 +8,13 @@ use metering_tests::site::Site;
 use crate::upstream::{Upstream, catalogue};
 use crate::wire::{BASE, balance, usage_events};
 
-/// The response to a request, with these header lines.
+/// The response to a request with these extra header lines.
 fn ask(server: &Server, method: &str, path: &str, lines: &str) -> Vec<u8> {
     let text = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{lines}\r\n");
     exchange(server.address(), text.as_bytes()).unwrap()
 }
 
-/// The response to `HEAD`: its headers, and the body that must not be there.
+/// The response to `HEAD`: its status line and headers. Asserts that there is no body.
 fn head(server: &Server, path: &str, lines: &str) -> (String, Vec<(String, String)>) {
     let bytes = ask(server, "HEAD", path, lines);
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
@@ -76,7 +76,7 @@ fn head_is_get_without_its_body() {
     assert!(head(&server, "/metrics", "").0.contains("200"));
     let refused = server.client().send("DELETE", "/health", None).expect(405);
     assert_eq!(refused.header("allow"), Some("GET, HEAD"));
-    // Whoever asks for a key without taking it must not lose it.
+    // A `HEAD` request must not use up the key that is given out once.
     let once = server.client().send("POST", "/signup/status", None).expect(405);
     assert_eq!(once.header("allow"), Some("GET"));
     assert!(head(&server, "/signup/status?session_token=x", "").0.contains("405"));
@@ -89,13 +89,13 @@ fn head_of_a_metered_route_is_what_the_catalogue_says() {
     let account = site.account("1");
     let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
     let key = format!("Authorization: Bearer {}\r\n", account.api_key);
-    // A GET route alone: not served, not charged, not passed on.
+    // A route for GET only: a HEAD is not served, charged or forwarded.
     let (status, headers) = head(&server, "/api/echo/word", &key);
     assert!(status.contains("405"), "{status}");
     assert!(headers.contains(&("allow".to_owned(), "GET".to_owned())), "{headers:?}");
     assert!(upstream.seen().is_empty());
     assert_eq!(balance(&server.client_with(&account.api_key)), "1");
-    // One that is declared is priced by itself.
+    // A route declared for HEAD has its own price.
     assert!(head(&server, "/api/echo", &key).0.contains("200"));
     assert_eq!(upstream.last().method, "HEAD");
     assert_eq!(usage_events(&server.client_with(&account.api_key)), 1);
@@ -112,7 +112,7 @@ fn what_is_large_and_holds_no_secret_is_compressed() {
     }
     let gzip = format!("{key}Accept-Encoding: gzip, br\r\n");
     let asset = asset(&server.client());
-    // path, whether it is compressed
+    // path, whether the response is compressed
     let table = [
         ("/openapi.json", true),
         ("/endpoints.json", true),
@@ -122,7 +122,7 @@ fn what_is_large_and_holds_no_secret_is_compressed() {
         ("/metrics", true),
         ("/health", false),
         ("/credits/balance", false),
-        // The upstream's are its own affair.
+        // The upstream's responses pass unchanged.
         ("/api/big/1", false),
     ];
     for (path, compressed) in table {
@@ -160,7 +160,7 @@ fn what_does_not_change_is_not_sent_twice() {
     let site = Site::new();
     let server = site.server().start();
     let asset = asset(&server.client());
-    // path, how long it may be kept
+    // path, expected `Cache-Control`
     let table = [
         (asset.as_str(), "public, max-age=31536000, immutable"),
         ("/favicon.ico", "public, max-age=3600"),
@@ -198,7 +198,7 @@ fn a_mistyped_url_is_a_page_for_a_browser_and_json_for_a_program() {
         let program = server.client().with_header("Accept", "application/json, text/html;q=0.5");
         assert_eq!(program.get(path).expect(404).error(), "not_found", "{path}");
     }
-    // What is there keeps its form, metered routes and errors among them.
+    // Existing paths keep their format, including metered routes and errors.
     assert_eq!(person.get(BASE).expect(401).error(), "unauthorized");
     assert_eq!(person.with_key(&account.api_key).get("/mpp/nothing").expect(404).error(), "unknown_route");
     assert_eq!(server.client().get("/health").expect(200).json()["status"], "ok");

@@ -20,7 +20,7 @@ fn a_key_buys_one_response_and_never_another_request() {
     let client = server.client_with(&account.api_key);
     let first = keyed(&client, "\"order-1\"").get(BASE).expect(200);
     assert_eq!(first.header("x-bds-credit-charged"), Some("0.0001388889"));
-    // The delivery is recorded right after the response.
+    // The delivery is recorded shortly after the response.
     std::thread::sleep(Duration::from_millis(500));
     // key, path, status, code
     let table = [
@@ -37,10 +37,10 @@ fn a_key_buys_one_response_and_never_another_request() {
     }
     let twice = keyed(&keyed(&client, "a"), "b").get(BASE).expect(400);
     assert!(twice.json()["fields"]["Idempotency-Key"].is_string(), "{:?}", twice.json());
-    // Whoever has no live API key learns nothing of keys.
+    // Without a live API key, a client learns nothing about idempotency keys.
     assert_eq!(keyed(&server.client(), "two words").get(BASE).status, 401);
     assert_eq!(balance(&client), amount(CREDIT - BASE_CALL));
-    // Another account has keys of its own.
+    // Idempotency keys are per account.
     let other = site.account("1");
     let _ = keyed(&server.client_with(&other.api_key), "order-1").get(BASE).expect(200);
     site.verify();
@@ -82,7 +82,7 @@ fn a_request_that_was_refunded_is_charged_when_it_is_retried() {
         assert_eq!(refunded.error(), "upstream_unavailable");
         assert_eq!(refunded.header("x-bds-credit-charged"), Some("0"));
     }
-    // The key is free again, even for another request.
+    // The key can be used again, even for another request.
     let _ = keyed(&client, "failing").get("/api/echo/word").expect(200);
     assert_eq!(balance(&client), amount(CREDIT - BASE_CALL));
     site.verify();
@@ -107,10 +107,10 @@ fn a_request_whose_client_went_away_is_served_to_its_retry_uncharged() {
         while usage_events(&client) == 0 {
             assert!(begun.elapsed() < Duration::from_secs(20));
         }
-        // Closed before the upstream responds.
+        // Closes before the upstream responds.
     }
     let charged = balance(&client);
-    // However the server was left: its successor knows the key, too.
+    // Even after a kill, the next server knows the key.
     server.kill();
     let setup = site.server().set("METERING_GATEWAY__UPSTREAM_TIMEOUT", "4s");
     let server = setup.args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();

@@ -1,9 +1,9 @@
 //! Databases written by the first landed version, with data of every kind, opened by today's programs.
 //!
-//! `landed/*.sql` are dumps of what that version left after a day's work on a test chain: accounts (one revoked, one
-//! out of credit), a rotated key, usage from several clients, a claimed quote, one that the watcher settled and nobody
-//! claimed, unpaid quotes, top-ups, a linked wallet, an assigned payment, signups and an open challenge. They are never
-//! edited; the `.json` beside each has the figures that version reported.
+//! `landed/*.sql` are dumps of that version's databases after a day's work on a test chain: accounts (one revoked, one
+//! out of credit), a rotated key, usage from several clients, a claimed quote, a quote that the watcher settled and no
+//! one claimed, unpaid quotes, top-ups, a linked wallet, an assigned payment, signups and an open challenge. They are
+//! never edited. The `.json` beside each has the values that version reported.
 
 use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 use metering_tests::site::Site;
@@ -48,16 +48,16 @@ fn keeps_everything(site: &Site, facts: &str) {
 
     let server = site.server().start();
     let client = |name: &str| server.client_with(facts["keys"][name].as_str().unwrap());
-    // key, response to a metered request
+    // key, status of a metered request
     for (name, status) in [("a", 200), ("b", 402), ("c", 401), ("d", 200), ("w0", 200), ("redeemed", 200)] {
         let _ = client(name).get(BASE).expect(status);
     }
     let activity = client("a").get("/credits/usage?limit=1000").expect(200).json();
     let entries = activity["transactions"].as_array().unwrap();
-    assert_eq!(entries.iter().filter(|entry| entry["type"] == "usage").count(), 123, "122 of then and 1 of now");
+    assert_eq!(entries.iter().filter(|entry| entry["type"] == "usage").count(), 123, "122 old and 1 new");
     assert_eq!(entries.iter().filter(|entry| entry["type"] == "purchase_topup").count(), 1);
 
-    // Settled by the watcher of the landed version; its owner comes for the key only now.
+    // The landed version's watcher settled this quote; its owner claims the key only now.
     let quote = &facts["unclaimed_quote"];
     let claim = json!({"signup_nonce": quote["signup_nonce"], "tx_hash": quote["tx_hash"]});
     let claimed = server.client().post("/signup/pay/claim", &claim).expect(200).json();

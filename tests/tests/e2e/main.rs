@@ -1,6 +1,6 @@
-//! The workspace end to end: the real server and the real command-line program, over loopback, on folders of their
-//! own. `cargo build --workspace` must have made them.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
+//! End-to-end tests of the workspace: the real server and the real command-line program, over loopback, in their own
+//! folders. Run `cargo build --workspace` first.
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue must stop")]
 
 mod authentication;
 mod bad_http;

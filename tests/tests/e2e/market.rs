@@ -1,4 +1,4 @@
-//! A place where plans are sold: a real chain with a token, the real server, and customers whose wallets are not ours.
+//! A deployment that sells plans: a real chain with a token, the real server, and customers with independent wallets.
 
 use metering_tests::answer::Answer;
 use metering_tests::chain::account::Account;
@@ -8,7 +8,7 @@ use metering_tests::server::Server;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
 
-/// The price of the plan `starter` in units of a token with six decimals.
+/// The price of the plan `starter`, in units of a token with six decimals.
 pub(crate) const STARTER: u128 = 5_000_000;
 /// The price of the plan `coin` in wei.
 pub(crate) const COIN: u128 = 2_500_000_000_000_000;
@@ -44,7 +44,7 @@ impl Kind {
         }
     }
 
-    /// Credits and bonus of the plan.
+    /// The plan's credits and bonus, in all.
     pub(crate) const fn credits(self) -> &'static str {
         match self {
             Self::Token => "10.5",
@@ -53,14 +53,14 @@ impl Kind {
     }
 }
 
-/// A quote, as far as tests need it.
+/// The parts of a quote that tests need.
 #[derive(Debug, Clone)]
 pub(crate) struct Quote {
     pub(crate) nonce: String,
     pub(crate) units: u128,
 }
 
-/// The place.
+/// The deployment.
 #[derive(Debug)]
 pub(crate) struct Market {
     pub(crate) chain: Chain,
@@ -72,31 +72,33 @@ pub(crate) struct Market {
 }
 
 impl Market {
-    /// On a chain that makes a block for each transaction, where one confirmation is enough.
+    /// Opens a market on a chain that mines a block for each transaction; one confirmation is enough.
     pub(crate) fn open() -> Option<Self> {
         Self::with(Chain::setup(), "1", "")
     }
 
-    /// On a chain of this kind, where payments of this depth are credited and final, and with more configuration.
+    /// Opens a market on a chain with this setup, with more configuration. Payments are credited and final at this
+    /// depth.
     pub(crate) fn with(setup: ChainSetup, depth: &str, more: &str) -> Option<Self> {
         let chain = setup.start()?;
         let urls = format!("'{}'", chain.url());
         Some(Self::on(chain, &urls, depth, more))
     }
 
-    /// On a chain as that of [`Market::open`], and on a database elsewhere, which further servers may share.
+    /// Opens a market on a chain like that of [`Market::open`], with a database elsewhere that further servers may
+    /// share.
     pub(crate) fn open_on(site: Site) -> Option<Self> {
         let chain = Chain::setup().start()?;
         let urls = format!("'{}'", chain.url());
         Some(Self::at(site, chain, &urls, "1", ""))
     }
 
-    /// One more server, with the same settings on the same database.
+    /// Starts another server with the same settings on the same database.
     pub(crate) fn another(&self) -> Server {
         start(&self.site, &self.settings)
     }
 
-    /// On this chain, read at these URLs, each in quotes.
+    /// Opens a market on this chain, read at these quoted URLs.
     pub(crate) fn on(chain: Chain, urls: &str, depth: &str, more: &str) -> Self {
         Self::at(Site::new(), chain, urls, depth, more)
     }
@@ -106,14 +108,14 @@ impl Market {
         Self::selling_for(&token, site, chain, urls, depth, more)
     }
 
-    /// On this chain, where the plan `starter` is paid with a token that is there already.
+    /// Opens a market on this chain, where the plan `starter` is paid with an existing token.
     pub(crate) fn selling_for(token: &str, site: Site, chain: Chain, urls: &str, depth: &str, more: &str) -> Self {
         let depth = format!("confirmations = {depth}\nfinality = {depth}");
         Self::configured(token, site, chain, urls, &depth, more)
     }
 
-    /// As configured by the lines `depth`; nobody watches unless `more` says so. Without such lines all of that is as it
-    /// is by default.
+    /// Opens a market with the chain settings in the lines `depth`, or with the defaults if it is empty. Otherwise
+    /// nothing watches the chain, unless `more` says so.
     pub(crate) fn configured(token: &str, site: Site, chain: Chain, urls: &str, depth: &str, more: &str) -> Self {
         let watch = if depth.is_empty() || more.contains("watch = ") { "" } else { "watch = false\n" };
         let (recipient, token) = (chain.wallet().account(9), token.to_owned());
@@ -131,19 +133,19 @@ impl Market {
         Self { chain, site, server, token, recipient, settings }
     }
 
-    /// The same, started anew, where claims wait as long as they do by default.
+    /// Restarts it with the default wait for claims.
     pub(crate) fn patient(self) -> Self {
         let settings = self.settings.replace("claim_wait = '1s'\n", "");
         Self { settings, ..self }.restart()
     }
 
-    /// The same, started anew, where clients reach it at another URL than its own.
+    /// Restarts it with another public URL than its own.
     pub(crate) fn known_as(self, public_url: &str) -> Self {
         let settings = format!("public_url = '{public_url}'\n{}", self.settings);
         Self { settings, ..self }.restart()
     }
 
-    /// Ends the server and starts it anew on the same data.
+    /// Ends the server and starts it again on the same data.
     pub(crate) fn restart(self) -> Self {
         let Self { chain, site, server, token, recipient, settings } = self;
         drop(server);
@@ -155,7 +157,7 @@ impl Market {
         self.server.client()
     }
 
-    /// Somebody with a wallet, coins and a thousand tokens.
+    /// A customer with a wallet, coins and a thousand tokens.
     pub(crate) fn customer(&self) -> Account {
         let customer = self.chain.wallet().new_account();
         self.chain.wallet().mint(&self.token, &customer.address(), 1_000 * STARTER);
@@ -194,7 +196,7 @@ impl Market {
         claim(&self.client(), &quote.nonce, hash)
     }
 
-    /// An account that this customer bought, and its key.
+    /// The key of an account that this customer bought.
     pub(crate) fn signed_up(&self, kind: Kind, customer: &Account) -> String {
         let quote = self.quote(kind, &customer.address());
         let hash = self.pay(kind, customer, quote.units);
@@ -220,7 +222,7 @@ impl Market {
         self.server.client_with(key).get("/credits/balance").expect(200).member("credit_balance")
     }
 
-    /// How many accounts there are, as the operator sees them.
+    /// The number of accounts, according to the operator's program.
     pub(crate) fn accounts(&self) -> usize {
         let listed = self.site.admin_json(&["account", "list"]);
         listed["accounts"].as_array().or(listed.as_array()).expect("a list of accounts").len()
@@ -248,7 +250,7 @@ pub(crate) fn key_of(answer: &Answer) -> String {
     answer.json()["api_key"].as_str().unwrap_or_else(|| panic!("no key in {}", answer.text())).to_owned()
 }
 
-/// `starter`: 10 credits and half a one for 5 tokens. `coin`: 4 credits for 0.0025 of the native coin.
+/// `starter`: 10 credits and a bonus of a half for 5 tokens. `coin`: 4 credits for 0.0025 of the native coin.
 fn plans(chain_id: u64, token: &str) -> Value {
     json!([
         {"id": "starter", "chain_id": chain_id, "token_symbol": "USDC", "payment_kind": "erc20", "credits": 10,

@@ -1,4 +1,4 @@
-//! Claims that are not what they say: each with its stated answer, and none of them changes anything.
+//! False claims: each gets its documented response, and none changes anything.
 
 use metering_core::{Clock, SystemClock};
 use metering_tests::chain::account::Account;
@@ -6,7 +6,7 @@ use metering_tests::chain::{Chain, ChainSetup};
 
 use crate::market::{Kind, Market, Quote, STARTER, claim};
 
-/// A payment that is not the quote's: how it is made, and what a claim with it is answered with.
+/// A payment that does not match the quote: how it is made, and the response to a claim with it.
 type Attack = (&'static str, fn(&Market, &Account, &Quote) -> String, u16, &'static str);
 
 fn attacks_with_tokens() -> Vec<Attack> {
@@ -54,7 +54,7 @@ fn another_token(market: &Market, customer: &Account, quote: &Quote) -> String {
     market.chain.wallet().transfer(customer, &token, &market.recipient.address(), quote.units)
 }
 
-/// A contract that reports a transfer from the customer, of the right amount, and moves nothing.
+/// A contract that emits a transfer of the right amount from the customer, and moves nothing.
 fn forged(market: &Market, customer: &Account, quote: &Quote) -> String {
     let forger = market.chain.wallet().deploy_forger();
     market.chain.wallet().forge(customer, &forger, &customer.address(), &market.recipient.address(), quote.units)
@@ -118,7 +118,7 @@ fn a_thief_who_sees_everything_gets_nothing() {
     let Some(market) = Market::open() else { return };
     for kind in Kind::BOTH {
         let (victim, thief) = (market.customer(), market.customer());
-        // A quote with the victim's address, made by the thief, is another amount than the victim's own.
+        // A quote that the thief opens for the victim's address has a different amount than the victim's own.
         let thiefs_quote_of_the_victim = market.quote(kind, &victim.address());
         let thiefs_quote = market.quote(kind, &thief.address());
         let quote = market.quote(kind, &victim.address());
@@ -162,7 +162,7 @@ fn tokens_count_for_their_owner_whoever_sends_them() {
         market.server.client_with(&crate::market::key_of(&claimed)).get("/credits/balance").expect(200).json();
     assert_eq!(balance["payer_address"], owner.address());
 
-    // A contract's wallet pays as any other.
+    // A contract wallet pays like any other.
     let contract = wallet.deploy_contract_wallet(&relayer);
     wallet.mint(&market.token, &contract, 10 * STARTER);
     let quote = market.quote(Kind::Token, &contract);
@@ -202,12 +202,12 @@ fn a_transaction_of_another_chain_is_nobodys() {
     assert_eq!(market.claim(&quote, &hash).expect(404).error(), "tx_not_found");
 }
 
-/// The time of mining decides, by the block's own clock.
+/// The block's own timestamp decides.
 #[test]
 fn payments_out_of_their_time_are_told_so() {
     const DAY: u64 = 24 * 60 * 60;
     let now = u64::try_from(SystemClock.now().unix_seconds()).unwrap();
-    // the clock of the chain against the server's, in seconds; answer
+    // offset of the chain's clock from the server's in seconds, status, code
     let table: [(i64, u16, &str); 4] = [
         (-600, 400, "payment_predates_quote"),
         (i64::try_from(DAY).unwrap(), 200, ""),

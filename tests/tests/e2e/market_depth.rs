@@ -1,4 +1,4 @@
-//! Payments that are not deep enough, and chains that change their mind.
+//! Payments with too few confirmations, and reorganisations.
 
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ fn a_payment_counts_when_it_is_deep_enough() {
             assert_eq!(answer.error(), "payment_unconfirmed");
             let (body, seconds) = (answer.json(), answer.header("retry-after").map(str::to_owned));
             assert_eq!((&body["confirmations"], &body["required"]), (&confirmations.into(), &3.into()), "{body}");
-            assert_eq!(body["retry_after_sec"].to_string(), seconds.expect("it says when to try again"));
+            assert_eq!(body["retry_after_sec"].to_string(), seconds.expect("it has Retry-After"));
         };
         waiting(0);
         market.chain.mine(1);
@@ -34,7 +34,7 @@ fn a_payment_counts_when_it_is_deep_enough() {
     }
 }
 
-/// A claim of a payment with one confirmation, while it waits for more.
+/// A claim of a payment with one confirmation, waiting for more.
 fn waiting_claim(market: &Market) -> JoinHandle<Answer> {
     let customer = market.customer();
     let quote = market.quote(Kind::Token, &customer.address());
@@ -82,7 +82,7 @@ fn a_payment_that_is_reorganised_away_buys_nothing() {
     let refused = market.claim(&quote, &hash);
     assert!(matches!(refused.status, 404 | 409), "{}", refused.text());
     assert_eq!(market.accounts(), 0);
-    // Paid again, it counts.
+    // A second payment counts.
     let again = market.pay(Kind::Token, &customer, quote.units);
     market.chain.mine(3);
     let _ = market.claim(&quote, &again).expect(200);

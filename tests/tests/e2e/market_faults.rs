@@ -9,10 +9,10 @@ use metering_tests::chain::proxy::fault::{Fault, Garbage};
 
 use crate::market::{Kind, Market, claim};
 
-/// Part of a provider's URL that must not be seen anywhere.
+/// A part of the provider's URL that must not appear anywhere.
 const SECRET: &str = "provider-key-7f3a";
 
-/// A market whose one source stands behind a proxy.
+/// A market whose only source is behind a proxy.
 fn market() -> Option<(Market, Proxy)> {
     let chain = Chain::start()?;
     let proxy = Proxy::start(&chain);
@@ -89,7 +89,7 @@ fn trouble_in_the_middle_of_a_wait_is_waited_for() {
     proxy.reset_counts();
     let (client, nonce, tx) = (market.client(), quote.nonce.clone(), hash.clone());
     let waiting = thread::spawn(move || claim(&client, &nonce, &tx));
-    // The second look has begun, so the first was answered.
+    // The second poll has begun, so the first got its response.
     proxy.wait_for("eth_getTransactionReceipt", 2);
     proxy.set(Fault::HttpError(500));
     market.chain.mine(2);
@@ -108,7 +108,7 @@ fn two_sources_must_agree_and_one_of_three_may_fail() {
     let quote = market.quote(Kind::Token, &customer.address());
     let hash = market.pay(Kind::Token, &customer, quote.units - 1);
     let _ = market.chain.mined(&hash);
-    // A payment of too little, made up to be right by one source alone or failed by all but one.
+    // The payment is too small. The liar reports the right amount; with the third source down, no two sources agree.
     liar.set(Fault::TamperedReceipt);
     third.set(Fault::HttpError(500));
     assert_eq!(market.claim(&quote, &hash).expect(502).error(), "rpc_error");

@@ -1,4 +1,4 @@
-//! Limits per address and per wallet, and whose word on the address counts.
+//! Limits per address and per wallet, and which forwarded addresses count.
 
 use metering_tests::client::Client;
 use metering_tests::server::Server;
@@ -9,7 +9,7 @@ fn server(site: &Site, settings: &[(&str, &str)]) -> Server {
     settings.iter().fold(site.server(), |setup, (name, value)| setup.set(name, value)).start()
 }
 
-/// A quote that is refused for its plan, unless it is refused for its frequency.
+/// Requests a quote: the response is 503, because nothing is sold, or 429.
 fn ask(client: &Client, wallet: u8) -> (u16, Option<u64>) {
     let body = json!({"agent_name": "a", "plan_id": "p", "chain_id": 1, "token_symbol": "T",
         "payer_address": format!("0x{}", format!("{wallet:02x}").repeat(20))});
@@ -26,7 +26,7 @@ fn one_address_may_ask_so_often_whatever_it_says_of_itself() {
     let (status, seconds) = ask(&client.clone().with_header("X-Forwarded-For", "6.6.6.6"), 3);
     assert_eq!(status, 429);
     assert!(seconds.is_some_and(|seconds| (1_790..=1_800).contains(&seconds)), "{seconds:?}");
-    // Claims and top-ups are of the same kind, recovery is not.
+    // Claims and top-ups share this limit, recovery does not.
     let claim = client.post("/signup/pay/claim", &json!({}));
     assert_eq!((claim.status, claim.error().as_str()), (429, "rate_limited"));
     assert_eq!(client.post("/credits/topup", &json!({})).status, 429);
@@ -42,10 +42,10 @@ fn clients_behind_a_trusted_proxy_are_told_apart() {
     assert_eq!(ask(&from("1.1.1.1"), 1).0, 503);
     assert_eq!(ask(&from("1.1.1.1"), 1).0, 429);
     assert_eq!(ask(&from("2.2.2.2"), 1).0, 503);
-    // What a client wrote to the left of its own address changes nothing.
+    // Addresses that a client adds to the left of its own change nothing.
     assert_eq!(ask(&from("9.9.9.9, 1.1.1.1"), 1).0, 429);
     assert_eq!(ask(&from("2001:db8::1"), 1).0, 503);
-    assert_eq!(ask(&from("2001:db8::ffff"), 1).0, 429, "one network of IPv6 is one client");
+    assert_eq!(ask(&from("2001:db8::ffff"), 1).0, 429, "one IPv6 network is one client");
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_network_is_counted_for_each_wallet_that_it_names() {
     assert_eq!(ask(&from("1.1.1.1"), 7).0, 503, "its owner, from elsewhere");
     let wallet = format!("0x{}", "07".repeat(20));
     let challenge = from("6.6.6.99").post("/api-key/recover/challenge", &json!({"address": wallet}));
-    assert_ne!(challenge.status, 429, "rotation reserves nothing");
+    assert_ne!(challenge.status, 429, "rotation does not count");
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_wallet_is_counted_whoever_names_it() {
     let wallet = format!("0x{}", "07".repeat(20));
     let challenge = |address: &str| from(address).post("/api-key/recover/challenge", &json!({"address": wallet}));
     assert_eq!(challenge("4.4.4.4").error(), "rate_limited");
-    // Answering is not counted: the owner's signature must get through.
+    // Responding to a challenge does not count, because the owner's signature must get through.
     let answer = json!({"address": wallet, "nonce": "n", "signature": "0xab"});
     assert_eq!(from("4.4.4.4").post("/api-key/recover/verify", &answer).expect(404).error(), "not_found");
 }

@@ -1,4 +1,4 @@
-//! With everything as it is by default: whoever pays and asks once, as soon as the payment is in a block, gets credits,
+//! With default settings, a customer who pays and sends one request as soon as the payment is mined gets credits,
 //! however fast or slow the chain is.
 
 use std::thread;
@@ -12,14 +12,14 @@ use crate::market::{Kind, Market, STARTER, claim, top_up};
 /// How long a claim waits by default.
 const CLAIM_WAIT: Duration = Duration::from_secs(45);
 
-/// Claims and tops up once each, on a chain with so many seconds between blocks that needs so many confirmations.
+/// Sends one claim and one top-up on a chain with this block time, which requires this many confirmations by default.
 fn one_request_is_enough(seconds: u64, confirmations: u64) {
     let Some(chain) = Chain::setup().start() else { return };
     let (urls, token) = (format!("'{}'", chain.url()), chain.wallet().deploy_token("USDC", 6));
     let more = "[topup]\nrequire_payer_proof = false\n";
     let market = Market::configured(&token, Site::new(), chain, &urls, "", more);
     let (newcomer, sponsor) = (market.customer(), market.customer());
-    // As long a past at this pace as the server looks back, before the server starts that is asked.
+    // Before the restart, give the chain a history at this pace, as long as the server looks back.
     market.chain.mine_apart(120, seconds);
     let market = market.patient();
     let account = market.site.account("1");

@@ -1,5 +1,5 @@
-//! The whole path of a customer: plans, quote, payment, claim, calls, top-up, rotation. Transactions and signatures are
-//! made by another project's wallet library.
+//! A customer's whole path: plans, quote, payment, claim, calls, top-up, rotation. An independent wallet library makes
+//! the transactions and signatures.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ fn a_customer_pays_calls_tops_up_and_rotates() {
         let Some(market) = Market::open() else { return };
         let plans = market.client().get("/credits/plans").expect(200).json();
         assert_eq!(plans["plans"].as_array().unwrap().len(), 2, "{plans}");
-        assert_eq!(plans["chains"][0]["rpc_url"], "", "the operator's own RPC URL stays here");
+        assert_eq!(plans["chains"][0]["rpc_url"], "", "the operator's own RPC URL is not published");
 
         let customer = market.customer();
         let quote = market.quote(kind, customer.checksummed());
@@ -49,8 +49,8 @@ fn a_customer_pays_calls_tops_up_and_rotates() {
         assert_eq!(client.get("/mpp/ethPrice").status, 401);
         assert_eq!(market.server.client_with(&new_key).get("/mpp/ethPrice").expect(200).status, 200);
         let begun = Instant::now();
-        let _ = stream.finish().expect("the stream ends in order");
-        assert!(begun.elapsed() < Duration::from_secs(5), "the old key's stream went on");
+        let _ = stream.finish().expect("the stream ends properly");
+        assert!(begun.elapsed() < Duration::from_secs(5), "the old key's stream continued");
         market.site.verify();
     }
 }

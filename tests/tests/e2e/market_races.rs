@@ -1,4 +1,4 @@
-//! Many at once, and a server that dies in between: each payment counts once.
+//! Many concurrent requests, and a server killed in the middle: each payment counts once.
 
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -9,7 +9,7 @@ use crate::market::{Kind, Market, claim, key_of, top_up};
 
 const CALLERS: usize = 50;
 
-/// Calls from as many connections as there are callers, at the same moment.
+/// Sends the call from many connections at the same moment.
 fn all_at_once(call: impl Fn() -> Answer + Send + Sync + 'static) -> Vec<Answer> {
     let (call, start) = (Arc::new(call), Arc::new(Barrier::new(CALLERS)));
     let callers: Vec<_> = (0..CALLERS)
@@ -83,9 +83,9 @@ fn a_server_that_is_killed_while_it_claims_loses_and_doubles_nothing() {
         match before {
             Ok(answer) if answer.status == 200 => {
                 assert_eq!(now.error(), "already_claimed");
-                assert_eq!(market.balance(&key_of(&answer)), "12.5", "what was answered is there");
+                assert_eq!(market.balance(&key_of(&answer)), "12.5", "a confirmed claim is recorded");
             }
-            // It may have been committed and not answered: then the wallet rotates.
+            // The claim may have been committed without a response: then the wallet rotates.
             _ => assert!(now.status == 200 || now.error() == "already_claimed", "{}", now.text()),
         }
     }

@@ -1,4 +1,4 @@
-//! Chains that change their mind after a payment was credited: claims and top-ups, spent and not, gone and back again.
+//! Reorganisations after a payment was credited: claims and top-ups, spent and unspent, removed and included again.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::market::{Kind, Market, key_of};
 
-/// Where a payment is credited after three blocks and final after twelve, and new accounts get nothing for free.
+/// Payments are credited after three blocks and final after twelve, and new accounts get no free credits.
 fn market(more: &str) -> Option<Market> {
     let chain = Chain::setup().manual_mining().start()?;
     let urls = format!("'{}'", chain.url());
@@ -18,25 +18,25 @@ fn market(more: &str) -> Option<Market> {
     Some(Market::configured(&token, Site::new(), chain, &urls, "confirmations = 3\nfinality = 12", &more))
 }
 
-/// Makes a block now and then, until it is so.
+/// Mines a block now and then, until the condition holds.
 fn mine_until(market: &Market, what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < Duration::from_secs(30), "{what}: {}", market.server.log());
         market.chain.mine(1);
-        // Longer than the server's own interval, so that it looks in between.
+        // Longer than the server's own interval, so that it polls in between.
         thread::sleep(Duration::from_millis(300));
     }
 }
 
-/// What the operator sees of a payment.
+/// The operator's view of a payment.
 fn recorded(market: &Market, hash: &str) -> Value {
     let records = market.site.admin_json(&["payments", "records"]);
     let records = records["payments"].as_array().unwrap();
-    records.iter().find(|record| record["tx_hash"] == hash).expect("it was credited").clone()
+    records.iter().find(|record| record["tx_hash"] == hash).expect("the payment is listed").clone()
 }
 
-/// The kinds of an account's entries, newest first, usage aside.
+/// The kinds and descriptions of an account's entries, newest first, without usage.
 fn entries(market: &Market, key: &str) -> Vec<(String, String)> {
     let activity = market.server.client_with(key).get("/credits/usage").expect(200).json();
     let text = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
@@ -47,7 +47,7 @@ fn entries(market: &Market, key: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// A claim that is just deep enough: its key and its transaction.
+/// A claim with just enough confirmations: its key and its transaction.
 fn claimed(market: &Market, kind: Kind) -> (String, String) {
     let customer = market.customer();
     let quote = market.quote(kind, &customer.address());
@@ -81,7 +81,7 @@ fn a_claim_is_reversed_when_its_payment_is_gone_and_credited_again_when_it_is_ba
         let listed = ["payments", "list", "--config", config.to_str().unwrap(), "--from-block", "0"];
         let listed = market.site.admin_json(&listed);
         let shown = listed["payments"].as_array().unwrap().iter().find(|payment| payment["tx_hash"] == *hash);
-        assert_eq!(shown.expect("it is listed")["state"], "reversed", "{listed}");
+        assert_eq!(shown.expect("the payment is listed")["state"], "reversed", "{listed}");
         assert!(market.server.log().contains("a reorganisation removed a credited payment"));
         market.site.verify();
 
@@ -110,10 +110,10 @@ fn a_top_up_is_reversed_and_the_rest_of_the_balance_stays() {
     let raw = market.chain.raw(&topped_up);
     market.chain.reorg(3);
     mine_until(&market, "the top-up is reversed", || market.balance(&key) == "10.5");
-    assert_eq!(recorded(&market, &hash)["state"], "final", "it was deep enough");
+    assert_eq!(recorded(&market, &hash)["state"], "final", "the first payment had enough confirmations");
     let metrics = market.client().get("/metrics").expect(200);
     assert!(metrics.text().contains("metering_reversed_payments{chain_id=\"31337\"} 1"), "{}", metrics.text());
-    // Whoever registers it again is told that it is not there, and gets it once it is.
+    // A top-up with its transaction is refused while the payment is missing, and accepted once it is back.
     assert!(matches!(market.top_up(&key, Kind::Token, &topped_up, None).status, 404 | 409));
     market.chain.send_raw(&raw);
     mine_until(&market, "the top-up is restored", || market.balance(&key) == "21");
@@ -133,7 +133,7 @@ fn a_payment_that_only_moves_to_another_block_stays_credited() {
     mine_until(&market, "the payment is recorded where it is", || block() != before);
     mine_until(&market, "the payment is final", || recorded(&market, &hash)["state"] == "final");
     assert_eq!(market.balance(&key), "10.5");
-    assert!(entries(&market, &key).iter().all(|(kind, _)| kind != "payment_reversed"), "it was never gone for long");
+    assert!(entries(&market, &key).iter().all(|(kind, _)| kind != "payment_reversed"), "it was never missing for long");
     market.site.verify();
 }
 
@@ -145,7 +145,7 @@ fn the_watcher_misses_no_payment_in_blocks_that_replace_scanned_ones() {
     market.chain.mine(4);
     let fork = market.chain.snapshot();
     market.chain.mine(8);
-    // The watcher has seen these blocks.
+    // The watcher has scanned these blocks.
     let newest = market.chain.block_number();
     let scanned = || {
         let metrics = market.client().get("/metrics").expect(200).text();

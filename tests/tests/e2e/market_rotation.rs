@@ -1,4 +1,4 @@
-//! Rotation by wallet: who may, once, and what the old key is worth after it.
+//! Rotation by wallet: who may rotate, only once, and what the old key can do afterwards.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
@@ -35,7 +35,7 @@ fn only_the_paying_wallets_signature_over_the_very_message_counts() {
         let answer = market.verify(address, nonce, signature);
         assert_eq!((answer.status, answer.error().as_str()), (status, code), "{}", answer.text());
     }
-    // Four wrong ones; the right one still works, in any spelling of the address, and once.
+    // After four wrong signatures the right one still works, with the address in any case, and only once.
     let rotated = market.verify(&address.to_uppercase().replace("0X", "0x"), &nonce, &right).expect(200);
     assert_eq!(market.verify(&address, &nonce, &right).expect(404).error(), "not_found");
     assert_eq!(market.server.client_with(&key).get("/credits/balance").status, 401);
@@ -78,10 +78,10 @@ fn twenty_answers_make_one_key_and_the_old_one_is_refused_from_then_on() {
                 loop {
                     let known = rotated.load(Ordering::SeqCst);
                     let status = client.get("/mpp/ethPrice").status;
-                    // A cap may be reached before the rotation; after it, the key is nobody's.
+                    // A cap may be reached before the rotation; after it, the old key is unknown.
                     assert!(
                         status == 401 || matches!(status, 200 | 429) && !known,
-                        "{status} after the rotation was answered"
+                        "{status} after the response to the rotation"
                     );
                     if known {
                         return;

@@ -1,4 +1,4 @@
-//! The market's server with settings of a test's own.
+//! The market's server with the settings of a test.
 
 use std::time::{Duration, Instant};
 
@@ -8,39 +8,39 @@ use serde_json::Value;
 
 use crate::market::Market;
 
-/// How long something may take to come about that needs no more than a moment.
+/// How long to wait for something that should take only a moment.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Market {
-    /// A server on the market's data and settings, with these variables over them.
+    /// A server on the market's data and settings, with these variables in addition.
     pub(crate) fn server_with(&self, variables: &[(&str, &str)]) -> ServerSetup {
         let file = self.site.path("metering.toml");
         let setup = self.site.server().args(["--config", file.to_str().unwrap()]);
         variables.iter().fold(setup, |setup, (name, value)| setup.set(name, value))
     }
 
-    /// Serves with these variables from now on.
+    /// Restarts the market's server with these variables.
     pub(crate) fn reopen(&mut self, variables: &[(&str, &str)]) {
         self.server = self.server_with(variables).start();
     }
 
-    /// A figure of the server; `None` while it has none of that name.
+    /// A metric of the server; `None` if it has none of that name.
     pub(crate) fn figure(&self, name: &str) -> Option<u64> {
         let text = self.client().get("/metrics").expect(200).text();
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ').map(str::to_owned));
         value.map(|value| value.parse().unwrap())
     }
 
-    /// Waits until the server's watcher has looked at all blocks that there are.
+    /// Waits until the server's watcher has scanned all existing blocks.
     #[track_caller]
     pub(crate) fn watched(&self) {
         let newest = self.chain.block_number();
         let name = format!("metering_watched_block{{chain_id=\"{}\"}}", self.chain.chain_id());
-        until("the newest block is looked at", || self.figure(&name).is_some_and(|block| block >= newest));
+        until("the newest block is scanned", || self.figure(&name).is_some_and(|block| block >= newest));
     }
 
-    /// All that the store holds of accounts and payments, as the operator sees it, without the state of
-    /// payments, which becomes final with the next blocks whatever a claim does.
+    /// The store's accounts and payments as the operator sees them. Leaves out the state of payments, because it
+    /// becomes final with later blocks, whatever a claim does.
     pub(crate) fn books(&self) -> [Value; 2] {
         let mut records = self.site.admin_json(&["payments", "records"]);
         for record in records["payments"].as_array_mut().unwrap() {
@@ -51,7 +51,7 @@ impl Market {
     }
 }
 
-/// The seconds after which a refusal says to try again, in its header and its body alike.
+/// The retry delay of a refusal in seconds; asserts that header and body agree.
 #[track_caller]
 pub(crate) fn retry_after(refused: &Answer) -> u64 {
     let header = refused.header("retry-after").unwrap_or_else(|| panic!("no Retry-After: {}", refused.text()));
@@ -59,12 +59,12 @@ pub(crate) fn retry_after(refused: &Answer) -> u64 {
     header.parse().unwrap()
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 #[track_caller]
 pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "it does not come about that {what}");
+        assert!(begun.elapsed() < PATIENCE, "timed out waiting until {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

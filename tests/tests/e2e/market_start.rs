@@ -1,4 +1,4 @@
-//! What is said at start of a chain or a plan that is not what it is said to be.
+//! Startup errors for chains and plans that differ from their configuration.
 
 use metering_tests::chain::Chain;
 use metering_tests::chain::proxy::Proxy;
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::market::{Kind, Market};
 
-/// The section of a chain.
+/// The configuration section of a chain.
 fn section(chain_id: u64, url: &str, more: &str) -> String {
     format!(
         "[chains.devnet]\nchain_id = {chain_id}\nrecipient = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'\n\
@@ -59,7 +59,7 @@ fn a_chain_that_cannot_be_read_is_told_by_ready_and_tried_again() {
     proxy.set(Fault::PassThrough);
     let begun = std::time::Instant::now();
     while server.client().get("/ready").status != 200 {
-        assert!(begun.elapsed().as_secs() < 20, "it does not recover: {}", server.log());
+        assert!(begun.elapsed().as_secs() < 20, "the server did not recover: {}", server.log());
         std::thread::sleep(std::time::Duration::from_millis(500));
     }
     let printed = site.server().args(["--config", file.to_str().unwrap(), "--print-config"]).run();

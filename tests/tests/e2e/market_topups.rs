@@ -19,7 +19,7 @@ fn a_strangers_payment_needs_their_signature_once() {
         assert!(refused["hint"].as_str().unwrap().contains("personal_sign"), "{refused}");
         let signature = wallet.sign_message(&sponsor, message);
 
-        // The same signature for another account is none.
+        // The same signature is invalid for another account.
         assert_eq!(market.top_up(&other, kind, &hash, Some(&signature)).expect(403).error(), "payer_proof_required");
         for (what, bad) in [("no hex", "0xzz"), ("nothing", "0x"), ("no prefix", &signature[2..])] {
             assert_eq!(market.top_up(&key, kind, &hash, Some(bad)).expect(400).error(), "invalid_signature", "{what}");
@@ -32,7 +32,7 @@ fn a_strangers_payment_needs_their_signature_once() {
         assert_eq!(again.member("credit_balance"), credited.member("credit_balance"));
         assert_eq!(market.top_up(&other, kind, &hash, Some(&signature)).expect(409).error(), "tx_already_used");
 
-        // Linked now, for top-ups and nothing else.
+        // The wallet is now linked, for top-ups only.
         let next = market.pay(kind, &sponsor, kind.price());
         let _ = market.top_up(&key, kind, &next, None).expect(200);
         let challenge = market.client().post("/api-key/recover/challenge", &json!({"address": sponsor.address()}));
@@ -84,7 +84,7 @@ fn top_ups_that_do_not_pay_the_plan_are_refused() {
     assert!(incomplete.json()["plans_url"].as_str().unwrap().ends_with("/credits/plans"), "{}", incomplete.text());
     assert_eq!(market.client().post("/credits/topup", &json!({})).expect(401).error(), "unauthorized");
     assert_eq!(market.balance(&key), before);
-    // More than the price is the plan's too.
+    // A payment above the price also buys the plan.
     let generous = market.pay(Kind::Token, &customer, 2 * STARTER);
     assert_eq!(market.top_up(&key, Kind::Token, &generous, None).expect(200).member("amount_added"), "10.5");
     let _ = market.top_up(&key, Kind::Token, &good, None).expect(200);

@@ -1,4 +1,4 @@
-//! The watcher: what was paid and never claimed is credited all the same, once.
+//! The watcher: unclaimed payments are credited anyway, once.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ fn market() -> Option<Market> {
     Market::with(Chain::setup(), "1", "watch = true\nwatch_from_block = 0")
 }
 
-/// Waits until so many accounts are there.
+/// Waits until there are so many accounts.
 fn wait_for_accounts(market: &Market, count: usize) {
     let begun = Instant::now();
     while market.accounts() < count {
-        assert!(begun.elapsed() < Duration::from_secs(20), "the watcher does not come: {}", market.server.log());
+        assert!(begun.elapsed() < Duration::from_secs(20), "the watcher did not credit: {}", market.server.log());
         thread::sleep(Duration::from_millis(100));
     }
 }
@@ -54,7 +54,7 @@ fn known_wallets_are_credited_and_strangers_left_to_the_operator() {
     let hash = market.pay(Kind::Token, &customer, STARTER);
     let begun = Instant::now();
     while market.balance(&key) != "23" {
-        assert!(begun.elapsed() < Duration::from_secs(20), "the watcher does not come: {}", market.server.log());
+        assert!(begun.elapsed() < Duration::from_secs(20), "the watcher did not credit: {}", market.server.log());
         thread::sleep(Duration::from_millis(100));
     }
     assert_eq!(market.top_up(&key, Kind::Token, &hash, None).expect(200).member("already_credited"), "true");

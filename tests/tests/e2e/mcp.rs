@@ -1,4 +1,4 @@
-//! What several tests of the MCP server share: the tools that the default catalogue must make, worked out here anew,
+//! Helpers for tests of the MCP server: the tools that the default catalogue must produce, derived here independently,
 //! and every combination of the official clients and transports.
 
 use std::time::{Duration, Instant};
@@ -11,26 +11,26 @@ use serde_json::{Value, json};
 
 use crate::wire::{BASE_CALL, amount};
 
-/// The tool of [`crate::wire::BASE`], which takes nothing and costs one base call.
+/// The tool of [`crate::wire::BASE`], which takes no arguments and costs one base call.
 pub(crate) const BASE_TOOL: &str = "bds_mpp_snapshot_allTrades";
 /// The tool of [`crate::wire::STREAM`].
 pub(crate) const STREAM_TOOL: &str = "bds_mpp_stream_allTrades";
 
-/// How long something may take to come about.
+/// How long to wait for an expected event.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A metered route of the default catalogue, as its tool must be.
+/// A metered route of the default catalogue, and the tool that it must produce.
 pub(crate) struct ExpectedTool {
     pub(crate) name: String,
     pub(crate) is_stream: bool,
-    /// Name, type and whether it must be given.
+    /// Name, type, and whether it is required.
     pub(crate) params: Vec<(String, String, bool)>,
-    /// What a call with [`ExpectedTool::arguments`] costs, in atoms.
+    /// The price of a call with [`ExpectedTool::arguments`], in atoms.
     pub(crate) price: i64,
     path: String,
 }
 
-/// The metered routes, from the catalogue's file.
+/// The metered routes, read from the catalogue file.
 pub(crate) fn expected_tools() -> Vec<ExpectedTool> {
     let text = include_str!("../../../metering-server/assets/routes.json");
     let catalogue: Value = serde_json::from_str(text).unwrap();
@@ -63,7 +63,7 @@ fn expected(route: &Value) -> ExpectedTool {
 }
 
 impl ExpectedTool {
-    /// Arguments that the sample data knows. `block` is final.
+    /// Arguments for which there is sample data. `block` is final.
     pub(crate) fn arguments(&self, block: &Value) -> Value {
         let (number, time) = (&block["block_number"], block["block_timestamp"].as_i64().unwrap());
         let value = |name: &str| match name {
@@ -77,7 +77,7 @@ impl ExpectedTool {
             "page" => json!(1),
             "size" => json!(3),
             "metadata" => json!(true),
-            other => panic!("what is {other}?"),
+            other => panic!("unknown parameter {other}"),
         };
         let mut arguments: Value = self.params.iter().map(|(name, ..)| (name.clone(), value(name))).collect();
         if self.is_stream {
@@ -86,7 +86,7 @@ impl ExpectedTool {
         arguments
     }
 
-    /// The target of the same request over HTTP, for routes whose parameters are all in the path.
+    /// The target of the same HTTP request, for routes that have only path parameters.
     pub(crate) fn target(&self, arguments: &Value) -> String {
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let members = arguments.as_object().unwrap();
@@ -94,7 +94,7 @@ impl ExpectedTool {
     }
 }
 
-/// An agent of each SDK with each transport; the agents are started before, side by side.
+/// Runs a test with an agent of each SDK and each transport; the agents start in parallel beforehand.
 pub(crate) fn for_each_client(mut test: impl FnMut(&Agent, Wire)) {
     let agents = Sdk::ALL.map(Agent::start);
     for agent in agents.iter().flatten() {
@@ -104,26 +104,26 @@ pub(crate) fn for_each_client(mut test: impl FnMut(&Agent, Wire)) {
     }
 }
 
-/// An amount of credits in a JSON document, as it is printed elsewhere.
+/// An amount of credits in a JSON document, in the usual format.
 #[track_caller]
 pub(crate) fn credits(value: &Value) -> String {
-    let number = value.as_f64().unwrap_or_else(|| panic!("no amount: {value}"));
+    let number = value.as_f64().unwrap_or_else(|| panic!("not an amount: {value}"));
     let text = format!("{number:.10}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Holds a result to be good, to have cost `price` and to have left `left` (atoms), and returns the data.
+/// Asserts that a result is a success, cost `price` and left the balance `left` (atoms), and returns the data.
 #[track_caller]
 pub(crate) fn charged(result: ToolResult, price: i64, left: i64) -> Value {
     let text: Value = serde_json::from_str(&result.text).unwrap_or_else(|error| panic!("{error} in {}", result.text));
     let mut structured = result.expect_good();
-    assert_eq!(text, structured, "the text says the same");
+    assert_eq!(text, structured, "the text equals the structured content");
     assert_eq!(credits(&structured["credits_charged"]), amount(price), "{structured}");
     assert_eq!(credits(&structured["credit_balance"]), amount(left), "{structured}");
     structured["data"].take()
 }
 
-/// Puts a plan on sale, and returns the server's flags for it. Nobody reads the chain: it is listed, no more.
+/// Puts a plan on sale, and returns the server's flags for it. The chain has no source, so the plan is only listed.
 pub(crate) fn selling(site: &Site) -> [String; 2] {
     let plans = json!([{"id": "coin", "chain_id": 8453, "token_symbol": "ETH", "payment_kind": "native_value",
         "credits": 4, "token_amount": "0.0025", "token_decimals": 18, "label": "Coin"}]);

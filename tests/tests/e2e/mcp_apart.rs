@@ -1,4 +1,4 @@
-//! The MCP server as a process of its own, in front of a gateway elsewhere; and where keys go.
+//! The MCP server as a separate process with a gateway elsewhere; and where API keys are sent.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ use crate::mcp_http::{call, initialize, post, sse_session, streamable_session};
 use crate::upstream::{Upstream, catalogue};
 use crate::wire::{BASE, BASE_CALL, CREDIT, amount, balance};
 
-/// A server that serves nothing but MCP, on a site of its own.
+/// A server that serves only MCP, on its own site.
 fn apart(site: &Site, gateway: &str) -> Server {
     site.server().set("METERING_SURFACES", "mcp").set("METERING_MCP__GATEWAY", gateway).start()
 }
@@ -50,17 +50,17 @@ fn a_process_of_its_own_gives_the_same_results_and_opens_no_database() {
         let usage = gateway.client_with(&account.api_key).get("/credits/usage").expect(200).json();
         let sources = usage["transactions"].as_array().unwrap().iter().filter(|entry| entry["type"] == "usage");
         assert!(sources.clone().all(|entry| entry["client_source"] == "mcp") && sources.count() == 2, "{usage}");
-        // A key that dies at the gateway is refused here.
+        // A key revoked at the gateway is refused here.
         let _ = site.admin_json(&["account", "revoke", &account.org_id, "--yes"]);
         assert!(session.try_call(BASE_TOOL, &json!({})).is_err());
         let _ = post(&server.client_with(&account.api_key), "/mcp", &initialize()).expect(401);
     });
     let (client, account) = (server.client(), site.account("1"));
     for path in [BASE, "/credits/plans", "/credits/balance", "/metering", "/signup/challenge"] {
-        assert_eq!(client.clone().with_key(&account.api_key).get(path).status, 404, "{path} is another surface");
+        assert_eq!(client.clone().with_key(&account.api_key).get(path).status, 404, "{path} is of another surface");
     }
     assert_eq!(client.get("/health").status, 200);
-    assert!(!mcp_site.database().exists(), "there is nothing to store");
+    assert!(!mcp_site.database().exists(), "there must be no database");
     assert_eq!(balance(&gateway.client_with(&account.api_key)), "1");
     site.verify();
 }
@@ -80,16 +80,16 @@ fn a_gateway_that_is_gone_for_a_while_ends_no_session() {
     let client = server.client_with(&account.api_key);
     let (mut stream, endpoint) = sse_session(&client);
     gateway.kill();
-    // Whose a key is nobody can tell, which is not to say that it is bad.
+    // Keys cannot be checked now, but this does not make them invalid.
     for answer in
         [post(&client, &endpoint, &call(2, BASE_TOOL)), post(&client, "/mcp", &initialize()), client.get("/sse")]
     {
         assert!([502, 503].contains(&answer.status), "{answer:?}");
         assert!(answer.header("retry-after").is_some() && answer.json()["retry_after_sec"].is_u64(), "{answer:?}");
-        // The gateway's address is the operator's business.
+        // The gateway's address must not leak.
         assert!(!answer.text().contains(&address.to_string()), "{answer:?}");
     }
-    assert_eq!(server.client().get("/sse").status, 401, "without a key there is nothing to ask");
+    assert_eq!(server.client().get("/sse").status, 401, "a missing key is refused without the gateway");
     assert_eq!((server.client().get("/health").status, server.client().get("/ready").status), (200, 503));
     std::thread::sleep(Duration::from_millis(500));
     let _gateway = site.server_at(&address.to_string()).start();
@@ -119,7 +119,7 @@ fn an_upstream_never_sees_a_key() {
             let _ = session.call(tool, &arguments).expect_good();
             assert_eq!(upstream.last().target, target, "{tool}");
         }
-        // What the upstream points to is told, and not fetched.
+        // The upstream's redirect is reported, not followed.
         let before = upstream.seen().len();
         let _ = session.call("bds_api_moved", &json!({}));
         assert_eq!(upstream.seen().len(), before + 1);
@@ -134,7 +134,7 @@ fn an_upstream_never_sees_a_key() {
     site.verify();
 }
 
-/// A server that notes every request with its key, and answers as it is told.
+/// A server that records every request with its key, and sends scripted responses.
 struct Stranger {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<String>>>,
@@ -142,7 +142,7 @@ struct Stranger {
 }
 
 impl Stranger {
-    /// `reply` is given the path.
+    /// `reply` gets the path.
     fn start(reply: impl Fn(&str) -> Response + Clone + Send + Sync + 'static) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -181,7 +181,7 @@ fn a_gateway_that_redirects_is_not_followed() {
         let answer = post(&session, "/mcp", &call(2, tool)).expect(200).text();
         assert!(answer.contains("\"isError\":true") && !answer.contains("stolen"), "{tool}: {answer}");
     }
-    assert_eq!(thief.seen(), Vec::<String>::new(), "nothing went elsewhere, least of all a key");
+    assert_eq!(thief.seen(), Vec::<String>::new(), "no request, and no key, went elsewhere");
     let asked = gateway.seen();
     assert!(asked.iter().any(|line| line.starts_with(&format!("GET {BASE} with Bearer sk_live_"))), "{asked:?}");
 }

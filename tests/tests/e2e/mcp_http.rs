@@ -1,5 +1,5 @@
-//! The MCP server at the level of HTTP: who may speak to it, and what it does with what is no JSON-RPC. Without an
-//! SDK, which would hide statuses and refuse to send such things.
+//! The MCP server at the HTTP level: which clients are allowed, and what happens to invalid JSON-RPC. There is no SDK
+//! here, because it would hide statuses and refuse to send invalid messages.
 
 use metering_tests::answer::{Answer, OpenAnswer};
 use metering_tests::client::{Client, exchange};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::mcp::BASE_TOOL;
 use crate::wire::{BASE, BASE_CALL, CREDIT, amount, balance};
 
-/// The handshake's first message.
+/// The first message of the handshake.
 pub(crate) fn initialize() -> Value {
     let params = json!({"protocolVersion": "2025-06-18", "capabilities": {},
         "clientInfo": {"name": "metering-tests", "version": "1"}});
@@ -22,18 +22,18 @@ pub(crate) fn call(id: u64, tool: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": {}}})
 }
 
-/// Posts a message as clients must.
+/// Posts a message with the required headers.
 #[track_caller]
 pub(crate) fn post(client: &Client, path: &str, message: &Value) -> Answer {
     accepting(client).post(path, message)
 }
 
-/// A client that takes what a server may answer with.
+/// A client that accepts both of the server's content types.
 pub(crate) fn accepting(client: &Client) -> Client {
     client.clone().with_header("Accept", "application/json, text/event-stream")
 }
 
-/// An initialized session over HTTP+SSE: its stream, and where its messages go.
+/// An initialized session over HTTP+SSE: its stream, and the path for its messages.
 #[track_caller]
 pub(crate) fn sse_session(client: &Client) -> (OpenAnswer, String) {
     let mut stream = client.open("/sse");
@@ -64,7 +64,7 @@ pub(crate) fn streamable_session(client: &Client) -> Client {
     client
 }
 
-/// The status of a request with these lines in its head.
+/// The status of a request with these header lines.
 #[track_caller]
 fn status(server: &Server, first: &str, head: &[String], body: &str) -> u16 {
     let lines: String = head.iter().map(|line| format!("{line}\r\n")).collect();
@@ -90,7 +90,7 @@ fn a_host_or_origin_that_was_not_allowed_is_refused_everywhere() {
     let here = format!("Host: {}", server.address());
     let good = |line: &str| [line.to_owned(), format!("Authorization: Bearer {}", account.api_key)];
     let (_stream, endpoint) = sse_session(&client);
-    // what the head says, whether that is let in
+    // header lines, whether they are allowed
     let table = [
         (vec![here.clone()], true),
         (vec![format!("Host: localhost:{port}")], true),
@@ -116,7 +116,7 @@ fn a_host_or_origin_that_was_not_allowed_is_refused_everywhere() {
             assert_eq!(status(&server, "GET /sse", &head, ""), 403, "{lines:?}");
         }
     }
-    // The rest of the service has its own mind about that.
+    // The rest of the service does not check `Origin`.
     let _ = client.with_header("Origin", "https://evil.example").get(BASE).expect(200);
 }
 
@@ -164,14 +164,14 @@ fn what_is_no_message_is_refused_and_the_session_goes_on() {
         let answer = accepting(&client).send(method, path, Some(initialize().to_string().as_bytes()));
         assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
     }
-    // A method that there is not is an error of JSON-RPC.
+    // An unknown method is a JSON-RPC error.
     let unknown = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/steal"});
     let answer = post(&session, "/mcp", &unknown);
     assert!(answer.text().contains("-32601"), "{answer:?}");
     assert_eq!(post(&client, &endpoint, &unknown).status, 202);
     let _ = stream.read_until("-32601");
 
-    // What MCP has, with other parameters than MCP has, is another.
+    // A known method with the wrong parameters is an error too.
     for (id, method, params) in [(6, "tools/call", json!({})), (7, "tools/call", json!({"name": "x", "arguments": []}))]
     {
         let malformed = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -179,7 +179,7 @@ fn what_is_no_message_is_refused_and_the_session_goes_on() {
         assert_eq!(post(&client, &endpoint, &malformed).status, 202);
         let _ = stream.read_until("-32602");
     }
-    // What HTTP says of a message is refused in the form of all errors.
+    // HTTP header errors have the usual error format.
     let ping = json!({"jsonrpc": "2.0", "id": 9, "method": "ping"}).to_string();
     let key = format!("Authorization: Bearer {}", account.api_key);
     let (json, both) = ("Content-Type: application/json", "Accept: application/json, text/event-stream");

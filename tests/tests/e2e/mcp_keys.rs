@@ -1,4 +1,4 @@
-//! A session belongs to the key that opened it, and dies with it.
+//! A session belongs to the key that opened it, and ends with it.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,16 +12,16 @@ use crate::mcp::{BASE_TOOL, for_each_client, wait_for_sessions};
 use crate::mcp_http::{call, initialize, post, sse_session, streamable_session};
 use crate::wire::{BASE_CALL, CREDIT, amount, balance};
 
-/// Within which what belonged to an old key must have ended; the protocol says so of streams.
+/// How soon everything that belongs to an old key must end; the protocol promises this for streams.
 const END: Duration = Duration::from_secs(5);
 
-/// Holds a session to be refused: nothing is a result, and HTTP said 401 or that the session is gone.
+/// Asserts that a session is dead: it gets no results, and HTTP responded with 401 or the session is gone.
 #[track_caller]
 fn hold_dead(session: &Session, wire: Wire) {
     let outcome = session.try_call(BASE_TOOL, &json!({}));
     assert!(outcome.is_err(), "{wire:?}: {outcome:?}");
     let statuses = session.statuses();
-    // What opened it was 200 and 202; a client that saw its stream end may not even ask.
+    // Opening the session had status 200 or 202. A client that saw its stream end may not send another request.
     let refused = statuses.contains(&401);
     assert!(refused || wire == Wire::Sse, "{wire:?}: {statuses:?}");
 }
@@ -77,9 +77,9 @@ fn an_open_session_whose_key_dies_ends_by_itself_and_is_refused_from_the_first_m
     assert_eq!(refused.header("www-authenticate"), Some("Bearer"), "{refused:?}");
     let _ = client.get("/sse").expect(401);
     let _ = post(&client, "/mcp", &initialize()).expect(401);
-    let _ = stream.finish().expect("the body has its own end");
+    let _ = stream.finish().expect("the body ends properly");
     assert!(rotated.elapsed() < END, "{:?}", rotated.elapsed());
-    // The other's goes on.
+    // The other account's session continues.
     assert_eq!(post(&server.client_with(&other.api_key), &others_endpoint, &call(2, BASE_TOOL)).status, 202);
     assert!(others.read_until("credit_balance").contains("\"id\":2"));
     assert_eq!(balance(&server.client_with(&other.api_key)), amount(CREDIT - BASE_CALL));
@@ -106,13 +106,13 @@ fn a_stream_call_ends_with_its_key() {
         };
         let charged = Instant::now();
         while balance(&client) != "0.99" {
-            assert!(charged.elapsed() < Duration::from_secs(20), "{wire:?}: the stream is not opened");
+            assert!(charged.elapsed() < Duration::from_secs(20), "{wire:?}: the stream was not opened");
             thread::sleep(Duration::from_millis(20));
         }
         let _ = site.admin_json(&["account", "revoke", &account.org_id, "--yes"]);
         let revoked = Instant::now();
         while !begun.is_finished() {
-            assert!(revoked.elapsed() < 2 * END, "{wire:?}: the call goes on without its key");
+            assert!(revoked.elapsed() < 2 * END, "{wire:?}: the call continued without its key");
             thread::sleep(Duration::from_millis(20));
         }
         begun.join().unwrap();
@@ -148,7 +148,7 @@ fn nobody_uses_the_session_of_another_key() {
     assert_eq!(balance(&thiefs), "1", "the thief is neither served nor charged");
 }
 
-/// The id of a new session of Streamable HTTP, when there are such.
+/// The id of a new session of Streamable HTTP, if the server uses ids.
 fn session_id(client: &Client) -> Option<String> {
     post(client, "/mcp", &initialize()).expect(200).header("mcp-session-id").map(str::to_owned)
 }
@@ -160,7 +160,7 @@ fn without_a_good_key_everything_is_refused_alike() {
     let _ = site.admin_json(&["account", "revoke", &revoked.org_id, "--yes"]);
     let server = site.server().start();
     let (_stream, endpoint) = sse_session(&server.client_with(&account.api_key));
-    // Well-formed, and of another service.
+    // Well-formed, but of another service.
     let unknown = Site::new().account("1").api_key;
     let mut mistyped = account.api_key.clone();
     let last = mistyped.pop().unwrap();
@@ -189,17 +189,17 @@ fn without_a_good_key_everything_is_refused_alike() {
             bodies.push(answer.json());
         }
     }
-    // One message a credential, whatever was requested; an unknown key and a revoked one are the last two.
+    // One message per credential, whatever the request; the last two are an unknown and a revoked key.
     let by_credential: Vec<&[Value]> = bodies.chunks(6).collect();
     for alike in &by_credential {
         assert!(alike.iter().all(|body| *body == alike[0]), "{alike:?}");
     }
     let [.., of_unknown, of_revoked] = &by_credential[..] else { panic!("{bodies:?}") };
-    assert_eq!(of_unknown, of_revoked, "nothing tells them apart");
-    // The header that is taken elsewhere is taken here.
+    assert_eq!(of_unknown, of_revoked, "the messages are identical");
+    // `X-API-Key` is accepted here too.
     let by_header = server.client().with_header("X-API-Key", &account.api_key);
     let _ = post(&by_header, "/mcp", &initialize()).expect(200);
-    // A key in the URL would end in logs.
+    // A key in the URL would end up in logs.
     let _ = post(&server.client(), &format!("/mcp?api_key={}", account.api_key), &initialize()).expect(401);
     let log = server.log();
     assert!(!log.contains(&account.api_key) && !log.contains(&revoked.api_key), "keys are in the log");

@@ -1,4 +1,4 @@
-//! Many sessions, clients that vanish, and sessions that nobody uses: what was taken is given back.
+//! Many sessions, clients that vanish, and idle sessions: everything they held is released.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ fn two_hundred_sessions_at_once_are_each_served_and_charged_exactly() {
     if agents.is_empty() {
         return;
     }
-    // Ten accounts with twenty each: five of every client with every transport.
+    // Ten accounts with twenty sessions each: five of every client with every transport.
     let clients: Vec<_> = agents.iter().flat_map(|agent| Wire::ALL.map(|wire| (agent, wire))).collect();
     let opening: Vec<_> = (0..200)
         .map(|index| {
@@ -34,7 +34,7 @@ fn two_hundred_sessions_at_once_are_each_served_and_charged_exactly() {
     });
     let sessions: Vec<_> = sessions.collect();
     let open = metric(&server, "metering_mcp_sessions");
-    assert!((100..=200).contains(&open), "each with HTTP+SSE has one: {open}");
+    assert!((100..=200).contains(&open), "one session per client with HTTP+SSE: {open}");
     for round in 1..=2_u64 {
         let called: Vec<_> = sessions.iter().map(|session| session.begin_call(BASE_TOOL, &json!({}))).collect();
         for called in called {
@@ -63,7 +63,7 @@ fn a_client_that_is_killed_leaves_no_session_and_no_stream_behind() {
         .args(catalogue(&site))
         .set("METERING_MCP__STREAM_WAIT", "10m")
         .start();
-    // Each has a process of its own, all of which come up side by side.
+    // Each client has its own process; they start in parallel.
     let clients = Sdk::ALL.into_iter().flat_map(|sdk| Wire::ALL.map(|wire| (Agent::start(sdk), wire)));
     let clients: Vec<_> = clients.collect();
     for (agent, wire) in clients {
@@ -80,7 +80,7 @@ fn a_client_that_is_killed_leaves_no_session_and_no_stream_behind() {
         upstream.wait_for_streams(0);
         wait_for_sessions(&server, 0);
         drop(called);
-        // What was opened was charged once; nobody waits for the rest.
+        // The opened stream was charged once; no one waits for its events.
         let client = server.client_with(&account.api_key);
         assert_eq!(balance(&client), amount(CREDIT - BASE_CALL - 72_000_000), "{sdk:?} {wire:?}");
     }
@@ -103,7 +103,7 @@ fn a_client_that_closes_its_stream_call_frees_the_upstream() {
         assert_eq!(post(&client, &endpoint, &call(id, "bds_api_events")).status, 202);
     }
     upstream.wait_for_streams(3);
-    // Cancelled by message: one of them.
+    // One of them is cancelled by a message.
     let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 3}});
     assert_eq!(post(&client, &endpoint, &cancel).status, 202);
     upstream.wait_for_streams(2);
@@ -156,19 +156,19 @@ fn a_key_has_so_many_sessions_and_the_server_too() {
     assert_eq!(refused.json()["retry_after_sec"].to_string(), refused.header("retry-after").unwrap());
     assert!(!refused.json()["message"].as_str().unwrap().is_empty());
     open.extend((0..2).map(|_| sse_session(&second)));
-    assert_eq!(second.get("/sse").expect(429).error(), "too_many_sessions", "nobody has more than it would have");
+    assert_eq!(second.get("/sse").expect(429).error(), "too_many_sessions", "no account would have more");
     assert_eq!(metric(&server, "metering_mcp_sessions"), 5);
-    // A newcomer gets the place of a session of whoever has the most: the one that said nothing for the longest.
+    // A new client takes the slot of the longest-idle session of the account with the most sessions.
     let _newcomer = sse_session(&third);
     let (stalest, endpoint) = open.remove(0);
     let _ = stalest.finish();
     assert_eq!(post(&first, &endpoint, &call(3, BASE_TOOL)).status, 404);
     assert_eq!(metric(&server, "metering_mcp_sessions"), 5);
-    // A closed session's place is another's.
+    // The slot of a closed session becomes free.
     drop(open.remove(0));
     wait_for_sessions(&server, 4);
     let _again = sse_session(&third);
-    // Whoever is in is served.
+    // Open sessions are still served.
     assert_eq!(post(&second, &open[2].1, &call(3, BASE_TOOL)).status, 202);
     let _ = open[2].0.read_until("credit_balance");
 }

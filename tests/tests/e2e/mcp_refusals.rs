@@ -1,4 +1,4 @@
-//! What stops an agent in the middle of its work, and how it goes on: no credits, too many calls.
+//! What stops an agent in the middle of its work, and how it continues: no credits, and too many calls.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn credits_that_end_in_mid_session_are_a_tool_error_and_a_grant_lets_the_session
     let offered = server.client().get("/credits/plans").expect(200).json();
     assert!(!offered["plans"].as_array().unwrap().is_empty(), "{offered}");
     for_each_client(|agent, wire| {
-        // A base call and a half: the second call takes the balance below zero, by less than its price.
+        // One and a half base calls: the second call takes the balance below zero, by less than its price.
         let account = site.account("0.00020833");
         let session = agent.connect(&server, wire, &account.api_key);
         let granted = 1_499_976;
@@ -31,7 +31,7 @@ fn credits_that_end_in_mid_session_are_a_tool_error_and_a_grant_lets_the_session
             assert!(error["plans_url"].is_string() && error["topup_url"].is_string(), "{error}");
             assert_eq!(error["plans"], offered["plans"], "an agent can pay without another look-up");
         }
-        // What is free is served still.
+        // Free tools still work.
         let own = session.call("get_credit_balance", &json!({})).expect_good();
         assert_eq!(credits(&own["credit_balance"]), amount(granted - 2 * BASE_CALL));
         assert_eq!(session.call("list_plans", &json!({})).expect_good()["plans"], offered["plans"]);
@@ -88,6 +88,6 @@ fn too_many_streams_of_a_key_are_a_tool_error_too() {
         assert_eq!(error["error"], "too_many_streams", "{error}");
         assert!(error["retry_after_sec"].is_u64(), "{error}");
         let charges: Value = server.client_with(&account.api_key).get("/credits/balance").expect(200).json();
-        assert_eq!(credits(&charges["credit_balance"]), "0.99", "the stream that is open, and nothing else");
+        assert_eq!(credits(&charges["credit_balance"]), "0.99", "only the open stream was charged");
     });
 }

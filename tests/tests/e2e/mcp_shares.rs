@@ -1,4 +1,4 @@
-//! Many accounts that hold what they can of the MCP server, and whether others still get in.
+//! Accounts that take as much of the MCP server as they can must not lock out others.
 
 use metering_tests::answer::OpenAnswer;
 use metering_tests::client::Client;
@@ -9,7 +9,7 @@ use crate::mcp::{BASE_TOOL, metric};
 use crate::mcp_http::{accepting, call, initialize, post, sse_session};
 use crate::upstream::{Upstream, catalogue};
 
-/// As many sessions as an account can get.
+/// Opens as many sessions as the account can get.
 fn hold_sessions(client: &Client) -> Vec<OpenAnswer> {
     let opened = std::iter::repeat_with(|| client.open("/sse"));
     opened.take(40).take_while(|stream| stream.status == 200).collect()
@@ -30,8 +30,8 @@ fn accounts_without_credit_lock_nobody_out() {
     let (empty, paying) = ([(); 32].map(|()| site.account("0")), site.account("1"));
     let server = site.server().set("METERING_MCP__MAX_SESSIONS", "100").start();
     let held: Vec<_> = empty.iter().map(|account| hold_sessions(&server.client_with(&account.api_key))).collect();
-    assert!(held.iter().all(|streams| streams.len() <= 4), "an account without credit holds few");
-    assert_eq!(metric(&server, "metering_mcp_sessions"), 100, "together they would hold all");
+    assert!(held.iter().all(|streams| streams.len() <= 4), "an account without credit can hold few");
+    assert_eq!(metric(&server, "metering_mcp_sessions"), 100, "together they can hold all");
     is_served(&server, &paying.api_key);
     site.verify();
 }
@@ -47,7 +47,7 @@ fn accounts_with_credit_share_the_sessions_fairly() {
     let kept: Vec<_> = newcomers.iter().map(|account| hold_sessions(&server.client_with(&account.api_key))).collect();
     assert!((5..=6).contains(&kept[5].len()), "eight accounts have five each: {}", kept[5].len());
     for account in newcomers {
-        // Those that have their share are served within it.
+        // Accounts with their share of sessions are served within it.
         let _ = post(&server.client_with(&account.api_key), "/mcp", &initialize()).expect(200);
     }
     site.verify();
@@ -67,7 +67,7 @@ fn sessions_take_no_places_of_calls_nor_calls_those_of_sessions() {
         .set("METERING_MCP__STREAM_WAIT", "10m")
         .start();
     let [greedy, other, third] = accounts.each_ref().map(|account| server.client_with(&account.api_key));
-    // Three calls leave three; a fourth would leave the account more than anybody else.
+    // Three calls leave three slots; a fourth call would give this account more than any other could have.
     for count in 1..=3 {
         let client = accepting(&greedy);
         std::thread::spawn(move || {
@@ -79,7 +79,7 @@ fn sessions_take_no_places_of_calls_nor_calls_those_of_sessions() {
     assert_eq!(post(&greedy, "/mcp", &initialize()).expect(429).error(), "too_many_sessions");
     let _ = post(&other, "/mcp", &initialize()).expect(200);
     let sessions: Vec<_> = [&greedy, &other, &third].into_iter().map(|client| client.open("/sse")).collect();
-    assert!(sessions.iter().all(|stream| stream.status == 200), "calls took no session");
+    assert!(sessions.iter().all(|stream| stream.status == 200), "calls use no session slots");
     assert_eq!(greedy.get("/sse").expect(429).error(), "too_many_sessions");
     let _ = post(&third, "/mcp", &initialize()).expect(200);
 }

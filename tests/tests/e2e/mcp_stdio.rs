@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::mcp::{BASE_TOOL, STREAM_TOOL, charged, credits, expected_tools, selling};
 use crate::wire::{BASE_CALL, CREDIT, amount, balance, usage_events};
 
-/// What tells the program service and key, and keeps it from the settings of whoever runs the tests.
+/// The variables that set service and key, and isolate the program from the settings of the user who runs the tests.
 fn environment(site: &Site, server: &Server, api_key: &str) -> Vec<(&'static str, String)> {
     vec![
         ("METERING_CLIENT_URL", format!("http://{}", server.address())),
@@ -47,7 +47,7 @@ fn both_official_clients_use_every_tool_of_a_local_server() {
         assert_eq!(credits(&own["credit_balance"]), amount(left));
         let error = session.call(STREAM_TOOL, &json!({"max_events": 0})).expect_error();
         assert_eq!(error["error"], "invalid_parameter", "{error}");
-        // The key dies in mid-session: a local server has no HTTP status to say so by.
+        // The key is revoked in mid-session. A local server cannot report it by an HTTP status.
         let issued = site.admin_json(&["account", "rotate-key", &account.org_id]);
         let error = session.call(BASE_TOOL, &json!({})).expect_error();
         assert_eq!(error["error"], "unauthorized", "{error}");
@@ -73,7 +73,7 @@ fn credits_that_end_are_a_tool_error_of_a_local_server_too() {
     assert!(error["plans"].as_array().is_some_and(|plans| !plans.is_empty()), "{error}");
     let _ = site.admin_json(&["account", "grant", &account.org_id, "--credits", "1"]);
     let _ = charged(session.call(BASE_TOOL, &json!({})), BASE_CALL, CREDIT - BASE_CALL);
-    // A service that is gone is told, with its address: it is the caller's own setting.
+    // An unreachable service is reported with its address, because the caller configured it.
     let address = server.address().to_string();
     server.kill();
     let error = session.call(BASE_TOOL, &json!({})).expect_error();
@@ -97,7 +97,7 @@ fn nothing_but_messages_is_printed_and_the_end_of_input_is_the_end() {
     }
     let begun = std::time::Instant::now();
     while balance(&server.client_with(&account.api_key)) == "1" {
-        assert!(begun.elapsed().as_secs() < 20, "the call is not made");
+        assert!(begun.elapsed().as_secs() < 20, "the call was not made");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     drop(input);

@@ -1,4 +1,4 @@
-//! Every tool with every official client: what is listed, what comes back, and what it costs.
+//! Every tool with every official client: the listing, the results, and the prices.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ fn every_client_lists_a_tool_per_metered_route_and_the_two_free_ones() {
     assert_eq!(balance(&server.client_with(&account.api_key)), "1", "listing is free");
 }
 
-/// Holds names, schemas and descriptions to be what the catalogue says.
+/// Asserts that names, schemas and descriptions match the catalogue.
 #[track_caller]
 fn hold_listing(session: &Session) {
     let tools = session.tools();
@@ -30,7 +30,7 @@ fn hold_listing(session: &Session) {
     let names: BTreeSet<_> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     let routes = expected.iter().map(|tool| tool.name.as_str());
     assert_eq!(names, routes.chain(["get_credit_balance", "list_plans"]).collect());
-    assert_eq!(tools.len(), names.len(), "no tool is there twice");
+    assert_eq!(tools.len(), names.len(), "no tool is listed twice");
     for tool in &tools {
         let expected = expected.iter().find(|expected| tool["name"] == expected.name.as_str());
         let description = tool["description"].as_str().unwrap();
@@ -40,7 +40,7 @@ fn hold_listing(session: &Session) {
             assert_eq!(schema["properties"].as_object().map_or(0, serde_json::Map::len), 0, "{tool}");
             continue;
         };
-        assert!(description.contains(&amount(expected.price)), "the price is told: {description}");
+        assert!(description.contains(&amount(expected.price)), "the price is in the description: {description}");
         assert!(description.contains("credit"), "{description}");
         hold_schema(schema, expected);
     }
@@ -67,7 +67,7 @@ fn hold_schema(schema: &Value, expected: &ExpectedTool) {
 fn every_tool_gives_every_client_the_gateways_answer_and_is_charged_exactly() {
     let (site, direct) = (Site::new(), Site::new());
     let server = site.server().set("METERING_SAMPLE__BLOCK_TIME", "200ms").start();
-    // The same answers from another server, whose books are not looked at.
+    // The same responses from another server, whose books are not checked.
     let reference = direct.server().set("METERING_SAMPLE__BLOCK_TIME", "200ms").start();
     let reference = reference.client_with(&direct.account("100").api_key);
     let tools = expected_tools();
@@ -85,7 +85,7 @@ fn every_tool_gives_every_client_the_gateways_answer_and_is_charged_exactly() {
                 continue;
             }
             assert_eq!(data["sample"], true, "{}: {data}", tool.name);
-            // Only what names its block is the same at any time.
+            // Only responses for a given block are always the same.
             if arguments.get("block_number").is_some() {
                 assert_eq!(data, reference.get(&tool.target(&arguments)).expect(200).json(), "{}", tool.name);
             }
@@ -110,7 +110,7 @@ fn hold_stream(data: &Value, count: usize) {
     }
 }
 
-/// Holds the account to have been charged for each tool once, and for the base tool once more, all by MCP.
+/// Asserts that the account was charged once for each tool, and once more for the base tool, all through MCP.
 #[track_caller]
 fn hold_books(site: &Site, client: &metering_tests::client::Client, left: i64, tools: &[ExpectedTool]) {
     assert_eq!(balance(client), amount(left));
@@ -136,7 +136,7 @@ fn a_stream_tool_returns_when_it_has_its_events_or_its_time_is_up() {
     for_each_client(|agent, wire| {
         let account = site.account("1");
         let session = agent.connect(&server, wire, &account.api_key);
-        // arguments, events
+        // arguments, number of events
         for (index, (arguments, count)) in
             [(json!({}), 5), (json!({"max_events": 1}), 1), (json!({"max_events": 50}), 50)].into_iter().enumerate()
         {
@@ -158,7 +158,7 @@ fn arguments_that_do_not_fit_are_tool_errors_and_cost_nothing() {
     let server = site.server().start();
     let by_block = "bds_mpp_snapshot_allTrades_block_number";
     let metadata = "bds_mpp_pool_pool_address_metadata";
-    // tool, arguments, the field that is named
+    // tool, arguments, field in the error
     let table = [
         (by_block, json!({}), "block_number"),
         (by_block, json!({"block_number": "soon"}), "block_number"),
@@ -186,7 +186,7 @@ fn arguments_that_do_not_fit_are_tool_errors_and_cost_nothing() {
             assert_eq!(error["error"], "invalid_parameter", "{tool} {arguments}: {error}");
             assert!(error["fields"][field].is_string(), "{tool} {arguments}: {error}");
         }
-        // What no server knows is an error of the protocol, or of the tool; the session goes on.
+        // An unknown tool is a protocol error or a tool error; the session continues.
         for unknown in ["bds_mpp_nothing", "", "get_credit_balance "] {
             if let Ok(result) = session.try_call(unknown, &json!({})) {
                 assert!(result.is_error, "{unknown:?}: {result:?}");
@@ -213,7 +213,7 @@ fn errors_of_the_data_source_are_tool_errors_with_their_json() {
         let direct = server.client_with(&account.api_key).get(&format!("/mpp/pool/{nowhere}/metadata"));
         assert_eq!((direct.status, &error["error"]), (404, &direct.json()["error"]), "{error}");
         assert_eq!(error["message"], direct.json()["message"]);
-        // The gateway accepted it: what it cost is told.
+        // The gateway accepted the request, so its cost is reported.
         assert_eq!(credits(&error["credits_charged"]), amount(BASE_CALL), "{error}");
         assert_ne!(balance(&server.client_with(&account.api_key)), before);
     });

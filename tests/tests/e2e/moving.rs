@@ -1,4 +1,4 @@
-//! A service that outgrew its file: charged on SQLite, moved, and gone on with by several nodes on one PostgreSQL.
+//! A service that outgrew its file: charged on SQLite, moved, and continued by several nodes on one PostgreSQL.
 
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn migrate(from: &Site, to: &str) -> Output {
     command.args(["admin", "migrate", "--from", &from]).env("METERING_MIGRATE_TO", to).output().unwrap()
 }
 
-/// Requests from several connections, and how many were answered with 200.
+/// Sends requests over several connections.
 fn load(server: &Server, account: &IssuedAccount, each: u64) -> RunningLoad {
     let calls = vec![request("GET", BASE, Some(&account.api_key), &[])];
     start(patient_plan(server.address(), 4, Stop::AfterRequests(each), calls), |_| ())
@@ -60,7 +60,7 @@ fn a_service_is_moved_to_several_nodes_and_goes_on_where_it_stood() {
     let loads = nodes.each_ref().map(|node| [load(node, &busy, 60), load(node, &capped, 30)]);
     let accepted = loads.map(|loads| loads.map(|load| load.join().with_status(200)));
     assert_eq!(accepted[0][0] + accepted[1][0], 120);
-    assert_eq!(accepted[0][1] + accepted[1][1], 20, "what was accepted before the move counts for the day");
+    assert_eq!(accepted[0][1] + accepted[1][1], 20, "requests before the move count towards the daily cap");
     assert_eq!(balance(&nodes[1].client_with(&busy.api_key)), amount(CREDIT - 220 * BASE_CALL));
     new.verify();
 

@@ -1,4 +1,4 @@
-//! Nodes whose way to the database fails: cut around commits, at random, or silent.
+//! Nodes whose connection to the database fails: cut around commits, at random, or silent.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use metering_tests::site::Site;
 use crate::nodes::{answered, load, settled};
 use crate::wire::{BASE, BASE_CALL, amount, balance, usage_events};
 
-/// Nodes, each with a link of its own to the database.
+/// Nodes, each with its own link to the database.
 fn linked_nodes<const N: usize>(url: &str, cluster: &Cluster) -> ([Link; N], [Server; N], Site) {
     let links = [(); N].map(|()| Link::to(cluster.address()));
-    // The site's own commands go straight.
+    // The site's own commands connect directly.
     let site = Site::on_database(url);
     let nodes = links.each_ref().map(|link| site.server().set("METERING_DATABASE", &link.through(url)).start());
     (links, nodes, site)
@@ -34,7 +34,7 @@ fn a_link_that_is_cut_around_commits_leaves_every_answer_true() {
         nodes.each_ref().map(|node| load(node.address(), 8, Stop::After(Duration::from_secs(5)), &account.api_key));
     for turn in 0..20 {
         thread::sleep(Duration::from_millis(200));
-        // And once in a while all at once, wherever they are.
+        // Occasionally cut all connections at once, whatever they are doing.
         if turn % 5 == 4 {
             links[turn % 3].cut_all();
         }
@@ -105,7 +105,7 @@ fn a_host_that_says_nothing_is_passed_over_for_one_that_works() {
         let _ = client.get(BASE).expect(200);
     }
     assert!(took < Duration::from_secs(20), "{took:?}");
-    assert!(asked.elapsed() < Duration::from_secs(4), "the silent host is asked again: {:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_secs(4), "the silent host was tried again: {:?}", asked.elapsed());
 }
 
 #[test]
@@ -119,14 +119,14 @@ fn a_primary_that_takes_no_more_writes_is_left_until_one_does() {
     let account = site.account("1");
     let client = node.client_with(&account.api_key);
     let _ = client.get(BASE).expect(200);
-    // As a primary that was made a standby; connections that were there before stay.
+    // Simulates a primary that became a standby; existing connections stay.
     for (setting, status) in [("on", 503), ("off", 200)] {
         cluster.run(&format!("ALTER SYSTEM SET default_transaction_read_only = {setting}"));
         cluster.run("SELECT pg_reload_conf()");
-        // Settings that are loaded anew reach each connection in its own time; a charge is tried for ten seconds.
+        // Each connection picks up reloaded settings at its own time; a charge is retried for ten seconds.
         let until = Instant::now() + Duration::from_secs(15);
         while client.get(BASE).status != status || node.client().get("/ready").status != status {
-            assert!(Instant::now() < until, "{status} does not come: {}", node.log());
+            assert!(Instant::now() < until, "the status never became {status}: {}", node.log());
             thread::sleep(Duration::from_millis(50));
         }
     }
@@ -151,7 +151,7 @@ fn a_database_that_falls_silent_under_load_is_given_up_and_found_again() {
     let told = begun.elapsed();
     assert_eq!((not_ready.status, not_ready.error().as_str()), (503, "storage_unavailable"));
     assert!(told < Duration::from_secs(8), "{told:?}");
-    // The commits that are under way wait for their outcome; those that come meanwhile do not wait for them.
+    // Commits in progress wait for their outcome; requests that arrive meanwhile do not wait for them.
     let refused = client.get(BASE);
     let refusal = begun.elapsed();
     assert_eq!(refused.status, 503, "{}", refused.text());
@@ -163,7 +163,7 @@ fn a_database_that_falls_silent_under_load_is_given_up_and_found_again() {
         thread::sleep(Duration::from_millis(100));
     }
     eprintln!(
-        "/ready told after {told:?}, a request was refused after {refusal:?}, accepted {:?} after",
+        "/ready responded with 503 after {told:?}, a request was refused after {refusal:?}, accepted {:?} after",
         cleared.elapsed()
     );
     let results = [busy.join()];
@@ -175,7 +175,7 @@ fn a_database_that_falls_silent_under_load_is_given_up_and_found_again() {
     site.verify();
 }
 
-/// Waits for a line of the log, which may arrive after the answer that it is about.
+/// Waits for a log line, which may appear after the response that it is about.
 #[track_caller]
 fn logged(node: &Server, words: &[&str]) {
     let until = Instant::now() + Duration::from_secs(5);
@@ -202,10 +202,10 @@ fn the_log_says_what_the_database_said() {
     let _ = client.get(BASE).expect(200);
     let refused = |said: &str| {
         let begun = Instant::now();
-        // In this order: after a charge that failed, /ready needs no write of its own.
+        // In this order: after a failed charge, /ready needs no write of its own.
         assert_eq!(node.client().get("/ready").status, 503, "{}", node.log());
         assert_eq!(client.get(BASE).status, 503, "{}", node.log());
-        // What lasts is not tried again.
+        // Permanent errors are not retried.
         assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
         for line in ["a batch of charges could not be committed", "the store cannot be written to"] {
             logged(&node, &[line, said]);

@@ -1,4 +1,5 @@
-//! Keys and credits over several nodes: what one of them, or the operator, did holds on all from the moment of its answer.
+//! Keys and credits across several nodes: a change by one node or the operator holds on all nodes from the moment of
+//! its response.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -13,10 +14,10 @@ use crate::market::{Kind, Market, key_of, top_up};
 use crate::nodes::three_nodes;
 use crate::wire::{BASE, STREAM, balance};
 
-/// A request's sending, and its answer's status.
+/// When a request was sent, and the status of its response.
 type Sent = (Instant, u16);
 
-/// Runs `work` while clients of each node send requests without a pause, and returns what they were answered.
+/// Runs `work` while clients of each node send requests without a pause, and returns the responses' statuses.
 fn while_busy<T>(clients: &[Client], work: impl FnOnce() -> T) -> (T, Vec<Sent>) {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -34,7 +35,7 @@ fn while_busy<T>(clients: &[Client], work: impl FnOnce() -> T) -> (T, Vec<Sent>)
                 })
             })
             .collect();
-        // Some answers before, and some after.
+        // Some responses before the change, and some after.
         thread::sleep(Duration::from_millis(150));
         let done = work();
         thread::sleep(Duration::from_millis(150));
@@ -57,12 +58,12 @@ fn a_rotation_by_wallet_on_one_node_refuses_the_old_key_on_all_from_its_answer_o
     let nodes = [&market.server, &others[0], &others[1]];
     let customer = market.customer();
     let mut key = market.signed_up(Kind::Token, &customer);
-    // What is sold has caps, which would be reached.
+    // Accounts that are sold have caps, which the load would reach.
     let about = market.server.client_with(&key).get("/credits/balance").expect(200).json();
     let _ =
         market.site.admin_json(&["account", "limits", about["org_id"].as_str().unwrap(), "--rpm", "0", "--rpd", "0"]);
     for round in 0..6 {
-        // Each node in its turn is asked; the challenge is another's.
+        // The nodes verify in turn; another node issued the challenge.
         let (nonce, message) = market.challenge(&customer.address());
         let signature = market.chain.wallet().sign_message(&customer, &message);
         let body = serde_json::json!({ "address": customer.address(), "nonce": nonce, "signature": signature });
@@ -81,13 +82,13 @@ fn a_rotation_by_wallet_on_one_node_refuses_the_old_key_on_all_from_its_answer_o
             let _ = node.client_with(&key).get(BASE).expect(200);
         }
     }
-    // A payment that one node was told of counts on the others.
+    // A payment reported to one node counts on the others.
     let (chain, hash) = (market.chain.chain_id(), market.pay(Kind::Token, &customer, Kind::Token.price()));
     let before = balance(&others[0].client_with(&key));
     let _ = top_up(&market.server.client_with(&key), chain, Kind::Token, &hash, None).expect(200);
     let after = balance(&others[0].client_with(&key));
     assert_ne!(after, before);
-    // Told again, elsewhere, it is the same payment.
+    // Reported again to another node, it is still the same payment.
     let _ = top_up(&others[1].client_with(&key), chain, Kind::Token, &hash, None).expect(200);
     for node in nodes {
         assert_eq!(balance(&node.client_with(&key)), after);
@@ -130,7 +131,7 @@ fn credits_run_out_and_come_on_all_nodes_at_once() {
     let clients = clients(&nodes, &account.api_key);
     for round in 0..5 {
         let spender = round % 3;
-        // Down to zero on one node, by one stream's price.
+        // One stream's price takes the balance to zero on one node.
         drop(clients[spender].open(STREAM));
         for client in &clients {
             assert_eq!(client.get(BASE).status, 402, "round {round}");

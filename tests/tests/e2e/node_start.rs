@@ -1,4 +1,4 @@
-//! Nodes that start: many at once on an empty database, and on what is not their schema.
+//! Nodes that start: many at once on an empty database, and on foreign schemas.
 
 use std::thread;
 
@@ -35,7 +35,7 @@ fn a_schema_that_is_not_the_programs_is_refused_and_left_alone() {
     }
     let cluster = Cluster::start(&["fsync=off"]);
     let site = Site::on_database(cluster.url());
-    // what another has done, what is said, what is there afterwards
+    // what another program did, part of the message, a query of the state afterwards and its result
     let table = [
         (
             "CREATE TABLE account (name TEXT); INSERT INTO account VALUES ('theirs')",

@@ -1,4 +1,4 @@
-//! Several servers on one PostgreSQL: what one of them answers holds on all.
+//! Several servers on one PostgreSQL: what one of them confirms holds on all.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -13,7 +13,7 @@ use crate::calendar::minute_with;
 use crate::wire::{BASE, BASE_CALL, amount, balance, patient_plan, usage_events};
 
 pub(crate) fn three_nodes(site: &Site) -> [Server; 3] {
-    // At the same time: each finds the schema missing, and one makes it.
+    // At the same time: each finds the schema missing, and one creates it.
     let start = || site.server().start();
     thread::scope(|scope| [scope.spawn(start), scope.spawn(start), scope.spawn(start)].map(|node| node.join().unwrap()))
 }
@@ -35,7 +35,7 @@ pub(crate) fn three_nodes_share_a_balance_to_the_unit_and_caps_exactly() {
     let nodes = three_nodes(&site);
     let (poor, capped) = (site.account("0.1"), site.account_with_caps("10", 200, 0));
     minute_with(Duration::from_secs(20));
-    // account, requests that are accepted, how the others are refused
+    // account, accepted requests, status of the others
     for (account, accepted, refusal) in [(&poor, 720, 402), (&capped, 200, 429)] {
         let loads = nodes.each_ref().map(|node| load(node.address(), 21, Stop::AfterRequests(400), &account.api_key));
         let results = loads.map(RunningLoad::join);
@@ -61,7 +61,7 @@ fn a_key_that_is_replaced_is_refused_by_every_node_from_then_on() {
     for round in 0..5 {
         let busy = nodes.each_ref().map(|node| load(node.address(), 4, Stop::AfterRequests(200), &key));
         let rotated = site.admin_json(&["account", "rotate-key", &account.org_id]);
-        // From the moment that the command has answered, on whichever node.
+        // From the moment that the command has ended, on any node.
         for node in &nodes {
             let _ = node.client_with(&key).get(BASE).expect(401);
         }
@@ -115,12 +115,12 @@ fn a_database_that_crashes_and_comes_back_has_all_that_was_answered() {
     settled(&site, &nodes, &account.api_key, &loads.map(RunningLoad::join));
 }
 
-/// Every answer was given, each accepted request is in the books once, and the nodes go on.
+/// Every request got a response, each accepted one is on record once, and the nodes still work.
 pub(crate) fn settled(site: &Site, nodes: &[Server; 3], key: &str, results: &[LoadResult]) {
     let accepted = answered(results, 200);
     assert!(accepted > 100, "{results:?}");
     for result in results {
-        // 503 is an honest answer: nothing was charged. Anything else, and a connection without an answer, is not.
+        // 503 is a correct response: nothing was charged. Other statuses and missing responses are errors.
         assert_eq!(
             (result.responses(), result.errors),
             (result.with_status(200) + result.with_status(503), 0),

@@ -1,4 +1,4 @@
-//! What operators and their machines ask, and what a database must be like to be served.
+//! Endpoints for operators and their tools, and which databases the server accepts.
 
 use std::net::TcpListener;
 
@@ -71,7 +71,7 @@ fn the_openapi_document_describes_what_is_served() {
             let mut answer = client.open_with(&method.to_uppercase(), &target);
             let status = answer.status.to_string();
             let described = operation["responses"].as_object().unwrap();
-            // What the sample feed says of an address that it does not know is its own affair.
+            // The sample feed's own 404 for an unknown address is not described.
             let upstreams_own = path.starts_with("/mpp/") && status == "404";
             assert!(described.contains_key(&status) || upstreams_own, "{method} {target}: {status}");
             metered += usize::from(answer.header("x-bds-credit-charged").is_some());
@@ -123,7 +123,7 @@ fn a_database_of_a_newer_version_is_refused_and_left_as_it_is() {
 fn a_file_that_is_no_database_is_refused_and_left_as_it_is() {
     let site = Site::new();
     std::fs::create_dir(site.data()).unwrap();
-    let text = "this is not a database, and nobody may overwrite it\n".repeat(100);
+    let text = "this is not a database, and must not be overwritten\n".repeat(100);
     std::fs::write(site.database(), &text).unwrap();
     let ran = site.server().run();
     assert_eq!(ran.code, Some(1), "{ran:?}");

@@ -1,4 +1,5 @@
-//! A database that another program holds: waited for while there is room, refused at once when there is none.
+//! A database that another program locks: requests wait while the queue has room, and are refused at once when it is
+//! full.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use rusqlite::Connection;
 
 use crate::wire::{BASE, BASE_CALL, CREDIT, amount, balance};
 
-/// Holds the database's one write lock for as long as it lives.
+/// Holds the database's only write lock until dropped.
 struct Lock(Connection);
 
 impl Lock {
@@ -40,11 +41,11 @@ fn a_writer_elsewhere_is_waited_for() {
         })
         .collect();
     std::thread::sleep(Duration::from_millis(1_200));
-    // Reading waits for nobody.
+    // Reads do not wait.
     let begun = Instant::now();
     assert_eq!(balance(&client), amount(CREDIT - BASE_CALL));
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
-    assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "answered before it was durable");
+    assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "responded before the charge was durable");
     drop(lock);
     for waiting in waiting {
         let _ = waiting.join().unwrap().expect(200);
@@ -68,7 +69,7 @@ fn what_does_not_fit_the_queue_is_refused_at_once_and_not_charged() {
         .collect();
     let begun = Instant::now();
     while asking.iter().filter(|asking| asking.is_finished()).count() < 18 {
-        assert!(begun.elapsed() < Duration::from_secs(10), "the queue grows beyond its bound");
+        assert!(begun.elapsed() < Duration::from_secs(10), "the queue grew beyond its bound");
         std::thread::sleep(Duration::from_millis(10));
     }
     drop(lock);

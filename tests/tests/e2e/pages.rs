@@ -1,4 +1,4 @@
-//! The pages in a real browser: what people do on them is played by `tests/browser/pages.mjs`, a scene each.
+//! The pages in a real browser: each test runs a scene of `tests/browser/pages.mjs`.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use crate::market::{Kind, Market};
 use crate::signup::server;
 use crate::upstream::{Upstream, catalogue};
 
-/// Chromium, or `None` where the tests were told that there is none.
+/// The path of Chromium, or `None` if these tests are disabled.
 fn chromium() -> Option<PathBuf> {
     let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
         .flat_map(|folder| [folder.join("chromium"), folder.join("chromium-browser")])
@@ -20,15 +20,15 @@ fn chromium() -> Option<PathBuf> {
     if metering_tests::skipped::by("METERING_TESTS_SKIP_BROWSER") {
         return None;
     }
-    Some(found.expect("Chromium is installed; ./test.sh sees to it"))
+    Some(found.expect("Chromium is installed (./test.sh does it)"))
 }
 
-/// Whether there is a browser to play scenes in.
+/// Whether there is a browser for running scenes.
 pub(crate) fn with_browser() -> bool {
     chromium().is_some()
 }
 
-/// Plays a scene, and fails with all that it says when it does.
+/// Runs a scene; if it fails, panics with its output.
 pub(crate) fn play(scene: &str, server: &Server, more: Value) {
     let Some(chromium) = chromium() else { return };
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("browser");
@@ -42,7 +42,7 @@ pub(crate) fn play(scene: &str, server: &Server, more: Value) {
         .args([scene, &settings.to_string()])
         .stdin(Stdio::null())
         .output()
-        .expect("Node.js is installed; ./test.sh sees to it");
+        .expect("Node.js is installed (./test.sh checks it)");
     let said = String::from_utf8_lossy(&played.stdout);
     assert!(played.status.success(), "{said}\n{}", String::from_utf8_lossy(&played.stderr));
     println!("{said}");
@@ -51,7 +51,7 @@ pub(crate) fn play(scene: &str, server: &Server, more: Value) {
 #[test]
 fn a_newcomer_has_a_key_and_a_first_call_in_no_time() {
     let site = Site::new();
-    // The work that is really asked for, not the tests' own.
+    // The default proof of work, not the faster one of the tests.
     let server = server(&site, &[("METERING_SIGNUP__ALTCHA_COST", "5000")]);
     play("signup", &server, json!({}));
     assert!(!server.log().contains("sk_live_"));
@@ -66,7 +66,7 @@ fn an_account_holder_sees_what_the_key_was_spent_on() {
     site.verify();
 }
 
-/// A new account's key.
+/// The key of a new account.
 fn account(site: &Site, name: &str, credits: &str) -> Value {
     site.admin_json(&["account", "create", "--agent-name", name, "--credits", credits])["api_key"].clone()
 }
@@ -84,7 +84,7 @@ fn a_page_of_the_upstream_cannot_read_the_key_of_the_account_page() {
     let key = site.account("1").api_key;
     let serving = || site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site));
     play("upstreamPage", &serving().start(), json!({"key": key, "sandboxed": true}));
-    // Without the policy it can: that is what the policy is for, and shows that the scene would notice.
+    // Without the policy the page can read it. This shows what the policy is for, and that the scene would notice.
     let bare = serving().set("METERING_GATEWAY__CONTENT_SECURITY_POLICY", "").start();
     play("upstreamPage", &bare, json!({"key": key, "sandboxed": false}));
 }

@@ -1,4 +1,4 @@
-//! Path tricks: whatever is not the one spelling of a metered route is refused, and costs nothing.
+//! Path tricks: every spelling of a metered route except the normal form is refused, and costs nothing.
 
 use metering_tests::answer::Answer;
 use metering_tests::client::exchange;
@@ -7,7 +7,7 @@ use metering_tests::site::Site;
 use crate::upstream::{Upstream, catalogue};
 use crate::wire::balance;
 
-/// Request targets, and the statuses that they may be answered with.
+/// Request targets, and the accepted statuses of the responses.
 const TARGETS: &[(&[u8], &[u16])] = &[
     (b"/api/../credits/balance", &[400]),
     (b"/api/echo/..", &[400]),
@@ -153,7 +153,7 @@ fn the_services_own_paths_have_one_spelling_too() {
         match status {
             405 => {
                 assert_eq!(error, "method_not_allowed", "{method} {path}");
-                // A metered route takes the methods of its catalogue; HEAD of others is GET without a body.
+                // A metered route takes the methods of its catalogue; for other paths, HEAD works like GET.
                 let allowed = if path.starts_with("/mpp") { "GET" } else { "GET, HEAD" };
                 assert_eq!(answer.header("allow"), Some(allowed), "{method} {path}");
             }

@@ -1,4 +1,4 @@
-//! SIGKILL under load: what was answered is in the database, and the next start is quick.
+//! SIGKILL under load: every confirmed charge is in the database, and the next start is quick.
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ fn killed_at_random_moments_no_answered_request_is_lost() {
 
         let counted: u64 = accounts.iter().map(|account| usage_events(&server.client_with(&account.api_key))).sum();
         assert!((answered..=answered + unanswered_at_most).contains(&counted), "{round}: {counted}, not {answered}");
-        // What was charged and not answered stays charged: the answer was lost, not the request.
+        // Charges without a response stay: the response was lost, not the request.
         (answered, unanswered_at_most) = (counted, 0);
         for account in &accounts {
             let client = server.client_with(&account.api_key);
@@ -46,7 +46,7 @@ fn killed_at_random_moments_no_answered_request_is_lost() {
         answered += result.with_status(200);
         unanswered_at_most += u64::try_from(CONNECTIONS).unwrap();
     }
-    assert!(answered > 100, "there was load: {answered}");
+    assert!(answered > 100, "there was no load: {answered}");
     let server = site.server().start();
     let counted: u64 = accounts.iter().map(|account| usage_events(&server.client_with(&account.api_key))).sum();
     assert!((answered..=answered + unanswered_at_most).contains(&counted), "{counted}, not {answered}");

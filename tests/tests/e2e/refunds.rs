@@ -1,4 +1,4 @@
-//! What was charged and could not be delivered is paid back in full.
+//! Charges whose response could not be delivered are refunded in full.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -23,7 +23,7 @@ fn an_undelivered_request_is_refunded_before_its_error_is_answered() {
         .start();
     let client = server.client_with(&account.api_key);
     let _ = client.get("/api/echo/word").expect(200);
-    // path, status, error, seconds to wait
+    // path, status, error, `Retry-After`
     let table = [
         ("/api/status/502", 502, "upstream_unreachable", "7"),
         ("/api/status/503", 503, "upstream_unavailable", "7"),
@@ -54,7 +54,7 @@ fn an_undelivered_request_is_refunded_before_its_error_is_answered() {
 fn an_upstream_that_is_down_costs_nothing() {
     let site = Site::new();
     let account = site.account("1");
-    // Bound and closed again: nobody listens there.
+    // Bound and closed again, so nothing listens there.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let server = site.server().args(["--upstream", &format!("http://{closed}")]).start();
     let warning = "the upstream cannot be reached";
@@ -70,7 +70,7 @@ fn an_upstream_that_is_down_costs_nothing() {
     let stream = client.get("/mpp/stream/allTrades").expect(502);
     assert_eq!(stream.header("x-bds-credit-charged"), Some("0"));
     assert_eq!(balance(&client), "1");
-    // The streams that never came about do not count as open.
+    // Streams that never opened do not count as open.
     for _ in 0..20 {
         assert_eq!(client.get("/mpp/stream/allTrades").status, 502);
     }
@@ -116,7 +116,7 @@ fn refunds_of_many_connections_at_once_add_up() {
     site.verify();
 }
 
-/// An upstream that sends each response as it stands, over and over, and hangs up after it.
+/// An upstream that sends each response exactly as given, over and over, and closes after each.
 fn sending(responses: &'static [&'static str]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -128,7 +128,7 @@ fn sending(responses: &'static [&'static str]) -> String {
     format!("http://{address}")
 }
 
-/// Connections on which a request has come. The server's look at start whether anybody listens is none.
+/// Connections that sent a request. The server's check at startup only connects, so it is skipped.
 fn requests(listener: &TcpListener) -> impl Iterator<Item = TcpStream> + '_ {
     listener.incoming().map(Result::unwrap).filter_map(|mut connection| {
         let read = connection.read(&mut [0; 4096]).unwrap_or(0);
@@ -226,12 +226,12 @@ fn a_stream_that_breaks_before_its_first_event_is_refunded_and_its_head_is_not_h
     });
     let server = site.server().args(["--upstream", &format!("http://{address}")]).start();
     let client = server.client_with(&account.api_key);
-    // The upstream says nothing more until the client has the head.
+    // The upstream sends nothing more until the client has the head.
     let stream = client.open("/mpp/stream/allTrades");
     assert_eq!((stream.status, stream.header("x-bds-credit-charged")), (200, Some("0.01")));
     assert_eq!(balance(&client), "0.99");
     go_on.send(()).unwrap();
-    assert!(stream.finish().is_err(), "a stream that breaks must not look as if it had ended");
+    assert!(stream.finish().is_err(), "a broken stream must not look complete");
     assert_eq!(balance(&client), "1");
     site.verify();
 }
@@ -254,9 +254,9 @@ fn an_answer_that_breaks_off_is_seen_to_break_off() {
     let client = server.client_with(&account.api_key);
     for _ in 0..4 {
         let answer = client.try_send("GET", "/mpp/ethPrice", None);
-        assert!(answer.is_err(), "what is not whole must not look whole: {answer:?}");
+        assert!(answer.is_err(), "a broken response must not look complete: {answer:?}");
     }
-    // It was delivered in part: the upstream did its work.
+    // Part of it was delivered, so it stays charged.
     assert_eq!(balance(&client), amount((7_200 - 4 * 5) * 1_000_000));
     site.verify();
 }

@@ -1,5 +1,5 @@
-//! Limits per client address and per wallet in the middle of real purchases: what is refused loses nothing, and those
-//! who wait as long as they are told get through.
+//! Limits per client address and per wallet in the middle of real purchases: a refused request loses nothing, and
+//! clients that wait for `Retry-After` get through.
 
 use std::thread;
 use std::time::Duration;
@@ -40,7 +40,7 @@ fn quotes_claims_and_top_ups_share_a_quota_and_a_refused_one_loses_nothing() {
     market.reopen(&[("METERING_LIMITS__SIGNUP_PER_IP", "3/1h")]);
     let key = key_of(&market.claim(&quote, &hash).expect(200));
     let _ = market.ask(Kind::Token, &market.customer().address()).expect(201);
-    // One that is refused for its content counts as well.
+    // Requests refused for their content count as well.
     assert_eq!(market.claim(&later, "0x12").expect(400).error(), "invalid_tx_hash");
     let before = market.books();
     let refused = [
@@ -54,7 +54,7 @@ fn quotes_claims_and_top_ups_share_a_quota_and_a_refused_one_loses_nothing() {
         assert!((1_190..=1_200).contains(&is_limited(&answer)), "{}", answer.text());
     }
     assert_eq!(market.books(), before);
-    // Nothing else is counted.
+    // Nothing else counts.
     for _ in 0..5 {
         for path in ["/credits/plans", "/health"] {
             let _ = market.client().get(path).expect(200);
@@ -79,11 +79,11 @@ fn who_waits_as_long_as_they_are_told_gets_through_once() {
     let client = market.client();
     let (nonce, message) = market.challenge(&customer.address());
     let signature = market.chain.wallet().sign_message(&customer, &message);
-    // Answers are counted with the questions.
+    // Responses to a challenge count with the requests for one.
     assert_eq!(market.verify(&customer.address(), &nonce, "0xab").expect(400).error(), "invalid_signature");
     let seconds = is_limited(&market.verify(&customer.address(), &nonce, &signature));
     assert!((1..=3).contains(&seconds), "{seconds}");
-    // Asking in vain does not make it longer.
+    // Refused requests do not extend the wait.
     for _ in 0..20 {
         assert!(is_limited(&challenge(&client, &customer.address())) <= seconds);
     }
@@ -91,7 +91,7 @@ fn who_waits_as_long_as_they_are_told_gets_through_once() {
     let rotated = market.verify(&customer.address(), &nonce, &signature).expect(200);
     assert_eq!(market.balance(&key_of(&rotated)), "12.5");
     let _ = is_limited(&challenge(&client, &customer.address()));
-    // Signups have a quota of their own.
+    // Signups have their own quota.
     let _ = market.quote(Kind::Token, &market.customer().address());
 }
 
@@ -112,7 +112,7 @@ fn only_a_trusted_proxy_tells_clients_apart() {
     market.reopen(&[quota, ("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1, 10.0.0.0/8")]);
     let from =
         |lines: &[&str]| lines.iter().fold(market.client(), |client, line| client.with_header("X-Forwarded-For", line));
-    // lines, whether that client was here before
+    // lines, whether that client was counted before
     let table: [(&[&str], bool); 12] = [
         (&["1.1.1.1"], false),
         (&["1.1.1.1"], true),
@@ -124,7 +124,7 @@ fn only_a_trusted_proxy_tells_clients_apart() {
         (&["2001:db8:0:1::1"], false),
         (&["2001:db8:0:1:ffff::2"], true),
         (&["2001:db8:0:2::1"], false),
-        // What cannot be read is nobody's word: it is the proxy's own.
+        // An unreadable address counts as the proxy's own.
         (&["unknown"], false),
         (&["4.4.4.4, _hidden"], true),
     ];
@@ -144,13 +144,13 @@ fn a_wallet_has_one_quota_in_any_spelling_and_from_anywhere() {
     market.reopen(&[("METERING_LIMITS__PER_WALLET", "3/1h"), ("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1")]);
     let from = |address: &str| market.client().with_header("X-Forwarded-For", address);
     let (lower, upper) = (customer.address(), format!("0x{}", customer.address()[2..].to_uppercase()));
-    // What is no address is nobody's.
+    // An invalid address counts for no wallet.
     for _ in 0..5 {
         assert_eq!(ask(&from("1.1.1.1"), &lower[..41]).expect(400).error(), "validation_failed");
     }
     let _ = ask(&from("1.1.1.1"), &lower).expect(201);
     let _ = ask(&from("2.2.2.2"), customer.checksummed()).expect(201);
-    // A claim names no wallet: it is the right of whoever holds the quote.
+    // A claim names no wallet: anyone with the quote may claim.
     let key = key_of(&claim(&from("3.3.3.3"), &quote.nonce, &hash).expect(200));
     let asked = challenge(&from("4.4.4.4"), &upper).expect(201).json();
     for (number, address) in [&lower, &upper, customer.checksummed()].into_iter().enumerate() {
@@ -159,7 +159,7 @@ fn a_wallet_has_one_quota_in_any_spelling_and_from_anywhere() {
         assert!(is_limited(&challenge(&client, address)) > 1_000);
     }
     let _ = ask(&from("5.5.5.1"), &other.address()).expect(201);
-    // The owner's answer to a challenge that is open gets through.
+    // The owner's response to an open challenge gets through.
     let message = asked["message"].as_str().unwrap();
     let signature = market.chain.wallet().sign_message(&customer, message);
     let rotated = market.verify(&lower, asked["nonce"].as_str().unwrap(), &signature).expect(200);

@@ -1,5 +1,5 @@
-//! Rotation over HTTP with signatures made by others' code: every form of address and signature, what uses a challenge
-//! up and what does not, contract wallets, and many rotations at once.
+//! Rotation over HTTP with signatures by an independent library: every form of address and signature, what uses up a
+//! challenge and what does not, contract wallets, and many rotations at once.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,13 +24,13 @@ fn challenge(market: &Market, address: &str) -> Answer {
     market.client().post("/api-key/recover/challenge", &json!({ "address": address }))
 }
 
-/// An open challenge's nonce, and the right answer to it.
+/// The nonce of an open challenge, and a valid signature for it.
 fn answered(market: &Market, customer: &Account) -> (String, String) {
     let (nonce, message) = market.challenge(&customer.address());
     (nonce, market.chain.wallet().sign_message(customer, &message))
 }
 
-/// The same signature with the other s, which the curve's mathematics accepts as well (EIP-2).
+/// The same signature with the other s, which is also mathematically valid on the curve (EIP-2).
 fn other_half(signature: &str) -> String {
     let bytes = |hex: &str| -> Vec<u8> {
         (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
@@ -47,7 +47,7 @@ fn other_half(signature: &str) -> String {
     format!("{}{negated}{v}", &signature[..66])
 }
 
-/// What is made of a right signature: `0x`, 64 digits of r, 64 of s, and v, which is `1b` or `1c`.
+/// Changes a valid signature: `0x`, 64 digits of r, 64 of s, and v, which is `1b` or `1c`.
 type Change = fn(&str) -> String;
 
 #[test]
@@ -112,7 +112,7 @@ fn an_address_is_read_in_any_case_and_its_checksum_is_held_to() {
         let _ = market.verify(&address, &nonce, &signature).expect(200);
     }
     let (nonce, signature) = answered(&market, &customer);
-    // The first letter in the other case: a typo, as far as anybody can tell.
+    // The first letter in the other case, as in a typo.
     let typo: String = {
         let at = checksummed.char_indices().skip(2).find(|(_, digit)| digit.is_alphabetic()).unwrap().0;
         let (before, rest) = checksummed.split_at(at);
@@ -131,7 +131,7 @@ fn an_address_is_read_in_any_case_and_its_checksum_is_held_to() {
         let quote = json!({ "agent_name": "a", "plan_id": "starter", "chain_id": 31337, "token_symbol": "USDC",
             "payer_address": address });
         let verify = json!({ "address": address, "nonce": nonce, "signature": signature });
-        // path, body, the field that is named
+        // path, body, field in the error
         let table = [
             ("/api-key/recover/challenge", json!({ "address": address }), "address"),
             ("/api-key/recover/verify", verify, "address"),
@@ -168,7 +168,7 @@ fn what_is_wrong_is_told_in_a_fixed_order_and_only_wrong_signatures_use_a_challe
         (&own, &expired, "0xab", 410, "challenge_expired"),
         (&own, &expired, &late, 410, "challenge_expired"),
     ];
-    // More often than wrong signatures would be taken.
+    // More often than the limit on wrong signatures.
     for _ in 0..6 {
         for (address, nonce, signature, status, error) in table {
             let refused = market.verify(address, nonce, signature);
@@ -177,7 +177,7 @@ fn what_is_wrong_is_told_in_a_fixed_order_and_only_wrong_signatures_use_a_challe
     }
     let missing = market.client().post("/api-key/recover/verify", &json!({ "address": own })).expect(400).json();
     assert!(missing["fields"]["nonce"].is_string() && missing["fields"]["signature"].is_string(), "{missing}");
-    // Five wrong ones of any kind use one challenge up, and no other.
+    // Five wrong signatures of any kind use up their challenge, but no other.
     let wallet = market.chain.wallet();
     let forged = wallet.sign_message(&other, "anything");
     for signature in ["0xab", "", &late, &forged, &spare_right] {
@@ -188,7 +188,7 @@ fn what_is_wrong_is_told_in_a_fixed_order_and_only_wrong_signatures_use_a_challe
     let rotated = market.verify(&own, &spare, &spare_right).expect(200);
     assert_eq!(market.verify(&own, &spare, &spare_right).expect(404).error(), "not_found");
 
-    // An account that is closed is nobody's any more, with challenges open or not.
+    // A revoked account can no longer rotate, even with an open challenge.
     market.reopen(&[]);
     let (nonce, right) = answered(&market, &customer);
     let org_id = rotated.json()["org_id"].as_str().unwrap().to_owned();
@@ -216,7 +216,7 @@ fn a_contract_wallet_is_asked_on_the_chain_that_paid_and_on_no_other() {
     let (nonce, message) = market.challenge(&contract);
     let right = market.chain.wallet().sign_message(&owner, &message);
 
-    // While the chain cannot be read nothing is known, and nothing used up.
+    // While the chain cannot be read, the signature is neither accepted nor refused, and nothing is used up.
     for fault in [Fault::HttpError(500), Fault::TimeOut, Fault::WrongChainId(1)] {
         proxy.set(fault.clone());
         for _ in 0..3 {
@@ -225,13 +225,13 @@ fn a_contract_wallet_is_asked_on_the_chain_that_paid_and_on_no_other() {
             let _ = retry_after(&refused);
         }
     }
-    // A wallet with a key of its own needs no chain.
+    // A wallet with its own key needs no chain.
     let (customers_nonce, signature) = answered(&market, &customer);
     let _ = market.verify(&customer.address(), &customers_nonce, &signature).expect(200);
     assert_eq!(market.server.client_with(&customers_key).get("/credits/balance").status, 401);
     proxy.set(Fault::PassThrough);
 
-    // A server without that chain takes nobody's word for the contract.
+    // A server without that chain accepts no signature of the contract.
     let without = "[limits]\nsignup_per_ip = 'off'\nrecovery_per_ip = 'off'\nper_wallet = 'off'\n";
     let file = market.site.write("without.toml", without);
     market.server = market.site.server().args(["--config", file.to_str().unwrap()]).start();
@@ -260,7 +260,7 @@ fn of_many_rotations_at_once_the_last_ones_key_is_left() {
             while late < 20 {
                 let known = rotated.load(Ordering::SeqCst);
                 let status = client.get("/mpp/ethPrice").status;
-                assert!(status == 401 || status == 200 && !known, "{status} after the rotation was answered");
+                assert!(status == 401 || status == 200 && !known, "{status} after the response to the rotation");
                 served += u64::from(status == 200);
                 late += u64::from(known);
             }
@@ -285,6 +285,6 @@ fn of_many_rotations_at_once_the_last_ones_key_is_left() {
         keys.iter().filter(|key| market.server.client_with(key).get("/credits/balance").status == 200).collect();
     let [live] = live.as_slice() else { panic!("{} keys are live", live.len()) };
     let summary = market.server.client_with(live).get("/credits/usage/summary").expect(200).json();
-    assert_eq!(summary["totals"]["usage_events"], served, "what was served was charged, and nothing else");
+    assert_eq!(summary["totals"]["usage_events"], served, "exactly the served requests were charged");
     market.site.verify();
 }

@@ -1,4 +1,4 @@
-//! The RPC URL is the operator's: its keys leave the server nowhere, whatever goes wrong.
+//! RPC URLs belong to the operator: secrets in them never leave the server, whatever goes wrong.
 
 use metering_tests::chain::Chain;
 use metering_tests::chain::proxy::Proxy;
@@ -7,10 +7,10 @@ use metering_tests::site::Ran;
 
 use crate::market::{Kind, Market};
 
-/// Where providers put their customers' keys: all parts of a URL.
+/// Providers put their customers' keys into any part of a URL.
 const SECRETS: [&str; 4] = ["operator-name", "operator-password", "path-key-5f2c81", "query-key-90ab17"];
 
-/// A provider's complaint that repeats what it was sent.
+/// A provider's error message that repeats the keys from the URL.
 const COMPLAINT: &str = "project path-key-5f2c81 (query-key-90ab17) of operator-name is over its limit";
 
 #[track_caller]
@@ -26,7 +26,7 @@ fn hides_all(what: &str, ran: &Ran) {
     hides(what, &ran.stderr);
 }
 
-/// A market whose one source has a URL with a secret in each of its parts.
+/// A market whose only source has a URL with a secret in each part.
 fn market() -> Option<(Market, Proxy)> {
     let chain = Chain::start()?;
     let proxy = Proxy::start(&chain);
@@ -72,8 +72,8 @@ fn no_answer_and_no_line_of_the_log_shows_the_keys_of_an_rpc_url() {
         hides(path, &format!("{:?} {}", answer.headers, answer.text()));
     }
     let log = market.server.log();
-    assert!(log.contains(&proxy.address().to_string()), "the operator sees which source it is: {log}");
-    assert!(log.contains("is over its limit"), "and what it says: {log}");
+    assert!(log.contains(&proxy.address().to_string()), "the log names the source: {log}");
+    assert!(log.contains("is over its limit"), "the log has the source's error: {log}");
     hides("the log", &log);
 }
 
@@ -95,7 +95,7 @@ fn no_command_shows_the_keys_of_an_rpc_url() {
     let ran = market.server_with(&[]).run();
     assert_eq!(ran.code, Some(1), "{ran:?}");
     hides_all("a start that fails", &ran);
-    // What is wrong with the section is said without what stands there.
+    // Configuration errors do not repeat the value.
     let [user, password, path, query] = SECRETS;
     let url = format!("http://{user}:{password}@rpc.example/{path}?apikey={query}");
     let table = [

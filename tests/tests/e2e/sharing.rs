@@ -15,7 +15,7 @@ fn two_servers_share_balance_and_caps_exactly() {
         (site.account("0.05"), site.account_with_caps("10", 90, 0), site.account_with_caps("10", 0, 120));
     let servers = [site.server().start(), site.server().start()];
     minute_with(Duration::from_secs(20));
-    // account, requests that are accepted, how the others are refused
+    // account, accepted requests, status of the others
     for (account, accepted, refusal) in [(&poor, 360, 402), (&per_minute, 90, 429), (&per_day, 120, 429)] {
         let call = vec![request("GET", BASE, Some(&account.api_key), &[])];
         let loads = servers
@@ -42,7 +42,7 @@ fn commands_beside_a_busy_server_count_at_once() {
     let client = server.client_with(&account.api_key);
     for round in 1..=3 {
         let _ = client.get(BASE).expect(402);
-        // One base call and a little: 0.00013889 credits.
+        // Slightly less than one base call (0.0001388889 credits): one request is accepted, and the next is refused.
         let _ = site.admin_json(&["account", "grant", &account.org_id, "--credits", "0.00013888"]);
         let _ = client.get(BASE).expect(200);
         assert_eq!(usage_events(&client), round);

@@ -1,4 +1,4 @@
-//! SIGTERM: what was accepted is finished, what comes later is refused, and the exit code is 0.
+//! SIGTERM: accepted requests are finished, later ones are refused, and the exit code is 0.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ fn under_load_every_charged_request_is_answered_and_every_answered_one_recorded(
         let load = start(patient_plan(server.address(), 32, Stop::After(Duration::from_secs(30)), call), |_| ());
         let warming = Instant::now();
         while usage_events(&client) < before + 100 {
-            assert!(warming.elapsed() < Duration::from_secs(20), "the load does not get under way");
+            assert!(warming.elapsed() < Duration::from_secs(20), "the load did not start");
             std::thread::sleep(Duration::from_millis(20));
         }
         let begun = Instant::now();
@@ -52,7 +52,7 @@ fn a_request_in_flight_is_finished_and_a_new_one_is_not_begun() {
     server.terminate();
     let begun = Instant::now();
     while connect(address).is_ok() {
-        assert!(begun.elapsed() < Duration::from_millis(800), "new connections are still taken");
+        assert!(begun.elapsed() < Duration::from_millis(800), "new connections are still accepted");
         std::thread::sleep(Duration::from_millis(10));
     }
     let answer = waiting.join().unwrap().expect(200);
@@ -81,7 +81,7 @@ fn what_takes_longer_than_the_grace_does_not_hold_the_server_up() {
     server.terminate();
     assert_eq!(server.wait().code(), Some(0), "{}", server.log());
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
-    assert!(waiting.join().unwrap().is_err(), "no answer is made up");
+    assert!(waiting.join().unwrap().is_err(), "the client gets no made-up response");
     site.verify();
 }
 
@@ -97,7 +97,7 @@ fn streams_end_in_good_order() {
     let begun = Instant::now();
     server.terminate();
     for stream in streams {
-        let _ = stream.finish().expect("the body has its own end");
+        let _ = stream.finish().expect("the body ends properly");
     }
     assert_eq!(server.wait().code(), Some(0), "{}", server.log());
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());

@@ -1,4 +1,4 @@
-//! Signing up without paying: the flow behind the page and terminals, and the proof of work that it takes.
+//! Signup without payment: the flow behind the page and terminals, and its proof of work.
 
 use std::thread;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use metering_tests::server::Server;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
 
-/// A server whose proof of work takes no time, and whose limits leave the tests alone.
+/// A server with an instant proof of work, and limits that do not affect the tests.
 pub(crate) fn server(site: &Site, settings: &[(&str, &str)]) -> Server {
     let usual = [
         ("METERING_SIGNUP__ALTCHA_COST", "2"),
@@ -51,7 +51,7 @@ pub(crate) fn approve(client: &Client, code: &str, token: &str) -> Answer {
     client.post("/verify", &json!({"user_code": code, "tos_accepted": true, "captcha_token": token}))
 }
 
-/// How a session stands, asked no sooner than allowed.
+/// The status of a session, requested no sooner than allowed.
 pub(crate) fn status(client: &Client, session: &Value) -> Answer {
     thread::sleep(Duration::from_millis(1_050));
     client.get(&format!("/signup/status?session_token={}", session["session_token"].as_str().unwrap()))

@@ -1,4 +1,4 @@
-//! Signups that are not honest: solutions twice, for others, forged or expired; guessed codes; floods.
+//! Dishonest signups: reused, stolen, forged or expired solutions; guessed codes; floods.
 
 use metering_tests::site::Site;
 use serde_json::json;
@@ -48,7 +48,7 @@ fn a_guess_at_a_code_costs_a_solution_and_the_session_stays() {
     let token = solution(&client);
     let wrong = if code == "BCDF-GHJK" { "BCDF-GHJL" } else { "BCDF-GHJK" };
     assert_eq!(approve(&client, wrong, &token).expect(400).error(), "invalid_code");
-    assert_eq!(approve(&client, code, &token).expect(400).error(), "challenge_failed", "the guess took the solution");
+    assert_eq!(approve(&client, code, &token).expect(400).error(), "challenge_failed", "a guess uses up a solution");
     let body = json!({"user_code": code, "tos_accepted": false, "captcha_token": solution(&client)});
     assert_eq!(client.post("/verify", &body).expect(400).error(), "terms_not_accepted");
     assert_eq!(client.get("/signup/pending?code=BCDF").expect(400).error(), "invalid_code");
@@ -93,12 +93,12 @@ fn asking_too_often_is_refused() {
     let begin = |address: &str, email: &str| {
         from(address).post("/signup/initiate", &json!({"email": email, "agent_name": "agent"})).status
     };
-    assert_eq!(begin("3.3.3.3", "NAME@example.com"), 429, "an email address, whoever names it");
+    assert_eq!(begin("3.3.3.3", "NAME@example.com"), 429, "per email address, from any client");
     assert_eq!((begin("5.5.5.1", "a@example.com"), begin("5.5.5.2", "b@example.com")), (201, 201));
-    assert_eq!((begin("5.5.5.3", "c@example.com"), begin("5.5.5.4", "d@example.com")), (201, 429), "a network");
+    assert_eq!((begin("5.5.5.3", "c@example.com"), begin("5.5.5.4", "d@example.com")), (201, 429), "per network");
     let look = |address: &str| from(address).get("/signup/pending?code=BCDF-GHJK").status;
-    assert_eq!((look("7.7.7.7"), look("7.7.7.7"), look("7.7.7.7")), (400, 400, 429), "guessing codes");
-    assert_eq!((look("7.7.7.8"), look("7.7.7.9"), look("8.8.8.8")), (400, 429, 400), "from a network");
+    assert_eq!((look("7.7.7.7"), look("7.7.7.7"), look("7.7.7.7")), (400, 400, 429), "per address for codes");
+    assert_eq!((look("7.7.7.8"), look("7.7.7.9"), look("8.8.8.8")), (400, 429, 400), "per network for codes");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Cloudflare Turnstile in the place of the proof of work, against a stand-in for Cloudflare.
+//! Cloudflare Turnstile instead of the proof of work, with a stand-in for Cloudflare.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use crate::signup::{approve, initiate, server, status};
 
 type Seen = Arc<Mutex<Vec<String>>>;
 
-/// Answers as Cloudflare does: `good` is good once, `down` is an error of its own.
+/// Responds like Cloudflare: `good` is valid once, `down` is an error on Cloudflare's side.
 async fn verify(State(seen): State<Seen>, body: Bytes) -> (StatusCode, String) {
     let form = String::from_utf8_lossy(&body).into_owned();
     let mut seen = seen.lock().unwrap();

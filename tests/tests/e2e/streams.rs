@@ -1,4 +1,4 @@
-//! Event streams: charged once, so many per key, and over when their key is.
+//! Event streams: charged once, limited per key, and ended when their key is.
 
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ fn a_key_has_so_many_streams_and_gets_their_places_back() {
         if stream.status == 200 {
             break stream;
         }
-        assert!(begun.elapsed() < Duration::from_secs(10), "the place of a closed stream is not given back");
+        assert!(begun.elapsed() < Duration::from_secs(10), "the slot of a closed stream was not released");
         std::thread::sleep(Duration::from_millis(20));
     };
     drop(again);
@@ -86,7 +86,7 @@ fn a_revoked_key_is_refused_at_once_and_its_streams_end_within_five_seconds() {
         let _ = client.get(path).expect(401);
     }
     for stream in streams {
-        let _ = stream.finish().expect("the body has its own end");
+        let _ = stream.finish().expect("the body ends properly");
     }
     assert!(revoked.elapsed() < Duration::from_secs(5), "{:?}", revoked.elapsed());
     upstream.wait_for_streams(1);
@@ -106,7 +106,7 @@ fn a_rotated_key_ends_the_streams_of_the_old_one() {
     let rotated = Instant::now();
     let _ = server.client_with(&account.api_key).get(BASE).expect(401);
     let _ = server.client_with(issued["api_key"].as_str().unwrap()).get(BASE).expect(200);
-    let _ = stream.finish().expect("the body has its own end");
+    let _ = stream.finish().expect("the body ends properly");
     assert!(rotated.elapsed() < Duration::from_secs(5), "{:?}", rotated.elapsed());
 }
 

@@ -1,5 +1,5 @@
-//! A chain whose transactions are not shaped like Ethereum's: anvil in its Tempo mode, and payments of type `0x76`, sent
-//! by a library that is not ours.
+//! A chain whose transactions differ from Ethereum's: anvil in its Tempo mode, and payments of type `0x76`, sent by an
+//! independent library.
 
 use metering_tests::chain::Chain;
 use metering_tests::chain::account::Account;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::market::{Kind, Market, STARTER, key_of};
 use crate::market_settings::until;
 
-/// The token that every account of a Tempo test network is rich in.
+/// The token that every account of a Tempo test network has plenty of.
 const PATH_USD: &str = "0x20c0000000000000000000000000000000000000";
 
 /// A watched market on a Tempo chain; its plan `coin` makes the watcher read whole blocks.
@@ -34,7 +34,7 @@ fn payments_by_lists_of_calls_are_bought_with_watched_listed_and_assigned() {
     let wallet = market.chain.wallet();
     let (sponsor, buyer, stranger) = (wallet.account(1), wallet.account(2), wallet.account(3));
 
-    // A top-up, by an account that the wallet then is linked to.
+    // A top-up from a wallet, which is then linked to the account.
     let account = market.site.account("1");
     let first = pay(&market, &sponsor, STARTER);
     let refused = market.top_up(&account.api_key, Kind::Token, &first, None).expect(403);
@@ -49,12 +49,12 @@ fn payments_by_lists_of_calls_are_bought_with_watched_listed_and_assigned() {
     let key = key_of(&market.claim(&quote, &paid).expect(200));
     assert_eq!(market.balance(&key), "12.5");
 
-    // The watcher goes on behind them, and credits what a linked wallet pays.
+    // The watcher continues after them, and credits a payment from a linked wallet.
     let _ = pay(&market, &sponsor, STARTER);
     until("the watcher credits the linked account", || market.balance(&account.api_key) == "22");
     market.watched();
 
-    // What nobody asks for is listed, and can be assigned.
+    // An unclaimed payment is listed, and can be assigned.
     let unknown = pay(&market, &stranger, STARTER / 2);
     market.watched();
     let listed = market.listed(&["--from-block", "0"]);
@@ -64,7 +64,7 @@ fn payments_by_lists_of_calls_are_bought_with_watched_listed_and_assigned() {
     let _ = market.assigned(&unknown, &account.org_id, &["--credits", "5", "--reason", "sent half"]);
     assert_eq!(market.balance(&account.api_key), "27");
 
-    // It moves no native coin, whatever is asked for.
+    // It moves no native coin, so it cannot pay a plan in the native coin.
     let another = pay(&market, &stranger, 1);
     let refused = market.top_up(&account.api_key, Kind::Native, &another, None).expect(400);
     assert_eq!(refused.error(), "payment_mismatch");

@@ -1,5 +1,5 @@
-//! `metering admin payments` against a real node, beside a server that runs: what nobody claimed is listed with what is
-//! known of it, given to an account once, and cannot be used again.
+//! `metering admin payments` against a real node, next to a running server. Unclaimed payments are listed with
+//! everything known about them, assigned to an account once, and cannot be used again.
 
 use metering_tests::chain::Chain;
 use metering_tests::chain::account::Account;
@@ -10,14 +10,14 @@ use crate::market::{Kind, Market, STARTER, key_of};
 use crate::market_settings::until;
 
 impl Market {
-    /// `metering admin payments COMMAND --config ... ARGS`.
+    /// Runs `metering admin payments COMMAND --config ... ARGS`.
     pub(crate) fn payments(&self, command: &str, args: &[&str]) -> Ran {
         let file = self.site.path("metering.toml");
         let first = ["payments", command, "--config", file.to_str().unwrap()];
         self.site.admin(&[&first, args].concat())
     }
 
-    /// What `payments list` shows, with its status and its note.
+    /// The payments that `payments list` prints.
     #[track_caller]
     pub(crate) fn listed(&self, args: &[&str]) -> Vec<Value> {
         let ran = self.payments("list", &[args, &["--json"]].concat());
@@ -31,7 +31,7 @@ impl Market {
         self.payments("assign", &[&first, args].concat())
     }
 
-    /// Assigns, and returns the document that is printed.
+    /// Assigns a payment, and returns the printed document.
     #[track_caller]
     pub(crate) fn assigned(&self, tx: &str, account: &str, args: &[&str]) -> Value {
         let ran = self.assign(tx, account, args);
@@ -78,7 +78,7 @@ fn what_arrived_is_listed_with_what_is_known_of_it() {
         (pay(Kind::Token, &stranger, 70 * STARTER), unknown, stranger.address(), 70 * STARTER, vec![]),
         (of_contract, unknown, contract, STARTER, vec![]),
     ];
-    // Nothing of this arrived: elsewhere, in another token, of nothing, reverted, or by a contract that hides it.
+    // None of these counts as received: another recipient, another token, no amount, reverted, a forged event.
     let other_token = wallet.deploy_token("DAI", 6);
     wallet.mint(&other_token, &stranger.address(), STARTER);
     let forger = wallet.deploy_forger();
@@ -94,7 +94,7 @@ fn what_arrived_is_listed_with_what_is_known_of_it() {
     let listed = market.listed(&[]);
     let find = |hash: &str| listed.iter().find(|payment| payment["tx_hash"] == hash);
     for (hash, status, payer, amount, accounts) in &table {
-        let found = find(hash).unwrap_or_else(|| panic!("a payment of {payer}, {status}, is not in {listed:?}"));
+        let found = find(hash).unwrap_or_else(|| panic!("no payment from {payer} ({status}) in {listed:?}"));
         assert_eq!((&found["status"], &found["payer_address"]), (&json!(status), &json!(payer)), "{found}");
         assert_eq!((&found["amount_atomic"], &found["org_ids"]), (&json!(amount.to_string()), &json!(accounts)));
         assert_eq!((&found["chain"], &found["recipient"]), (&json!("devnet"), &json!(to)));
@@ -104,7 +104,7 @@ fn what_arrived_is_listed_with_what_is_known_of_it() {
     assert_eq!((&unclear["status"], &unclear["amount_atomic"]), (&json!("unclear"), &Value::Null));
     assert_eq!(listed.len(), table.len() + 1, "{listed:?}");
     assert!(nothing.iter().all(|hash| find(hash).is_none()), "{listed:?}");
-    // With what accounts have, there are the signup's and the sponsor's.
+    // With `--all`, credited payments are listed too: the signup's and the sponsor's.
     let all = market.listed(&["--all", "--chain", "devnet", "--from-block", "0"]);
     let used = all.iter().filter(|payment| payment["status"] == "used").count();
     assert_eq!((all.len(), used), (listed.len() + 2, 2));
@@ -122,14 +122,14 @@ fn what_is_assigned_counts_once_whoever_asks_for_it_afterwards() {
 
     let given = market.assigned(&full, &account.org_id, &["--plan", "starter", "--reason", "Ticket 17"]);
     assert_eq!((&given["amount_added"], &given["already_credited"]), (&json!(10.5), &json!(false)), "{given}");
-    assert_eq!(market.balance(&account.api_key), "11.5", "in a server that runs, at once");
+    assert_eq!(market.balance(&account.api_key), "11.5", "a running server sees it immediately");
     let too_little = market.assign(&short, &account.org_id, &["--plan", "starter"]);
     assert_eq!(too_little.code, Some(1), "{too_little:?}");
     assert!(too_little.stderr.contains("2.5") && too_little.stderr.contains("--credits"), "{too_little:?}");
     let _ = market.assigned(&short, &account.org_id, &["--credits", "5.25", "--reason", "sent half"]);
     assert_eq!(market.balance(&account.api_key), "16.75");
 
-    // The account's owner sees where it came from.
+    // The account's owner sees the source of the credits.
     let client = market.server.client_with(&account.api_key);
     let activity = client.get("/credits/usage").expect(200).json();
     let activity = activity["transactions"].as_array().unwrap();
@@ -143,7 +143,7 @@ fn what_is_assigned_counts_once_whoever_asks_for_it_afterwards() {
     }
     assert_eq!(client.get("/credits/balance").expect(200).member("total_credits_purchased"), "15.75");
 
-    // Again it changes nothing, and for nobody else.
+    // Assigning it again changes nothing, and no other account can get it.
     let again = market.assigned(&full, &account.org_id, &["--plan", "coin"]);
     assert_eq!((&again["already_credited"], &again["amount_added"]), (&json!(true), &json!(0)), "{again}");
     let refused = market.assign(&full, &other.org_id, &["--plan", "starter"]);
@@ -154,13 +154,13 @@ fn what_is_assigned_counts_once_whoever_asks_for_it_afterwards() {
     assert_eq!(market.top_up(&other.api_key, Kind::Token, &full, None).expect(409).error(), "tx_already_used");
     let quote = market.quote(Kind::Token, &stranger.address());
     assert_eq!(market.claim(&quote, &full).expect(409).error(), "tx_already_used");
-    // The payer's wallet is nobody's by it: neither for rotation, nor for the next payment.
+    // This links the payer's wallet to no account, for rotation or for its next payment.
     let challenge = json!({"address": stranger.address()});
     let challenge = market.client().post("/api-key/recover/challenge", &challenge).expect(404);
     assert_eq!(challenge.error(), "no_linked_wallet");
     let next = market.pay(Kind::Token, &stranger, STARTER);
     assert_eq!(market.top_up(&account.api_key, Kind::Token, &next, None).expect(403).error(), "payer_proof_required");
-    // A watcher that begins at the first block takes none of it.
+    // A watcher that starts at the first block credits none of these payments.
     market.reopen(&[("METERING_CHAINS__DEVNET__WATCH", "true"), ("METERING_CHAINS__DEVNET__WATCH_FROM_BLOCK", "0")]);
     market.watched();
     assert_eq!((market.balance(&account.api_key), market.accounts()), ("16.75".to_owned(), 2));
@@ -173,7 +173,7 @@ fn what_is_assigned_counts_once_whoever_asks_for_it_afterwards() {
     market.site.verify();
 }
 
-/// What is wrong, transaction, account, worth, exit code, what is said.
+/// case, transaction, account, value options, exit code, part of the message
 type Attempt<'a> = (&'a str, &'a str, &'a str, &'a [&'a str], i32, &'a str);
 
 #[test]
@@ -200,7 +200,7 @@ fn what_cannot_be_assigned_is_refused_with_its_reason_and_changes_nothing() {
     let plan: &[&str] = &["--plan", "starter"];
     let table: [Attempt<'_>; 16] = [
         ("no such account", &pays, &nobody, plan, 4, &nobody),
-        ("a closed account", &pays, &revoked.org_id, plan, 5, "revoked"),
+        ("a revoked account", &pays, &revoked.org_id, plan, 5, "revoked"),
         ("no such plan", &pays, own, &["--plan", "gold"], 4, "gold"),
         ("a plan in another token", &pays, own, &["--plan", "coin"], 1, "does not pay plan coin"),
         ("no such transaction", &unknown, own, plan, 4, &unknown),
@@ -211,9 +211,9 @@ fn what_cannot_be_assigned_is_refused_with_its_reason_and_changes_nothing() {
         ("elsewhere", &elsewhere, own, plan, 1, "no transfer"),
         ("elsewhere, credits", &elsewhere, own, &["--credits", "1"], 1, "no transfer"),
         ("call data", &data, own, &["--credits", "1"], 1, "call data"),
-        ("not deep enough", &shallow, own, plan, 1, "1 of 2 confirmations"),
+        ("too few confirmations", &shallow, own, plan, 1, "1 of 2 confirmations"),
         ("in no block", &waiting, own, &["--credits", "1"], 1, "0 of 2 confirmations"),
-        ("nothing for it", &pays, own, &["--credits", "0"], 2, "above zero"),
+        ("zero credits", &pays, own, &["--credits", "0"], 2, "above zero"),
         ("plan and credits", &pays, own, &["--credits", "1", "--plan", "starter"], 2, "cannot be used with"),
     ];
     for (what, hash, account, worth, code, said) in table {
@@ -224,7 +224,7 @@ fn what_cannot_be_assigned_is_refused_with_its_reason_and_changes_nothing() {
     let unknown_chain = market.payments("assign", &["--chain", "base", "--tx", &pays, "--account", own, "--plan", "p"]);
     assert_eq!(unknown_chain.code, Some(4), "{unknown_chain:?}");
     assert_eq!(market.books(), before);
-    // Deep enough, it is listed and can be assigned.
+    // With enough confirmations, it is listed and can be assigned.
     assert!(market.listed(&[]).iter().all(|payment| payment["tx_hash"] != *shallow));
     market.chain.mine(1);
     assert!(market.listed(&[]).iter().any(|payment| payment["tx_hash"] == *shallow));
@@ -253,7 +253,7 @@ fn a_payment_that_a_quote_waits_for_is_assigned_on_purpose_only_and_never_twice(
     assert_eq!(market.claim(quote, hash).expect(409).error(), "tx_already_used");
     assert_eq!((market.balance(&account.api_key), market.accounts()), ("11.5".to_owned(), 1));
 
-    // The operator and the customer at once: one of them has it.
+    // The operator and the customer at the same time: one of them gets it.
     let (mut assigned, mut claimed) = (1, 0);
     for (quote, hash) in &paid[1..] {
         let (ran, answer) = std::thread::scope(|scope| {
@@ -272,6 +272,6 @@ fn a_payment_that_a_quote_waits_for_is_assigned_on_purpose_only_and_never_twice(
     }
     assert_eq!(market.accounts(), 1 + claimed);
     let expected = metering_core::Credits::from_atoms(7_200_000_000 + assigned * 75_600_000_000);
-    until("the balance is that of all that was assigned", || market.balance(&account.api_key) == expected.to_string());
+    until("the balance equals everything assigned", || market.balance(&account.api_key) == expected.to_string());
     market.site.verify();
 }

@@ -1,4 +1,4 @@
-//! An HTTP service to stand behind the gateway: a plain axum program that knows nothing of metering.
+//! An HTTP service behind the gateway: a plain axum program that knows nothing about metering.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -19,7 +19,7 @@ use metering_tests::site::Site;
 use tokio::runtime::Runtime;
 use tokio::sync::broadcast;
 
-/// How long something may take to come about.
+/// How long to wait for an expected event.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A running service.
@@ -51,10 +51,10 @@ struct Log {
     open_bodies: usize,
 }
 
-/// Counts a stream as open until the service lets go of it.
+/// Counts a stream as open until the service drops it.
 struct OpenStream(Shared);
 
-/// Counts a large body as open until the service lets go of it.
+/// Counts a large body as open until the service drops it.
 struct OpenBody(Shared);
 
 impl Upstream {
@@ -191,7 +191,7 @@ async fn note(State(state): State<Shared>, request: Request, next: Next) -> Resp
     next.run(Request::from_parts(head, Body::from(body))).await
 }
 
-/// Answers with the body that came, and headers of every kind.
+/// Responds with the request's body and headers of every kind.
 async fn echo(body: Bytes) -> impl IntoResponse {
     let headers = [
         ("x-upstream", "yes"),
@@ -213,14 +213,14 @@ async fn echo(body: Bytes) -> impl IntoResponse {
     (headers, body)
 }
 
-/// A document that shows all that its origin has stored.
+/// A document that displays everything its origin has stored.
 async fn page() -> impl IntoResponse {
     let html = "<!doctype html><title>an upstream page</title>\
                 <script>document.title = JSON.stringify({...sessionStorage})</script>";
     ([("content-type", "text/html")], html)
 }
 
-/// A service worker that asks for the whole origin.
+/// A service worker that requests the whole origin as its scope.
 async fn worker() -> impl IntoResponse {
     ([("content-type", "text/javascript"), ("service-worker-allowed", "/")], "self.onfetch = () => {};")
 }
@@ -233,7 +233,7 @@ async fn moved() -> impl IntoResponse {
     (StatusCode::FOUND, [("location", "/api/echo")], "elsewhere")
 }
 
-/// So many MiB, in pieces.
+/// A body of this many MiB, in pieces.
 async fn big(State(state): State<Shared>, Path(mib): Path<u32>) -> Body {
     state.change(|log| log.open_bodies += 1);
     let open = OpenBody(state);

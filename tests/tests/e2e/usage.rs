@@ -9,13 +9,14 @@ use serde_json::{Value, json};
 use crate::calendar::day_with;
 use crate::wire::{BASE, amount, balance};
 
-/// An amount as printed, in atoms: the inverse of `amount` for what is printed in ten decimals.
+/// A printed amount in atoms: the inverse of `amount`, for amounts printed with ten decimals.
 fn atoms(printed: &Value) -> i64 {
     let text = printed.to_string();
     let (whole, decimals) = text.split_once('.').unwrap_or((&text, ""));
     let negative = whole.starts_with('-');
     let units: i128 = format!("{}{decimals:0<10}", whole.trim_start_matches('-')).parse().unwrap();
-    // 10^10 printed units and 7.2 × 10^9 atoms are one credit; an atom is more than one unit, so this finds it.
+    // One credit is 10^10 printed units and 7.2 × 10^9 atoms. An atom is more than one unit, so rounding is
+    // unambiguous.
     let nearest = i64::try_from((units * 72 + 50) / 100).unwrap();
     let atoms = if negative { -nearest } else { nearest };
     assert_eq!(Credits::from_atoms(atoms).to_string(), text);
@@ -92,7 +93,7 @@ fn recent_activity_names_every_client_source() {
     let account = site.account("1");
     let server = site.server().start();
     let client = server.client_with(&account.api_key);
-    // header, what is recorded
+    // header, recorded source
     let sources = [
         (None, "direct"),
         (Some("cli"), "cli"),

@@ -1,4 +1,4 @@
-//! Our own wallet on a real chain: that what it signs is what the chain takes, to the last unit, and only once.
+//! The built-in wallet on a real chain: the chain accepts what it signs, to the last unit, and only once.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::chain_harness::Scene;
 
-/// A payer of a scene, and what drives it.
+/// A payer, and the wallet that pays for it.
 struct Purse {
     runtime: Runtime,
     payer: Payer,
@@ -56,7 +56,7 @@ fn coins(chain: &Chain, of: &str) -> u128 {
     quantity(&chain.rpc("eth_getBalance", json!([of, "latest"])))
 }
 
-/// What a transaction's fee came to.
+/// The fee of a transaction.
 fn fee(receipt: &Value) -> u128 {
     quantity(&receipt["gasUsed"]) * quantity(&receipt["effectiveGasPrice"])
 }
@@ -105,7 +105,7 @@ fn a_payment_that_is_sent_often_moves_the_money_once() {
     chain.set_automine(false);
     let payment = purse.prepare(Some(&token), 400).unwrap();
     assert_eq!(purse.standing(&payment), Standing::Unknown);
-    // Before a block has it, and after.
+    // Before a block includes it, and after.
     for _ in 0..3 {
         purse.broadcast(&payment).unwrap();
         assert_eq!(purse.standing(&payment), Standing::Pending);
@@ -128,7 +128,7 @@ fn a_payment_interrupted_after_signing_goes_on_from_what_was_written_down() {
         let purse = Purse::new(&chain, &payer, &recipient);
         serde_json::to_vec(&purse.prepare(Some(&token), 400).unwrap()).unwrap()
     };
-    // Another process, without the key: what is written down is enough.
+    // Another process without the key: the saved payment is enough.
     let stranger = chain.wallet().poor_account();
     let purse = Purse::new(&chain, &stranger, &recipient);
     let payment: SignedPayment = serde_json::from_slice(&written).unwrap();
@@ -136,7 +136,7 @@ fn a_payment_interrupted_after_signing_goes_on_from_what_was_written_down() {
     assert_eq!(chain.wallet().token_balance(&token, &recipient), "0");
     purse.broadcast(&payment).unwrap();
     let _ = chain.mined(&payment.hash.to_string());
-    // And once more, interrupted after sending.
+    // Once more, interrupted after sending.
     let payment: SignedPayment = serde_json::from_slice(&written).unwrap();
     assert_eq!(purse.standing(&payment), Standing::Mined { succeeded: true, confirmations: 1 });
     purse.broadcast(&payment).unwrap();
@@ -150,7 +150,7 @@ fn a_payment_whose_place_is_taken_is_never_made() {
     let payment = purse.prepare(Some(&token), 400).unwrap();
     let rival = chain.wallet().send_native(&payer, &recipient, 1);
     let _ = chain.mined(&rival);
-    // A block that was just made may be undone.
+    // A new block may still be reorganised away.
     assert_eq!(purse.standing(&payment), Standing::Pending);
     chain.mine(11);
     assert_eq!(purse.standing(&payment), Standing::Replaced);

@@ -13,7 +13,7 @@ use crate::market_settings::until;
 
 const WATCH: &str = "watch = true\nwatch_from_block = 0";
 
-/// Somebody who paid what they were quoted.
+/// A customer who paid their quote.
 struct Paid {
     kind: Kind,
     customer: Account,
@@ -29,7 +29,7 @@ fn pay(market: &Market, kind: Kind) -> Paid {
     Paid { kind, customer, quote, hash }
 }
 
-/// Holds each payment to have made one account, with its plan's and the free credits, and to give its key once.
+/// Asserts that each payment created one account with its plan's and the free credits, and gives out its key once.
 fn each_made_one_account(market: &Market, paid: &[Paid]) {
     let [accounts, records] = market.books();
     let (accounts, records) = (accounts["accounts"].as_array().unwrap(), records["payments"].as_array().unwrap());
@@ -64,15 +64,15 @@ fn a_payment_is_credited_to_the_one_account_that_its_wallet_is_linked_to() {
     market.watched();
     assert_eq!((market.balance(&one), market.balance(&other)), ("22".to_owned(), "11.5".to_owned()));
     let left = || market.figure("metering_watched_payments_total{chain_id=\"31337\",outcome=\"left\"}");
-    // Those that needed a signature first may have been looked at before it came.
+    // The watcher may have seen the first payments before their signatures came.
     let left_before = left().unwrap();
 
     let credited = [market.pay(Kind::Token, &sponsor, STARTER), market.pay(Kind::Token, &sponsor, STARTER + 1_234)];
     let not = [
-        ("whose wallet is linked to two", market.pay(Kind::Token, &ambiguous, STARTER)),
+        ("from a wallet linked to two accounts", market.pay(Kind::Token, &ambiguous, STARTER)),
         ("of no plan's price", market.pay(Kind::Token, &sponsor, 2 * STARTER)),
         ("of too little", market.pay(Kind::Token, &sponsor, STARTER - 1)),
-        ("of a stranger", market.pay(Kind::Native, &stranger, Kind::Native.price())),
+        ("from an unknown wallet", market.pay(Kind::Native, &stranger, Kind::Native.price())),
     ];
     let _ = market.chain.mined(&not[3].1);
     market.watched();
@@ -95,12 +95,12 @@ fn a_payment_is_credited_to_the_one_account_that_its_wallet_is_linked_to() {
 #[test]
 fn payments_from_before_a_crash_are_credited_once_however_often_the_server_dies() {
     let Some(mut market) = Market::with(Chain::setup(), "1", WATCH) else { return };
-    // After its first look it does not look again by itself.
+    // After its first scan, the watcher does not scan again during the test.
     market.reopen(&[("METERING_PAYMENTS__WATCH_INTERVAL", "1h")]);
     market.watched();
     let paid: Vec<_> = (0..12).map(|number| pay(&market, Kind::BOTH[number % 2])).collect();
-    assert_eq!(market.accounts(), 0, "nobody has looked");
-    // Each start is a SIGKILL of the server before.
+    assert_eq!(market.accounts(), 0, "nothing was scanned");
+    // Each start kills the previous server with SIGKILL.
     for milliseconds in [5, 15, 25, 40] {
         market = market.restart();
         thread::sleep(Duration::from_millis(milliseconds));
@@ -110,7 +110,7 @@ fn payments_from_before_a_crash_are_credited_once_however_often_the_server_dies(
     let before = market.books();
     market = market.restart();
     market.watched();
-    assert_eq!(market.books(), before, "looking again changes nothing");
+    assert_eq!(market.books(), before, "scanning again changes nothing");
     each_made_one_account(&market, &paid);
 }
 
@@ -125,11 +125,11 @@ fn two_servers_that_watch_and_customers_that_claim_meanwhile_count_each_payment_
     let claimed = "its account was created, unclaimed";
     let lines =
         || -> usize { [&market.server, &second].map(|server| server.log().matches(claimed).count()).iter().sum() };
-    until("both say what they did", || lines() >= paid.len());
+    until("both have logged their work", || lines() >= paid.len());
     each_made_one_account(&market, &paid);
     assert_eq!(lines(), paid.len());
 
-    // Whoever is faster, the customer gets the key.
+    // The customer gets the key, whether the claim or the watcher is first.
     let racing: Vec<_> = (0..8)
         .map(|number| {
             let customer = market.customer();
@@ -172,7 +172,7 @@ fn a_chain_that_cannot_be_read_is_watched_again_from_where_it_was_left() {
         let hash = market.pay(Kind::Token, &customer, quote.units);
         let _ = market.chain.mined(&hash);
         let asked = proxy.requests();
-        until("it was looked at", || proxy.requests() > asked + 2);
+        until("the watcher tried again", || proxy.requests() > asked + 2);
         assert_eq!(market.accounts(), paid.len(), "{fault:?}");
         proxy.set(Fault::PassThrough);
         market.watched();
@@ -181,11 +181,11 @@ fn a_chain_that_cannot_be_read_is_watched_again_from_where_it_was_left() {
     }
     each_made_one_account(&market, &paid);
 
-    // Nor does a chain that hangs keep the server from its end.
+    // A hanging chain does not delay the server's shutdown either.
     market.reopen(&[("METERING_CHAINS__DEVNET__REQUEST_TIMEOUT", "60s")]);
     proxy.set(Fault::TimeOut);
     let asked = proxy.requests();
-    until("the watcher waits for an answer", || proxy.requests() > asked);
+    until("the watcher waits for a response", || proxy.requests() > asked);
     let begun = Instant::now();
     market.server.terminate();
     assert!(market.server.wait().success());

@@ -1,4 +1,4 @@
-//! What several tests say about the wire: routes of the default catalogue, and amounts as they are printed.
+//! Wire-level helpers for several tests: routes of the default catalogue, and amounts in printed form.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub(crate) const BASE: &str = "/mpp/snapshot/allTrades";
 /// The stream of the default catalogue: a hundredth of a credit per connection.
 pub(crate) const STREAM: &str = "/mpp/stream/allTrades";
 
-/// Atoms of one credit and of one base call, from the protocol.
+/// Atoms of one credit and of one base call, as the protocol defines them.
 pub(crate) const CREDIT: i64 = 7_200_000_000;
 pub(crate) const BASE_CALL: i64 = 1_000_000;
 
@@ -36,8 +36,8 @@ pub(crate) fn usage_events(client: &Client) -> u64 {
     summary["totals"]["usage_events"].as_u64().unwrap()
 }
 
-/// A load that waits for its answers for as long as a machine may stand still: what is tested is what is answered, and
-/// a disk that another program keeps busy is no failure of the server.
+/// A load with a long timeout for responses. These tests check responses; a disk that another program keeps busy is not
+/// a failure of the server.
 pub(crate) fn patient_plan(
     address: SocketAddr,
     connections: usize,

@@ -1,13 +1,13 @@
-//! The routes of the unmetered twin: the server's own catalogue with one word changed.
+//! The unmetered twin's catalogue: the server's own with one route made free.
 
 use serde_json::Value;
 
 use crate::bench::Failure;
 
-/// What a server without a catalogue of its own uses.
+/// The catalogue of a server that has none configured.
 const DEFAULT: &str = include_str!("../../../../metering-server/assets/routes.json");
 
-/// The default catalogue with the route `template` (GET) as one that is free.
+/// The default catalogue with the `GET` route `template` made free.
 pub(super) fn with_free_route(template: &str) -> Result<String, Failure> {
     let mut catalogue: Value = serde_json::from_str(DEFAULT)?;
     let endpoints = catalogue["endpoints"].as_array_mut().ok_or("a catalogue has endpoints")?;

@@ -1,7 +1,7 @@
-//! Two servers measured in turns.
+//! Compares two servers by measuring them in turns.
 //!
-//! A machine drifts by more between two runs than metering may cost, so the two are never compared over runs: each
-//! round measures both, the one that went second goes first in the next, and the ratio is taken within the round.
+//! A machine drifts by more between two runs than metering may cost, so the two are never compared across runs. Each
+//! round measures both, the order alternates, and the ratio is taken within the round.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -12,23 +12,23 @@ use crate::bench::Failure;
 use crate::bench::rounds::Rounds;
 use crate::load::{LoadPlan, LoadResult, Stop, run};
 
-/// A server and what to ask of it.
+/// A server and the requests to send to it.
 #[derive(Clone)]
 pub(super) struct Target {
     /// Where it listens.
     pub(super) address: SocketAddr,
-    /// The requests, all of which it answers with 200.
+    /// The requests; the server must respond to each with 200.
     pub(super) requests: Arc<[Vec<u8>]>,
 }
 
 impl fmt::Debug for Target {
-    /// The number of requests in their place: they hold keys, and may be many.
+    /// Shows only the number of requests: they contain keys, and may be many.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Target").field("address", &self.address).field("requests", &self.requests.len()).finish()
     }
 }
 
-/// What a comparison found: the rounds with the median rate of each side, and the median of the ratios.
+/// The result of a comparison: each side's round with the median rate, and the median of the ratios.
 #[derive(Debug, Clone)]
 pub(super) struct Comparison {
     /// The metered server.
@@ -37,19 +37,19 @@ pub(super) struct Comparison {
     pub(super) unmetered: LoadResult,
     /// Metered over unmetered requests per second, within a round.
     pub(super) ratio: f64,
-    /// The ratios of the rounds in which it was lowest and highest.
+    /// The lowest and the highest ratio of all rounds.
     pub(super) ratios: (f64, f64),
-    /// How many requests the metered server answered in all rounds.
+    /// How many responses the metered server sent in all rounds.
     pub(super) metered_answers: u64,
 }
 
-/// Measures both servers in each of `rounds` rounds, for `time` each. It takes its thread until then.
+/// Measures both servers in each of `rounds` rounds, for `time` each. Blocks its thread until then.
 ///
 /// # Errors
-/// When a connection failed, or an answer was not 200.
+/// If a connection failed, or a response was not 200.
 ///
 /// # Panics
-/// When `rounds` is zero.
+/// If `rounds` is zero.
 #[expect(clippy::float_arithmetic, reason = "a ratio for people")]
 pub(super) fn compare(
     metered: &Target,
@@ -87,15 +87,15 @@ pub(super) fn compare(
     })
 }
 
-/// Fails unless every request was answered with 200.
+/// Fails unless every response was 200.
 pub(in crate::bench) fn require_success(result: LoadResult) -> Result<LoadResult, Failure> {
     if result.errors > 0 {
-        let cause = result.first_error.as_deref().unwrap_or("no cause");
-        return Err(format!("{} connections failed, one of them with: {cause}", result.errors).into());
+        let cause = result.first_error.as_deref().unwrap_or("unknown");
+        return Err(format!("{} connections failed; the first error was: {cause}", result.errors).into());
     }
     match result.by_status.iter().find(|(status, _)| **status != 200) {
-        Some((status, count)) => Err(format!("{count} requests were answered with {status}").into()),
-        None if result.by_status.is_empty() => Err("no request was answered".into()),
+        Some((status, count)) => Err(format!("{count} responses had status {status}").into()),
+        None if result.by_status.is_empty() => Err("there was no response".into()),
         None => Ok(result),
     }
 }
@@ -108,7 +108,7 @@ mod tests {
 
     const TIME: Duration = Duration::from_millis(60);
 
-    /// A server that takes `pause` for each answer.
+    /// A server that waits for `pause` before each response.
     fn target(pause: Duration, status_line: &'static str) -> Target {
         let address = serve(move |_| {
             std::thread::sleep(pause);
@@ -134,7 +134,7 @@ mod tests {
         let (good, refusing) = (target(Duration::ZERO, "200 OK"), target(Duration::ZERO, "402 Payment Required"));
         for (metered, unmetered) in [(&refusing, &good), (&good, &refusing)] {
             let error = compare(metered, unmetered, 1, TIME, 1).unwrap_err();
-            assert!(error.to_string().contains("answered with 402"), "{error}");
+            assert!(error.to_string().contains("had status 402"), "{error}");
         }
     }
 

@@ -13,24 +13,24 @@ use crate::bench::charges::SEED;
 use crate::bench::draws::Draws;
 use crate::postgres::Cluster;
 
-/// A running PostgreSQL, which ends and is removed with this value.
+/// A running PostgreSQL, which is stopped and deleted on drop.
 #[derive(Debug)]
 pub(super) struct Accounts {
     cluster: Cluster,
-    /// Their keys, in an order that has nothing to do with that of their making.
+    /// The accounts' keys, in an order unrelated to their creation.
     pub(super) keys: Vec<ApiKey>,
-    /// How many charges there were, so that each run goes on with the accounts where the last one stopped.
+    /// How many charges there were, so that each run continues with the account after the last one charged.
     pub(super) turns: Arc<AtomicUsize>,
 }
 
 impl Accounts {
-    /// Starts a server with its data on the disk that is to be measured, and makes accounts, of which none has a cap.
+    /// Starts a server with its data on the disk to measure, and creates accounts without caps.
     pub(super) async fn make(data_dir: &Path, count: usize) -> Result<Self, Failure> {
-        // As much memory as an operator would give it, and checkpoints that come by time and not in mid-round.
+        // Memory as an operator would configure it, and time-based checkpoints that do not run mid-round.
         let mut settings = vec!["shared_buffers=2GB", "max_wal_size=8GB", "checkpoint_timeout=30min"];
         settings.extend(["wal_buffers=64MB", "max_connections=2000"]);
         let cluster = Cluster::start_in(data_dir, &settings);
-        // Accounts are made one by one, as they always are. Only while there is nothing to lose, without the disk.
+        // Accounts are created one by one, as always. fsync is off meanwhile, because there is nothing to lose yet.
         let flushing =
             |value| cluster.run_all(&[&format!("ALTER SYSTEM SET fsync = {value}"), "SELECT pg_reload_conf()"]);
         flushing("off");
@@ -45,12 +45,12 @@ impl Accounts {
         let cluster = &accounts.cluster;
         cluster.run_all(&["ALTER SYSTEM SET fsync = on", "SELECT pg_reload_conf()", "CHECKPOINT", "VACUUM ANALYZE"]);
         if cluster.run("SHOW fsync") != "on" {
-            return Err("the database does not flush to disk, so nothing it does is a figure".into());
+            return Err("the database does not flush to disk, so its figures would mean nothing".into());
         }
         Ok(accounts)
     }
 
-    /// A store of the accounts.
+    /// Opens a store on the accounts.
     pub(super) async fn open(&self) -> Result<PostgresStore, Failure> {
         Ok(PostgresStore::connect(&self.url().parse()?).await?)
     }
@@ -60,7 +60,7 @@ impl Accounts {
         self.cluster.url()
     }
 
-    /// What the server says it is.
+    /// The version that the server reports.
     pub(super) fn version(&self) -> String {
         let version = self.cluster.run("SHOW server_version");
         version.split(' ').next().unwrap_or_default().to_owned()

@@ -1,4 +1,4 @@
-//! Charges over HTTP: the real server, once and three times, on the same database.
+//! Charges over HTTP: one and three nodes of the real server on the same database.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::load::{LoadPlan, Stop, request, run};
 use crate::program;
 use crate::server::{Server, ServerSetup};
 
-/// What is asked: the same route with each key.
+/// The requests: the same route with each key.
 pub(super) struct Ask(Arc<[Vec<u8>]>);
 
 pub(super) fn ask(accounts: &Accounts) -> Ask {
@@ -22,7 +22,7 @@ pub(super) fn ask(accounts: &Accounts) -> Ask {
 }
 
 impl Ask {
-    /// Asks over so many connections in all, going on with the accounts where the last run stopped.
+    /// Sends requests over `connections` connections in all, and continues with the account after the last one charged.
     pub(super) fn run(
         &self,
         accounts: &Accounts,
@@ -44,9 +44,9 @@ impl Ask {
     }
 }
 
-/// Three nodes, of which one alone can be asked too.
+/// Three nodes; load can also go to the first one alone.
 pub(super) struct Nodes {
-    // In this order: the servers end before their folder is removed.
+    // In this order: the servers end before their folder is deleted.
     nodes: Vec<Server>,
     ask: Ask,
     _folder: tempfile::TempDir,
@@ -63,7 +63,7 @@ impl Nodes {
         Ok(Self { nodes: (0..3).map(start).collect(), ask: ask(accounts), _folder: folder })
     }
 
-    /// Asks the first so many nodes over so many connections in all.
+    /// Sends requests to the first so many nodes over so many connections in all.
     pub(super) fn run(
         &self,
         accounts: &Accounts,
@@ -75,7 +75,7 @@ impl Nodes {
         self.ask.run(accounts, &addresses, connections, time)
     }
 
-    /// Has each node see each key once, and counts the charges: what a node knows of a key it looks up once.
+    /// Uses each key once on each node, because a node looks a key up on first use. Returns the number of charges.
     pub(super) fn ask_each_once(&self, connections: usize) -> Result<u64, Failure> {
         let (mut charges, keys) = (0, u64::try_from(self.ask.0.len())?);
         for node in &self.nodes {

@@ -1,4 +1,4 @@
-//! The plain way to charge: a statement for each request, committed by itself.
+//! The plain way to charge: one statement for each request, committed by itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,8 +13,8 @@ use super::accounts::Accounts;
 use crate::bench::{Failure, figure};
 use crate::latency::LatencySamples;
 
-/// Its tables: what the store keeps of a charge but for caps, activity and request ids, which it does without. They
-/// have the same room on their pages as the store's.
+/// The plain way's tables. They hold what the store keeps of a charge, except caps, activity and request ids, which the
+/// plain way does without. They leave as much free space on their pages as the store's.
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS plain_account (
   key BYTEA PRIMARY KEY,
@@ -44,18 +44,18 @@ const CHARGE: &str = "WITH charged AS (\
 
 const ROUTE: &str = "/mpp/ethPrice";
 
-/// A connection, with the statement prepared on it.
+/// A connection with its prepared statement.
 pub(super) struct Session {
     client: Client,
     statement: Statement,
 }
 
-/// Makes the tables where they are not there yet, and connects so often.
+/// Creates the tables unless they exist, and opens `sessions` connections.
 pub(super) async fn connect(url: &str, sessions: usize) -> Result<Vec<Session>, Failure> {
     let mut connected = Vec::with_capacity(sessions);
     for number in 0..sessions {
         let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
-        // What ends the connection, its client is told too.
+        // Ignored: an error that ends the connection also reaches its client.
         tokio::spawn(async move { drop(connection.await) });
         if number == 0 {
             client.batch_execute(TABLES).await?;
@@ -76,7 +76,7 @@ impl Session {
     }
 }
 
-/// Clients that each have a connection of their own.
+/// Clients with a connection each.
 pub(super) struct Plain {
     sessions: Vec<Arc<Session>>,
 }
@@ -87,7 +87,7 @@ impl Plain {
         Ok(Self { sessions: sessions.into_iter().map(Arc::new).collect() })
     }
 
-    /// Charges accounts by turns, as fast as the clients can, for some time.
+    /// Charges the accounts in turn for `time`, as fast as the clients can.
     pub(super) async fn run(&self, accounts: &Accounts, time: Duration) -> Result<Measured, Failure> {
         let begun = Instant::now();
         self.charge_while(accounts, Arc::clone(&accounts.turns), move |_| begun.elapsed() < time).await
@@ -129,7 +129,7 @@ impl Plain {
         Ok(Measured::new(all, begun.elapsed()))
     }
 
-    /// Fails unless what was taken from all balances is what is in the totals.
+    /// Fails unless the amount debited from all balances equals the totals.
     pub(super) async fn require_books(&self) -> Result<(), Failure> {
         let client = &self.sessions.first().ok_or("there is no client")?.client;
         let sql = "SELECT (SELECT sum(m.purchased + m.granted) FROM meter m) - (SELECT sum(balance) FROM plain_account) \

@@ -1,4 +1,4 @@
-//! The plain way behind HTTP: a service that charges by a statement and answers.
+//! The plain way behind HTTP: a service that runs one statement per request and responds.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,18 +19,19 @@ use super::nodes::{Ask, ask};
 use super::plain::{Session, connect};
 use crate::bench::Failure;
 
-/// As long as what the sample upstream answers.
+/// As long as the sample upstream's response.
 const BODY: &str =
     r#"{"jsonrpc":"2.0","id":1,"result":{"block":20000000,"trades":[],"note":"an answer as long as the other"}}"#;
 
-/// A running service, on as many threads as the machine has cores, as the real server is.
+/// A running service with as many threads as the machine has cores, like the real server.
 pub(super) struct PlainService {
     address: SocketAddr,
     ask: Ask,
     _runtime: Background,
 }
 
-/// A runtime that may be dropped by an asynchronous caller: it does not wait for its tasks. There until then.
+/// A runtime that an asynchronous caller may drop, because it does not wait for its tasks. `None` only while being
+/// dropped.
 struct Background(Option<Runtime>);
 
 struct Shared {
@@ -39,7 +40,7 @@ struct Shared {
 }
 
 impl PlainService {
-    /// With a connection to the database for each client.
+    /// Opens a database connection for each client.
     pub(super) fn start(accounts: &Accounts, clients: usize) -> Result<Self, Failure> {
         let runtime = Background(Some(tokio::runtime::Builder::new_multi_thread().enable_all().build()?));
         let url = accounts.url();
@@ -54,7 +55,7 @@ impl PlainService {
             match bound.await {
                 Ok((address, listener, routes)) => {
                     let _ = started.send(Ok(address));
-                    // It serves until its runtime ends with it.
+                    // Serves until the runtime ends.
                     let _ = axum::serve(listener, routes).await;
                 }
                 Err(failure) => drop(started.send(Err(failure))),

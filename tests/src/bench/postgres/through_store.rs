@@ -1,4 +1,5 @@
-//! Charges through the store: callers that each wait for their charge, as the tasks of a service that embeds it do.
+//! Charges through the store: concurrent callers that each wait for their charge, like the tasks of an embedding
+//! service.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,12 +14,12 @@ use crate::bench::Failure;
 use crate::bench::charges::{charge, line, require_accepted};
 use crate::latency::LatencySamples;
 
-/// Charges in one commit before measuring begins.
+/// Charges per commit while warming up.
 const WARM_UP_BATCH: usize = 4_096;
-/// How many charges of an account the store keeps together, at most.
+/// How many charges of an account the store records together, at most.
 const UNEVEN: usize = 16;
 
-/// Charges accounts by turns, as fast as so many callers can, for some time.
+/// Charges the accounts in turn for `time`, as fast as `clients` callers can.
 pub(super) async fn run(
     store: &(impl Store + Clone + 'static),
     accounts: &Accounts,
@@ -57,8 +58,8 @@ pub(super) async fn run(
     Ok(measured)
 }
 
-/// Charges each account once to sixteen times, and counts the charges: what is written for every sixteenth charge of an
-/// account is then due for as many in every run.
+/// Charges each account once to sixteen times, and returns the number of charges. The work that is due on every
+/// sixteenth charge of an account is then spread evenly over every run.
 pub(super) async fn charge_unevenly(store: &impl Store, accounts: &Accounts) -> Result<u64, Failure> {
     let (line, mut charged) = (line(), 0);
     for turn in 0..UNEVEN {

@@ -1,51 +1,51 @@
-//! What a proxy can be told to do to the answers of its node.
+//! The faults that a proxy can inject into its node's responses.
 
 use std::time::Duration;
 
 /// A fault, or none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// Everything is passed on as it is.
+    /// Everything is forwarded unchanged.
     PassThrough,
-    /// `eth_getTransactionReceipt` and `eth_getTransactionByHash` answer null.
+    /// `eth_getTransactionReceipt` and `eth_getTransactionByHash` return null.
     NullReceipts,
-    /// The node is so many blocks behind: its newest, `safe` and `finalized` blocks are that much older, and blocks,
-    /// receipts, transactions and logs of newer ones are not there.
+    /// The node is this many blocks behind: its newest, `safe` and `finalized` blocks are that much older, and newer
+    /// blocks, with their receipts, transactions and logs, are missing.
     Lag(u64),
-    /// What comes is no answer to the question.
+    /// The response is not a valid response to the request.
     Garbage(Garbage),
-    /// Every request ends with this HTTP status.
+    /// Every request fails with this HTTP status.
     HttpError(u16),
-    /// Every call of a request is refused with this JSON-RPC error.
+    /// Every call of a request fails with this JSON-RPC error.
     RpcError(i64, &'static str),
-    /// No answer ever comes.
+    /// No response ever comes.
     TimeOut,
-    /// The answer comes this much later.
+    /// Responses are delayed by this much.
     Slow(Duration),
-    /// The node says that it is of this chain.
+    /// The node reports this chain id.
     WrongChainId(u64),
-    /// Blocks that are asked for by number have another hash than receipts say.
+    /// Blocks requested by number have another hash than the one in receipts.
     OtherBlockHash,
     /// Values in the logs of receipts are off by one.
     TamperedReceipt,
     /// Values of transactions are off by one.
     TamperedTransaction,
-    /// The next so many HTTP requests, a batch counted once, have this fault; then everything is passed on.
+    /// The next so many HTTP requests (a batch counts once) have this fault; then everything is forwarded.
     FirstN(Box<Fault>, u32),
 }
 
-/// What comes instead of an answer, each with status 200.
+/// What comes instead of a response, each with status 200.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Garbage {
     /// Nothing.
     Empty,
-    /// Text that is no JSON.
+    /// Text that is not JSON.
     Text,
-    /// A web page, as some gateways put in the way.
+    /// A web page, such as some gateways return.
     Html,
-    /// The first half of the right answer.
+    /// The first half of the correct response.
     Truncated,
-    /// The right answers, to other questions by their ids.
+    /// The correct responses with the wrong ids.
     WrongId,
 }
 
@@ -56,7 +56,7 @@ impl Fault {
         Self::FirstN(Box::new(fault), requests)
     }
 
-    /// What the next request gets; of those of [`Fault::FirstN`], one is used up.
+    /// The fault for the next request; uses up one of [`Fault::FirstN`].
     pub(crate) fn take_turn(&mut self) -> Self {
         match self {
             Self::FirstN(fault, left @ 1..) => {

@@ -1,4 +1,4 @@
-//! A node that is behind: it answers for an older block, and knows nothing of newer ones.
+//! A node that is behind: it responds as of an older block, and knows no newer ones.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::chain::rpc::{hex, try_quantity};
 use crate::client::Client;
 
-/// Where a node that lags is at the moment.
+/// The block numbers of a lagging node.
 #[derive(Debug)]
 pub(crate) struct Lag {
     newest: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Lag {
 }
 
 impl Lag {
-    /// Asks the node where it really is.
+    /// Asks the node for its real block numbers.
     pub(crate) fn measure(node: &Client, blocks: u64) -> io::Result<Self> {
         let questions: Vec<Value> = ["latest", "safe", "finalized"]
             .iter()
@@ -27,10 +27,10 @@ impl Lag {
         let answers: Vec<Value> = serde_json::from_slice(&body)?;
         let number = |id: u64| {
             let answer = answers.iter().find(|answer| answer["id"] == id)?;
-            // The first block is there from the start, and is not behind anything.
+            // The first block exists from the start and cannot lag.
             Some(try_quantity(&answer["result"]["number"])?.saturating_sub(blocks))
         };
-        let missing = || io::Error::new(io::ErrorKind::InvalidData, "the node does not say where it is");
+        let missing = || io::Error::new(io::ErrorKind::InvalidData, "the node did not report its block numbers");
         Ok(Self {
             newest: number(0).ok_or_else(missing)?,
             safe: number(1).ok_or_else(missing)?,
@@ -38,7 +38,7 @@ impl Lag {
         })
     }
 
-    /// The same question of the older blocks that its tags stand for.
+    /// The same request for the older blocks that its tags stand for.
     pub(crate) fn question(&self, call: &Value) -> Value {
         let mut call = call.clone();
         let place = match call["method"].as_str().unwrap_or_default() {
@@ -67,7 +67,7 @@ impl Lag {
         call
     }
 
-    /// The same answer without what is in newer blocks.
+    /// The same response without the contents of newer blocks.
     pub(crate) fn answer(&self, call: &Value, reply: &mut Value) {
         let result = &mut reply["result"];
         let number = match call["method"].as_str().unwrap_or_default() {
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn tags_are_older_blocks_and_numbers_stay() {
         let lag = Lag { newest: 10, safe: 7, finalized: 4 };
-        // method, params, params of the node
+        // method, params, params sent to the node
         let table = [
             ("eth_getBlockByNumber", json!(["latest", false]), json!(["0xa", false])),
             ("eth_getBlockByNumber", json!(["safe", false]), json!(["0x7", false])),
@@ -133,7 +133,7 @@ mod tests {
     fn what_is_in_newer_blocks_is_not_there() {
         let lag = Lag { newest: 10, safe: 7, finalized: 4 };
         let old_log = json!({ "blockNumber": "0xa" });
-        // method, result of the node, result
+        // method, the node's result, the proxy's result
         let table = [
             ("eth_blockNumber", json!("0xc"), json!("0xa")),
             ("eth_getTransactionReceipt", json!({ "blockNumber": "0xb" }), json!(null)),

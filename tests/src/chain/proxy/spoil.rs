@@ -1,4 +1,4 @@
-//! Asking the node, and spoiling what it answers.
+//! Forwards requests to the node, and injects faults into its responses.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use super::lag::Lag;
 use crate::chain::rpc::hex;
 use crate::client::Client;
 
-/// The body of the answer to a question or a batch, spoiled.
+/// The response body for a single request or a batch, with the fault applied.
 pub(crate) fn ask(node: &Client, question: &Value, fault: &Fault) -> io::Result<Vec<u8>> {
     if let Fault::RpcError(code, message) = fault {
         return Ok(each(question, |call| refusal(call, *code, message)).to_string().into_bytes());
@@ -65,7 +65,7 @@ fn spoil(fault: &Fault, call: &Value, reply: &mut Value) {
     }
 }
 
-/// Changes a hexadecimal number by one, and any other text of bytes as little as can be.
+/// Changes a hexadecimal number by one, and any other byte string as little as possible.
 fn change_last_digit(value: &mut Value) {
     let Some(text) = value.as_str() else { return };
     let changed = text.strip_prefix("0x").and_then(|digits| {
@@ -82,7 +82,7 @@ fn refusal(call: &Value, code: i64, message: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": call["id"], "error": { "code": code, "message": message } })
 }
 
-/// Does this to each call of a batch, or to the one there is.
+/// Maps each call of a batch, or the single call.
 fn each(question: &Value, change: impl Fn(&Value) -> Value) -> Value {
     match question {
         Value::Array(calls) => calls.iter().map(change).collect(),

@@ -1,5 +1,5 @@
-//! Payments, and what looks like them. Each returns the transaction's hash at once, and panics when the wallet refuses:
-//! it tries every transaction out before, except where a name ends in `untried`.
+//! Payments and lookalikes. Each returns the transaction's hash at once, and panics if the wallet refuses. The wallet
+//! simulates every transaction before it sends it, except where a name ends in `untried`.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::{Wallet, text};
 use crate::chain::account::Account;
 use crate::chain::write::Write;
 
-/// Gas for native coins that are sent untried.
+/// Gas limit for native coins that are sent without simulation.
 const ENOUGH_GAS: u64 = 100_000;
 
 impl Wallet {
@@ -18,7 +18,7 @@ impl Wallet {
     }
 
     /// Pays tokens on a Tempo chain, in a transaction of type `0x76`: it has a list of calls, and no target, value or
-    /// input of its own. Needs a chain that was started with `--network tempo`.
+    /// input of its own. Needs a chain started with `--network tempo`.
     #[track_caller]
     pub fn transfer_by_calls(&self, from: &Account, token: &str, to: &str, amount: impl ToString) -> String {
         let amount = amount.to_string();
@@ -26,13 +26,13 @@ impl Wallet {
         text(&self.ask("transferByCalls", &params))
     }
 
-    /// Pays tokens that `from` may not have; a block then takes it as reverted.
+    /// Pays tokens that `from` may not have; the transaction is then mined as reverted.
     #[track_caller]
     pub fn transfer_untried(&self, from: &Account, token: &str, to: &str, amount: impl ToString) -> String {
         self.write(from, &transfer(token, to, &amount.to_string()).untried())
     }
 
-    /// Pays somebody else's tokens, as relayers do. `from` must have approved `by` before.
+    /// Pays with somebody else's tokens, as relayers do. `from` must have approved `by` before.
     #[track_caller]
     pub fn transfer_from(&self, by: &Account, token: &str, from: &str, to: &str, amount: impl ToString) -> String {
         self.write(by, &Write::new("Token", token, "transferFrom", json!([from, to, amount.to_string()])))
@@ -83,13 +83,13 @@ impl Wallet {
         self.write(from, &Write::new("Flooder", flooder, "transfer", args))
     }
 
-    /// Reports a transfer of the forger's own tokens, of which there are none.
+    /// Emits a transfer event of the forger's own token, which does not exist.
     #[track_caller]
     pub fn forge(&self, by: &Account, forger: &str, from: &str, to: &str, amount: impl ToString) -> String {
         self.write(by, &Write::new("ForgedTransfers", forger, "forge", json!([from, to, amount.to_string()])))
     }
 
-    /// Pays tokens that a contract wallet has, by its owner.
+    /// Pays tokens of a contract wallet, sent by its owner.
     #[track_caller]
     pub fn transfer_by_contract(
         &self,
@@ -115,7 +115,8 @@ impl Wallet {
         self.send(from, json!({ "to": to, "value": amount.to_string(), "data": data }))
     }
 
-    /// Pays the native coin to whom may refuse it, as a reverter does; a block then takes it as reverted.
+    /// Pays the native coin to a recipient that may refuse it, such as a reverter; the transaction is then mined as
+    /// reverted.
     #[track_caller]
     pub fn send_native_untried(&self, from: &Account, to: &str, amount: impl ToString) -> String {
         self.send(from, json!({ "to": to, "value": amount.to_string(), "gas": ENOUGH_GAS }))

@@ -1,5 +1,5 @@
-//! What goes wrong for a user of the client: a sentence on stderr, nothing on standard output, and the documented exit
-//! code.
+//! Errors as a user of the client sees them: one sentence on stderr, nothing on standard output, and the documented
+//! exit code.
 
 use std::net::TcpListener;
 
@@ -19,7 +19,7 @@ const UNAUTHORIZED: i32 = 6;
 const NO_CREDITS: i32 = 7;
 const TRY_LATER: i32 = 8;
 
-/// A deployment, and somebody at a terminal who has no key yet.
+/// A deployment, and a terminal without a key.
 struct Scene {
     site: Site,
     server: Server,
@@ -40,7 +40,7 @@ impl Scene {
     }
 }
 
-/// Holds a command to fail with this code, and to say this.
+/// Asserts that a command fails with this code and message.
 #[track_caller]
 fn fails(terminal: &Terminal, args: &[&str], code: i32, says: &str) -> Typed {
     let typed = terminal.run(args);
@@ -70,7 +70,7 @@ fn without_a_key_that_is_taken_every_command_says_how_to_get_one() {
         assert!(!refused.stderr.contains(&mistyped), "{refused:?}");
     }
     fails(&scene.terminal, &["mcp"], UNAUTHORIZED, "metering signup");
-    // What needs no key goes on.
+    // Commands that need no key still work.
     assert_eq!(scene.terminal.good(&["routes"]).stderr, "");
     assert!(scene.terminal.good(&["plans"]).stderr.contains("No plans are on sale"));
 }
@@ -86,7 +86,7 @@ fn without_credits_what_is_metered_says_how_to_buy_some_and_the_rest_goes_on() {
     for command in commands {
         fails(&terminal, command, NO_CREDITS, "metering topup");
     }
-    assert_eq!(std::fs::read(&output).unwrap_or_default(), b"", "nothing is written");
+    assert_eq!(std::fs::read(&output).unwrap_or_default(), b"", "nothing was written");
     assert!(terminal.good(&["balance"]).stderr.contains("metering topup"));
     assert_eq!(terminal.json(&["usage"])["totals"]["usage_events"], 0);
     scene.site.verify();
@@ -137,7 +137,7 @@ fn what_the_service_refuses_is_not_charged_and_says_what_is_wrong() {
     let terminal = scene.with_key(&account.api_key);
     let taken = scene.site.write("taken.json", "{}");
     let taken = taken.to_str().unwrap();
-    // what is typed, exit code, what is said
+    // what is typed, exit code, part of the message
     let table: [(&[&str], i32, &str); 9] = [
         (&["call", "/mpp/nothing"], NOT_FOUND, "unknown_route"),
         (&["call", "/mpp/ethPrice/abc"], USAGE, "invalid_parameter"),
@@ -194,9 +194,9 @@ fn rubbish_is_refused_before_anything_is_asked() {
         fails(&terminal, command, USAGE, "");
     }
     fails(&terminal, &["config", "show", "--profile", "nobody"], NOT_FOUND, "nobody");
-    assert!(!terminal.profile("default").exists(), "nothing was made of it");
+    assert!(!terminal.profile("default").exists(), "no profile was created");
     service.set_nonblocking(true).unwrap();
-    assert!(service.accept().is_err(), "nobody was asked");
+    assert!(service.accept().is_err(), "no request was sent");
 }
 
 #[test]
@@ -208,14 +208,14 @@ fn a_profile_keeps_its_key_and_sends_it_nowhere_else() {
     assert_eq!(typing.finish().code, Some(0));
     assert_eq!(scene.terminal.key("default"), account.api_key);
     scene.terminal.good(&["balance"]);
-    // Another service, were it even this machine's: the key stays here.
+    // Another service, even on this machine: the key is not sent.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let elsewhere = format!("http://{}", listener.local_addr().unwrap());
     fails(&scene.terminal, &["balance", "--url", &elsewhere], UNAUTHORIZED, "another service");
     fails(&scene.terminal, &["config", "set", "url", &elsewhere], CONFLICT, "--keep-key");
     listener.set_nonblocking(true).unwrap();
-    assert!(listener.accept().is_err(), "nobody was asked");
-    // Nor is it replaced by accident.
+    assert!(listener.accept().is_err(), "no request was sent");
+    // The key is not replaced by accident either.
     let signup = ["signup", "--email", "name@example.com", "--agent-name", "agent"];
     fails(&scene.terminal, &signup, CONFLICT, "--replace-key");
     assert_eq!(scene.terminal.key("default"), account.api_key);

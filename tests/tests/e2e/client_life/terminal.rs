@@ -1,4 +1,4 @@
-//! A person's terminal: the program with a home of its own, and nothing of the settings of whoever runs the tests.
+//! A user's terminal: the program with its own home folder, and none of the settings of the user who runs the tests.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -9,26 +9,26 @@ use std::time::Duration;
 use metering_tests::program::program;
 use serde_json::Value;
 
-/// How long the program may take to say something.
+/// How long the program may take to print something.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where commands are typed.
+/// A terminal for running commands.
 #[derive(Debug, Clone)]
 pub(crate) struct Terminal {
     home: PathBuf,
     variables: Vec<(&'static str, String)>,
 }
 
-/// What a command left.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Typed {
-    /// Its exit code; `None` when a signal ended it.
+    /// Its exit code; `None` if a signal ended it.
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-/// A command that goes on while the test does something else. Dropping it kills it.
+/// A command that keeps running during the test. Dropping it kills it.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Option<Child>,
@@ -42,19 +42,19 @@ impl Terminal {
         Self { home, variables: Vec::new() }
     }
 
-    /// The same with one more environment variable.
+    /// Adds an environment variable.
     pub(crate) fn set(mut self, variable: &'static str, value: &str) -> Self {
         self.variables.push((variable, value.to_owned()));
         self
     }
 
-    /// Types a command, and waits for its end.
+    /// Runs a command to its end.
     #[track_caller]
     pub(crate) fn run(&self, args: &[&str]) -> Typed {
         Typed::of(self.command(args).stdin(Stdio::null()).output().unwrap())
     }
 
-    /// As [`Terminal::run`], for a command that must succeed.
+    /// Like [`Terminal::run`], for a command that must succeed.
     #[track_caller]
     pub(crate) fn good(&self, args: &[&str]) -> Typed {
         let typed = self.run(args);
@@ -66,11 +66,11 @@ impl Terminal {
     #[track_caller]
     pub(crate) fn json(&self, args: &[&str]) -> Value {
         let typed = self.good(&[args, &["--json"]].concat());
-        assert_eq!(typed.stdout.lines().count(), 1, "one line: {typed:?}");
+        assert_eq!(typed.stdout.lines().count(), 1, "expected one line: {typed:?}");
         serde_json::from_str(&typed.stdout).unwrap_or_else(|error| panic!("{error}: {typed:?}"))
     }
 
-    /// Types a command that goes on.
+    /// Starts a command that keeps running.
     #[track_caller]
     pub(crate) fn begin(&self, args: &[&str]) -> Running {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
@@ -79,12 +79,12 @@ impl Terminal {
         Running { stdin: child.stdin.take(), child: Some(child), stdout: lines(stdout), stderr }
     }
 
-    /// The file of a profile.
+    /// The path of a profile's file.
     pub(crate) fn profile(&self, name: &str) -> PathBuf {
         self.home.join("profiles").join(name).join("profile.toml")
     }
 
-    /// The key that a profile has.
+    /// The API key in a profile.
     #[track_caller]
     pub(crate) fn key(&self, profile: &str) -> String {
         let text = std::fs::read_to_string(self.profile(profile)).unwrap();
@@ -117,10 +117,10 @@ impl Running {
     /// The next line on standard output.
     #[track_caller]
     pub(crate) fn line(&self) -> String {
-        self.stdout.recv_timeout(PATIENCE).expect("the program goes on")
+        self.stdout.recv_timeout(PATIENCE).expect("the program is still running")
     }
 
-    /// Reads what it says on stderr up to a line with this text, and returns that line.
+    /// Reads stderr up to a line that contains `text`, and returns that line.
     #[track_caller]
     pub(crate) fn told(&self, text: &str) -> String {
         let mut told = Vec::new();
@@ -128,7 +128,7 @@ impl Running {
             match self.stderr.recv_timeout(PATIENCE) {
                 Ok(line) if line.contains(text) => return line,
                 Ok(line) => told.push(line),
-                Err(_) => panic!("it does not say {text:?} but {told:?}"),
+                Err(_) => panic!("it did not print {text:?}, but {told:?}"),
             }
         }
     }
@@ -142,13 +142,13 @@ impl Running {
     /// Presses Ctrl-C.
     #[track_caller]
     pub(crate) fn interrupt(&self) {
-        // By the shell, which has it built in: the standard library sends no signal but SIGKILL.
+        // Uses the shell's built-in `kill`, because the standard library can only send SIGKILL.
         let process = self.child.as_ref().unwrap().id();
         let sent = Command::new("sh").args(["-c", &format!("kill -INT {process}")]).status().unwrap();
         assert!(sent.success());
     }
 
-    /// Ends its input, waits for its end, and returns what was not read before.
+    /// Closes its input, waits for its end, and returns the output that was not read before.
     #[track_caller]
     pub(crate) fn finish(mut self) -> Typed {
         drop(self.stdin.take());

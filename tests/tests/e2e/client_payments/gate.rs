@@ -1,5 +1,5 @@
-//! A gate in front of a server: it passes requests on, and can hold one back before or after it has done its work, so
-//! that whoever asked can be killed at that very moment.
+//! A gate in front of a server: it forwards requests, and can hold one back before or after the server has processed
+//! it, so that the client can be killed at exactly that moment.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,13 +12,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// When a request is held back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Held {
-    /// The server does not hear of it.
+    /// The server never receives it.
     Before,
-    /// The server has done it, and its answer does not come through.
+    /// The server has processed it, but its response is not forwarded.
     After,
 }
 
-/// A gate. It ends with the process.
+/// A gate. It runs until the process ends.
 #[derive(Debug)]
 pub(crate) struct Gate {
     address: SocketAddr,
@@ -39,7 +39,7 @@ impl Gate {
             for client in listener.incoming() {
                 let (trap, tell) = (Arc::clone(&shared), tell.clone());
                 let server = *leads_to.lock().unwrap();
-                // A client that was killed is its own affair.
+                // Errors of a killed client do not matter.
                 std::thread::spawn(move || client.and_then(|client| attend(client, server, &trap, &tell)));
             }
         });
@@ -50,20 +50,20 @@ impl Gate {
         format!("http://{}", self.address)
     }
 
-    /// Leads to another server from now on.
+    /// Forwards to another server from now on.
     pub(crate) fn lead_to(&self, server: SocketAddr) {
         *self.target.lock().unwrap() = server;
     }
 
-    /// Holds the next request back that has this text in it.
+    /// Holds back the next request that contains `text`.
     pub(crate) fn hold(&self, text: &str, held: Held) {
         *self.trap.lock().unwrap() = Some((text.to_owned(), held));
     }
 
-    /// Waits until one is held back.
+    /// Waits until a request is held back.
     #[track_caller]
     pub(crate) fn wait(&self) {
-        self.caught.recv_timeout(PATIENCE).expect("the client gets there");
+        self.caught.recv_timeout(PATIENCE).expect("the client sends the request");
     }
 }
 
@@ -91,7 +91,7 @@ fn attend(
     client.read(&mut [0]).map(|_| ())
 }
 
-/// A request's head, which asks for one answer and no more, and its body.
+/// A request's head, changed so that the connection closes after one response, and its body.
 fn read_request(client: &mut TcpStream) -> io::Result<(String, Vec<u8>)> {
     let mut head = Vec::new();
     let mut byte = [0];

@@ -1,8 +1,8 @@
-/* Preloaded by the tests of disk faults: makes writes and flushes of the database's files fail while a control file
- * (named by DISK_FAULTS) holds one of the words below.
+/* Preloaded by the disk fault tests: makes writes and flushes of the database's files fail while a control file
+ * (named by DISK_FAULTS) contains one of these words:
  *
- *   full    a write that needs more room fails with ENOSPC; what a file has already can be overwritten
- *   flush   fsync and fdatasync write everything to the file, and then report EIO
+ *   full    a write that extends a file fails with ENOSPC; existing bytes can be overwritten
+ *   flush   fsync and fdatasync flush everything, and then report EIO
  *   write   writes fail with EIO
  */
 #define _GNU_SOURCE
