@@ -45,19 +45,19 @@ const COUNTED_AGAIN: &str = "
 pub(super) fn verify(connection: &Connection) -> Result<()> {
     let (purchases, settlements) =
         (LedgerKind::PURCHASES.map(LedgerKind::as_str), LedgerKind::SETTLEMENTS.map(LedgerKind::as_str));
-    refuse(connection, NOT_IN_LEDGER, &[], "recorded for a plan, but not in the ledger of their account")?;
-    refuse(connection, NOT_RECORDED, &purchases, "behind a purchase in the ledger, but not recorded")?;
-    refuse(connection, COUNTED_AGAIN, &purchases, "behind more than one purchase in the ledger")?;
-    refuse(connection, REVERSED_UNRECORDED, &settlements, "reversed or restored in the ledger, but not recorded")?;
+    refuse(connection, NOT_IN_LEDGER, &[], "are recorded for a plan, but not in the ledger of their account")?;
+    refuse(connection, NOT_RECORDED, &purchases, "have a purchase in the ledger, but are not recorded")?;
+    refuse(connection, COUNTED_AGAIN, &purchases, "have more than one purchase in the ledger")?;
+    refuse(connection, REVERSED_UNRECORDED, &settlements, "are reversed or restored in the ledger, but not recorded")?;
     let both = [purchases, settlements].concat();
-    refuse(connection, SETTLED_OTHERWISE, &both, "reversed by their record or by the ledger, but not by both")
+    refuse(connection, SETTLED_OTHERWISE, &both, "are reversed in their record or in the ledger, but not in both")
 }
 
 fn refuse(connection: &Connection, sql: &str, values: &[&str], problem: &str) -> Result<()> {
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
     let found = all(&mut statement, rusqlite::params_from_iter(values), |row| tx(row, 0).map(Ok))?;
     match found.first() {
-        Some(first) => Err(corrupt(format_args!("payments are {problem}: {} in all, first {first}", found.len()))),
+        Some(first) => Err(corrupt(format_args!("payments {problem}: {} in all, first {first}", found.len()))),
         None => Ok(()),
     }
 }
