@@ -1,4 +1,4 @@
-//! Questions to contracts.
+//! Contract queries.
 
 use metering_core::ChainReader;
 use serde_json::json;
@@ -47,7 +47,7 @@ async fn a_wallet_accepts_with_the_whole_magic_word_only() {
         (Ok(json!(word("0x1626ba7e"))), false),
         (Ok(json!("0x1626ba7e")), false),
         (Ok(json!(format!("0xffffffff{}", "0".repeat(56)))), false),
-        // What the identity precompile says to everything.
+        // What the identity precompile returns: its input.
         (Ok(json!(format!("0x1626ba7e{}", "ab".repeat(96)))), false),
         (Ok(json!("0x")), false),
         (Err((3, "execution reverted")), false),
