@@ -122,7 +122,7 @@ impl<'t> Parts<'t> {
     }
 }
 
-/// Moves a host given as an option, as libpq allows for sockets, to its normal place in the URL:
+/// Moves a host that is given as an option to its normal place in the URL. Libpq uses this form for sockets:
 /// `postgres://USER@/DATABASE?host=/var/run/postgresql`.
 fn with_host(text: &str) -> Result<Cow<'_, str>, PostgresUrlError> {
     let parts = Parts::of(text)?;

@@ -146,7 +146,7 @@ impl Memory {
     }
 }
 
-/// Most attempts to draw a number for a new line. The chance that a number is already taken is one in 2^63 per line.
+/// Most attempts to draw a number for a new line. The chance that a number is taken is one in 2^63 per existing line.
 const DRAWS: usize = 3;
 
 /// The number of a line; random if the line is new. Lines are identified by the SHA-256 of their texts, which cannot be

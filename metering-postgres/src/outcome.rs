@@ -67,7 +67,7 @@ impl TransactionId {
         loop {
             let failure = match self.ask(pool, now).await {
                 Ok(answer) => {
-                    tracing::info!(committed = answer, "found out whether the commit without response happened");
+                    tracing::info!(committed = answer, "resolved the outcome of a commit without response");
                     return Ok(answer);
                 }
                 Err(failure) => failure,

@@ -76,7 +76,7 @@ fn advice(error: &tokio_postgres::Error) -> Option<&'static str> {
             }
             rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            ) => "name the database's host as its certificate does",
+            ) => "use a host name that the database's certificate is valid for",
             _ => "the database's certificate is not valid",
         });
     }

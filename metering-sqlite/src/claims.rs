@@ -7,8 +7,8 @@ use crate::error::{Result, corrupt};
 use crate::writer::Touches;
 use crate::{accounts, payments, quotes};
 
-/// Claims a quote, and returns which account that changed. The caller cannot know it before: whether an account is
-/// created or has its key replaced depends on the quote, which is read here.
+/// Claims a quote, and returns which account that changed. The caller cannot know that in advance: whether an account
+/// is created or has its key replaced depends on the quote, which is read here.
 pub(crate) fn claim(connection: &Connection, claim: Claim) -> Result<(Touches, Claimed)> {
     let Some(quote) = quotes::by_nonce(connection, &claim.nonce)? else {
         return Ok((Touches::Nothing, Claimed::NoSuchQuote));

@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn only_a_commit_that_cannot_have_happened_is_called_unavailable() {
-        // error code; is the outcome unknown after a statement; after a COMMIT
+        // error code, outcome unknown after a statement, outcome unknown after a COMMIT
         let table = [
             (ffi::SQLITE_IOERR_FSYNC, true, true),
             (ffi::SQLITE_IOERR_DIR_FSYNC, true, true),

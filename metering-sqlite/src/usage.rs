@@ -1,4 +1,4 @@
-//! Daily totals: the usage report of an account, and the list of all.
+//! Daily totals: the usage report of an account, and the list of all totals.
 
 use std::collections::HashMap;
 

@@ -39,7 +39,7 @@ fn judged(agree: usize, answers: &[Sighting]) -> String {
 #[test]
 fn what_enough_sources_say_alike_is_believed_and_nothing_else() {
     use Sighting::Unknown;
-    // agree, answers, verdict
+    // agree, responses, verdict
     let table: [(usize, &[Sighting], &str); 25] = [
         (1, &[], "…"),
         (1, &[Unknown], "unknown"),
@@ -106,7 +106,7 @@ fn every_part_of_the_evidence_must_be_the_same() {
 
 #[test]
 fn only_what_cannot_get_better_is_final() {
-    // agree, answers, standing
+    // agree, responses, standing
     let table: [(usize, &[Sighting], Standing); 7] = [
         (1, &[], Standing::Open),
         (1, &[Sighting::Unknown], Standing::Sufficient),
@@ -160,7 +160,7 @@ fn what_a_pending_transaction_does_is_believed_when_enough_sources_say_it_alike(
         let transaction = Some(Box::new(metering_core::PendingTransaction { native, transfer: None }));
         Sighting::Pending { required: 12, transaction }
     };
-    // agree, answers, whether it is believed
+    // agree, responses, whether the transaction is believed
     let table = [
         (1, vec![showing(5)], true),
         (1, vec![pending(), showing(5)], true),

@@ -48,7 +48,7 @@ pub enum PayError {
     /// There is no token at that address.
     #[error("There is no token at {0} on this chain. Nothing was sent.")]
     NoToken(Address),
-    /// The wallet has too little of the token, in its smallest unit.
+    /// The wallet's balance is below the amount to pay, in smallest units.
     #[error("The wallet has {have} of the {need} smallest units to pay. Nothing was sent: fund it, then try again.")]
     ShortOfTokens {
         /// The wallet's balance.

@@ -166,7 +166,7 @@ async fn a_source_between_two_states_has_not_seen_the_transaction_mined() {
     // what, method, result
     let table = [
         ("no receipt yet", "eth_getTransactionReceipt", Value::Null),
-        ("no transaction any more", "eth_getTransactionByHash", Value::Null),
+        ("transaction gone", "eth_getTransactionByHash", Value::Null),
         ("no block of that number", "eth_getBlockByNumber", Value::Null),
     ];
     for (what, method, result) in table {

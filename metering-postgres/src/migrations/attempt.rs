@@ -47,7 +47,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Each step has its own timeout, but not the whole: how long a migration takes depends on how much data there is.
+/// Each step has its own timeout, but the migration as a whole has none: its duration depends on the amount of data.
 pub(super) async fn migrate(pool: &Pool, make: bool) -> Result<Attempt> {
     let mut client: Client = within(REPORT_WAIT, async { Ok(pool.get().await?) }).await?;
     within(REPORT_WAIT, check_encoding(&client)).await?;
