@@ -1,10 +1,10 @@
-# Short names for what the project is worked on with. Nothing needs `just`: every recipe is one plain command.
+# Recipes for daily tasks. `just` is optional: each recipe only runs plain commands.
 
 # List the recipes
 default:
     @just --list
 
-# Run the service on its defaults
+# Run the service with default settings
 run *arguments:
     cargo run --release --bin metering-server -- {{ arguments }}
 
@@ -12,7 +12,7 @@ run *arguments:
 admin *arguments:
     cargo run --release --bin metering -- admin {{ arguments }}
 
-# Every check there is; what continuous integration runs
+# Run all checks, as continuous integration does
 test:
     ./test.sh
 
@@ -20,33 +20,33 @@ test:
 format:
     cargo fmt --all
 
-# The lints
+# Run the lints
 lint:
     cargo clippy --workspace --all-targets --all-features -- -D warnings
 
-# The documentation of the crates
+# Build and open the API documentation
 doc:
     cargo doc --workspace --no-deps --all-features --open
 
-# The benchmark; see docs/performance.md
+# Run the benchmark; see docs/performance.md
 bench *arguments:
     cargo build --workspace --release
     cargo run --release --package metering-tests --bin bench -- {{ arguments }}
 
-# Chaos campaigns: faults under load, then a check that no confirmed charge is lost; `just chaos --list`
+# Run chaos campaigns: inject faults under load, then check that no confirmed charge is lost; `just chaos --list`
 chaos *arguments="--all":
     cargo build --workspace --release
     cargo run --release --package metering-tests --bin chaos -- {{ arguments }}
 
-# Fuzz one parser of untrusted input; needs cargo-fuzz and a C++ compiler. Targets: fuzz/fuzz_targets
+# Fuzz one parser of untrusted input; needs cargo-fuzz and a C++ compiler; targets are in fuzz/fuzz_targets
 fuzz target seconds="120":
     mkdir -p fuzz/corpus/{{ target }}
     cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz run --fuzz-dir . --sanitizer none {{ target }} corpus/{{ target }} seeds/{{ target }} -- -max_total_time={{ seconds }} -max_len=4096
 
-# Mutation testing of the code that decides about money; needs cargo-mutants, and takes an hour or so
+# Run mutation tests of the code that handles money; needs cargo-mutants, takes about an hour
 mutants *arguments:
     cargo mutants {{ arguments }}
 
-# Licences, sources and who may depend on what
+# Check licences, sources and crate boundaries of dependencies
 deny:
     cargo deny check bans licenses sources

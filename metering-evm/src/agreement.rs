@@ -1,4 +1,4 @@
-//! What the answers of several sources amount to. Pure: tested without any source.
+//! Decides what to believe from the responses of several sources. Pure functions, tested without any source.
 
 use std::cmp::Reverse;
 
@@ -7,27 +7,27 @@ use metering_core::{AccountCode, BlockHash, ChainError, Depth, Evidence, Heights
 use crate::block_time::BlockTime;
 use crate::poll::{Said, Standing};
 
-/// A transaction, as some of the sources describe it alike; depth aside, which differs from moment to moment.
+/// A transaction as some of the sources describe it identically, except for its depth, which changes all the time.
 #[derive(Debug)]
 struct Account<'a> {
     evidence: &'a Evidence,
     depths: Vec<Depth>,
 }
 
-/// What the sources' sightings are worth so far.
+/// Whether the sources' sightings so far are sufficient.
 pub(crate) fn standing(agree: usize, said: &[Said<Sighting>]) -> Standing {
     match verdict(agree, said) {
         Some(Ok(Sighting::Mined(evidence))) if evidence.depth.is_enough() => Standing::Final,
-        // That it is not there, or not deep enough, a source says as well that has stopped.
+        // Not final: a source that has stopped syncing also says that a transaction is unknown or not deep enough.
         Some(Ok(_)) => Standing::Sufficient,
         Some(Err(_)) | None => Standing::Open,
     }
 }
 
-/// What is true of the transaction when at least `agree` sources answered; `None` when fewer did.
+/// What to believe of the transaction if at least `agree` sources responded; `None` if fewer did.
 ///
-/// It is in a block when `agree` sources give the same evidence, as deep as `agree` of them have it. It waits for
-/// one when `agree` sources know it; it is unknown when `agree` sources do not know it. All else is disagreement.
+/// It is mined if `agree` sources give the same evidence, at the depth that `agree` of them report. It is pending if
+/// `agree` sources know it, and unknown if `agree` sources do not know it. Everything else is disagreement.
 pub(crate) fn verdict(agree: usize, said: &[Said<Sighting>]) -> Option<Result<Sighting, ChainError>> {
     let accounts = accounts(said);
     let mut believed = accounts.iter().filter(|account| account.depths.len() >= agree);
@@ -57,7 +57,7 @@ pub(crate) fn verdict(agree: usize, said: &[Said<Sighting>]) -> Option<Result<Si
     Some(Err(disagreement(said)))
 }
 
-/// What the transaction will do, when at least `agree` sources say so and none says otherwise.
+/// What the transaction will do, if at least `agree` sources say the same and none contradicts them.
 fn pending(agree: usize, said: &[Said<Sighting>]) -> Option<Box<PendingTransaction>> {
     let shown = said.iter().filter_map(|said| match &said.answer {
         Sighting::Pending { transaction, .. } => transaction.as_ref(),
@@ -68,7 +68,7 @@ fn pending(agree: usize, said: &[Said<Sighting>]) -> Option<Box<PendingTransacti
     shown.first().filter(|_| alike && shown.len() >= agree).map(|transaction| (*transaction).clone())
 }
 
-/// The different evidences among the answers, and who has them how deep.
+/// Groups the responses by their evidence, with the depth that each source reports.
 fn accounts(said: &[Said<Sighting>]) -> Vec<Account<'_>> {
     let mut accounts: Vec<Account<'_>> = Vec::new();
     for said in said {
@@ -86,14 +86,14 @@ fn same_but_depth(one: &Evidence, other: &Evidence) -> bool {
     (succeeded, block, native, transfers) == (&other.succeeded, &other.block, &other.native, &other.transfers)
 }
 
-/// What `agree` sources have it at least as deep as, measured by what is required.
+/// The depth that at least `agree` sources report or exceed, relative to the required depth.
 fn depth(agree: usize, depths: &[Depth]) -> Depth {
     let mut depths = depths.to_vec();
     depths.sort_by_key(|depth| Reverse(i128::from(depth.confirmations) - i128::from(depth.required)));
-    depths.get(agree - 1).copied().expect("as many depths as must agree were counted before")
+    depths.get(agree - 1).copied().expect("the caller has checked that there are at least `agree` depths")
 }
 
-/// How far the chain has come, by at least `agree` sources; `None` when fewer responded.
+/// The heights that at least `agree` sources have reached; `None` if fewer responded.
 pub(crate) fn heights(agree: usize, said: &[Said<Heights>]) -> Option<Heights> {
     let height = |of: fn(&Heights) -> u64| {
         let mut heights: Vec<u64> = said.iter().map(|said| of(&said.answer)).collect();
@@ -107,16 +107,16 @@ pub(crate) fn heights(agree: usize, said: &[Said<Heights>]) -> Option<Heights> {
     })
 }
 
-/// The smallest number of confirmations that at least `agree` sources consider enough, so that fewer than `agree`
-/// liars cannot lower it; `None` when too few responded.
+/// The smallest number of confirmations that at least `agree` sources consider enough, so fewer than `agree` liars
+/// cannot lower it; `None` if too few responded.
 pub(crate) fn confirmations(agree: usize, said: &[Said<BlockTime>]) -> Option<BlockTime> {
     let mut measured: Vec<BlockTime> = said.iter().map(|said| said.answer).collect();
     measured.sort_unstable_by_key(|measured| measured.confirmations);
     measured.get(agree.checked_sub(1)?).copied()
 }
 
-/// The block hash at each of `count` heights that at least `agree` sources give; `None` where they do not agree, or
-/// the chain has no such block.
+/// The block hash that at least `agree` sources give at each of `count` heights; `None` where they do not agree or the
+/// chain has no such block.
 pub(crate) fn hashes(agree: usize, count: usize, said: &[Said<Vec<Option<BlockHash>>>]) -> Vec<Option<BlockHash>> {
     let at = |place: usize| {
         let given: Vec<_> = said.iter().filter_map(|said| said.answer.get(place).copied().flatten()).collect();
@@ -126,19 +126,19 @@ pub(crate) fn hashes(agree: usize, count: usize, said: &[Said<Vec<Option<BlockHa
     (0..count).map(at).collect()
 }
 
-/// The answer that at least `agree` sources give.
+/// The response that at least `agree` sources give.
 pub(crate) fn common<T: Copy + PartialEq>(agree: usize, said: &[Said<T>]) -> Option<T> {
     let count = |answer: T| said.iter().filter(|said| said.answer == answer).count();
     said.iter().map(|said| said.answer).find(|answer| count(*answer) >= agree)
 }
 
-/// Who said what.
+/// The error for contradicting sources: what each of them says.
 pub(crate) fn disagreement<T: Describe>(said: &[Said<T>]) -> ChainError {
     let each: Vec<_> = said.iter().map(|said| format!("{} says {}", said.host, said.answer.describe())).collect();
     ChainError::Disagreement(each.join("; "))
 }
 
-/// An answer in a few words.
+/// Describes a response in a few words.
 pub(crate) trait Describe {
     fn describe(&self) -> String;
 }
@@ -147,7 +147,7 @@ impl Describe for Sighting {
     fn describe(&self) -> String {
         match self {
             Self::Unknown => "that it is unknown".to_owned(),
-            Self::Pending { .. } => "that it is in no block yet".to_owned(),
+            Self::Pending { .. } => "that it is not in a block yet".to_owned(),
             Self::Mined(Evidence { succeeded, block, transfers, .. }) => format!(
                 "that it {} in block {} (0x{}…) with {} token transfers",
                 if *succeeded { "succeeded" } else { "failed" },

@@ -1,4 +1,4 @@
-//! What a source answered to a batch (JSON-RPC 2.0, section 6): each answer put to its question, or a failure.
+//! Parses a source's response to a batch (JSON-RPC 2.0, section 6), and matches each response to its request.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
@@ -7,10 +7,10 @@ use serde_json::value::RawValue;
 use crate::call::Call;
 use crate::failure::{Failure, RpcError};
 
-/// What malformed batches are answers to.
+/// Stands for the method in errors about a batch as a whole.
 const BATCH: &str = "the batch";
 
-/// The answers to a batch, to be read in the order of its calls. Values stay unparsed until they are asked for.
+/// The responses to a batch, in the order of its calls. Values are parsed only when they are read.
 #[derive(Debug)]
 pub(crate) struct Answers<'a> {
     rest: std::vec::IntoIter<(&'static str, Result<&'a RawValue, RpcError>)>,
@@ -19,7 +19,7 @@ pub(crate) struct Answers<'a> {
 #[derive(Deserialize)]
 struct Reply<'a> {
     id: Option<u64>,
-    /// `null` is an answer as well: there is no such transaction, no such block.
+    /// `null` is a valid result: there is no such transaction or block.
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     error: Option<ErrorObject>,
@@ -32,7 +32,7 @@ struct ErrorObject {
     message: String,
 }
 
-/// What a server sends that does not even answer one by one.
+/// The response of a server that rejects the whole batch with a single error.
 #[derive(Deserialize)]
 struct Rejection {
     error: ErrorObject,
@@ -49,7 +49,7 @@ impl From<ErrorObject> for RpcError {
 }
 
 impl<'a> Answers<'a> {
-    /// Reads the body of an answer to `calls`. Answers may come in any order; each must be there once.
+    /// Parses the response body of a batch of `calls`. Responses may come in any order, but each exactly once.
     pub(crate) fn parse(body: &'a [u8], calls: &[&Call]) -> Result<Self, Failure> {
         if let Some(error) = rejection(body) {
             return Err(Failure::Rpc(error));
@@ -60,33 +60,33 @@ impl<'a> Answers<'a> {
             let answer: Result<&RawValue, RpcError> = match (reply.result, reply.error) {
                 (_, Some(error)) => Err(error.into()),
                 (Some(result), None) => Ok(result),
-                (None, None) => return Err(Failure::malformed(BATCH, "an answer without result or error")),
+                (None, None) => return Err(Failure::malformed(BATCH, "a response without result or error")),
             };
             let place = match (reply.id, &answer) {
-                // A server that refuses a batch may not know whose id to give.
+                // A server that rejects a batch may send an error without an id.
                 (None, Err(error)) => return Err(Failure::Rpc(error.clone())),
                 (id, _) => id.and_then(|id| places.get_mut(usize::try_from(id).ok()?)),
             };
             match place {
                 Some(place @ None) => *place = Some(answer),
-                Some(Some(_)) => return Err(Failure::malformed(BATCH, "two answers of one id")),
-                None => return Err(Failure::malformed(BATCH, "an answer of an id that was not asked")),
+                Some(Some(_)) => return Err(Failure::malformed(BATCH, "two responses with the same id")),
+                None => return Err(Failure::malformed(BATCH, "a response with an id that was not requested")),
             }
         }
         let placed = calls.iter().zip(places).map(|(call, answer)| Some((call.method, answer?)));
         let all: Option<Vec<_>> = placed.collect();
-        let all = all.ok_or_else(|| Failure::malformed(BATCH, "an answer is missing"))?;
+        let all = all.ok_or_else(|| Failure::malformed(BATCH, "a response is missing"))?;
         Ok(Self { rest: all.into_iter() })
     }
 
-    /// The next answer; an error in its place is the source's failure.
+    /// The next result. An error response counts as a failure of the source.
     pub(crate) fn next<T: DeserializeOwned>(&mut self) -> Result<T, Failure> {
         self.next_or_error()?.map_err(Failure::Rpc)
     }
 
-    /// The next answer, where an error may be an answer as well.
+    /// The next result, or the error response if there is one.
     pub(crate) fn next_or_error<T: DeserializeOwned>(&mut self) -> Result<Result<T, RpcError>, Failure> {
-        let (method, answer) = self.rest.next().ok_or_else(|| Failure::malformed(BATCH, "an answer is missing"))?;
+        let (method, answer) = self.rest.next().ok_or_else(|| Failure::malformed(BATCH, "a response is missing"))?;
         match answer {
             Ok(raw) => {
                 let value = serde_json::from_str(raw.get()).map_err(|error| Failure::malformed(method, error))?;
@@ -97,7 +97,7 @@ impl<'a> Answers<'a> {
     }
 }
 
-/// The error of an answer that is one error and nothing else.
+/// The error of a body that consists of a single error.
 pub(crate) fn rejection(body: &[u8]) -> Option<RpcError> {
     serde_json::from_slice::<Rejection>(body).ok().map(|rejection| rejection.error.into())
 }
@@ -132,10 +132,10 @@ mod tests {
         let table = [
             (json!([]), "missing"),
             (json!([good]), "missing"),
-            (json!([good, good]), "two answers"),
-            (json!([good, {"id": 2, "result": "0x1"}]), "was not asked"),
-            (json!([good, {"id": null, "result": "0x1"}]), "was not asked"),
-            (json!([good, {"id": u64::MAX, "result": "0x1"}]), "was not asked"),
+            (json!([good, good]), "two responses"),
+            (json!([good, {"id": 2, "result": "0x1"}]), "was not requested"),
+            (json!([good, {"id": null, "result": "0x1"}]), "was not requested"),
+            (json!([good, {"id": u64::MAX, "result": "0x1"}]), "was not requested"),
             (json!([good, {"id": "1", "result": "0x1"}]), "invalid type"),
             (json!([good, {"id": 1.0, "result": "0x1"}]), "invalid type"),
             (json!([good, {"id": 1}]), "without result"),

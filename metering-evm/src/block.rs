@@ -1,4 +1,4 @@
-//! Blocks, as far as payments are concerned.
+//! Blocks: the parts that matter for payments.
 
 use metering_core::{Block, Timestamp};
 use serde::Deserialize;
@@ -7,10 +7,10 @@ use crate::encoding::{AddressData, Amount, Height, Quantity, Word};
 use crate::failure::Failure;
 use crate::lenient::Lenient;
 
-/// The method that gives blocks.
+/// The method that returns blocks.
 pub(crate) const METHOD: &str = "eth_getBlockByNumber";
 
-/// A block's head.
+/// A block's header.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Head {
     pub(crate) number: Height,
@@ -22,7 +22,7 @@ pub(crate) struct Head {
 #[derive(Debug, Deserialize)]
 pub(crate) struct FullBlock {
     pub(crate) number: Height,
-    /// In their order. One that lacks what a transfer of the native coin has is not one.
+    /// In block order. An entry without the fields of a native transfer is not a native transfer.
     pub(crate) transactions: Vec<Lenient<Sent>>,
 }
 
@@ -35,14 +35,14 @@ pub(crate) struct Sent {
 }
 
 impl Head {
-    /// The block that was asked for by `number`.
+    /// The block, which must have the requested `number`.
     pub(crate) fn block(&self, number: Height) -> Result<Block, Failure> {
         if self.number != number {
-            return Err(Failure::malformed(METHOD, "another block than the one asked for"));
+            return Err(Failure::malformed(METHOD, "a block other than the requested one"));
         }
         let seconds = i64::try_from(self.timestamp.0).ok();
         let millis = seconds.and_then(|seconds| seconds.checked_mul(1000));
-        let millis = millis.ok_or_else(|| Failure::malformed(METHOD, "a timestamp beyond all time"))?;
+        let millis = millis.ok_or_else(|| Failure::malformed(METHOD, "a timestamp out of range"))?;
         Ok(Block { number: number.0, hash: self.hash.0, time: Timestamp::from_unix_millis(millis) })
     }
 }

@@ -1,7 +1,7 @@
-//! How many confirmations a chain needs by default: as many blocks as it makes in a given time.
+//! The default number of confirmations of a chain: as many blocks as it makes in 30 seconds.
 //!
-//! The block time is measured from the timestamps of the newest block and of two before it. Timestamps are whole
-//! seconds, so that a chain with several blocks a second is measured over many of them.
+//! The block time is measured from the timestamps of the newest block and of two earlier ones. Timestamps are whole
+//! seconds, so a chain with several blocks per second has to be measured over many blocks.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,18 +18,18 @@ use crate::encoding::{Height, Quantity};
 use crate::failure::Failure;
 use crate::source::Source;
 
-/// How old a payment should be before it is credited: less than a claim waits for it.
+/// How old a payment should be before it is credited. This must be less than the time that a claim waits.
 const CREDITED_AFTER_SECONDS: u64 = 30;
-/// The fewest confirmations: the newest block alone is replaced too often.
+/// The fewest confirmations: the newest block is replaced too often to be trusted.
 pub(crate) const CONFIRMATIONS_MIN: u32 = 2;
-/// The most: a chain with more than ten blocks a second is taken to have ten.
+/// The most confirmations: a chain with more than ten blocks per second is treated as if it had ten.
 const CONFIRMATIONS_MAX: u32 = 300;
-/// How far back the block time is measured. Of the two, the slower one counts: a chain that has slowed down would
-/// otherwise keep customers waiting for longer than they do.
+/// How many blocks back the block time is measured. The slower of the two results counts: otherwise, after a chain has
+/// slowed down, a payment would take longer to confirm than customers wait.
 const BLOCKS_BACK: [u64; 2] = [20, 100];
 /// How long a measurement is used.
 const FRESH: Duration = Duration::from_secs(60);
-/// How long one of a young chain is used, whose first blocks say little about the next.
+/// How long a measurement of a young chain is used: its first blocks say little about the next.
 const FRESH_WHEN_YOUNG: Duration = Duration::from_secs(5);
 
 /// A block's number and its timestamp in seconds.
@@ -39,12 +39,12 @@ struct Stamp {
     seconds: u64,
 }
 
-/// What the measured block time means for payments.
+/// The result of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BlockTime {
-    /// How many blocks are made in [`CREDITED_AFTER_SECONDS`], within the bounds.
+    /// How many blocks the chain makes in [`CREDITED_AFTER_SECONDS`], within the bounds.
     pub(crate) confirmations: NonZeroU32,
-    /// Whether there were fewer blocks than the measurement wants.
+    /// Whether the chain has fewer blocks than the measurement needs.
     is_young: bool,
 }
 
@@ -56,7 +56,7 @@ pub(crate) async fn measure(source: &Source) -> Result<BlockTime, Failure> {
         head.as_ref().map(stamp).ok_or(Failure::NotYet("latest"))
     });
     let newest = newest.await?;
-    // The first block's timestamp may be any: often zero, or years before the second.
+    // The first block's timestamp is arbitrary: often zero, or years before the second block's.
     let numbers = BLOCKS_BACK.map(|back| newest.number.saturating_sub(back).max(1));
     if newest.number <= 1 {
         return Ok(block_time(newest, &[]));
@@ -101,13 +101,13 @@ pub(crate) struct MeasuredConfirmations {
 }
 
 impl MeasuredConfirmations {
-    /// The last measurement's confirmations, however old; `None` before the first.
+    /// The last measurement's confirmations, no matter how old; `None` before the first measurement.
     pub(crate) fn last(&self) -> Option<NonZeroU32> {
         NonZeroU32::new(self.last.load(Ordering::Relaxed))
     }
 
-    /// The number of confirmations, measured again if the last measurement is old. One that fails leaves the last one
-    /// in use.
+    /// The number of confirmations. Measures again if the last measurement is old; if that fails, keeps using the last
+    /// one.
     pub(crate) async fn get<F>(&self, now: Instant, measure: impl FnOnce() -> F) -> Result<NonZeroU32, ChainError>
     where
         F: Future<Output = Result<BlockTime, ChainError>>,
@@ -126,13 +126,13 @@ impl MeasuredConfirmations {
         let found = match (measure().await, known) {
             (Ok(found), _) => found,
             (Err(error), Some(known)) => {
-                tracing::debug!(%error, "the block time could not be measured; the last measurement stays in use");
+                tracing::debug!(%error, "could not measure the block time; using the last measurement");
                 known
             }
             (Err(error), None) => return Err(error),
         };
         if known.is_none_or(|known| known.confirmations != found.confirmations) {
-            tracing::debug!(confirmations = found.confirmations, "the block time was measured");
+            tracing::debug!(confirmations = found.confirmations, "measured the block time");
         }
         *measured = Some((now, found));
         self.last.store(found.confirmations.get(), Ordering::Relaxed);
@@ -144,7 +144,7 @@ impl MeasuredConfirmations {
 mod tests {
     use super::*;
 
-    /// A chain of `blocks` blocks, the last ones so many milliseconds apart and all before them as many.
+    /// A chain of `blocks` blocks: the last ones `last_millis` apart, all before them `millis` apart.
     fn stamps(blocks: u64, millis: u64, last: u64, last_millis: u64) -> BlockTime {
         let time = |number: u64| {
             let slow = number.saturating_sub(blocks.saturating_sub(last));
@@ -171,7 +171,7 @@ mod tests {
             (1_000, 100, 300),
             (1_000, 10, 300),
             (1_000, 0, 300),
-            // Young chains: what there is, without the first block.
+            // Young chains: measured over all blocks but the first.
             (0, 1_000, 2),
             (1, 1_000, 2),
             (2, 1_000, 30),
@@ -187,9 +187,9 @@ mod tests {
 
     #[test]
     fn a_chain_that_slowed_down_is_measured_by_its_last_blocks() {
-        // A development chain makes blocks at once, then one every 12 seconds.
+        // A development chain that makes blocks instantly, and then one every 12 seconds.
         assert_eq!(stamps(1_000, 0, 20, 12_000).confirmations.get(), 2);
-        // One that became faster is measured over the longer way, until that is fast as well.
+        // A chain that became faster is measured over the longer range, until that is fast too.
         assert_eq!(stamps(1_000, 2_000, 50, 1_000).confirmations.get(), 20);
     }
 
@@ -207,10 +207,14 @@ mod tests {
         let down = || async { Err(ChainError::Unavailable("down".to_owned())) };
         let begun = Instant::now();
         let later = |minutes: u32| begun + FRESH * minutes;
-        assert!(confirmations.get(begun, down).await.is_err(), "nothing is known yet");
+        assert!(confirmations.get(begun, down).await.is_err(), "there is no measurement yet");
         assert_eq!(confirmations.last(), None);
         assert_eq!(confirmations.get(begun, || async { Ok(of(15)) }).await.unwrap().get(), 15);
-        assert_eq!(confirmations.get(begun, || async { Ok(of(30)) }).await.unwrap().get(), 15, "it is fresh");
+        assert_eq!(
+            confirmations.get(begun, || async { Ok(of(30)) }).await.unwrap().get(),
+            15,
+            "the measurement is fresh"
+        );
         assert_eq!(confirmations.get(later(1), down).await.unwrap().get(), 15);
         assert_eq!(confirmations.last().unwrap().get(), 15);
         assert_eq!(confirmations.get(later(2), || async { Ok(of(30)) }).await.unwrap().get(), 30);

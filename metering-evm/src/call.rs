@@ -1,4 +1,4 @@
-//! What sources are asked: methods of the Ethereum execution APIs (EIP-1474), as JSON-RPC 2.0 requests.
+//! Requests to sources: methods of the Ethereum execution APIs (EIP-1474), as JSON-RPC 2.0.
 
 use metering_core::{Address, TxHash};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ impl Call {
         Self::new("eth_blockNumber", json!([]))
     }
 
-    /// What became of a transaction.
+    /// The receipt of a transaction.
     pub(crate) fn receipt(hash: &TxHash) -> Self {
         Self::new("eth_getTransactionReceipt", json!([hash]))
     }
@@ -39,7 +39,7 @@ impl Call {
         Self::new("eth_getTransactionByHash", json!([hash]))
     }
 
-    /// The block of a number, with its transactions' hashes or with the transactions themselves.
+    /// The block with this number, with its transactions' hashes or with the transactions themselves.
     pub(crate) fn block(number: u64, with_transactions: bool) -> Self {
         Self::new("eth_getBlockByNumber", json!([quantity(number), with_transactions]))
     }
@@ -67,13 +67,13 @@ impl Call {
         Self::new("eth_getCode", json!([address, "latest"]))
     }
 
-    /// What a contract answers at the newest block.
+    /// A contract call at the newest block.
     pub(crate) fn contract(to: Address, input: &[u8]) -> Self {
         Self::new("eth_call", json!([{ "to": to, "data": data(input) }, "latest"]))
     }
 }
 
-/// The body of a batch; the ids are the places of the calls in it.
+/// The body of a batch. The ids are the positions of the calls in it.
 pub(crate) fn batch(calls: &[&Call]) -> Vec<u8> {
     let requests = calls
         .iter()

@@ -1,4 +1,4 @@
-//! A chain's section of the configuration.
+//! The configuration section of a chain.
 
 mod url_list;
 
@@ -21,54 +21,54 @@ use crate::rpc_url::RpcUrl;
 pub struct ChainConfig {
     /// Its id (EIP-155).
     pub chain_id: u64,
-    /// Its name for people; by default the section's.
+    /// Its display name; by default the section's name.
     #[serde(default)]
     pub name: Option<String>,
-    /// Where it is read: a list, or one text with commas between the URLs. Without any, its plans are listed and
+    /// The RPC sources: a list, or one string of comma-separated URLs. Without any, the chain's plans are listed but
     /// cannot be paid.
     #[serde(default, deserialize_with = "url_list::deserialize")]
     pub rpc_urls: Vec<RpcUrl>,
-    /// An RPC URL that clients may be told; never the operator's own.
+    /// An RPC URL that is published to clients; never the operator's own.
     #[serde(default)]
     pub public_rpc_url: String,
-    /// Who is paid.
+    /// The address that receives payments.
     pub recipient: Address,
-    /// How deep a payment must be to be credited: a number of confirmations, `safe` or `finalized`. By default as many
-    /// blocks as the chain makes in 30 seconds, at least 2.
+    /// When a payment is credited: after a number of confirmations, or once its block is `safe` or `finalized`. By
+    /// default after as many blocks as the chain makes in 30 seconds, at least 2.
     #[serde(default)]
     pub confirmations: Option<Finality>,
-    /// How deep a payment must be to be final: until then it is watched, and reversed if a reorganisation removes it.
-    /// By default what the chain calls `finalized`, or 64 blocks on a chain that has no such tag.
+    /// When a payment is final. Until then it is watched, and reversed if a reorganisation removes it. By default once
+    /// its block is `finalized`, or after 64 blocks on a chain without that tag.
     #[serde(default)]
     pub finality: Option<Finality>,
-    /// How many of the sources must give the same answer.
+    /// How many of the sources must give the same response.
     #[serde(default = "default_agree")]
     pub agree: u32,
-    /// How long a source may take for one request.
+    /// Timeout for one request to a source.
     #[serde(default = "default_request_timeout", with = "duration_text")]
     pub request_timeout: Duration,
-    /// How often a request is tried at one source before that source has failed.
+    /// How often a request to a source is attempted before that source counts as failed.
     #[serde(default = "default_attempts")]
     pub attempts: u32,
-    /// Whether to look for payments that nobody claimed; by default wherever there are `rpc_urls`.
+    /// Whether to look for unclaimed payments; by default if there are `rpc_urls`.
     #[serde(default)]
     pub watch: Option<bool>,
-    /// The first block to look at; by default the newest confirmed block when the chain is first watched.
+    /// The first block to watch; by default the newest confirmed block when the chain is first watched.
     #[serde(default)]
     pub watch_from_block: Option<u64>,
-    /// The oldest payment that is accepted: a block's number or a time. By default, those since the store has known
-    /// the recipient.
+    /// The oldest payments to accept, as a block number or a time. By default, payments since the store has known the
+    /// recipient.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<NotBefore>,
 }
 
-/// What is wrong with a chain's section.
+/// What is wrong with the configuration section of a chain.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct ChainConfigError {
-    /// The key, as it stands in the section.
+    /// The key in the section.
     pub key: &'static str,
-    /// What is wrong with it. Never holds a URL.
+    /// What is wrong with it. Never contains a URL.
     pub problem: String,
 }
 
@@ -79,7 +79,7 @@ impl ChainConfigError {
 }
 
 impl ChainConfig {
-    /// What clients are told of the chain.
+    /// The chain as clients see it.
     #[must_use]
     pub fn chain(&self, section: &str) -> Chain {
         Chain {
@@ -91,31 +91,31 @@ impl ChainConfig {
         }
     }
 
-    /// Holds the values against each other.
+    /// Checks the values, alone and in combination.
     ///
     /// # Errors
-    /// The first key whose value does not fit.
+    /// The first key with an invalid value.
     pub fn validate(&self) -> Result<(), ChainConfigError> {
         let wrong = |key, problem: &str| Err(ChainConfigError::new(key, problem));
         if self.chain_id == 0 || i64::try_from(self.chain_id).is_err() {
-            // Near the bound of EIP-2294, and what a database can hold.
+            // Close to the bound of EIP-2294, and the largest number that a database can store.
             return wrong("chain_id", "must be from 1 to 9223372036854775807");
         }
         if self.recipient == Address::ZERO {
-            return wrong("recipient", "must not be the zero address: what is paid to it is lost");
+            return wrong("recipient", "must not be the zero address: payments to it would be lost");
         }
         if !self.public_rpc_url.is_empty() && !is_public(&self.public_rpc_url) {
             return wrong("public_rpc_url", "must be an http:// or https:// URL without user and password, or empty");
         }
         let distinct: HashSet<_> = self.rpc_urls.iter().map(RpcUrl::expose).collect();
         if distinct.len() < self.rpc_urls.len() {
-            return wrong("rpc_urls", "names a URL twice; one source cannot agree with itself");
+            return wrong("rpc_urls", "has a URL twice; a source cannot agree with itself");
         }
         if self.agree == 0 {
             return wrong("agree", "must be at least 1");
         }
         if !self.rpc_urls.is_empty() && self.agree() > self.rpc_urls.len() {
-            let problem = format_args!("{} of {} rpc_urls cannot agree", self.agree, self.rpc_urls.len());
+            let problem = format_args!("cannot require {} of {} rpc_urls to agree", self.agree, self.rpc_urls.len());
             return Err(ChainConfigError::new("agree", problem));
         }
         if self.request_timeout.is_zero() {
@@ -137,16 +137,16 @@ impl ChainConfig {
         Ok(())
     }
 
-    /// Whether to look for payments that nobody claimed.
+    /// Whether to look for unclaimed payments.
     #[must_use]
     pub fn is_watched(&self) -> bool {
         self.watch.unwrap_or(!self.rpc_urls.is_empty())
     }
 
-    /// A reader of the chain; `None` without `rpc_urls`. It connects to nothing yet: see [`EvmReader::check`].
+    /// A reader of the chain; `None` without `rpc_urls`. Does not connect yet: see [`EvmReader::check`].
     ///
     /// # Errors
-    /// As [`ChainConfig::validate`], or when the machine cannot do TLS.
+    /// As [`ChainConfig::validate`], or when the HTTP client cannot be set up.
     pub fn reader(&self) -> Result<Option<EvmReader>, ChainConfigError> {
         self.validate()?;
         if self.rpc_urls.is_empty() {
@@ -179,7 +179,7 @@ const fn default_request_timeout() -> Duration {
     Duration::from_secs(5)
 }
 
-/// A length of time as text: `5s`, `500ms`.
+/// A duration as text: `5s`, `500ms`.
 mod duration_text {
     use super::{Deserialize, Deserializer, Duration, Serializer};
 
@@ -190,7 +190,7 @@ mod duration_text {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         let text = String::deserialize(deserializer)?;
         humantime::parse_duration(&text)
-            .map_err(|_| serde::de::Error::custom(format_args!("{text:?} is not a length of time such as 5s or 500ms")))
+            .map_err(|_| serde::de::Error::custom(format_args!("{text:?} is not a duration such as 5s or 500ms")))
     }
 }
 

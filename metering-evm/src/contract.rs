@@ -1,5 +1,5 @@
-//! Questions to contracts: whether there is one, a token's decimals (EIP-20), a wallet's word on a signature
-//! (EIP-1271).
+//! Contract queries: whether there is code at an address, a token's decimals (EIP-20), and whether a contract wallet
+//! accepts a signature (EIP-1271).
 
 use metering_core::{AccountCode, Address};
 
@@ -14,13 +14,13 @@ const METHOD: &str = "eth_call";
 /// `decimals()` (EIP-20).
 const DECIMALS: [u8; 4] = [0x31, 0x3c, 0xe5, 0x67];
 
-/// `isValidSignature(bytes32,bytes)` (EIP-1271), which is also what it returns for yes.
+/// `isValidSignature(bytes32,bytes)` (EIP-1271). The function returns the same value for a valid signature.
 const IS_VALID_SIGNATURE: [u8; 4] = [0x16, 0x26, 0xba, 0x7e];
 
-/// What the code of an address with a delegation begins with; the address delegated to follows (EIP-7702).
+/// The first bytes of the code of an address with a delegation; the target's address follows (EIP-7702).
 const DELEGATION: [u8; 3] = [0xef, 0x01, 0x00];
 
-/// The decimals of `token`; `None` when no contract answers the question.
+/// The decimals of `token`; `None` if there is no contract that returns them.
 pub(crate) async fn decimals(source: &Source, token: Address) -> Result<Option<u8>, Failure> {
     let Some(answer) = call(source, token, &DECIMALS).await? else { return Ok(None) };
     if answer.is_empty() {
@@ -32,10 +32,10 @@ pub(crate) async fn decimals(source: &Source, token: Address) -> Result<Option<u
     }
 }
 
-/// What code there is at `address`.
+/// The kind of code at `address`.
 ///
-/// An address with a delegation (EIP-7702) is still its private key's: it is no contract. No contract can look like
-/// one, since none may begin with that byte (EIP-3541).
+/// An address with a delegation (EIP-7702) is still controlled by its private key, so it is not a contract. No contract
+/// can look like one, since no contract code may begin with that byte (EIP-3541).
 pub(crate) async fn code(source: &Source, address: Address) -> Result<AccountCode, Failure> {
     let Data(code) = source.ask(&[Call::code(address)], |answers| answers.next()).await?;
     Ok(match code.as_slice() {
@@ -51,8 +51,8 @@ fn is_delegation(code: &[u8]) -> bool {
 
 /// Whether the contract at `wallet` accepts `signature` over `digest`.
 ///
-/// The whole word must be right, not its first four bytes only: the identity precompile at address 4 repeats what it
-/// is asked, which begins with the very bytes that mean yes.
+/// The whole word must match, not only its first four bytes: the identity precompile at address 4 returns its input,
+/// which begins with exactly the bytes that mean yes.
 pub(crate) async fn accepts(
     source: &Source,
     wallet: Address,
@@ -65,7 +65,7 @@ pub(crate) async fn accepts(
     Ok(answer.as_deref().and_then(first_word) == Some(yes))
 }
 
-/// The answer of a contract, empty where there is none; `None` when it refused.
+/// The return data of a contract call, empty if there is no contract; `None` if the contract reverted.
 async fn call(source: &Source, to: Address, input: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
     let read = |answers: &mut Answers<'_>| match answers.next_or_error::<Data>()? {
         Ok(Data(answer)) => Ok(Some(answer)),
@@ -79,7 +79,7 @@ fn first_word(answer: &[u8]) -> Option<[u8; 32]> {
     answer.first_chunk().copied()
 }
 
-/// The call in the contract ABI: the digest, where the bytes begin, how many they are, and they, padded to words.
+/// The call in the contract ABI: the digest, the offset of the bytes, their length, and the bytes, padded to words.
 fn is_valid_signature(digest: [u8; 32], signature: &[u8]) -> Vec<u8> {
     const WORD: usize = 32;
     let length = u64::try_from(signature.len()).unwrap_or(u64::MAX);

@@ -1,6 +1,6 @@
-//! Values as the execution APIs write them (EIP-1474): quantities and data, both in hexadecimal.
+//! Values as the execution APIs encode them (EIP-1474): quantities and data, both in hexadecimal.
 //!
-//! Read strictly: what a node of the specification would not write is garbage, and no source of evidence.
+//! Parsing is strict: a value that a conforming node would not send must not become evidence.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Quantity(pub(crate) u64);
 
-/// The number of a block, or another count that a signed 64-bit integer holds, so that arithmetic on it is safe.
+/// The number of a block, or another count that fits into a signed 64-bit integer, so that arithmetic on it is safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Height(pub(crate) u64);
 
@@ -24,7 +24,7 @@ pub(crate) struct Amount(pub(crate) [u8; 32]);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Word(pub(crate) [u8; 32]);
 
-/// 20 bytes of data. In any case: sources are not held to the checksum of EIP-55.
+/// 20 bytes of data. Upper and lower case are accepted: sources need not use the checksum of EIP-55.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AddressData(pub(crate) Address);
 
@@ -32,17 +32,17 @@ pub(crate) struct AddressData(pub(crate) Address);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Data(pub(crate) Vec<u8>);
 
-/// A value is not written as it must be.
+/// A value is not encoded correctly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not {0}")]
 pub(crate) struct EncodingError(&'static str);
 
-/// Writes a number as a quantity.
+/// Encodes a number as a quantity.
 pub(crate) fn quantity(number: u64) -> String {
     format!("{number:#x}")
 }
 
-/// Writes bytes as data.
+/// Encodes bytes as data.
 pub(crate) fn data(bytes: &[u8]) -> String {
     format!("0x{}", hex::encode(bytes))
 }
@@ -183,7 +183,7 @@ mod tests {
         }
         assert_eq!(read(&format!("0x{}", "Ab".repeat(32))), Some(Word([0xab; 32])));
         assert_eq!(read::<Word>(&format!("0x{}", "ab".repeat(31))), None);
-        // Mixed case that fails EIP-55.
+        // Mixed case whose EIP-55 checksum is wrong.
         assert_eq!(read(&format!("0x{}", "aB".repeat(20))), Some(AddressData(Address::from_bytes([0xab; 20]))));
         assert_eq!(read::<AddressData>(&format!("0x{}", "ab".repeat(21))), None);
     }

@@ -1,56 +1,56 @@
-//! Why a source gave no answer, and which of these pass.
+//! Failures of a source, and which of them are transient.
 
 use std::fmt;
 use std::time::Duration;
 
 use reqwest::StatusCode;
 
-/// Why a source gave no answer.
+/// Why a request to a source failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
-    /// It is of another chain.
-    #[error("it is of chain {0}")]
+    /// It serves another chain.
+    #[error("it serves chain {0}")]
     WrongChain(u64),
-    /// It could not be reached, or hung up.
+    /// It could not be reached, or closed the connection.
     #[error("{0}")]
     Transport(String),
     /// It took too long.
     #[error("timed out")]
     TimedOut,
-    /// It refused.
+    /// It responded with an HTTP error.
     #[error("HTTP status {status}")]
     Http {
-        /// With this.
+        /// The status.
         status: StatusCode,
-        /// And wants to be left alone so long.
+        /// How long to wait before a retry, if it says so.
         retry_after: Option<Duration>,
     },
-    /// Its answer has more bytes than are read.
-    #[error("the answer is larger than {0} bytes")]
+    /// Its response exceeds the size limit.
+    #[error("the response is larger than {0} bytes")]
     TooLarge(usize),
-    /// Its answer is not what the specification says.
-    #[error("malformed answer to {method}: {problem}")]
+    /// Its response does not conform to the specification.
+    #[error("malformed response to {method}: {problem}")]
     Malformed {
-        /// To which question.
+        /// The method of the request.
         method: &'static str,
         /// What is wrong.
         problem: String,
     },
-    /// It answered with an error.
+    /// It responded with a JSON-RPC error.
     #[error(transparent)]
     Rpc(#[from] RpcError),
-    /// It has not come as far as the block that was asked for.
-    #[error("it is behind: it has not come to block {0}")]
+    /// It has not reached the requested block.
+    #[error("it is behind: it has not reached block {0}")]
     Behind(u64),
-    /// The chain names no such block yet.
-    #[error("it knows no {0} block yet")]
+    /// The chain has no block with this tag yet.
+    #[error("it has no {0} block yet")]
     NotYet(&'static str),
-    /// The receipt is from before EIP-658, and does not say whether the transaction succeeded.
+    /// The receipt is from before EIP-658 and does not tell whether the transaction succeeded.
     #[error("the receipt has no status (EIP-658)")]
     NoStatus,
 }
 
-/// An error as a source words it (JSON-RPC 2.0, section 5.1; codes: EIP-1474).
+/// An error response of a source (JSON-RPC 2.0, section 5.1; codes: EIP-1474).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RpcError {
     /// Its code.
@@ -64,23 +64,23 @@ impl Failure {
         Self::Malformed { method, problem: problem.to_string() }
     }
 
-    /// Whether it may pass when the same is asked again.
+    /// Whether a retry of the same request may succeed.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Transport(_) | Self::TimedOut | Self::Malformed { .. } => true,
             Self::Http { status, .. } => is_transient(*status),
-            // More than the source gives in one answer now will be so again.
+            // A request whose response is too large for the source now will be so again.
             Self::Rpc(error) => error.is_transient() && !error.is_too_much(),
             Self::WrongChain(_) | Self::TooLarge(_) | Self::Behind(_) | Self::NotYet(_) | Self::NoStatus => false,
         }
     }
 
-    /// Whether the source responds, and what it says of this one thing cannot be read, now or later.
+    /// Whether the source works, but its response about this particular subject cannot be read, now or later.
     pub(crate) fn is_of_the_subject(&self) -> bool {
         matches!(self, Self::NoStatus) || self.is_too_much()
     }
 
-    /// Whether less might be asked at one time.
+    /// Whether a smaller request might succeed.
     pub(crate) fn is_too_much(&self) -> bool {
         match self {
             Self::TooLarge(_) => true,
@@ -91,13 +91,13 @@ impl Failure {
     }
 }
 
-/// Whether an HTTP status may pass.
+/// Whether an HTTP status is transient.
 pub(crate) fn is_transient(status: StatusCode) -> bool {
     status.is_server_error() || matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT)
 }
 
 impl RpcError {
-    /// Internal error, limit exceeded, and what providers say of a node that is busy or lags behind its neighbours.
+    /// Internal error, limit exceeded, and the messages of providers whose node is busy or lags behind others.
     fn is_transient(&self) -> bool {
         const CODES: [i64; 3] = [-32_603, -32_005, 429];
         const WORDS: [&str; 9] = [
@@ -114,8 +114,8 @@ impl RpcError {
         CODES.contains(&self.code) && !self.is_revert() || self.says(&WORDS)
     }
 
-    /// Whether a range of blocks or its answer was too large for the source. There is no code for it, and every
-    /// provider has its own words, some of them under the code of a rate limit.
+    /// Whether a range of blocks or its response was too large for the source. There is no code for this: every
+    /// provider has its own message, some of them with the code of a rate limit.
     pub(crate) fn is_too_much(&self) -> bool {
         const WORDS: [&str; 10] = [
             "block range",
@@ -134,8 +134,8 @@ impl RpcError {
         !too_often && (exceeds || self.says(&WORDS))
     }
 
-    /// Whether a contract refused the call: an answer of the contract, and not a failure of the source. Contracts
-    /// that do not know a question revert, or fail in one of the ways from before there was `revert` (EIP-140).
+    /// Whether a contract reverted the call: a result of the contract, not a failure of the source. Contracts without
+    /// the called function revert, or fail in one of the ways from before `REVERT` existed (EIP-140).
     pub(crate) fn is_revert(&self) -> bool {
         const EXECUTION_REVERTED: i64 = 3;
         const WORDS: [&str; 6] =

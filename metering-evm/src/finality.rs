@@ -1,4 +1,4 @@
-//! How deep a block must be: a number of confirmations, or one of the chain's own block tags.
+//! The required depth of a block: a number of confirmations, or one of the chain's own block tags.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// What `confirmations` and `finality` accept.
 const EXPECTED: &str = "a number of confirmations from 1, \"safe\" or \"finalized\"";
 
-/// How deep a block must be to count as confirmed, or as final.
+/// When a block counts as confirmed, or as final.
 ///
 /// ```
 /// use metering_evm::Finality;
@@ -21,22 +21,22 @@ const EXPECTED: &str = "a number of confirmations from 1, \"safe\" or \"finalize
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finality {
-    /// At so many confirmations, its own block counted.
+    /// At this number of confirmations, its own block included.
     Confirmations(NonZeroU32),
-    /// Once the chain calls it `safe`: attested, and not undone under honest-majority assumptions.
+    /// Once the chain calls it `safe`: attested, and not reverted as long as a majority is honest.
     Safe,
-    /// Once the chain calls it `finalized`: not undone without burning a third of the stake.
+    /// Once the chain calls it `finalized`: reverting it would burn a third of the stake.
     Finalized,
 }
 
-/// The text is no finality.
+/// The text is not a valid finality.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be {EXPECTED}")]
 pub struct FinalityError;
 
 impl Finality {
-    /// How many confirmations clients are told to expect. For `safe` and `finalized` this is an estimate, from
-    /// Ethereum's epochs of 32 blocks.
+    /// How many confirmations clients should expect. For `safe` and `finalized` this is an estimate based on Ethereum's
+    /// epochs of 32 blocks.
     #[must_use]
     pub const fn confirmations_hint(self) -> u32 {
         match self {
@@ -96,7 +96,7 @@ impl<'de> Deserialize<'de> for Finality {
     }
 }
 
-/// Takes a number from a file, and a text, which is all that an environment variable can be.
+/// Accepts a number, and also a string, since an environment variable is always a string.
 struct FinalityVisitor;
 
 impl Visitor<'_> for FinalityVisitor {

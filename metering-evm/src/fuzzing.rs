@@ -1,4 +1,4 @@
-//! The way in for fuzzers, compiled with `--cfg fuzzing` only: the readers of RPC responses are not public otherwise.
+//! Entry points for fuzzers, compiled only with `--cfg fuzzing`: the parsers of RPC responses are not public otherwise.
 
 use serde::Deserialize;
 
@@ -9,7 +9,7 @@ use crate::encoding::Height;
 use crate::log::Log;
 use crate::transaction::Transaction;
 
-/// Reads the body of a response as a source's to a batch of four calls, and judges what is in it.
+/// Parses a body as the response to a batch of four calls, and reads all results.
 pub fn read_batch(body: &[u8]) {
     let calls = [Call::chain_id(), Call::block(1, false), Call::block(1, true), Call::block_number()];
     let Ok(mut answers) = Answers::parse(body, &calls.each_ref()) else { return };
@@ -20,11 +20,11 @@ pub fn read_batch(body: &[u8]) {
     }
     let _ = answers.next_or_error::<Option<FullBlock>>();
     let _ = answers.next::<Vec<Log>>().map(|logs| logs.iter().filter_map(Log::transfer).count());
-    // There is nothing left to read, whatever was in the body.
+    // Nothing may be left to read, whatever the body was.
     assert!(answers.next::<serde::de::IgnoredAny>().is_err());
 }
 
-/// Reads one log, transaction or block, of which anybody who deploys a contract can choose parts.
+/// Parses one log, transaction or block. An attacker who deploys a contract controls parts of them.
 pub fn read_object(json: &[u8]) {
     if let Ok(log) = serde_json::from_slice::<Log>(json) {
         let _ = log.transfer();

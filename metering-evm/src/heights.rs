@@ -1,4 +1,4 @@
-//! How far one source's chain has come, and the hashes of its blocks.
+//! The heights that one source reports, and the hashes of its blocks.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,7 +16,7 @@ use crate::source::Source;
 /// The depth at which a block is final on a chain without a `finalized` tag.
 const FINAL_BY_DEFAULT: u64 = 64;
 
-/// How far `source` says that the chain has come, in one batch.
+/// The heights that `source` reports, read in one batch.
 pub(crate) async fn heights(
     source: &Source,
     credited_at: Finality,
@@ -37,7 +37,7 @@ pub(crate) async fn heights(
     source.ask(&calls, read).await
 }
 
-/// The newest block that is deep enough by `depth`.
+/// The newest block that `depth` accepts.
 fn height_of(answers: &mut Answers<'_>, newest: u64, depth: Finality) -> Result<u64, Failure> {
     match (depth, depth.tag()) {
         (Finality::Confirmations(count), _) => Ok(at_depth(newest, count.get().into())),
@@ -48,8 +48,8 @@ fn height_of(answers: &mut Answers<'_>, newest: u64, depth: Finality) -> Result<
     }
 }
 
-/// The block that the chain calls `finalized`, or one that is deep enough where there is no such tag. A source that
-/// has named one before is not taken to be without the tag because of one error.
+/// The block that the chain calls `finalized`, or one that is deep enough if the chain has no such tag. After a source
+/// has once returned a `finalized` block, an error no longer means that the tag is not supported.
 fn tagged_or_deep(answers: &mut Answers<'_>, newest: u64, source: &Source) -> Result<u64, Failure> {
     let head: Option<Head> = answers.next_or_error()?.ok().flatten();
     match head {
@@ -62,13 +62,13 @@ fn tagged_or_deep(answers: &mut Answers<'_>, newest: u64, source: &Source) -> Re
     }
 }
 
-/// The newest block with so many confirmations, its own included. On a shorter chain it is the first block, which
-/// holds no payments.
+/// The newest block with this number of confirmations, its own included. On a shorter chain, the first block, which has
+/// no payments.
 const fn at_depth(newest: u64, confirmations: u64) -> u64 {
     (newest + 1).saturating_sub(confirmations)
 }
 
-/// The hash of each of these blocks, `None` for those that `source` does not have.
+/// The hash of each of these blocks; `None` for those that `source` does not have.
 pub(crate) async fn block_hashes(source: &Source, numbers: Arc<[u64]>) -> Result<Vec<Option<BlockHash>>, Failure> {
     let calls: Vec<Call> = numbers.iter().map(|number| Call::block(*number, false)).collect();
     let read = |answers: &mut Answers<'_>| {

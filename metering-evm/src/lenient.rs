@@ -1,13 +1,13 @@
-//! Fields that are nice to have: what cannot be read is treated as missing.
+//! Optional fields that are parsed leniently: an invalid value is treated as missing.
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny};
 
-/// A value, or nothing where the field is missing or holds something else.
+/// A value, or nothing if the field is missing or invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lenient<T>(Option<T>);
 
 impl<T> Lenient<T> {
-    /// The value, if it could be read.
+    /// The value, if it could be parsed.
     pub(crate) const fn as_ref(&self) -> Option<&T> {
         self.0.as_ref()
     }

@@ -1,10 +1,11 @@
 //! Reads payments from EVM chains over JSON-RPC: the [`ChainReader`](metering_core::ChainReader) of the service.
 //!
-//! [`ChainConfig`] is a chain's section of the configuration, and makes the [`EvmReader`]. The reader asks every
-//! configured source at once and believes what `agree` of them say alike. It returns evidence and judges nothing;
-//! what it cannot find out for certain is an error that can be retried, never a guess.
+//! [`ChainConfig`] is the configuration section of a chain, and creates the [`EvmReader`]. The reader queries all
+//! configured sources at once and believes what `agree` of them report identically. It returns evidence and judges
+//! nothing; what it cannot determine for certain is a retryable error, never a guess.
 //!
-//! With the feature `wallet` it also pays: `Wallet` is a private key, and `Payer` prepares and sends what it signs.
+//! With the feature `wallet` it also makes payments: `Wallet` is a private key, and `Payer` prepares and sends signed
+//! payments.
 //!
 //! ```
 //! use metering_evm::ChainConfig;

@@ -1,4 +1,4 @@
-//! Logs, and the `Transfer` events of EIP-20 among them.
+//! Logs, and the EIP-20 `Transfer` events among them.
 
 use metering_core::{Address, TokenTransfer, TokenUnits};
 use serde::Deserialize;
@@ -11,7 +11,7 @@ pub(crate) const TRANSFER_TOPIC: [u8; 32] = [
     0xf1, 0x63, 0xc4, 0xa1, 0x16, 0x28, 0xf5, 0x5a, 0x4d, 0xf5, 0x23, 0xb3, 0xef,
 ];
 
-/// A log, as receipts and `eth_getLogs` hold it.
+/// A log, as it appears in receipts and in results of `eth_getLogs`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Log {
@@ -22,13 +22,13 @@ pub(crate) struct Log {
     pub(crate) transaction_index: Option<Height>,
     pub(crate) block_number: Option<Height>,
     pub(crate) block_hash: Option<Word>,
-    /// Whether it was undone by a re-organisation.
+    /// Whether a reorganisation removed it.
     removed: Option<bool>,
 }
 
 impl Log {
-    /// The transfer that it reports; `None` when it reports anything else. The `Transfer` of EIP-721 has the same
-    /// topic and a fourth, since its value is indexed; some old tokens index nothing.
+    /// The transfer that it reports; `None` if it reports anything else. The `Transfer` event of EIP-721 has the same
+    /// first topic, but also a fourth, since its value is indexed. Some old tokens index nothing.
     pub(crate) fn transfer(&self) -> Option<TokenTransfer> {
         let [Word(TRANSFER_TOPIC), Word(from), Word(to)] = self.topics.as_slice() else { return None };
         if self.removed == Some(true) {
@@ -43,7 +43,7 @@ impl Log {
     }
 }
 
-/// The address of a word; `None` when the bytes before it are not zero, which no address is encoded as.
+/// The address in a word; `None` if the padding bytes before it are not zero.
 fn address(word: [u8; 32]) -> Option<Address> {
     let (padding, address) = word.split_at(12);
     padding.iter().all(|byte| *byte == 0).then(|| address.try_into().ok().map(Address::from_bytes))?

@@ -1,9 +1,9 @@
-//! One source's look at a transaction, and what it shows.
+//! Looks a transaction up at one source.
 //!
-//! Two batches, since the second needs the first: receipt, transaction and newest block, then the block that the
-//! receipt names. A receipt alone proves little. After a re-organisation a source may serve it for a while, or for
-//! ever, while the chain has another block at that height; only when the block of that number has the hash of the
-//! receipt is the transaction in the chain. Until then it waits for a block, as it did before.
+//! This takes two batches, since the second depends on the first: receipt, transaction and newest block, and then the
+//! block that the receipt names. A receipt alone proves little. After a reorganisation a source may keep serving it for
+//! a while, or forever, although the chain has another block at that height. The transaction is in the chain only if
+//! the block with that number has the block hash of the receipt; until then it counts as pending.
 
 use metering_core::{Depth, Evidence, Sighting, TxHash};
 use serde::Deserialize;
@@ -18,7 +18,7 @@ use crate::log::Log;
 use crate::source::Source;
 use crate::transaction::Transaction;
 
-/// What became of a transaction (EIP-658 gives it the status).
+/// The receipt of a transaction, with a status since EIP-658.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Receipt {
@@ -29,22 +29,22 @@ struct Receipt {
     logs: Vec<Log>,
 }
 
-/// How far the chain has come.
+/// The current state of the chain.
 #[derive(Debug, Clone, Copy)]
 struct Progress {
     newest: Height,
     rule: Rule,
 }
 
-/// What makes a block count at the moment.
+/// Which blocks currently count.
 #[derive(Debug, Clone, Copy)]
 enum Rule {
     Confirmations(u64),
-    /// It is this block, or before it.
+    /// This block and all before it.
     UpTo(Height),
 }
 
-/// What the first batch showed.
+/// The results of the first batch.
 #[derive(Debug)]
 struct Look {
     receipt: Option<Receipt>,
@@ -52,7 +52,7 @@ struct Look {
     progress: Progress,
 }
 
-/// What `source` says of a transaction.
+/// What `source` reports about a transaction.
 pub(crate) async fn sight(source: &Source, finality: Finality, hash: &TxHash) -> Result<Sighting, Failure> {
     let mut calls = vec![Call::receipt(hash), Call::transaction(hash)];
     calls.extend(progress_calls(finality));
@@ -60,7 +60,7 @@ pub(crate) async fn sight(source: &Source, finality: Finality, hash: &TxHash) ->
     let (receipt, transaction) = match (&look.receipt, &look.transaction) {
         (None, None) => return Ok(Sighting::Unknown),
         (Some(receipt), Some(transaction)) if transaction.may_be_in(receipt.block_hash) => (receipt, transaction),
-        // Not in a block, or the source is between two states and says so in one answer and not yet in another.
+        // Not in a block, or the source is changing state and only some of its responses show that yet.
         (_, transaction) => return Ok(look.progress.pending(transaction.as_ref())),
     };
     let number = receipt.block_number;
@@ -79,7 +79,7 @@ pub(crate) async fn sight(source: &Source, finality: Finality, hash: &TxHash) ->
                 transfers: receipt.logs.iter().filter_map(Log::transfer).collect(),
             }))
         }
-        // Re-organised away, or the source has lost sight of the block.
+        // A reorganisation removed the block, or the source no longer has it.
         _ => Ok(look.progress.pending(look.transaction.as_ref())),
     }
 }
@@ -98,7 +98,7 @@ impl Look {
             receipt.check(hash)?;
         }
         if transaction.as_ref().is_some_and(|transaction| transaction.is_another_than(hash)) {
-            return Err(Failure::malformed("eth_getTransactionByHash", "another transaction than the one asked for"));
+            return Err(Failure::malformed("eth_getTransactionByHash", "a transaction other than the requested one"));
         }
         Ok(Self { receipt, transaction, progress })
     }
@@ -110,7 +110,7 @@ impl Receipt {
         let of_another_if_named = |word: Option<Word>| word.is_some_and(of_another);
         let of_other_block = |log: &Log| log.block_hash.is_some_and(|block| block != self.block_hash);
         if of_another(self.transaction_hash) {
-            return Err(Failure::malformed("eth_getTransactionReceipt", "another transaction than the one asked for"));
+            return Err(Failure::malformed("eth_getTransactionReceipt", "a transaction other than the requested one"));
         }
         if self.logs.iter().any(|log| of_another_if_named(log.transaction_hash) || of_other_block(log)) {
             return Err(Failure::malformed("eth_getTransactionReceipt", "a log of another transaction or block"));
@@ -141,14 +141,14 @@ impl Progress {
         Ok(Self { newest, rule })
     }
 
-    /// How deep `block` is. Behind one address there may be several nodes, so that the newest block of one is older
-    /// than the block that another told of: the chain has come at least as far as any of them says.
+    /// How deep `block` is. One URL may be served by several nodes, and the newest block of one may be older than a
+    /// block that another has reported. So the highest block that any of them reported counts as the newest.
     fn depth(self, block: Height) -> Depth {
         let newest = match self.rule {
             Rule::Confirmations(_) => self.newest.max(block),
             Rule::UpTo(settled) => self.newest.max(block).max(settled),
         };
-        // Neither underflows, being at most `newest`, nor overflows, having 63 bits.
+        // Does not underflow, since `block` is at most `newest`, and does not overflow, since both have 63 bits.
         let confirmations_of = |block: Height| newest.0 - block.0 + 1;
         let required = match self.rule {
             Rule::Confirmations(count) => count,

@@ -1,4 +1,4 @@
-//! Asking all sources of a chain at once.
+//! Queries all sources of a chain at once.
 
 use std::time::Duration;
 
@@ -10,43 +10,43 @@ use tokio::time::{Instant, timeout_at};
 use crate::failure::Failure;
 use crate::source::Source;
 
-/// How long the others may take to say something better, once there is an answer that will do. Without it a source
-/// that stopped days ago would speak for the chain, being the fastest to say that it knows nothing.
+/// How long to wait for better responses once the responses are sufficient. Without this, a source that stopped syncing
+/// days ago could decide, since it is the fastest to say that it knows nothing.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What the answers so far are worth.
+/// Whether the responses so far are sufficient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// They do not suffice.
+    /// They are not sufficient.
     Open,
-    /// They suffice, and another might make them better.
+    /// They are sufficient, but another response might improve the result.
     Sufficient,
-    /// Nothing can make them better.
+    /// They are sufficient, and no other response can improve the result.
     Final,
 }
 
-/// An answer, and the host that gave it.
+/// A response, and the host that sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Said<T> {
     pub(crate) host: String,
     pub(crate) answer: T,
 }
 
-/// What the sources said.
+/// The responses and failures of the sources.
 #[derive(Debug)]
 pub(crate) struct Poll<T> {
-    /// The answers, as they came.
+    /// The responses, in the order of arrival.
     pub(crate) said: Vec<Said<T>>,
     complaints: Vec<String>,
-    /// How many of the complaints are about what was asked for, and not about the source.
+    /// How many of the failures are about the subject of the request, and not about the source.
     unreadable: usize,
-    /// Of which chains sources are that are of another one.
+    /// The chain ids of sources that serve another chain.
     strangers: Vec<u64>,
 }
 
 impl<T> Poll<T> {
-    /// Asks every source, until its answers suffice by `standing` or all have spoken. Whoever is still thinking then
-    /// is not waited for.
+    /// Queries every source until `standing` finds the responses sufficient or all sources have responded. Does not
+    /// wait for the remaining sources.
     pub(crate) async fn take<'s, A, F>(sources: &'s [Source], ask: A, standing: impl Fn(&[Said<T>]) -> Standing) -> Self
     where
         A: Fn(&'s Source) -> F,
@@ -80,7 +80,7 @@ impl<T> Poll<T> {
 
     fn fail(&mut self, source: &Source, failure: &Failure) {
         let complaint = source.complaint(failure);
-        // Others may make up for it, and then nobody else would tell.
+        // Log it here: if the other sources are sufficient, the failure is not reported anywhere else.
         tracing::warn!(source = complaint, "an RPC source failed");
         self.complaints.push(complaint);
         self.unreadable += usize::from(failure.is_of_the_subject());
@@ -89,19 +89,19 @@ impl<T> Poll<T> {
         }
     }
 
-    /// A source that is of another chain.
+    /// The error for a source that serves another chain, if there is one.
     pub(crate) fn stranger(&self, expected: u64) -> Option<ChainError> {
         self.strangers.first().map(|found| ChainError::WrongChain { expected, found: *found })
     }
 
-    /// Why a transaction cannot be read, when sources that work again would not be enough to read it.
+    /// The error if a transaction cannot be read, even if all failed sources recover.
     pub(crate) fn unreadable(&self, agree: usize) -> Option<ChainError> {
         let others = self.complaints.len() - self.unreadable;
         let readable = self.said.len() + others >= agree;
         (!readable && self.unreadable > 0).then(|| ChainError::Unreadable(self.complaints.join("; ")))
     }
 
-    /// Why there are too few answers, when fewer than `agree` of them are there.
+    /// The error if there are fewer than `agree` responses.
     pub(crate) fn shortage(&self, agree: usize, expected: u64) -> Option<ChainError> {
         if self.said.len() >= agree {
             return None;
@@ -111,6 +111,6 @@ impl<T> Poll<T> {
         }
         let why = self.complaints.join("; ");
         let answered = self.said.len();
-        Some(ChainError::Unavailable(format!("{answered} of the {agree} sources needed answered: {why}")))
+        Some(ChainError::Unavailable(format!("{answered} of the {agree} required sources responded: {why}")))
     }
 }

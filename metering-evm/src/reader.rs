@@ -1,4 +1,4 @@
-//! The reader: every question to all sources, and what they agree on.
+//! The reader: sends each query to all sources, and returns what they agree on.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::num::NonZeroU32;
@@ -20,21 +20,21 @@ use crate::scan::{Found, Scan, Wanted};
 use crate::source::Source;
 use crate::{contract, heights, look, scan};
 
-/// Block hashes that are requested in one batch at most.
+/// Most block hashes per batch.
 const HASHES_MAX: usize = 20;
 
 /// Reads an EVM chain over the JSON-RPC of its nodes (EIP-1474), from one or several sources.
 ///
-/// Every request carries the question for the chain's id (EIP-155). A source of another chain has failed, whatever
-/// else it says.
+/// Every batch also asks for the chain's id (EIP-155). A source that serves another chain counts as failed, whatever
+/// else it returns.
 ///
-/// Texts of its errors name sources by their host, which operators may see and clients need not.
+/// Its error messages name sources by their host, which is meant for operators, not for clients.
 #[derive(Debug)]
 pub struct EvmReader {
     chain_id: u64,
-    /// How deep a payment must be to be credited, if that is configured.
+    /// When a payment is credited, if configured.
     confirmations: Option<Finality>,
-    /// How deep it must be to be final, if that is configured.
+    /// When a payment is final, if configured.
     finality: Option<Finality>,
     agree: usize,
     sources: Vec<Source>,
@@ -43,7 +43,7 @@ pub struct EvmReader {
 
 impl EvmReader {
     pub(crate) fn new(config: &ChainConfig) -> Result<Self, ChainConfigError> {
-        // Another part of the process may have chosen a provider already; any will do.
+        // Fails if another part of the process has already installed a provider. Any provider will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let sources = config.rpc_urls.iter().map(|url| Source::new(url, config));
         Ok(Self {
@@ -62,11 +62,11 @@ impl EvmReader {
         self.chain_id
     }
 
-    /// Asks every source for its chain's id: for the start of a program, and for its health.
+    /// Asks every source for its chain's id: a check at start, and for health checks.
     ///
     /// # Errors
-    /// [`ChainError::WrongChain`] when any source is of another chain, which only its configuration explains;
-    /// [`ChainError::Unavailable`] when too few answer.
+    /// [`ChainError::WrongChain`] if any source serves another chain, which must be a configuration error;
+    /// [`ChainError::Unavailable`] if too few respond.
     pub async fn check(&self) -> Result<(), ChainError> {
         let ask = |source| Source::ask(source, &[], |_| Ok(()));
         let poll = Poll::take(&self.sources, ask, |_| Standing::Open).await;
@@ -76,7 +76,7 @@ impl EvmReader {
         }
     }
 
-    /// The answer that `agree` sources give alike, as soon as they have.
+    /// The response that `agree` sources give, as soon as they have given it.
     async fn common<'s, T, A, F>(&'s self, ask: A) -> Result<T, ChainError>
     where
         T: Copy + PartialEq + Describe,
@@ -94,8 +94,8 @@ impl EvmReader {
         agreement::common(self.agree, &poll.said).ok_or_else(|| agreement::disagreement(&poll.said))
     }
 
-    /// How deep a payment must be to be credited: as configured, or by the measured block time. A chain whose blocks
-    /// are configured to be final sooner than that needs no more.
+    /// When a payment is credited: as configured, or by the measured block time, but never later than its configured
+    /// finality.
     async fn credited_at(&self) -> Result<Finality, ChainError> {
         if let Some(configured) = self.confirmations {
             return Ok(configured);
@@ -114,11 +114,12 @@ impl EvmReader {
     }
 
     fn too_few<T>(&self, poll: &Poll<T>) -> ChainError {
-        let too_few = || ChainError::Unavailable("too few sources answered".to_owned());
+        let too_few = || ChainError::Unavailable("too few sources responded".to_owned());
         poll.shortage(self.agree, self.chain_id).unwrap_or_else(too_few)
     }
 
-    /// All that any source found, each once, and the blocks that fewer than `agree` sources could search.
+    /// All transactions that any source found, without duplicates, and the blocks that fewer than `agree` sources could
+    /// search.
     fn merged(&self, said: Vec<Said<Scan>>) -> PaymentsFound {
         let sources = said.len();
         let (mut found, mut unsearched) = (BTreeSet::new(), BTreeMap::new());
@@ -192,8 +193,8 @@ impl ChainReader for EvmReader {
         Ok(hashes)
     }
 
-    /// All that any of `agree` sources knows of. One alone may leave out a payment or make one up: what it leaves
-    /// out another may have, and what it makes up [`ChainReader::transaction`] will not find.
+    /// All payments that any of `agree` sources knows. A single source may omit a payment or invent one: an omitted one
+    /// may be known to another source, and an invented one is not found by [`ChainReader::transaction`].
     async fn payments_to(
         &self,
         recipient: Address,
@@ -205,7 +206,7 @@ impl ChainReader for EvmReader {
         let ask = |source| scan::payments(source, wanted);
         let standing = |said: &[Said<Scan>]| {
             let complete = said.iter().all(|said| said.answer.unreadable.is_empty());
-            // Another source may be able to search the block that one could not.
+            // Another source may be able to search a block that this one could not.
             self.enough_of(said, if complete { Standing::Final } else { Standing::Sufficient })
         };
         let poll = Poll::take(&self.sources, ask, standing).await;

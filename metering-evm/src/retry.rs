@@ -1,15 +1,15 @@
-//! How long to wait before a source is asked again.
+//! The retry policy for a source: exponential backoff with jitter.
 
 use std::time::Duration;
 
 use crate::failure::Failure;
 
-/// The first pause; each that follows is twice as long.
+/// The first pause. Each one after it is twice as long.
 const FIRST: Duration = Duration::from_millis(200);
-/// No pause is longer. A source that asks for a longer one is given up instead: somebody waits for the answer.
+/// The longest pause. If a source asks for a longer one, the request fails instead, since a caller is waiting.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// How long to wait after the attempt of this number, from 1, failed; `None` when another would not help.
+/// How long to wait after a failed attempt, counted from 1; `None` if a retry would not help.
 pub(crate) fn pause(attempt: u32, failure: &Failure) -> Option<Duration> {
     if !failure.is_transient() {
         return None;
@@ -22,10 +22,10 @@ pub(crate) fn pause(attempt: u32, failure: &Failure) -> Option<Duration> {
     (wanted <= LONGEST).then(|| jittered(backoff).max(wanted))
 }
 
-/// Between a half and the whole of it, so that those who failed together do not come back together.
+/// A random pause between half of `pause` and all of it, so that requests that failed together do not retry together.
 fn jittered(pause: Duration) -> Duration {
     let half = pause / 2;
-    // Without randomness only the spread is lost.
+    // If there is no randomness, only the jitter is lost.
     let share = getrandom::u32().unwrap_or(0) % 1024;
     half + half * share / 1024
 }

@@ -1,4 +1,4 @@
-//! The URL of an RPC source, which is a secret: providers put their customers' keys into it.
+//! The URL of an RPC source. It is a secret, since providers put their customers' keys into it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,10 +6,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::{Host, Url, form_urlencoded};
 
-/// Shorter parts of a path or query are words such as `v2` or `rpc`, not keys.
+/// Shorter parts of a path or query are not keys, but words such as `v2` or `rpc`.
 const KEY_BYTES_MIN: usize = 8;
 
-/// The URL of an RPC source. Shown as scheme and host only: `https://rpc.example.com/…`.
+/// The URL of an RPC source. Displayed as scheme and host only: `https://rpc.example.com/…`.
 ///
 /// ```
 /// use metering_evm::RpcUrl;
@@ -21,26 +21,26 @@ const KEY_BYTES_MIN: usize = 8;
 #[derive(Clone, PartialEq, Eq)]
 pub struct RpcUrl(Url);
 
-/// The text is not the URL of an RPC source. It is not repeated, since it may hold a key.
+/// The text is not the URL of an RPC source. The error does not repeat the text, since it may contain a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be an http:// or https:// URL")]
 pub struct RpcUrlError;
 
 impl RpcUrl {
-    /// The whole URL, secrets included: to call it, never to show it.
+    /// The whole URL with its secrets. Use it only to send requests, never to display it.
     #[must_use]
     pub const fn expose(&self) -> &Url {
         &self.0
     }
 
-    /// Its host, and its port where that is not the scheme's own.
+    /// Its host, and its port if it is not the scheme's default.
     #[must_use]
     pub fn host(&self) -> String {
         let host = self.0.host_str().unwrap_or_default();
         self.0.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    /// Whether it is of this machine.
+    /// Whether it refers to this machine.
     pub(crate) fn is_loopback(&self) -> bool {
         match self.0.host() {
             Some(Host::Domain(name)) => name == "localhost",
@@ -50,10 +50,10 @@ impl RpcUrl {
         }
     }
 
-    /// `text` without the secrets of this URL, which a source may repeat when it complains.
+    /// `text` without the secrets of this URL, which a source may repeat in its error messages.
     pub(crate) fn redact(&self, text: &str) -> String {
         let mut secrets = self.secrets();
-        // The longest first: one may be a part of another.
+        // Longest first: one may be a part of another.
         secrets.sort_unstable_by_key(|secret| std::cmp::Reverse(secret.len()));
         secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "…"))
     }
@@ -68,7 +68,7 @@ impl RpcUrl {
             .filter(|word| !word.is_empty())
             .chain(keys)
             .flat_map(|word| {
-                // As it stands, and as the source reads it.
+                // Both as it is written and decoded.
                 let decoded = form_urlencoded::parse(word.as_bytes()).next().map(|(name, _)| name.into_owned());
                 [Some(word.to_owned()), decoded]
             })
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn only_scheme_and_host_are_shown() {
-        // text, shown
+        // text, as displayed
         let table = [
             ("https://rpc.example.com/v2/secretkey", "https://rpc.example.com/…"),
             ("https://rpc.example.com/?apikey=secretkey", "https://rpc.example.com/…"),

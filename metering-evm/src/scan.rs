@@ -1,8 +1,8 @@
-//! Looking for payments in a range of blocks.
+//! Searches a range of blocks for payments.
 //!
-//! Tokens are found by their logs, the native coin in the blocks themselves. Both ways may be too much for a source
-//! at one time, and sources differ in how much they take: a request that is too much is halved until it fits. A single
-//! block that does not fit is reported and left out, unless the source takes no single block at all.
+//! Token payments are found by their logs, native payments in the blocks themselves. Sources differ in how much they
+//! allow in one request, so a range that is too large is halved until it fits. A single block that is too large is
+//! reported and skipped, unless the source allows no single block at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,12 +16,12 @@ use crate::failure::Failure;
 use crate::log::Log;
 use crate::source::Source;
 
-/// Blocks whose logs are asked for at one time at most.
+/// Most blocks per request for logs.
 const LOG_BLOCKS_MAX: u64 = 2000;
-/// Whole blocks that are asked for at one time at most.
+/// Most whole blocks per request.
 const FULL_BLOCKS_MAX: u64 = 20;
 
-/// A transaction, by its place in the chain.
+/// A transaction and its position in the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Found {
     /// The block's number, and the transaction's index in it.
@@ -45,29 +45,29 @@ pub(crate) struct Scan {
     pub(crate) unreadable: BTreeMap<u64, String>,
 }
 
-/// What is looked for.
+/// What to search for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
-    /// Who was paid.
+    /// The recipient of the payments.
     pub(crate) recipient: Address,
-    /// In which tokens; the zero address is the native coin.
+    /// The tokens; the zero address stands for the native coin.
     pub(crate) tokens: &'a [Address],
     /// The first block.
     pub(crate) from_block: u64,
-    /// The last.
+    /// The last block.
     pub(crate) to_block: u64,
 }
 
-/// One of the two ways to look.
+/// One of the two ways to search.
 struct Way<C, R> {
     blocks_max: u64,
-    /// What to ask for the blocks between, both included.
+    /// Builds the calls for a range of blocks, both ends included.
     calls: C,
-    /// What the answers hold.
+    /// Reads the transactions from the responses.
     read: R,
 }
 
-/// All that `source` knows of `wanted`.
+/// All transactions of `wanted` that `source` knows.
 pub(crate) async fn payments(source: &Source, wanted: Wanted<'_>) -> Result<Scan, Failure> {
     let contracts: Vec<_> = wanted.tokens.iter().copied().filter(|token| *token != Address::ZERO).collect();
     let mut scan = Scan::default();
@@ -117,7 +117,7 @@ where
                     scan.found.extend(some);
                     next = to.checked_add(1);
                 }
-                // What it takes is not learned for longer than this: tomorrow's blocks may be smaller.
+                // The smaller limit applies only to this search: later blocks may be smaller.
                 Err(failure) if failure.is_too_much() && to > from => blocks = (to - from).div_ceil(2),
                 Err(failure) if failure.is_too_much() && self.takes_single_blocks(source).await => {
                     scan.unreadable.insert(from, source.complaint(&failure));
@@ -133,7 +133,7 @@ where
         let mut calls = vec![Call::block_number()];
         calls.extend((self.calls)(from, to));
         let answer = source.ask(&calls, |answers| {
-            // A source that lags behind would leave out what it does not know yet, without a word.
+            // A source that lags behind would silently omit what it does not know yet.
             let Height(newest) = answers.next()?;
             if newest < to {
                 return Err(Failure::Behind(to));
@@ -143,14 +143,14 @@ where
         answer.await
     }
 
-    /// Whether the source searches single blocks at all: the first one of the chain holds next to nothing. A source that
-    /// finds even that too much is of no use, and no block is to blame.
+    /// Whether the source can search single blocks at all. Tested with the first block of the chain, which is nearly
+    /// empty: if even that is too large, the problem is the source and not the block.
     async fn takes_single_blocks(&self, source: &Source) -> bool {
         !matches!(self.ask(source, 0, 0).await, Err(failure) if failure.is_too_much())
     }
 }
 
-/// The transaction of a log that was asked for, if it reports a transfer to `recipient`.
+/// The transaction of a requested log, if it reports a transfer to `recipient`.
 fn transfer(
     log: &Log,
     recipient: Address,
@@ -160,23 +160,23 @@ fn transfer(
     let malformed = |problem| Failure::malformed("eth_getLogs", problem);
     let Some(transfer) = log.transfer().filter(|transfer| transfer.to == recipient) else { return Ok(None) };
     if !contracts.contains(&transfer.token) {
-        return Err(malformed("a log of a contract that was not asked for"));
+        return Err(malformed("a log of a contract that was not requested"));
     }
     let (Some(Word(hash)), Some(Height(number))) = (log.transaction_hash, log.block_number) else {
-        return Err(malformed("a log without its place"));
+        return Err(malformed("a log without its position"));
     };
-    // Where a chain has no index, the order within the block is that of the hashes.
+    // On a chain without indexes, transactions of a block are ordered by hash.
     let Height(index) = log.transaction_index.unwrap_or(Height(0));
     if !(from..=to).contains(&number) {
-        return Err(malformed("a log of a block that was not asked for"));
+        return Err(malformed("a log of a block that was not requested"));
     }
     Ok(Some(Found { place: (number, index), hash: TxHash::from_bytes(hash) }))
 }
 
-/// The transactions of a block that sent the native coin to `recipient`.
+/// The transactions in a block that sent the native coin to `recipient`.
 fn coins(block: &FullBlock, recipient: Address, number: u64) -> Result<Vec<Found>, Failure> {
     if block.number.0 != number {
-        return Err(Failure::malformed(block::METHOD, "another block than the one asked for"));
+        return Err(Failure::malformed(block::METHOD, "a block other than the requested one"));
     }
     let found = block.transactions.iter().enumerate().filter_map(|(index, transaction)| {
         let Sent { hash: Word(hash), to, value: Amount(value) } = transaction.as_ref()?;

@@ -1,4 +1,4 @@
-//! One RPC source: batches over HTTP, tried again when that may help.
+//! One RPC source: sends batches over HTTP, and retries transient failures.
 
 use std::error::Error;
 use std::fmt;
@@ -18,10 +18,10 @@ use crate::failure::{self, Failure};
 use crate::retry;
 use crate::rpc_url::RpcUrl;
 
-/// The largest answer that is read. The largest blocks are below it; a source that sends more is not asked for it.
+/// The largest response that is read. Even the largest blocks are smaller.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// How much of a source's complaint is repeated.
+/// How much of a source's error message is repeated.
 const COMPLAINT_CHARS_MAX: usize = 200;
 
 /// One RPC source of a chain.
@@ -30,11 +30,11 @@ pub(crate) struct Source {
     chain_id: u64,
     attempts: u32,
     client: Client,
-    /// Whether it ever named a `finalized` block.
+    /// Whether it has ever returned a `finalized` block.
     names_finalized: AtomicBool,
 }
 
-/// Without the client, whose proxy may have a password.
+/// Leaves out the client, since its proxy URL may contain a password.
 impl fmt::Debug for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Source").field("url", &self.url).finish_non_exhaustive()
@@ -47,27 +47,27 @@ impl Source {
             .map_err(|cause| ChainConfigError::new("rpc_urls", format_args!("cannot set up an HTTP client: {cause}")))
     }
 
-    /// A source of a chain that nothing is configured for; the error is why the machine cannot call it.
+    /// A source without a configuration section. The error tells why the HTTP client cannot be set up.
     pub(crate) fn of_chain(
         url: &RpcUrl,
         chain_id: u64,
         attempts: u32,
         request_timeout: Duration,
     ) -> Result<Self, String> {
-        // A redirected POST would become a GET, and might carry the key to another host.
+        // No redirects: a redirected POST would become a GET, and might send the key to another host.
         let client = Client::builder()
             .user_agent(concat!("metering-evm/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::none())
             .connect_timeout(request_timeout)
             .timeout(request_timeout);
-        // The environment's proxy is the way out of some networks; nothing reaches this machine by it.
+        // Some networks need the proxy from the environment, but it cannot reach this machine's loopback.
         let client = if url.is_loopback() { client.no_proxy() } else { client };
         let client = client.build().map_err(cause)?;
         Ok(Self { url: url.clone(), chain_id, attempts, client, names_finalized: AtomicBool::new(false) })
     }
 
-    /// Asks `calls` in one batch and reads the answers. The chain's id is asked with them, every time: a source
-    /// that is of another chain now is not believed, whatever it was before.
+    /// Sends `calls` in one batch and reads the responses. Every batch also asks for the chain's id: a source that now
+    /// serves another chain is not believed, whatever it served before.
     pub(crate) async fn ask<T, R>(&self, calls: &[Call], read: R) -> Result<T, Failure>
     where
         R: Fn(&mut Answers<'_>) -> Result<T, Failure>,
@@ -92,7 +92,7 @@ impl Source {
         }
     }
 
-    /// The failure as operators see it: by the source's host, and without the secrets of its URL.
+    /// The failure as operators see it: with the source's host, but without the secrets of its URL.
     pub(crate) fn complaint(&self, failure: &Failure) -> String {
         let text = self.url.redact(&failure.to_string());
         let cut = text.char_indices().nth(COMPLAINT_CHARS_MAX).map(|(end, _)| end);
@@ -105,7 +105,8 @@ impl Source {
         self.url.host()
     }
 
-    /// Whether this source is known to name a `finalized` block: what it omits later is then missing, not unsupported.
+    /// Whether this source has returned a `finalized` block before. If one is absent later, it is missing, not
+    /// unsupported.
     pub(crate) fn names_finalized(&self) -> &AtomicBool {
         &self.names_finalized
     }
@@ -133,7 +134,8 @@ impl Source {
         if status.is_success() {
             return body;
         }
-        // Some sources give their errors a status as well. It says less than the error, unless it is to pass.
+        // Some sources send an HTTP error status along with a JSON-RPC error. The JSON-RPC error is more specific,
+        // unless the status is transient.
         match body.ok().and_then(|body| rejection(&body)) {
             Some(error) if error.is_too_much() || !failure::is_transient(status) => Err(Failure::Rpc(error)),
             _ => Err(Failure::Http { status, retry_after }),
@@ -156,7 +158,7 @@ async fn read_capped(response: &mut Response) -> Result<Vec<u8>, Failure> {
     Ok(body)
 }
 
-/// In seconds; the other form of RFC 9110, section 10.2.3, a date, is not what RPC sources send.
+/// `Retry-After` in seconds. RPC sources do not send the other form, a date (RFC 9110, section 10.2.3).
 fn retry_after(response: &Response) -> Option<Duration> {
     let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))
@@ -166,7 +168,7 @@ fn unreached(error: reqwest::Error) -> Failure {
     if error.is_timeout() { Failure::TimedOut } else { Failure::Transport(cause(error)) }
 }
 
-/// What lies at the bottom of an error, without the URL that it happened at.
+/// The root cause of an error, without the URL.
 fn cause(error: reqwest::Error) -> String {
     let error = error.without_url();
     let deepest = iter::successors(error.source(), |cause| (*cause).source()).last();

@@ -1,8 +1,8 @@
-//! Transactions as they were sent.
+//! Transactions, as returned by sources.
 //!
-//! Not every transaction looks like Ethereum's: some types carry a list of calls, others have no signature, no value or
-//! no input. Payments in tokens are proven by receipts alone, so a field that is missing or unreadable is no error here.
-//! It only means that the transaction shows no transfer of the native coin.
+//! Not every transaction looks like Ethereum's: some types have a list of calls, others have no signature, value or
+//! input. Token payments are proven by receipts alone, so a missing or unreadable field is not an error here. It only
+//! means that the transaction shows no transfer of the native coin.
 
 use metering_core::{Address, NativeTransfer, PendingTransaction, TokenUnits, TxHash};
 use serde::Deserialize;
@@ -10,18 +10,18 @@ use serde::Deserialize;
 use crate::encoding::{AddressData, Amount, Data, Quantity, Word};
 use crate::lenient::Lenient;
 
-/// A transaction, and the block that holds it if there is one.
+/// A transaction, and its block if it is in one.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Transaction {
     #[serde(default)]
     hash: Lenient<Word>,
-    /// `null` while it is in no block.
+    /// `null` while the transaction is pending.
     #[serde(default)]
     block_hash: Lenient<Option<Word>>,
     #[serde(default)]
     from: Lenient<AddressData>,
-    /// `null` for one that creates a contract.
+    /// `null` if the transaction creates a contract.
     #[serde(default)]
     to: Lenient<Option<AddressData>>,
     #[serde(default)]
@@ -36,25 +36,25 @@ pub(crate) struct Transaction {
 const TRANSFER: [u8; 4] = [0xa9, 0x05, 0x9c, 0xbb];
 
 impl Transaction {
-    /// Whether it names another hash than the one that was asked for.
+    /// Whether its hash is not the requested one.
     pub(crate) fn is_another_than(&self, hash: &TxHash) -> bool {
         self.hash.as_ref().is_some_and(|word| word.0 != *hash.as_bytes())
     }
 
-    /// Whether it does not contradict a receipt from that block: it says that it is there, or says nothing about it.
+    /// Whether it is consistent with a receipt from this block: it names the same block, or none at all.
     pub(crate) fn may_be_in(&self, block_hash: Word) -> bool {
         self.block_hash.as_ref().is_none_or(|block| *block == Some(block_hash))
     }
 
-    /// What it will do, before a block has it; `None` unless it is of one of the types that run no code but their
-    /// target's: legacy, with an access list (EIP-2930), with priority fees (EIP-1559), with blobs (EIP-4844).
+    /// What it will do, while it is pending. `None` unless it has one of the types that run only their target's code:
+    /// legacy, with an access list (EIP-2930), with priority fees (EIP-1559), with blobs (EIP-4844).
     pub(crate) fn pending(&self) -> Option<PendingTransaction> {
         let Quantity(0..=3) = self.kind.as_ref()? else { return None };
         let native = self.native()?;
         Some(PendingTransaction { native, transfer: self.input.as_ref().and_then(|input| transfer(&input.0)) })
     }
 
-    /// The native coin that it moves itself; `None` when any part of that is missing.
+    /// Its own transfer of the native coin; `None` if any part of that is missing.
     pub(crate) fn native(&self) -> Option<NativeTransfer> {
         Some(NativeTransfer {
             from: self.from.as_ref()?.0,
@@ -65,7 +65,7 @@ impl Transaction {
     }
 }
 
-/// Receiver and amount, where call data is a token's `transfer`.
+/// Recipient and amount, if the call data is a token's `transfer`.
 fn transfer(input: &[u8]) -> Option<(Address, TokenUnits)> {
     let arguments = input.strip_prefix(&TRANSFER)?;
     let (receiver, rest) = arguments.split_first_chunk::<32>()?;
@@ -126,10 +126,10 @@ mod tests {
         };
         let moved = Some((Address::from_bytes([4; 20]), TokenUnits::new(7)));
         assert_eq!(of(json!("0x2"), &call).unwrap().transfer, moved);
-        assert_eq!(of(json!("0x0"), &format!("{call}ff")).unwrap().transfer, moved, "what follows is not read");
+        assert_eq!(of(json!("0x0"), &format!("{call}ff")).unwrap().transfer, moved, "trailing data is ignored");
         assert_eq!(of(json!("0x1"), "0xa9059cbb").unwrap().transfer, None);
         assert_eq!(of(json!("0x2"), &call.replace("cbb0", "cbb1")).unwrap().transfer, None);
-        // Set code (EIP-7702), a list of calls, an unknown type, and no type.
+        // Set code (EIP-7702), a list of calls, an unknown type, no type, and a type that is not a string.
         for kind in [json!("0x4"), json!("0x76"), json!("0x7f"), Value::Null, json!(2)] {
             assert_eq!(of(kind.clone(), "0x"), None, "{kind}");
         }
@@ -145,7 +145,7 @@ mod tests {
         };
         assert!(with(json!(format!("0x{}", "07".repeat(32)))).may_be_in(hash));
         assert!(!with(json!(format!("0x{}", "08".repeat(32)))).may_be_in(hash));
-        assert!(!with(Value::Null).may_be_in(hash), "it is in no block, by its own word");
+        assert!(!with(Value::Null).may_be_in(hash), "it says that it is in no block");
         assert!(read(json!({})).may_be_in(hash), "it says nothing about its block");
     }
 }

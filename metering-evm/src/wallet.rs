@@ -1,8 +1,9 @@
-//! What a payer needs: a [`Wallet`] that signs, and a [`Payer`] that sends.
+//! Making payments: a [`Wallet`] signs, and a [`Payer`] sends.
 //!
-//! A payment is made in two steps, so that it is never sent twice. [`Payer::prepare`] finds out all that can be wrong
-//! and signs; it sends nothing. The [`SignedPayment`] goes to disk. Only then [`Payer::broadcast`] sends it, as often as
-//! it takes: it is the same transaction each time, and a chain takes a transaction once.
+//! A payment takes two steps, so that it is never made twice. [`Payer::prepare`] checks everything that can go wrong
+//! and signs the payment, but sends nothing. The caller writes the [`SignedPayment`] to disk. Only then
+//! [`Payer::broadcast`] sends it, as often as necessary: it is the same transaction each time, and a chain executes a
+//! transaction only once.
 
 mod broadcast;
 mod error;

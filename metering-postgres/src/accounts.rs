@@ -1,5 +1,3 @@
-//! Accounts and their keys.
-
 use std::collections::HashSet;
 
 use metering_core::{
@@ -17,12 +15,12 @@ fn select(condition: &str) -> String {
     format!("SELECT {ACCOUNT_COLUMNS} FROM account a JOIN meter m ON m.account = a.id WHERE {condition}")
 }
 
-/// The account of that id, with its row number.
+/// The account with this id, and its row number.
 pub(crate) async fn by_id<C: GenericClient>(client: &C, id: &AccountId) -> Result<Option<(i64, Account)>> {
     first(client, &select("a.org_id = $1"), &[&id.as_str()]).await?.as_ref().map(account).transpose()
 }
 
-/// The same, with its meter locked until the fact is written: no charge comes in between.
+/// Like [`by_id`], but also locks the account's meter until the transaction ends, so no charge can come in between.
 pub(crate) async fn locked<C: GenericClient>(client: &C, id: &AccountId) -> Result<Option<(i64, Account)>> {
     let Some(row) = first(client, "SELECT id FROM account WHERE org_id = $1", &[&id.as_str()]).await? else {
         return Ok(None);
@@ -38,20 +36,20 @@ pub(crate) async fn by_key<C: GenericClient>(client: &C, key: &KeyHash) -> Resul
     Ok(row.as_ref().map(account).transpose()?.map(|(_, account)| account))
 }
 
-/// The account that is not revoked and that a wallet paid for.
+/// The account that this wallet paid for, unless it is revoked.
 pub(crate) async fn by_payer<C: GenericClient>(client: &C, payer: &Address) -> Result<Option<Account>> {
     let condition = "a.payer_address = $1 AND a.revoked_at IS NULL";
     let row = first(client, &select(condition), &[&payer.as_bytes().as_slice()]).await?;
     Ok(row.as_ref().map(account).transpose()?.map(|(_, account)| account))
 }
 
-/// Whether an account that is not revoked has the email address, if there is one.
+/// Whether an account that is not revoked has this email address. `false` without an address.
 pub(crate) async fn email_is_taken<C: GenericClient>(client: &C, email: Option<&Email>) -> Result<bool> {
     let Some(folded) = email.map(Email::folded) else { return Ok(false) };
     exists(client, "SELECT 1 FROM account WHERE email_folded = $1 AND revoked_at IS NULL", &[&folded]).await
 }
 
-/// Whether an account ever had a key.
+/// Whether any account has, or ever had, this key.
 async fn key_is_known<C: GenericClient>(client: &C, key: &KeyHash) -> Result<bool> {
     exists(client, "SELECT 1 FROM api_key WHERE hash = $1", &[&key.as_bytes().as_slice()]).await
 }
@@ -72,11 +70,11 @@ pub(crate) async fn list<C: GenericClient>(client: &C, after: Option<&Cursor>, l
     Ok(page_of_rows(rows.iter().map(account).collect::<Result<_>>()?, limit))
 }
 
-/// Makes an account with its key and first entries.
+/// Creates an account with its key and first ledger entries.
 pub(crate) async fn create(turn: &Turn<'_>, new: &NewAccount) -> Result<Created> {
     let client = turn.client();
     if by_id(client, &new.id).await?.is_some() || key_is_known(client, &new.key).await? {
-        return Err(corrupt("a new account's id or key is in use"));
+        return Err(corrupt("the id or key of a new account is already in use"));
     }
     if email_is_taken(client, new.email.as_ref()).await? {
         return Ok(Created::EmailTaken);
@@ -95,7 +93,7 @@ pub(crate) async fn create(turn: &Turn<'_>, new: &NewAccount) -> Result<Created>
         ledger::append(turn, row, entry, new.created_at).await?;
     }
     let made = by_id(client, &new.id).await?;
-    made.map(|(_, account)| Created::Account(account)).ok_or_else(|| corrupt("an account just made is missing"))
+    made.map(|(_, account)| Created::Account(account)).ok_or_else(|| corrupt("an account just created is missing"))
 }
 
 async fn insert<C: GenericClient>(client: &C, row: i64, new: &NewAccount) -> Result<()> {
@@ -111,7 +109,7 @@ async fn insert<C: GenericClient>(client: &C, row: i64, new: &NewAccount) -> Res
     execute(client, sql, values).await.map(drop)
 }
 
-/// To an account that has no live key.
+/// Gives a key to an account that has no live one.
 async fn give_key<C: GenericClient>(client: &C, account: i64, key: &KeyHash, now: Timestamp) -> Result<()> {
     let key = key.as_bytes().as_slice();
     let sql = "INSERT INTO api_key (hash, account, created_at) VALUES ($1, $2, $3)";
@@ -155,7 +153,7 @@ async fn revoke_keys<C: GenericClient>(client: &C, account: i64, now: Timestamp)
     execute(client, "UPDATE meter SET key = NULL WHERE account = $1", &[&account]).await.map(drop)
 }
 
-/// Puts a key in the place of an account's key. Whoever gets it has the one that its quote promised, too.
+/// Replaces an account's key. The new key also counts as delivery of the key that the account's quote promised.
 pub(crate) async fn replace_key(
     turn: &Turn<'_>,
     id: &AccountId,
@@ -166,7 +164,7 @@ pub(crate) async fn replace_key(
     match locked(client, id).await? {
         Some((row, account)) if account.revoked_at.is_none() => {
             if key_is_known(client, key).await? {
-                return Err(corrupt("a new key is in use"));
+                return Err(corrupt("a new key is already in use"));
             }
             revoke_keys(client, row, now).await?;
             quotes::key_given_out(client, row).await?;

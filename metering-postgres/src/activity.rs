@@ -1,4 +1,4 @@
-//! Recent activity: a ring of blocks of usage per account, the tail before it, and the ledger's entries beside them.
+//! Recent activity of an account: its ring of blocks of usage entries, its tail of newer ones, and its ledger entries.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::session::GenericClient;
 use crate::tail::Folds;
 use crate::value::Value;
 
-/// How many of the newest numbers are shown; older entries may still be there, but with gaps between them.
+/// How many of the newest entry numbers are shown. Older entries may still be stored, but with gaps between them.
 const SHOWN: i64 = ACTIVITY_KEPT as i64;
 
-/// Rows of blocks that are folded. A block that was folded before it was full has its newer entries put in front.
+/// Writes folded blocks. If a block was already folded before it was full, its newer entries are prepended.
 pub(crate) const BLOCKS: &str = "INSERT INTO activity AS old (account, slot, block, entries) \
      SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BYTEA[]) \
      ON CONFLICT (account, slot) DO UPDATE SET block = excluded.block, \
@@ -52,7 +52,7 @@ impl<'f> BlockRows<'f> {
     }
 }
 
-/// An account's last entries, of usage and ledger together, the one written last first.
+/// An account's latest entries, usage and ledger together, newest first.
 pub(crate) async fn newest<C: GenericClient>(
     client: &C,
     known: &Known,
@@ -74,7 +74,7 @@ async fn usage_entries<C: GenericClient>(
 ) -> Result<Vec<(i64, Activity)>> {
     let meter = one(client, "SELECT entries, tail FROM meter WHERE account = $1", &[&account]).await?;
     let oldest = meter.try_get::<_, i64>(0)? - SHOWN;
-    // A block has one entry at least.
+    // Every block has at least one entry, so `limit` blocks are enough.
     let sql = "SELECT entries FROM activity WHERE account = $1 ORDER BY block DESC LIMIT $2";
     let blocks = all(client, sql, &[&account, &i64::from(limit)]).await?;
     let packed = [Ok(meter.try_get(1)?)].into_iter().chain(blocks.iter().map(|row| row.try_get(0)));
@@ -127,7 +127,7 @@ fn ledger_entry(row: &Row) -> Result<(i64, Activity)> {
     Ok((entry, activity))
 }
 
-/// The usage line of a number.
+/// The usage line with this number.
 pub(crate) async fn usage_line<C: GenericClient>(client: &C, number: i64) -> Result<UsageLine> {
     let sql = "SELECT route_template, http_method, source FROM usage_line WHERE id = $1";
     let row = first(client, sql, &[&number]).await?;
@@ -137,7 +137,7 @@ pub(crate) async fn usage_line<C: GenericClient>(client: &C, number: i64) -> Res
     Ok(UsageLine { route_template: route.into(), http_method: method.into(), source })
 }
 
-/// A stored ledger kind.
+/// Parses a stored ledger kind.
 pub(crate) fn ledger_kind(name: &str) -> Result<LedgerKind> {
-    LedgerKind::from_name(name).ok_or_else(|| corrupt(format_args!("ledger kind {name:?} is not known")))
+    LedgerKind::from_name(name).ok_or_else(|| corrupt(format_args!("unknown ledger kind {name:?}")))
 }

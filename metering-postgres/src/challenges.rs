@@ -1,5 +1,3 @@
-//! Challenges, and the keys that are replaced by answering them.
-
 use metering_core::{Account, Challenge, KeyHash, Timestamp};
 
 use tokio_postgres::Row;
@@ -10,14 +8,14 @@ use crate::rows::{Values, address, execute, first, parsed, timestamp, unsigned};
 use crate::session::GenericClient;
 use crate::turn::Turn;
 
-/// What [`challenge`] reads.
+/// The columns that [`challenge`] reads.
 pub(crate) const COLUMNS: &str = "nonce, address, org_id, message, expires_at, failures";
 
-/// Keeps a challenge.
+/// Stores a challenge.
 pub(crate) async fn open(turn: &Turn<'_>, challenge: &Challenge) -> Result<()> {
     let Challenge { nonce, address, account, message, expires_at, failures } = challenge;
     if by_nonce(turn.client(), nonce).await?.is_some() {
-        return Err(corrupt("a new challenge's nonce is in use"));
+        return Err(corrupt("the nonce of a new challenge is already in use"));
     }
     let sql = "INSERT INTO challenge (nonce, address, org_id, message, expires_at, failures) \
                VALUES ($1, $2, $3, $4, $5, $6)";
@@ -26,7 +24,7 @@ pub(crate) async fn open(turn: &Turn<'_>, challenge: &Challenge) -> Result<()> {
     execute(turn.client(), sql, values).await.map(drop)
 }
 
-/// The challenge of that nonce, if it is not used up.
+/// The challenge with this nonce, unless it is used up.
 pub(crate) async fn by_nonce<C: GenericClient>(client: &C, nonce: &str) -> Result<Option<Challenge>> {
     let sql = format!("SELECT {COLUMNS} FROM challenge WHERE nonce = $1");
     first(client, &sql, &[&nonce]).await?.as_ref().map(challenge).transpose()
@@ -43,7 +41,7 @@ pub(crate) fn challenge(row: &Row) -> Result<Challenge> {
     })
 }
 
-/// Counts a wrong answer; the last that is allowed uses the challenge up.
+/// Counts a failed attempt. The last one allowed uses the challenge up.
 pub(crate) async fn fail(turn: &Turn<'_>, nonce: &str) -> Result<()> {
     let client = turn.client();
     execute(client, "UPDATE challenge SET failures = failures + 1 WHERE nonce = $1", &[&nonce]).await?;
@@ -51,7 +49,7 @@ pub(crate) async fn fail(turn: &Turn<'_>, nonce: &str) -> Result<()> {
     execute(client, sql, &[&nonce, &i64::from(Challenge::MAX_FAILURES)]).await.map(drop)
 }
 
-/// Uses a challenge up and replaces its account's key.
+/// Uses a challenge up and replaces the key of its account.
 pub(crate) async fn rotate_key(turn: &Turn<'_>, nonce: &str, key: &KeyHash, now: Timestamp) -> Result<Option<Account>> {
     let client = turn.client();
     let Some(challenge) = by_nonce(client, nonce).await?.filter(|challenge| now <= challenge.expires_at) else {

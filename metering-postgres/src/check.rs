@@ -1,17 +1,15 @@
-//! Whether the database can be written to, and what its clock says.
-
 use metering_core::Timestamp;
 
 use crate::error::Result;
 use crate::rows::{execute, one, timestamp};
 use crate::session::GenericClient;
 
-/// Writes something.
+/// Fails unless the database can be written to.
 pub(crate) async fn check<C: GenericClient>(client: &C) -> Result<()> {
     execute(client, "UPDATE probe SET writes = writes + 1 WHERE id = 1", &[]).await.map(drop)
 }
 
-/// The database's time.
+/// The time of the database's clock.
 pub(crate) async fn clock<C: GenericClient>(client: &C) -> Result<Timestamp> {
     let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::BIGINT";
     timestamp(&one(client, sql, &[]).await?, 0)

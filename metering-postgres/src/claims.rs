@@ -1,4 +1,4 @@
-//! Claims: a quote and its payment become an account with its key.
+//! Claims: turns a paid quote into an account with a key.
 
 use metering_core::{Claim, Claimed, Created, KeyDelivery, PaymentRecord, PaymentSettlement, PaymentUse, QuoteState};
 
@@ -34,10 +34,10 @@ async fn claim_open(turn: &Turn<'_>, claim: Claim) -> Result<Claimed> {
         Created::Account(account) => account,
         Created::PayerTaken => return Ok(Claimed::PayerTaken),
         Created::OutOfRange => return Ok(Claimed::OutOfRange),
-        Created::EmailTaken => return Err(corrupt("an account without email has a taken one")),
+        Created::EmailTaken => return Err(corrupt("an account without an email address was refused for its address")),
     };
     let row = accounts::by_id(client, &made.id).await?;
-    let (row, _) = row.ok_or_else(|| corrupt("an account just made is missing"))?;
+    let (row, _) = row.ok_or_else(|| corrupt("an account just created is missing"))?;
     let (tx, account) = (payment.tx, made.id.clone());
     let plan_id = new.entries.into_iter().find_map(|entry| entry.payment).and_then(|paid| paid.plan_id);
     let (used_as, settlement) = (PaymentUse::PaySignup, PaymentSettlement::of_new(&payment));

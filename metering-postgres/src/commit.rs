@@ -1,9 +1,10 @@
-//! The charge path's commit: one transaction for a whole batch, in two round trips whatever its size.
+//! Commits a batch of charges and refunds: one transaction in two round trips, no matter how large the batch is.
 //!
-//! First: begin, and lock the meters of all accounts of the batch in the order of their numbers. A meter has all that
-//! the rule needs, the live key too, and whoever changes any of it locks the meter, so what is read holds until the
-//! commit. Second, what the rule decided, one statement per table over arrays, the row that tells the outcome, and
-//! the commit. What never changes (whose a key is) is remembered, and asked for beforehand when it is new.
+//! The first round trip begins the transaction and locks the meters of all accounts in the batch, in the order of their
+//! numbers. A meter row has everything that the charge rule needs, including the live key, and every writer locks the
+//! meter before it changes any of that, so what was read stays valid until the commit. The second round trip writes the
+//! decisions, with one statement per table over arrays, and the row that records the outcome, and commits. What never
+//! changes (which account a key belongs to) is cached; unknown keys are looked up before the transaction.
 
 mod columns;
 
@@ -32,22 +33,18 @@ use crate::wait::{ANSWER_WAIT, within};
 use columns::{ANSWERS, AnswerRows, DAILY, DailyRows, METERS, MeterRows};
 
 impl PostgresStore {
-    /// Decides and records a batch. One bad posting fails alone, not the batch that it happens to be in.
+    /// Decides and records a batch. A bad posting fails alone, without the rest of its batch.
     pub(crate) async fn commit_batch(&self, postings: &[Posting], now: Timestamp) -> Result<Vec<Outcome>, StoreError> {
         match self.commit_together(postings, now).await {
             Err(failure) if failure.is_of_the_data() && postings.len() > 1 => {
-                tracing::error!(
-                    ?failure,
-                    postings = postings.len(),
-                    "a batch cannot be recorded; committing it in parts"
-                );
+                tracing::error!(?failure, postings = postings.len(), "cannot record a batch; committing it in parts");
                 self.commit_apart(postings, now).await
             }
             ended => Ok(ended?),
         }
     }
 
-    /// Commits the halves of a batch, and the halves of those that fail, in order, until the postings to blame are alone.
+    /// Commits a batch in halves, and splits those that fail again, in order, until the bad postings are isolated.
     async fn commit_apart(&self, postings: &[Posting], now: Timestamp) -> Result<Vec<Outcome>, StoreError> {
         let mut outcomes = Vec::with_capacity(postings.len());
         let (first, second) = postings.split_at(postings.len() / 2);
@@ -65,19 +62,18 @@ impl PostgresStore {
                 parts.extend([second, first]);
                 continue;
             }
-            // Parts before this one may be on disk, so that the batch as a whole has not failed, unless nobody can say.
+            // Earlier parts may already be committed, so only an unknown outcome fails the batch as a whole.
             let error = StoreError::from(failure);
             if error.outcome_is_unknown() {
                 return Err(error);
             }
-            tracing::error!(%error, postings = part.len(), "postings cannot be recorded; nothing of them happened");
+            tracing::error!(%error, postings = part.len(), "cannot record these postings; they had no effect");
             outcomes.extend(part.iter().map(|_| Outcome::Failed(error.to_string())));
         }
         Ok(outcomes)
     }
 
-    /// Decides and records postings in one transaction; tries again what failed through no fault of its own, and never
-    /// counts it twice.
+    /// Decides and records postings in one transaction. Retries transient failures, and never counts a posting twice.
     async fn commit_together(&self, postings: &[Posting], now: Timestamp) -> Result<Vec<Outcome>> {
         let mut tries = Tries::for_at_most(TRIED_FOR);
         loop {
@@ -99,10 +95,10 @@ impl PostgresStore {
     }
 }
 
-/// A batch whose keys, accounts and lines have their numbers.
+/// A batch whose keys, accounts and usage lines are resolved to numbers.
 struct Batch<'p> {
     items: Vec<Item<'p>>,
-    /// All accounts by their numbers, which is the order in which they are locked.
+    /// All accounts by number. They are locked in this order.
     accounts: BTreeMap<i64, AccountId>,
 }
 
@@ -114,7 +110,7 @@ struct Item<'p> {
 
 type Lines<'p> = foldhash::HashMap<i64, &'p UsageLine>;
 
-/// What was read of an account under its lock.
+/// The state of an account, read under its lock.
 struct Locked {
     id: AccountId,
     key: Option<KeyHash>,
@@ -123,7 +119,7 @@ struct Locked {
     tail: Tail,
 }
 
-/// All that was read under the locks.
+/// Everything that was read under the locks.
 struct Read {
     accounts: BTreeMap<i64, Locked>,
     remembered: BTreeMap<(i64, String), Remembered>,
@@ -179,7 +175,7 @@ impl<'p> Batch<'p> {
         let mut read = within(ANSWER_WAIT, self.lock_and_read(client, now)).await?;
         let (outcomes, changes) = self.decide(&mut read, now);
         if changes.is_empty() {
-            // Nothing but refusals: nothing to wait for a disk for.
+            // All were refused, so there is nothing to write.
             within(ANSWER_WAIT, async { Ok(client.batch_execute("ROLLBACK").await?) }).await?;
             return Ok(outcomes);
         }
@@ -188,7 +184,7 @@ impl<'p> Batch<'p> {
         Lost::of_commit(written, outcomes)
     }
 
-    /// The first round trip.
+    /// The first round trip: locks and reads.
     async fn lock_and_read(&self, client: &Client, now: Timestamp) -> Result<Read> {
         let accounts: Vec<i64> = self.accounts.keys().copied().collect();
         let (of, requests): (Vec<i64>, Vec<&str>) = self.requests().unzip();
@@ -201,7 +197,7 @@ impl<'p> Batch<'p> {
              FROM unnest($1::BIGINT[], $2::TEXT[]) AS asked (account, request_id) \
              JOIN request_id r ON r.account = asked.account AND r.request_id = asked.request_id \
              WHERE r.expires_at > $3";
-        // Prepared beforehand, so that the statements themselves follow each other without a pause.
+        // Prepared first, so that the statements themselves are pipelined.
         let (locked, remembered) = (client.prepare(&lock).await?, client.prepare(remembered).await?);
         let (begin, now) = (client.begin(), now.unix_millis());
         let accounts_values: [&dyn Value; 1] = [&accounts];
@@ -237,7 +233,7 @@ impl<'p> Batch<'p> {
         self.items.iter().filter_map(|item| Some((item.account?, request_of(item.posting)?.as_str())))
     }
 
-    /// The usage lines of the batch by their numbers.
+    /// The usage lines of the batch by number.
     fn lines(&self) -> Lines<'p> {
         let line = |posting: &'p Posting| match posting {
             Posting::Charge(charge) => &charge.line,
@@ -283,7 +279,7 @@ impl Item<'_> {
     }
 }
 
-/// The request id whose remembered answer decides a posting.
+/// The request id whose remembered outcome decides a posting.
 fn request_of(posting: &Posting) -> Option<&RequestId> {
     match posting {
         Posting::Charge(charge) => charge.request_id.as_ref(),
@@ -298,7 +294,7 @@ impl Read {
     }
 }
 
-/// The second round trip.
+/// The second round trip: writes and commits.
 async fn write(
     client: &Client,
     id: TransactionId,
@@ -323,7 +319,7 @@ async fn write(
     let (block_values, meter_values) = (block_rows.values(), meter_rows.values());
     let answer_values = answer_rows.values();
     let outcome_values: [&dyn Value; 2] = [&mark, &marked_at];
-    // Sent one after the other without waiting; the first that fails makes all that follow fail.
+    // The statements are pipelined. After one fails, all later ones fail too.
     let (daily, blocks, meters, (answers, outcome, committed)) = join4(
         try_join_all(daily_values.iter().map(|values| client.execute(&daily, values))),
         async { if block_rows.is_empty() { Ok(0) } else { client.execute(&blocks, &block_values).await } },
@@ -335,7 +331,7 @@ async fn write(
         ),
     )
     .await;
-    // A COMMIT of a failed transaction is answered with success: it rolls back.
+    // The COMMIT of a failed transaction reports success although it rolls back, so check the other results first.
     daily?;
     blocks?;
     meters?;
@@ -344,10 +340,11 @@ async fn write(
     Ok(committed?)
 }
 
-/// Puts usage into the tails of its accounts, numbered; what has no room there is returned, to be written elsewhere.
+/// Numbers the usage entries and adds them to the tails of their accounts. Returns what must be folded into other
+/// tables.
 fn fold(read: &mut Read, usage: &[UsageChange<i64, i64>], lines: &Lines<'_>, now: Timestamp) -> Result<Folds> {
     let mut folds = Folds::default();
-    // Usage is sorted, so that what belongs to one daily total is side by side.
+    // Usage is sorted, so entries of the same daily total are adjacent.
     for same in usage.chunk_by(|a, b| (a.account, a.day, a.line) == (b.account, b.day, b.line)) {
         let UsageChange { account, day, line, .. } = same[0];
         let Some(locked) = read.accounts.get_mut(&account) else { continue };

@@ -1,4 +1,4 @@
-//! The URL that says where the database is, and how it is reached.
+//! Parses the database URL, and creates the connection pool from it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,17 +17,17 @@ use crate::start;
 use crate::tls;
 use crate::wait::CONNECTION_WAIT;
 
-/// Connections of one node, unless the URL says otherwise: a few commits in flight, and readers.
+/// Connections per node, unless the URL sets `pool_size`: enough for a few commits in flight, and for readers.
 const POOL_SIZE: usize = 16;
 
-/// A database's URL, `postgres://USER:PASSWORD@HOST:PORT/DATABASE?OPTIONS`, as libpq has it. Shown without password.
+/// A database URL as in libpq: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?OPTIONS`. Displayed without the password.
 ///
-/// Several hosts, each with its port, are separated by commas: a primary and its standbys. Connected to is the one that
-/// can be written to, wherever a failover has put it.
+/// Several hosts, each with its port, are separated by commas: a primary and its standbys. The store connects to the
+/// one that accepts writes, also after a failover.
 ///
-/// Beside libpq's options: `sslrootcert` names a file with the certificates to trust in the place of the system's,
-/// `pool_size` is the number of connections, and `statement_cache=off` is for a pooler in transaction mode, such as
-/// PgBouncer, between the service and the server: nothing is kept on a connection between two transactions.
+/// Besides libpq's options: `sslrootcert` names a file of certificates to trust instead of the system's, `pool_size`
+/// sets the number of connections, and `statement_cache=off` is for a pooler in transaction mode, such as PgBouncer,
+/// between the service and the server: no state is kept on a connection between two transactions.
 ///
 /// ```
 /// use metering_postgres::PostgresConfig;
@@ -39,16 +39,16 @@ const POOL_SIZE: usize = 16;
 #[derive(Clone)]
 pub struct PostgresConfig {
     shown: String,
-    /// One for each host.
+    /// One per host.
     hosts: Vec<Config>,
     root_certificates: Option<PathBuf>,
     pool_size: usize,
     statements: Statements,
 }
 
-/// The text is not a database's URL. What is wrong, without the password.
+/// The text is not a database URL. Tells what is wrong, without the password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}; a database is named like postgres://USER:PASSWORD@HOST:5432/DATABASE?sslmode=require")]
+#[error("{0}; expected a URL like postgres://USER:PASSWORD@HOST:5432/DATABASE?sslmode=require")]
 pub struct PostgresUrlError(String);
 
 fn wrong(what: impl Into<String>) -> PostgresUrlError {
@@ -65,7 +65,7 @@ impl FromStr for PostgresConfig {
         let (mut root_certificates, mut pool_size, mut statements) = (None, POOL_SIZE, Statements::Cached);
         for host in parts.hosts.split(',') {
             if host.is_empty() && parts.hosts.contains(',') {
-                return Err(wrong("a host between commas is missing"));
+                return Err(wrong("a host in the comma-separated list is empty"));
             }
             let mut url = parts.url(host)?;
             let options = Options::of(&url)?;
@@ -82,7 +82,7 @@ impl FromStr for PostgresConfig {
     }
 }
 
-/// A URL cut around its hosts, of which other URLs have one.
+/// A URL split around its list of hosts, since the URL parser accepts only one.
 struct Parts<'t> {
     /// `postgres://`, user and password.
     before: &'t str,
@@ -93,15 +93,16 @@ struct Parts<'t> {
 
 impl<'t> Parts<'t> {
     fn of(text: &'t str) -> Result<Self, PostgresUrlError> {
-        let (scheme, rest) = text.split_once("://").ok_or_else(|| wrong("this is no URL"))?;
+        let (scheme, rest) = text.split_once("://").ok_or_else(|| wrong("not a URL"))?;
         if !matches!(scheme, "postgres" | "postgresql") {
             return Err(wrong("the URL does not begin with postgres://"));
         }
         let start = scheme.len() + "://".len();
         let end = start + rest.find(['/', '?', '#']).unwrap_or(rest.len());
         if text[end..].contains('@') {
-            // What stands before it is not the host, then, but a part of the password, and would be shown as one.
-            let problem = "an @ stands behind the host; write / ? # @ in user, password and options as %2F %3F %23 %40";
+            // Then the part before it is not the host, but part of the password, and would be displayed as the host.
+            let problem =
+                "there is an @ after the host; write / ? # @ in user, password and options as %2F %3F %23 %40";
             return Err(wrong(problem));
         }
         let hosts = text[start..end].rfind('@').map_or(start, |at| start + at + 1);
@@ -110,10 +111,10 @@ impl<'t> Parts<'t> {
 
     fn url(&self, host: &str) -> Result<Url, PostgresUrlError> {
         let url = format!("{}{host}{}", self.before, self.after);
-        Url::parse(&url).map_err(|_| wrong("this is no URL"))
+        Url::parse(&url).map_err(|_| wrong("not a URL"))
     }
 
-    /// The whole as it may be shown, from that of one host.
+    /// The whole URL without the password, made from the URL of one host.
     fn shown(&self, one: &Url) -> String {
         let one = masked(one);
         let parts = Parts::of(&one).map(|parts| format!("{}{}{}", parts.before, self.hosts, parts.after));
@@ -121,7 +122,7 @@ impl<'t> Parts<'t> {
     }
 }
 
-/// The URL with its host where it belongs, if it is among the options, as libpq has it for sockets:
+/// Moves a host that is given as an option to its normal place in the URL. Libpq uses this form for sockets:
 /// `postgres://USER@/DATABASE?host=/var/run/postgresql`.
 fn with_host(text: &str) -> Result<Cow<'_, str>, PostgresUrlError> {
     let parts = Parts::of(text)?;
@@ -145,7 +146,7 @@ fn with_host(text: &str) -> Result<Cow<'_, str>, PostgresUrlError> {
     Ok(format!("{}{located}{path}{options}", parts.before).into())
 }
 
-/// The options of a URL that are not simply the driver's.
+/// The options of a URL that are not passed to the driver as they are.
 struct Options {
     root_certificates: Option<PathBuf>,
     pool_size: usize,
@@ -165,20 +166,20 @@ impl Options {
                 }
                 ("pool_size", size) => {
                     let size = size.parse().ok().filter(|size| (2..=1_000).contains(size));
-                    options.pool_size = size.ok_or_else(|| wrong("pool_size is not a number from 2 to 1000"))?;
+                    options.pool_size = size.ok_or_else(|| wrong("pool_size must be a number from 2 to 1000"))?;
                     continue;
                 }
                 ("statement_cache", value) => {
                     options.statements = match value {
                         "on" => Statements::Cached,
                         "off" => Statements::Unnamed,
-                        _ => return Err(wrong("statement_cache is neither on nor off")),
+                        _ => return Err(wrong("statement_cache must be on or off")),
                     };
                     continue;
                 }
-                // Whoever asks for TLS gets all of it: certificate and name are always verified.
+                // With TLS, certificate and name are always verified, so all of these modes mean the same.
                 ("sslmode", "verify-ca" | "verify-full") => ("sslmode", "require"),
-                // Libpq's newer name; what matters is that it can be written to.
+                // Libpq's newer name. What matters is that the host accepts writes.
                 ("target_session_attrs", "primary") => ("target_session_attrs", "read-write"),
                 known => known,
             };
@@ -188,9 +189,9 @@ impl Options {
     }
 }
 
-/// What the driver makes of the URL of one host.
+/// Parses the URL of one host with the driver.
 fn config(url: &Url) -> Result<Config, PostgresUrlError> {
-    // Form encoding writes a space as a plus sign, which libpq's URLs do not know.
+    // Form encoding writes a space as a plus sign, which libpq URLs do not allow.
     let plain = url.as_str().replace('+', "%20");
     let mut config: Config = plain.parse().map_err(|error: tokio_postgres::Error| wrong(cause(&error)))?;
     crate::hosts::bound(&mut config);
@@ -206,7 +207,7 @@ fn config(url: &Url) -> Result<Config, PostgresUrlError> {
 fn masked(url: &Url) -> String {
     let mut url = url.clone();
     if url.password().is_some() {
-        // Cannot fail for a URL that has one.
+        // Cannot fail for a URL that has a password.
         let _ = url.set_password(Some("********"));
     }
     let pairs: Vec<_> = url.query_pairs().into_owned().collect();
@@ -233,10 +234,10 @@ impl fmt::Debug for PostgresConfig {
 }
 
 impl PostgresConfig {
-    /// A pool of connections to a database that can be reached now.
+    /// Creates a connection pool, after checking that the database can be reached.
     ///
     /// # Errors
-    /// Within three seconds, when it cannot be reached or used.
+    /// Within three seconds, if the database cannot be reached or used.
     pub(crate) async fn pool(&self) -> Result<Pool, StoreError> {
         let first = self.hosts.first().cloned().unwrap_or_default();
         let tls = match first.get_ssl_mode() {
@@ -259,7 +260,7 @@ impl PostgresConfig {
     }
 }
 
-/// The innermost reason, which says most.
+/// The cause of the error, if it has one: it says more than the error itself.
 fn cause(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
@@ -272,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_password_is_never_shown() {
-        // url, shown
+        // URL, URL as displayed
         let table = [
             ("postgres://u:secret@h/d", "postgres://u:********@h/d"),
             ("postgres://u@h/d?password=secret", "postgres://u@h/d?password=********"),

@@ -1,4 +1,4 @@
-//! The list of all daily totals, page by page: those of the table, and what tails add to them.
+//! Lists all daily totals page by page: the rows of the table, plus the usage that is still in tails.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::session::GenericClient;
 use crate::tail::Tail;
 use crate::value::Value;
 
-/// The parts of a daily total's place: day, account, and its line's route, method and source, compared as bytes.
+/// The sort key of a daily total: day, account, and its line's route, method and source, compared as bytes.
 type DailyKey = (i64, i64, Arc<str>, Arc<str>, &'static str);
 
-/// Daily totals of all accounts after a place, at most `limit`.
+/// Daily totals of all accounts after a cursor, at most `limit`.
 pub(crate) async fn list<C: GenericClient>(
     client: &C,
     known: &Known,
@@ -25,7 +25,8 @@ pub(crate) async fn list<C: GenericClient>(
     limit: u32,
 ) -> Result<Page<DailyTotal>> {
     let place = after.map(place_of).transpose()?.unwrap_or_else(|| (i64::MIN, i64::MIN, "".into(), "".into(), ""));
-    // The first of both are the first of all; a total that has a part in each is among the first of each.
+    // The first totals overall are among the first of the table and of the tails. A total with a part in each is among
+    // the first of both.
     let mut totals = folded(client, &place, limit).await?;
     in_tails(client, known, &place, limit, &mut totals).await?;
     let total = |(key, (account, calls, atoms)): (DailyKey, (AccountId, u64, i128))| {
@@ -42,7 +43,7 @@ pub(crate) async fn list<C: GenericClient>(
 type DailyTotals = BTreeMap<DailyKey, (AccountId, u64, i128)>;
 
 async fn folded<C: GenericClient>(client: &C, after: &DailyKey, limit: u32) -> Result<DailyTotals> {
-    // The first half of the condition is for the index.
+    // The first comparison is for the index.
     let sql = "SELECT u.day, u.account, n.route_template, n.http_method, n.source, a.org_id, u.calls, u.amount \
          FROM usage_daily u JOIN account a ON a.id = u.account JOIN usage_line n ON n.id = u.line \
          WHERE (u.day, u.account) >= ($1, $2) AND (u.day, u.account, n.route_template COLLATE \"C\", \
@@ -61,7 +62,7 @@ async fn folded<C: GenericClient>(client: &C, after: &DailyKey, limit: u32) -> R
     Ok(totals)
 }
 
-/// Adds what is not folded yet.
+/// Adds the usage that is not folded yet.
 async fn in_tails<C: GenericClient>(
     client: &C,
     known: &Known,
@@ -71,7 +72,7 @@ async fn in_tails<C: GenericClient>(
 ) -> Result<()> {
     let sql = "SELECT m.account, a.org_id, m.tail_day, m.tail FROM meter m JOIN account a ON a.id = m.account \
                WHERE (m.tail_day, m.account) >= ($1, $2) AND m.tail <> '' ORDER BY m.tail_day, m.account LIMIT $3";
-    // Each has one total at least, but the first may have none that is after the place.
+    // Each tail has at least one total, but the totals of the first tail may all be before the cursor.
     for row in all(client, sql, &[&after.0, &after.1, &(one_more_than(limit) + 1)]).await? {
         let (account, id, tail): (i64, AccountId, _) = (row.try_get(0)?, parsed(&row, 1)?, Tail::of_row(&row, 2)?);
         for (line, (calls, atoms)) in tail.totals()? {

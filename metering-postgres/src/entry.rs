@@ -1,24 +1,24 @@
-//! Entries of usage, packed: in the tail of a meter's row, and in blocks of recent activity.
+//! Packed usage entries, as stored in the tail of a meter row and in blocks of recent activity.
 //!
-//! Entries are numbered by account, together with those of the ledger. Those with the same number divided by sixteen are
-//! a block.
+//! Entries are numbered per account, together with ledger entries. Sixteen consecutive numbers form a block: those that
+//! are equal after division by sixteen.
 
 use postcard::take_from_bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, corrupt};
 
-/// How many numbers a block has.
+/// How many entry numbers a block covers.
 pub(crate) const BLOCK: i64 = 16;
 
-/// An entry of usage.
+/// A usage entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry<'b> {
-    /// Among its account's, of usage and ledger together.
+    /// Number within the account, shared by usage and ledger.
     pub(crate) number: i64,
     #[serde(with = "postcard::fixint::le")]
     pub(crate) line: i64,
-    /// The change of the balance, in atoms: below zero unless it is a refund.
+    /// The change of the balance, in atoms; negative unless this is a refund.
     pub(crate) amount: i64,
     pub(crate) refund: bool,
     pub(crate) calls: i64,
@@ -28,18 +28,18 @@ pub(crate) struct Entry<'b> {
     pub(crate) path: Path<'b>,
 }
 
-/// The path that the requests of an entry asked for.
+/// The path of the requests that an entry covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Path<'b> {
-    /// Not all asked for the same.
+    /// The requests had different paths.
     Several,
-    /// The template of their route, which has no parameters.
+    /// The same as the template of their route, which has no parameters.
     Template,
     Other(&'b str),
 }
 
-/// An entry as it is stored, with the version of its form. Another form needs another version of the schema too: an older
-/// program is to refuse the database, and not its single accounts.
+/// An entry as it is stored, with a format version. A new format also needs a new schema version, so that an older
+/// program refuses the whole database and does not fail on single accounts.
 #[derive(Serialize, Deserialize)]
 enum Stored<'b> {
     #[serde(borrow)]
@@ -47,7 +47,7 @@ enum Stored<'b> {
 }
 
 impl Entry<'_> {
-    /// By how much the day's count of calls rises.
+    /// How many calls this adds to the day's count.
     pub(crate) const fn added_calls(&self) -> u64 {
         if self.refund { 0 } else { self.calls.unsigned_abs() }
     }
@@ -56,14 +56,14 @@ impl Entry<'_> {
         self.number.div_euclid(BLOCK)
     }
 
-    /// The packed form, after what is in `to` already.
+    /// Appends the packed entry to `to`.
     pub(crate) fn pack(self, to: Vec<u8>) -> Result<Vec<u8>> {
         postcard::to_extend(&Stored::First(self), to).map_err(|error| corrupt(format_args!("{self:?}: {error}")))
     }
 }
 
 impl<'b> Path<'b> {
-    /// The path of requests to a route with this template.
+    /// Encodes the path of requests to a route with this template.
     pub(crate) fn of(path: Option<&'b str>, template: &str) -> Self {
         match path {
             None => Self::Several,
@@ -72,7 +72,7 @@ impl<'b> Path<'b> {
         }
     }
 
-    /// The path, given the route's template.
+    /// Decodes the path, given the route's template.
     pub(crate) fn get<T: From<&'b str>>(self, template: T) -> Option<T> {
         match self {
             Self::Several => None,
@@ -82,7 +82,7 @@ impl<'b> Path<'b> {
     }
 }
 
-/// The entries in these bytes, in their order.
+/// The entries in these bytes, in order.
 pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<Entry<'_>>> {
     let (mut entries, mut rest) = (Vec::new(), packed);
     while !rest.is_empty() {
@@ -97,7 +97,7 @@ pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<Entry<'_>>> {
 pub(crate) fn unpack_first(packed: &[u8]) -> Result<(Entry<'_>, &[u8])> {
     match take_from_bytes(packed) {
         Ok((Stored::First(entry), rest)) => Ok((entry, rest)),
-        Err(error) => Err(corrupt(format_args!("{} bytes of packed usage cannot be read: {error}", packed.len()))),
+        Err(error) => Err(corrupt(format_args!("cannot read {} bytes of packed usage: {error}", packed.len()))),
     }
 }
 

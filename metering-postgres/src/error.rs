@@ -1,4 +1,5 @@
-//! What can go wrong with a transaction, and what the storage contract calls it.
+//! Failures of a transaction: which are transient, which leave the outcome unknown, and which error of the storage
+//! contract each becomes.
 
 use std::iter;
 use std::time::Duration;
@@ -10,18 +11,18 @@ use tokio_postgres::error::{DbError, Severity, SqlState};
 use crate::start::SHARED;
 use crate::tls::{Insecure, refusal};
 
-/// Why a transaction did not end as it should.
+/// Why a transaction failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The database, or the way to it.
+    /// The database or the connection to it failed.
     Database(tokio_postgres::Error),
-    /// No connection could be had.
+    /// The pool provided no connection.
     Pool(PoolError),
-    /// No answer came for so long.
+    /// The database did not respond within this time.
     Silent(Duration),
-    /// No host could be reached when the store was opened; what was tried, and what to do.
+    /// No host could be reached when the store was opened. Tells what was tried, and what to do.
     Unreachable(String),
-    /// The contract's own error, which trying again does not mend.
+    /// An error of the storage contract; a retry does not help.
     Store(StoreError),
 }
 
@@ -29,8 +30,7 @@ pub(crate) enum Failure {
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
-    /// Whether the same transaction may succeed when it is tried again: it was not committed, through no fault of its
-    /// own.
+    /// Whether a retry may succeed: the transaction was not committed, and the cause is not in the transaction itself.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Database(error) | Self::Pool(PoolError::Backend(error)) => !is_lasting(error),
@@ -39,8 +39,9 @@ impl Failure {
         }
     }
 
-    /// Whether a value is to blame, so that other postings of the same batch may succeed without it: corrupt rows, and the
-    /// database's data exceptions (SQLSTATE classes 21 and 22), violated constraints (23) and exceeded limits (54).
+    /// Whether some value caused this, so that other postings of the same batch may succeed without it: corrupt rows,
+    /// and the database's data exceptions (SQLSTATE classes 21 and 22), violated constraints (23) and exceeded limits
+    /// (54).
     pub(crate) fn is_of_the_data(&self) -> bool {
         match self {
             Self::Store(StoreError::Corrupt(_)) => true,
@@ -53,13 +54,12 @@ impl Failure {
         }
     }
 
-    /// Whether the server itself said that the transaction was not committed.
+    /// Whether the server itself reported that the transaction was not committed.
     pub(crate) fn is_the_servers(&self) -> bool {
         matches!(self, Self::Database(error) if error.as_db_error().is_some_and(is_sure))
     }
 
-    /// Whether no connection that was made before is to be trusted: the host behind them is silent, or no primary any
-    /// more.
+    /// Whether existing connections can no longer be trusted: their host does not respond, or is no longer the primary.
     pub(crate) fn is_the_hosts(&self) -> bool {
         match self {
             Self::Silent(_) => true,
@@ -68,7 +68,7 @@ impl Failure {
         }
     }
 
-    /// Whether the connection was lost, and perhaps the server with all that was only there.
+    /// Whether the connection was lost, and perhaps the server with all data that only it had.
     pub(crate) fn is_a_loss(&self) -> bool {
         match self {
             Self::Database(error) => error.as_db_error().is_none_or(ends_connection) || self.is_the_hosts(),
@@ -77,17 +77,17 @@ impl Failure {
     }
 }
 
-/// Whether trying again does not mend it.
+/// Whether the error is permanent, so that a retry does not help.
 pub(crate) fn is_lasting(error: &tokio_postgres::Error) -> bool {
     match error.code() {
         Some(code) => !is_transient(code),
-        // What did not come from the server came from the way to it.
+        // An error without a code comes from the connection, not from the server.
         None => !(error.is_closed() || is_io(error)) || refusal(error).is_some(),
     }
 }
 
-/// Serialization failures and deadlocks (class 40), lost connections (08), servers that come or go (57P), read-only
-/// servers, which a failover leaves for a moment (25006), and too many clients (53300).
+/// Serialization failures and deadlocks (class 40), lost connections (08), servers that start or stop (57P), read-only
+/// servers, which occur briefly during a failover (25006), and too many clients (53300).
 fn is_transient(code: &SqlState) -> bool {
     let text = code.code();
     text.starts_with("40")
@@ -102,22 +102,22 @@ fn is_shutdown(code: &SqlState) -> bool {
     code.code().starts_with("57P") || *code == SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT
 }
 
-/// The answers of servers that do not know whether they committed: `transaction_resolution_unknown` and
+/// Errors of servers that do not know whether they committed: `transaction_resolution_unknown` and
 /// `statement_completion_unknown`.
 fn is_ambiguous(code: &SqlState) -> bool {
     *code == SqlState::TRANSACTION_RESOLUTION_UNKNOWN || *code == SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
 }
 
-/// Whether an error in response to a COMMIT means that nothing was committed. A server that shuts down says so on a
-/// connection whose commit may have happened, and a pooler that lost its server says that with an error of its own
-/// (class 08): only an error that leaves the connection in use comes from the transaction itself.
+/// Whether an error in response to a COMMIT means that nothing was committed. A server that shuts down also reports
+/// that on connections whose commit may have happened, and a pooler that lost its server sends an error of its own
+/// (class 08). Only an error that leaves the connection usable comes from the transaction itself.
 fn is_sure(error: &DbError) -> bool {
     !ends_connection(error) && !is_ambiguous(error.code())
 }
 
-/// Whether an error is the last thing that comes on a connection.
+/// Whether the connection ends after this error.
 fn ends_connection(error: &DbError) -> bool {
-    // Poolers may send the severity only in the form that is meant for people, in English.
+    // Poolers may send the severity only in its localizable form, in English.
     let is_fatal = match error.parsed_severity() {
         Some(severity) => matches!(severity, Severity::Fatal | Severity::Panic),
         None => matches!(error.severity(), "FATAL" | "PANIC"),
@@ -125,7 +125,7 @@ fn ends_connection(error: &DbError) -> bool {
     is_fatal || is_connection_lost(error.code())
 }
 
-/// Codes that a server or a pooler sends when it shuts down or has lost the connection behind it.
+/// Codes that a server or a pooler sends when it shuts down or has lost its upstream connection.
 fn is_connection_lost(code: &SqlState) -> bool {
     is_shutdown(code) || code.code().starts_with("08")
 }
@@ -170,14 +170,14 @@ impl From<Failure> for StoreError {
                 Err(error) => Self::Unavailable(told(&error).into()),
             },
             Failure::Pool(PoolError::Timeout(TimeoutType::Create)) => {
-                Self::Unavailable("the database does not answer".into())
+                Self::Unavailable("the database does not respond".into())
             }
             Failure::Pool(PoolError::Timeout(TimeoutType::Wait)) => {
-                Self::Unavailable("all connections to the database are in use (pool_size)".into())
+                Self::Unavailable("all connections to the database are in use (raise pool_size)".into())
             }
             Failure::Pool(error) => Self::Unavailable(Box::new(error)),
             Failure::Silent(wait) => {
-                Self::Unavailable(format!("the database did not answer for {} s", wait.as_secs()).into())
+                Self::Unavailable(format!("the database did not respond for {} s", wait.as_secs()).into())
             }
             Failure::Unreachable(what) => Self::Unavailable(what.into()),
             Failure::Store(error) => error,
@@ -185,8 +185,8 @@ impl From<Failure> for StoreError {
     }
 }
 
-/// What went wrong, in the database's own words where it has any: the driver's are "db error". Not their details, which
-/// may be data.
+/// The error's text: the database's own message if there is one, since the driver only says "db error". Leaves out the
+/// database's details, which may contain data.
 pub(crate) fn told(error: &tokio_postgres::Error) -> String {
     if let Some(said) = error.as_db_error() {
         return format!("{}: {} (SQLSTATE {})", said.severity(), said.message(), said.code().code());
@@ -195,7 +195,7 @@ pub(crate) fn told(error: &tokio_postgres::Error) -> String {
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
-/// The same without the driver's own words, where there are others.
+/// Like [`told`], but without the driver's text if there is a more specific one.
 pub(crate) fn reason(error: &tokio_postgres::Error) -> String {
     match (error.as_db_error(), std::error::Error::source(error)) {
         (None, Some(cause)) => {
@@ -206,13 +206,14 @@ pub(crate) fn reason(error: &tokio_postgres::Error) -> String {
     }
 }
 
-/// A statement that this connection prepared is not there, or one of the same name is: somebody else's connection.
+/// A statement that this connection prepared is missing, or one with its name already exists: the server connection is
+/// another client's.
 fn is_of_prepared_statements(error: &tokio_postgres::Error) -> bool {
     let codes = [SqlState::DUPLICATE_PSTATEMENT, SqlState::INVALID_SQL_STATEMENT_NAME];
     error.code().is_some_and(|code| codes.contains(code))
 }
 
-/// An error for a stored value that its own type refuses.
+/// The error for stored data that is invalid.
 pub(crate) fn corrupt(what: impl std::fmt::Display) -> Failure {
     Failure::Store(StoreError::Corrupt(what.to_string()))
 }
@@ -223,20 +224,20 @@ mod tests {
 
     #[test]
     fn codes_are_what_the_database_means_by_them() {
-        // code, may be tried again, leaves it open whether it was committed
+        // code, is transient, leaves the outcome of a COMMIT unknown
         let table = [
             ("40001", true, false),
             ("40P01", true, false),
             ("40003", true, true),
             ("08007", true, true),
-            // A pooler's, whose connection to the server was lost.
+            // From a pooler that lost its connection to the server.
             ("08P01", true, true),
             ("08006", true, true),
             ("57P01", true, true),
             ("25P03", true, true),
             ("25006", true, false),
             ("55P03", true, false),
-            // A statement that was cancelled was not committed; a wait for a standby that is cancelled is no error.
+            // A cancelled statement was not committed. (Cancelling a wait for a standby is not an error.)
             ("57014", false, false),
             ("23505", false, false),
             ("28P01", false, false),

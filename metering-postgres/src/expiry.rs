@@ -1,4 +1,4 @@
-//! What is forgotten after a while: answers to requests, quotes, challenges, signup sessions, outcomes.
+//! Deletes expired rows: remembered request ids, quotes, challenges, signup sessions, used solutions, outcomes.
 
 use metering_core::{Challenge, Quote, SignupSession, StoreError, Timestamp};
 
@@ -10,12 +10,12 @@ use crate::store::PostgresStore;
 use crate::turn::Turn;
 use crate::wait::REPORT_WAIT;
 
-/// Rows of one table that are forgotten in one turn. All other facts wait meanwhile.
+/// Rows per table that one transaction deletes. All other serialized writes wait meanwhile.
 const PORTION: u64 = 5_000;
 
 impl PostgresStore {
-    /// Forgets what has expired, turn by turn, and returns how many of all together; outcomes are the backend's own,
-    /// and do not count.
+    /// Deletes expired rows in several transactions and returns how many. Outcomes are internal to this backend and do
+    /// not count.
     pub(crate) async fn forget(&self, now: Timestamp) -> Result<u64, StoreError> {
         let mut forgotten: u64 = 0;
         loop {
@@ -29,11 +29,11 @@ impl PostgresStore {
     }
 }
 
-/// Forgets a portion of each kind, and says whether that was all.
+/// Deletes a portion of each kind. Returns how many rows were deleted, and whether no expired rows are left.
 async fn forget_some(turn: &Turn<'_>, now: Timestamp) -> Result<(u64, bool)> {
-    // A quote whose account waits for somebody to come for its key is kept however late it is.
+    // A `paid` quote, whose key has not been handed out yet, is kept no matter how old it is.
     let (unpaid, claimed) = ("state = 'open'", "state = 'claimed'");
-    // table, its key, when a row expires, which rows alone may be forgotten, how long they are kept
+    // table, its key, the column of the expiry time, which rows may be deleted at all, up to which expiry time
     let expired = [
         ("request_id", "account, request_id", "expires_at", "TRUE", now),
         ("quote", "nonce", "honoured_until", unpaid, now.saturating_sub(Quote::UNPAID_REMEMBERED)),
@@ -48,14 +48,14 @@ async fn forget_some(turn: &Turn<'_>, now: Timestamp) -> Result<(u64, bool)> {
         is_all &= rows < PORTION;
         forgotten += rows;
     }
-    // By the database's clock alone, which wrote their time too: a node whose clock is wrong must not take away what
-    // another still asks for.
+    // Only the database's clock decides, which also set `written_at`: a node with a wrong clock must not delete what
+    // another node still needs.
     let written = check::clock(turn.client()).await?.saturating_sub(outcome::KEPT);
     is_all &= forget_portion(turn, "outcome", "id", "written_at", "TRUE", written).await? < PORTION;
     Ok((forgotten, is_all))
 }
 
-/// Forgets the oldest rows of a table, and returns how many.
+/// Deletes the oldest rows of a table, and returns how many.
 async fn forget_portion(
     turn: &Turn<'_>,
     table: &str,
@@ -64,7 +64,7 @@ async fn forget_portion(
     which: &str,
     until: Timestamp,
 ) -> Result<u64> {
-    // The number in the text: of a limit that it does not know the database makes a plan for a large one.
+    // The limit is a literal, not a parameter: with an unknown limit the database would plan for a large one.
     let old = format!("SELECT {key} FROM {table} WHERE {expiry} <= $1 AND {which} ORDER BY {expiry} LIMIT {PORTION}");
     let sql = format!("DELETE FROM {table} WHERE ({key}) IN ({old})");
     execute(turn.client(), &sql, &[&until.unix_millis()]).await

@@ -1,5 +1,3 @@
-//! All that the store holds, as records.
-
 mod activity;
 mod sections;
 
@@ -62,7 +60,7 @@ async fn records<C: GenericClient>(
     Ok(page(rows.iter().map(read).collect::<Result<_>>()?, limit, Place::cursor))
 }
 
-/// The keys are the last columns.
+/// Reads the sort keys, which are the last columns.
 fn place_of(row: &Row, keys: usize) -> Result<Place> {
     let part = |index: usize| {
         Ok(match *row.columns()[index].type_() {

@@ -1,7 +1,7 @@
-//! Which of the database's hosts is connected to: the one that can be written to, found in bounded time.
+//! Connects to the database host that accepts writes, and finds it in bounded time.
 //!
-//! The driver goes through hosts as well, but waits for ever for one that accepts a connection and says nothing, as a
-//! machine does that is about to fail.
+//! The driver can try several hosts too, but it waits forever for a host that accepts a connection and then does not
+//! respond, as failing machines do.
 
 use std::future::pending;
 use std::pin::pin;
@@ -24,16 +24,16 @@ use crate::error::{is_lasting, told};
 use crate::session::Statements;
 use crate::wait::{ANSWER_WAIT, STATEMENT_TIMEOUT};
 
-/// How long one host may take until a connection to it can be used.
+/// Timeout for a usable connection to one host.
 pub(crate) const HOST_WAIT: Duration = Duration::from_secs(5);
 
-/// How long one of a host's addresses may take to accept.
+/// Timeout for the TCP connection to one address of a host.
 const ACCEPT_WAIT: Duration = Duration::from_secs(2);
 
-/// The settings of all statements. A node that is cut off in the middle of a transaction must not hold its locks for
-/// long, and none may wait for ever. The plan of a statement over arrays does not depend on what is in them, and planning
-/// one anew for each batch costs more than running it. `synchronous_commit` is only ever switched on: a charge that was
-/// acknowledged is on disk, whatever the database's default.
+/// The settings for all statements. A node that loses its connection in the middle of a transaction must not hold locks
+/// for long, and no statement may wait forever. Plans are generic, since the plan of a statement over arrays does not
+/// depend on their contents, and planning it for each batch costs more than running it. `synchronous_commit` is only
+/// ever switched on: an acknowledged charge is on disk, whatever the database's default is.
 fn settings(is_local: bool) -> String {
     let set = if is_local { "SET LOCAL" } else { "SET" };
     format!(
@@ -44,18 +44,18 @@ fn settings(is_local: bool) -> String {
     )
 }
 
-/// The settings of one transaction, for connections that keep none.
+/// The settings for one transaction, for connections that keep none.
 pub(crate) fn transaction_settings() -> String {
     settings(true)
 }
 
-/// Has connections whose other side is gone end by themselves.
+/// Sets timeouts, so that a connection ends by itself when its peer is gone.
 pub(crate) fn bound(config: &mut Config) {
     config.connect_timeout(ACCEPT_WAIT).tcp_user_timeout(ANSWER_WAIT);
     config.keepalives_idle(Duration::from_secs(10)).keepalives_interval(Duration::from_secs(3)).keepalives_retries(3);
 }
 
-/// The hosts, and the way to them. Cheap to clone.
+/// The database hosts and how to connect to them. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Hosts(Arc<Inner>);
 
@@ -63,21 +63,21 @@ struct Inner {
     hosts: Vec<Config>,
     tls: Option<MakeRustlsConnect>,
     statements: Statements,
-    /// Where the last connection was made. Asked first: a host that is gone costs its time once.
+    /// The host of the last connection. It is tried first, so that a host that is down costs its timeout only once.
     last: AtomicUsize,
 }
 
 impl Hosts {
-    /// Hosts that are reached with TLS, or without.
+    /// Hosts to connect to with TLS, or without if `tls` is `None`.
     pub(crate) fn new(hosts: Vec<Config>, tls: Option<MakeRustlsConnect>, statements: Statements) -> Self {
         Self(Arc::new(Inner { hosts, tls, statements, last: AtomicUsize::new(0) }))
     }
 
-    /// Connects to the first host that takes writes, asking all of them at once, and remembers it. The connection is
-    /// as the server made it, without settings.
+    /// Tries all hosts at once, connects to the first that accepts writes, and remembers it. The connection has the
+    /// server's default settings.
     ///
     /// # Errors
-    /// When there is none within `wait`: what each of them said.
+    /// If there is none within `wait`: the error of each host.
     pub(crate) async fn find(&self, wait: Duration) -> Result<Client, Vec<Unusable>> {
         let inner = &*self.0;
         let mut attempts: FuturesUnordered<_> = (0..inner.hosts.len())
@@ -99,7 +99,7 @@ impl Hosts {
         Err(failed)
     }
 
-    /// Another connection to the host that was found last, without settings.
+    /// Another connection to the host that was found last, with the server's default settings.
     pub(crate) async fn another(&self) -> Result<Client, Error> {
         let connected = self.0.connect(self.0.last.load(Ordering::Relaxed), None).await;
         connected.map(|(client, _)| client)
@@ -112,7 +112,7 @@ impl Hosts {
 
 impl Inner {
     async fn connect(&self, at: usize, settings: Option<&str>) -> Result<(Client, JoinHandle<()>), Error> {
-        // Nobody listens at a socket, and it has no name for a certificate to be of.
+        // A local socket needs no TLS: it cannot be intercepted, and has no host name to verify.
         match self.tls.as_ref().filter(|_| !is_socket(&self.hosts[at])) {
             Some(tls) => open(&self.hosts[at], tls.clone(), settings).await,
             None => open(&self.hosts[at], NoTls, settings).await,
@@ -130,25 +130,24 @@ impl Inner {
                     return Ok(connection);
                 }
                 Ok(Err(error)) => {
-                    tracing::debug!(host = at + 1, error = told(&error), "a database host cannot be used");
-                    // The one that helps most, whichever host said it: that a standby cannot be reached says nothing
-                    // of a wrong password.
+                    tracing::debug!(host = at + 1, error = told(&error), "cannot use a database host");
+                    // Keep the most helpful error of all hosts: an unreachable standby must not hide a wrong password.
                     if failure.as_ref().is_none_or(|kept| weight(&error) > weight(kept)) {
                         failure = Some(error);
                     }
                 }
-                Err(_) => tracing::warn!(host = at + 1, "a database host does not answer"),
+                Err(_) => tracing::warn!(host = at + 1, "a database host does not respond"),
             }
         }
         match failure {
             Some(error) => Err(error),
-            // The pool's own patience ends here, and it says so.
+            // Wait until the pool's own timeout ends this and reports it.
             None => pending().await,
         }
     }
 }
 
-/// A host that could not be used, and why; no error means that it did not respond.
+/// A host that could not be used, and why. Without an error, it did not respond.
 #[derive(Debug)]
 pub(crate) struct Unusable {
     host: usize,
@@ -156,7 +155,7 @@ pub(crate) struct Unusable {
     pub(crate) error: Option<Error>,
 }
 
-/// A host as its operator would name it: `HOST:PORT`, or the folder of its socket.
+/// The host's name for error messages: `HOST:PORT`, or the path of its socket.
 fn name(config: &Config) -> String {
     let port = config.get_ports().first().copied().unwrap_or(5432);
     match config.get_hosts().first() {
@@ -171,19 +170,20 @@ fn is_socket(config: &Config) -> bool {
     matches!(config.get_hosts(), [Host::Unix(_)])
 }
 
-/// How much an error says: what lasts before what may pass, and a server's own answer before what the way to it does.
+/// Ranks errors by how helpful they are: permanent ones above transient ones, then a server's own errors above those of
+/// the connection.
 fn weight(error: &Error) -> (bool, bool) {
     (is_lasting(error), error.code().is_some())
 }
 
 impl Connect for Hosts {
-    /// The pool knows the first host only, which is among these.
+    /// The pool knows only the first host, which is also among these.
     fn connect(&self, _: &Config) -> BoxFuture<'_, Result<(Client, JoinHandle<()>), Error>> {
         Box::pin(self.0.connect_to_any())
     }
 }
 
-/// A connection with these settings, and the task that works it.
+/// Opens a connection with these settings. Also returns the task that drives it.
 async fn open<T>(config: &Config, tls: T, settings: Option<&str>) -> Result<(Client, JoinHandle<()>), Error>
 where
     T: MakeTlsConnect<Socket>,
@@ -193,7 +193,7 @@ where
 {
     let (client, mut connection) = config.connect(tls).await?;
     if let Some(settings) = settings {
-        // Without a task yet, which would go on if nobody waited any more.
+        // Not in a task yet: a task would continue even if the caller stopped waiting.
         match select(pin!(client.batch_execute(settings)), &mut connection).await {
             Either::Left((prepared, _)) => prepared?,
             Either::Right((Err(error), _)) => return Err(error),

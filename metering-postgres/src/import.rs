@@ -1,7 +1,8 @@
-//! Taking another store in: who may, what is taken away first, and the records, batch by batch.
+//! Imports another store: claims this one for the move, clears it, and writes the records batch by batch.
 //!
-//! Each batch is a fact that takes its turn, so that one whose commit got no answer is looked up and not repeated. `turn`
-//! names the move that is under way: batches of any other, and all other facts, find that it is not theirs.
+//! Each batch is a serialized write (see `turn`), so the outcome of a commit without a response is looked up, and the
+//! batch is not written twice. The row of `turn` names the move in progress: batches of any other move, and all other
+//! writes, are refused.
 
 mod access;
 mod books;
@@ -30,17 +31,17 @@ pub(crate) use claim::Claim;
 pub use look::Look;
 
 impl PostgresStore {
-    /// Connects to move another store here; makes the schema where there is none.
+    /// Connects to move another store here. Creates the schema if there is none.
     ///
     /// # Errors
-    /// As [`PostgresStore::connect`]; that a move has not finished is none.
+    /// As [`PostgresStore::connect`], except that an unfinished move is no error.
     pub async fn connect_to_import(config: &PostgresConfig) -> Result<Self, StoreError> {
         let pool = config.pool().await?;
         migrations::migrate(&pool, true).await?;
         Ok(Self::new(pool, config, Some(Arc::new(Claim::draw()?))))
     }
 
-    /// Connects to look only, and changes nothing: `None` where there is no schema.
+    /// Connects to inspect the store without changing anything. `None` if there is no schema.
     ///
     /// # Errors
     /// As [`PostgresStore::connect_to_import`].
@@ -59,7 +60,7 @@ impl PostgresStore {
     }
 
     fn claim(&self) -> Result<&Claim, StoreError> {
-        let missing = || StoreError::Unavailable("this store was not opened to move another here".into());
+        let missing = || StoreError::Unavailable("this store was not opened for importing another one".into());
         self.claim.as_deref().ok_or_else(missing)
     }
 }
@@ -96,7 +97,7 @@ impl Import for PostgresStore {
     }
 
     async fn settle(&self) -> Result<(), StoreError> {
-        // A database that knows nothing of its new tables reads them by whatever way comes first.
+        // Without statistics on the new tables, the database would choose arbitrary plans.
         let tables = standing::TABLES.join(", ");
         let (sql, whose) = (format!("ANALYZE {tables}"), Whose::Movers(self.claim()?.owner()));
         self.write_as(whose, REPORT_WAIT, |turn| {
@@ -115,7 +116,7 @@ impl Import for PostgresStore {
 }
 
 impl PostgresStore {
-    /// The numbers of the records' usage lines, in their order; nothing where they have none.
+    /// The numbers of the records' usage lines, in order; empty if these records have none.
     async fn line_numbers(&self, records: &[Record]) -> Result<Vec<i64>, StoreError> {
         let lines: Vec<_> = records
             .iter()
@@ -137,11 +138,11 @@ async fn begin(turn: &Turn<'_>, source: SourceId, owner: [u8; 16]) -> Result<Sta
     let client = turn.client();
     let found = standing::of(client, source).await?;
     if found == Standing::Unfinished {
-        // One statement for all, in the transaction that takes the store over.
+        // One statement for all tables, in the same transaction that claims the store.
         client.batch_execute(&format!("TRUNCATE {}", standing::TABLES.join(", "))).await?;
     }
     if matches!(found, Standing::Empty | Standing::Unfinished) {
-        // A server that was started here by mistake registers recipients, and nothing else.
+        // A server that was started on this database by mistake has registered recipients, but nothing else.
         client.batch_execute("TRUNCATE recipient").await?;
         let sql = "INSERT INTO import (id, source, began_at, finished_at) VALUES (1, $1, $2, NULL) \
                    ON CONFLICT (id) DO UPDATE SET source = excluded.source, began_at = excluded.began_at";
@@ -154,7 +155,7 @@ async fn begin(turn: &Turn<'_>, source: SourceId, owner: [u8; 16]) -> Result<Sta
 
 async fn finish(turn: &Turn<'_>) -> Result<()> {
     let client = turn.client();
-    // Ledger entries keep their numbers; the next is to be above them.
+    // Ledger entries keep their ids, so the next id must be above them.
     let sql = "UPDATE turn SET import_owner = NULL, \
                last_id = greatest(last_id, (SELECT coalesce(max(id), 0) FROM ledger)) WHERE id = 1";
     execute(client, sql, &[]).await?;
@@ -162,7 +163,7 @@ async fn finish(turn: &Turn<'_>) -> Result<()> {
     execute(client, "UPDATE import SET finished_at = $1 WHERE id = 1", &[&now]).await.map(drop)
 }
 
-/// Writes a batch; every record must have found what it names.
+/// Writes a batch. Every record must find the rows that it refers to.
 async fn write(turn: &Turn<'_>, section: Section, records: &[Record], lines: &[i64]) -> Result<()> {
     let written = match section {
         Section::Accounts => books::accounts(turn, records).await?,
@@ -186,5 +187,5 @@ async fn write(turn: &Turn<'_>, section: Section, records: &[Record], lines: &[i
         return Ok(());
     }
     let count = records.len();
-    Err(corrupt(format_args!("{count} records of {section} were to be written, and {written} were")))
+    Err(corrupt(format_args!("of {count} records of {section}, {written} were written")))
 }

@@ -1,5 +1,6 @@
-//! What never changes once it is there, remembered so that it is not asked for again: which account a key or an id is
-//! of, and the numbers of usage lines. Whether a key is still live is never remembered.
+//! A cache of what never changes: which account a key or an id belongs to, and the numbers of usage lines.
+//!
+//! It must never hold whether a key is still live.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,10 +12,10 @@ use crate::error::{Failure, Result, corrupt};
 use crate::rows::{all, bytes, execute, first, parsed};
 use crate::session::GenericClient;
 
-/// Keys and accounts remembered at most, so that the memory has an end; beyond that, all are forgotten.
+/// Most keys or accounts in the cache. Beyond that, both are cleared, so that memory stays bounded.
 const MAX_KEYS: usize = 262_144;
 
-/// The memory of one store.
+/// The cache of one store.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     memory: Mutex<Memory>,
@@ -28,7 +29,7 @@ struct Memory {
     by_number: foldhash::HashMap<i64, UsageLine>,
 }
 
-/// An account, and the number that its rows have.
+/// An account and its row number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Numbered {
     pub(crate) number: i64,
@@ -36,7 +37,7 @@ pub(crate) struct Numbered {
 }
 
 impl Known {
-    /// The accounts that `keys` are or were of, in their order; `None` for one that nobody ever had.
+    /// The accounts that `keys` belong or belonged to, in the order of `keys`; `None` for an unknown key.
     pub(crate) async fn accounts_of_keys<C: GenericClient>(
         &self,
         client: &C,
@@ -97,8 +98,8 @@ impl Known {
         Ok(ids.iter().zip(found).map(numbered).collect())
     }
 
-    /// The numbers of usage lines, in their order. Those that are new are written at once, outside of any transaction:
-    /// a line that nothing uses does no harm.
+    /// The numbers of usage lines, in the order of `lines`. New lines are inserted immediately, outside any
+    /// transaction: an unused line is harmless.
     pub(crate) async fn lines<C: GenericClient>(&self, client: &C, lines: &[&UsageLine]) -> Result<Vec<i64>> {
         let new: Vec<UsageLine> = {
             let memory = self.memory();
@@ -116,7 +117,7 @@ impl Known {
         lines.iter().map(|line| known(line).ok_or_else(|| corrupt("a usage line just written is missing"))).collect()
     }
 
-    /// The line of a number.
+    /// The line with this number.
     pub(crate) async fn line<C: GenericClient>(&self, client: &C, number: i64) -> Result<UsageLine> {
         if let Some(line) = self.memory().by_number.get(&number) {
             return Ok(line.clone());
@@ -126,7 +127,7 @@ impl Known {
         Ok(line)
     }
 
-    /// Forgets all of it.
+    /// Clears the cache.
     pub(crate) fn forget(&self) {
         *self.memory() = Memory::default();
     }
@@ -145,11 +146,11 @@ impl Memory {
     }
 }
 
-/// Numbers drawn for a new line at most. A second is needed once in 2^63 times for each line that there is.
+/// Most attempts to draw a number for a new line. The chance that a number is taken is one in 2^63 per existing line.
 const DRAWS: usize = 3;
 
-/// The number of a line, drawn at random where it is new. Lines are told apart by the SHA-256 of their texts, which
-/// nobody can make collide; a number that follows from texts that clients choose could be made to.
+/// The number of a line; random if the line is new. Lines are identified by the SHA-256 of their texts, which cannot be
+/// made to collide. With a number derived from the texts, a client that chooses the texts could cause collisions.
 async fn number_of<C: GenericClient>(client: &C, line: &UsageLine) -> Result<i64> {
     let (texts, find) = (digested(line), "SELECT id FROM usage_line WHERE digest = sha256($1)");
     for _ in 0..DRAWS {
@@ -165,7 +166,7 @@ async fn number_of<C: GenericClient>(client: &C, line: &UsageLine) -> Result<i64
     row.ok_or_else(|| corrupt("a usage line has no number"))?.try_get(0).map_err(Failure::from)
 }
 
-/// What the digest is of: each text after its length, as the schema's upgrade has it.
+/// The input of the digest: each text prefixed with its length, exactly as in the migration to version 4.
 fn digested(line: &UsageLine) -> Vec<u8> {
     let texts = [&*line.route_template, &*line.http_method, line.source.as_str()];
     let length = |text: &str| u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes();
@@ -179,5 +180,5 @@ fn draw() -> Result<i64> {
     Ok(i64::from_be_bytes(bytes) & i64::MAX)
 }
 
-/// Shared between the store and its batches.
+/// The cache, shared between the store and its batches.
 pub(crate) type SharedKnown = Arc<Known>;

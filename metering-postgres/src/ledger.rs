@@ -1,4 +1,4 @@
-//! The ledger, and what its entries do to an account's totals.
+//! The ledger, and how its entries change an account's totals.
 
 use metering_core::{
     Account, AccountId, Credits, Cursor, LedgerEntry, NewLedgerEntry, Page, Posted, Timestamp, Totals,
@@ -14,16 +14,16 @@ use crate::sum::{SUM, wide_sum};
 use crate::turn::Turn;
 use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};
 
-/// What [`entry`] reads, of `ledger l JOIN account a`.
+/// The columns that [`entry`] reads from `ledger l JOIN account a`.
 pub(crate) const COLUMNS: &str = "l.id, a.org_id, l.kind, l.amount, l.description, l.created_at, l.tx_chain_id, \
      l.tx_hash, l.plan_id";
 
-/// What a new account with these entries has; `None` on overflow.
+/// The totals of a new account with these entries; `None` on overflow.
 pub(crate) fn totals_of(entries: &[NewLedgerEntry]) -> Option<Totals> {
     entries.iter().try_fold(Totals::default(), |totals, entry| entry.applied_to(totals))
 }
 
-/// Writes an entry and moves the account's totals along.
+/// Writes an entry and updates the account's totals.
 pub(crate) async fn post(turn: &Turn<'_>, id: &AccountId, entry: &NewLedgerEntry, now: Timestamp) -> Result<Posted> {
     match accounts::locked(turn.client(), id).await? {
         Some((row, account)) if account.revoked_at.is_none() => apply(turn, row, account, entry, now).await,
@@ -31,7 +31,7 @@ pub(crate) async fn post(turn: &Turn<'_>, id: &AccountId, entry: &NewLedgerEntry
     }
 }
 
-/// The same, for an account that was read with its meter locked, revoked or not; `row` is its row number.
+/// Like [`post`], for an account that was read with its meter locked, revoked or not. `row` is its row number.
 pub(crate) async fn apply(
     turn: &Turn<'_>,
     row: i64,
@@ -48,7 +48,7 @@ pub(crate) async fn apply(
     Ok(Posted::Account(account))
 }
 
-/// Writes an entry only; the caller has the totals.
+/// Writes only the entry; the caller updates the totals.
 pub(crate) async fn append(turn: &Turn<'_>, account: i64, entry: &NewLedgerEntry, now: Timestamp) -> Result<()> {
     let (client, id) = (turn.client(), turn.next_id().await?);
     let sql = "UPDATE meter SET entries = entries + 1 WHERE account = $1 RETURNING entries";
@@ -79,7 +79,7 @@ pub(crate) async fn list<C: GenericClient>(
     Ok(page_of_rows(rows.iter().map(entry).collect::<Result<_>>()?, limit))
 }
 
-/// An entry with its number.
+/// Reads an entry and its id.
 pub(crate) fn entry(row: &Row) -> Result<(i64, LedgerEntry)> {
     let id: i64 = row.try_get(0)?;
     let entry = LedgerEntry {
@@ -94,7 +94,7 @@ pub(crate) fn entry(row: &Row) -> Result<(i64, LedgerEntry)> {
     Ok((id, entry))
 }
 
-/// The sum of an account's entries written in a stretch of time.
+/// The sum of an account's entries written in a period of time.
 pub(crate) async fn added_between<C: GenericClient>(
     client: &C,
     account: i64,

@@ -1,9 +1,9 @@
 //! The backend for several nodes: one PostgreSQL database, or an engine that speaks its protocol.
 //!
-//! A batch of charges is one transaction in two round trips, whatever its size: the first locks the accounts' rows, in
-//! their order, and reads what the rule needs; the second writes what it decided and commits. All other facts take
-//! turns (see `turn`), so that each of them sees what those before it did. A transaction whose `COMMIT` got no answer
-//! is looked up, not guessed (see `outcome`).
+//! A batch of charges is one transaction in two round trips, no matter how large it is: the first locks the accounts'
+//! rows, in order, and reads what the charge rule needs; the second writes the decisions and commits. All other writes
+//! are serialized (see `turn`), so each sees the effects of all earlier ones. If a `COMMIT` gets no response, its
+//! outcome is looked up, not guessed (see `outcome`).
 #![deny(missing_docs)]
 
 mod accounts;

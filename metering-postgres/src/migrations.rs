@@ -1,4 +1,4 @@
-//! The schema's versions: each a script, applied once and in order, by one node at a time.
+//! Schema migrations: one script per version, each applied once and in order, by one node at a time.
 
 mod attempt;
 mod lines;
@@ -23,23 +23,23 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0004_hardening.sql"),
 ];
 
-/// The version whose script leaves the packing of activity to the program.
+/// The version at which the program, after the script, packs recent activity.
 const PACKED: usize = 3;
 
-/// The version whose script leaves the digests of usage lines to the program.
+/// The version at which the program, after the script, computes the digests of usage lines.
 const DIGESTED: usize = 4;
 
 /// The first version that a store can be moved to.
 pub(crate) const MOVABLE: i64 = 2;
 
-/// How long another node, or whoever reads a table, is waited for: longer than packing and backups take.
+/// How long to wait for another node or for readers of a table: longer than packing and backups take.
 const WAITED_FOR: Duration = Duration::from_secs(60 * 60);
 
-/// Between two tries to change a table that somebody reads. Longer than a try (`attempt::TABLE_WAIT`): while one waits,
-/// all others wait behind it.
+/// Pause between two attempts to change a table that is being read. Longer than an attempt (`attempt::TABLE_WAIT`),
+/// since all other statements queue behind a waiting one.
 const TABLE_PAUSE: Duration = Duration::from_secs(4);
 
-/// Brings the schema up to date, in one transaction, while other nodes wait that start at the same time.
+/// Migrates the schema to the current version in one transaction. Other nodes that start at the same time wait.
 pub(crate) async fn migrate(pool: &Pool, make: bool) -> Result<(), StoreError> {
     let (mut tries, mut waits) = (Tries::for_at_most(TRIED_FOR), Tries::for_at_most(WAITED_FOR));
     let mut told = None;
@@ -59,22 +59,22 @@ pub(crate) async fn migrate(pool: &Pool, make: bool) -> Result<(), StoreError> {
                     attempt::Holder::Node => waits.wait().await,
                     attempt::Holder::Reader => tokio::time::sleep(TABLE_PAUSE).await,
                 }
-                // What fails after a long wait has its own tries.
+                // A failure after a long wait gets its own retries.
                 tries = Tries::for_at_most(TRIED_FOR);
             }
-            // Two that make the schema at once: one is told that a name or a type is there already.
+            // Two nodes create the schema at once: one gets an error that a name or type already exists.
             None if is_race(&failure) && !tries.are_over() => tries.wait().await,
             None => tries.again(failure).await?,
         }
     }
 }
 
-/// The version of the schema that this program makes.
+/// The schema version of this program.
 pub(crate) fn supported() -> i64 {
     i64::try_from(SCRIPTS.len()).unwrap_or(i64::MAX)
 }
 
-/// The schema's version; `None` where there is none yet.
+/// The schema version of the database; `None` if there is no schema yet.
 pub(crate) async fn version<C: GenericClient>(client: &C) -> Result<Option<i64>> {
     match first(client, "SELECT version FROM metering_schema WHERE id = 1", &[]).await {
         Ok(row) => Ok(row.map(|row| row.try_get(0)).transpose()?),
@@ -83,8 +83,8 @@ pub(crate) async fn version<C: GenericClient>(client: &C) -> Result<Option<i64>>
     }
 }
 
-/// Refuses a database whose texts cannot be anything: it would take what it can hold, and fail whole batches of charges
-/// for the first route that it cannot.
+/// Fails unless the database can store any text. With another encoding it would work until a route has a character that
+/// the encoding lacks, and then fail whole batches of charges.
 pub(crate) async fn check_encoding<C: GenericClient>(client: &C) -> Result<()> {
     let row = one(client, "SHOW server_encoding", &[]).await?;
     let encoding: &str = row.try_get(0)?;
@@ -93,14 +93,14 @@ pub(crate) async fn check_encoding<C: GenericClient>(client: &C) -> Result<()> {
     }
     Err(Failure::Store(StoreError::Unavailable(
         format!(
-            "the database's encoding is {encoding}, and must be UTF8; make another with \
+            "the database's encoding is {encoding}, but must be UTF8; create another database with \
              `createdb --encoding UTF8 --template template0`"
         )
         .into(),
     )))
 }
 
-/// Refuses a database that another store is being moved to.
+/// Fails if a store is being moved to this database.
 pub(crate) async fn refuse_unfinished(client: &Client) -> Result<()> {
     match exists(client, "SELECT 1 FROM turn WHERE id = 1 AND import_owner IS NOT NULL", &[]).await? {
         false => Ok(()),

@@ -1,12 +1,12 @@
-//! Whether a transaction was committed whose `COMMIT` got no answer.
+//! Finds out whether a transaction was committed whose `COMMIT` got no response.
 //!
-//! Each transaction writes a row with an id of its own. To ask, that row is inserted again. If it is there, or arrives
-//! while the insert waits for the transaction that holds it, the transaction was committed. If the insert succeeds, it
-//! was not, and never will be: wherever its statements may still be, theirs fails on the row that is there now. That row
-//! is told apart by its time, since whoever asks may lose an answer too, and asks again.
+//! Each transaction writes a row with a unique id. The lookup tries to insert the same row. If the row exists, or
+//! appears while the insert waits for the transaction that holds it, the transaction was committed. If the insert
+//! succeeds, it was not and never will be: statements of it that are still in flight then fail on the new row. The
+//! lookup's row has a different time, since a lookup may lose its response too and run again.
 //!
-//! Asking always writes. With a synchronous standby its answer then waits until the standby has everything before it,
-//! the transaction that was asked for included.
+//! The lookup always writes. With a synchronous standby its response therefore waits until the standby has everything
+//! before it, including the transaction in question.
 
 use std::time::Duration;
 
@@ -19,24 +19,24 @@ use crate::session::{Client, GenericClient, Pool};
 use crate::store::PostgresStore;
 use crate::wait::{ANSWER_WAIT, close, within};
 
-/// How long a lost commit is asked for: longer than failovers take, those by hand among them. Only whoever is told by it
-/// waits for it.
+/// How long to look up a commit without response: longer than failovers take, including manual ones. Only the callers
+/// that need the result wait.
 const ASKED_FOR: Duration = Duration::from_secs(5 * 60);
 
-/// How long rows are kept: much longer than anybody asks, whose clock may be another, and short enough for a busy
-/// service to have few.
+/// How long rows are kept: much longer than any lookup takes, even with clock skew, and short enough that a busy
+/// service has few.
 pub(crate) const KEPT: Duration = Duration::from_secs(15 * 60);
 
 const _: () = assert!(KEPT.as_secs() >= 2 * ASKED_FOR.as_secs());
 
 pub(crate) const INSERT: &str = "INSERT INTO outcome (id, at) VALUES ($1, $2)";
 
-/// The id of one try of a transaction.
+/// The id of one attempt of a transaction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TransactionId([u8; 16]);
 
 impl TransactionId {
-    /// A new one.
+    /// Draws a random id.
     pub(crate) fn draw() -> Result<Self> {
         let mut id = [0; 16];
         let drawn = getrandom::fill(&mut id);
@@ -57,24 +57,26 @@ impl TransactionId {
         execute(client, INSERT, &[&self.bytes(), &now.unix_millis()]).await.map(drop)
     }
 
-    /// Whether it was committed; asked until there is an answer.
+    /// Whether the transaction was committed. Retries until the database responds.
     ///
     /// # Errors
-    /// [`StoreError::Broken`] when there is none for too long: nobody can say.
+    /// [`StoreError::Broken`] if the database does not respond for too long: the outcome stays unknown.
     pub(crate) async fn was_committed(&self, pool: &Pool, now: Timestamp) -> Result<bool, StoreError> {
-        tracing::warn!("a commit got no answer; asking the database whether it happened");
+        tracing::warn!("no response to a commit; asking the database whether it happened");
         let mut tries = Tries::for_at_most(ASKED_FOR);
         loop {
             let failure = match self.ask(pool, now).await {
                 Ok(answer) => {
-                    tracing::info!(committed = answer, "the outcome of a commit without answer is known");
+                    tracing::info!(committed = answer, "resolved the outcome of a commit without response");
                     return Ok(answer);
                 }
                 Err(failure) => failure,
             };
             if tries.are_over() {
                 let cause = StoreError::from(failure);
-                return Err(StoreError::Broken(format!("whether a transaction was committed is unknown: {cause}")));
+                return Err(StoreError::Broken(format!(
+                    "could not find out whether a transaction was committed: {cause}"
+                )));
             }
             tries.wait().await;
         }
@@ -89,7 +91,7 @@ impl TransactionId {
             if client.keeps_settings() {
                 return one(&client, sql, &[&self.bytes(), &never]).await;
             }
-            // A transaction of its own, whose settings have it wait for the disk.
+            // A separate transaction, whose settings make it wait for the disk.
             let transaction = client.transaction().await?;
             let row = one(&transaction, sql, &[&self.bytes(), &never]).await?;
             transaction.commit().await?;
@@ -106,9 +108,9 @@ impl TransactionId {
 /// How a transaction failed.
 #[derive(Debug)]
 pub(crate) enum Lost<T> {
-    /// It changed nothing.
+    /// It was not committed.
     NotCommitted(Failure),
-    /// Its commit got no answer; with what it answers if it happened.
+    /// Its commit got no response. `answer` is the result if it was committed.
     Unknown { failure: Failure, answer: T },
 }
 
@@ -119,7 +121,7 @@ impl<T> From<Failure> for Lost<T> {
 }
 
 impl<T> Lost<T> {
-    /// What a transaction came to whose commit was asked for.
+    /// The result of a transaction, given the result of its commit.
     pub(crate) fn of_commit(committed: Result<()>, answer: T) -> Result<T, Self> {
         match committed {
             Ok(()) => Ok(answer),
@@ -130,7 +132,7 @@ impl<T> Lost<T> {
 }
 
 impl PostgresStore {
-    /// Ends a transaction, and what it was made on: finds out what became of it where that is unknown.
+    /// Finishes a transaction and its connection. If the outcome is unknown, looks it up.
     pub(crate) async fn end<T>(
         &self,
         client: Client,
@@ -144,7 +146,7 @@ impl PostgresStore {
             Err(Lost::Unknown { failure, answer }) => (failure, Some(answer)),
         };
         if failure.is_a_loss() {
-            // What was remembered may have been on another server, of which a failover knew less.
+            // Cached data may be missing on the new primary if a failover lost the newest commits.
             self.known.forget();
         }
         if failure.is_the_hosts() {

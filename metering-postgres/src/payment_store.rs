@@ -1,4 +1,4 @@
-//! The part of the storage contract that is about money that arrives by chain, each method handed to a transaction.
+//! Implements the payment part of the storage contract. Each method runs in a transaction.
 
 use async_trait::async_trait;
 use metering_core::{

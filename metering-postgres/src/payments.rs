@@ -1,4 +1,4 @@
-//! The records of payments, each of which makes a transaction count once, and the payments for accounts that exist.
+//! Payment records, which ensure that each transaction counts once, and payments for existing accounts.
 
 use metering_core::{
     Cursor, Page, Payment, PaymentCredit, PaymentCredited, PaymentRecord, PaymentSettlement, PaymentUse, Posted,
@@ -38,7 +38,7 @@ pub(crate) async fn list<C: GenericClient>(
     Ok(page_of_rows(rows.iter().map(record).collect::<Result<_>>()?, limit))
 }
 
-/// Credits a payment to an account that exists.
+/// Credits a payment to an existing account.
 pub(crate) async fn credit(turn: &Turn<'_>, credit: PaymentCredit) -> Result<PaymentCredited> {
     let client = turn.client();
     let PaymentCredit { account: id, payment, used_as, entry, link_payer, quotes, now } = credit;
@@ -72,7 +72,7 @@ pub(crate) async fn credit(turn: &Turn<'_>, credit: PaymentCredit) -> Result<Pay
     Ok(PaymentCredited::Account(after))
 }
 
-/// Writes a record; `account` is the row number of its account.
+/// Writes a record. `account` is the row number of its account.
 pub(crate) async fn write(turn: &Turn<'_>, account: i64, record: &PaymentRecord) -> Result<()> {
     let sql = "INSERT INTO payment (id, chain_id, tx_hash, payer, recipient, token, amount, block_number, mined_at, \
                account, used_as, plan_id, recorded_at, block_hash, settlement, reversed_at) \
@@ -101,7 +101,7 @@ pub(crate) async fn write(turn: &Turn<'_>, account: i64, record: &PaymentRecord)
     execute(turn.client(), sql, values).await.map(drop)
 }
 
-/// A record with its row number.
+/// Reads a record and its row number.
 pub(crate) fn record(row: &Row) -> Result<(i64, PaymentRecord)> {
     let block_number: i64 = row.try_get(7)?;
     let payment = Payment {
@@ -116,11 +116,10 @@ pub(crate) fn record(row: &Row) -> Result<(i64, PaymentRecord)> {
     };
     let name: &str = row.try_get(10)?;
     let used_as = PaymentUse::from_name(name);
-    let used_as = used_as.ok_or_else(|| corrupt(format_args!("use {name:?} of a payment is not known")))?;
+    let used_as = used_as.ok_or_else(|| corrupt(format_args!("unknown use {name:?} of a payment")))?;
     let (account, plan_id, recorded_at) = (parsed(row, 9)?, row.try_get(11)?, timestamp(row, 12)?);
     let (name, reversed_at): (&str, Option<i64>) = (row.try_get(14)?, row.try_get(15)?);
     let settlement = PaymentSettlement::from_parts(name, reversed_at.map(Timestamp::from_unix_millis));
-    let settlement =
-        settlement.ok_or_else(|| corrupt(format_args!("settlement {name:?} of a payment is not known")))?;
+    let settlement = settlement.ok_or_else(|| corrupt(format_args!("unknown settlement {name:?} of a payment")))?;
     Ok((row.try_get(0)?, PaymentRecord { payment, account, used_as, plan_id, recorded_at, settlement }))
 }

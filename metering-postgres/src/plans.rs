@@ -1,5 +1,3 @@
-//! Plans.
-
 use metering_core::{Plan, PlanKey, StoreError};
 
 use crate::error::{Failure, Result, corrupt};
@@ -7,20 +5,20 @@ use crate::rows::{all, execute};
 use crate::session::GenericClient;
 use crate::turn::Turn;
 
-/// All plans in the order of display. `"C"` compares bytes, as every other backend does.
+/// All plans, in display order. `"C"` compares bytes, as every other backend does.
 pub(crate) async fn list<C: GenericClient>(client: &C) -> Result<Vec<Plan>> {
     let sql = "SELECT definition, active FROM plan ORDER BY sort_order, chain_id, id COLLATE \"C\"";
     let rows = all(client, sql, &[]).await?;
     rows.iter().map(plan).collect()
 }
 
-/// A plan from its definition and whether it is on sale.
+/// Reads a plan from its definition and whether it is on sale.
 pub(crate) fn plan(row: &tokio_postgres::Row) -> Result<Plan> {
     let plan: Plan = serde_json::from_str(row.try_get(0)?).map_err(|error| corrupt(format_args!("plan: {error}")))?;
     Ok(Plan { active: row.try_get(1)?, ..plan })
 }
 
-/// Adds plans or replaces those of the same key.
+/// Adds plans, and replaces those with the same key.
 pub(crate) async fn put(turn: &Turn<'_>, plans: &[Plan]) -> Result<()> {
     let sql = "INSERT INTO plan (id, chain_id, sort_order, active, definition) VALUES ($1, $2, $3, $4, $5) \
                ON CONFLICT (id, chain_id) DO UPDATE \
@@ -44,7 +42,7 @@ pub(crate) async fn set_active(turn: &Turn<'_>, key: &PlanKey, active: bool) -> 
     Ok(execute(turn.client(), sql, &[&key.id, &chain(key.chain_id)?, &active]).await? > 0)
 }
 
-/// The database's integers are signed; no chain's id comes near the end of them.
+/// The database's integers are signed. No chain id comes close to their limit.
 fn chain(id: u64) -> Result<i64> {
     let too_large = |_| Failure::Store(StoreError::Unavailable(format!("chain id {id} is too large").into()));
     i64::try_from(id).map_err(too_large)

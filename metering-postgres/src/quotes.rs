@@ -1,5 +1,3 @@
-//! Quotes.
-
 use metering_core::{Email, NonceHash, Payment, PaymentTarget, Quote, QuoteOpened, QuoteState, TxRef};
 use tokio_postgres::Row;
 
@@ -19,13 +17,14 @@ fn select(condition: &str) -> String {
     format!("SELECT {COLUMNS} FROM quote q LEFT JOIN account a ON a.id = q.account WHERE {condition}")
 }
 
-/// The quote of that nonce.
+/// The quote with this nonce.
 pub(crate) async fn by_nonce<C: GenericClient>(client: &C, nonce: &NonceHash) -> Result<Option<Quote>> {
     let row = first(client, &select("q.nonce = $1"), &[&nonce.as_bytes().as_slice()]).await?;
     row.as_ref().map(quote).transpose()
 }
 
-/// The open quote that a payment pays. The quote itself says whether it does; there are few of the same amount.
+/// The open quote that a payment pays. The query finds those with the same amount, which are few; the quote's own rules
+/// decide.
 pub(crate) async fn paid_by<C: GenericClient>(client: &C, payment: &Payment) -> Result<Option<Quote>> {
     let condition = "q.chain_id = $1 AND q.token = $2 AND q.recipient = $3 AND q.amount = $4 AND q.payer = $5 \
                      AND q.state = 'open' ORDER BY q.nonce";
@@ -43,7 +42,7 @@ pub(crate) async fn paid_by<C: GenericClient>(client: &C, payment: &Payment) -> 
     Ok(quotes.into_iter().find(|quote| quote.is_paid_by(payment)))
 }
 
-/// One seek in `quote_amount` per target, however many quotes each has.
+/// One seek in the index `quote_amount` per target, no matter how many quotes a target has.
 const TARGETS: &str = "WITH RECURSIVE target (token, recipient) AS ( \
        SELECT ''::BYTEA, ''::BYTEA \
        UNION ALL \
@@ -53,18 +52,18 @@ const TARGETS: &str = "WITH RECURSIVE target (token, recipient) AS ( \
            ORDER BY q.token, q.recipient LIMIT 1) next) \
      SELECT token, recipient FROM target WHERE token <> '' ORDER BY token, recipient";
 
-/// Where the chain's quotes were to be paid, each once.
+/// The distinct targets of a chain's quotes.
 pub(crate) async fn targets<C: GenericClient>(client: &C, chain_id: u64) -> Result<Vec<PaymentTarget>> {
     let rows = all(client, TARGETS, &[&chain_id.cast_signed()]).await?;
     let target = |row| Ok(PaymentTarget { chain_id, token: address(row, 0)?, recipient: address(row, 1)? });
     rows.iter().map(target).collect()
 }
 
-/// Keeps a quote, unless its owner has an account or its amount is in use.
+/// Stores a quote, unless its owner has an account or its amount is in use.
 pub(crate) async fn open(turn: &Turn<'_>, new: &Quote) -> Result<QuoteOpened> {
     let client = turn.client();
     if new.state != QuoteState::Open || by_nonce(client, &new.nonce).await?.is_some() {
-        return Err(corrupt("a new quote is not open, or its nonce is in use"));
+        return Err(corrupt("a new quote is not open, or its nonce is already in use"));
     }
     if accounts::email_is_taken(client, new.email.as_ref()).await? {
         return Ok(QuoteOpened::EmailTaken);
@@ -119,7 +118,7 @@ async fn insert<C: GenericClient>(client: &C, new: &Quote) -> Result<()> {
     execute(client, sql, values).await.map(drop)
 }
 
-/// Turns an open quote into one whose account is made; `key_given_out` says whether somebody has the key.
+/// Marks an open quote as used for an account. `key_given_out` tells whether the client has the key.
 pub(crate) async fn consume(
     turn: &Turn<'_>,
     nonce: &NonceHash,
@@ -133,7 +132,7 @@ pub(crate) async fn consume(
     execute(turn.client(), sql, &[&nonce, &state, &account, &tx.chain_id.cast_signed(), &hash]).await.map(drop)
 }
 
-/// The keys of an account's quotes are given out now, one way or the other.
+/// Records that the key of an account's paid quotes has been given out.
 pub(crate) async fn key_given_out<C: GenericClient>(client: &C, account: i64) -> Result<()> {
     let sql = "UPDATE quote SET state = 'claimed' WHERE account = $1 AND state = 'paid'";
     execute(client, sql, &[&account]).await.map(drop)
@@ -164,7 +163,7 @@ fn quote_state(name: &str, account: Option<&str>, tx: Option<TxRef>) -> Result<Q
         ("open", None, None) => Ok(QuoteState::Open),
         ("paid", Some(account), Some(tx)) => Ok(QuoteState::Paid { account: parse(account)?, tx }),
         ("claimed", Some(account), Some(tx)) => Ok(QuoteState::Claimed { account: parse(account)?, tx }),
-        _ => Err(corrupt(format_args!("a quote is {name:?}, which does not fit its account and transaction"))),
+        _ => Err(corrupt(format_args!("the state {name:?} of a quote does not fit its account and transaction"))),
     }
 }
 
@@ -198,7 +197,7 @@ mod tests {
         assert_eq!(store.quoted_targets(1).await.unwrap(), [target(0), target(1), target(2)]);
         let plan = run(&format!("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {}", TARGETS.replace("$1", "1")));
         let scans: Vec<&str> = plan.lines().filter(|line| line.contains(" on quote")).collect();
-        // A row for each of three targets, and a last look that finds none.
+        // One row for each of three targets, and a last seek that finds none.
         assert!(matches!(scans[..], [scan] if scan.contains("Index") && scan.ends_with("loops=4)")), "{plan}");
         assert!(scans[0].contains("rows=1 ") || scans[0].contains("rows=0.75 "), "{plan}");
     }

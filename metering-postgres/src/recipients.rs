@@ -1,4 +1,4 @@
-//! Which recipients payments are received at, and since when.
+//! The recipient addresses of payments, and since when each is in use.
 
 use metering_core::transfer::SourceId;
 use metering_core::{Address, RecipientRecord, Registration, Timestamp, register_recipients};
@@ -15,7 +15,7 @@ pub(crate) const COLUMNS: &str = "chain_id, recipient, since, store, configured_
 pub(crate) async fn list<C: GenericClient>(client: &C) -> Result<Vec<RecipientRecord>> {
     let rows = all(client, &format!("SELECT {COLUMNS} FROM recipient"), &[]).await?;
     let mut found = rows.iter().map(record).collect::<Result<Vec<_>>>()?;
-    // Here, since the database's numbers have a sign.
+    // Sorted here, since the database's integers are signed.
     found.sort_by_key(|record| (record.chain_id, record.recipient));
     Ok(found)
 }

@@ -1,4 +1,4 @@
-//! Trying again what the database could not do, for a while.
+//! The retry policy for transactions: exponential backoff with jitter, for a limited time.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use crate::error::Failure;
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The tries of one transaction.
+/// The retries of one transaction.
 #[derive(Debug)]
 pub(crate) struct Tries {
     until: Instant,
@@ -15,24 +15,24 @@ pub(crate) struct Tries {
 }
 
 impl Tries {
-    /// Tries for at most so long, the last one aside.
+    /// Starts retries within this time. The last one may end later.
     pub(crate) fn for_at_most(time: Duration) -> Self {
         Self { until: Instant::now() + time, pause: FIRST_PAUSE }
     }
 
-    /// Waits before the next try, or gives the failure back when another would not help or the time is over.
+    /// Waits before the next retry. Returns the failure if a retry would not help or the time is over.
     pub(crate) async fn again(&mut self, failure: Failure) -> Result<(), Failure> {
         if !failure.is_transient() || Instant::now() >= self.until {
             return Err(failure);
         }
-        tracing::debug!(?failure, "a transaction is tried again");
+        tracing::debug!(?failure, "retrying a transaction");
         self.wait().await;
         Ok(())
     }
 
-    /// Waits as before the next try.
+    /// Waits before the next retry.
     pub(crate) async fn wait(&mut self) {
-        // Half of it by chance, so that two that met do not meet again.
+        // Half of the pause is random, so that two transactions that collided do not collide again.
         let spread = getrandom::u32().unwrap_or(0) % 512;
         tokio::time::sleep(self.pause / 2 + self.pause * spread / 1_024).await;
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);

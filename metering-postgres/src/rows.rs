@@ -1,4 +1,4 @@
-//! Statements, and rows read into the domain's types.
+//! Runs statements, and converts rows to domain types.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -13,29 +13,29 @@ use crate::error::{Failure, Result, corrupt};
 use crate::session::GenericClient;
 pub(crate) use crate::value::Values;
 
-/// The columns that [`account`] reads, of `account a JOIN meter m`.
+/// The columns that [`account`] reads from `account a JOIN meter m`.
 pub(crate) const ACCOUNT_COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.payer_address, \
      a.payer_chain_id, a.created_at, a.revoked_at, m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
      m.granted, m.used";
 
-/// The columns that [`meter_state`] reads, starting with the caps.
+/// The columns that [`meter_state`] reads, starting with the rate limits.
 pub(crate) const METER_COLUMNS: &str = "m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
      m.granted, m.used, m.minute, m.minute_count, m.day, m.day_count";
 
-/// All rows of a query, prepared once per connection.
+/// All rows of a query. The statement is prepared once per connection.
 pub(crate) async fn all<C: GenericClient>(client: &C, sql: &str, values: Values<'_>) -> Result<Vec<Row>> {
     let statement = client.prepare(sql).await?;
     Ok(client.query(&statement, values).await?)
 }
 
-/// The first row of a query, if there is any.
+/// The first row of a query, if any.
 pub(crate) async fn first<C: GenericClient>(client: &C, sql: &str, values: Values<'_>) -> Result<Option<Row>> {
     Ok(all(client, sql, values).await?.into_iter().next())
 }
 
 /// The one row of a query that always has one.
 pub(crate) async fn one<C: GenericClient>(client: &C, sql: &str, values: Values<'_>) -> Result<Row> {
-    first(client, sql, values).await?.ok_or_else(|| corrupt("a row that is always there is missing"))
+    first(client, sql, values).await?.ok_or_else(|| corrupt("a row that must exist is missing"))
 }
 
 /// Whether a query has rows.
@@ -43,13 +43,13 @@ pub(crate) async fn exists<C: GenericClient>(client: &C, sql: &str, values: Valu
     Ok(first(client, sql, values).await?.is_some())
 }
 
-/// Runs a statement and says how many rows it changed.
+/// Runs a statement and returns how many rows it changed.
 pub(crate) async fn execute<C: GenericClient>(client: &C, sql: &str, values: Values<'_>) -> Result<u64> {
     let statement = client.prepare(sql).await?;
     Ok(client.execute(&statement, values).await?)
 }
 
-/// An account with its row number.
+/// Reads an account and its row number.
 pub(crate) fn account(row: &Row) -> Result<(i64, Account)> {
     let account = Account {
         id: parsed(row, 1)?,
@@ -64,7 +64,7 @@ pub(crate) fn account(row: &Row) -> Result<(i64, Account)> {
     Ok((row.try_get(0)?, account))
 }
 
-/// What the charge rule works on, from [`METER_COLUMNS`] that start at `first`.
+/// Reads the input of the charge rule from [`METER_COLUMNS`], which start at `first`.
 pub(crate) fn meter_state(row: &Row, first: usize) -> Result<MeterState> {
     let window =
         |index: usize| Ok::<_, Failure>(Window { index: row.try_get(index)?, count: unsigned(row, index + 1)? });
@@ -89,7 +89,7 @@ fn totals(row: &Row, first: usize) -> Result<Totals> {
     })
 }
 
-/// The wallet and the chain of an account's payer; the schema has both or neither.
+/// The wallet and chain of an account's payer. The schema ensures that both are set or neither is.
 fn payer(row: &Row, first: usize) -> Result<Option<Payer>> {
     match row.try_get::<_, Option<i64>>(first + 1)? {
         Some(chain_id) => Ok(Some(Payer { address: address(row, first)?, chain_id: chain_id.cast_unsigned() })),
@@ -103,7 +103,7 @@ pub(crate) fn payment_ref(row: &Row, first: usize) -> Result<Option<PaymentRef>>
     Ok(optional_tx(row, first)?.map(|tx| PaymentRef { tx, plan_id }))
 }
 
-/// A transaction: chain and hash. The schema has both or neither.
+/// A transaction: chain and hash. The schema ensures that both are set or neither is.
 pub(crate) fn optional_tx(row: &Row, first: usize) -> Result<Option<TxRef>> {
     match row.try_get::<_, Option<i64>>(first)? {
         Some(_) => tx(row, first).map(Some),
@@ -135,23 +135,23 @@ pub(crate) fn unsigned<T: TryFrom<i64>>(row: &Row, index: usize) -> Result<T> {
     T::try_from(number).map_err(|_| corrupt(format_args!("{number} is out of range")))
 }
 
-/// An amount of tokens, as [`units_column`] wrote it.
+/// A token amount, as written by [`units_column`].
 pub(crate) fn units(row: &Row, index: usize) -> Result<TokenUnits> {
     bytes(row, index).map(|bytes| TokenUnits::new(u128::from_be_bytes(bytes)))
 }
 
-/// An amount of tokens as a column holds it.
+/// A token amount as it is stored.
 pub(crate) const fn units_column(units: TokenUnits) -> [u8; 16] {
     units.get().to_be_bytes()
 }
 
-/// So many bytes.
+/// A column of exactly `N` bytes.
 pub(crate) fn bytes<const N: usize>(row: &Row, index: usize) -> Result<[u8; N]> {
     let bytes: &[u8] = row.try_get(index)?;
-    bytes.try_into().map_err(|_| corrupt(format_args!("{} bytes are stored where {N} belong", bytes.len())))
+    bytes.try_into().map_err(|_| corrupt(format_args!("a column has {} bytes instead of {N}", bytes.len())))
 }
 
-/// So many bytes, or none.
+/// A column of exactly `N` bytes, or NULL.
 pub(crate) fn optional_bytes<const N: usize>(row: &Row, index: usize) -> Result<Option<[u8; N]>> {
     match row.try_get::<_, Option<&[u8]>>(index)? {
         Some(_) => bytes(row, index).map(Some),
@@ -159,7 +159,7 @@ pub(crate) fn optional_bytes<const N: usize>(row: &Row, index: usize) -> Result<
     }
 }
 
-/// A stored text of its own type.
+/// A text column, parsed.
 pub(crate) fn parsed<T>(row: &Row, index: usize) -> Result<T>
 where
     T: FromStr,
@@ -168,7 +168,7 @@ where
     parse(row.try_get(index)?)
 }
 
-/// Parses a stored text with its own type; one that it refuses is corrupt.
+/// Parses a stored text; the data is corrupt if that fails.
 pub(crate) fn parse<T>(text: &str) -> Result<T>
 where
     T: FromStr,
@@ -177,14 +177,15 @@ where
     text.parse().map_err(|error| corrupt(format_args!("{text:?}: {error}")))
 }
 
-/// A remembered answer: what was charged, the balance, the end of its time, and fingerprint, tries and lease of an
-/// idempotency key.
+/// The remembered outcome of a request: the charge, the balance, the expiry time, and for an idempotency key its
+/// fingerprint, number of tries and lease.
 pub(crate) fn answer(row: &Row, from: usize) -> Result<Remembered> {
     let delivery = match row.try_get::<_, Option<&[u8]>>(from + 3)? {
         None => None,
         Some(_) => {
             let tries: i64 = row.try_get(from + 4)?;
-            let tries = tries.try_into().map_err(|_| corrupt(format_args!("{tries} tries of a request")))?;
+            let tries =
+                tries.try_into().map_err(|_| corrupt(format_args!("{tries} tries of a request are out of range")))?;
             let open_until = row.try_get::<_, Option<i64>>(from + 5)?.map(Timestamp::from_unix_millis);
             Some(Delivery { fingerprint: Fingerprint::from_bytes(bytes(row, from + 3)?), tries, open_until })
         }

@@ -1,17 +1,17 @@
-//! How far each chain was scanned for payments.
+//! How far each chain has been scanned for payments.
 
 use crate::error::Result;
 use crate::rows::{execute, first};
 use crate::session::GenericClient;
 use crate::turn::Turn;
 
-/// The last block of a chain that was scanned, if any was.
+/// The last scanned block of a chain, if any.
 pub(crate) async fn of_chain<C: GenericClient>(client: &C, chain_id: u64) -> Result<Option<u64>> {
     let row = first(client, "SELECT block FROM scan_mark WHERE chain_id = $1", &[&chain_id.cast_signed()]).await?;
     Ok(row.map(|row| row.try_get::<_, i64>(0)).transpose()?.map(i64::cast_unsigned))
 }
 
-/// Moves the mark of a chain on; never back. Compared here, since the database's numbers have a sign.
+/// Advances the mark of a chain, never back. The comparison is done here because the database's integers are signed.
 pub(crate) async fn advance(turn: &Turn<'_>, chain_id: u64, block: u64) -> Result<()> {
     let client = turn.client();
     if of_chain(client, chain_id).await?.is_some_and(|mark| mark >= block) {

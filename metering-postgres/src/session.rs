@@ -1,9 +1,9 @@
 //! Connections of the pool, and how statements run on them.
 //!
-//! Normally a statement is prepared once per connection, and a connection gets its settings when it is made (`hosts`).
-//! Behind a pooler in transaction mode, such as PgBouncer, each transaction may run on another of the server's
-//! connections, shared with other clients, so nothing may stay behind on one: statements have no name, and each
-//! transaction makes its own settings. The rest of the crate does not see the difference.
+//! Normally each statement is prepared once per connection, and a connection gets its settings when it is opened
+//! (`hosts`). Behind a pooler in transaction mode, such as PgBouncer, each transaction may run on a different server
+//! connection that is shared with other clients, so no state may stay on it: statements are unnamed, and each
+//! transaction sets its own settings. The rest of the crate does not see the difference.
 
 use std::fmt;
 
@@ -14,12 +14,12 @@ use tokio_postgres::{Error, IsolationLevel, Row, Statement};
 use crate::hosts::transaction_settings;
 use crate::value::Values;
 
-/// What may stay on a connection between two transactions.
+/// What state may stay on a connection between two transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Statements {
-    /// The connection is ours alone: statements are prepared once and kept.
+    /// No other client uses the connection: statements are prepared once and kept.
     Cached,
-    /// A pooler may share it: nothing stays (`statement_cache=off`).
+    /// A pooler may share the connection: no state stays on it (`statement_cache=off`).
     Unnamed,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Transaction<'t> {
     statements: Statements,
 }
 
-/// A statement that is ready to run any number of times on one connection.
+/// A statement that can run any number of times on one connection.
 #[derive(Debug)]
 pub(crate) enum Prepared<'s> {
     Named(Statement),
@@ -74,7 +74,7 @@ impl Pool {
 }
 
 impl Client {
-    /// The SQL that begins a transaction, for whoever sends the statements that follow without waiting for it.
+    /// The SQL that begins a transaction, for callers that pipeline it with the following statements.
     pub(crate) fn begin(&self) -> String {
         match self.statements {
             Statements::Cached => "BEGIN ISOLATION LEVEL READ COMMITTED".to_owned(),
@@ -82,7 +82,7 @@ impl Client {
         }
     }
 
-    /// Whether the settings of `hosts` hold for every statement, and not only within a transaction.
+    /// Whether the settings of `hosts` apply to every statement, not only within a transaction.
     pub(crate) fn keeps_settings(&self) -> bool {
         self.statements == Statements::Cached
     }
@@ -94,7 +94,7 @@ impl Client {
         Transaction { transaction, statements }.with_settings().await
     }
 
-    /// Begins a transaction that reads what is of one moment.
+    /// Begins a transaction that reads one snapshot.
     pub(crate) async fn snapshot(&mut self) -> Result<Transaction<'_>, Error> {
         let statements = self.statements;
         let builder = self.connection.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
@@ -102,12 +102,12 @@ impl Client {
         Transaction { transaction, statements }.with_settings().await
     }
 
-    /// Closes the connection: it is of no use any more.
+    /// Closes the connection instead of returning it to the pool.
     pub(crate) fn close(self) {
         drop(Object::take(self.connection));
     }
 
-    /// Takes the connection out of the pool, which makes another in its place.
+    /// Takes the connection out of the pool, which opens another one in its place.
     pub(crate) fn leave_pool(self) -> deadpool_postgres::ClientWrapper {
         Object::take(self.connection)
     }
@@ -137,7 +137,7 @@ pub(crate) trait GenericClient: Sync {
     /// What statements run on.
     fn session(&self) -> Session<'_>;
 
-    /// Prepares a statement, or finds it prepared.
+    /// Prepares a statement, unless it is already prepared.
     fn prepare<'s>(&'s self, sql: &'s str) -> impl Future<Output = Result<Prepared<'s>, Error>> + Send {
         self.session().prepare(sql)
     }
@@ -151,7 +151,7 @@ pub(crate) trait GenericClient: Sync {
         self.session().query(statement, values)
     }
 
-    /// Runs a statement and says how many rows it changed.
+    /// Runs a statement and returns how many rows it changed.
     fn execute(&self, statement: &Prepared<'_>, values: Values<'_>) -> impl Future<Output = Result<u64, Error>> + Send {
         self.session().execute(statement, values)
     }

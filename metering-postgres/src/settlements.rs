@@ -1,4 +1,4 @@
-//! Where payments stand after they were credited.
+//! The settlement status of credited payments.
 
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::{
@@ -13,7 +13,7 @@ use crate::sum::{SUM, wide_sum};
 use crate::turn::Turn;
 use crate::{accounts, ledger};
 
-/// Records of a chain that are not final, after a row number, at most `limit`.
+/// A chain's records that are not final, after a row number, at most `limit`.
 pub(crate) async fn unsettled<C: GenericClient>(
     client: &C,
     chain_id: u64,
@@ -25,7 +25,7 @@ pub(crate) async fn unsettled<C: GenericClient>(
     Ok(page_of_rows(rows.iter().map(record).collect::<Result<_>>()?, limit))
 }
 
-/// Changes where a payment stands, if its record is still the one that was seen.
+/// Changes a payment's settlement status, if its record is still the one that the caller saw.
 pub(crate) async fn settle(turn: &Turn<'_>, change: SettlementChange) -> Result<PaymentSettled> {
     let client = turn.client();
     let SettlementChange { seen, step, now } = &change;
@@ -34,7 +34,7 @@ pub(crate) async fn settle(turn: &Turn<'_>, change: SettlementChange) -> Result<
     let Some(after) = seen.after(step, *now).filter(|_| current.as_ref() == Some(seen)) else {
         return Ok(PaymentSettled::Stale);
     };
-    let (row, account) = account.ok_or_else(|| corrupt("a payment is of an account that does not exist"))?;
+    let (row, account) = account.ok_or_else(|| corrupt("a payment belongs to an account that does not exist"))?;
     let account = match seen.entry_of(step, bought(client, row, seen).await?) {
         SettlementEntry::Nothing => account,
         SettlementEntry::OutOfRange => return Ok(PaymentSettled::OutOfRange),
@@ -47,7 +47,7 @@ pub(crate) async fn settle(turn: &Turn<'_>, change: SettlementChange) -> Result<
     Ok(PaymentSettled::Changed(account))
 }
 
-/// The atoms that a payment's purchase brought its account; `account` is that one's row number.
+/// How many atoms a payment's purchase credited. `account` is the row number of its account.
 async fn bought<C: GenericClient>(client: &C, account: i64, record: &PaymentRecord) -> Result<i128> {
     let sql =
         format!("SELECT {SUM} FROM ledger WHERE account = $1 AND tx_chain_id = $2 AND tx_hash = $3 AND kind = ANY($4)");

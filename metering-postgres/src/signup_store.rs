@@ -1,4 +1,4 @@
-//! The part of the storage contract that is about signing up without paying, each method handed to a transaction.
+//! Implements the part of the storage contract for signups without payment. Each method runs in a transaction.
 
 use async_trait::async_trait;
 use metering_core::{

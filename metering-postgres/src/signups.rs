@@ -1,4 +1,4 @@
-//! Signup sessions, and the solutions of bot challenges that were used.
+//! Signup sessions, and used solutions of bot challenges.
 
 use metering_core::{
     Created, NewAccount, SessionHash, SignupApproved, SignupOpened, SignupRedeemed, SignupSession, Timestamp, UserCode,
@@ -11,26 +11,26 @@ use crate::rows::{Values, bytes, execute, first, parsed, timestamp};
 use crate::session::GenericClient;
 use crate::turn::Turn;
 
-/// What [`session`] reads.
+/// The columns that [`session`] reads.
 pub(crate) const COLUMNS: &str = "token, user_code, email, agent_name, created_at, expires_at, approved_at";
 
 fn select(condition: &str) -> String {
     format!("SELECT {COLUMNS} FROM signup WHERE {condition}")
 }
 
-/// The session of that token.
+/// The session with this token.
 pub(crate) async fn by_token<C: GenericClient>(client: &C, token: &SessionHash) -> Result<Option<SignupSession>> {
     let row = first(client, &select("token = $1"), &[&token.as_bytes().as_slice()]).await?;
     row.as_ref().map(session).transpose()
 }
 
-/// The session of that user code.
+/// The session with this user code.
 pub(crate) async fn by_code<C: GenericClient>(client: &C, code: &UserCode) -> Result<Option<SignupSession>> {
     let row = first(client, &select("user_code = $1"), &[&code.to_string()]).await?;
     row.as_ref().map(session).transpose()
 }
 
-/// Keeps a session, unless its owner has an account or its code is in use.
+/// Stores a session, unless its owner has an account or its code is in use.
 pub(crate) async fn open(turn: &Turn<'_>, session: &SignupSession) -> Result<SignupOpened> {
     let client = turn.client();
     if accounts::email_is_taken(client, Some(&session.email)).await? {
@@ -84,13 +84,13 @@ pub(crate) async fn redeem(
             execute(client, "DELETE FROM signup WHERE token = $1", &[&token.as_bytes().as_slice()]).await?;
             SignupRedeemed::Account(account)
         }
-        // A session has no payer.
+        // `PayerTaken` cannot happen: a session has no payer.
         Created::EmailTaken | Created::PayerTaken => SignupRedeemed::EmailTaken,
         Created::OutOfRange => SignupRedeemed::OutOfRange,
     })
 }
 
-/// Uses a solution up; `false` when it was used before.
+/// Marks a solution as used; `false` if it was used before.
 pub(crate) async fn use_solution(turn: &Turn<'_>, solution: &[u8; 32], expires_at: Timestamp) -> Result<bool> {
     let sql = "INSERT INTO used_solution (solution, expires_at) VALUES ($1, $2) ON CONFLICT (solution) DO NOTHING";
     Ok(execute(turn.client(), sql, &[&solution.as_slice(), &expires_at.unix_millis()]).await? == 1)

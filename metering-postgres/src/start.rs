@@ -1,6 +1,7 @@
-//! The first contact with the database, before anything else: a start that cannot succeed fails soon and says why.
+//! Checks the database connection when a store is opened, so that a start that cannot succeed fails quickly with a
+//! clear error.
 //!
-//! A running node waits longer, for failovers; whoever starts one is there to read an error.
+//! A running node waits longer, for failovers. At a start, an operator is there to read the error.
 
 use std::time::{Duration, Instant};
 
@@ -13,27 +14,27 @@ use crate::retry::Tries;
 use crate::session::Statements;
 use crate::turn::TRIED_FOR;
 
-/// How long the database may take to be reached.
+/// How long to try to reach the database.
 const START_WAIT: Duration = Duration::from_millis(2_500);
 
-/// Between two attempts.
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What PgBouncer says when a transaction begins in its mode `statement`.
+/// Part of PgBouncer's error for a transaction in its mode `statement`.
 const STATEMENT_POOLING: &str = "statement pooling";
 
 const STATEMENT_MODE: &str = "the connection pooler in front of the database is in statement mode, which has no \
      transactions; set pool_mode = transaction in PgBouncer, and add statement_cache=off to the database URL";
 
-/// What to do about a pooler whose transactions are spread over connections.
+/// What to do about a pooler that spreads transactions over several server connections.
 pub(crate) const SHARED: &str = "a connection pooler in transaction mode, such as PgBouncer, is in front of the \
      database; add statement_cache=off to the options of the database URL \
      (postgres://USER@HOST/DATABASE?statement_cache=off), or set pool_mode = session";
 
-/// Reaches the database, and refuses a way to it that would not work.
+/// Connects to the database, and fails if a pooler in between would not work.
 ///
 /// # Errors
-/// Within three seconds, with the host and port of each host that was tried.
+/// Within three seconds. Names the host and port of each host that was tried.
 pub(crate) async fn reach(hosts: &Hosts) -> Result<(), StoreError> {
     let (mut tries, mut until) = (Tries::for_at_most(TRIED_FOR), Instant::now() + START_WAIT);
     loop {
@@ -42,7 +43,7 @@ pub(crate) async fn reach(hosts: &Hosts) -> Result<(), StoreError> {
             Ok(client) => match tokio::time::timeout(left, check(hosts, &client)).await {
                 Ok(Ok(())) => return Ok(()),
                 Ok(Err(failure)) => {
-                    // It is there, whatever happened to this connection.
+                    // The database can be reached, although this connection failed.
                     tries.again(failure).await?;
                     until = Instant::now() + START_WAIT;
                     continue;
@@ -59,8 +60,8 @@ pub(crate) async fn reach(hosts: &Hosts) -> Result<(), StoreError> {
     }
 }
 
-/// What to say of hosts none of which can be used. What does not pass by itself comes first: that a standby cannot be
-/// reached says nothing of a wrong password.
+/// The error if no host can be used. Permanent errors come first: an unreachable standby must not hide a wrong
+/// password.
 fn of_all(unusable: Vec<Unusable>) -> Failure {
     let is_lasting = |unusable: &Unusable| unusable.error.as_ref().is_some_and(is_lasting);
     let (lasting, passing): (Vec<_>, Vec<_>) = unusable.into_iter().partition(is_lasting);
@@ -78,18 +79,18 @@ fn of_all(unusable: Vec<Unusable>) -> Failure {
     ))
 }
 
-/// Finds out whether a pooler is in between, and whether it is in a mode that is supported and configured. Without
-/// prepared statements, which a pooler may confuse.
+/// Detects a pooler in between, and fails if its mode is not supported or not configured. Uses no prepared statements,
+/// since a pooler may mix them up.
 async fn check(hosts: &Hosts, client: &Client) -> Result<()> {
     if hosts.statements() == Statements::Unnamed {
         return begin(client).await.map(drop);
     }
     let other = hosts.another().await?;
     let own = backend(client, "").await?;
-    // As long as this transaction is open, nobody else gets its connection to the server.
+    // While this transaction is open, no other client gets its server connection.
     let others = begin(&other).await?;
     let is_shared = others == own || backend(client, "").await? != own;
-    // Engines that have no processes number them 0 or below.
+    // Engines without processes report 0 or a negative number.
     let is_process = own.parse::<i64>().is_ok_and(|pid| pid > 0);
     if is_shared && is_process {
         return Err(Failure::Store(StoreError::Unavailable(SHARED.into())));
@@ -97,7 +98,7 @@ async fn check(hosts: &Hosts, client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Begins a transaction, which ends with the connection, and says by which process.
+/// Begins a transaction, which ends with the connection, and returns the server process that runs it.
 async fn begin(client: &Client) -> Result<String> {
     backend(client, "BEGIN;").await.map_err(|error| {
         let is_statement_mode = error.as_db_error().is_some_and(|error| error.message().contains(STATEMENT_POOLING));
@@ -105,7 +106,7 @@ async fn begin(client: &Client) -> Result<String> {
     })
 }
 
-/// The server's process behind a connection at this moment, after another statement.
+/// Runs `first`, and then returns the server process that is currently behind the connection.
 async fn backend(client: &Client, first: &str) -> Result<String, Error> {
     let messages = client.simple_query(&format!("{first} SELECT pg_backend_pid()")).await?;
     let pid = messages.iter().find_map(|message| match message {

@@ -1,4 +1,4 @@
-//! [`PostgresStore`]: the storage contract, each method handed to a transaction.
+//! [`PostgresStore`] implements the storage contract. Each method runs in a transaction.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -17,8 +17,8 @@ use crate::known::SharedKnown;
 use crate::session::Pool;
 use crate::{accounts, activity, check, daily_totals, ledger, migrations, plans, usage, verify};
 
-/// Commits under way at one time. While one waits for the disk, others are decided; more than a few only cut batches
-/// into smaller ones.
+/// Concurrent commits. While one waits for the disk, others are decided. More than a few would only make batches
+/// smaller.
 const LANES: NonZeroUsize = NonZeroUsize::new(4).expect("not zero");
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -37,7 +37,7 @@ type Result<T> = std::result::Result<T, StoreError>;
 pub struct PostgresStore {
     pub(crate) pool: Pool,
     pub(crate) known: SharedKnown,
-    /// The move of another store to here, where the store was opened for one.
+    /// The claim for a move to this store, if it was opened for one.
     pub(crate) claim: Option<Arc<Claim>>,
     shown: String,
 }
@@ -49,16 +49,17 @@ impl fmt::Debug for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects, and makes the schema or brings it up to date where needed. Needs a Tokio runtime.
+    /// Connects, and creates or migrates the schema if necessary. Needs a Tokio runtime.
     ///
     /// # Errors
-    /// When the database cannot be reached or written to, has another program's tables, a newer schema or another encoding
-    /// than UTF-8, or a store is being moved to it and that has not finished.
+    /// When the database cannot be reached or written to, has another program's tables, a newer schema or an encoding
+    /// other than UTF-8, or when a move of a store to it has not finished.
     pub async fn connect(config: &PostgresConfig) -> Result<Self> {
         Self::open(config, true).await
     }
 
-    /// The same for a database that must have the schema already: a mistyped name must not look like an empty store.
+    /// Like [`PostgresStore::connect`], but the database must already have the schema: a mistyped name must not look
+    /// like an empty store.
     ///
     /// # Errors
     /// As [`PostgresStore::connect`], and when there is no schema.
@@ -82,10 +83,10 @@ impl PostgresStore {
 #[async_trait]
 impl Store for PostgresStore {
     async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>> {
-        // In a task of its own: a caller that goes away must not leave a transaction half done on a connection.
+        // In a separate task: a caller that is cancelled must not leave an unfinished transaction on a connection.
         let store = self.clone();
         let committed = tokio::spawn(async move { store.commit_batch(&postings, now).await }).await;
-        committed.unwrap_or_else(|error| Err(StoreError::Broken(format!("a commit did not come to its end: {error}"))))
+        committed.unwrap_or_else(|error| Err(StoreError::Broken(format!("a commit was aborted: {error}"))))
     }
 
     async fn create_account(&self, account: NewAccount) -> Result<Created> {
@@ -231,7 +232,7 @@ impl Store for PostgresStore {
     }
 
     async fn check(&self) -> Result<()> {
-        // In a task of its own, as a commit: whoever asks may not wait for the answer.
+        // In a separate task, like a commit: the caller may be cancelled.
         let store = self.clone();
         let checked = tokio::spawn(async move { store.read(|client| Box::pin(check::check(client))).await }).await;
         checked.unwrap_or_else(|error| Err(StoreError::Unavailable(Box::new(error))))

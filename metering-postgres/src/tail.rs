@@ -1,10 +1,9 @@
-//! The newest usage of an account, packed into its meter's row.
+//! The tail: the newest usage of an account, packed into its meter row.
 //!
-//! A charge rewrites that row in any case. A row of recent activity and one of a daily total beside it cost as much again
-//! each, so an entry of usage goes into the tail first, and is nowhere else: when the tail is full, its entries are
-//! folded, which is to say that they become one row of `activity` and are added to their totals in `usage_daily`. What
-//! is in those tables is therefore what was so some charges ago, and whoever reads them reads the tail with them, in one
-//! snapshot.
+//! A charge rewrites that row anyway. Writing a row of recent activity and one of a daily total as well would each cost
+//! as much again, so a new usage entry is written only to the tail. When the tail is full, it is folded: its entries
+//! become one row of `activity` and are added to their totals in `usage_daily`. Those tables therefore lag behind, and
+//! every reader must combine them with the tail, in one snapshot.
 //!
 //! A tail holds entries of one block and one day.
 
@@ -17,22 +16,27 @@ use tokio_postgres::Row;
 use crate::entry::{BLOCK, Entry, unpack, unpack_first};
 use crate::error::{Result, corrupt};
 
-/// How many blocks are kept of an account; the place of one is taken by the one that comes so many after it.
+/// How many blocks are kept per account. A new block overwrites the one that is this many before it.
 const SLOTS: i64 = 64;
 
-const _: () = assert!((SLOTS - 1) * BLOCK >= ACTIVITY_KEPT as i64, "the newest block may have one entry only");
+const _: () = assert!(
+    (SLOTS - 1) * BLOCK >= ACTIVITY_KEPT as i64,
+    "enough entries are kept even if the newest block has only one"
+);
 
-/// A tail of more bytes is folded, so that the meter's row stays on its page.
+/// A tail with more bytes is folded, so that the meter row stays on its page.
 const MOST_BYTES: usize = 1_024;
-/// An amount above it, in atoms, is folded by itself. So much less than the largest that a block's sum always fits.
+/// An entry with a larger amount, in atoms, is folded by itself. The limit is low enough that the sum of a block always
+/// fits into 64 bits.
 const LARGE: u64 = i64::MAX.unsigned_abs() / 64;
 
 /// The entries of an account that are not folded yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Tail {
-    /// The UTC day that all are booked on, since the Unix epoch; of those before, when there are none.
+    /// The UTC day of all entries, in days since the Unix epoch. If there are no entries, the day of the last ones.
     pub(crate) day: Option<i64>,
-    /// The newest first: what a new one leaves as it was stays at the row's end, and need not be logged again.
+    /// Newest first: a new entry leaves the older ones unchanged at the end of the row, where they need not be logged
+    /// again.
     pub(crate) packed: Vec<u8>,
 }
 
@@ -42,7 +46,7 @@ impl Tail {
         Ok(Self { day: row.try_get(first)?, packed: row.try_get(first + 1)? })
     }
 
-    /// Its entries, the newest first.
+    /// Its entries, newest first.
     pub(crate) fn entries(&self) -> Result<Vec<Entry<'_>>> {
         unpack(&self.packed)
     }
@@ -57,9 +61,9 @@ impl Tail {
         Ok(totals)
     }
 
-    /// Adds new entries of one line and day, the newest last, and folds what has no room beside them.
+    /// Adds new entries of one line and day, newest last, and folds what no longer fits.
     ///
-    /// They come together: their sum can be held, while a part of it may be beyond range.
+    /// They are added together because their sum fits into 64 bits, but the sum of only some of them may not.
     pub(crate) fn push(&mut self, account: i64, day: i64, entries: &[Entry<'_>], folds: &mut Folds) -> Result<()> {
         let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return Ok(()) };
         let large = entries.iter().any(|entry| entry.amount.unsigned_abs() > LARGE);
@@ -84,13 +88,13 @@ impl Tail {
     }
 }
 
-/// What a batch folds: at most one row for each place in a table.
+/// The rows that a batch folds, at most one per key.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(crate) struct Folds {
-    /// Rows of `activity` by account and slot: number of the block, and its entries, the newest first.
+    /// Rows of `activity` by account and slot: the block number and its entries, newest first.
     pub(crate) blocks: BTreeMap<(i64, i64), (i64, Vec<u8>)>,
-    /// What is added to daily totals, one after the other: all is in one, unless a sum would be beyond range, of which
-    /// each part is not.
+    /// What to add to daily totals, in this order. Normally one element; more only if a sum does not fit into 64 bits
+    /// although its parts do.
     pub(crate) usage: Vec<DailySums>,
 }
 
@@ -130,7 +134,7 @@ impl Folds {
         };
     }
 
-    /// Adds entries that are newer than all before.
+    /// Adds entries that are newer than all earlier ones.
     pub(crate) fn add(&mut self, account: i64, block: i64, mut packed: Vec<u8>) {
         let (before, bytes) = self.blocks.entry((account, block.rem_euclid(SLOTS))).or_default();
         if *before == block {
@@ -150,7 +154,7 @@ mod tests {
 
     const ACCOUNT: i64 = 7;
 
-    /// Pushes entries one by one, all of one day.
+    /// Pushes entries one by one, all on the same day.
     fn pushed(entries: impl IntoIterator<Item = (i64, i64)>) -> (Tail, Folds) {
         let (mut tail, mut folds) = (Tail::default(), Folds::default());
         for (number, amount) in entries {
@@ -189,7 +193,7 @@ mod tests {
         assert_eq!((tail.day, numbers(&tail.packed)), (Some(2), vec![3]));
         tail.push(ACCOUNT, 1, &[entry(4, 5)], &mut folds).unwrap();
         assert_eq!((tail.day, numbers(&tail.packed)), (Some(1), vec![4]));
-        // One row for the block, however often it is folded.
+        // One row per block, no matter how often it is folded.
         assert_eq!(numbers(&folds.blocks[&(ACCOUNT, 0)].1), [3, 2, 1]);
         assert_eq!(folds.usage[0].len(), 2);
     }
@@ -232,7 +236,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes, tail and folded together are all of it.
+        /// For any input, the tail and the folded entries together have every entry exactly once.
         #[test]
         fn nothing_is_lost_or_told_twice(
             pushes in prop::collection::vec((0_i64..3, 0_i64..4, 1_usize..3, -100_i64..100, 0_usize..500), 0..200)

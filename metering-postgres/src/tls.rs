@@ -1,4 +1,4 @@
-//! TLS to the database: whom is trusted, and what to do when somebody is not.
+//! TLS to the database: which certificates are trusted, and advice for certificate errors.
 
 use std::error::Error;
 use std::fmt;
@@ -12,7 +12,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{CertificateError, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// TLS that trusts the certificates of a file, or those that the system trusts.
+/// A TLS connector that trusts the certificates of a file, or those that the system trusts.
 pub(crate) fn connector(root_certificates: Option<&Path>) -> Result<MakeRustlsConnect, StoreError> {
     let mut roots = RootCertStore::empty();
     match root_certificates {
@@ -38,7 +38,7 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, StoreError>
     CertificateDer::pem_file_iter(file).map_err(failed)?.collect::<Result<_, _>>().map_err(failed)
 }
 
-/// A connection that could not be secured, with what to do about it.
+/// A TLS error, with advice on how to fix it.
 #[derive(Debug)]
 pub(crate) struct Insecure {
     error: tokio_postgres::Error,
@@ -46,7 +46,7 @@ pub(crate) struct Insecure {
 }
 
 impl Insecure {
-    /// The advice on an error, where there is one; otherwise the error as it was.
+    /// Adds advice to an error; returns the error unchanged if there is none.
     pub(crate) fn advised(error: tokio_postgres::Error) -> Result<Self, tokio_postgres::Error> {
         match advice(&error) {
             Some(advice) => Ok(Self { error, advice }),
@@ -70,29 +70,29 @@ impl Error for Insecure {}
 fn advice(error: &tokio_postgres::Error) -> Option<&'static str> {
     if let Some(refusal) = refusal(error) {
         return Some(match refusal {
-            // The latter where somebody else has the issuer's name.
+            // `BadSignature` if a trusted certificate has the issuer's name, but a different key.
             rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer | CertificateError::BadSignature) => {
-                "name a file with the certificate of its issuer with sslrootcert=FILE"
+                "name a file with its issuer's certificate in sslrootcert=FILE"
             }
             rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            ) => "name the database's host as its certificate does",
-            _ => "the database's certificate is no good",
+            ) => "use a host name that the database's certificate is valid for",
+            _ => "the database's certificate is not valid",
         });
     }
-    // The driver has no type for it.
+    // The driver has no error type for this.
     let unwilling = error.source().is_some_and(|cause| cause.to_string().contains("server does not support TLS"));
-    unwilling.then_some("switch TLS on in the database (ssl = on), or say sslmode=disable where nobody can listen")
+    unwilling.then_some("switch TLS on in the database (ssl = on), or set sslmode=disable if the network is trusted")
 }
 
-/// What TLS itself refused. Trying again does not mend it.
+/// The TLS error behind an error, if any. A retry does not help.
 pub(crate) fn refusal(error: &tokio_postgres::Error) -> Option<&rustls::Error> {
     let mut cause = error.source();
     while let Some(inner) = cause {
         if let Some(refusal) = inner.downcast_ref() {
             return Some(refusal);
         }
-        // An I/O error does not name what it was made of as its source.
+        // An I/O error does not return the error that it wraps as its source.
         let held = inner.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
         if let Some(refusal) = held.and_then(|held| held.downcast_ref()) {
             return Some(refusal);

@@ -1,11 +1,12 @@
-//! Facts that are not charges, one after the other.
+//! Serialized writes: all writes except charges run one at a time, across all nodes.
 //!
-//! Each begins by updating the one row of `turn`, and so waits for those before it, on whichever node; its statements
-//! then see all that those did. That makes rules over several rows (an email address belongs to one account, an amount
-//! to one quote) as plain as they are to read, in READ COMMITTED. Charges do not take turns: with them, a fact that
-//! changes an account meets at the row of its meter, which both lock before they look at anything of it.
+//! Each begins by updating the single row of `turn`, so it waits for all earlier ones, on any node, and its statements
+//! then see their effects. This keeps rules over several rows (an email address belongs to one account, an amount to
+//! one quote) simple in READ COMMITTED. Charges do not take this lock. A write that changes an account synchronizes
+//! with charges on the account's meter row, which both lock before they read anything of the account.
 //!
-//! Rejected: SERIALIZABLE without a turn. A fact about a busy account would fail on its charges again and again.
+//! Rejected alternative: SERIALIZABLE without this lock. A write to a busy account would conflict with its charges
+//! again and again.
 
 use std::time::Duration;
 
@@ -20,32 +21,32 @@ use crate::session::{Client, GenericClient, Transaction};
 use crate::store::PostgresStore;
 use crate::wait::{ANSWER_WAIT, REPORT_WAIT, close, within};
 
-/// How long a fact is tried.
+/// How long a write is retried.
 pub(crate) const TRIED_FOR: Duration = Duration::from_secs(10);
 
-/// A fact being written, whose turn it is.
+/// A serialized write that holds the lock.
 #[derive(Debug)]
 pub(crate) struct Turn<'t> {
     transaction: &'t Transaction<'t>,
 }
 
-/// Whose turn is waited for.
+/// Who may take the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whose {
-    /// Everybody's, as long as no store is being moved here.
+    /// Any writer, as long as no store is being moved here.
     Everybodys,
-    /// That of the move of this name.
+    /// Only the move with this name.
     Movers([u8; 16]),
-    /// Whoever's it is: for a move that begins.
+    /// Unconditional: for the start of a move.
     Anybodys,
 }
 
-/// What is said while a store is being moved here.
-pub(crate) const UNFINISHED: &str = "a store is being moved to this database, and that has not finished; if nobody is at \
-     it, run the same `metering admin migrate` again";
+/// The error while a store is being moved here.
+pub(crate) const UNFINISHED: &str = "a store is being moved to this database, and the move has not finished; if it was \
+     interrupted, run the same `metering admin migrate` again";
 
 impl Whose {
-    /// Waits for the turn, and takes it.
+    /// Waits for the lock and takes it.
     async fn take(self, transaction: &Transaction<'_>) -> Result<()> {
         let sql = "UPDATE turn SET last_id = last_id WHERE id = 1";
         let (taken, problem) = match &self {
@@ -55,7 +56,7 @@ impl Whose {
             }
             Self::Movers(owner) => {
                 let sql = format!("{sql} AND import_owner = $1");
-                let problem = "another move to this database has begun meanwhile; this one stopped";
+                let problem = "another move to this database has begun; this one has stopped";
                 (execute(transaction, &sql, &[&owner.as_slice()]).await?, problem)
             }
         };
@@ -64,12 +65,12 @@ impl Whose {
 }
 
 impl<'t> Turn<'t> {
-    /// What statements are run on.
+    /// The transaction to run statements on.
     pub(crate) fn client(&self) -> &'t Transaction<'t> {
         self.transaction
     }
 
-    /// So many of them, in their order.
+    /// Like [`Turn::next_id`], for `count` ids, in ascending order.
     pub(crate) async fn next_ids(&self, count: usize) -> Result<Vec<i64>> {
         let sql = "UPDATE turn SET last_id = last_id + $1 WHERE id = 1 RETURNING last_id";
         let count = i64::try_from(count).unwrap_or(i64::MAX);
@@ -77,7 +78,7 @@ impl<'t> Turn<'t> {
         Ok((last - count + 1..=last).collect())
     }
 
-    /// A number that no fact had, above those of all facts before.
+    /// A new id, above all earlier ones.
     pub(crate) async fn next_id(&self) -> Result<i64> {
         let sql = "UPDATE turn SET last_id = last_id + 1 WHERE id = 1 RETURNING last_id";
         Ok(one(self.transaction, sql, &[]).await?.try_get(0)?)
@@ -85,7 +86,7 @@ impl<'t> Turn<'t> {
 }
 
 impl PostgresStore {
-    /// Writes a fact as one transaction, in its turn; tries again what failed through no fault of its own.
+    /// Runs a serialized write in one transaction. Retries transient failures.
     pub(crate) async fn write<T: Send>(
         &self,
         fact: impl for<'t> Fn(&'t Turn<'t>) -> BoxFuture<'t, Result<T>> + Send + Sync,
@@ -93,7 +94,7 @@ impl PostgresStore {
         self.write_as(Whose::Everybodys, ANSWER_WAIT, fact).await
     }
 
-    /// The same for what may take long.
+    /// Like [`PostgresStore::write`], with a timeout for writes that may take long.
     pub(crate) async fn write_within<T: Send>(
         &self,
         wait: Duration,
@@ -102,7 +103,7 @@ impl PostgresStore {
         self.write_as(Whose::Everybodys, wait, fact).await
     }
 
-    /// The same for a turn that is somebody's.
+    /// Like [`PostgresStore::write_within`], for a given holder of the lock.
     pub(crate) async fn write_as<T: Send>(
         &self,
         whose: Whose,
@@ -130,7 +131,7 @@ impl PostgresStore {
         self.end(client, id, now, ended).await
     }
 
-    /// Reads in one statement.
+    /// Reads with a single statement. Retries transient failures.
     pub(crate) async fn read<T: Send>(
         &self,
         question: impl for<'c> Fn(&'c Client) -> BoxFuture<'c, Result<T>> + Send + Sync,
@@ -153,7 +154,7 @@ impl PostgresStore {
         self.leave(client, answer)
     }
 
-    /// Reads in several statements what is of one moment.
+    /// Reads one snapshot with several statements. Retries transient failures.
     pub(crate) async fn read_at_once<T: Send>(
         &self,
         question: impl for<'t> Fn(&'t Transaction<'t>) -> BoxFuture<'t, Result<T>> + Send + Sync,
@@ -182,7 +183,7 @@ impl PostgresStore {
         self.leave(client, answer)
     }
 
-    /// Gives a connection back that was read with, if it is still good.
+    /// Returns a connection to the pool after a read, or closes it if it is no longer good.
     fn leave<T>(&self, client: Client, answer: Result<T>) -> Result<T> {
         if answer.as_ref().is_err_and(Failure::is_the_hosts) {
             close(&self.pool, client);
@@ -190,13 +191,13 @@ impl PostgresStore {
         answer
     }
 
-    /// The time, for what only the backend itself keeps.
+    /// The current time, for the backend's internal rows.
     fn now(&self) -> Timestamp {
         metering_core::Clock::now(&metering_core::SystemClock)
     }
 }
 
-/// One try of a fact, up to its commit's answer.
+/// One attempt of a serialized write, up to the response to its commit.
 async fn write_one<T: Send>(
     client: &mut Client,
     id: TransactionId,
@@ -216,7 +217,7 @@ async fn write_one<T: Send>(
     Lost::of_commit(committed, answer)
 }
 
-/// Locks the meter of an account, so that no charge of it comes in between.
+/// Locks the meter of an account, so that no charge can come in between.
 pub(crate) async fn lock_meter<C: GenericClient>(client: &C, account: i64) -> Result<()> {
     let sql = "SELECT account FROM meter WHERE account = $1 FOR UPDATE";
     one(client, sql, &[&account]).await.map(drop)

@@ -8,10 +8,10 @@ use crate::rows::{Values, all, execute, timestamp, unsigned};
 use crate::session::GenericClient;
 use crate::turn::Turn;
 
-/// What [`arrival`] reads.
+/// The columns that [`arrival`] reads.
 pub(crate) const COLUMNS: &str = "chain_id, block, tx_hash, reason, attempts, found_at, next_attempt_at";
 
-/// Keeps an arrival, in place of what was known of it.
+/// Stores an unreadable arrival; replaces an earlier record of it.
 pub(crate) async fn put(turn: &Turn<'_>, arrival: &UnreadableArrival) -> Result<()> {
     let UnreadableArrival { place, reason, attempts, found_at, next_attempt_at } = arrival;
     let sql = "INSERT INTO unreadable_arrival (chain_id, block, tx_hash, reason, attempts, found_at, next_attempt_at) \
@@ -30,7 +30,7 @@ pub(crate) async fn put(turn: &Turn<'_>, arrival: &UnreadableArrival) -> Result<
     execute(turn.client(), sql, values).await.map(drop)
 }
 
-/// Those of a chain from a block on, by block and hash.
+/// A chain's unreadable arrivals from a block on, ordered by block and hash.
 pub(crate) async fn of_chain<C: GenericClient>(
     client: &C,
     chain_id: u64,
@@ -44,7 +44,7 @@ pub(crate) async fn of_chain<C: GenericClient>(
     all(client, &sql, values).await?.iter().map(arrival).collect()
 }
 
-/// Those of a chain that are to be tried again by `now`, the longest due first.
+/// A chain's unreadable arrivals that are due for a retry, longest due first.
 pub(crate) async fn due<C: GenericClient>(
     client: &C,
     chain_id: u64,
@@ -59,7 +59,7 @@ pub(crate) async fn due<C: GenericClient>(
     all(client, &sql, values).await?.iter().map(arrival).collect()
 }
 
-/// Forgets an arrival.
+/// Deletes the record of an unreadable arrival.
 pub(crate) async fn forget(turn: &Turn<'_>, place: &ArrivalPlace) -> Result<()> {
     let sql = "DELETE FROM unreadable_arrival WHERE chain_id = $1 AND block = $2 AND tx_hash = $3";
     let values: Values<'_> = &[&place.chain_id.cast_signed(), &place.block_number.cast_signed(), &hash_column(place)];

@@ -1,4 +1,4 @@
-//! Reports of an account's usage, made of daily totals and of what is not in them yet.
+//! The usage report of an account, from daily totals and the tail, which is not in them yet.
 
 use std::collections::HashMap;
 

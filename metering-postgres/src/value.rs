@@ -1,11 +1,11 @@
-//! The values of statements, each with its SQL type: a statement without a name has to say the types itself.
+//! Parameters of statements, each with its SQL type: unnamed statements must state the types themselves.
 
 use tokio_postgres::types::{ToSql, Type};
 
-/// A statement's values.
+/// The parameters of a statement.
 pub(crate) type Values<'v> = &'v [&'v dyn Value];
 
-/// A value of one SQL type, which is the one that the server would infer.
+/// A parameter with an SQL type, which must be the one that the server would infer.
 pub(crate) trait Value: ToSql + Sync + Send {
     /// Its SQL type.
     fn sql_type(&self) -> Type;

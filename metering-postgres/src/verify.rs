@@ -1,4 +1,4 @@
-//! The proof that every balance is what ledger and usage add up to, and that every payment counted once.
+//! Verifies that every balance equals the sum of ledger and usage, and that every payment counted once.
 
 use std::collections::HashMap;
 
@@ -12,24 +12,24 @@ use crate::rows::{Values, all, one, parse, tx};
 use crate::sum::{SUM, wide_sum};
 use crate::tail::Tail;
 
-/// An account without its meter has no balance that could be shown.
+/// `LEFT JOIN`, to find accounts without a meter, which have no balance.
 const RECORDED: &str = "SELECT a.id, a.org_id, m.balance, m.purchased, m.granted, m.used \
      FROM account a LEFT JOIN meter m ON m.account = a.id ORDER BY a.id";
 
-/// Rows that belong to no account would be money that nobody has. Those of other tables have foreign keys.
+/// Usage rows that belong to no account: money without an owner. The other tables have foreign keys.
 const ORPHANS: &str =
     "SELECT count(*) FROM usage_daily u WHERE NOT EXISTS (SELECT 1 FROM account a WHERE a.id = u.account)";
 
-/// What is charged goes by the meter's key, all else by the table of keys.
+/// Meters whose key is not the live key of their account: charges use the meter's key, everything else uses `api_key`.
 const OTHER_KEYS: &str = "SELECT count(*) FROM meter m LEFT JOIN api_key k ON k.account = m.account \
      AND k.revoked_at IS NULL WHERE m.key IS DISTINCT FROM k.hash";
 
-/// Payments that bought a plan, without the entry that gave their account its credits.
+/// Payments that bought a plan, but have no ledger entry that credits their account.
 const NOT_IN_LEDGER: &str = "SELECT chain_id, tx_hash FROM payment p WHERE plan_id IS NOT NULL AND NOT EXISTS ( \
        SELECT 1 FROM ledger l WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id AND l.account = p.account) \
      ORDER BY id";
 
-/// Payments behind purchases, without the record that keeps them from counting again.
+/// Payments behind purchases that have no payment record, which would keep them from counting again.
 const NOT_RECORDED: &str = "SELECT tx_chain_id, tx_hash FROM ledger l WHERE tx_hash IS NOT NULL AND kind = ANY($1) \
      AND NOT EXISTS (SELECT 1 FROM payment p WHERE p.chain_id = l.tx_chain_id AND p.tx_hash = l.tx_hash) ORDER BY id";
 
@@ -37,8 +37,8 @@ const NOT_RECORDED: &str = "SELECT tx_chain_id, tx_hash FROM ledger l WHERE tx_h
 const COUNTED_AGAIN: &str = "SELECT tx_chain_id, tx_hash FROM ledger WHERE tx_hash IS NOT NULL AND kind = ANY($1) \
      GROUP BY tx_chain_id, tx_hash HAVING count(*) > 1 ORDER BY min(id)";
 
-/// Payments that are not reversed, or are, unlike the ledger has it: what was taken back and given again is nothing, or
-/// all that was bought.
+/// Payments whose record and ledger disagree on whether they are reversed. The reversals and restorations in the ledger
+/// must add up to minus the purchase if the payment is reversed, and to zero otherwise.
 const SETTLED_OTHERWISE: &str = "SELECT chain_id, tx_hash FROM payment p WHERE ( \
        SELECT coalesce(sum(amount), 0) FROM ledger l WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id \
        AND l.account = p.account AND kind = ANY($2)) \
@@ -46,7 +46,7 @@ const SETTLED_OTHERWISE: &str = "SELECT chain_id, tx_hash FROM payment p WHERE (
        SELECT coalesce(sum(amount), 0) FROM ledger l WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id \
        AND l.account = p.account AND kind = ANY($1)) ELSE 0 END ORDER BY id";
 
-/// Reversals of payments that are not recorded.
+/// Reversals and restorations of payments that have no record.
 const REVERSED_UNRECORDED: &str = "SELECT tx_chain_id, tx_hash FROM ledger l WHERE tx_hash IS NOT NULL \
      AND kind = ANY($1) AND NOT EXISTS (SELECT 1 FROM payment p WHERE p.chain_id = l.tx_chain_id \
      AND p.tx_hash = l.tx_hash AND p.account = l.account) ORDER BY id";
@@ -58,7 +58,7 @@ pub(crate) async fn verify<C: GenericClient>(client: &C) -> Result<Verification>
     }
     let other_keys: i64 = one(client, OTHER_KEYS, &[]).await?.try_get(0)?;
     if other_keys > 0 {
-        return Err(corrupt(format_args!("{other_keys} meters have another key than their account's live one")));
+        return Err(corrupt(format_args!("{other_keys} meters do not have their account's live key")));
     }
     payments(client).await?;
     let books = books(client).await?;
@@ -96,22 +96,27 @@ async fn books<C: GenericClient>(client: &C) -> Result<HashMap<i64, Books>> {
     Ok(books)
 }
 
-/// An error where something is wrong: unlike an amount that does not add up, it has no two numbers to be shown.
+/// Returns an error if something is wrong. Unlike a balance that does not add up, such a problem is not a discrepancy
+/// between two numbers.
 async fn payments<C: GenericClient>(client: &C) -> Result<()> {
     let purchases: Vec<&str> = LedgerKind::PURCHASES.map(LedgerKind::as_str).to_vec();
     let settlements: Vec<&str> = LedgerKind::SETTLEMENTS.map(LedgerKind::as_str).to_vec();
     let checks: [(&str, Values<'_>, &str); 5] = [
-        (NOT_IN_LEDGER, &[], "recorded for a plan, but not in the ledger of their account"),
-        (NOT_RECORDED, &[&purchases], "behind a purchase in the ledger, but not recorded"),
-        (COUNTED_AGAIN, &[&purchases], "behind more than one purchase in the ledger"),
-        (REVERSED_UNRECORDED, &[&settlements], "reversed or restored in the ledger, but not recorded"),
-        (SETTLED_OTHERWISE, &[&purchases, &settlements], "reversed by their record or by the ledger, but not by both"),
+        (NOT_IN_LEDGER, &[], "are recorded for a plan, but not in the ledger of their account"),
+        (NOT_RECORDED, &[&purchases], "have a purchase in the ledger, but are not recorded"),
+        (COUNTED_AGAIN, &[&purchases], "have more than one purchase in the ledger"),
+        (REVERSED_UNRECORDED, &[&settlements], "are reversed or restored in the ledger, but not recorded"),
+        (
+            SETTLED_OTHERWISE,
+            &[&purchases, &settlements],
+            "are reversed in their record or in the ledger, but not in both",
+        ),
     ];
     for (sql, values, problem) in checks {
         let found = all(client, sql, values).await?;
         if let Some(row) = found.first() {
             let (count, first) = (found.len(), tx(row, 0)?);
-            return Err(corrupt(format_args!("payments are {problem}: {count} in all, first {first}")));
+            return Err(corrupt(format_args!("payments {problem}: {count} in all, first {first}")));
         }
     }
     Ok(())

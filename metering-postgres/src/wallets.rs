@@ -1,4 +1,4 @@
-//! Wallets that are linked to accounts by an earlier proof.
+//! Wallets that are linked to accounts by an earlier proof of ownership.
 
 use metering_core::{AccountId, Address};
 
@@ -7,7 +7,7 @@ use crate::rows::{all, execute, parsed};
 use crate::session::GenericClient;
 use crate::turn::Turn;
 
-/// Links a wallet to an account; one that is linked to it stays so, in its place.
+/// Links a wallet to an account. An existing link keeps its position in the order.
 pub(crate) async fn link(turn: &Turn<'_>, wallet: &Address, account: i64) -> Result<()> {
     let sql = "INSERT INTO wallet_link (id, wallet, account) VALUES ($1, $2, $3) \
                ON CONFLICT (wallet, account) DO NOTHING";
@@ -15,7 +15,7 @@ pub(crate) async fn link(turn: &Turn<'_>, wallet: &Address, account: i64) -> Res
     execute(turn.client(), sql, &[&id, &wallet.as_bytes().as_slice(), &account]).await.map(drop)
 }
 
-/// The accounts, none of them revoked, that a wallet is linked to, in the order of linking.
+/// The accounts that a wallet is linked to and that are not revoked, in the order of linking.
 pub(crate) async fn accounts_of<C: GenericClient>(client: &C, wallet: &Address) -> Result<Vec<AccountId>> {
     let sql = "SELECT a.org_id FROM wallet_link w JOIN account a ON a.id = w.account \
                WHERE w.wallet = $1 AND a.revoked_at IS NULL ORDER BY w.id";

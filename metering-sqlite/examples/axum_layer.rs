@@ -1,11 +1,11 @@
-//! An axum service whose routes are paid for: `MeteringLayer` around a router, with a SQLite file beneath.
+//! An axum service with metered routes: `MeteringLayer` around a router, with a SQLite store.
 //!
 //! ```text
 //! cargo run -p metering-sqlite --example axum_layer [ADDRESS [FOLDER]]
 //! ```
 //!
-//! Serves on 127.0.0.1:8080 unless told otherwise, until Ctrl-C or SIGTERM. Without a folder, the store is a temporary
-//! one. Prints a key with two credits and how to use it.
+//! Listens on 127.0.0.1:8080 by default and runs until Ctrl-C or SIGTERM. Without a folder, the store is temporary.
+//! Prints a key with two credits and an example request.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tower_layer::Layer;
 
-/// What costs how much: a weight of 1 is 1/7200 credit.
+/// The routes and their prices. A weight of 1 costs 1/7200 credit.
 const CATALOGUE: &str = r#"{
   "market": "SQUARES", "version": 1, "endpoints": [
     {"path": "/squares/{number}", "method": "GET", "metered": true, "credit_weight": 10,
@@ -56,48 +56,48 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
         .route("/credits/balance", get(balance))
         .route("/credits/plans", get(plans))
         .with_state(Arc::clone(&service));
-    // Around the whole router, so that axum routes the very path that was priced. The routes below /credits are in no
-    // catalogue: they are for whoever asks, and look for a key themselves.
+    // The layer wraps the whole router, so that axum routes exactly the path that was priced. The routes below /credits
+    // are not in the catalogue: the layer passes them on unmetered, and `balance` checks the key itself.
     let metered = MeteringLayer::new(Arc::clone(&service)).pass_others().layer(router);
 
     let stop = told_to_stop()?;
     println!("listening on {public_url}");
     println!("curl -i -H 'Authorization: Bearer {}' {public_url}/squares/12", key.expose());
     axum::serve(listener, ServiceExt::<Request>::into_make_service(metered)).with_graceful_shutdown(stop).await?;
-    // Every request is answered by now; what they charged is on disk when this returns.
+    // All responses have been sent by now. When `drain` returns, their charges are on disk.
     service.meter().drain().await;
     println!("stopped");
     Ok(())
 }
 
-/// The square of a number, for whoever pays.
+/// The square of a number: a metered route.
 async fn square(
     Path(number): Path<i64>,
     Extension(payer): Extension<Charged>,
 ) -> Result<Json<Value>, (StatusCode, &'static str)> {
-    // 503 says that nothing was served: what was charged for it is paid back.
+    // 503 means that the request was not served, so its charge is refunded.
     let square = number.checked_mul(number).ok_or((StatusCode::SERVICE_UNAVAILABLE, "too large to be squared here"))?;
     Ok(Json(json!({"number": number, "square": square, "paid_by": payer.account})))
 }
 
-/// The numbers that can be squared; free, as the catalogue says.
+/// The largest number that can be squared: a free route.
 async fn limits() -> Json<Value> {
     Json(json!({"largest": i64::MAX.isqrt()}))
 }
 
-/// What the key's account has left.
+/// The balance of the key's account.
 async fn balance(State(service): State<Arc<Service>>, headers: HeaderMap) -> Result<Json<BalanceDocument>, Response> {
     let credentials = Credentials::read(|name| headers.get_all(name).iter().map(HeaderValue::as_bytes));
     let document = service.balance(credentials.key.as_ref()).await;
     document.map(Json).map_err(|error| error.to_response())
 }
 
-/// What is for sale: where an answer 402 sends its client.
+/// The plans on sale. A 402 response points clients here.
 async fn plans(State(service): State<Arc<Service>>) -> Result<Json<Arc<PlansDocument>>, Response> {
     service.plans().await.map(Json).map_err(|error| error.to_response())
 }
 
-/// A key with two credits.
+/// Creates an account with two credits and returns its key.
 async fn open_account(store: &dyn Store) -> Result<ApiKey, Box<dyn Error + Send + Sync>> {
     let key = ApiKey::generate(&SystemRandomness);
     let id = AccountId::generate(&SystemRandomness);
@@ -105,11 +105,11 @@ async fn open_account(store: &dyn Store) -> Result<ApiKey, Box<dyn Error + Send 
     account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, "2".parse()?, "Free credits of a new account")];
     match store.create_account(account).await? {
         Created::Account(_) => Ok(key),
-        refusal => Err(format!("the account could not be made: {refusal:?}").into()),
+        refusal => Err(format!("could not create the account: {refusal:?}").into()),
     }
 }
 
-/// Resolves at Ctrl-C and at SIGTERM. Both are listened for from the moment that this returns.
+/// Resolves at Ctrl-C or SIGTERM. Both handlers are installed before this function returns.
 #[cfg(unix)]
 fn told_to_stop() -> std::io::Result<impl Future<Output = ()> + Send> {
     use tokio::signal::unix::{SignalKind, signal};

@@ -1,13 +1,13 @@
 //! Metering inside a Rust program: no server, no HTTP, one SQLite file.
 //!
-//! Makes an account, charges it from many tasks at once, pays one charge back, reads what it came to, and ends in
-//! order.
+//! Creates an account, charges it from many tasks at once, refunds one charge, prints a usage report, and shuts down
+//! cleanly.
 //!
 //! ```text
 //! cargo run -p metering-sqlite --example embed [FOLDER]
 //! ```
 //!
-//! Without a folder, the store is a temporary one.
+//! Without a folder, the store is temporary.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -38,19 +38,19 @@ async fn main() -> Outcome<()> {
     let mut receipts = charge_concurrently(&meter, key.hash()).await?;
     println!("{REQUESTS} requests in {} commits", meter.stats().commits.load(std::sync::atomic::Ordering::Relaxed));
 
-    // One of them could not be delivered. A receipt is used up by its refund, so that none is paid back twice.
+    // Suppose one of them could not be delivered. A refund consumes its receipt, so no charge is refunded twice.
     let undelivered = receipts.pop().ok_or("nothing was charged")?;
     let balance = meter.refund(undelivered).await?.ok_or("the request was free")?;
     println!("balance after a refund: {balance} credits");
 
-    // Nothing more is taken; what was is on disk when this returns.
+    // The meter accepts no more charges. When `drain` returns, all accepted ones are on disk.
     if meter.drain().await != MeterEnd::Drained {
-        return Err("the store broke; open it anew before going on".into());
+        return Err("the store broke; reopen it before you continue".into());
     }
     report(&*store, &account).await
 }
 
-/// An account with two credits, and its key, which is kept nowhere.
+/// Creates an account with two credits. The store keeps only a hash of the key.
 async fn open_account(store: &dyn Store) -> Outcome<(AccountId, ApiKey)> {
     let key = ApiKey::generate(&SystemRandomness);
     let id = AccountId::generate(&SystemRandomness);
@@ -58,11 +58,11 @@ async fn open_account(store: &dyn Store) -> Outcome<(AccountId, ApiKey)> {
     account.entries = vec![NewLedgerEntry::new(LedgerKind::SignupBonus, "2".parse()?, "Free credits of a new account")];
     match store.create_account(account).await? {
         Created::Account(account) => Ok((account.id, key)),
-        refusal => Err(format!("the account could not be made: {refusal:?}").into()),
+        refusal => Err(format!("could not create the account: {refusal:?}").into()),
     }
 }
 
-/// Charges from many tasks at once, as the handlers of a service would. They share a few durable commits.
+/// Charges from many tasks at once, as the handlers of a service would. The charges share a few durable commits.
 async fn charge_concurrently(meter: &Arc<Meter>, key: KeyHash) -> Outcome<Vec<Receipt>> {
     let mut requests = JoinSet::new();
     for number in 0..REQUESTS {
@@ -79,7 +79,7 @@ async fn charge_concurrently(meter: &Arc<Meter>, key: KeyHash) -> Outcome<Vec<Re
     Ok(receipts)
 }
 
-/// The charge of one request: who pays how much, and what it is booked on.
+/// The charge for one request: who pays, how much, and under which usage line it is recorded.
 fn quote(key: KeyHash, number: u32) -> Charge {
     Charge {
         key,
@@ -95,7 +95,7 @@ fn quote(key: KeyHash, number: u32) -> Charge {
     }
 }
 
-/// Prints what the account used, and proves that the books balance.
+/// Prints the account's usage and verifies that the books balance.
 async fn report(store: &dyn Store, account: &AccountId) -> Outcome<()> {
     let week = DayRange::last_days(SystemClock.now(), 7);
     let report = store.usage_report(account, week).await?.ok_or("there is no such account")?;

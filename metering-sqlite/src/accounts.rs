@@ -1,5 +1,3 @@
-//! Accounts and their keys.
-
 use metering_core::{
     Account, AccountId, Address, Created, Cursor, Email, KeyHash, NewAccount, Page, RateLimits, Timestamp, Totals,
 };
@@ -14,7 +12,7 @@ fn select(condition: &str) -> String {
     format!("SELECT {ACCOUNT_COLUMNS} FROM account a JOIN meter m ON m.account = a.id WHERE {condition}")
 }
 
-/// The account of that id, with its row number.
+/// The account with this id, and its row number.
 pub(crate) fn by_id(connection: &Connection, id: &AccountId) -> Result<Option<(i64, Account)>> {
     let mut statement = connection.prepare_cached(&select("a.org_id = ?1")).map_err(store_error)?;
     first(&mut statement, [id.as_str()], account)
@@ -27,21 +25,21 @@ pub(crate) fn by_key(connection: &Connection, key: &KeyHash) -> Result<Option<Ac
     Ok(first(&mut statement, [key.as_bytes()], account)?.map(|(_, account)| account))
 }
 
-/// The account that is not revoked and that a wallet paid for.
+/// The account that this wallet paid for, unless it is revoked.
 pub(crate) fn by_payer(connection: &Connection, payer: &Address) -> Result<Option<Account>> {
     let condition = "a.payer_address = ?1 AND a.revoked_at IS NULL";
     let mut statement = connection.prepare_cached(&select(condition)).map_err(store_error)?;
     Ok(first(&mut statement, [payer.as_bytes()], account)?.map(|(_, account)| account))
 }
 
-/// Whether an account that is not revoked has the email address, if there is one.
+/// Whether an account that is not revoked has this email address. `false` without an address.
 pub(crate) fn email_is_taken(connection: &Connection, email: Option<&Email>) -> Result<bool> {
     let Some(folded) = email.map(Email::folded) else { return Ok(false) };
     let sql = "SELECT 1 FROM account WHERE email_folded = ?1 AND revoked_at IS NULL";
     connection.prepare_cached(sql).and_then(|mut s| s.exists([folded])).map_err(store_error)
 }
 
-/// Whether an account ever had a key.
+/// Whether any account has, or ever had, this key.
 fn key_is_known(connection: &Connection, key: &KeyHash) -> Result<bool> {
     let sql = "SELECT 1 FROM api_key WHERE hash = ?1";
     connection.prepare_cached(sql).and_then(|mut s| s.exists([key.as_bytes()])).map_err(store_error)
@@ -61,10 +59,10 @@ pub(crate) fn list(connection: &Connection, after: Option<&Cursor>, limit: u32) 
     Ok(page_of_rows(rows, limit))
 }
 
-/// Makes an account with its key and first entries.
+/// Creates an account with its key and first ledger entries.
 pub(crate) fn create(connection: &Connection, new: &NewAccount) -> Result<Created> {
     if by_id(connection, &new.id)?.is_some() || key_is_known(connection, &new.key)? {
-        return Err(corrupt("a new account's id or key is in use"));
+        return Err(corrupt("the id or key of a new account is already in use"));
     }
     if email_is_taken(connection, new.email.as_ref())? {
         return Ok(Created::EmailTaken);
@@ -82,7 +80,7 @@ pub(crate) fn create(connection: &Connection, new: &NewAccount) -> Result<Create
     for entry in &new.entries {
         ledger::append(connection, row, entry, new.created_at)?;
     }
-    let (_, account) = by_id(connection, &new.id)?.ok_or_else(|| corrupt("an account just made is missing"))?;
+    let (_, account) = by_id(connection, &new.id)?.ok_or_else(|| corrupt("an account just created is missing"))?;
     Ok(Created::Account(account))
 }
 
@@ -143,7 +141,7 @@ fn revoke_keys(connection: &Connection, account: i64, now: Timestamp) -> Result<
     connection.execute(sql, [account, now.unix_millis()]).map(drop).map_err(store_error)
 }
 
-/// Puts a key in the place of an account's key. Whoever gets it has the one that its quote promised, too.
+/// Replaces an account's key. The new key also counts as delivery of the key that the account's quote promised.
 pub(crate) fn replace_key(
     connection: &Connection,
     id: &AccountId,
@@ -153,7 +151,7 @@ pub(crate) fn replace_key(
     match by_id(connection, id)? {
         Some((row, account)) if account.revoked_at.is_none() => {
             if key_is_known(connection, key)? {
-                return Err(corrupt("a new key is in use"));
+                return Err(corrupt("a new key is already in use"));
             }
             revoke_keys(connection, row, now)?;
             quotes::key_given_out(connection, row)?;

@@ -1,8 +1,8 @@
-//! Recent activity: one log of all accounts, chained by account, and swept as it grows.
+//! Recent activity: one append-only log for all accounts. Entries are linked per account, and a sweep deletes old ones.
 //!
-//! A table with the account in its key would touch one page per account and commit; the end of a log is one page. For
-//! the same reason an account's old entries are not deleted when it has too many: they lie on as many pages. Its floor
-//! rises, and a sweep goes round the log, page after page, and takes away what lies below the floor of its account.
+//! A table keyed by account would touch one page per account in each commit; the end of a log is a single page. For the
+//! same reason an account's surplus entries are not deleted at once: each may be on a page of its own. Instead the
+//! account's floor rises, and a sweep cycles through the log and deletes the entries below their account's floor.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::cache::Cache;
 use crate::error::{Result, corrupt, store_error};
 use crate::rows::{all, first, payment_ref, timestamp};
 
-/// Entries that the sweep looks at per new entry. With two, the log holds at most as many forgotten entries as others:
-/// in the time of a whole round, no more entries come than half of those that it passes.
+/// Entries that the sweep visits per new entry. With two, at most half of the log is garbage: during one full round,
+/// the new entries number at most half of those visited.
 const SWEPT_PER_ENTRY: usize = 2;
 
-/// Adds an entry for each change of usage and moves the accounts' chains on, in the cache; the caller writes those.
+/// Appends an entry for each usage change and advances the accounts' chains in the cache. The caller writes the chains.
 pub(crate) fn append(
     connection: &Connection,
     cache: &mut Cache,
@@ -55,8 +55,8 @@ pub(crate) fn append(
     Ok(())
 }
 
-/// Goes on with the sweep, after so many new entries. It starts anywhere after the process did, so that no part of the
-/// log is passed over by processes that never live for a whole round.
+/// Continues the sweep after `new_entries` new entries. After a process starts, its first sweep begins at a random
+/// entry: otherwise processes that never live for a full round would never reach some parts of the log.
 pub(crate) fn sweep(connection: &Connection, cache: &mut Cache, new_entries: usize) -> Result<()> {
     let from = match cache.swept_to {
         Some(from) => from,
@@ -70,7 +70,7 @@ pub(crate) fn sweep(connection: &Connection, cache: &mut Cache, new_entries: usi
                AND id <= (SELECT activity_floor FROM meter WHERE meter.account = activity.account)";
     let mut delete = connection.prepare_cached(sql).map_err(store_error)?;
     delete.execute([from, until.unwrap_or(i64::MAX)]).map_err(store_error)?;
-    // At the end, the next round begins.
+    // At the end of the log, start the next round.
     cache.swept_to = Some(until.unwrap_or(0));
     Ok(())
 }
@@ -81,7 +81,7 @@ fn anywhere(connection: &Connection) -> Result<i64> {
     statement.query_row([], |row| row.get(0)).map_err(store_error)
 }
 
-/// An account's last entries, of usage and ledger together, the one written last first.
+/// An account's latest entries, usage and ledger together, newest first.
 pub(crate) fn newest(connection: &Connection, account: i64, limit: usize) -> Result<Vec<Activity>> {
     let mut entries = usage_entries(connection, account, limit)?;
     entries.extend(ledger_entries(connection, account, limit)?);
@@ -136,7 +136,7 @@ fn usage_entry(id: i64, row: &Row<'_>) -> rusqlite::Result<Activity> {
     })
 }
 
-/// A usage line by its number.
+/// The usage line with this id.
 pub(crate) fn usage_line(connection: &Connection, id: i64) -> Result<UsageLine> {
     let sql = "SELECT route_template, http_method, source FROM usage_line WHERE id = ?1";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
@@ -178,7 +178,7 @@ fn ledger_entries(connection: &Connection, account: i64, limit: usize) -> Result
     })
 }
 
-/// A stored ledger kind.
+/// Parses a stored ledger kind.
 pub(crate) fn ledger_kind(name: &str) -> Result<LedgerKind> {
-    LedgerKind::from_name(name).ok_or_else(|| corrupt(format_args!("ledger kind {name:?} is not known")))
+    LedgerKind::from_name(name).ok_or_else(|| corrupt(format_args!("unknown ledger kind {name:?}")))
 }

@@ -1,4 +1,4 @@
-//! A copy of the database while it is in use, which gets its name only once it was verified.
+//! Online backup: copies the database while it is in use. The copy gets its final name only after it has been verified.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -15,15 +15,15 @@ use crate::error::{Result, store_error};
 use crate::files::sidecar;
 use crate::verify::verify;
 
-/// Pages per step; 16 MiB are copied in a few milliseconds.
+/// Pages per step: 16 MiB, copied in a few milliseconds.
 const PAGES_PER_STEP: i32 = 4_096;
-/// Only paused for when the source is locked for a moment.
+/// How long to pause when the source is locked for a moment.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Copies one snapshot of `source` to a new file, which is a whole database of its own, and verifies it.
+/// Copies one snapshot of `source` to a new, complete database file and verifies the copy.
 ///
-/// The caller's read transaction holds the snapshot still: without it each commit by another process would start
-/// the copy over.
+/// The caller must hold a read transaction, which pins the snapshot. Without it, every commit by another process would
+/// restart the copy.
 pub(crate) fn copy(source: &Connection, path: &Path) -> Result<Verification> {
     if path.symlink_metadata().is_ok() {
         return Err(exists(path));
@@ -35,7 +35,7 @@ pub(crate) fn copy(source: &Connection, path: &Path) -> Result<Verification> {
     copy_pages(source, &partial.path)?;
     let found = verify_copy(&partial.path).map_err(|error| match error {
         StoreError::Corrupt(problem) => {
-            StoreError::Corrupt(format!("{problem} (in the copy, as in the database; no backup was made)"))
+            StoreError::Corrupt(format!("{problem} (in the copy, and so in the database; no backup was made)"))
         }
         other => other,
     })?;
@@ -49,7 +49,7 @@ fn copy_pages(source: &Connection, path: &Path) -> Result<()> {
     backup.run_to_completion(PAGES_PER_STEP, PAUSE, None).map_err(store_error)
 }
 
-/// With a connection of its own, which reads what is in the file.
+/// Opens a new connection, so that everything is read from the file.
 fn verify_copy(path: &Path) -> Result<Verification> {
     let mut copy = Connection::open(path).map_err(store_error)?;
     let snapshot = copy.transaction().map_err(store_error)?;
@@ -57,10 +57,10 @@ fn verify_copy(path: &Path) -> Result<Verification> {
 }
 
 fn exists(path: &Path) -> StoreError {
-    StoreError::Unavailable(format!("{} exists already; choose a new file", path.display()).into())
+    StoreError::Unavailable(format!("{} already exists; choose a new file", path.display()).into())
 }
 
-/// A copy that has no name yet. Dropped, it leaves nothing behind.
+/// An unfinished copy under a temporary name. Dropping it deletes the file.
 struct Partial {
     path: PathBuf,
 }
@@ -72,7 +72,7 @@ impl Partial {
         Self { path: sidecar(target, &format!(".{}-{number}.partial", std::process::id())) }
     }
 
-    /// Gives the copy its name once all of it is on disk, and only if nobody else took the name meanwhile.
+    /// Flushes the copy to disk and gives it its final name, unless a file of that name has appeared meanwhile.
     fn take_name(&self, target: &Path) -> Result<()> {
         let unavailable = |error: std::io::Error| {
             StoreError::Unavailable(format!("cannot write {}: {error}", target.display()).into())
@@ -81,13 +81,13 @@ impl Partial {
         match fs::hard_link(&self.path, target) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(exists(target)),
-            // A file system without links.
+            // The file system has no hard links.
             Err(_) if target.symlink_metadata().is_ok() => return Err(exists(target)),
             Err(_) => fs::rename(&self.path, target).map_err(unavailable)?,
         }
         let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if cfg!(unix) {
-            // The name is on disk once its folder is.
+            // Flush the folder, or the new name may be lost.
             File::open(folder).and_then(|folder| folder.sync_all()).map_err(unavailable)?;
         }
         Ok(())

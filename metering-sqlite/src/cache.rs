@@ -1,8 +1,8 @@
-//! What the writing thread remembers between commits, so that a busy account is not read again for each.
+//! The writer thread's cache, so that a busy account is not read again for each commit.
 //!
-//! It may only remember what nobody else can have changed. SQLite's `data_version` says whether another connection,
-//! in this process or any other, has committed since: then all is forgotten. A change by this thread forgets just the
-//! account that it touched.
+//! It must never hold anything that another connection may have changed. SQLite's `data_version` shows whether another
+//! connection, in this process or any other, has committed since; if so, the whole cache is cleared. A change by the
+//! writer thread itself evicts only the account that it touched.
 
 use std::collections::hash_map::Entry;
 
@@ -13,10 +13,10 @@ use rusqlite::{Connection, params};
 use crate::error::{Result, store_error};
 use crate::rows::{METER_COLUMNS, first, meter_state, parse};
 
-/// Accounts remembered at most, so that the memory has an end; beyond that, all are forgotten and read again.
+/// Most accounts in the cache. Beyond that, the cache is cleared, so that its memory stays bounded.
 const MAX_ACCOUNTS: usize = 262_144;
 
-/// An account as the charge path needs it.
+/// What the charge path needs of an account.
 #[derive(Debug, Clone)]
 pub(crate) struct CachedAccount {
     pub(crate) id: AccountId,
@@ -24,7 +24,7 @@ pub(crate) struct CachedAccount {
     pub(crate) chain: ActivityChain,
 }
 
-/// Where an account's chain of recent activity stands; see the schema.
+/// The state of an account's chain of recent activity; see the schema.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ActivityChain {
     pub(crate) head: Option<i64>,
@@ -33,23 +33,23 @@ pub(crate) struct ActivityChain {
     pub(crate) floor: Option<i64>,
 }
 
-/// The memory of the writing thread.
+/// The cache of the writer thread.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     data_version: i64,
     keys: HashMap<KeyHash, i64>,
-    /// The inverse of `keys`: an account has one live key at most.
+    /// The inverse of `keys`: an account has at most one live key.
     key_of: HashMap<i64, KeyHash>,
     accounts: HashMap<i64, CachedAccount>,
     lines: HashMap<UsageLine, i64>,
     /// The newest id of ledger and activity together.
     sequence: Option<i64>,
-    /// How far the sweep of the activity log has come.
+    /// How far the sweep of the activity log has got.
     pub(crate) swept_to: Option<i64>,
 }
 
 impl Cache {
-    /// Forgets all that another connection may have changed; to be called first in each write transaction.
+    /// Clears the cache if another connection has committed. Call this first in each write transaction.
     pub(crate) fn sync(&mut self, connection: &Connection) -> Result<()> {
         let mut statement = connection.prepare_cached("PRAGMA data_version").map_err(store_error)?;
         let version: i64 = statement.query_row([], |row| row.get(0)).map_err(store_error)?;
@@ -102,12 +102,12 @@ impl Cache {
         })
     }
 
-    /// An account that [`Cache::account`] found in this transaction.
+    /// An account that [`Cache::account`] loaded in this transaction.
     pub(crate) fn known_account(&mut self, row: i64) -> &mut CachedAccount {
         self.accounts.get_mut(&row).expect("a changed account was loaded in the same transaction")
     }
 
-    /// The number of a usage line, and whether it had to be written now.
+    /// The id of a usage line, and whether the line was inserted just now.
     pub(crate) fn line(&mut self, connection: &Connection, line: &UsageLine) -> Result<(i64, bool)> {
         if let Some(id) = self.lines.get(line) {
             return Ok((*id, false));
@@ -128,7 +128,7 @@ impl Cache {
         Ok((id, new))
     }
 
-    /// The next id of ledger and activity.
+    /// The next id in the sequence that ledger and activity share.
     pub(crate) fn next_in_sequence(&mut self, connection: &Connection) -> Result<i64> {
         let newest = match self.sequence {
             Some(newest) => newest,
@@ -139,7 +139,7 @@ impl Cache {
     }
 }
 
-/// The newest id that ledger and activity have used. Neither ever deletes its newest row.
+/// The newest id used by the ledger or the activity log. Neither ever deletes its newest row.
 pub(crate) fn newest_in_sequence(connection: &Connection) -> Result<i64> {
     let sql = "SELECT max(coalesce((SELECT max(id) FROM activity), 0), coalesce((SELECT max(id) FROM ledger), 0))";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;

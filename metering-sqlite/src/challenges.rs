@@ -1,5 +1,3 @@
-//! Challenges, and the keys that are replaced by answering them.
-
 use metering_core::{Account, Challenge, KeyHash, Timestamp};
 use rusqlite::{Connection, Row, params};
 
@@ -8,14 +6,14 @@ use crate::error::{Result, corrupt, store_error};
 use crate::rows::{address, first, parse, timestamp};
 use crate::writer::Touches;
 
-/// What [`challenge`] reads.
+/// The columns that [`challenge`] reads.
 pub(crate) const COLUMNS: &str = "nonce, address, org_id, message, expires_at, failures";
 
-/// Keeps a challenge.
+/// Stores a challenge.
 pub(crate) fn open(connection: &Connection, challenge: &Challenge) -> Result<()> {
     let Challenge { nonce, address, account, message, expires_at, failures } = challenge;
     if by_nonce(connection, nonce)?.is_some() {
-        return Err(corrupt("a new challenge's nonce is in use"));
+        return Err(corrupt("the nonce of a new challenge is already in use"));
     }
     let sql = "INSERT INTO challenge (nonce, address, org_id, message, expires_at, failures) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
@@ -23,7 +21,7 @@ pub(crate) fn open(connection: &Connection, challenge: &Challenge) -> Result<()>
     connection.prepare_cached(sql).and_then(|mut s| s.execute(values)).map(drop).map_err(store_error)
 }
 
-/// The challenge of that nonce, if it is not used up.
+/// The challenge with this nonce, unless it is used up.
 pub(crate) fn by_nonce(connection: &Connection, nonce: &str) -> Result<Option<Challenge>> {
     let sql = format!("SELECT {COLUMNS} FROM challenge WHERE nonce = ?1");
     let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
@@ -37,7 +35,7 @@ pub(crate) fn challenge(row: &Row<'_>) -> rusqlite::Result<Result<Challenge>> {
     Ok(account.map(|account| Challenge { nonce, address, account, message, expires_at, failures }))
 }
 
-/// Counts a wrong answer; the last that is allowed uses the challenge up.
+/// Counts a failed attempt. The last one allowed uses the challenge up.
 pub(crate) fn fail(connection: &Connection, nonce: &str) -> Result<()> {
     let sql = "UPDATE challenge SET failures = failures + 1 WHERE nonce = ?1";
     connection.execute(sql, [nonce]).map_err(store_error)?;
@@ -45,7 +43,8 @@ pub(crate) fn fail(connection: &Connection, nonce: &str) -> Result<()> {
     connection.execute(sql, params![nonce, Challenge::MAX_FAILURES]).map(drop).map_err(store_error)
 }
 
-/// Uses a challenge up and replaces its account's key, and says which account that is: it is known only here.
+/// Uses a challenge up and replaces the key of its account. Also returns which account that is: only the challenge
+/// names it.
 pub(crate) fn rotate_key(
     connection: &Connection,
     nonce: &str,

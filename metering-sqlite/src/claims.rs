@@ -1,4 +1,4 @@
-//! Claims: a quote and its payment become an account with its key.
+//! Claims: turns a paid quote into an account with a key.
 
 use metering_core::{Claim, Claimed, Created, KeyDelivery, PaymentRecord, PaymentSettlement, PaymentUse, QuoteState};
 use rusqlite::Connection;
@@ -7,8 +7,8 @@ use crate::error::{Result, corrupt};
 use crate::writer::Touches;
 use crate::{accounts, payments, quotes};
 
-/// Claims a quote, and says which account that changed: whether one is made or has its key replaced is for the quote
-/// to say, which is read only here.
+/// Claims a quote, and returns which account that changed. The caller cannot know that in advance: whether an account
+/// is created or has its key replaced depends on the quote, which is read here.
 pub(crate) fn claim(connection: &Connection, claim: Claim) -> Result<(Touches, Claimed)> {
     let Some(quote) = quotes::by_nonce(connection, &claim.nonce)? else {
         return Ok((Touches::Nothing, Claimed::NoSuchQuote));
@@ -35,9 +35,10 @@ fn claim_open(connection: &Connection, claim: Claim) -> Result<Claimed> {
         Created::Account(account) => account,
         Created::PayerTaken => return Ok(Claimed::PayerTaken),
         Created::OutOfRange => return Ok(Claimed::OutOfRange),
-        Created::EmailTaken => return Err(corrupt("an account without email has a taken one")),
+        Created::EmailTaken => return Err(corrupt("an account without an email address was refused for its address")),
     };
-    let (row, _) = accounts::by_id(connection, &made.id)?.ok_or_else(|| corrupt("an account just made is missing"))?;
+    let (row, _) =
+        accounts::by_id(connection, &made.id)?.ok_or_else(|| corrupt("an account just created is missing"))?;
     let (tx, account) = (payment.tx, made.id.clone());
     let plan_id = new.entries.into_iter().find_map(|entry| entry.payment).and_then(|paid| paid.plan_id);
     let (used_as, settlement) = (PaymentUse::PaySignup, PaymentSettlement::of_new(&payment));

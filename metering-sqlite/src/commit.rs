@@ -1,4 +1,4 @@
-//! The charge path's commit: one transaction for a whole batch, one write per distinct row.
+//! Commits a batch of charges and refunds: one transaction per batch, and one write per distinct row.
 
 use metering_core::{
     AccountId, Answer, Changes, Charge, Credits, DailyChange, Decision, Delivery, Fingerprint, Outcome, Posting,
@@ -11,7 +11,7 @@ use crate::cache::Cache;
 use crate::error::{Result, commit_error, store_error};
 use crate::rows::{first, timestamp};
 
-/// Decides and records a batch. When it fails the caller clears the cache.
+/// Decides and records a batch. On an error, the caller must clear the cache.
 pub(crate) fn commit(
     connection: &mut Connection,
     cache: &mut Cache,
@@ -25,7 +25,7 @@ pub(crate) fn commit(
     let Batch { cache, tally, lines_added, .. } = batch;
     let changes = tally.finish();
     if changes.is_empty() && !lines_added {
-        // Nothing but refusals: nothing to wait for a disk for.
+        // All were refused, so there is nothing to write.
         return Ok(outcomes);
     }
     write(&transaction, cache, changes, now)?;
@@ -33,7 +33,7 @@ pub(crate) fn commit(
     Ok(outcomes)
 }
 
-/// A batch while it is decided.
+/// A batch that is being decided.
 struct Batch<'a> {
     transaction: &'a Transaction<'a>,
     cache: &'a mut Cache,
@@ -120,10 +120,10 @@ fn remembered(
     first(&mut statement, params![account, request.as_str(), now.unix_millis()], |row| answer(row, 0).map(Ok))
 }
 
-/// The columns that [`answer`] reads.
+/// The columns that [`answer`] reads from `request_id`.
 pub(crate) const ANSWER_COLUMNS: &str = "charged, balance, expires_at, fingerprint, tries, open_until";
 
-/// A remembered answer.
+/// Reads the remembered outcome of a request from the columns at `from` on.
 pub(crate) fn answer(row: &Row<'_>, from: usize) -> rusqlite::Result<Remembered> {
     let amount = |index| row.get(from + index).map(Credits::from_atoms);
     let delivery = match row.get::<_, Option<[u8; 16]>>(from + 3)? {

@@ -1,4 +1,4 @@
-//! Opening the database file: its mode, its pragmas, and how long to wait for another process.
+//! Opens the database file: file mode, pragmas, and how long to wait for another process.
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
@@ -12,28 +12,28 @@ use crate::error::{Result, store_error};
 use crate::location::missing_folder_of;
 use crate::migrations::refuse_foreign;
 
-/// How long a write waits for another process to finish its own.
+/// How long a write waits for another process to finish its write.
 const BUSY_PATIENCE: Duration = Duration::from_secs(30);
-/// How long to sleep between two tries. Short: a busy server holds the lock most of the time, and a command beside it
-/// gets its turn only by asking in the gap between two commits.
+/// How long to sleep between two attempts. It is short because a busy server holds the lock most of the time: another
+/// process gets it only by trying in the gap between two commits.
 const BUSY_SLEEP: Duration = Duration::from_micros(500);
 
-/// How long to wait for the others to close a file that is to be used alone.
+/// How long to wait for other processes to close a file that we need exclusively.
 const ALONE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Pages in the write-ahead log before they are folded into the database: 64 MiB. Folding costs per distinct page, so
-/// the rarer it is the more writes to one page share it.
+/// Size of the write-ahead log, in pages, that triggers a checkpoint: 64 MiB. The cost of a checkpoint depends on the
+/// number of distinct pages, so with rarer checkpoints more writes to the same page share the cost.
 const CHECKPOINT_PAGES: u32 = 16_384;
 
 /// The first version without the WAL-reset bug that can corrupt a database with several writers.
 const OLDEST_SAFE_SQLITE: i32 = 3_051_003;
 
-/// Makes the file with mode 0600 where there is none.
+/// Creates the file with mode 0600 if it does not exist.
 pub(crate) fn prepare_file(path: &Path) -> Result<()> {
     let unavailable = |error: std::io::Error| {
         let problem = match missing_folder_of(path) {
             Some(folder) => format!(
-                "the folder {} does not exist; make it, or open the store with `SqliteStore::create`, which does",
+                "the folder {} does not exist; create it, or open the store with `SqliteStore::create`, which does so",
                 folder.display()
             ),
             None => error.to_string(),
@@ -51,14 +51,14 @@ pub(crate) fn prepare_file(path: &Path) -> Result<()> {
     }
 }
 
-/// Sets the mode of a database of ours to 0600 if it is more open: it holds email addresses and key hashes.
+/// Sets the mode of our database to 0600 if others have access: it holds email addresses and key hashes.
 #[cfg(unix)]
 fn tighten(path: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let tighten = || {
         let mut permissions = std::fs::metadata(path)?.permissions();
         if permissions.mode() & 0o077 != 0 {
-            tracing::warn!(path = %path.display(), "the database was readable by others; its mode is now 0600");
+            tracing::warn!(path = %path.display(), "other users had access to the database; its mode is now 0600");
             permissions.set_mode(0o600);
             std::fs::set_permissions(path, permissions)?;
         }
@@ -74,8 +74,8 @@ fn tighten(_path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The connection that writes. Every commit is on disk before it returns. Another program's database is refused before
-/// anything of it is changed.
+/// Opens the connection that writes. Every commit is on disk before it returns. If the database belongs to another
+/// program, this fails before it changes anything.
 pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
     let connection = open(path)?;
     refuse_foreign(&connection)?;
@@ -92,13 +92,13 @@ fn configure_writer(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "foreign_keys", true)
 }
 
-/// A connection that has the file to itself until it is closed; `None` when another process has it open for longer than
+/// Opens the file exclusively until the connection is closed. `None` if another process has it open for longer than
 /// `patience`.
 pub(crate) fn open_alone(path: &Path, patience: Duration) -> Result<Option<Connection>> {
     let connection = open(path)?;
     connection.busy_timeout(patience).map_err(store_error)?;
-    // Before the first look at the file: with the write-ahead log, whoever is the only one keeps no shared memory, and
-    // locks the file for as long as it is open.
+    // This must come before the first access: a connection that enters WAL mode in exclusive locking mode uses no
+    // shared memory and keeps the file locked for as long as it is open.
     let locked = connection
         .execute_batch("PRAGMA locking_mode = EXCLUSIVE")
         .and_then(|()| connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())));
@@ -112,9 +112,9 @@ pub(crate) fn open_alone(path: &Path, patience: Duration) -> Result<Option<Conne
     }
 }
 
-/// The connection that writes, with the file locked against all others until it is closed.
+/// Opens the connection that writes, and locks all others out of the file until it is closed.
 pub(crate) fn open_writer_alone(path: &Path) -> Result<Connection> {
-    // Commands beside a server are short; a server is not worth waiting for.
+    // Admin commands finish soon; waiting for a server would be pointless.
     let Some(connection) = open_alone(path, ALONE_PATIENCE)? else { return Err(in_use(path)) };
     tighten(path)?;
     let lock = || {
@@ -133,7 +133,7 @@ fn in_use(path: &Path) -> StoreError {
     StoreError::Unavailable(problem.into())
 }
 
-/// A connection that only reads; it never waits for the writer, nor the writer for it.
+/// Opens a read-only connection. It never waits for the writer, and the writer never waits for it.
 pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
     let connection = open(path)?;
     let configure = || {
@@ -147,7 +147,9 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
 fn open(path: &Path) -> Result<Connection> {
     if rusqlite::version_number() < OLDEST_SAFE_SQLITE {
         let version = rusqlite::version();
-        return Err(StoreError::Unavailable(format!("SQLite {version} is too old; 3.51.3 or newer is needed").into()));
+        return Err(StoreError::Unavailable(
+            format!("SQLite {version} is too old; 3.51.3 or newer is required").into(),
+        ));
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(store_error)?;

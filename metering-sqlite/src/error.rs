@@ -3,7 +3,7 @@
 use metering_core::StoreError;
 use rusqlite::{Error, ffi};
 
-/// The error of a statement: nothing of its transaction happened, unless a flush failed.
+/// Maps the error of a statement. Its transaction had no effect, unless a flush failed.
 pub(crate) fn store_error(error: Error) -> StoreError {
     let code = extended_code(&error);
     match code {
@@ -15,10 +15,10 @@ pub(crate) fn store_error(error: Error) -> StoreError {
     }
 }
 
-/// The error of a `COMMIT`.
+/// Maps the error of a `COMMIT`.
 ///
-/// An I/O error leaves the outcome open: the frame that commits may be in the write-ahead log all the same, and recovery
-/// would find it there. A full disk does not, since that frame is the last one and was not written whole.
+/// After an I/O error the outcome is unknown: the commit frame may have reached the write-ahead log, where recovery
+/// would find it. On a full disk nothing was committed: the commit frame is the last one, and it was not written whole.
 pub(crate) fn commit_error(error: Error) -> StoreError {
     match extended_code(&error) {
         Some(code) if code & 0xff == ffi::SQLITE_IOERR && !is_failed_flush(code) => {
@@ -39,12 +39,12 @@ const fn is_failed_flush(code: i32) -> bool {
     matches!(code, ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC)
 }
 
-/// An error for a stored value that its own type refuses.
+/// The error for stored data that is invalid.
 pub(crate) fn corrupt(what: impl std::fmt::Display) -> StoreError {
     StoreError::Corrupt(what.to_string())
 }
 
-/// `Result` with the contract's error.
+/// `Result` with the storage contract's error.
 pub(crate) type Result<T, E = StoreError> = std::result::Result<T, E>;
 
 #[cfg(test)]
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn only_a_commit_that_cannot_have_happened_is_called_unavailable() {
-        // code, outcome unknown after a statement, after a COMMIT
+        // error code, outcome unknown after a statement, outcome unknown after a COMMIT
         let table = [
             (ffi::SQLITE_IOERR_FSYNC, true, true),
             (ffi::SQLITE_IOERR_DIR_FSYNC, true, true),

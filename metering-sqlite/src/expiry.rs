@@ -1,17 +1,17 @@
-//! Forgets what has expired: remembered request ids, quotes, challenges, signup sessions, used solutions.
+//! Deletes expired rows: remembered request ids, quotes, challenges, signup sessions, used solutions.
 
 use metering_core::{Challenge, Quote, SignupSession, Timestamp};
 use rusqlite::Connection;
 
 use crate::error::{Result, store_error};
 
-/// Rows of one table that are forgotten in one transaction. Charges wait meanwhile: a slice takes some milliseconds.
+/// Rows per table that one transaction deletes. Charges wait meanwhile; a slice takes a few milliseconds.
 const SLICE: usize = 500;
 
 const UNPAID_QUOTES: &str = "state = 'open' AND honoured_until <= ?1 ORDER BY honoured_until";
 
-/// Tables, their keys, and which of their rows are old at a time. A quote whose account waits for somebody to come for
-/// its key is kept however late it is.
+/// Tables, their keys, and the condition for rows that have expired. A `paid` quote, whose key has not been handed out
+/// yet, is kept no matter how old it is.
 const EXPIRED: [(&str, &str, &str); 6] = [
     ("request_id", "account, request_id", "expires_at <= ?1 ORDER BY expires_at"),
     ("quote", "nonce", UNPAID_QUOTES),
@@ -21,7 +21,7 @@ const EXPIRED: [(&str, &str, &str); 6] = [
     ("used_solution", "solution", "expires_at <= ?1 ORDER BY expires_at"),
 ];
 
-/// Forgets a slice of each kind. Returns how many rows that were, and whether nothing is left that has expired.
+/// Deletes a slice of each kind. Returns how many rows were deleted, and whether no expired rows are left.
 pub(crate) fn forget_slice(connection: &Connection, now: Timestamp) -> Result<(u64, bool)> {
     let (mut forgotten, mut is_all) = (0_u64, true);
     for (table, key, old) in EXPIRED {

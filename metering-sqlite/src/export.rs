@@ -1,5 +1,3 @@
-//! All that the store holds, as records.
-
 mod recent;
 mod sections;
 
@@ -53,7 +51,7 @@ fn place_of(row: &Row<'_>, first: usize, keys: usize) -> rusqlite::Result<Place>
     (first..first + keys).map(part).collect::<rusqlite::Result<_>>().map(Place)
 }
 
-/// A part of a key, as a statement's value.
+/// A part of a key, as a parameter of a statement.
 struct Bound(Part);
 
 impl ToSql for Bound {

@@ -1,8 +1,8 @@
-//! The files of an open database, and whether they are still those that were opened.
+//! Detects that a file of an open database was deleted or replaced.
 //!
-//! A file that is deleted or replaced under an open connection goes on taking writes, which are lost with the last
-//! handle on it. While a connection is open, nobody has a legitimate reason to do that: SQLite itself deletes the
-//! write-ahead log only when the last connection closes, and checkpoints keep its inode.
+//! Such a file keeps accepting writes, which are lost when its last handle is closed. Nothing legitimate does that
+//! while a connection is open: SQLite itself deletes the write-ahead log only when the last connection closes, and
+//! checkpoints keep its inode.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,34 +12,34 @@ use metering_core::StoreError;
 
 use crate::error::Result;
 
-/// The files that SQLite keeps beside an open database: its write-ahead log, and the index of that.
+/// The files that SQLite keeps next to an open database: its write-ahead log, and the index of the log.
 const SIDECARS: [&str; 2] = ["-wal", "-shm"];
 
-/// Which file has a name: device and inode.
+/// Identifies a file: device and inode.
 type FileId = (u64, u64);
 
 /// The files of one open database.
 #[derive(Debug)]
 pub(crate) struct Files {
     watched: Vec<(PathBuf, FileId)>,
-    /// What happened to them, for good: a file that comes back is another one.
+    /// What happened to them. Set once and never cleared: a file that reappears is a different one.
     lost: OnceLock<String>,
 }
 
 impl Files {
-    /// Remembers the files of a database that was just read, so that all of them are there.
+    /// Records the identity of the files. The database must just have been read, so that all of them exist.
     pub(crate) fn of(path: &Path) -> Result<Self> {
         let unavailable = |error: std::io::Error| {
             StoreError::Unavailable(format!("cannot open database {}: {error}", path.display()).into())
         };
-        // Absolute, so that they are the same after a change of directory. The name that was given is watched itself,
-        // since it may be a link, and that is where the next process looks; the sidecars are beside what it leads to.
+        // Paths are absolute, so that a change of directory does not matter. The given path may be a link. The link is
+        // watched itself, since the next process opens it too; the sidecars are next to its target.
         let named = std::path::absolute(path).map_err(unavailable)?;
         let real = path.canonicalize().map_err(unavailable)?;
         let paths = std::iter::once(named).chain(SIDECARS.iter().map(|suffix| sidecar(&real, suffix)));
         let mut watched = Vec::new();
         for path in paths {
-            // There is no index where a process has the database for itself.
+            // There is no index file in exclusive mode.
             if let Some(id) = file_id(&path).map_err(unavailable)? {
                 watched.push((path, id));
             }
@@ -57,28 +57,29 @@ impl Files {
             Ok(Some(found)) if found != *opened => {
                 Some(format!("{} was replaced while the database was open", path.display()))
             }
-            // Whoever writes to it learns what is wrong.
+            // If the file is inaccessible, the next write reports why.
             Ok(Some(_)) | Err(_) => None,
         })?;
         let problem = format!(
-            "{loss}; what was written since may be lost. Stop every process that uses this database, see that its files \
-             are in place or restore a backup, and start again"
+            "{loss}; anything written since may be lost. Stop every process that uses this database, put its files \
+             back or restore a backup, and start again"
         );
         Some(self.lost.get_or_init(|| {
-            tracing::error!(problem, "the database is gone");
+            tracing::error!(problem, "the database files were deleted or replaced");
             problem
         }))
     }
 }
 
-/// A file beside a database.
+/// The path of the database with a suffix.
 pub(crate) fn sidecar(database: &Path, suffix: &str) -> PathBuf {
     let mut name: OsString = database.as_os_str().to_owned();
     name.push(suffix);
     name.into()
 }
 
-/// Which file has that name; `None` when there is none. It is not opened: closing it again would drop SQLite's locks.
+/// The identity of the file at this path; `None` if there is none. Does not open the file: closing it again would drop
+/// SQLite's locks.
 #[cfg(unix)]
 fn file_id(path: &Path) -> std::io::Result<Option<FileId>> {
     use std::os::unix::fs::MetadataExt;

@@ -1,4 +1,4 @@
-//! What an open store knows of its own condition: whether damage was found, and whether there is room on the disk.
+//! Health of an open store: whether damage was found, and whether the disk has free space.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -13,37 +13,37 @@ use crate::error::Result;
 use crate::files::{Files, sidecar};
 use crate::integrity::{self, Depth};
 
-/// How long the result of a check for damage holds: it reads the whole file.
+/// How long the result of a damage check is reused, since each check reads the whole file.
 const CHECK_HOLDS: Duration = Duration::from_secs(30);
 
-/// How much room there must be on the disk. SQLite reuses the space of its write-ahead log, so that a small write can
-/// succeed on a full disk where a batch of charges fails.
+/// How much free space the disk must have. SQLite reuses the space of its write-ahead log, so on a full disk a small
+/// write can succeed although a batch of charges would fail.
 const ROOM_BYTES: usize = 1024 * 1024;
 
-/// The condition of one open database.
+/// The health of one open database.
 #[derive(Debug)]
 pub(crate) struct Health {
     files: Files,
-    /// What is written to find out whether there is room.
+    /// The file that is written to check for free space.
     room_probe: PathBuf,
     damage: Mutex<Damage>,
 }
 
 #[derive(Debug, Default)]
 enum Damage {
-    /// None that anybody has come across.
+    /// None found so far.
     #[default]
     None,
     /// A read or a write found corrupt data.
     Suspected(String),
-    /// Somebody is checking the file.
+    /// A check is running.
     Checking(String),
-    /// A check found damage, then.
+    /// A check found damage at this time.
     Found(String, Instant),
 }
 
 impl Health {
-    /// Of a database that was just read.
+    /// The database must just have been read, so that all its files exist.
     pub(crate) fn of(path: &Path) -> Result<Self> {
         Ok(Self { files: Files::of(path)?, room_probe: sidecar(path, "-probe"), damage: Mutex::default() })
     }
@@ -53,12 +53,12 @@ impl Health {
         self.files.loss()
     }
 
-    /// Refuses a database whose files are gone.
+    /// Fails if the database files were deleted or replaced.
     pub(crate) fn check_identity(&self) -> Result<()> {
         self.loss().map_or(Ok(()), |loss| Err(StoreError::Closed(loss.to_owned())))
     }
 
-    /// Notes what a read or a write came to: corrupt data makes the store suspect until a check has passed.
+    /// Records the result of a read or write. After corrupt data, damage is suspected until a check passes.
     pub(crate) fn note<T>(&self, result: &Result<T>) {
         if let Err(StoreError::Corrupt(problem)) = result {
             let mut damage = self.damage();
@@ -86,8 +86,8 @@ impl Health {
         Ok(true)
     }
 
-    /// Checks the file for damage, after [`Health::begin_check`]. `connection` has read nothing yet, since what it
-    /// remembers is not what is on the disk.
+    /// Checks the file for damage, after [`Health::begin_check`]. `connection` must not have read anything yet: its
+    /// cached pages may differ from those on disk.
     pub(crate) fn check_damage(&self, connection: &Connection) -> Result<()> {
         let checked = integrity::check(connection, Depth::Quick);
         *self.damage() = match &checked {
@@ -97,21 +97,21 @@ impl Health {
         checked
     }
 
-    /// Whether there is room on the disk for more than a few charges.
+    /// Fails unless the disk has room for more than a few charges.
     pub(crate) fn check_room(&self) -> Result<()> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        // Not flushed: file systems reserve the room when it is written.
+        // No flush: file systems reserve the space on the write.
         let written = options.open(&self.room_probe).and_then(|mut file| file.write_all(&vec![0; ROOM_BYTES]));
         let removed = std::fs::remove_file(&self.room_probe);
         let missing_is_fine = |error: std::io::Error| {
-            // Another process may have asked the same at the same time.
+            // Another process may be running the same check.
             if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
         };
         written.and_then(|()| removed.or_else(missing_is_fine)).map_err(|error| {
-            let problem = format!("there is no room for {ROOM_BYTES} bytes beside the database: {error}");
+            let problem = format!("cannot write {ROOM_BYTES} bytes next to the database: {error}");
             StoreError::Unavailable(problem.into())
         })
     }

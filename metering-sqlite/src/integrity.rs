@@ -1,19 +1,19 @@
-//! Whether the file itself is sound: its pages, its indexes, and that every account has the key it should have.
+//! Checks the file itself: its pages, its indexes, and that every account has the key it should have.
 //!
-//! Adding up the books reads a few tables only; damage anywhere else would stay unnoticed until somebody needs it.
+//! Adding up the books reads only a few tables. Damage anywhere else would go unnoticed until that data is needed.
 
 use metering_core::StoreError;
 use rusqlite::Connection;
 
 use crate::error::{Result, corrupt, store_error};
 
-/// Problems that SQLite lists at most; the first says where to look.
+/// Most problems that SQLite lists. The first one tells where to look.
 const MAX_PROBLEMS: u32 = 100;
 
-/// How thoroughly pages are looked at.
+/// How thorough the page check is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
-    /// Every page, without holding indexes against their tables. Takes about as long as reading the file.
+    /// Every page, without comparing indexes with their tables. Takes about as long as reading the file.
     Quick,
     /// Every page, and that each index has exactly the rows of its table.
     Full,
@@ -52,7 +52,7 @@ pub(crate) fn check_pages(connection: &Connection, depth: Depth) -> Result<()> {
         Ok(problems) if problems == ["ok"] => Ok(()),
         Ok(problems) => {
             let first = problems.first().map_or("", |first| first.trim());
-            Err(damaged(&format!("{} problems, the first: {first}", problems.len())))
+            Err(damaged(&format!("{} problems; first: {first}", problems.len())))
         }
         // Some damage keeps SQLite from even listing it.
         Err(StoreError::Corrupt(problem)) => Err(damaged(&problem)),

@@ -1,4 +1,4 @@
-//! The ledger, and what its entries do to an account's totals.
+//! The ledger, and how its entries change an account's totals.
 
 use metering_core::{
     Account, AccountId, Credits, Cursor, LedgerEntry, NewLedgerEntry, Page, Posted, Timestamp, Totals,
@@ -13,16 +13,16 @@ use crate::rows::{all, parse, payment_ref, timestamp};
 use crate::sum::{SUM, wide_sum};
 use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};
 
-/// What [`entry`] reads, of `ledger l JOIN account a`.
+/// The columns that [`entry`] reads from `ledger l JOIN account a`.
 pub(crate) const COLUMNS: &str = "l.id, a.org_id, l.kind, l.amount, l.description, l.created_at, l.tx_chain_id, \
      l.tx_hash, l.plan_id";
 
-/// What a new account with these entries has; `None` on overflow.
+/// The totals of a new account with these entries; `None` on overflow.
 pub(crate) fn totals_of(entries: &[NewLedgerEntry]) -> Option<Totals> {
     entries.iter().try_fold(Totals::default(), |totals, entry| entry.applied_to(totals))
 }
 
-/// Writes an entry and moves the account's totals along.
+/// Writes an entry and updates the account's totals.
 pub(crate) fn post(connection: &Connection, id: &AccountId, entry: &NewLedgerEntry, now: Timestamp) -> Result<Posted> {
     match accounts::by_id(connection, id)? {
         Some((row, account)) if account.revoked_at.is_none() => apply(connection, row, account, entry, now),
@@ -30,7 +30,7 @@ pub(crate) fn post(connection: &Connection, id: &AccountId, entry: &NewLedgerEnt
     }
 }
 
-/// The same, for an account that was read, revoked or not; `row` is its row number.
+/// Like [`post`], for an account that was already read, revoked or not. `row` is its row number.
 pub(crate) fn apply(
     connection: &Connection,
     row: i64,
@@ -47,7 +47,7 @@ pub(crate) fn apply(
     Ok(Posted::Account(account))
 }
 
-/// Writes an entry only; the caller has the totals.
+/// Writes only the entry; the caller updates the totals.
 pub(crate) fn append(connection: &Connection, account: i64, entry: &NewLedgerEntry, now: Timestamp) -> Result<()> {
     let id = newest_in_sequence(connection)? + 1;
     let sql = "INSERT INTO ledger (id, account, kind, amount, description, created_at, tx_chain_id, tx_hash, plan_id) \
@@ -71,7 +71,7 @@ pub(crate) fn list(connection: &Connection, after: Option<&Cursor>, limit: u32) 
     Ok(page_of_rows(rows, limit))
 }
 
-/// An entry with its number.
+/// Reads an entry and its id.
 pub(crate) fn entry(row: &Row<'_>) -> rusqlite::Result<Result<(i64, LedgerEntry)>> {
     let id: i64 = row.get(0)?;
     let (org_id, kind): (String, String) = (row.get(1)?, row.get(2)?);
@@ -86,7 +86,7 @@ pub(crate) fn entry(row: &Row<'_>) -> rusqlite::Result<Result<(i64, LedgerEntry)
     Ok(read())
 }
 
-/// The sum of an account's entries written in a stretch of time.
+/// The sum of an account's entries written in a period of time.
 pub(crate) fn added_between(
     connection: &Connection,
     account: i64,

@@ -1,8 +1,9 @@
-//! The embedded backend: one SQLite file, opened by a server, by commands beside it, or by the service that embeds it.
+//! The embedded backend: one SQLite file, used by a server, by admin commands next to it, or by a service that embeds
+//! this crate.
 //!
-//! Write-ahead log with `synchronous = FULL`, so that what was answered survives a power cut; one thread that writes
-//! and commits batches; readers that never block it. Several processes may use the file at once: each sees what the
-//! others committed from its next transaction on.
+//! It uses a write-ahead log with `synchronous = FULL`, so a confirmed charge survives a power cut. One thread does all
+//! writes and commits them in batches; readers never block it. Several processes may use the file at once: each sees the
+//! others' commits from its next transaction on.
 #![deny(missing_docs)]
 
 mod accounts;

@@ -1,27 +1,27 @@
-//! Where a database is: the form of its URL, and the folder that holds it.
+//! Database URLs, and the folder that holds the file.
 
 use std::path::{Path, PathBuf};
 
 use metering_core::StoreError;
 
-/// Why a text is not the URL of a database of this backend.
+/// Why a text is not a database URL of this backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     /// It does not start with a scheme and a colon.
-    #[error("it is not a URL such as sqlite:PATH")]
+    #[error("not a URL such as sqlite:PATH")]
     NotAUrl,
-    /// Its scheme is another backend's, or nobody's.
-    #[error("its scheme is not sqlite")]
+    /// Its scheme is not `sqlite`.
+    #[error("unsupported URL scheme")]
     OtherScheme,
     /// It names no file.
-    #[error("it has no path")]
+    #[error("the URL has no path")]
     NoPath,
-    /// It asks for a database in memory, which would be gone with the process.
-    #[error("a database in memory would be gone when the program ends")]
+    /// It names an in-memory database, which would be lost with the process.
+    #[error("an in-memory database would be lost when the program ends")]
     InMemory,
 }
 
-/// The file that a URL names: `sqlite:PATH`, or `sqlite://PATH` as others write it.
+/// The file that a URL names: `sqlite:PATH`, or `sqlite://PATH` as other programs write it.
 ///
 /// ```
 /// use metering_sqlite::{UrlError, path_of_url};
@@ -32,7 +32,7 @@ pub enum UrlError {
 /// ```
 ///
 /// # Errors
-/// When it names none.
+/// When the URL names no file.
 pub fn path_of_url(url: &str) -> Result<PathBuf, UrlError> {
     let (scheme, rest) = url.split_once(':').ok_or(UrlError::NotAUrl)?;
     if scheme != "sqlite" {
@@ -45,13 +45,13 @@ pub fn path_of_url(url: &str) -> Result<PathBuf, UrlError> {
     }
 }
 
-/// The first folder on the way to `file` that does not exist.
+/// The topmost folder in the path of `file` that does not exist.
 pub(crate) fn missing_folder_of(file: &Path) -> Option<&Path> {
     let folders = file.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
     folders.take_while(|folder| !folder.exists()).last()
 }
 
-/// Makes the folder that is to hold `file`, for its owner alone, where there is none.
+/// Creates the folder of `file` with mode 0700 if it does not exist.
 pub(crate) fn make_folder_of(file: &Path) -> Result<(), StoreError> {
     let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) else {
         return Ok(());
@@ -59,6 +59,6 @@ pub(crate) fn make_folder_of(file: &Path) -> Result<(), StoreError> {
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    let unavailable = |error| format!("cannot make the directory {}: {error}", folder.display()).into();
+    let unavailable = |error| format!("cannot create the directory {}: {error}", folder.display()).into();
     builder.recursive(true).create(folder).map_err(|error| StoreError::Unavailable(unavailable(error)))
 }

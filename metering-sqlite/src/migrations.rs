@@ -1,4 +1,4 @@
-//! The schema's versions: each a script, applied once and in order.
+//! Schema migrations: one script per version, each applied once and in order.
 
 use metering_core::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
@@ -16,22 +16,24 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0005_hardening.sql"),
 ];
 
-/// Refuses another program's database. Only reads.
+/// Fails if the database belongs to another program. Writes nothing.
 pub(crate) fn refuse_foreign(connection: &Connection) -> Result<()> {
     let application: i64 =
         connection.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(store_error)?;
     let tables: i64 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(store_error)?;
     if application != i64::from(APPLICATION_ID) && (application != 0 || tables > 0) {
-        return Err(StoreError::Corrupt("this is another program's SQLite database; choose another file".to_owned()));
+        return Err(StoreError::Corrupt(
+            "this SQLite database belongs to another program; choose another file".to_owned(),
+        ));
     }
     Ok(())
 }
 
-/// Brings the schema up to date, in one transaction, so that several processes may start at once.
+/// Migrates the schema to the current version in one transaction, so that several processes can start at once.
 pub(crate) fn migrate(connection: &mut Connection) -> Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(store_error)?;
-    // Again, under the lock: another program may have been at an empty file since it was opened.
+    // Check again under the lock: another program may have written to the empty file since we opened it.
     refuse_foreign(&transaction)?;
     let pragma = |name: &str| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let version = pragma("user_version").map_err(store_error)?;

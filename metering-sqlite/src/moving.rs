@@ -1,4 +1,4 @@
-//! The store as one that is moved to another backend: opened by nobody else meanwhile, and marked once it went.
+//! Moving the store to another backend: exclusive access during the move, and the "moved" marker afterwards.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use crate::rows::first;
 use crate::store::SqliteStore;
 use crate::writer::{Touches, Writer};
 
-/// Where a store went, and when.
+/// The "moved" marker: where the store was moved to, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
-    /// The other store's URL, without a password.
+    /// The new store's URL, without a password.
     pub to: String,
-    /// When.
+    /// When it was moved.
     pub at: Timestamp,
 }
 
 impl SqliteStore {
-    /// Opens a database file that exists, with nobody else having it open, now or until the store is dropped. One that
-    /// was moved is opened, too.
+    /// Opens an existing database file exclusively: no other process can have it open until the store is dropped. Also
+    /// opens a store that was moved.
     ///
     /// # Errors
     /// As [`SqliteStore::open`], and when another process has the file open.
@@ -42,7 +42,7 @@ impl SqliteStore {
         Ok(Self { writer: Writer::start(connection, Arc::clone(&health))?, readers: None, health })
     }
 
-    /// What the store calls itself.
+    /// The store's own id.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -52,7 +52,7 @@ impl SqliteStore {
         self.read(read).await.map(SourceId::from_bytes)
     }
 
-    /// Where the store went, if it was moved.
+    /// The "moved" marker, if the store was moved.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -60,10 +60,11 @@ impl SqliteStore {
         self.read(mark).await
     }
 
-    /// Marks the store as moved: from then on, only [`SqliteStore::open_alone`] opens it. `to` has no password.
+    /// Marks the store as moved. From then on, only [`SqliteStore::open_alone`] opens it. `to` must not contain a
+    /// password.
     ///
     /// # Errors
-    /// When that cannot be written.
+    /// When the marker cannot be written.
     pub async fn mark_moved(&self, to: &str, at: Timestamp) -> Result<()> {
         let sql = "INSERT OR REPLACE INTO moved (id, destination, at) VALUES (1, ?1, ?2)";
         let to = to.to_owned();
@@ -71,21 +72,21 @@ impl SqliteStore {
         self.writer.write(Touches::Nothing, move |connection| write(connection).map(drop).map_err(store_error)).await
     }
 
-    /// Takes the mark away; `false` when there was none.
+    /// Removes the "moved" marker; `false` when there was none.
     ///
     /// # Errors
-    /// When that cannot be written.
+    /// When the change cannot be written.
     pub async fn unmark_moved(&self) -> Result<bool> {
         let delete = |connection: &Connection| connection.execute("DELETE FROM moved", []).map_err(store_error);
         Ok(self.writer.write(Touches::Nothing, move |connection| delete(connection)).await? > 0)
     }
 }
 
-/// Refuses a store that was moved: what is charged on it now would be in no books.
+/// Fails if the store was moved: charges recorded in it now would be missing from the new store.
 pub(crate) fn refuse_moved(connection: &Connection) -> Result<()> {
     let Some(Moved { to, at }) = mark(connection)? else { return Ok(()) };
     let problem = format!(
-        "this store was moved to {to} at {at}; use that one (`metering admin migrate --go-back` opens this one again)"
+        "this store was moved to {to} at {at}; use that one (`metering admin migrate --go-back` reopens this one)"
     );
     Err(StoreError::Unavailable(problem.into()))
 }

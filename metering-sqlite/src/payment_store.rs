@@ -1,5 +1,4 @@
-//! The part of the storage contract that is about money that arrives by chain, each method handed to the writer or to
-//! a reader.
+//! Implements the payment part of the storage contract. Each method goes to the writer or to a reader.
 
 use async_trait::async_trait;
 use metering_core::{

@@ -1,4 +1,4 @@
-//! The records of payments, each of which makes a transaction count once, and the payments for accounts that exist.
+//! Payment records, which ensure that each transaction counts once, and payments for existing accounts.
 
 use metering_core::{
     Cursor, Page, Payment, PaymentCredit, PaymentCredited, PaymentRecord, PaymentSettlement, PaymentUse, Posted,
@@ -34,7 +34,7 @@ pub(crate) fn list(connection: &Connection, after: Option<&Cursor>, limit: u32) 
     Ok(page_of_rows(rows, limit))
 }
 
-/// Credits a payment to an account that exists.
+/// Credits a payment to an existing account.
 pub(crate) fn credit(connection: &Connection, credit: PaymentCredit) -> Result<PaymentCredited> {
     let PaymentCredit { account: id, payment, used_as, entry, link_payer, quotes, now } = credit;
     let (row, account) = match accounts::by_id(connection, &id)? {
@@ -67,7 +67,7 @@ pub(crate) fn credit(connection: &Connection, credit: PaymentCredit) -> Result<P
     Ok(PaymentCredited::Account(after))
 }
 
-/// Writes a record; `account` is the row number of its account.
+/// Writes a record. `account` is the row number of its account.
 pub(crate) fn write(connection: &Connection, account: i64, record: &PaymentRecord) -> Result<()> {
     let sql = "INSERT INTO payment (chain_id, tx_hash, payer, recipient, token, amount, block_number, mined_at, \
                account, used_as, plan_id, recorded_at, block_hash, settlement, reversed_at) \
@@ -93,7 +93,7 @@ pub(crate) fn write(connection: &Connection, account: i64, record: &PaymentRecor
     connection.prepare_cached(sql).and_then(|mut s| s.execute(values)).map(drop).map_err(store_error)
 }
 
-/// A record with its row number.
+/// Reads a record and its row number.
 pub(crate) fn record(row: &Row<'_>) -> rusqlite::Result<Result<(i64, PaymentRecord)>> {
     let id: i64 = row.get(0)?;
     let payment = Payment {
@@ -111,9 +111,9 @@ pub(crate) fn record(row: &Row<'_>) -> rusqlite::Result<Result<(i64, PaymentReco
     let (settlement, reversed_at): (String, Option<i64>) = (row.get(14)?, row.get(15)?);
     let reversed_at = reversed_at.map(Timestamp::from_unix_millis);
     let read = || {
-        let unknown = || corrupt(format_args!("use {used_as:?} of a payment is not known"));
+        let unknown = || corrupt(format_args!("unknown use {used_as:?} of a payment"));
         let (account, used_as) = (parse(&org_id)?, PaymentUse::from_name(&used_as).ok_or_else(unknown)?);
-        let not_settled = || corrupt(format_args!("settlement {settlement:?} of a payment is not known"));
+        let not_settled = || corrupt(format_args!("unknown settlement {settlement:?} of a payment"));
         let settlement = PaymentSettlement::from_parts(&settlement, reversed_at).ok_or_else(not_settled)?;
         Ok((id, PaymentRecord { payment, account, used_as, plan_id, recorded_at, settlement }))
     };

@@ -1,19 +1,17 @@
-//! Plans.
-
 use metering_core::{Plan, PlanKey, StoreError};
 use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, corrupt, store_error};
 use crate::rows::all;
 
-/// All plans in the order of display.
+/// All plans, in display order.
 pub(crate) fn list(connection: &Connection) -> Result<Vec<Plan>> {
     let sql = "SELECT definition, active FROM plan ORDER BY sort_order, chain_id, id";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
     all(&mut statement, [], plan)
 }
 
-/// A plan from its definition and whether it is on sale.
+/// Reads a plan from its definition and whether it is on sale.
 pub(crate) fn plan(row: &Row<'_>) -> rusqlite::Result<Result<Plan>> {
     let definition: String = row.get(0)?;
     let active = row.get(1)?;
@@ -21,7 +19,7 @@ pub(crate) fn plan(row: &Row<'_>) -> rusqlite::Result<Result<Plan>> {
     Ok(plan.map_err(|error| corrupt(format_args!("plan: {error}"))))
 }
 
-/// Adds plans or replaces those of the same key.
+/// Adds plans, and replaces those with the same key.
 pub(crate) fn put(connection: &Connection, plans: &[Plan]) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO plan (id, chain_id, sort_order, active, definition) VALUES (?1, ?2, ?3, ?4, ?5)";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
@@ -45,7 +43,7 @@ pub(crate) fn set_active(connection: &Connection, key: &PlanKey, active: bool) -
     Ok(changed > 0)
 }
 
-/// SQLite's integers are signed; no chain's id comes near the end of them.
+/// SQLite's integers are signed. No chain id comes close to their limit.
 fn chain(id: u64) -> Result<i64> {
     i64::try_from(id).map_err(|_| StoreError::Unavailable(format!("chain id {id} is too large").into()))
 }

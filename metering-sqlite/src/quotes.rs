@@ -1,5 +1,3 @@
-//! Quotes.
-
 use metering_core::{Credits, NonceHash, Payment, PaymentTarget, Quote, QuoteOpened, QuoteState, TxRef};
 use rusqlite::{Connection, Row, params};
 
@@ -14,13 +12,14 @@ fn select(condition: &str) -> String {
     format!("SELECT {COLUMNS} FROM quote q LEFT JOIN account a ON a.id = q.account WHERE {condition}")
 }
 
-/// The quote of that nonce.
+/// The quote with this nonce.
 pub(crate) fn by_nonce(connection: &Connection, nonce: &NonceHash) -> Result<Option<Quote>> {
     let mut statement = connection.prepare_cached(&select("q.nonce = ?1")).map_err(store_error)?;
     first(&mut statement, [nonce.as_bytes()], quote)
 }
 
-/// The open quote that a payment pays. The quote itself says whether it does; there are few of the same amount.
+/// The open quote that a payment pays. The query finds those with the same amount, which are few; the quote's own rules
+/// decide.
 pub(crate) fn paid_by(connection: &Connection, payment: &Payment) -> Result<Option<Quote>> {
     let condition = "q.chain_id = ?1 AND q.token = ?2 AND q.recipient = ?3 AND q.amount = ?4 AND q.payer = ?5 \
                      AND q.state = 'open' ORDER BY q.nonce";
@@ -31,8 +30,8 @@ pub(crate) fn paid_by(connection: &Connection, payment: &Payment) -> Result<Opti
     Ok(all(&mut statement, values, quote)?.into_iter().find(|quote| quote.is_paid_by(payment)))
 }
 
-/// The target after another one: two seeks in `quote_amount`, however many quotes a target has. A comparison of the pair
-/// would read all quotes in the same token.
+/// The next target after a given one: two seeks in the index `quote_amount`, no matter how many quotes a target has.
+/// Comparing (token, recipient) as a pair would read all quotes of the same token.
 const NEXT_TARGET: &str = "SELECT token, recipient FROM ( \
        SELECT token, recipient FROM quote WHERE chain_id = ?1 AND token = ?2 AND recipient > ?3 \
          ORDER BY recipient LIMIT 1) \
@@ -41,7 +40,7 @@ const NEXT_TARGET: &str = "SELECT token, recipient FROM ( \
        SELECT token, recipient FROM quote WHERE chain_id = ?1 AND token > ?2 ORDER BY token, recipient LIMIT 1) \
      LIMIT 1";
 
-/// Where the chain's quotes were to be paid, each once.
+/// The distinct targets of a chain's quotes.
 pub(crate) fn targets(connection: &Connection, chain_id: u64) -> Result<Vec<PaymentTarget>> {
     let mut statement = connection.prepare_cached(NEXT_TARGET).map_err(store_error)?;
     let mut targets: Vec<PaymentTarget> = Vec::new();
@@ -59,10 +58,10 @@ pub(crate) fn targets(connection: &Connection, chain_id: u64) -> Result<Vec<Paym
     }
 }
 
-/// Keeps a quote, unless its owner has an account or its amount is in use.
+/// Stores a quote, unless its owner has an account or its amount is in use.
 pub(crate) fn open(connection: &Connection, new: &Quote) -> Result<QuoteOpened> {
     if new.state != QuoteState::Open || by_nonce(connection, &new.nonce)?.is_some() {
-        return Err(corrupt("a new quote is not open, or its nonce is in use"));
+        return Err(corrupt("a new quote is not open, or its nonce is already in use"));
     }
     if accounts::email_is_taken(connection, new.email.as_ref())? {
         return Ok(QuoteOpened::EmailTaken);
@@ -109,7 +108,7 @@ fn insert(connection: &Connection, new: &Quote) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Turns an open quote into one whose account is made; `key_given_out` says whether somebody has the key.
+/// Marks an open quote as used for an account. `key_given_out` tells whether the client has the key.
 pub(crate) fn consume(
     connection: &Connection,
     nonce: &NonceHash,
@@ -123,7 +122,7 @@ pub(crate) fn consume(
     connection.execute(sql, values).map(drop).map_err(store_error)
 }
 
-/// The keys of an account's quotes are given out now, one way or the other.
+/// Records that the key of an account's paid quotes has been given out.
 pub(crate) fn key_given_out(connection: &Connection, account: i64) -> Result<()> {
     let sql = "UPDATE quote SET state = 'claimed' WHERE account = ?1 AND state = 'paid'";
     connection.execute(sql, [account]).map(drop).map_err(store_error)
@@ -167,7 +166,7 @@ fn quote_state(name: &str, account: Option<&str>, tx: Option<TxRef>) -> Result<Q
         ("open", None, None) => Ok(QuoteState::Open),
         ("paid", Some(account), Some(tx)) => Ok(QuoteState::Paid { account: parse(account)?, tx }),
         ("claimed", Some(account), Some(tx)) => Ok(QuoteState::Claimed { account: parse(account)?, tx }),
-        _ => Err(corrupt(format_args!("a quote is {name:?}, which does not fit its account and transaction"))),
+        _ => Err(corrupt(format_args!("the state {name:?} of a quote does not fit its account and transaction"))),
     }
 }
 
@@ -178,7 +177,7 @@ mod tests {
 
     use super::{NEXT_TARGET, targets};
 
-    /// Quotes of one token to two recipients on chain 1, and to one on chain 2.
+    /// A database of quotes in one token, with two recipients on chain 1 and one on chain 2.
     fn filled(quotes: i64) -> Connection {
         let mut connection = Connection::open_in_memory().unwrap();
         crate::migrations::migrate(&mut connection).unwrap();
@@ -218,6 +217,6 @@ mod tests {
             statement.get_status(StatementStatus::VmStep)
         };
         let (few, many) = (steps(30), steps(30_000));
-        assert!(many <= few + 10, "{many} steps for a thousand times the quotes, {few} before");
+        assert!(many <= few + 10, "{few} steps, but {many} with a thousand times as many quotes");
     }
 }

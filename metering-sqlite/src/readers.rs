@@ -1,4 +1,4 @@
-//! Reading beside the writer: a few connections, each used by one reader at a time.
+//! A pool of read-only connections, so that reads do not wait for the writer.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use crate::connection::open_reader;
 use crate::error::{Result, store_error};
 
-/// Reads at one time; more wait.
+/// Most concurrent reads; others wait.
 const MAX_READERS: usize = 4;
 
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ impl Readers {
         task.await.map_err(|error| StoreError::Unavailable(Box::new(error)))?
     }
 
-    /// As [`Readers::read`], with a connection that has read nothing yet.
+    /// Like [`Readers::read`], with a new connection, which has no pages cached.
     pub(crate) async fn read_with_new_connection<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T> + Send + 'static,

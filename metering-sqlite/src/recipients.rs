@@ -1,4 +1,4 @@
-//! Which recipients payments are received at, and since when.
+//! The recipient addresses of payments, and since when each is in use.
 
 use metering_core::transfer::SourceId;
 use metering_core::{Address, RecipientRecord, Registration, Timestamp, register_recipients};
@@ -14,7 +14,7 @@ pub(crate) fn list(connection: &Connection) -> Result<Vec<RecipientRecord>> {
     let sql = format!("SELECT {COLUMNS} FROM recipient ORDER BY chain_id, recipient");
     let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
     let mut found = all(&mut statement, [], |row| record(row).map(Ok))?;
-    // The database's numbers have a sign.
+    // Sort again: the database's integers are signed.
     found.sort_by_key(|record| (record.chain_id, record.recipient));
     Ok(found)
 }

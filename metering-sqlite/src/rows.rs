@@ -1,4 +1,4 @@
-//! Rows, read into the domain's types: accounts, and what several tables have in common.
+//! Converts rows to domain types: accounts, and columns that several tables share.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -11,16 +11,16 @@ use rusqlite::{OptionalExtension, Params, Row, Statement};
 
 use crate::error::{Result, corrupt, store_error};
 
-/// The columns that [`account`] reads, of `account a JOIN meter m`.
+/// The columns that [`account`] reads from `account a JOIN meter m`.
 pub(crate) const ACCOUNT_COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.payer_address, \
      a.payer_chain_id, a.created_at, a.revoked_at, m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
      m.granted, m.used";
 
-/// The columns that [`meter_state`] reads, starting with the caps.
+/// The columns that [`meter_state`] reads, starting with the rate limits.
 pub(crate) const METER_COLUMNS: &str = "m.requests_per_minute, m.requests_per_day, m.balance, m.purchased, \
      m.granted, m.used, m.minute, m.minute_count, m.day, m.day_count";
 
-/// Reads the first row of a query, if any, with a reader that may find it corrupt.
+/// Reads the first row of a query, if any. `read` may find the row corrupt.
 pub(crate) fn first<T>(
     statement: &mut Statement<'_>,
     params: impl Params,
@@ -43,7 +43,7 @@ pub(crate) fn all<T>(
     Ok(items)
 }
 
-/// An account with its row number.
+/// Reads an account and its row number.
 pub(crate) fn account(row: &Row<'_>) -> rusqlite::Result<Result<(i64, Account)>> {
     let id: i64 = row.get(0)?;
     let org_id: String = row.get(1)?;
@@ -68,7 +68,7 @@ pub(crate) fn account(row: &Row<'_>) -> rusqlite::Result<Result<(i64, Account)>>
     Ok(read().map(|account| (id, account)))
 }
 
-/// What the charge rule works on, from [`METER_COLUMNS`] that start at `first`.
+/// Reads the input of the charge rule from [`METER_COLUMNS`], which start at `first`.
 pub(crate) fn meter_state(row: &Row<'_>, first: usize) -> rusqlite::Result<MeterState> {
     Ok(MeterState {
         limits: limits(row, first)?,
@@ -92,7 +92,7 @@ fn totals(row: &Row<'_>, first: usize) -> rusqlite::Result<Totals> {
     })
 }
 
-/// The wallet and the chain of an account's payer; the schema has both or neither.
+/// The wallet and chain of an account's payer. The schema ensures that both are set or neither is.
 fn payer(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<Payer>> {
     match row.get::<_, Option<i64>>(first + 1)? {
         Some(chain_id) => Ok(Some(Payer { address: address(row, first)?, chain_id: chain_id.cast_unsigned() })),
@@ -106,7 +106,7 @@ pub(crate) fn payment_ref(row: &Row<'_>, first: usize) -> rusqlite::Result<Optio
     Ok(optional_tx(row, first)?.map(|tx| PaymentRef { tx, plan_id }))
 }
 
-/// A transaction: chain and hash. The schema has both or neither.
+/// A transaction: chain and hash. The schema ensures that both are set or neither is.
 pub(crate) fn optional_tx(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<TxRef>> {
     match row.get::<_, Option<i64>>(first)? {
         Some(_) => tx(row, first).map(Some),
@@ -128,17 +128,17 @@ pub(crate) fn timestamp(row: &Row<'_>, index: usize) -> rusqlite::Result<Timesta
     row.get(index).map(Timestamp::from_unix_millis)
 }
 
-/// An amount of tokens, as [`units_column`] wrote it.
+/// A token amount, as written by [`units_column`].
 pub(crate) fn units(row: &Row<'_>, index: usize) -> rusqlite::Result<TokenUnits> {
     row.get(index).map(|bytes| TokenUnits::new(u128::from_be_bytes(bytes)))
 }
 
-/// An amount of tokens as a column holds it.
+/// A token amount as it is stored.
 pub(crate) const fn units_column(units: TokenUnits) -> [u8; 16] {
     units.get().to_be_bytes()
 }
 
-/// Parses a stored text with its own type; one that it refuses is corrupt.
+/// Parses a stored text; the data is corrupt if that fails.
 pub(crate) fn parse<T>(text: &str) -> Result<T>
 where
     T: FromStr,

@@ -1,18 +1,18 @@
-//! How far each chain was scanned for payments.
+//! How far each chain has been scanned for payments.
 
 use rusqlite::{Connection, params};
 
 use crate::error::{Result, store_error};
 use crate::rows::first;
 
-/// The last block of a chain that was scanned, if any was.
+/// The last scanned block of a chain, if any.
 pub(crate) fn of_chain(connection: &Connection, chain_id: u64) -> Result<Option<u64>> {
     let sql = "SELECT block FROM scan_mark WHERE chain_id = ?1";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
     first(&mut statement, [chain_id.cast_signed()], |row| row.get(0).map(i64::cast_unsigned).map(Ok))
 }
 
-/// Moves the mark of a chain on; never back. Compared here, since SQLite's numbers have a sign.
+/// Advances the mark of a chain, never back. The comparison is done here because SQLite's integers are signed.
 pub(crate) fn advance(connection: &Connection, chain_id: u64, block: u64) -> Result<()> {
     if of_chain(connection, chain_id)?.is_some_and(|mark| mark >= block) {
         return Ok(());

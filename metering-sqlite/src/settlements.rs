@@ -1,4 +1,4 @@
-//! Where payments stand after they were credited.
+//! The settlement status of credited payments.
 
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 use metering_core::{
@@ -12,7 +12,7 @@ use crate::rows::all;
 use crate::sum::{SUM, wide_sum};
 use crate::{accounts, ledger};
 
-/// Records of a chain that are not final, after a row number, at most `limit`.
+/// A chain's records that are not final, after a row number, at most `limit`.
 pub(crate) fn unsettled(
     connection: &Connection,
     chain_id: u64,
@@ -25,7 +25,7 @@ pub(crate) fn unsettled(
     Ok(page_of_rows(all(&mut statement, values, record)?, limit))
 }
 
-/// Changes where a payment stands, if its record is still the one that was seen.
+/// Changes a payment's settlement status, if its record is still the one that the caller saw.
 pub(crate) fn settle(connection: &Connection, change: &SettlementChange) -> Result<PaymentSettled> {
     let SettlementChange { seen, step, now } = change;
     let current = by_tx(connection, &seen.payment.tx)?;
@@ -33,7 +33,7 @@ pub(crate) fn settle(connection: &Connection, change: &SettlementChange) -> Resu
         return Ok(PaymentSettled::Stale);
     };
     let account = accounts::by_id(connection, &seen.account)?;
-    let (row, account) = account.ok_or_else(|| corrupt("a payment is of an account that does not exist"))?;
+    let (row, account) = account.ok_or_else(|| corrupt("a payment belongs to an account that does not exist"))?;
     let account = match seen.entry_of(step, bought(connection, row, seen)?) {
         SettlementEntry::Nothing => account,
         SettlementEntry::OutOfRange => return Ok(PaymentSettled::OutOfRange),
@@ -46,7 +46,7 @@ pub(crate) fn settle(connection: &Connection, change: &SettlementChange) -> Resu
     Ok(PaymentSettled::Changed(account))
 }
 
-/// The atoms that a payment's purchase brought its account; `account` is that one's row number.
+/// How many atoms a payment's purchase credited. `account` is the row number of its account.
 fn bought(connection: &Connection, account: i64, record: &PaymentRecord) -> Result<i128> {
     let sql = format!(
         "SELECT {SUM} FROM ledger WHERE account = ?1 AND tx_chain_id = ?2 AND tx_hash = ?3 AND kind IN (?4, ?5)"

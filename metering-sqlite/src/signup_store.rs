@@ -1,4 +1,4 @@
-//! The part of the storage contract that is about signing up without paying, each method handed to the writer or to a
+//! Implements the part of the storage contract for signups without payment. Each method goes to the writer or to a
 //! reader.
 
 use async_trait::async_trait;

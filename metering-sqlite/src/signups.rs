@@ -1,4 +1,4 @@
-//! Signup sessions, and the solutions of bot challenges that were used.
+//! Signup sessions, and used solutions of bot challenges.
 
 use metering_core::{
     Created, NewAccount, SessionHash, SignupApproved, SignupOpened, SignupRedeemed, SignupSession, Timestamp, UserCode,
@@ -9,26 +9,26 @@ use crate::accounts;
 use crate::error::{Result, store_error};
 use crate::rows::{first, parse};
 
-/// What [`session`] reads.
+/// The columns that [`session`] reads.
 pub(crate) const COLUMNS: &str = "token, user_code, email, agent_name, created_at, expires_at, approved_at";
 
 fn select(condition: &str) -> String {
     format!("SELECT {COLUMNS} FROM signup WHERE {condition}")
 }
 
-/// The session of that token.
+/// The session with this token.
 pub(crate) fn by_token(connection: &Connection, token: &SessionHash) -> Result<Option<SignupSession>> {
     let mut statement = connection.prepare_cached(&select("token = ?1")).map_err(store_error)?;
     first(&mut statement, [token.as_bytes()], session)
 }
 
-/// The session of that user code.
+/// The session with this user code.
 pub(crate) fn by_code(connection: &Connection, code: &UserCode) -> Result<Option<SignupSession>> {
     let mut statement = connection.prepare_cached(&select("user_code = ?1")).map_err(store_error)?;
     first(&mut statement, [code.to_string()], session)
 }
 
-/// Keeps a session, unless its owner has an account or its code is in use.
+/// Stores a session, unless its owner has an account or its code is in use.
 pub(crate) fn open(connection: &Connection, session: &SignupSession) -> Result<SignupOpened> {
     if accounts::email_is_taken(connection, Some(&session.email))? {
         return Ok(SignupOpened::EmailTaken);
@@ -78,13 +78,13 @@ pub(crate) fn redeem(
             connection.execute("DELETE FROM signup WHERE token = ?1", [token.as_bytes()]).map_err(store_error)?;
             SignupRedeemed::Account(account)
         }
-        // A session has no payer.
+        // `PayerTaken` cannot happen: a session has no payer.
         Created::EmailTaken | Created::PayerTaken => SignupRedeemed::EmailTaken,
         Created::OutOfRange => SignupRedeemed::OutOfRange,
     })
 }
 
-/// Uses a solution up; `false` when it was used before.
+/// Marks a solution as used; `false` if it was used before.
 pub(crate) fn use_solution(connection: &Connection, solution: &[u8; 32], expires_at: Timestamp) -> Result<bool> {
     let sql = "INSERT OR IGNORE INTO used_solution (solution, expires_at) VALUES (?1, ?2)";
     let written = connection.execute(sql, params![solution, expires_at.unix_millis()]).map_err(store_error)?;

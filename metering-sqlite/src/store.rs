@@ -1,4 +1,4 @@
-//! [`SqliteStore`]: the storage contract, each method handed to the writer or to a reader.
+//! [`SqliteStore`] implements the storage contract. Each method goes to the writer or to a reader.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::{accounts, activity, backup, expiry, ledger, migrations, plans, usage
 
 /// A [`Store`] in one SQLite file.
 ///
-/// Its methods need a Tokio runtime. Dropping it waits for writes that were begun.
+/// Its methods need a Tokio runtime. Dropping it waits for pending writes.
 ///
 /// ```no_run
 /// use std::path::Path;
@@ -34,16 +34,16 @@ use crate::{accounts, activity, backup, expiry, ledger, migrations, plans, usage
 #[derive(Debug)]
 pub struct SqliteStore {
     pub(crate) writer: Writer,
-    /// None where the file is open for this store alone.
+    /// `None` if the file is open exclusively.
     pub(crate) readers: Option<Readers>,
     pub(crate) health: Arc<Health>,
 }
 
 impl SqliteStore {
-    /// Opens a database file, making it (with mode 0600) or bringing its schema up to date where needed. The folder that
-    /// holds it must exist; [`SqliteStore::create`] makes it.
+    /// Opens a database file. Creates it (with mode 0600) or migrates its schema if necessary. Its folder must exist;
+    /// [`SqliteStore::create`] creates the folder too.
     ///
-    /// A database that the last process did not close in order is checked for damage first.
+    /// A database that was not closed cleanly is first checked for damage.
     ///
     /// # Errors
     /// When the file cannot be opened or written to, is not a metering database, is damaged, was written by a newer
@@ -59,27 +59,28 @@ impl SqliteStore {
         Ok(Self { writer, readers: Some(Readers::new(path.to_owned())), health })
     }
 
-    /// As [`SqliteStore::open`], after making the folder that holds the file, with mode 0700, where there is none.
+    /// Like [`SqliteStore::open`], but first creates the file's folder, with mode 0700, if it does not exist.
     ///
     /// # Errors
-    /// As [`SqliteStore::open`], and when the folder cannot be made.
+    /// As [`SqliteStore::open`], and when the folder cannot be created.
     pub fn create(path: &Path) -> Result<Self, StoreError> {
         make_folder_of(path)?;
         Self::open(path)
     }
 
-    /// Copies the database as it is at this moment to a new file, while it is in use, and verifies the copy. The file
-    /// appears under its name only when the copy is sound; what [`Store::verify`] finds in it is returned.
+    /// Copies the current state of the database to a new file while it is in use, and verifies the copy. The file
+    /// appears under its name only if the copy is sound. Returns what [`Store::verify`] finds in it.
     ///
     /// # Errors
-    /// When `path` exists already or cannot be written to, and when the copy is damaged, as the database then is: no file
-    /// is left behind.
+    /// When `path` already exists or cannot be written to, and when the copy is damaged, which means that the database
+    /// is too. No file is left behind.
     pub async fn backup_to(&self, path: &Path) -> Result<Verification, StoreError> {
         let path = path.to_owned();
         self.read(move |connection| backup::copy(connection, &path)).await
     }
 
-    /// Reads one snapshot of the database: beside the writer, or with its connection where no other may be open.
+    /// Reads one snapshot of the database, with a reader, or with the writer's connection if the file is open
+    /// exclusively.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&rusqlite::Connection) -> Result<T> + Send + 'static,
@@ -92,7 +93,7 @@ impl SqliteStore {
         found
     }
 
-    /// As [`SqliteStore::read`], with a connection that remembers no pages: what is on the disk, not what was.
+    /// Like [`SqliteStore::read`], with a connection that has no pages cached, so that everything is read from disk.
     async fn read_from_disk<T: Send + 'static>(
         &self,
         read: impl FnOnce(&rusqlite::Connection) -> Result<T> + Send + 'static,
@@ -211,7 +212,7 @@ impl Store for SqliteStore {
     async fn forget_expired(&self, now: Timestamp) -> Result<u64> {
         let mut forgotten: u64 = 0;
         loop {
-            // A transaction for each slice, so that charges are committed in between.
+            // One transaction per slice, so that charges can commit in between.
             let slice = move |connection: &rusqlite::Transaction<'_>| expiry::forget_slice(connection, now);
             let (rows, is_all) = self.writer.write(Touches::Nothing, slice).await?;
             forgotten = forgotten.saturating_add(rows);

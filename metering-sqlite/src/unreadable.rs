@@ -1,15 +1,13 @@
-//! Arrivals that could not be read.
-
 use metering_core::{ArrivalPlace, Timestamp, TxHash, UnreadableArrival};
 use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, corrupt, store_error};
 use crate::rows::{all, timestamp};
 
-/// What [`arrival`] reads.
+/// The columns that [`arrival`] reads.
 pub(crate) const COLUMNS: &str = "chain_id, block, tx_hash, reason, attempts, found_at, next_attempt_at";
 
-/// Keeps an arrival, in place of what was known of it.
+/// Stores an unreadable arrival; replaces an earlier record of it.
 pub(crate) fn put(connection: &Connection, arrival: &UnreadableArrival) -> Result<()> {
     let UnreadableArrival { place, reason, attempts, found_at, next_attempt_at } = arrival;
     let sql = "INSERT OR REPLACE INTO unreadable_arrival \
@@ -27,7 +25,7 @@ pub(crate) fn put(connection: &Connection, arrival: &UnreadableArrival) -> Resul
     connection.execute(sql, values).map(drop).map_err(store_error)
 }
 
-/// Those of a chain from a block on, by block and hash.
+/// A chain's unreadable arrivals from a block on, ordered by block and hash.
 pub(crate) fn of_chain(
     connection: &Connection,
     chain_id: u64,
@@ -41,7 +39,7 @@ pub(crate) fn of_chain(
     all(&mut statement, params![chain_id.cast_signed(), from_block.cast_signed(), limit], arrival)
 }
 
-/// Those of a chain that are to be tried again by `now`, the longest due first.
+/// A chain's unreadable arrivals that are due for a retry, longest due first.
 pub(crate) fn due(
     connection: &Connection,
     chain_id: u64,
@@ -56,7 +54,7 @@ pub(crate) fn due(
     all(&mut statement, params![chain_id.cast_signed(), now.unix_millis(), limit], arrival)
 }
 
-/// Forgets an arrival.
+/// Deletes the record of an unreadable arrival.
 pub(crate) fn forget(connection: &Connection, place: &ArrivalPlace) -> Result<()> {
     let sql = "DELETE FROM unreadable_arrival WHERE chain_id = ?1 AND block = ?2 AND tx_hash = ?3";
     let values = params![place.chain_id.cast_signed(), place.block_number.cast_signed(), hash_column(place)];

@@ -1,4 +1,4 @@
-//! Daily totals: reports for an account, and the list for an export.
+//! Daily totals: the usage report of an account, and the list of all totals.
 
 use std::collections::HashMap;
 
@@ -22,9 +22,9 @@ pub(crate) fn report(connection: &Connection, id: &AccountId, days: DayRange) ->
     sums.report(account, credits_added, &lines).map(Some)
 }
 
-/// One seek per day of the window that anybody used, whatever else those days hold.
+/// The account's usage per line. Takes one seek per day of the range, no matter how much other usage those days have.
 fn sums(connection: &Connection, account: i64, days: DayRange) -> Result<UsageSums<i64>> {
-    // Apart: together, SQLite would look for them by reading the whole table.
+    // Two separate subqueries: for min and max in one query, SQLite would read the whole table.
     let used = "SELECT max(?1, coalesce((SELECT min(day) FROM usage_daily), ?1)), \
                 min(?2, coalesce((SELECT max(day) FROM usage_daily), ?1))";
     let mut statement = connection.prepare_cached(used).map_err(store_error)?;
@@ -43,7 +43,7 @@ fn sums(connection: &Connection, account: i64, days: DayRange) -> Result<UsageSu
     Ok(sums)
 }
 
-/// Daily totals of all accounts after a place, at most `limit`.
+/// Daily totals of all accounts after a cursor, at most `limit`.
 pub(crate) fn list(connection: &Connection, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
     let [day, account, line] = place_of(after)?;
     let sql = "SELECT u.day, u.account, u.line, u.calls, u.amount, a.org_id \

@@ -1,4 +1,4 @@
-//! The proof that the file is sound, that every balance is what ledger and usage add up to, and that every payment
+//! Verifies that the file is sound, that every balance equals the sum of ledger and usage, and that every payment
 //! counted once.
 
 mod payments;
@@ -20,7 +20,7 @@ const RECORDED: &str = "
     SELECT a.id, a.org_id, m.balance, m.purchased, m.granted, m.used
     FROM account a LEFT JOIN meter m ON m.account = a.id ORDER BY a.id";
 
-/// Rows that belong to no account would be money that nobody has.
+/// Rows that belong to no account: money without an owner.
 const ORPHANS: &str = "
     SELECT (SELECT count(*) FROM usage_daily WHERE account NOT IN (SELECT id FROM account))
          + (SELECT count(*) FROM ledger WHERE account NOT IN (SELECT id FROM account))

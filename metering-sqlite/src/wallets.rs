@@ -1,4 +1,4 @@
-//! Wallets that are linked to accounts by an earlier proof.
+//! Wallets that are linked to accounts by an earlier proof of ownership.
 
 use metering_core::{AccountId, Address};
 use rusqlite::{Connection, params};
@@ -6,14 +6,14 @@ use rusqlite::{Connection, params};
 use crate::error::{Result, store_error};
 use crate::rows::{all, parse};
 
-/// Links a wallet to an account; one that is linked to it stays so, in its place.
+/// Links a wallet to an account. An existing link keeps its position in the order.
 pub(crate) fn link(connection: &Connection, wallet: &Address, account: i64) -> Result<()> {
     let sql = "INSERT INTO wallet_link (wallet, account) VALUES (?1, ?2) ON CONFLICT (wallet, account) DO NOTHING";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
     statement.execute(params![wallet.as_bytes(), account]).map(drop).map_err(store_error)
 }
 
-/// The accounts, none of them revoked, that a wallet is linked to, in the order of linking.
+/// The accounts that a wallet is linked to and that are not revoked, in the order of linking.
 pub(crate) fn accounts_of(connection: &Connection, wallet: &Address) -> Result<Vec<AccountId>> {
     let sql = "SELECT a.org_id FROM wallet_link w JOIN account a ON a.id = w.account \
                WHERE w.wallet = ?1 AND a.revoked_at IS NULL ORDER BY w.id";

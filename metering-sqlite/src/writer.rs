@@ -1,7 +1,7 @@
-//! The one thread that writes.
+//! The writer thread.
 //!
-//! SQLite lets one connection write at a time, so one thread holds it and everybody else sends work. The thread also
-//! owns the cache, which thereby needs no lock.
+//! SQLite lets only one connection write at a time, so one thread owns that connection and all other threads send it
+//! work. The thread also owns the cache, which therefore needs no lock.
 
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
@@ -15,30 +15,30 @@ use crate::commit;
 use crate::error::{Result, commit_error, store_error};
 use crate::health::Health;
 
-/// Which cached account a write makes stale: its money, its caps, or its key.
+/// The cached account that a write makes stale: its balance, its rate limits, or its key.
 #[derive(Debug)]
 pub(crate) enum Touches {
-    /// None. An account that the write makes is in nobody's cache yet.
+    /// None. An account that the write creates is not in any cache yet.
     Nothing,
-    /// The one of that id.
+    /// The account with this id.
     Account(AccountId),
 }
 
 type Work = Box<dyn FnOnce(&mut Desk) + Send>;
 
-/// The sending end of the writing thread.
+/// The handle of the writer thread.
 #[derive(Debug)]
 pub(crate) struct Writer {
     work: Option<mpsc::Sender<Work>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the writing thread works with.
+/// The state of the writer thread.
 struct Desk {
     connection: Connection,
     cache: Cache,
     health: Arc<Health>,
-    /// Why the store must be opened again: a flush failed, or the files are gone. From then on nothing is written.
+    /// Why the store must be reopened: a flush failed, or the files are gone. Once this is set, nothing is written.
     broken: Option<String>,
 }
 
@@ -71,7 +71,7 @@ impl Writer {
         self.write_and_tell(move |transaction| Ok((touches, write(transaction)?))).await
     }
 
-    /// As [`Writer::write`], for what learns only in its transaction whose account it changes.
+    /// Like [`Writer::write`], for writes that learn only within the transaction which account they change.
     pub(crate) async fn write_and_tell<T: Send + 'static>(
         &self,
         write: impl FnOnce(&Transaction<'_>) -> Result<(Touches, T)> + Send + 'static,
@@ -81,8 +81,8 @@ impl Writer {
             let behavior = TransactionBehavior::Immediate;
             let transaction = desk.connection.transaction_with_behavior(behavior).map_err(store_error)?;
             let (touches, answer) = write(&transaction)?;
-            // Forgotten and committed in one piece of this thread's work: no batch is decided in between, and only a
-            // batch reads into the cache. When anything fails on the way, all of it is forgotten; see `attempt`.
+            // Eviction and commit are one task of this thread, so no batch can run in between, and only a batch fills
+            // the cache. If anything fails, `attempt` clears the whole cache.
             if let Touches::Account(account) = &touches {
                 desk.cache.forget_account(&transaction, account)?;
             }
@@ -92,7 +92,7 @@ impl Writer {
         .await
     }
 
-    /// Reads with the connection that writes: one snapshot, after all that was written before.
+    /// Reads one snapshot with the writer's connection, after all earlier writes.
     pub(crate) async fn use_connection<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
@@ -101,7 +101,7 @@ impl Writer {
             let behavior = TransactionBehavior::Deferred;
             let transaction = desk.connection.transaction_with_behavior(behavior).map_err(store_error)?;
             let answer = read(&transaction)?;
-            // Committed for the temporary tables that a read may have made; the database itself is as it was.
+            // The commit keeps temporary tables that the read may have created; the database itself is unchanged.
             transaction.commit().map_err(store_error)?;
             Ok(answer)
         })
@@ -111,13 +111,13 @@ impl Writer {
     async fn run<T: Send + 'static>(&self, task: impl FnOnce(&mut Desk) -> Result<T> + Send + 'static) -> Result<T> {
         let (reply, answer) = oneshot::channel();
         let work: Work = Box::new(move |desk| {
-            // The asker may have gone; the work is done all the same.
+            // The caller may have gone away; the work is done regardless.
             let _ = reply.send(desk.attempt(task));
         });
-        let not_begun = || StoreError::Closed("the writing thread has ended".to_owned());
+        let not_begun = || StoreError::Closed("the writer thread has ended".to_owned());
         let sender = self.work.as_ref().ok_or_else(not_begun)?;
         sender.send(work).map_err(|_| not_begun())?;
-        answer.await.map_err(|_| StoreError::Broken("the writing thread ended during a write".to_owned()))?
+        answer.await.map_err(|_| StoreError::Broken("the writer thread ended during a write".to_owned()))?
     }
 }
 
@@ -130,7 +130,7 @@ impl Desk {
             return Err(StoreError::Closed(loss.to_owned()));
         }
         let mut result = task(self);
-        // After the commit, and before anybody is told of it: what went into a deleted file is lost.
+        // Check after the commit, before it is reported: writes to a deleted file are lost.
         if let Some(loss) = self.health.loss() {
             result = Err(StoreError::Broken(loss.to_owned()));
         }
@@ -139,7 +139,7 @@ impl Desk {
         }
         self.health.note(&result);
         if result.is_err() {
-            // What is cached must be read again rather than trusted.
+            // After an error the cache cannot be trusted.
             self.cache.clear();
         }
         result
@@ -147,7 +147,7 @@ impl Desk {
 }
 
 impl Drop for Writer {
-    /// Waits until all work that was sent is done, so that a store that was dropped can be opened anew at once.
+    /// Waits until all queued work is done, so that the store can be reopened immediately after it was dropped.
     fn drop(&mut self) {
         drop(self.work.take());
         if let Some(thread) = self.thread.take() {

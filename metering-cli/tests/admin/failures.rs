@@ -98,7 +98,7 @@ fn a_file_that_is_no_store_is_left_as_it_is() {
     assert!(message.contains("another program"), "{message}");
     fs::write(desk.path("file"), "").unwrap();
     let message = desk.admin(&["--data", "file", "account", "create", "--agent-name", "a"]).failure(1);
-    assert!(message.contains("cannot make the directory file"), "{message}");
+    assert!(message.contains("cannot create the directory file"), "{message}");
 }
 
 #[test]

@@ -2,7 +2,7 @@ use metering_core::{Address, Block, NativeTransfer, Timestamp, TokenUnits};
 
 use super::*;
 
-/// A transaction of one block or another, so deep where 12 are required.
+/// A transaction in the given block, with the given confirmations; 12 are required.
 fn mined(block: u8, confirmations: u64) -> Sighting {
     let address = Address::from_bytes([7; 20]);
     Sighting::Mined(Evidence {
@@ -22,7 +22,7 @@ fn say<T>(answers: impl IntoIterator<Item = T>) -> Vec<Said<T>> {
     answers.into_iter().map(|answer| Said { host: "rpc.example.com".to_owned(), answer }).collect()
 }
 
-/// The verdict, `?` for disagreement and `…` for too few answers.
+/// The verdict as text: `?` for disagreement, `…` for too few responses.
 fn judged(agree: usize, answers: &[Sighting]) -> String {
     match verdict(agree, &say(answers.to_vec())) {
         None => "…".to_owned(),
@@ -39,33 +39,33 @@ fn judged(agree: usize, answers: &[Sighting]) -> String {
 #[test]
 fn what_enough_sources_say_alike_is_believed_and_nothing_else() {
     use Sighting::Unknown;
-    // agree, answers, verdict
+    // agree, responses, verdict
     let table: [(usize, &[Sighting], &str); 25] = [
         (1, &[], "…"),
         (1, &[Unknown], "unknown"),
         (1, &[pending()], "pending 12"),
         (1, &[mined(1, 3)], "block 1 at 3"),
-        // The one that knows more is believed where one is enough.
+        // If one source is enough, the one that knows more is believed.
         (1, &[Unknown, pending()], "pending 12"),
         (1, &[Unknown, mined(1, 3)], "block 1 at 3"),
         (1, &[pending(), mined(1, 3)], "block 1 at 3"),
         (1, &[mined(1, 3), mined(1, 9)], "block 1 at 9"),
-        // Not when two say different things.
+        // But not if two contradict each other.
         (1, &[mined(1, 3), mined(2, 3)], "?"),
         (2, &[mined(1, 3)], "…"),
         (2, &[Unknown, Unknown], "unknown"),
         (2, &[pending(), pending()], "pending 12"),
         (2, &[mined(1, 3), mined(1, 2)], "block 1 at 2"),
         (2, &[mined(1, 3), mined(2, 3)], "?"),
-        // Two know it, one of them in a block.
+        // Both know it; for one of them it is in a block.
         (2, &[mined(1, 3), pending()], "pending 12"),
-        // Of two that require different depths, the deeper.
+        // If two sources require different depths, the deeper one counts.
         (2, &[pending(), Sighting::Pending { required: 40, transaction: None }], "pending 40"),
         (2, &[mined(1, 3), Unknown], "?"),
         (2, &[pending(), Unknown], "?"),
         (2, &[mined(1, 30), Unknown, Unknown], "unknown"),
         (2, &[mined(1, 30), pending(), Unknown], "pending 12"),
-        // Two against one, and as deep as two of them have it.
+        // Two against one, at the depth that two of them report.
         (2, &[mined(2, 30), mined(1, 5), mined(1, 4)], "block 1 at 4"),
         (2, &[mined(1, 3), mined(1, 9), mined(1, 6)], "block 1 at 6"),
         (2, &[mined(1, 3), mined(2, 3), mined(3, 3)], "?"),
@@ -81,7 +81,7 @@ fn what_enough_sources_say_alike_is_believed_and_nothing_else() {
 
 #[test]
 fn every_part_of_the_evidence_must_be_the_same() {
-    let Sighting::Mined(evidence) = mined(1, 20) else { unreachable!("it is mined") };
+    let Sighting::Mined(evidence) = mined(1, 20) else { unreachable!("`mined` returns a mined sighting") };
     let block = evidence.block;
     let native = evidence.native.unwrap();
     let transfer = metering_core::TokenTransfer {
@@ -106,7 +106,7 @@ fn every_part_of_the_evidence_must_be_the_same() {
 
 #[test]
 fn only_what_cannot_get_better_is_final() {
-    // agree, answers, standing
+    // agree, responses, standing
     let table: [(usize, &[Sighting], Standing); 7] = [
         (1, &[], Standing::Open),
         (1, &[Sighting::Unknown], Standing::Sufficient),
@@ -138,7 +138,7 @@ fn a_height_is_one_that_enough_sources_have_come_to() {
         assert_eq!(found.map(|heights| heights.newest), expected, "{agree} of {newest:?}");
         assert_eq!(found.map(|heights| heights.confirmed + 1), expected, "{agree} of {newest:?}");
     }
-    // Each height by itself: whoever is ahead with one may be behind with another.
+    // Each height is judged separately: a source that is ahead with one may be behind with another.
     let of = |newest, finalized| Heights { newest, confirmed: newest - 1, finalized };
     let found = heights(2, &say([of(9, 1), of(7, 3), of(5, 2)]));
     assert_eq!(found, Some(of(7, 2)));
@@ -160,7 +160,7 @@ fn what_a_pending_transaction_does_is_believed_when_enough_sources_say_it_alike(
         let transaction = Some(Box::new(metering_core::PendingTransaction { native, transfer: None }));
         Sighting::Pending { required: 12, transaction }
     };
-    // agree, answers, whether it is believed
+    // agree, responses, whether the transaction is believed
     let table = [
         (1, vec![showing(5)], true),
         (1, vec![pending(), showing(5)], true),

@@ -12,7 +12,7 @@ fn a_minimal_section_gets_the_defaults() {
     assert_eq!((config.confirmations, config.finality), (None, None));
     assert_eq!((config.agree, config.attempts, config.watch, config.watch_from_block), (1, 3, None, None));
     assert_eq!(config.request_timeout, Duration::from_secs(5));
-    assert!(config.reader().unwrap().is_none(), "without URLs there is nothing to read");
+    assert!(config.reader().unwrap().is_none(), "without URLs there is no reader");
     let chain = config.chain("mainnet");
     assert_eq!((chain.chain_id, chain.name.as_str(), chain.confirmations), (1, "mainnet", 2));
     assert_eq!(chain.public_rpc_url, "");
@@ -20,7 +20,7 @@ fn a_minimal_section_gets_the_defaults() {
 
 #[test]
 fn urls_come_as_a_list_or_as_one_text() {
-    // key's value, how many
+    // value of the key, number of URLs
     let table = [
         (r#"["https://a.example.com/k", "https://b.example.com"]"#, 2),
         (r#"" https://a.example.com/k , https://b.example.com ,""#, 2),
@@ -85,7 +85,7 @@ fn what_cannot_be_read_is_refused() {
         ("rpc_urls = 7", "a list of URLs"),
         ("finality = \"latest\"", "\"safe\" or \"finalized\""),
         ("finality = 0", "a number of confirmations from 1"),
-        ("request_timeout = \"soon\"", "length of time such as 5s"),
+        ("request_timeout = \"soon\"", "duration such as 5s"),
         ("agree = -1", "invalid value"),
     ];
     for (line, message) in table {

@@ -1,4 +1,4 @@
-//! Several URLs, as a list or as one text: an environment variable cannot be a list.
+//! Reads several URLs from a list or from one string, since an environment variable cannot be a list.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ impl<'de> Visitor<'de> for UrlListVisitor {
     type Value = Vec<RpcUrl>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of URLs, or one text with commas between them")
+        f.write_str("a list of URLs, or one string of comma-separated URLs")
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Vec<RpcUrl>, E> {

@@ -1,4 +1,4 @@
-//! Sends a signed payment, as often as it takes: it is the same transaction each time.
+//! Sends a signed payment, as often as necessary: it is the same transaction each time.
 
 use super::error::PayError;
 use super::payer::Payer;
@@ -12,11 +12,12 @@ use crate::failure::{Failure, RpcError};
 const METHOD: &str = "eth_sendRawTransaction";
 
 impl Payer {
-    /// Sends a payment. That it was sent before, or is in a block already, is no error. That it was sent does not mean
-    /// that it will be mined: see [`Payer::standing`].
+    /// Sends a payment. It is not an error if it was sent before or is already in a block. A payment that was sent may
+    /// still not be mined: see [`Payer::standing`].
     ///
     /// # Errors
-    /// [`PayError::Replaced`] when it will never be mined; otherwise it may have been sent, or can be sent again.
+    /// [`PayError::Replaced`] if it will never be mined. After any other error it may have been sent, and can be sent
+    /// again.
     pub async fn broadcast(&self, payment: &SignedPayment) -> Result<(), PayError> {
         self.check_signed(payment)?;
         let failure = match self.send(payment).await {
@@ -27,7 +28,7 @@ impl Payer {
         if refusal.is_already_known() {
             return Ok(());
         }
-        // Nodes have no codes for these, and each has words of its own. What the chain shows needs none.
+        // Nodes have no error codes for these cases, and each has its own messages. The chain itself is unambiguous.
         match self.look(payment).await {
             Ok(Standing::Pending | Standing::Mined { .. }) => Ok(()),
             Ok(Standing::Replaced) => Err(PayError::Replaced),
@@ -37,8 +38,8 @@ impl Payer {
         }
     }
 
-    /// Sends it until the node has answered. The answer is never the only thing that is believed: where one was lost,
-    /// the next says that the transaction is known.
+    /// Sends it until the node responds. A lost response does no harm: the next one says that the transaction is
+    /// already known.
     async fn send(&self, payment: &SignedPayment) -> Result<(), Failure> {
         let read = |answers: &mut Answers<'_>| {
             let Word(hash) = answers.next()?;
@@ -53,15 +54,15 @@ impl Payer {
 }
 
 impl RpcError {
-    /// Whether the node has the transaction already.
+    /// Whether the node already has the transaction.
     fn is_already_known(&self) -> bool {
         const WORDS: [&str; 6] =
             ["already known", "alreadyknown", "known transaction", "already imported", "already exists", "already in"];
-        // Of a nonce such words mean another transaction.
+        // Together with "nonce", such words refer to another transaction.
         self.says(&WORDS) && !self.says(&["nonce", "unknown"])
     }
 
-    /// Whether another transaction with the same nonce waits for a block.
+    /// Whether another transaction with the same nonce is pending.
     fn is_place_taken(&self) -> bool {
         self.says(&["replacement", "replace existing"])
     }

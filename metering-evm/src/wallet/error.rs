@@ -1,96 +1,96 @@
-//! What goes wrong for those who pay. Each error is a sentence that says what to do.
+//! Errors of wallets and payers. Each message tells what to do.
 
 use metering_core::{Address, TokenUnits};
 
-/// There is no wallet to be had of what was given. Never repeats any of it.
+/// Why a private key or key file cannot be used. Never repeats any part of either.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WalletError {
-    /// It is no private key.
-    #[error("This is no private key: it must be 64 hexadecimal digits, with or without 0x.")]
+    /// The text is not a private key.
+    #[error("This is not a private key: it must be 64 hexadecimal digits, with or without 0x.")]
     Malformed,
-    /// It looks like a private key, but is none.
-    #[error("This is no private key: its number is zero or beyond the curve's order.")]
+    /// The text looks like a private key, but its number is invalid.
+    #[error("This is not a valid private key: its number is zero or not below the curve's order.")]
     OutOfRange,
     /// The file cannot be read.
     #[error("The key file is damaged: {0}. Export it from the wallet again.")]
     Damaged(String),
-    /// The file is made in a way that is not known here.
+    /// The file has an unsupported format.
     #[error("The key file cannot be used: {0}. Export it from the wallet as Web3 Secret Storage, version 3.")]
     Unsupported(String),
-    /// Opening the file would take more memory or time than any wallet asks for.
-    #[error("The key file wants {0} to be opened, which is more than any wallet asks for: it was not opened.")]
+    /// Decrypting the file would take far more memory or time than usual.
+    #[error("The key file was not opened: decrypting it would take {0}, more than any wallet uses.")]
     TooCostly(String),
     /// The password does not open the file.
-    #[error("The password does not open the key file: try another. If it is right, the file has been changed.")]
+    #[error("The password does not open the key file: try another. If it is right, the file has been modified.")]
     WrongPassword,
-    /// The file's key is not the key of the file's address.
-    #[error("The key file is damaged: its key is of another address than the one it names.")]
+    /// The file's key does not belong to the file's address.
+    #[error("The key file is damaged: its key does not belong to the address that it names.")]
     OtherAddress,
 }
 
-/// Why a payment was not made, or nobody knows yet.
+/// Why a payment was not made, or why its outcome is not known yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PayError {
     /// The source cannot be used at all.
     #[error("The RPC URL cannot be used: {0}.")]
     Source(String),
-    /// The source is of another chain than the payment.
-    #[error("The payment is for chain {expected}, but the RPC URL is of chain {found}: name one of chain {expected}.")]
+    /// The source serves another chain than the payment's.
+    #[error("The payment is for chain {expected}, but the RPC URL serves chain {found}: use one for chain {expected}.")]
     WrongChain {
         /// The chain of the payment.
         expected: u64,
         /// The chain of the source.
         found: u64,
     },
-    /// Nothing can be paid so: nothing at all, or to nobody.
+    /// The order is invalid: its amount is zero, or its recipient is the zero address.
     #[error("This cannot be paid: {0}.")]
     Order(&'static str),
     /// There is no token at that address.
-    #[error("There is no token at {0} on this chain: nothing was sent.")]
+    #[error("There is no token at {0} on this chain. Nothing was sent.")]
     NoToken(Address),
-    /// The wallet has too little of what is to be paid, in smallest units.
-    #[error("The wallet has {have} of the {need} smallest units to pay: fund it, then try again. Nothing was sent.")]
+    /// The wallet's balance is below the amount to pay, in smallest units.
+    #[error("The wallet has {have} of the {need} smallest units to pay. Nothing was sent: fund it, then try again.")]
     ShortOfTokens {
-        /// What it has.
+        /// The wallet's balance.
         have: TokenUnits,
-        /// What is to be paid.
+        /// The amount to pay.
         need: TokenUnits,
     },
     /// The wallet has too little of the native coin for the fee, in its smallest unit.
     #[error(
-        "The wallet has {have} wei and may need {need} with the fee: fund it with the chain's coin, then try again. \
-         Nothing was sent."
+        "The wallet has {have} wei, but may need {need} including the fee. Nothing was sent: fund it with the chain's \
+         coin, then try again."
     )]
     ShortOfFees {
-        /// What it has.
+        /// The wallet's balance.
         have: TokenUnits,
-        /// What the payment can cost at most; with the payment itself where that is native.
+        /// The highest possible fee, plus the payment itself if it is in the native coin.
         need: TokenUnits,
     },
-    /// The fee is more than the payer wants to spend.
-    #[error("The fee could be {need} wei, more than the limit of {limit}: try again later. Nothing was sent.")]
+    /// The fee may exceed the payer's limit.
+    #[error("The fee could be {need} wei, more than the limit of {limit}. Nothing was sent: try again later.")]
     FeesAboveLimit {
-        /// What the fee can be at most.
+        /// The highest possible fee.
         need: TokenUnits,
-        /// What it may be.
+        /// The limit.
         limit: TokenUnits,
     },
-    /// The payment was tried out, and refused.
+    /// A simulation of the payment failed.
     #[error("The payment would fail, so it was not sent: {0}.")]
     WouldRevert(String),
-    /// Another transaction of the wallet waits in this one's place.
-    #[error("Another transaction of the wallet waits in this payment's place: wait for it, then try again.")]
+    /// Another transaction of the wallet with the same nonce is pending.
+    #[error("Another transaction of the wallet with the same nonce is pending: wait for it, then try again.")]
     PlaceTaken,
-    /// Another transaction of the wallet took this one's place. It will never be mined.
-    #[error("Another transaction of the wallet took this payment's place: it was not made, and can be made anew.")]
+    /// Another transaction of the wallet with the same nonce was mined, so this one never will be.
+    #[error("Another transaction of the wallet used this payment's nonce: the payment was not made; make a new one.")]
     Replaced,
-    /// The signed payment is not whole.
-    #[error("The signed payment is damaged: it is not the transaction that it names.")]
+    /// The bytes of the signed payment do not match its hash.
+    #[error("The signed payment is damaged: its bytes do not match its hash.")]
     Damaged,
-    /// The node refused the transaction, in its own words.
+    /// The node refused the transaction, with this message.
     #[error("The node refused the payment: {0}.")]
     Refused(String),
-    /// The source failed; the same can be asked again. Whether a payment that was to be sent was sent is not known.
-    #[error("The chain could not be asked: {0}. Try again; a payment that was signed is never made twice.")]
+    /// The source failed; a retry may succeed. It is not known whether the payment was sent.
+    #[error("Could not reach the chain: {0}. Try again; a signed payment is never made twice.")]
     Rpc(String),
 }

@@ -1,4 +1,4 @@
-//! What a transaction will cost.
+//! The gas price and gas limit of a transaction.
 
 use super::questions::{FeeBlock, units};
 use super::transaction::GasPrice;
@@ -7,21 +7,21 @@ use crate::call::Call;
 use crate::encoding::Amount;
 use crate::failure::Failure;
 
-/// What the price of gas is made of.
+/// The calls that determine the gas price.
 pub(crate) fn questions() -> [Call; 3] {
     [Call::newest_block(), Call::gas_price(), Call::tip()]
 }
 
-/// Reads the answers to [`questions`].
+/// Reads the responses to [`questions`].
 pub(crate) fn read(answers: &mut Answers<'_>) -> Result<GasPrice, Failure> {
     let block: FeeBlock = answers.next()?;
     let usual = units(answers.next()?).get();
-    // Not every node that has a base fee knows this question; then it is in the usual price.
+    // Not every node with a base fee supports this call. Without it, the tip is derived from the usual price.
     let tip = answers.next_or_error::<Amount>()?.ok().map(|tip| units(tip).get());
     Ok(price(block.base_fee_per_gas.map(|fee| units(fee).get()), usual, tip))
 }
 
-/// Room for six full blocks in a row, each of which raises the base fee by an eighth at most (EIP-1559).
+/// Twice the base fee: enough for six full blocks in a row, each of which raises it by at most an eighth (EIP-1559).
 fn price(base_fee: Option<u128>, usual: u128, tip: Option<u128>) -> GasPrice {
     match base_fee {
         None => GasPrice::Legacy(usual),
@@ -32,7 +32,8 @@ fn price(base_fee: Option<u128>, usual: u128, tip: Option<u128>) -> GasPrice {
     }
 }
 
-/// What is allowed for a transaction that would use `estimate` now: a quarter more, for what others do before it.
+/// The gas limit of a transaction that would use `estimate` now: a quarter more, since earlier transactions may change
+/// how much it uses.
 pub(crate) const fn gas_limit(estimate: u64) -> u64 {
     estimate.saturating_add(estimate / 4)
 }

@@ -1,4 +1,4 @@
-//! A private key, and what it signs.
+//! A private key, and the signatures it makes.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use super::error::WalletError;
 use super::keystore;
 
-/// A private key. It is shown as its address, and erased from memory when it is dropped.
+/// A private key. It is displayed as its address, and erased from memory when it is dropped.
 ///
 /// ```
 /// use metering_core::{WalletSignature, signer};
@@ -27,7 +27,7 @@ pub struct Wallet {
     address: Address,
 }
 
-/// A signature of 32-byte digests: two numbers, and which of the two points the first may stand for.
+/// A signature of a 32-byte digest: two numbers, and which of two possible points the first one stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Signature {
     pub(crate) r: [u8; 32],
@@ -39,7 +39,7 @@ impl Wallet {
     /// The wallet of a private key: 64 hexadecimal digits, with or without `0x`.
     ///
     /// # Errors
-    /// When it is not that, or the number is none that the curve allows. The text is never repeated.
+    /// When the text is malformed, or its number is not valid for the curve. The error never repeats the text.
     pub fn from_hex(text: &str) -> Result<Self, WalletError> {
         let text = text.trim();
         let digits = text.strip_prefix("0x").unwrap_or(text);
@@ -48,12 +48,12 @@ impl Wallet {
         Self::from_bytes(&bytes)
     }
 
-    /// The wallet of an encrypted key file (Web3 Secret Storage, version 3), as geth and other wallets write them.
+    /// The wallet of an encrypted key file (Web3 Secret Storage, version 3), as written by geth and other wallets.
     ///
-    /// It takes as long as the file's author wanted it to take, up to some seconds.
+    /// The file's parameters determine how long this takes: up to a few seconds.
     ///
     /// # Errors
-    /// [`WalletError::WrongPassword`], or what is wrong with the file. Neither password nor file is repeated.
+    /// [`WalletError::WrongPassword`], or what is wrong with the file. The error repeats neither password nor file.
     pub fn from_keystore(json: &[u8], password: &str) -> Result<Self, WalletError> {
         let (bytes, address) = keystore::decrypt(json, password)?;
         let wallet = Self::from_bytes(&bytes)?;
@@ -69,7 +69,7 @@ impl Wallet {
         self.address
     }
 
-    /// Signs a text as wallets do (EIP-191, `personal_sign`): 65 bytes as `0x` and hex.
+    /// Signs a text as wallets do (EIP-191, `personal_sign`). Returns 65 bytes as `0x` and hexadecimal digits.
     #[must_use]
     pub fn sign_message(&self, text: &str) -> String {
         let signature = self.sign_digest(signing_digest(text));
@@ -77,7 +77,8 @@ impl Wallet {
         format!("0x{}{}{v:02x}", hex::encode(signature.r), hex::encode(signature.s))
     }
 
-    /// Signs a digest, with the lower of both possible `s` (EIP-2). The same digest gives the same signature (RFC 6979).
+    /// Signs a digest, with the lower of the two possible `s` (EIP-2). The same digest always gives the same signature
+    /// (RFC 6979).
     pub(crate) fn sign_digest(&self, digest: [u8; 32]) -> Signature {
         let (signature, recovery) = self.key.sign_prehash_recoverable(&digest);
         let (r, s) = signature.split_bytes();
@@ -117,7 +118,7 @@ mod tests {
 
     #[test]
     fn known_keys_have_their_addresses() {
-        // key, address: of EIP-155, of the Web3 Secret Storage definition, of anvil's first account
+        // key, address; from EIP-155, from the Web3 Secret Storage definition, and of anvil's first account
         let table = [
             (KEY, "0x9d8a62f656a8d1615c1294fd71e9cfb3e4855a4f"),
             (
@@ -167,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_text_is_signed_as_other_wallets_sign_it() {
-        // The example of web3.js, for `web3.eth.accounts.sign`; eth-account has it as well.
+        // The example in the documentation of `web3.eth.accounts.sign`; eth-account has it too.
         let wallet = Wallet::from_hex("0x4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f362318").unwrap();
         let expected = concat!(
             "0xb91467e570a6466aa9e9876cbcd013baba02900b8979d43fe208a4a4f339f5fd",
@@ -181,7 +182,7 @@ mod tests {
         #[test]
         fn the_signer_is_recovered_by_the_service(seed in 1_u8..=254, text in "\\PC{0,80}") {
             let wallet = Wallet::from_hex(&hex::encode([seed; 32])).unwrap();
-            // Refuses the higher `s`.
+            // `parse` rejects the higher `s`.
             let signature = WalletSignature::parse(&wallet.sign_message(&text)).unwrap();
             prop_assert_eq!(signature.as_bytes().len(), 65);
             prop_assert!(matches!(signature.as_bytes()[64], 27 | 28));

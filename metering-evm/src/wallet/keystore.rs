@@ -1,7 +1,7 @@
 //! Encrypted key files: Web3 Secret Storage, version 3, as geth writes them.
 //!
-//! The primitives are RustCrypto's; what is here is the format, and the distrust of it. A file says itself how much
-//! memory and time it takes to be opened, so that both are bounded before anything is derived.
+//! The primitives are RustCrypto's; this module handles the format and validates it. A file itself determines how much
+//! memory and time it takes to decrypt, so both must be bounded before anything is derived.
 
 mod derivation;
 
@@ -18,10 +18,10 @@ use zeroize::Zeroizing;
 use self::derivation::Derivation;
 use super::error::WalletError;
 
-/// More is not read: such files have less than one kibibyte.
+/// The largest file that is read. Key files are smaller than one kibibyte.
 const FILE_BYTES_MAX: usize = 64 * 1024;
 
-/// The only cipher of the definition.
+/// The only cipher in the definition.
 const CIPHER: &str = "aes-128-ctr";
 
 /// 32 secret bytes, erased when they are dropped.
@@ -34,10 +34,10 @@ struct Versioned {
 
 #[derive(Deserialize)]
 struct File {
-    /// Early versions of geth wrote it in upper case.
+    /// Early versions of geth capitalized it.
     #[serde(alias = "Crypto")]
     crypto: Crypto,
-    /// With `0x` or without; some wallets leave it out, so that the file does not tell whose it is.
+    /// With or without `0x`. Some wallets leave it out for privacy.
     address: Option<String>,
 }
 
@@ -84,19 +84,19 @@ fn parse(json: &[u8]) -> Result<File, WalletError> {
     if json.len() > FILE_BYTES_MAX {
         return Err(damaged(format_args!("it has more than {FILE_BYTES_MAX} bytes")));
     }
-    // The parser's own words could repeat what is in the file.
+    // The parser's own message could repeat contents of the file.
     let wrong = |error: &serde_json::Error| match error.classify() {
-        serde_json::error::Category::Data => damaged("a part of it is missing or not what it must be"),
+        serde_json::error::Category::Data => damaged("a part of it is missing or invalid"),
         _ => damaged(format_args!("it is not JSON at line {}, column {}", error.line(), error.column())),
     };
     let Versioned { version } = serde_json::from_slice(json).map_err(|error| wrong(&error))?;
     if version != 3 {
-        return Err(unsupported(format_args!("it is of version {version}, not 3")));
+        return Err(unsupported(format_args!("it has version {version}, not 3")));
     }
     serde_json::from_slice(json).map_err(|error| wrong(&error))
 }
 
-/// The bytes of a hexadecimal text, which must be so many.
+/// The bytes of a hexadecimal text, which must be exactly `N`.
 fn fixed<const N: usize>(name: &str, text: &str) -> Result<[u8; N], WalletError> {
     let mut bytes = [0; N];
     hex::decode_to_slice(text.strip_prefix("0x").unwrap_or(text), &mut bytes)

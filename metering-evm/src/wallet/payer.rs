@@ -1,4 +1,4 @@
-//! Prepares payments: finds out what can be wrong with one before any money moves, and signs it.
+//! Prepares payments: checks everything that can go wrong before any money moves, and signs.
 
 use std::fmt;
 use std::time::Duration;
@@ -18,61 +18,61 @@ use crate::failure::{Failure, RpcError};
 use crate::rpc_url::RpcUrl;
 use crate::source::Source;
 
-/// How often a request is tried.
+/// Attempts per request.
 const ATTEMPTS: u32 = 3;
 
-/// What a payment's fee may be unless the payer says otherwise: one whole coin of 18 decimals. It is far more than any
-/// transfer costs on nearly any chain, and what a source that lies about fees is held to.
+/// The default limit of a payment's fee: one whole coin of 18 decimals. This is far more than a transfer costs on
+/// nearly any chain, and limits the damage from a source that lies about fees.
 const FEE_LIMIT: TokenUnits = TokenUnits::new(1_000_000_000_000_000_000);
 
-/// Makes payments on one chain, by one RPC source, for the owner of a wallet.
+/// Makes payments on one chain, through one RPC source, for the owner of a wallet.
 ///
-/// The owner's source is believed: it can hide a payment or make it cost up to the limit of fees, and nothing else,
-/// since what is signed is made here.
+/// The source is trusted, but a malicious one can only hide a payment or make its fee as high as the limit: the
+/// transaction is built and signed locally.
 pub struct Payer {
     pub(super) source: Source,
     pub(super) chain_id: u64,
     fee_limit: TokenUnits,
 }
 
-/// What the wallet has, as far as the order is concerned.
+/// The wallet's balances that matter for the order.
 struct Balances {
     native: TokenUnits,
-    /// Of the token; `None` when there is none at its address.
+    /// In the token; `None` if there is no token at its address.
     token: Option<TokenUnits>,
 }
 
-/// What trying out showed.
+/// The result of simulating the payment.
 struct Trial {
-    /// `None` when the payment is refused, with the reason.
+    /// The returned data and the gas estimate, or why the payment would fail.
     outcome: Result<(Vec<u8>, u64), RpcError>,
     price: GasPrice,
     nonce: u64,
 }
 
 impl Payer {
-    /// A payer on the chain of this id, by the source at `url`. Connects to nothing yet.
+    /// A payer on the chain with this id, through the source at `url`. Does not connect yet.
     ///
     /// # Errors
-    /// When the machine cannot do TLS.
+    /// When the HTTP client cannot be set up.
     pub fn new(url: &RpcUrl, chain_id: u64, request_timeout: Duration) -> Result<Self, PayError> {
-        // Another part of the process may have chosen a provider already; any will do.
+        // Fails if another part of the process has already installed a provider. Any provider will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let source = Source::of_chain(url, chain_id, ATTEMPTS, request_timeout).map_err(PayError::Source)?;
         Ok(Self { source, chain_id, fee_limit: FEE_LIMIT })
     }
 
-    /// Sets what a payment's fee may be at most, in the smallest unit of the chain's coin; one whole coin by default.
+    /// Sets the limit of a payment's fee, in the smallest unit of the chain's coin. By default, one whole coin.
     #[must_use]
     pub fn with_fee_limit(mut self, limit: TokenUnits) -> Self {
         self.fee_limit = limit;
         self
     }
 
-    /// Checks the chain, the balances and the fee, tries the payment out, and signs it. Sends nothing.
+    /// Checks the chain, the balances and the fee, simulates the payment, and signs it. Sends nothing.
     ///
     /// # Errors
-    /// Whatever stands in the way of the payment. Nothing was sent; the wallet is as it was.
+    /// Why the payment cannot be made. Nothing was sent.
     pub async fn prepare(&self, wallet: &Wallet, order: &PaymentOrder) -> Result<SignedPayment, PayError> {
         self.check(order)?;
         let from = wallet.address();
@@ -106,7 +106,7 @@ impl Payer {
             return Err(PayError::Order("the amount is zero"));
         }
         if order.recipient == Address::ZERO {
-            return Err(PayError::Order("what is paid to the zero address is lost"));
+            return Err(PayError::Order("payments to the zero address are lost"));
         }
         Ok(())
     }
@@ -139,13 +139,13 @@ impl Payer {
         self.source.ask(&calls, read).await.map_err(|failure| self.failed(&failure))
     }
 
-    /// The gas that the payment is allowed, if it would succeed.
+    /// The gas limit of the payment, if it would succeed.
     fn gas(&self, order: &PaymentOrder, outcome: Result<(Vec<u8>, u64), RpcError>) -> Result<u64, PayError> {
         let (answer, estimate) =
             outcome.map_err(|error| PayError::WouldRevert(self.source.complaint(&Failure::Rpc(error))))?;
-        // Tokens from before EIP-20 was final answer nothing; the others must say yes.
+        // Tokens from before EIP-20 was final return nothing; all others must return true.
         if order.token.is_some() && !answer.is_empty() && !is_yes(&answer) {
-            return Err(PayError::WouldRevert("the token says that it would not move".to_owned()));
+            return Err(PayError::WouldRevert("the token contract reports that the transfer would fail".to_owned()));
         }
         Ok(fees::gas_limit(estimate))
     }
@@ -172,12 +172,12 @@ impl fmt::Debug for Payer {
     }
 }
 
-/// What a contract answers, or why it refuses.
+/// The data that a contract returns, or why it reverts.
 fn answer_of(answers: &mut Answers<'_>) -> Result<Result<Vec<u8>, RpcError>, Failure> {
     Ok(refusal(answers.next_or_error::<Data>()?)?.map(|Data(answer)| answer))
 }
 
-/// Tells what a contract refused from what the source could not answer.
+/// Separates reverts by a contract from failures of the source.
 fn refusal<T>(answer: Result<T, RpcError>) -> Result<Result<T, RpcError>, Failure> {
     match answer {
         Err(error) if !error.is_revert() => Err(Failure::Rpc(error)),

@@ -1,4 +1,4 @@
-//! A payment as it is ordered, and as it is signed.
+//! Payment orders, and signed payments.
 
 use std::fmt;
 
@@ -8,34 +8,34 @@ use sha3::{Digest, Keccak256};
 
 use crate::encoding::{self, Data};
 
-/// What is to be paid.
+/// A payment to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaymentOrder {
-    /// On which chain.
+    /// The chain's id.
     pub chain_id: u64,
-    /// To whom.
+    /// The address to pay.
     pub recipient: Address,
-    /// Which token; `None` for the chain's own coin.
+    /// The token; `None` for the chain's own coin.
     pub token: Option<Address>,
-    /// How much of it, in its smallest unit.
+    /// The amount, in the token's smallest unit.
     pub amount: TokenUnits,
 }
 
-/// A payment that is signed: written down before it is sent, so that it can be sent again byte for byte.
+/// A signed payment. Store it before you send it, so that the same bytes can be sent again.
 ///
-/// Read from JSON, it is whole: the bytes are those of the hash. Whoever has it can make the payment, and no other.
+/// Deserializing checks that the bytes match the hash. Anyone who has it can make this payment, but no other.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct SignedPayment {
     /// The transaction's hash.
     pub hash: TxHash,
-    /// On which chain.
+    /// The chain's id.
     pub chain_id: u64,
     /// The wallet that pays.
     pub from: Address,
-    /// The transaction's place among the wallet's transactions.
+    /// The transaction's position among the wallet's transactions.
     pub nonce: u64,
-    /// What the fee can be at most, in the smallest unit of the chain's coin.
+    /// The highest possible fee, in the smallest unit of the chain's coin.
     pub fee_max: TokenUnits,
     /// The transaction's bytes.
     #[serde(serialize_with = "as_data")]
@@ -53,7 +53,7 @@ struct Written {
 }
 
 impl SignedPayment {
-    /// Whether the bytes are those of the hash.
+    /// Whether the bytes match the hash.
     pub(crate) fn is_whole(&self) -> bool {
         hash_of(&self.raw) == self.hash
     }
@@ -65,12 +65,12 @@ impl TryFrom<Written> for SignedPayment {
     fn try_from(written: Written) -> Result<Self, Self::Error> {
         let Written { hash, chain_id, from, nonce, fee_max, raw: Data(raw) } = written;
         let payment = Self { hash, chain_id, from, nonce, fee_max, raw };
-        if payment.is_whole() { Ok(payment) } else { Err("the transaction is not the one that the hash names") }
+        if payment.is_whole() { Ok(payment) } else { Err("the transaction's bytes do not match its hash") }
     }
 }
 
 impl fmt::Debug for SignedPayment {
-    /// Without the bytes, with which anybody could make the payment.
+    /// Leaves out the bytes, since anyone could make the payment with them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SignedPayment")
             .field("hash", &self.hash)

@@ -1,4 +1,4 @@
-//! What a payer asks of a node, besides what readers ask.
+//! The calls that only payers make.
 
 use metering_core::{Address, TokenUnits};
 use serde::Deserialize;
@@ -13,56 +13,56 @@ const BALANCE_OF: [u8; 4] = [0x70, 0xa0, 0x82, 0x31];
 /// `transfer(address,uint256)` (EIP-20).
 const TRANSFER: [u8; 4] = [0xa9, 0x05, 0x9c, 0xbb];
 
-/// The newest block, as far as fees are concerned.
+/// The newest block: the parts that matter for fees.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FeeBlock {
-    /// What it took for a unit of gas (EIP-1559); chains without that have none.
+    /// Its base fee per unit of gas (EIP-1559); `None` on chains without one.
     pub(crate) base_fee_per_gas: Option<Amount>,
 }
 
 impl Call {
-    /// How much of the native coin an address has.
+    /// The native balance of an address.
     pub(crate) fn balance(of: Address) -> Self {
         Self::new("eth_getBalance", json!([of, "latest"]))
     }
 
-    /// How much of a token an address has.
+    /// The token balance of an address.
     pub(crate) fn token_balance(token: Address, of: Address) -> Self {
         Self::contract(token, &[&BALANCE_OF[..], &word_of(of)].concat())
     }
 
-    /// How many transactions of an address there are, those that wait included: the next one's nonce.
+    /// The number of transactions of an address, including pending ones: the next one's nonce.
     pub(crate) fn next_nonce(of: Address) -> Self {
         Self::new("eth_getTransactionCount", json!([of, "pending"]))
     }
 
-    /// How many transactions of an address there are in the chain.
+    /// The number of mined transactions of an address.
     pub(crate) fn mined_count(of: Address) -> Self {
         Self::new("eth_getTransactionCount", json!([of, "latest"]))
     }
 
-    /// How many transactions of an address there were in the chain at a block.
+    /// The number of mined transactions of an address at a block.
     pub(crate) fn mined_count_at(of: Address, block: u64) -> Self {
         Self::new("eth_getTransactionCount", json!([of, quantity(block)]))
     }
 
-    /// The newest block, whatever it is.
+    /// The newest block.
     pub(crate) fn newest_block() -> Self {
         Self::tagged_block("latest")
     }
 
-    /// What a unit of gas costs.
+    /// The usual price of a unit of gas.
     pub(crate) fn gas_price() -> Self {
         Self::new("eth_gasPrice", json!([]))
     }
 
-    /// What goes to who makes the block, for a unit of gas.
+    /// The suggested tip for the block's proposer, per unit of gas.
     pub(crate) fn tip() -> Self {
         Self::new("eth_maxPriorityFeePerGas", json!([]))
     }
 
-    /// What a transaction would come to, were it sent now.
+    /// Simulates a transaction.
     pub(crate) fn try_out(transaction: &Attempt<'_>) -> Self {
         Self::new("eth_call", json!([transaction.json(), "latest"]))
     }
@@ -78,7 +78,7 @@ impl Call {
     }
 }
 
-/// A transaction that is tried out.
+/// A transaction to simulate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attempt<'a> {
     pub(crate) from: Address,
@@ -102,12 +102,12 @@ pub(crate) fn transfer(to: Address, amount: TokenUnits) -> Vec<u8> {
     input
 }
 
-/// A quantity that must be of 128 bits, which every amount of wei that exists is.
+/// Converts a quantity to token units. Every existing amount of wei fits into 128 bits.
 pub(crate) fn units(Amount(word): Amount) -> TokenUnits {
     TokenUnits::from_word(word)
 }
 
-/// A count of 64 bits.
+/// Converts a quantity to a count.
 pub(crate) const fn count(Quantity(number): Quantity) -> u64 {
     number
 }

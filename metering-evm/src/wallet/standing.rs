@@ -1,4 +1,4 @@
-//! What became of a payment.
+//! The status of a signed payment.
 
 use metering_core::Sighting;
 
@@ -12,39 +12,40 @@ use crate::failure::Failure;
 use crate::finality::Finality;
 use crate::look;
 
-/// How deep another transaction must be in a payment's place before the payment counts as replaced: as deep as payments
-/// must be by default before they count. Who is told too early pays a second time.
+/// How many confirmations another transaction with the same nonce needs before the payment counts as replaced. If this
+/// were reported too early, the payer might pay twice.
 const REPLACED_AT: u64 = 12;
 
-/// What became of a signed payment.
+/// The status of a signed payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// The source has not seen it. It can be sent, again if it was sent already.
+    /// The source has not seen it. It can be sent, or sent again.
     Unknown,
-    /// It waits for a block; or another transaction has just come to be in its place, and may not stay there.
+    /// It is pending, or another transaction with its nonce was mined in a block that may still be reverted.
     Pending,
-    /// A block has it.
+    /// It is in a block.
     Mined {
-        /// Whether the money moved.
+        /// Whether the transaction succeeded, so that the money moved.
         succeeded: bool,
-        /// How deep it is, its own block counted.
+        /// Its confirmations, its own block included.
         confirmations: u64,
     },
-    /// Another transaction of the wallet has its place for good: it will never be mined.
+    /// Another transaction of the wallet has used its nonce for good: it will never be mined.
     Replaced,
 }
 
 impl Payer {
-    /// What became of a payment.
+    /// The status of a payment.
     ///
     /// # Errors
-    /// When the source does not say.
+    /// When the source fails.
     pub async fn standing(&self, payment: &SignedPayment) -> Result<Standing, PayError> {
         self.check_signed(payment)?;
         self.look(payment).await.map_err(|failure| self.failed(&failure))
     }
 
-    /// [`PayError::WrongChain`] or [`PayError::Damaged`] where the payment is not one of this payer's chain.
+    /// Fails with [`PayError::WrongChain`] if the payment is for another chain, and with [`PayError::Damaged`] if its
+    /// bytes do not match its hash.
     pub(super) fn check_signed(&self, payment: &SignedPayment) -> Result<(), PayError> {
         if payment.chain_id != self.chain_id {
             return Err(PayError::WrongChain { expected: payment.chain_id, found: self.chain_id });
@@ -57,8 +58,8 @@ impl Payer {
         if seen != Standing::Unknown {
             return Ok(seen);
         }
-        // The place is looked at before the payment is, once more: were it the other way round, the payment could come
-        // into a block between the two and look replaced by itself.
+        // Check the nonce first, and then the payment once more. In the other order, the payment could be mined between
+        // the two checks and seem to be replaced by itself.
         let place = self.place(payment).await?;
         if place == Place::Free {
             return Ok(Standing::Unknown);
@@ -70,7 +71,7 @@ impl Payer {
         }
     }
 
-    /// What the source shows of the payment itself.
+    /// What the source reports about the payment itself.
     async fn sight(&self, payment: &SignedPayment) -> Result<Standing, Failure> {
         let any = Finality::Confirmations(std::num::NonZeroU32::MIN);
         Ok(match look::sight(&self.source, any, &payment.hash).await? {
@@ -82,7 +83,7 @@ impl Payer {
         })
     }
 
-    /// Whether a transaction of the payment's nonce is in the chain.
+    /// Whether a transaction with the payment's nonce is in the chain.
     async fn place(&self, payment: &SignedPayment) -> Result<Place, Failure> {
         let newest = [Call::mined_count(payment.from), Call::block_number()];
         let (mined, Height(newest)) =
@@ -97,13 +98,13 @@ impl Payer {
     }
 }
 
-/// A nonce of a wallet, as far as the chain is concerned.
+/// The state of a nonce in the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// No transaction has it.
+    /// No transaction uses it.
     Free,
-    /// One has it, in a block that may be undone.
+    /// A transaction uses it, in a block that may still be reverted.
     Shaken,
-    /// One has it for good.
+    /// A transaction uses it for good.
     Lost,
 }

@@ -1,4 +1,4 @@
-//! Transactions as they are signed and sent: RLP lists (Yellow Paper, appendix B), hashed with Keccak-256.
+//! Encodes transactions for signing and sending: RLP lists (Yellow Paper, appendix B), hashed with Keccak-256.
 
 use alloy_rlp::{Encodable, Header};
 use metering_core::Address;
@@ -6,10 +6,10 @@ use sha3::{Digest, Keccak256};
 
 use super::key::Signature;
 
-/// What the bytes of a transaction of EIP-1559 begin with (EIP-2718).
+/// The first byte of an EIP-1559 transaction (EIP-2718).
 const DYNAMIC_FEE: u8 = 2;
 
-/// A transaction that is to be signed.
+/// An unsigned transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Transaction {
     pub(crate) chain_id: u64,
@@ -17,22 +17,22 @@ pub(crate) struct Transaction {
     pub(crate) price: GasPrice,
     pub(crate) gas: u64,
     pub(crate) to: Address,
-    /// Of the native coin, in its smallest unit.
+    /// In the native coin's smallest unit.
     pub(crate) value: u128,
     pub(crate) input: Vec<u8>,
 }
 
-/// What a unit of gas may cost, in the smallest unit of the native coin.
+/// The price per unit of gas, in the native coin's smallest unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GasPrice {
-    /// Exactly this: a transaction from before there were types, bound to its chain (EIP-155).
+    /// Exactly this, in a legacy transaction without a type, bound to its chain (EIP-155).
     Legacy(u128),
-    /// Up to `most`, of which up to `tip` goes to who makes the block (EIP-1559).
+    /// Up to `most`, of which up to `tip` goes to the block's proposer (EIP-1559).
     Dynamic { tip: u128, most: u128 },
 }
 
 impl GasPrice {
-    /// What a unit costs at most.
+    /// The highest price per unit.
     pub(crate) const fn most(self) -> u128 {
         match self {
             Self::Legacy(price) => price,
@@ -42,17 +42,17 @@ impl GasPrice {
 }
 
 impl Transaction {
-    /// What is signed.
+    /// The digest to sign.
     pub(crate) fn digest(&self) -> [u8; 32] {
         let bytes = match self.price {
-            // EIP-155: where the signature will be, the chain and two zeros.
+            // EIP-155: the chain id and two zeros in place of the signature.
             GasPrice::Legacy(_) => self.encode(&[&self.chain_id, &0_u8, &0_u8]),
             GasPrice::Dynamic { .. } => self.encode(&[]),
         };
         Keccak256::digest(bytes).into()
     }
 
-    /// What is sent.
+    /// The bytes to send.
     pub(crate) fn signed(&self, signature: &Signature) -> Vec<u8> {
         let parity = u64::from(signature.y_is_odd);
         let v = match self.price {
@@ -75,7 +75,7 @@ impl Transaction {
     }
 }
 
-/// The empty list of EIP-2930: no storage is announced.
+/// The empty access list of EIP-2930.
 struct AccessList;
 
 impl Encodable for AccessList {
@@ -99,7 +99,7 @@ fn list(mut out: Vec<u8>, fields: &[&dyn Encodable], end: &[&dyn Encodable]) -> 
     out
 }
 
-/// A number of 256 bits without its leading zeros, as RLP has numbers.
+/// A 256-bit number without its leading zeros, as RLP encodes numbers.
 fn number(word: &[u8; 32]) -> &[u8] {
     let zeros = word.iter().take_while(|byte| **byte == 0).count();
     &word[zeros..]

@@ -1,4 +1,4 @@
-//! Questions to contracts.
+//! Contract queries.
 
 use metering_core::ChainReader;
 use serde_json::json;
@@ -11,7 +11,7 @@ const IS_VALID_SIGNATURE: &str = "0x1626ba7e";
 
 #[tokio::test]
 async fn decimals_are_a_number_of_8_bits_or_none() {
-    // answer, decimals
+    // response, decimals
     let table = [
         (Ok(json!(word("0x12"))), Some(18)),
         (Ok(json!(word("0x0"))), Some(0)),
@@ -40,14 +40,14 @@ async fn decimals_are_a_number_of_8_bits_or_none() {
 #[tokio::test]
 async fn a_wallet_accepts_with_the_whole_magic_word_only() {
     let magic = format!("0x1626ba7e{}", "0".repeat(56));
-    // answer, accepted
+    // response, accepted
     let table = [
         (Ok(json!(magic)), true),
         (Ok(json!(format!("{magic}{}", "0".repeat(64)))), true),
         (Ok(json!(word("0x1626ba7e"))), false),
         (Ok(json!("0x1626ba7e")), false),
         (Ok(json!(format!("0xffffffff{}", "0".repeat(56)))), false),
-        // What the identity precompile says to everything.
+        // What the identity precompile returns: its input.
         (Ok(json!(format!("0x1626ba7e{}", "ab".repeat(96)))), false),
         (Ok(json!("0x")), false),
         (Err((3, "execution reverted")), false),

@@ -1,4 +1,4 @@
-//! When payments are credited and when they are final, where nothing is configured; and the hashes of blocks.
+//! When payments are credited and final by default, and the hashes of blocks.
 
 use metering_core::{ChainError, ChainReader, Heights, Sighting};
 use metering_evm::{ChainConfig, EvmReader};
@@ -13,7 +13,7 @@ async fn scene(chain: Chain, change: impl FnOnce(ChainConfig) -> ChainConfig) ->
     (node, reader)
 }
 
-/// A node whose blocks come this often; timestamps are whole seconds.
+/// A node with this time between blocks. Timestamps are whole seconds.
 async fn paced(millis: u64, chain: Chain) -> (Node, EvmReader) {
     let (node, reader) = scene(chain, |config| config).await;
     node.tamper(move |method, mut result| {
@@ -32,7 +32,7 @@ async fn confirmations_follow_the_measured_block_time() {
     for (millis, confirmations) in [(12_000, 2), (2_000, 15), (1_000, 30), (250, 120)] {
         let chain = Chain { newest: 1_000, finalized: Some(900), ..Chain::default() }.with(999, Tx::new(1));
         let (_node, reader) = paced(millis, chain).await;
-        assert_eq!(reader.confirmations(), None, "nothing was asked yet");
+        assert_eq!(reader.confirmations(), None, "no request was sent yet");
         let depth = evidence(&reader).await.depth;
         assert_eq!((depth.confirmations, depth.required), (2, confirmations), "{millis}");
         assert_eq!(reader.confirmations().map(u64::from), Some(confirmations));
@@ -47,7 +47,7 @@ async fn the_block_time_is_asked_once_for_many_looks() {
     let _ = evidence(&reader).await;
     let first = node.requests();
     let _ = evidence(&reader).await;
-    assert_eq!(node.requests() - first, 2, "a look takes two batches; measuring took more");
+    assert_eq!(node.requests() - first, 2, "a lookup takes two batches; only measuring takes more");
     assert!(first > 2);
 }
 
@@ -93,7 +93,7 @@ async fn a_block_is_final_by_the_chains_tag_or_by_depth() {
         (Some("20"), Some(80), 81),
         (Some("safe"), Some(80), 90),
         (Some("finalized"), Some(80), 80),
-        // Never newer than what is credited.
+        // Never newer than the newest credited block.
         (None, Some(100), 99),
     ];
     for (finality, finalized, expected) in table {
@@ -107,11 +107,14 @@ async fn a_block_is_final_by_the_chains_tag_or_by_depth() {
 
 #[tokio::test]
 async fn a_source_that_knows_no_tags_has_none_and_one_that_named_one_keeps_to_it() {
-    // Some answer an unknown tag with an error in its place.
+    // Some sources respond to an unknown tag with an error.
     let (node, reader) = scene(Chain::default(), |config| config).await;
     assert_eq!(reader.heights().await.unwrap().finalized, 80);
     node.state().chain.finalized = None;
-    assert!(unavailable(reader.heights().await).contains("no finalized block yet"), "it has the tag, and lost it");
+    assert!(
+        unavailable(reader.heights().await).contains("no finalized block yet"),
+        "the source supports the tag, but lost the block"
+    );
 
     let (node, reader) = scene(Chain { finalized: None, ..Chain::default() }, |config| config).await;
     node.state().chain.tag_error = Some((-32_602, "invalid block tag"));
@@ -152,7 +155,7 @@ async fn block_hashes_are_those_that_enough_sources_give() {
     let forked = Chain { forks: [(50, 1)].into(), ..Chain::default() };
     let (_nodes, reader) = among(2, [Chain::default(), forked]).await;
     let hashes = reader.block_hashes(&[49, 50, 101]).await.unwrap();
-    assert_eq!(hashes, [honest(49), None, None], "they disagree, or there is none");
+    assert_eq!(hashes, [honest(49), None, None], "they disagree, or there is no such block");
 
     let (nodes, reader) = among(2, [Chain::default(), Chain::default()]).await;
     nodes[0].always(Fault::Status(503, None));

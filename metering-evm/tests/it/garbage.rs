@@ -1,4 +1,4 @@
-//! A source may send anything: the reader must come to an end, and never believe a broken answer.
+//! A source may send anything: the reader must terminate, and must never believe a broken response.
 
 use metering_core::{Address, ChainReader, Sighting};
 use metering_evm::EvmReader;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::node::{Chain, Node, Tx, address};
 use crate::scene::{alone, found, sight};
 
-/// Something of any kind, much of it nearly right.
+/// Any JSON value, often one that is nearly right.
 fn anything() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -29,7 +29,7 @@ fn anything() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Puts `replacement` into `value` where the dice fall.
+/// Puts `replacement` into `value` at the position that `dice` select.
 fn spoil(value: &mut Value, dice: &[usize], replacement: Value) {
     let parts: Vec<&mut Value> = match value {
         Value::Array(list) => list.iter_mut().collect(),

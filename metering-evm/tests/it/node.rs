@@ -1,4 +1,4 @@
-//! A node that serves a small chain over JSON-RPC, and fails on demand.
+//! A fake node that serves a small chain over JSON-RPC, and fails on demand.
 
 mod chain;
 mod fault;
@@ -16,42 +16,42 @@ use tokio::task::JoinHandle;
 pub(crate) use chain::{Chain, Tx, address, block_hash, transfer_topic, word};
 pub(crate) use fault::Fault;
 
-/// A node on a free port; it ends with its owner.
+/// A node on a free port. It stops when it is dropped.
 pub(crate) struct Node {
     port: u16,
     state: Arc<Mutex<State>>,
     task: JoinHandle<()>,
 }
 
-/// What a node knows, has been asked, and will do wrong.
+/// A node's chain, the requests it received, and the faults it will simulate.
 #[derive(Default)]
 pub(crate) struct State {
     /// The chain that it serves.
     pub(crate) chain: Chain,
-    /// What it does to the requests that come, one each, before it is honest again.
+    /// Faults for the next requests, one each.
     pub(crate) faults: Vec<Fault>,
-    /// What it does to all requests after those.
+    /// The fault for all requests after those.
     pub(crate) always: Option<Fault>,
-    /// The methods of every batch that it was asked.
+    /// The methods of every batch received.
     pub(crate) asked: Vec<Vec<String>>,
-    /// The paths and queries that it was asked at.
+    /// The path and query of every request.
     pub(crate) targets: Vec<String>,
-    /// The parameters of the calls of `eth_getLogs` and `eth_call`.
+    /// The parameters of all `eth_getLogs` and `eth_call` calls.
     pub(crate) parameters: Vec<Value>,
-    /// Which calls it refuses.
+    /// Decides which calls it refuses.
     pub(crate) refuse: Option<Refuse>,
-    /// What becomes of its results.
+    /// Changes its results.
     pub(crate) tamper: Option<Tamper>,
 }
 
-/// The code and message that a call is refused with, by its method and parameters.
+/// The error code and message for a call, given its method and parameters; `None` to allow it.
 pub(crate) type Refuse = Box<dyn FnMut(&str, &Value) -> Option<(i64, &'static str)> + Send>;
 
 /// Changes the result of a method.
 pub(crate) type Tamper = Box<dyn FnMut(&str, Value) -> Value + Send>;
 
 impl Node {
-    /// A node of `chain`.
+    /// Starts a node that serves `chain`.
     pub(crate) async fn start(chain: Chain) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -63,12 +63,12 @@ impl Node {
         Self { port, state, task }
     }
 
-    /// Where it is reached.
+    /// Its URL.
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Where it is reached, as errors name it.
+    /// Its address, as errors name it.
     pub(crate) fn host(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
@@ -77,12 +77,12 @@ impl Node {
         self.state.lock().unwrap()
     }
 
-    /// Does these to the next requests.
+    /// Applies these faults to the next requests, one each.
     pub(crate) fn fail(&self, faults: impl IntoIterator<Item = Fault>) {
         self.state().faults.extend(faults);
     }
 
-    /// Does this to every request.
+    /// Applies this fault to every request.
     pub(crate) fn always(&self, fault: Fault) {
         self.state().always = Some(fault);
     }
@@ -102,7 +102,7 @@ impl Node {
         self.tamper(move |called, honest| if called == method { result.clone() } else { honest });
     }
 
-    /// How many requests came.
+    /// How many requests it has received.
     pub(crate) fn requests(&self) -> usize {
         self.state().asked.len()
     }

@@ -1,4 +1,4 @@
-//! The payer against scripted nodes: what it signs, what it refuses to, and what it makes of what it is told.
+//! The payer against scripted nodes: what it signs, what it refuses to sign, and how it interprets responses.
 
 mod prepare;
 mod send;
@@ -17,7 +17,7 @@ const KEY: &str = "0x46464646464646464646464646464646464646464646464646464646464
 const BALANCE_OF: &str = "0x70a08231";
 const TRANSFER: &str = "0xa9059cbb";
 
-/// As for the scenes of readers, 20 seconds so that nothing times out by itself.
+/// As in the scenes of readers: 20 seconds, so that nothing times out by accident.
 const PATIENT: Duration = Duration::from_secs(20);
 
 fn wallet() -> Wallet {
@@ -38,7 +38,7 @@ fn tokens() -> PaymentOrder {
     PaymentOrder { token: Some(token()), amount: TokenUnits::new(5_003_817), ..native() }
 }
 
-/// A chain with a token of which everybody has 10.
+/// A chain with a token of which every address has 10.
 fn chain() -> Chain {
     let mut chain = Chain::default().with_contract(token(), BALANCE_OF, Ok(json!(word("989680")))).with_contract(
         token(),
@@ -59,7 +59,7 @@ async fn scene(chain: Chain) -> (Node, Payer) {
     (node, payer)
 }
 
-/// What comes of an order on a chain; sees that nothing was sent.
+/// Prepares an order on a chain, and checks that nothing was sent.
 async fn prepared(chain: Chain, order: PaymentOrder) -> Result<SignedPayment, PayError> {
     let (node, payer) = scene(chain).await;
     let result = payer.prepare(&wallet(), &order).await;

@@ -1,4 +1,4 @@
-//! Looking for payments.
+//! Searching for payments.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn tx(byte: u8) -> TxHash {
     Tx::new(byte).hash
 }
 
-/// A chain with payments of both kinds, and others that are none.
+/// A chain with payments of both kinds, and with transactions that are not payments.
 fn chain() -> Chain {
     let paying = |byte| Tx::new(byte).moving(TOKEN, RECIPIENT, "0x5");
     Chain { newest: 9000, ..Chain::default() }
@@ -131,12 +131,16 @@ async fn a_block_that_is_too_much_by_itself_is_a_failure() {
     node.always(Fault::Errs(-32_005, "query returned more than 10000 results"));
     assert!(unavailable(found(&reader, RECIPIENT, &[TOKEN], 1, 8).await).contains("more than 10000"));
     let spans = log_spans(&node.state().parameters);
-    assert_eq!(spans, [8, 4, 2, 1, 1], "the last is the first block of the chain: this source takes no block at all");
+    assert_eq!(
+        spans,
+        [8, 4, 2, 1, 1],
+        "the last request is for the chain's first block: this source allows no block at all"
+    );
 }
 
 #[tokio::test]
 async fn a_block_that_is_too_large_does_not_hide_the_others() {
-    // Block 10 is too large for the source, and the first block of the chain is not.
+    // Block 10 is too large for the source; the first block of the chain is not.
     for token in [TOKEN, Address::ZERO] {
         let (node, reader) = alone(chain()).await;
         node.refuse(|method, params| {
@@ -162,7 +166,7 @@ async fn a_source_that_has_not_come_so_far_is_not_believed() {
     let (_node, reader) = alone(Chain { newest: 40, ..chain() }).await;
     for tokens in [[TOKEN], [Address::ZERO]] {
         let why = unavailable(found(&reader, RECIPIENT, &tokens, 1, 50).await);
-        assert!(why.contains("has not come to block"), "{why}");
+        assert!(why.contains("has not reached block"), "{why}");
     }
     let (node, reader) = alone(chain()).await;
     node.set("eth_getBlockByNumber", Value::Null);
@@ -171,11 +175,11 @@ async fn a_source_that_has_not_come_so_far_is_not_believed() {
 
 #[tokio::test]
 async fn logs_that_were_not_asked_for_are_refused() {
-    // where, value, part of the complaint
+    // JSON pointer, value, fragment of the error
     let table = [
-        ("/0/blockNumber", json!("0x2328"), "a block that was not asked for"),
-        ("/0/address", json!(address(0x21)), "a contract that was not asked for"),
-        ("/0/blockNumber", Value::Null, "without its place"),
+        ("/0/blockNumber", json!("0x2328"), "a block that was not requested"),
+        ("/0/address", json!(address(0x21)), "a contract that was not requested"),
+        ("/0/blockNumber", Value::Null, "without its position"),
         ("/0/transactionHash", json!("0x12"), "not 32 bytes"),
     ];
     for (place, value, complaint) in table {
@@ -189,7 +193,7 @@ async fn logs_that_were_not_asked_for_are_refused() {
         let why = unavailable(found(&reader, RECIPIENT, &[TOKEN], 1, 100).await);
         assert!(why.contains(complaint), "{place}: {why}");
     }
-    // Those that report no transfer to the recipient are passed over.
+    // Logs that report no transfer to the recipient are ignored.
     let (node, reader) = alone(chain()).await;
     node.tamper(|method, mut result| {
         if method == "eth_getLogs" {
@@ -212,7 +216,7 @@ async fn a_transaction_that_sources_see_in_different_blocks_is_told_once() {
 async fn what_any_of_the_agreeing_sources_knows_is_a_candidate_once() {
     let missing = Chain { newest: 9000, ..Chain::default() }.with(10, Tx::new(2).moving(TOKEN, RECIPIENT, "0x5"));
     let (nodes, reader) = among(2, [missing, chain(), chain()]).await;
-    // The third is too late, and not needed.
+    // The third source is late, and not needed.
     nodes[2].always(Fault::Late(Duration::from_millis(300)));
     let hashes = found(&reader, RECIPIENT, &[TOKEN], 1, 9000).await;
     assert_eq!(hashes, Ok(vec![tx(2), tx(4), tx(5), tx(6)]));

@@ -7,10 +7,11 @@ use metering_evm::{ChainConfig, EvmReader};
 
 use crate::node::{Chain, Node, Tx};
 
-/// How long a request may take where one is to time out.
+/// The request timeout in tests where a request must time out.
 pub(crate) const SHORT: Duration = Duration::from_secs(1);
 
-/// The section of chain 1, read at these URLs, every request once. Patient, so that nothing times out by itself.
+/// The section of chain 1, with these URLs and one attempt per request. The timeout is long, so that nothing times out
+/// by accident.
 pub(crate) fn config(urls: &[String]) -> ChainConfig {
     ChainConfig {
         chain_id: 1,
@@ -33,14 +34,14 @@ pub(crate) fn reader(config: &ChainConfig) -> EvmReader {
     config.reader().unwrap().unwrap()
 }
 
-/// A node of `chain`, and a reader of it alone.
+/// A node that serves `chain`, and a reader of this node alone.
 pub(crate) async fn alone(chain: Chain) -> (Node, EvmReader) {
     let node = Node::start(chain).await;
     let reader = reader(&config(&[node.url()]));
     (node, reader)
 }
 
-/// Nodes of these chains, and a reader that wants `agree` of them to agree.
+/// Nodes that serve these chains, and a reader that requires `agree` of them to agree.
 pub(crate) async fn among(agree: u32, chains: impl IntoIterator<Item = Chain>) -> (Vec<Node>, EvmReader) {
     let mut nodes = Vec::new();
     for chain in chains {
@@ -51,7 +52,7 @@ pub(crate) async fn among(agree: u32, chains: impl IntoIterator<Item = Chain>) -
     (nodes, reader)
 }
 
-/// What the reader says of the transaction made of byte 1; of one that waits for a block, without what it will do.
+/// What the reader reports about the transaction made of byte 1; without the contents of a pending one.
 pub(crate) async fn sight(reader: &EvmReader) -> Result<Sighting, ChainError> {
     Ok(match reader.transaction(&Tx::new(1).hash).await? {
         Sighting::Pending { required, .. } => Sighting::Pending { required, transaction: None },
@@ -67,7 +68,7 @@ pub(crate) async fn evidence(reader: &EvmReader) -> Evidence {
     }
 }
 
-/// The transactions that a search finds, where every block could be searched.
+/// The transactions that a search finds; every block must be searchable.
 pub(crate) async fn found(
     reader: &EvmReader,
     recipient: Address,
@@ -80,7 +81,7 @@ pub(crate) async fn found(
     Ok(found.transactions.into_iter().map(|(_, hash)| hash).collect())
 }
 
-/// Why what was asked for cannot be read, by a source that works.
+/// The reason of [`ChainError::Unreadable`]: the source works, but the subject cannot be read.
 pub(crate) fn unreadable<T: std::fmt::Debug>(result: Result<T, ChainError>) -> String {
     match result.unwrap_err() {
         ChainError::Unreadable(why) => why,
@@ -88,7 +89,7 @@ pub(crate) fn unreadable<T: std::fmt::Debug>(result: Result<T, ChainError>) -> S
     }
 }
 
-/// Why the source was of no use.
+/// The reason of [`ChainError::Unavailable`].
 pub(crate) fn unavailable<T: std::fmt::Debug>(result: Result<T, ChainError>) -> String {
     match result.unwrap_err() {
         ChainError::Unavailable(why) => why,
@@ -96,7 +97,7 @@ pub(crate) fn unavailable<T: std::fmt::Debug>(result: Result<T, ChainError>) -> 
     }
 }
 
-/// How long something took, and what came of it.
+/// How long some work took, and its result.
 pub(crate) async fn timed<T>(work: impl Future<Output = T>) -> (Duration, T) {
     let begun = Instant::now();
     let result = work.await;

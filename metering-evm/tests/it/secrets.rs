@@ -1,4 +1,4 @@
-//! URLs hold keys. They reach their source, and nobody else.
+//! URLs contain keys. They are sent to their source, and appear nowhere else.
 
 use metering_core::ChainReader;
 use metering_evm::ChainConfig;

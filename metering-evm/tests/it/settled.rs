@@ -1,4 +1,4 @@
-//! When a block counts.
+//! When a block counts as confirmed.
 
 use metering_core::{ChainReader, Depth, Sighting};
 use metering_evm::{ChainConfig, EvmReader};
@@ -32,7 +32,7 @@ async fn a_block_counts_by_number_or_by_the_chains_word() {
         assert_eq!(depth, Depth { confirmations, required }, "{finality} {block}");
         assert_eq!(depth.is_enough(), enough);
         let tags = usize::from(finality.parse::<u32>().is_err());
-        assert_eq!(node.state().asked[0].len(), 4 + tags, "one batch tells it all");
+        assert_eq!(node.state().asked[0].len(), 4 + tags, "one batch is enough");
     }
 }
 

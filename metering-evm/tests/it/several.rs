@@ -1,4 +1,4 @@
-//! Several sources: who is believed, and who is waited for.
+//! Several sources: which of them are believed, and which are waited for.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ async fn contradiction_is_disagreement_and_names_the_hosts() {
 async fn a_majority_outvotes_a_liar() {
     let lie = Chain::default().with(85, Tx::new(1).moving(address(1), address(2), "0x1"));
     let (nodes, reader) = among(2, [lie, settled(), settled()]).await;
-    // The liar is the first to speak.
+    // The liar responds first.
     nodes[1].always(Fault::Late(Duration::from_millis(50)));
     nodes[2].always(Fault::Late(Duration::from_millis(50)));
     assert_eq!(evidence(&reader).await.transfers, []);
@@ -44,13 +44,13 @@ async fn a_majority_outvotes_a_liar() {
 
 #[tokio::test]
 async fn a_source_that_lags_behind_is_told_apart_from_one_that_contradicts() {
-    // A source that has it in a block, one that waits for one: it waits.
+    // For one source it is mined, for another it is pending: pending.
     let (_nodes, reader) = among(2, [settled(), Chain::default().with_pending(Tx::new(1))]).await;
     assert_eq!(sight(&reader).await, Ok(Sighting::Pending { required: 12, transaction: None }));
-    // One that has it, one that knows nothing: who knows.
+    // One source has it, another does not know it: disagreement.
     let (_nodes, reader) = among(2, [settled(), Chain::default()]).await;
     assert!(matches!(sight(&reader).await, Err(ChainError::Disagreement(_))));
-    // One that has it, two that know nothing: unknown.
+    // One source has it, two do not know it: unknown.
     let (_nodes, reader) = among(2, [settled(), Chain::default(), Chain::default()]).await;
     assert_eq!(sight(&reader).await, Ok(Sighting::Unknown));
 }
@@ -79,9 +79,9 @@ async fn too_few_answers_are_unavailable_with_every_reason() {
     let (nodes, reader) = among(2, [settled(), settled(), Chain { id: 5, ..settled() }]).await;
     nodes[0].always(Fault::Status(503, None));
     let why = unavailable(sight(&reader).await);
-    assert!(why.starts_with("1 of the 2 sources needed answered"), "{why}");
+    assert!(why.starts_with("1 of the 2 required sources responded"), "{why}");
     assert!(why.contains(&format!("{}: HTTP status 503", nodes[0].host())), "{why}");
-    assert!(why.contains(&format!("{}: it is of chain 5", nodes[2].host())), "{why}");
+    assert!(why.contains(&format!("{}: it serves chain 5", nodes[2].host())), "{why}");
     assert!(unavailable(reader.heights().await).contains("HTTP status 503"));
     assert!(unavailable(reader.has_code(address(1)).await).contains("HTTP status 503"));
 }
@@ -91,10 +91,10 @@ async fn one_source_of_another_chain_is_made_up_for_but_fails_the_check() {
     let (_nodes, reader) = among(1, [Chain { id: 5, ..settled() }, settled()]).await;
     assert_eq!(evidence(&reader).await.block.number, 85);
     assert_eq!(reader.check().await, Err(ChainError::WrongChain { expected: 1, found: 5 }));
-    // Where two are needed, one is missing.
+    // If two are required, one is missing.
     let (_nodes, reader) = among(2, [Chain { id: 5, ..settled() }, settled()]).await;
-    assert!(unavailable(sight(&reader).await).contains("it is of chain 5"));
-    // All of them of another chain are not unavailable: they are wrong.
+    assert!(unavailable(sight(&reader).await).contains("it serves chain 5"));
+    // If all of them serve another chain, the error is not "unavailable" but "wrong chain".
     let (_nodes, reader) = among(1, [Chain { id: 5, ..settled() }, Chain { id: 5, ..settled() }]).await;
     assert_eq!(sight(&reader).await, Err(ChainError::WrongChain { expected: 1, found: 5 }));
 }

@@ -1,4 +1,4 @@
-//! What one source's look at a transaction shows.
+//! Looking up a transaction at one source.
 
 use metering_core::{ChainError, ChainReader, Depth, NativeTransfer, Sighting, Timestamp, TokenTransfer, TokenUnits};
 use metering_evm::ChainConfig;
@@ -50,10 +50,10 @@ async fn a_payment_in_the_native_coin_is_told_with_its_value() {
         assert_eq!((native.value, native.to, native.has_input), (units, Some(address(0x70)), false));
     }
     let (_node, reader) = alone(Chain::default().with(95, Tx { to: None, ..Tx::new(1) })).await;
-    assert_eq!(evidence(&reader).await.native.unwrap().to, None, "it created a contract");
+    assert_eq!(evidence(&reader).await.native.unwrap().to, None, "the transaction creates a contract");
 }
 
-/// Leaves of a transaction what one with a list of calls has: neither target nor value nor input of its own.
+/// Makes a transaction look like one with a list of calls: without a target, value or input of its own.
 fn as_list_of_calls(transaction: &mut Value) {
     let fields = transaction.as_object_mut().unwrap();
     for field in ["to", "value", "input"] {
@@ -166,7 +166,7 @@ async fn a_source_between_two_states_has_not_seen_the_transaction_mined() {
     // what, method, result
     let table = [
         ("no receipt yet", "eth_getTransactionReceipt", Value::Null),
-        ("no transaction any more", "eth_getTransactionByHash", Value::Null),
+        ("transaction gone", "eth_getTransactionByHash", Value::Null),
         ("no block of that number", "eth_getBlockByNumber", Value::Null),
     ];
     for (what, method, result) in table {
@@ -182,7 +182,7 @@ async fn a_source_between_two_states_has_not_seen_the_transaction_mined() {
         }
         result
     });
-    assert_eq!(sight(&reader).await, Ok(PENDING), "the transaction is in another block than the receipt");
+    assert_eq!(sight(&reader).await, Ok(PENDING), "the transaction names another block than the receipt does");
 }
 
 #[tokio::test]
@@ -197,7 +197,7 @@ async fn a_receipt_of_a_block_that_was_undone_proves_nothing() {
     });
     assert_eq!(sight(&reader).await, Ok(PENDING));
 
-    // The other block holds it as well: then it is there.
+    // The new block contains it too: then it is mined.
     node.state().tamper = None;
     node.state().chain.forks.insert(95, 1);
     assert_eq!(evidence(&reader).await.block.hash, block_hash(95, 1));
@@ -231,9 +231,9 @@ async fn a_source_that_changes_its_chain_between_two_batches_is_not_believed() {
 
 #[tokio::test]
 async fn answers_that_are_not_about_the_question_are_refused() {
-    // method, where in its result, value, part of the complaint
+    // method, JSON pointer into its result, value, fragment of the error
     let table = [
-        ("eth_getTransactionReceipt", "/transactionHash", word("0x2"), "another transaction"),
+        ("eth_getTransactionReceipt", "/transactionHash", word("0x2"), "a transaction other than"),
         ("eth_getTransactionReceipt", "/logs/0/transactionHash", word("0x2"), "a log of another transaction"),
         ("eth_getTransactionReceipt", "/logs/0/blockHash", word("0x2"), "a log of another transaction or block"),
         ("eth_getTransactionReceipt", "/status", "0x2".to_owned(), "a status other than"),
@@ -241,8 +241,8 @@ async fn answers_that_are_not_about_the_question_are_refused() {
         ("eth_getTransactionReceipt", "/blockNumber", "0xffffffffffffffff".to_owned(), "not a quantity of 63 bits"),
         ("eth_getTransactionReceipt", "/logs/0/data", "0x1".to_owned(), "not data"),
         ("eth_getTransactionReceipt", "/logs/0/topics/1", "0x1234".to_owned(), "not 32 bytes"),
-        ("eth_getTransactionByHash", "/hash", word("0x2"), "another transaction"),
-        ("eth_getBlockByNumber", "/number", "0x60".to_owned(), "another block"),
+        ("eth_getTransactionByHash", "/hash", word("0x2"), "a transaction other than"),
+        ("eth_getBlockByNumber", "/number", "0x60".to_owned(), "a block other than"),
         ("eth_getBlockByNumber", "/timestamp", "0xffffffffffffffff".to_owned(), "a timestamp"),
         ("eth_getBlockByNumber", "/hash", "0x".to_owned(), "not 32 bytes"),
     ];

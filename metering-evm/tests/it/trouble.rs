@@ -1,4 +1,4 @@
-//! Sources that fail, for a moment or for good.
+//! Sources that fail, temporarily or permanently.
 
 use std::time::Duration;
 
@@ -43,18 +43,18 @@ async fn trouble_that_passes_is_sat_out() {
 
 #[tokio::test]
 async fn trouble_that_stays_is_given_up_after_the_attempts() {
-    // fault, attempts of three that are made, part of the complaint
+    // fault, how many of three attempts are made, fragment of the error
     let table = [
         (Fault::Status(500, None), 3, "HTTP status 500"),
         (Fault::Hangs, 3, "timed out"),
         (Fault::Stalls, 3, "timed out"),
-        (Fault::Body("nonsense"), 3, "malformed answer to the batch"),
-        (Fault::Body("[]"), 3, "an answer is missing"),
-        (Fault::Short, 3, "an answer is missing"),
-        (Fault::Twice, 3, "two answers of one id"),
-        (Fault::OtherIds, 3, "an id that was not asked"),
+        (Fault::Body("nonsense"), 3, "malformed response to the batch"),
+        (Fault::Body("[]"), 3, "a response is missing"),
+        (Fault::Short, 3, "a response is missing"),
+        (Fault::Twice, 3, "two responses with the same id"),
+        (Fault::OtherIds, 3, "an id that was not requested"),
         (Fault::Refuses(-32_005, "limit exceeded"), 3, "error -32005: limit exceeded"),
-        // What will not pass is not tried again.
+        // Permanent failures are not retried.
         (Fault::Status(401, None), 1, "HTTP status 401"),
         (Fault::Status(301, None), 1, "HTTP status 301"),
         (Fault::Status(429, Some("3600")), 1, "HTTP status 429"),
@@ -82,7 +82,7 @@ async fn a_transaction_that_is_too_large_is_told_from_a_source_that_fails() {
         assert!(why.contains("larger than 16777216 bytes") && why.contains(&node.host()), "{why}");
         assert_eq!(node.requests(), 1);
     }
-    // A second source that might read it is waited for instead.
+    // If a second source might be able to read it, the error is "unavailable".
     let (nodes, reader) = among(1, [Chain::default(), Chain::default()]).await;
     nodes[0].always(Fault::Huge { announced: true });
     nodes[1].always(Fault::Status(503, None));
@@ -90,7 +90,7 @@ async fn a_transaction_that_is_too_large_is_told_from_a_source_that_fails() {
     let (nodes, reader) = among(2, [Chain::default(), Chain::default()]).await;
     nodes[0].always(Fault::Huge { announced: true });
     nodes[1].always(Fault::Status(503, None));
-    assert!(unreadable(sight(&reader).await).contains("larger than"), "one alone would not be enough");
+    assert!(unreadable(sight(&reader).await).contains("larger than"), "one source alone would not be enough");
 }
 
 #[tokio::test]
@@ -110,7 +110,7 @@ async fn a_source_that_is_not_there_is_unavailable() {
     drop(listener);
     let reader = reader(&config(&[url]));
     let why = unavailable(sight(&reader).await);
-    assert!(why.contains("0 of the 1 sources needed answered") && why.contains("refused"), "{why}");
+    assert!(why.contains("0 of the 1 required sources responded") && why.contains("refused"), "{why}");
     assert_eq!(unavailable(reader.check().await), why);
 }
 

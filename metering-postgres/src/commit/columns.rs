@@ -1,4 +1,4 @@
-//! What a batch writes, as arrays: one statement per table, whatever its size.
+//! The rows that a batch writes, as arrays: one statement per table, no matter how large the batch is.
 
 use metering_core::{Changes, Remembered, RequestId};
 
@@ -20,7 +20,7 @@ pub(super) struct DailyRows {
     amounts: Vec<i64>,
 }
 
-/// What a statement over arrays is given.
+/// The parameters of a statement over arrays.
 pub(super) type ArrayValues<'v, const N: usize> = [&'v dyn Value; N];
 
 impl DailyRows {

@@ -1,4 +1,4 @@
-//! Recent usage, entry by entry: blocks and tails of the accounts in their order.
+//! Exports recent usage entry by entry, from the blocks and tails of the accounts, in the order of accounts.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use crate::known::Known;
 use crate::rows::{all, parsed};
 use crate::session::GenericClient;
 
-/// How many accounts are looked at together, at most.
+/// The most accounts that are read together.
 const ACCOUNTS: i64 = 512;
 
-/// An account whose entries are to be told.
+/// An account whose entries are exported.
 struct Owner {
     row: i64,
     id: AccountId,
@@ -23,7 +23,7 @@ struct Owner {
     tail: Vec<u8>,
 }
 
-/// Entries after a place, by account and number, at most `limit`.
+/// Entries after a cursor, by account and number, at most `limit`.
 pub(super) async fn records<C: GenericClient>(
     client: &C,
     known: &Known,
@@ -58,7 +58,7 @@ pub(super) async fn records<C: GenericClient>(
     Ok(page(found, limit, cursor_of))
 }
 
-/// Accounts from a row on that have about so many entries together: one at least, if there are any.
+/// Accounts from row number `from` on that together have about `wanted` entries: at least one account, if there is any.
 async fn owners<C: GenericClient>(client: &C, from: i64, wanted: usize) -> Result<Vec<Owner>> {
     let sql = "SELECT m.account, a.org_id, m.entries, m.tail FROM meter m JOIN account a ON a.id = m.account \
                WHERE m.account >= $1 ORDER BY m.account LIMIT $2";
@@ -68,7 +68,7 @@ async fn owners<C: GenericClient>(client: &C, from: i64, wanted: usize) -> Resul
             Owner { row: row.try_get(0)?, id: parsed(&row, 1)?, entries: row.try_get(2)?, tail: row.try_get(3)? };
         entries += usize::try_from(owner.entries.min(ACTIVITY_KEPT.into())).unwrap_or_default();
         owners.push(owner);
-        // One more, since some of the first one's may have been told before.
+        // Allow for one more account's entries, since some of the first account's may already be exported.
         if entries > wanted.saturating_add(ACTIVITY_KEPT as usize) {
             break;
         }
@@ -76,7 +76,7 @@ async fn owners<C: GenericClient>(client: &C, from: i64, wanted: usize) -> Resul
     Ok(owners)
 }
 
-/// The entries that are recent, of packed ones, the newest of which come first.
+/// Unpacks entries that are stored newest first, keeps the recent ones, and returns them oldest first.
 fn oldest_first(packed: &[Vec<u8>], entries: i64) -> Result<Vec<Entry<'_>>> {
     let mut found = Vec::new();
     for packed in packed {
@@ -90,7 +90,7 @@ fn oldest_first(packed: &[Vec<u8>], entries: i64) -> Result<Vec<Entry<'_>>> {
 async fn record<C: GenericClient>(client: &C, known: &Known, owner: &Owner, entry: &Entry<'_>) -> Result<Record> {
     let line = known.line(client, entry.line).await?;
     let newer = u32::try_from(owner.entries - entry.number)
-        .map_err(|_| corrupt(format_args!("entry {} of {} of {}", entry.number, owner.entries, owner.id)))?;
+        .map_err(|_| corrupt(format_args!("entry {} of {} of account {}", entry.number, owner.entries, owner.id)))?;
     Ok(Record::Activity(ActivityRecord {
         account: owner.id.clone(),
         newer,

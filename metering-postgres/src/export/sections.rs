@@ -1,6 +1,6 @@
-//! Where the records of each section are, and how they are read.
+//! The query behind each export section, and how its rows become records.
 //!
-//! Texts that are keys are compared as bytes (`"C"`), whatever the database's own order is.
+//! Text keys are compared as bytes (collation `"C"`), no matter what the database's own collation is.
 
 use metering_core::transfer::{
     AccountRecord, AnswerRecord, KeyRecord, LedgerRecord, Record, ScanMark, Section, SolutionRecord, WalletLink,
@@ -12,30 +12,30 @@ use crate::error::{Result, corrupt};
 use crate::rows::{ACCOUNT_COLUMNS, account, address, answer, bytes, parsed, timestamp, unsigned};
 use crate::{challenges, ledger, payments, plans, quotes, recipients, signups, unreadable};
 
-/// The number that the statements have.
-const _: () = assert!(ACTIVITY_KEPT == 1_000, "what is recent is said in SQL, too");
+/// The SQL below has this number as a literal.
+const _: () = assert!(ACTIVITY_KEPT == 1_000, "the SQL below has this number as a literal");
 
-/// The rows of a section.
+/// The query for a section's rows.
 #[derive(Clone)]
 pub(super) struct Source {
     columns: String,
     from: &'static str,
     condition: &'static str,
-    /// What the section is ordered by, each row's own.
+    /// The columns that the section is ordered by; together they are unique for each row.
     pub(super) keys: &'static [&'static str],
-    /// How many of the keys are the beginning of an index.
+    /// How many of the leading keys an index covers.
     indexed: usize,
     pub(super) read: fn(&Row) -> Result<Record>,
 }
 
 impl Source {
-    /// At most `$1` rows, after the keys in `$2` and beyond.
+    /// At most `$1` rows, after the keys in `$2` and the following parameters.
     pub(super) fn sql(&self, after: bool) -> String {
         let Self { columns, from, condition, keys, indexed, .. } = self;
         let values = |count: usize| (2..2 + count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ");
         let place = if after {
             let (prefix, all) = (keys[..*indexed].join(", "), keys.join(", "));
-            // The first half is for the index.
+            // The first comparison is for the index.
             format!("AND ({prefix}) >= ({}) AND ({all}) > ({})", values(*indexed), values(keys.len()))
         } else {
             String::new()
@@ -150,7 +150,7 @@ fn ledger_record(row: &Row) -> Result<Record> {
 }
 
 fn number(newer: i64) -> Result<u32> {
-    u32::try_from(newer).map_err(|_| corrupt(format_args!("{newer} entries cannot come after another")))
+    u32::try_from(newer).map_err(|_| corrupt(format_args!("{newer} newer entries are out of range")))
 }
 
 fn answer_record(row: &Row) -> Result<Record> {

@@ -1,4 +1,4 @@
-//! Keys, and what leads to one.
+//! Imports keys, and the challenges, signups and used solutions that may lead to one.
 
 use metering_core::transfer::{KeyRecord, Record, SolutionRecord};
 use metering_core::{Challenge, SignupSession};
@@ -23,7 +23,7 @@ const KEYS: &str = "INSERT INTO api_key (hash, account, created_at, revoked_at) 
      FROM unnest($1::BYTEA[], $2::TEXT[], $3::BIGINT[], $4::BIGINT[]) AS new (hash, org_id, created_at, revoked_at) \
      JOIN account a ON a.org_id = new.org_id";
 
-/// Charges go by the key that the meter has.
+/// Charges use the key in the meter row.
 const LIVE_KEYS: &str = "UPDATE meter SET key = live.hash \
      FROM (SELECT account, hash FROM api_key WHERE hash = ANY($1) AND revoked_at IS NULL) live \
      WHERE live.account = meter.account";

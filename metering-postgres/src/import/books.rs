@@ -1,4 +1,4 @@
-//! Accounts and their books: one statement per table and batch.
+//! Imports accounts and their books: one statement per table and batch.
 
 use std::collections::HashMap;
 
@@ -22,8 +22,8 @@ const METERS: &str = "INSERT INTO meter (account, balance, purchased, granted, u
      SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], \
      $7::BIGINT[], $8::BIGINT[], $9::BIGINT[], $10::BIGINT[], $11::BIGINT[], $12::BIGINT[])";
 
-/// Entries among the last of their account are numbered back from its end, as their usage is; older ones from the
-/// beginning, without gaps.
+/// An account's recent entries are numbered backwards from its newest number, like its usage entries; older ones are
+/// numbered from the start, without gaps.
 const LEDGER: &str = "INSERT INTO ledger \
      (id, account, entry, kind, amount, description, created_at, tx_chain_id, tx_hash, plan_id) \
      SELECT new.id, a.id, CASE WHEN new.newer IS NULL \
@@ -48,7 +48,7 @@ const ANSWERS: &str = "INSERT INTO request_id \
      $8::BIGINT[]) AS new (org_id, request_id, charged, balance, expires_at, fingerprint, tries, open_until) \
      JOIN account a ON a.org_id = new.org_id";
 
-/// The records of one kind. A batch has no others.
+/// The batch as records of one kind; it has no others.
 macro_rules! of_kind {
     ($records:expr, $kind:ident) => {
         $records
@@ -70,7 +70,7 @@ macro_rules! column {
 }
 pub(super) use column;
 
-/// A number as its column has it; none of them comes near the end.
+/// Converts a count for its column. No count comes close to the limit.
 fn number(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -156,7 +156,7 @@ pub(super) async fn usage(turn: &Turn<'_>, records: &[Record], lines: &[i64]) ->
     .await
 }
 
-/// Entries come by account, the oldest first, and are numbered back from the account's end.
+/// Entries arrive by account, oldest first, and are numbered backwards from the account's newest number.
 pub(super) async fn activity(turn: &Turn<'_>, records: &[Record], lines: &[i64]) -> Result<u64> {
     let records: Vec<&ActivityRecord> = of_kind!(records, Activity);
     let sql = "SELECT a.org_id, a.id, m.entries FROM account a JOIN meter m ON m.account = a.id \

@@ -1,9 +1,9 @@
-//! Who moves a store here: one at a time.
+//! Ensures that only one process at a time moves a store here.
 //!
-//! A row stays locked on a connection of its own for as long as the move goes on, so that a second one is turned away,
-//! and a move whose process died is over at once: its connection is closed, and the lock gone with it. Nothing rests on
-//! the lock alone. If it is lost while its holder lives, the next move writes its own name into `turn`, and no batch of
-//! the first is written after that.
+//! A dedicated connection keeps a row locked for as long as the move runs, so a second move is refused. If the process
+//! dies, its connection closes and releases the lock. Correctness does not depend on the lock alone: if the lock is
+//! lost while its holder lives, the next move writes its own name into `turn`, and no later batch of the first is
+//! written.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -18,7 +18,7 @@ use crate::error::{Failure, Result};
 use crate::outcome::TransactionId;
 use crate::session::{GenericClient, Pool};
 
-/// How often the connection is used, so that it does not count as one that was left in the middle of a transaction.
+/// How often to use the connection, so that `idle_in_transaction_session_timeout` does not end it.
 const PING: Duration = Duration::from_secs(3);
 
 /// How long giving the lock back may take before its connection is dropped instead.
@@ -47,11 +47,11 @@ impl Claim {
         self.owner
     }
 
-    /// Gives the lock back, now that the store is everybody's.
+    /// Releases the lock at the end of the move.
     pub(super) async fn give_back(&self) {
         let holder = self.holder.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((mut holder, stop)) = holder {
-            // Gone already is as good.
+            // If the task has already ended, the lock is released too.
             let _ = stop.send(());
             if tokio::time::timeout(RELEASE_TIMEOUT, &mut holder).await.is_err() {
                 holder.abort();
@@ -59,7 +59,7 @@ impl Claim {
         }
     }
 
-    /// Locks the row, until the claim is dropped or released; `false` when somebody else has.
+    /// Locks the row until the claim is dropped or released; `false` if another process holds the lock.
     pub(super) async fn take(&self, pool: &Pool) -> Result<bool, StoreError> {
         // The database notices a connection that is merely dropped a moment later, and would say that the lock is held.
         self.give_back().await;
@@ -82,7 +82,7 @@ impl Claim {
                     () = tokio::time::sleep(PING) => {}
                 }
             }
-            tracing::warn!("the connection that keeps other moves away was lost");
+            tracing::warn!("lost the connection that locks out other moves");
         });
         *self.holder.lock().unwrap_or_else(PoisonError::into_inner) = Some((holder, stop));
         Ok(true)
@@ -101,7 +101,7 @@ impl Drop for Claim {
     }
 }
 
-/// Whether somebody moves a store here at this moment.
+/// Whether a move to this database is running.
 pub(super) async fn is_held(pool: &Pool) -> Result<bool, StoreError> {
     let client = pool.get().await.map_err(Failure::from)?;
     let answer = client.batch_execute(&format!("{}; {LOCK}", client.begin())).await;

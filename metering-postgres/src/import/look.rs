@@ -1,5 +1,3 @@
-//! A store that is only looked at, before another is moved there.
-
 use std::cmp::Ordering;
 
 use metering_core::StoreError;
@@ -8,7 +6,7 @@ use metering_core::transfer::{Import, SourceId, Standing};
 use crate::migrations::{MOVABLE, supported};
 use crate::store::PostgresStore;
 
-/// A store as it stands, whose schema may be an earlier one.
+/// A read-only view of a store before a move. Its schema may be of an earlier version.
 #[derive(Debug)]
 pub struct Look {
     store: PostgresStore,
@@ -21,22 +19,21 @@ impl Look {
         match found.cmp(&supported) {
             Ordering::Greater => Err(StoreError::NewerVersion { found, supported }),
             _ if found < MOVABLE => Err(StoreError::Unavailable(
-                format!("its schema is of version {found}; start a server on it first, which brings it up to date")
-                    .into(),
+                format!("its schema has version {found}; start a server on it first to migrate the schema").into(),
             )),
             _ => Ok(Self { store, found }),
         }
     }
 
-    /// What stands there.
+    /// Whether the store is empty, occupied, or part of a move.
     ///
     /// # Errors
-    /// When the database cannot say.
+    /// When the database cannot be read.
     pub async fn standing(&self, source: &SourceId) -> Result<Standing, StoreError> {
         self.store.standing(source).await
     }
 
-    /// From which version of the schema to which whoever opens the store would bring it, where it is an earlier one.
+    /// The schema's current version and the one that opening the store would migrate it to; `None` if it is up to date.
     #[must_use]
     pub fn upgrade(&self) -> Option<(i64, i64)> {
         let supported = supported();

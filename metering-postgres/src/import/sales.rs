@@ -1,4 +1,4 @@
-//! Plans, and money that arrives by chain.
+//! Imports plans and everything about payments.
 
 use metering_core::transfer::{Record, ScanMark, WalletLink};
 use metering_core::{
@@ -22,7 +22,7 @@ const PAYMENTS: &str = "INSERT INTO payment (id, chain_id, tx_hash, payer, recip
      AS new (id, chain_id, tx_hash, payer, recipient, token, amount, block_number, mined_at, org_id, used_as, plan_id, \
      recorded_at, block_hash, settlement, reversed_at) JOIN account a ON a.org_id = new.org_id";
 
-/// An open quote has no account; that any other found its own is the schema's to check.
+/// An open quote has no account. The schema checks that every other quote has found its account.
 const QUOTES: &str = "INSERT INTO quote (nonce, agent_name, email, payer, chain_id, token, recipient, amount, plan_id, \
      credits, bonus_credits, created_at, expires_at, honoured_until, state, account, tx_chain_id, tx_hash) \
      SELECT new.nonce, new.agent_name, new.email, new.payer, new.chain_id, new.token, new.recipient, new.amount, \
@@ -83,7 +83,7 @@ pub(super) async fn payments(turn: &Turn<'_>, records: &[Record]) -> Result<u64>
     .await
 }
 
-/// State, account and transaction of a quote, as its columns have them.
+/// State, account and transaction of a quote, as its columns store them.
 fn state(quote: &Quote) -> (&'static str, Option<&str>, Option<TxRef>) {
     match &quote.state {
         QuoteState::Open => ("open", None, None),

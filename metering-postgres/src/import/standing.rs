@@ -1,12 +1,10 @@
-//! What stands in a database that a store is to be moved to.
-
 use metering_core::transfer::{SourceId, Standing};
 
 use crate::error::Result;
 use crate::rows::{bytes, exists, first};
 use crate::session::GenericClient;
 
-/// All that a store holds. Usage lines are not among it: those that nothing uses do no harm.
+/// All tables with a store's data, except usage lines: unused ones are harmless.
 pub(super) const TABLES: [&str; 16] = [
     "account",
     "meter",

@@ -1,5 +1,5 @@
-//! One try to bring the schema up to date. It ends soon where a lock cannot be had, so that nobody waits behind it for
-//! long.
+//! One attempt to migrate the schema. It gives up soon if it cannot get a lock, so that other statements do not queue
+//! behind it for long.
 
 use std::fmt;
 
@@ -12,48 +12,48 @@ use crate::rows::{execute, one};
 use crate::session::{Client, GenericClient, Pool, Transaction};
 use crate::wait::{REPORT_WAIT, within};
 
-/// The one table that is there before all others. Its row is the lock.
+/// The table that is created before all others. Its row is the lock for migrations.
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS metering_schema (id SMALLINT PRIMARY KEY CHECK (id = 1), \
      version BIGINT NOT NULL); \
      INSERT INTO metering_schema (id, version) VALUES (1, 0) ON CONFLICT (id) DO NOTHING";
 
-/// How long a script waits for those who use a table that it changes. All others wait behind it meanwhile, the charges
-/// of nodes of the earlier version among them.
+/// How long a script waits for a table that is in use. Meanwhile all other statements on that table queue behind it,
+/// including charges of nodes that still run the earlier version.
 const TABLE_WAIT: &str = "SET LOCAL lock_timeout = '2s'";
 
-/// How a try ended that did not fail.
+/// The result of an attempt that did not fail.
 #[derive(Debug)]
 pub(super) enum Attempt {
     Done,
-    /// Somebody holds what it needs.
+    /// Another session holds a lock that it needs.
     Held(Holder, Failure),
 }
 
-/// Who is waited for.
+/// What holds the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holder {
-    /// A node that is at the schema.
+    /// Another node that migrates the schema.
     Node,
-    /// Whoever reads a table that is to be changed.
+    /// A reader of a table that the migration changes.
     Reader,
 }
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Node => "another node brings the schema up to date",
-            Self::Reader => "a backup or a long query holds a table of the earlier schema",
+            Self::Node => "another node is migrating the schema",
+            Self::Reader => "a backup or a long query is using a table that the migration changes",
         })
     }
 }
 
-/// Each step has its time, and not all of them together: how long it takes depends on what there is.
+/// Each step has its own timeout, but the migration as a whole has none: its duration depends on the amount of data.
 pub(super) async fn migrate(pool: &Pool, make: bool) -> Result<Attempt> {
     let mut client: Client = within(REPORT_WAIT, async { Ok(pool.get().await?) }).await?;
     within(REPORT_WAIT, check_encoding(&client)).await?;
     let is_made = within(REPORT_WAIT, version(&client)).await?.is_some();
     if !is_made && !make {
-        let missing = "there is no metering store in this database; make one by starting a server on it, or with \
+        let missing = "there is no metering store in this database; create one by starting a server on it, or with \
                        `metering admin account create`";
         return Err(Failure::Store(StoreError::Unavailable(missing.into())));
     }
@@ -83,8 +83,8 @@ fn held(holder: Holder, failure: Failure) -> Result<Attempt> {
     }
 }
 
-/// Keeps all others waiting, and finds the scripts that are to be run. Within the transaction, so that a database of
-/// another program is left without a trace.
+/// Takes the lock and returns the scripts still to run. The lock table is created within the transaction, so that
+/// nothing is left behind in another program's database.
 async fn lock(transaction: &Transaction<'_>, is_made: bool) -> Result<&'static [&'static str]> {
     if !is_made {
         transaction.batch_execute(TABLE).await?;
@@ -112,7 +112,7 @@ async fn apply(transaction: &Transaction<'_>, missing: &[&str]) -> Result<()> {
     .await
 }
 
-/// Tables of the same names that are not ours.
+/// Maps the error for an existing table: one that has our name but is not ours.
 fn taken(error: tokio_postgres::Error) -> Failure {
     if error.code() == Some(&SqlState::DUPLICATE_TABLE) {
         let what = error.as_db_error().map_or("a table", |error| error.message());

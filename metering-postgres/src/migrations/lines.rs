@@ -1,11 +1,11 @@
-//! Version 4: every usage line gets the digest of its texts.
+//! Migration to version 4: adds to every usage line the digest of its texts.
 
 use crate::error::Result;
 use crate::rows::one;
 use crate::session::GenericClient;
 use crate::wait::{REPORT_WAIT, within};
 
-/// Lines that get theirs in one statement, which the database ends after a minute.
+/// Lines per statement, which must finish within the statement timeout of one minute.
 const LINES: i64 = 50_000;
 
 const SLICE: &str = "WITH slice AS (SELECT id FROM usage_line WHERE id > $1 ORDER BY id LIMIT $2), \
@@ -19,7 +19,7 @@ const SLICE: &str = "WITH slice AS (SELECT id FROM usage_line WHERE id > $1 ORDE
 const INDEX: &str = "ALTER TABLE usage_line ALTER COLUMN digest SET NOT NULL; \
      CREATE UNIQUE INDEX usage_line_digest ON usage_line (digest)";
 
-/// Fills the column in, and makes its index.
+/// Fills the column and creates its index.
 pub(super) async fn digest_lines<C: GenericClient>(client: &C) -> Result<()> {
     let mut after = i64::MIN;
     loop {

@@ -1,4 +1,4 @@
-//! Version 3: recent activity, of which each entry had a row, is packed into blocks.
+//! Migration to version 3: packs recent activity, which had one row per entry, into blocks.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +12,10 @@ use crate::session::GenericClient;
 use crate::tail::Folds;
 use crate::wait::{REPORT_WAIT, within};
 
-/// How many accounts are packed together. Each has a thousand entries at most.
+/// Accounts per step. Each has at most a thousand entries.
 const ACCOUNTS: i64 = 64;
 
-/// How often it is told how far packing has come.
+/// How often to log the progress.
 const TOLD_EVERY: Duration = Duration::from_secs(5);
 
 /// Packs `activity_entry` into `activity`, and drops it.
@@ -38,10 +38,10 @@ pub(super) async fn pack_activity<C: GenericClient>(client: &C) -> Result<()> {
     within(REPORT_WAIT, async { Ok(client.batch_execute("DROP TABLE activity_entry").await?) }).await
 }
 
-/// Packs the accounts from one to another. Both tables are told the range, rather than a list of accounts: a database
-/// without statistics, such as one that was restored a moment ago, would read all of them for each list.
+/// Packs a range of accounts. The query names the range for both tables instead of a list of accounts: without
+/// statistics, for example just after a restore, the database would read both tables completely for each list.
 async fn pack<C: GenericClient>(client: &C, from: i64, to: i64) -> Result<()> {
-    // Older entries have gaps between them, and their blocks' places are those of newer ones.
+    // Skip older entries: they have gaps between them, and newer blocks use their slots.
     let sql = "SELECT e.account, e.entry, e.line, e.amount, e.refund, e.calls, e.created_at, e.request_path, \
                n.route_template \
                FROM activity_entry e JOIN meter m ON m.account = e.account JOIN usage_line n ON n.id = e.line \

@@ -15,7 +15,7 @@ fn account(number: u8) -> (AccountId, KeyHash) {
     (format!("org_{number:020}").parse().unwrap(), KeyHash::from_bytes([0x40 + number; 32]))
 }
 
-/// An account that can pay for a thousand calls.
+/// Creates an account that can pay for a thousand calls.
 async fn customer(store: &PostgresStore, number: u8) {
     let (id, key) = account(number);
     let mut new = NewAccount::new(id, "agent".parse().unwrap(), key, NOON);
@@ -64,7 +64,11 @@ async fn a_usage_line_whose_number_another_has_is_charged_as_any_other() {
         shown.iter().filter_map(|entry| Some(entry.line.as_ref()?.route_template.clone())).collect();
     routes.sort_unstable();
     assert_eq!(routes, ["/victim".into(), "/x".into()]);
-    assert_eq!(run_in(&url, "SELECT count(*) FROM usage_line WHERE route_template = '/x'"), "1", "it kept its number");
+    assert_eq!(
+        run_in(&url, "SELECT count(*) FROM usage_line WHERE route_template = '/x'"),
+        "1",
+        "the line keeps its number"
+    );
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 
@@ -103,7 +107,7 @@ async fn a_text_that_the_database_refuses_fails_its_own_posting_only() {
     }
     let spent: i64 =
         store.accounts(None, 10).await.unwrap().items.iter().map(|account| account.totals.used.atoms()).sum();
-    assert_eq!(spent, 3 * 6 * Credits::BASE_CALL.atoms(), "what failed was not charged");
+    assert_eq!(spent, 3 * 6 * Credits::BASE_CALL.atoms(), "failed postings are not charged");
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 

@@ -1,4 +1,4 @@
-//! The conformance suite and the model, on a schema of its own for each test.
+//! The conformance suite and the model-based tests, with a separate schema for each test.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use metering_tests::postgres::{Cluster, is_skipped};
 
 async fn fresh() -> (Arc<dyn Store>, ()) {
     if is_skipped() {
-        // A person's machine without PostgreSQL; where it must be there, ./test.sh fails before this.
+        // A developer's machine without PostgreSQL. Where PostgreSQL is required, ./test.sh fails before this.
         return (Arc::new(MemoryStore::new()), ());
     }
     (connect(&Cluster::shared().fresh_schema()).await, ())
 }
 
-/// Two nodes on one schema, each with connections and a memory of its own.
+/// Two nodes on one schema, each with its own connections and cache.
 async fn fresh_pair() -> ([Arc<dyn Store>; 2], ()) {
     if is_skipped() {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());

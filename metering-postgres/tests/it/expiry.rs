@@ -1,4 +1,4 @@
-//! Forgetting much at once.
+//! Deletes many expired rows.
 
 use std::time::Duration;
 
@@ -30,13 +30,14 @@ async fn other_facts_have_their_turn_while_much_is_forgotten() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     assert_eq!(sweep.await.unwrap(), 200_000);
-    assert!(turns > 5, "{turns} facts in the meantime");
+    assert!(turns > 5, "only {turns} writes in the meantime");
     let left =
         format!("SELECT (SELECT count(*) FROM {schema}.request_id), count(*) FROM {schema}.outcome WHERE at = 0");
     assert_eq!(Cluster::shared().run(&left), "0|0");
 }
 
-/// Whatever a node's clock says, when it writes or when it sweeps: outcomes are kept by the database's.
+/// The expiry of outcomes depends only on the database's clock, no matter what a node's clock says when it writes or
+/// sweeps.
 #[tokio::test(flavor = "multi_thread")]
 async fn outcomes_are_not_forgotten_by_a_clock_that_is_wrong() {
     if is_skipped() {
@@ -49,10 +50,10 @@ async fn outcomes_are_not_forgotten_by_a_clock_that_is_wrong() {
     // A node whose clock is a year behind.
     run("INSERT INTO outcome (id, at) SELECT sha256(n::TEXT::BYTEA), 0 FROM generate_series(1, 50) n");
     run("INSERT INTO outcome (id, at, written_at) VALUES ('old', 9223372036854775807, 0)");
-    // One that is centuries ahead sweeps.
+    // A node whose clock is centuries ahead sweeps.
     store.forget_expired(Timestamp::from_unix_millis(i64::MAX)).await.unwrap();
     assert_eq!(run("SELECT count(*) FROM outcome WHERE at = 0"), "50");
-    assert_eq!(run("SELECT count(*) FROM outcome WHERE id = 'old'"), "0", "it was kept for long enough");
+    assert_eq!(run("SELECT count(*) FROM outcome WHERE id = 'old'"), "0", "it has expired");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -62,6 +63,6 @@ async fn the_store_has_the_databases_clock() {
     }
     let store = PostgresStore::connect(&Cluster::shared().fresh_schema().parse().unwrap()).await.unwrap();
     let (before, stores) = (SystemClock.now(), store.clock().await.unwrap().unwrap());
-    assert_eq!(ClockSkew::found(before, stores, SystemClock.now()), None, "it is the same machine");
+    assert_eq!(ClockSkew::found(before, stores, SystemClock.now()), None, "both are on the same machine");
     assert!(stores.unix_millis() > NOON.unix_millis() - 86_400_000 * 365);
 }

@@ -1,4 +1,4 @@
-//! Commits whose answer is lost: whatever happened, each charge counts once, and each fact is one.
+//! Commits whose response is lost: whatever happened, each charge and each other write counts once.
 
 use std::sync::Arc;
 

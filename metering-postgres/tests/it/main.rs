@@ -1,4 +1,4 @@
-//! The PostgreSQL backend against the storage contract, and what only several nodes and a network can get wrong.
+//! Tests of the PostgreSQL backend: the storage contract, and what only several nodes and a network can get wrong.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod bad_postings;

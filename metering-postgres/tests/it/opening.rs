@@ -1,4 +1,5 @@
-//! Opening a store: what is refused and left as it was, who is waited for, and which error is told.
+//! Opening a store: which databases are refused and left unchanged, what a start waits for, and which errors it
+//! reports.
 
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -9,10 +10,10 @@ use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 
 use crate::upgrade::version_two;
 
-/// Longer than a fact is tried, and than the database waits for a lock.
+/// Longer than a write is retried, and longer than the database waits for a lock.
 const LONG: Duration = Duration::from_secs(23);
 
-/// A database of version 2, with somebody who keeps what `sql` takes of its schema for a while.
+/// A database of version 2, and a session that holds for a while the lock that `sql` takes.
 fn held(sql: impl FnOnce(&str) -> String) -> (String, JoinHandle<String>) {
     let url = Cluster::shared().fresh_schema();
     version_two(&url);
@@ -72,7 +73,7 @@ async fn a_backup_is_waited_for_and_nobody_waits_long_behind_the_upgrade() {
     if is_skipped() {
         return;
     }
-    // As pg_dump does.
+    // The lock that pg_dump takes.
     let (url, backup) = held(|schema| format!("LOCK TABLE {schema}.meter IN ACCESS SHARE MODE"));
     let schema = schema_of(&url);
     let config = url.parse().unwrap();
@@ -124,7 +125,7 @@ async fn connections_that_end_while_a_store_is_opened_do_not_fail_it() {
         }
     });
     while !opening.is_finished() {
-        // As an operator does; the command that does it ends nothing else of the test's.
+        // As an operator would do it. This does not end the command's own connection.
         let all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'metering'";
         cluster.run(all);
     }

@@ -1,5 +1,5 @@
-//! Behind PgBouncer: the whole contract in transaction mode, what is refused at start, and a server that is lost behind
-//! the pooler's back.
+//! Behind PgBouncer: the whole contract in transaction mode, what is refused at start, and a pooler that loses its
+//! server.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -32,7 +32,7 @@ mod contract {
 
     async fn fresh() -> (Arc<dyn Store>, ()) {
         if is_skipped() {
-            // A person's machine without PgBouncer; where it must be there, ./test.sh fails before this.
+            // A developer's machine without PgBouncer. Where PgBouncer is required, ./test.sh fails before this.
             return (Arc::new(MemoryStore::new()), ());
         }
         (Arc::new(connect(&shared().fresh_schema().0).await), ())
@@ -107,7 +107,7 @@ async fn each_transaction_makes_its_own_settings_and_leaves_none() {
         store.commit(vec![charge(&key)], NOON).await.unwrap();
     }
     assert_eq!(cluster.run(&format!("SELECT DISTINCT settings FROM {role}.seen")), "on 10s 1min");
-    // Another program at the same pooler finds the connections as they were.
+    // Another program that uses the same pooler finds the connections with their default settings.
     let (other, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
     let other_task = tokio::spawn(connection);
     for _ in 0..20 {
@@ -122,8 +122,8 @@ async fn each_transaction_makes_its_own_settings_and_leaves_none() {
     drop(PostgresStore::connect(&direct.parse().unwrap()).await.unwrap());
 }
 
-/// The server commits, and its connection is lost before it says so. What the pooler then says is an error of its own,
-/// and does not mean that nothing was committed.
+/// The server commits, and its connection is lost before it can report that. The pooler then reports an error of its
+/// own, which does not mean that nothing was committed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_whose_server_was_lost_behind_the_pooler_counts_once() {
     if is_skipped() {
@@ -134,9 +134,9 @@ async fn a_commit_whose_server_was_lost_behind_the_pooler_counts_once() {
     let (url, direct) = pooler.fresh_schema();
     let store = Arc::new(connect(&url).await);
     let (id, key) = account(&store).await;
-    // Known from before, so that the next statement that waits is the commit.
+    // Fill the cache, so that the next statement that waits is the commit.
     store.commit(vec![charge(&key)], NOON).await.unwrap();
-    // A standby that does not exist: commits are on this disk, and wait for ever for the other.
+    // A standby that does not exist: commits are on the primary's disk, and wait forever for the standby.
     cluster.run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
     cluster.run("SELECT pg_reload_conf()");
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";

@@ -1,4 +1,4 @@
-//! What is shown of recent activity, where blocks of it were overwritten and others not.
+//! Recent activity when some of its blocks were overwritten and others were not.
 
 use metering_core::{
     ACTIVITY_KEPT, AccountId, Activity, ActivityKind, ApiKey, Charge, ClientSource, Credits, LedgerKind, NewAccount,
@@ -34,8 +34,8 @@ async fn entries_are_shown_without_gaps_also_where_a_block_is_the_ledgers_alone(
     account.limits.requests_per_minute = 0;
     account.entries = vec![grant()];
     store.create_account(account).await.unwrap();
-    // Up to block 65; then more grants than a block has numbers, so that block 2 is not overwritten by block 66, as its
-    // neighbours are by theirs.
+    // Fill up to block 65. Then add more grants than a block has numbers, so that block 66 does not overwrite block 2,
+    // although its neighbours are overwritten.
     charge(&store, &key, 1_040).await;
     for _ in 0..40 {
         store.post_entry(&id, grant(), NOON).await.unwrap();
@@ -45,7 +45,7 @@ async fn entries_are_shown_without_gaps_also_where_a_block_is_the_ledgers_alone(
     let shown = store.activity(&id, u32::MAX).await.unwrap();
     let (usage, ledger): (Vec<_>, Vec<_>) = shown.iter().partition(|entry| entry.kind == ActivityKind::Usage);
     assert_eq!((ledger.len(), shown.iter().map(number).max()), (41, Some(1_141)));
-    // The account's first entry is the ledger's, which keeps all of its own.
+    // The account's first entry is a ledger entry; those are all kept.
     let numbers: Vec<u32> = shown.iter().map(number).collect();
     let recent: Vec<u32> = (1_141 - ACTIVITY_KEPT + 1..=1_141).rev().chain([1]).collect();
     assert_eq!(numbers, recent);

@@ -1,4 +1,4 @@
-//! A database that cannot be reached when a store is opened: told within three seconds, with host and port.
+//! A database that cannot be reached when a store is opened: reported within three seconds, with host and port.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -9,11 +9,11 @@ const SOON: Duration = Duration::from_secs(3);
 
 #[tokio::test]
 async fn hosts_that_refuse_or_do_not_respond_are_named_within_three_seconds() {
-    // Accepts, and says nothing.
+    // Accepts connections and never responds.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = silent.local_addr().map(|address| (silent, address)).unwrap();
     let (_listener, silent) = silent;
-    // Free a moment ago.
+    // A port that was free a moment ago.
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let table = [
         (format!("{closed}"), format!("at {closed}: Connection refused")),

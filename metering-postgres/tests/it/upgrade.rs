@@ -1,4 +1,4 @@
-//! A database of an earlier version of the schema, with what it holds.
+//! Migrates databases of earlier schema versions, with data.
 
 use metering_core::transfer::{SourceId, Standing};
 use metering_core::{
@@ -10,7 +10,7 @@ use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 
 const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
-/// An account with 1,200 entries: one of the ledger first, then usage, of which every seventh pays back.
+/// An account with 1,200 entries: first a ledger entry, then usage, with a refund as every seventh entry.
 pub(crate) const BOOKS: &str = "\
 INSERT INTO account (id, org_id, agent_name, created_at) VALUES (5, 'org_x0000000000000000005', 'agent', 0);
 INSERT INTO api_key (hash, account, created_at) VALUES (decode(repeat('05', 32), 'hex'), 5, 0);
@@ -22,7 +22,7 @@ INSERT INTO usage_daily VALUES (5, 20000, 77, 1028, 8570);
 INSERT INTO meter (account, key, balance, purchased, granted, used, requests_per_minute, requests_per_day, entries)
   VALUES (5, decode(repeat('05', 32), 'hex'), 8991430, 0, 9000000, 8570, 0, 0, 1200);";
 
-/// Makes the schema as a program of version 2 did.
+/// Creates the schema of version 2.
 pub(crate) fn version_two(url: &str) {
     let scripts =
         [include_str!("../../src/migrations/0001_initial.sql"), include_str!("../../src/migrations/0002_import.sql")];
@@ -67,7 +67,7 @@ async fn a_database_with_a_row_for_each_entry_is_packed_and_goes_on() {
     version_two(&url);
     run_in(&url, BOOKS);
 
-    // Two nodes of the new version start at once.
+    // Two nodes of the new version start at the same time.
     let config = url.parse().unwrap();
     let (store, other) = tokio::join!(PostgresStore::connect(&config), PostgresStore::connect(&config));
     let (store, _) = (store.unwrap(), other.unwrap());
@@ -98,7 +98,7 @@ async fn every_account_is_packed_whatever_gaps_their_numbers_have() {
     }
     let url = Cluster::shared().fresh_schema();
     version_two(&url);
-    // More than are packed together; some without any entry.
+    // More accounts than one step packs, some of them without any entry.
     run_in(
         &url,
         "INSERT INTO account (id, org_id, agent_name, created_at)
@@ -131,8 +131,8 @@ async fn looking_at_an_earlier_schema_leaves_it_as_it_is() {
     assert!(matches!(look.standing(&SourceId::from_bytes([7; 16])).await.unwrap(), Standing::Occupied(_)));
 }
 
-/// Payments that are on their way while a store is brought up to date still count: a chain that was in use is known since
-/// the store's first account.
+/// Payments that are on their way during the migration still count: chains that were already in use are registered from
+/// the time of the store's first account.
 #[tokio::test(flavor = "multi_thread")]
 async fn recipients_of_chains_in_use_are_known_since_the_store_began() {
     if is_skipped() {

@@ -1,5 +1,5 @@
-//! Which entries are among the last of their accounts, and how many came after each: found once, in one pass over ledger
-//! and activity, since the log of activity has no order by account.
+//! A temporary table of each account's latest entries, with the number of newer ones. It is filled in one pass over
+//! ledger and activity, because the activity log is not ordered by account.
 
 use metering_core::ACTIVITY_KEPT;
 use metering_core::transfer::Section;
@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::{Result, store_error};
 
-/// `seen` says of which state of the database the table is.
+/// `recent_seen` records which state of the database `recent` was computed from.
 const TABLES: &str = "
     DROP TABLE IF EXISTS temp.recent;
     DROP TABLE IF EXISTS temp.recent_seen;
@@ -16,7 +16,7 @@ const TABLES: &str = "
     ) STRICT;
     CREATE TEMP TABLE recent_seen (data_version INTEGER NOT NULL, changes INTEGER NOT NULL) STRICT;";
 
-/// Ledger and activity draw their ids from one sequence.
+/// Ledger and activity share one id sequence.
 const FILL: &str = "
     INSERT INTO temp.recent (id, account, newer, is_usage)
     SELECT id, account, newer, is_usage FROM (
@@ -29,7 +29,7 @@ const FILL: &str = "
 
 const INDEX: &str = "CREATE INDEX temp.recent_usage ON recent (account, id) WHERE is_usage = 1";
 
-/// Makes the table for a section that needs it, unless it is there and nothing was written since.
+/// Rebuilds the table if the section needs it and anything was written since it was last built.
 pub(super) fn refresh(connection: &Connection, section: Section) -> Result<()> {
     if matches!(section, Section::Accounts | Section::Ledger | Section::Activity) && !is_fresh(connection)? {
         fill(connection).map_err(store_error)?;
@@ -49,7 +49,7 @@ fn is_fresh(connection: &Connection) -> Result<bool> {
     Ok(seen == Some(state(connection).map_err(store_error)?))
 }
 
-/// What others committed, and what this connection wrote.
+/// Changes when another connection commits, and when this one writes.
 fn state(connection: &Connection) -> rusqlite::Result<(i64, i64)> {
     let version = connection.pragma_query_value(None, "data_version", |row| row.get(0))?;
     Ok((version, connection.query_row("SELECT total_changes()", [], |row| row.get(0))?))
@@ -60,7 +60,7 @@ fn fill(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute(FILL, [ACTIVITY_KEPT])?;
     connection.execute_batch(INDEX)?;
     let (version, changes) = state(connection)?;
-    // The row that says so is one more change.
+    // This insert is itself one more change.
     connection
         .execute("INSERT INTO temp.recent_seen (data_version, changes) VALUES (?1, ?2)", [version, changes + 1])?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Where the records of each section are, and how they are read.
+//! The query behind each export section, and how its rows become records.
 
 use metering_core::ClientSource;
 use metering_core::transfer::{
@@ -15,27 +15,27 @@ use crate::{challenges, ledger, payments, plans, quotes, recipients, signups, un
 
 type Read<T> = rusqlite::Result<Result<T>>;
 
-/// The rows of a section.
+/// The query for a section's rows.
 pub(super) struct Source {
     columns: String,
     from: &'static str,
     condition: &'static str,
-    /// What the section is ordered by, each row's own.
+    /// The columns that the section is ordered by; together they are unique for each row.
     pub(super) keys: &'static [&'static str],
-    /// How many of the keys are the beginning of an index.
+    /// How many of the leading keys an index covers.
     indexed: usize,
     pub(super) read: fn(&Row<'_>) -> Read<Record>,
 }
 
 impl Source {
-    /// At most `?1` rows, after the keys in `?2` and beyond.
+    /// At most `?1` rows, after the keys in `?2` and the following parameters.
     pub(super) fn sql(&self, after: bool) -> String {
         let Self { columns, from, condition, keys, indexed, .. } = self;
         let tuple = |keys: &[&str]| keys.join(", ");
         let values = |count: usize| (2..2 + count).map(|number| format!("?{number}")).collect::<Vec<_>>().join(", ");
         let place = if after {
             let (prefix, all) = (tuple(&keys[..*indexed]), tuple(keys));
-            // The first half is for the index: without it the keys of other tables stand in its way.
+            // The first comparison is for the index: SQLite cannot use it for the second, which has other tables' keys.
             format!("AND ({prefix}) >= ({}) AND ({all}) > ({})", values(*indexed), values(keys.len()))
         } else {
             String::new()
@@ -63,7 +63,7 @@ impl Source {
     }
 }
 
-/// Joined as written (`CROSS JOIN`): the first table is the one that is in the section's order.
+/// `CROSS JOIN` makes SQLite join in the order written. The first table is the one that has the section's order.
 fn books(section: Section) -> Source {
     match section {
         Section::Ledger => Source::new(
@@ -173,7 +173,7 @@ fn ledger_record(row: &Row<'_>) -> Read<Record> {
     Ok(ledger::entry(row)?.map(|(_, entry)| Record::Ledger(LedgerRecord { entry, newer })))
 }
 
-/// A line from the three columns after an account's id.
+/// Reads a usage line from the three columns after the account's id.
 fn line(row: &Row<'_>) -> rusqlite::Result<UsageLine> {
     let text = |index| row.get::<_, String>(index);
     let source = ClientSource::from_name(&text(3)?);

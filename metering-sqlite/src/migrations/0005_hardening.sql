@@ -1,31 +1,31 @@
--- Version 5: what payments, usage and access need to survive reorganisations, hostile input and clock jumps.
+-- Version 5: columns and tables for reorganisations, hostile input and clock jumps.
 
--- Idempotency keys of metered routes, kept with the request ids of deductions: which request the key is for, how often it
--- was tried, and until when the last try may be under way (none once a response was passed on). Of a deduction all are
--- empty.
+-- Idempotency keys of metered routes, stored with the request ids of deductions: which request the key is for, how
+-- often it was tried, and until when the last try may be in progress (NULL once a response was passed on). All are NULL
+-- for a deduction.
 ALTER TABLE request_id ADD COLUMN fingerprint BLOB;
 ALTER TABLE request_id ADD COLUMN tries INTEGER CHECK ((tries IS NULL) = (fingerprint IS NULL));
 ALTER TABLE request_id ADD COLUMN open_until INTEGER CHECK (open_until IS NULL OR fingerprint IS NOT NULL);
--- Payments are credited before their block is final, and reversed if a reorganisation removes it.
+-- Payments are credited before their block is final, and reversed if a reorganisation removes the block.
 --
--- Those of earlier versions were credited when they counted as settled; the hash of their block was not kept.
+-- Earlier versions credited payments only once they were settled, and did not store the hash of their block.
 ALTER TABLE payment ADD COLUMN block_hash BLOB;
 -- `unsettled`, `final` or `reversed`.
 ALTER TABLE payment ADD COLUMN settlement TEXT NOT NULL DEFAULT 'final'
   CHECK (settlement IN ('unsettled', 'final', 'reversed'));
 ALTER TABLE payment ADD COLUMN reversed_at INTEGER CHECK ((reversed_at IS NULL) = (settlement <> 'reversed'));
 
--- What the watcher looks at. Few at a time.
+-- The payments that the watcher checks. There are never many.
 CREATE INDEX payment_unsettled ON payment (chain_id, id) WHERE settlement <> 'final';
--- Unpaid quotes are forgotten long before claimed ones.
+-- Unpaid quotes are deleted long before claimed ones.
 DROP INDEX quote_expiry;
 CREATE INDEX quote_expiry ON quote (state, honoured_until);
 
--- Which recipients payments are received at, since when, and by which store. Payments that are older were made to
--- somebody else, or to an earlier installation, and may have been credited there.
+-- The recipient addresses of payments: since when each is in use, and by which store. Older payments to an address were
+-- meant for its previous owner or for an earlier installation, and may have been credited there.
 CREATE TABLE recipient (
   chain_id INTEGER NOT NULL,
-  -- The zero address stands for whichever is configured first.
+  -- The zero address stands for the recipient that is configured first.
   recipient BLOB NOT NULL,
   since INTEGER NOT NULL,
   store BLOB NOT NULL,
@@ -33,8 +33,8 @@ CREATE TABLE recipient (
   PRIMARY KEY (chain_id, recipient)
 ) STRICT, WITHOUT ROWID;
 
--- A chain that is in use already: nothing that is on its way to this store is older than the store's first account,
--- quote or payment.
+-- Chains that are already in use: no payment on its way to this store is older than the store's first account, quote or
+-- payment.
 INSERT INTO recipient (chain_id, recipient, since, store, configured_at)
   SELECT used.chain_id, zeroblob(20), first.at, i.name, first.at
   FROM (SELECT chain_id FROM plan UNION SELECT chain_id FROM quote UNION SELECT chain_id FROM payment
@@ -45,8 +45,8 @@ INSERT INTO recipient (chain_id, recipient, since, store, configured_at)
     UNION ALL SELECT min(mined_at) FROM payment
     UNION ALL SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000)) first
   CROSS JOIN identity i;
--- Arrivals that could not be read, so that the watcher could go on. `tx_hash` is empty where a whole block could not be
--- searched; `next_attempt_at` is NULL once it was given up.
+-- Arrivals that could not be read. They are recorded here so that the watcher can continue. `tx_hash` is empty if a
+-- whole block could not be searched; `next_attempt_at` is NULL once the watcher has given up.
 CREATE TABLE unreadable_arrival (
   chain_id INTEGER NOT NULL,
   block INTEGER NOT NULL,

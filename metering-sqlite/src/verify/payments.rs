@@ -1,4 +1,4 @@
-//! The proof that every payment counted once: its record and its purchase in the ledger are one and one.
+//! Verifies that every payment counted once: it has one record, and one purchase in the ledger.
 
 use metering_core::LedgerKind;
 use rusqlite::Connection;
@@ -6,20 +6,20 @@ use rusqlite::Connection;
 use crate::error::{Result, corrupt, store_error};
 use crate::rows::{all, tx};
 
-/// Payments that bought a plan, without the entry that gave their account its credits.
+/// Payments that bought a plan, but have no ledger entry that credits their account.
 const NOT_IN_LEDGER: &str = "
     SELECT chain_id, tx_hash FROM payment p WHERE plan_id IS NOT NULL AND NOT EXISTS (
       SELECT 1 FROM ledger l WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id AND l.account = p.account)
     ORDER BY id";
 
-/// Payments behind purchases, without the record that keeps them from counting again.
+/// Payments behind purchases that have no payment record, which would keep them from counting again.
 const NOT_RECORDED: &str = "
     SELECT tx_chain_id, tx_hash FROM ledger l WHERE tx_hash IS NOT NULL AND kind IN (?1, ?2) AND NOT EXISTS (
       SELECT 1 FROM payment p WHERE p.chain_id = l.tx_chain_id AND p.tx_hash = l.tx_hash)
     ORDER BY id";
 
-/// Payments that are not reversed, or are, unlike the ledger has it: what was taken back and given again is nothing, or
-/// all that was bought.
+/// Payments whose record and ledger disagree on whether they are reversed. The reversals and restorations in the ledger
+/// must add up to minus the purchase if the payment is reversed, and to zero otherwise.
 const SETTLED_OTHERWISE: &str = "
     SELECT chain_id, tx_hash FROM payment p WHERE (
       SELECT coalesce(sum(amount), 0) FROM ledger l
@@ -29,7 +29,7 @@ const SETTLED_OTHERWISE: &str = "
       WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id AND l.account = p.account AND kind IN (?1, ?2)
     ) ELSE 0 END ORDER BY id";
 
-/// Reversals of payments that are not recorded.
+/// Reversals and restorations of payments that have no record.
 const REVERSED_UNRECORDED: &str = "
     SELECT tx_chain_id, tx_hash FROM ledger l WHERE tx_hash IS NOT NULL AND kind IN (?1, ?2) AND NOT EXISTS (
       SELECT 1 FROM payment p WHERE p.chain_id = l.tx_chain_id AND p.tx_hash = l.tx_hash AND p.account = l.account)
@@ -40,23 +40,24 @@ const COUNTED_AGAIN: &str = "
     SELECT tx_chain_id, tx_hash FROM ledger WHERE tx_hash IS NOT NULL AND kind IN (?1, ?2)
     GROUP BY tx_chain_id, tx_hash HAVING count(*) > 1 ORDER BY min(id)";
 
-/// An error where something is wrong: unlike an amount that does not add up, it has no two numbers to be shown.
+/// Returns an error if something is wrong. Unlike a balance that does not add up, such a problem is not a discrepancy
+/// between two numbers.
 pub(super) fn verify(connection: &Connection) -> Result<()> {
     let (purchases, settlements) =
         (LedgerKind::PURCHASES.map(LedgerKind::as_str), LedgerKind::SETTLEMENTS.map(LedgerKind::as_str));
-    refuse(connection, NOT_IN_LEDGER, &[], "recorded for a plan, but not in the ledger of their account")?;
-    refuse(connection, NOT_RECORDED, &purchases, "behind a purchase in the ledger, but not recorded")?;
-    refuse(connection, COUNTED_AGAIN, &purchases, "behind more than one purchase in the ledger")?;
-    refuse(connection, REVERSED_UNRECORDED, &settlements, "reversed or restored in the ledger, but not recorded")?;
+    refuse(connection, NOT_IN_LEDGER, &[], "are recorded for a plan, but not in the ledger of their account")?;
+    refuse(connection, NOT_RECORDED, &purchases, "have a purchase in the ledger, but are not recorded")?;
+    refuse(connection, COUNTED_AGAIN, &purchases, "have more than one purchase in the ledger")?;
+    refuse(connection, REVERSED_UNRECORDED, &settlements, "are reversed or restored in the ledger, but not recorded")?;
     let both = [purchases, settlements].concat();
-    refuse(connection, SETTLED_OTHERWISE, &both, "reversed by their record or by the ledger, but not by both")
+    refuse(connection, SETTLED_OTHERWISE, &both, "are reversed in their record or in the ledger, but not in both")
 }
 
 fn refuse(connection: &Connection, sql: &str, values: &[&str], problem: &str) -> Result<()> {
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
     let found = all(&mut statement, rusqlite::params_from_iter(values), |row| tx(row, 0).map(Ok))?;
     match found.first() {
-        Some(first) => Err(corrupt(format_args!("payments are {problem}: {} in all, first {first}", found.len()))),
+        Some(first) => Err(corrupt(format_args!("payments {problem}: {} in all, first {first}", found.len()))),
         None => Ok(()),
     }
 }

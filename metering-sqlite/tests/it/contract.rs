@@ -1,4 +1,4 @@
-//! The conformance suite and the model, on a file of its own for each test.
+//! The conformance suite and the model-based tests, with a separate file for each test.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use metering_core::conformance::{agrees_on_random_operations, openers_agree};
 use metering_sqlite::SqliteStore;
 use tempfile::TempDir;
 
-/// In memory where there is such a folder: the contract is about what is kept, not about the disk, and thousands of
-/// commits that wait for one would make it slow. What the disk may do is tested by killing real servers.
+/// A folder in memory if the system has one. These tests are about data, not about the disk, and thousands of commits
+/// that wait for a disk would be slow. Other tests kill real servers to check durability.
 pub(crate) fn fast_folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
@@ -21,7 +21,7 @@ async fn fresh() -> (Arc<dyn Store>, TempDir) {
     (Arc::new(store), folder)
 }
 
-/// Two openers of one file, each with a writer of its own that remembers what it wrote.
+/// Two stores on the same file, each with its own writer and cache.
 async fn fresh_pair() -> ([Arc<dyn Store>; 2], TempDir) {
     let folder = fast_folder();
     let open = || -> Arc<dyn Store> { Arc::new(SqliteStore::open(&folder.path().join("metering.db")).unwrap()) };

@@ -1,4 +1,4 @@
-//! Damaged pages: `verify` and `backup_to` notice every one of them, and so does opening after a crash.
+//! Damaged pages: `verify` and `backup_to` notice every one of them, and so does `open` after a crash.
 
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use metering_sqlite::SqliteStore;
 use crate::contract::fast_folder;
 use crate::scene::{account, challenge, charge, claim, credit, execute, quote, tx, wallet};
 
-/// A closed store with something in most tables.
+/// Creates a store with rows in most tables, and closes it.
 async fn filled(file: &Path) {
     let store = SqliteStore::create(file).unwrap();
     let (id, key) = account(&store, 1_000).await;
@@ -78,7 +78,7 @@ async fn every_zeroed_page_is_noticed_by_verify_and_by_backup() {
 
 #[tokio::test]
 async fn keys_that_do_not_resolve_are_noticed() {
-    // what somebody did, what is said of it
+    // damage, expected fragment of the message
     let table = [
         ("DELETE FROM api_key", "do not have the key"),
         ("DELETE FROM api_key WHERE account = 7", "1 accounts do not have the key"),
@@ -99,7 +99,7 @@ async fn keys_that_do_not_resolve_are_noticed() {
     }
 }
 
-/// The files of a store as a crash leaves them: one commit is in the write-ahead log only.
+/// The files of a store after a crash: one commit is only in the write-ahead log.
 async fn crashed(folder: &Path) -> PathBuf {
     let (file, crashed) = (folder.join("metering.db"), folder.join("crashed.db"));
     filled(&file).await;
@@ -117,7 +117,7 @@ async fn a_database_that_crashed_is_checked_before_it_is_used() {
     let folder = fast_folder();
     let file = crashed(folder.path()).await;
     let store = SqliteStore::open(&file).unwrap();
-    assert_eq!(store.verify().await.unwrap().accounts, 43, "what was only in the log is there");
+    assert_eq!(store.verify().await.unwrap().accounts, 43, "the commit that was only in the log is there");
     drop(store);
 
     let file = crashed(&folder.path().join("again")).await;

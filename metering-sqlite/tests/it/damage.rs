@@ -1,4 +1,4 @@
-//! Damage that only somebody who writes into the file can do: the verification notices it.
+//! Damage by direct writes to the file: `verify` notices it.
 
 use metering_core::{KeyDelivery, PaymentStore, Store, StoreError};
 use metering_sqlite::SqliteStore;
@@ -7,7 +7,7 @@ use crate::scene::{account, claim, credit, execute, place, quote, tx};
 
 #[tokio::test]
 async fn payments_that_do_not_fit_the_ledger_are_noticed() {
-    // what somebody did, what is said of it
+    // damage, expected fragment of the message
     let table = [
         ("DELETE FROM payment WHERE used_as = 'topup'", "not recorded"),
         ("DELETE FROM payment WHERE used_as = 'pay_signup'", "not recorded"),
@@ -27,13 +27,13 @@ async fn payments_that_do_not_fit_the_ledger_are_noticed() {
         ),
         (
             "UPDATE payment SET settlement = 'reversed', reversed_at = 1 WHERE used_as = 'topup'",
-            "reversed by their record or by the ledger, but not by both",
+            "reversed in their record or in the ledger, but not in both",
         ),
         (
             "INSERT INTO ledger (id, account, kind, amount, description, created_at, tx_chain_id, tx_hash, plan_id)
              SELECT 99, account, 'payment_reversed', -amount, description, created_at, tx_chain_id, tx_hash, plan_id
              FROM ledger WHERE kind = 'purchase_topup'",
-            "reversed by their record or by the ledger, but not by both",
+            "reversed in their record or in the ledger, but not in both",
         ),
         (
             "INSERT INTO ledger (id, account, kind, amount, description, created_at, tx_chain_id, tx_hash, plan_id)

@@ -1,4 +1,4 @@
-//! What only a backend on disk can get wrong: the file, its mode and version, and several that use it at once.
+//! What only a backend on disk can get wrong: the file, its mode and version, and concurrent use by several stores.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ async fn the_files_are_their_owners_alone() {
     drop(store);
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     drop(SqliteStore::open(&file).unwrap());
-    assert_eq!(mode(&file), 0o600, "one that was more open is tightened");
+    assert_eq!(mode(&file), 0o600, "a less strict mode is tightened");
 }
 
 #[tokio::test]
@@ -87,10 +87,13 @@ async fn a_backup_is_a_whole_store_of_its_own() {
     charge(&store, key).await.unwrap();
     let copy = folder.path().join("copy.db");
     store.backup_to(&copy).await.unwrap();
-    assert!(matches!(store.backup_to(&copy).await, Err(StoreError::Unavailable(_))), "it is not overwritten");
+    assert!(
+        matches!(store.backup_to(&copy).await, Err(StoreError::Unavailable(_))),
+        "an existing file is not overwritten"
+    );
     assert_eq!(charge(&store, key).await, Ok(1));
     let copied = SqliteStore::open(&copy).unwrap();
-    assert_eq!(charge(&copied, key).await, Ok(1), "it went its own way");
+    assert_eq!(charge(&copied, key).await, Ok(1), "the copy is independent");
     assert_eq!(copied.verify().await.unwrap().discrepancies, []);
 }
 
@@ -113,10 +116,10 @@ fn files_that_are_not_ours_to_write_are_left_alone() {
         rusqlite::Connection::open(&foreign)
             .unwrap()
             .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0));
-    assert_eq!(count, Ok(1), "nothing was added to it");
-    assert_eq!(std::fs::read(&foreign).unwrap(), before, "not a byte of it was changed");
+    assert_eq!(count, Ok(1), "no table was added");
+    assert_eq!(std::fs::read(&foreign).unwrap(), before, "not a byte was changed");
     #[cfg(unix)]
-    assert_eq!(mode(&foreign), 0o644, "nor its mode");
+    assert_eq!(mode(&foreign), 0o644, "the mode was not changed");
     assert!(matches!(SqliteStore::open_alone(&foreign), Err(StoreError::Corrupt(_))));
     assert_eq!(std::fs::read(&foreign).unwrap(), before);
     let text = folder.path().join("text.db");
@@ -153,7 +156,7 @@ fn a_folder_that_is_missing_is_named() {
     drop(SqliteStore::create(&file).unwrap());
 }
 
-/// The log of all accounts stays in proportion to what is kept of them, however much is written.
+/// The size of the log is bounded by the number of entries kept, no matter how many are written.
 #[tokio::test]
 async fn the_activity_log_does_not_grow_with_the_number_of_requests() {
     let (_folder, file) = place();
@@ -171,7 +174,7 @@ async fn the_activity_log_does_not_grow_with_the_number_of_requests() {
     let kept = 4 * 2 * metering_core::ACTIVITY_KEPT;
     for round in 0..3 {
         for _ in 0..20 {
-            // Distinct lines, so that each request is an entry of its own.
+            // Each request uses a different line, so that each gets its own entry.
             let charges = (0..200).flat_map(|n| busy.iter().map(move |(_, key)| (n, *key)));
             let postings = charges.map(|(n, key)| {
                 let route_template = format!("/{n}").into();
@@ -182,11 +185,11 @@ async fn the_activity_log_does_not_grow_with_the_number_of_requests() {
             store.commit(postings.collect(), NOON).await.unwrap();
         }
         let rows = rows();
-        assert!(rows <= 2 * kept + 2, "round {round}: {rows} rows are kept");
+        assert!(rows <= 2 * kept + 2, "round {round}: the log has {rows} rows");
     }
     for (id, _) in &busy {
         let usage = store.activity(id, u32::MAX).await.unwrap().len();
-        assert!((1_000..=2_001).contains(&usage), "{usage} entries are told");
+        assert!((1_000..=2_001).contains(&usage), "{usage} entries were returned");
     }
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }

@@ -1,4 +1,5 @@
-//! The page on embedding: its snippets, pasted one after the other into a fresh project with the crates that it lists.
+//! Compiles the snippets of `docs/embedding.md`, pasted one after the other into a new project with the crates that the
+//! page lists.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::process::Command;
 
 const PAGE: &str = include_str!("../../../docs/embedding.md");
 
-/// The code blocks of a language, in their order.
+/// The code blocks in a language, in order.
 fn blocks(language: &str) -> Vec<String> {
     let opening = format!("```{language}");
     let (mut blocks, mut block) = (Vec::new(), None::<String>);
@@ -35,7 +36,7 @@ fn its_snippets_compile_when_pasted_one_after_the_other() {
     };
     let crates = blocks("toml").concat().replace("../metering/", &format!("{}/", workspace.display()));
     write("Cargo.toml", &format!("[package]\nname = \"embedding\"\nedition = \"2024\"\n\n[workspace]\n\n{crates}"));
-    // The versions that the workspace has, so that nothing needs to be fetched.
+    // The same versions as in the workspace, so that nothing needs to be downloaded.
     write("Cargo.lock", &fs::read_to_string(workspace.join("Cargo.lock")).unwrap());
     let (own_files, pasted): (Vec<_>, Vec<_>) = blocks("rust").into_iter().partition(|block| block.starts_with("// "));
     assert_eq!((own_files.len(), pasted.len()), (1, 8), "every block was found");

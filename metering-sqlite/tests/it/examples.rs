@@ -1,4 +1,4 @@
-//! The examples, run as their readers would: as programs.
+//! Runs the examples as programs, as a reader would.
 
 use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 
-/// The program of an example, which Cargo builds beside the tests.
+/// The program of an example. Cargo builds it along with the tests.
 fn example(name: &str) -> PathBuf {
     let test = env::current_exe().unwrap();
     let profile = test.parent().and_then(|deps| deps.parent()).expect("tests are in target/PROFILE/deps");
@@ -27,7 +27,7 @@ fn the_embedding_example_charges_refunds_and_balances() {
     let output = Command::new(example("embed")).arg(folder.path()).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
-    // 199 base calls of 1/7200 credit stay charged.
+    // 199 base calls of 1/7200 credit remain charged.
     for expected in
         ["balance 1.9723611111, used 0.0276388889", "  200 calls  0.0276388889 credits", "GET /quotes/{number}"]
     {
@@ -37,7 +37,7 @@ fn the_embedding_example_charges_refunds_and_balances() {
     assert!(folder.path().join("metering.db").exists());
 }
 
-/// The axum example while it serves.
+/// A running axum example.
 struct Site {
     process: Child,
     output: BufReader<ChildStdout>,
@@ -55,10 +55,13 @@ impl Site {
             output.read_line(&mut line).unwrap();
             line.trim().to_owned()
         };
-        let address = line().strip_prefix("listening on http://").expect("it says where it listens").to_owned();
+        let address = line().strip_prefix("listening on http://").expect("the example prints its address").to_owned();
         let curl = line();
-        let key =
-            curl.split(['\'', ' ']).find(|word| word.starts_with("sk_live_")).expect("it prints a key").to_owned();
+        let key = curl
+            .split(['\'', ' '])
+            .find(|word| word.starts_with("sk_live_"))
+            .expect("the example prints a key")
+            .to_owned();
         Self { process, output, address, key }
     }
 
@@ -69,7 +72,7 @@ impl Site {
         write!(stream, "GET {path} HTTP/1.1\r\nHost: example\r\nConnection: close\r\n{authorization}\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").expect("an HTTP answer");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("an HTTP response");
         let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status line");
         (status, head.to_lowercase(), serde_json::from_str(body).unwrap_or(Value::Null))
     }
@@ -112,7 +115,7 @@ fn the_axum_example_charges_for_its_routes() {
     let (status, head, _) = site.get("/squares/9223372036854775807", key);
     assert_eq!(status, 503);
     assert!(head.contains("x-bds-credit-charged: 0\r"), "{head}");
-    assert_eq!(balance(), "1.9986111111", "what was not served was paid back");
+    assert_eq!(balance(), "1.9986111111", "a request that was not served is refunded");
 }
 
 #[cfg(unix)]

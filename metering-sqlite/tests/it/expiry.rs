@@ -1,4 +1,4 @@
-//! Forgetting what has expired, in slices that charges are committed between.
+//! Deletes expired rows in slices, so that charges can commit in between.
 
 use metering_core::Store;
 use metering_sqlite::SqliteStore;
@@ -25,6 +25,6 @@ async fn charges_are_committed_while_much_is_forgotten() {
         count(&file, "request_id")
     });
     assert_eq!(forgotten.unwrap(), EXPIRED.unsigned_abs());
-    assert!(left > EXPIRED / 2, "the charge waited for all but {left} rows");
+    assert!(left > EXPIRED / 2, "the charge waited until only {left} rows were left");
     assert_eq!((store.forget_expired(NOON).await.unwrap(), count(&file, "request_id")), (0, 0));
 }

@@ -1,4 +1,4 @@
-//! Files that are deleted or replaced under an open store: nothing is charged into them and called done.
+//! Files that are deleted or replaced under an open store: no charge written to them is confirmed.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ async fn a_store_whose_files_are_gone_charges_nothing_more() {
             }
             assert!(matches!(store.check_identity().await, Err(StoreError::Closed(_))), "{what}");
             assert!(matches!(store.check().await, Err(StoreError::Closed(_))), "{what}");
-            // It does not come back: what was written meanwhile is not in the file of that name.
+            // A file that reappears does not help: what was written meanwhile is not in it.
             let _ = std::fs::write(&lost, b"");
             assert!(matches!(commit(&store, key).await, Err(StoreError::Closed(_))), "{what}");
         }
@@ -56,7 +56,7 @@ async fn a_file_that_is_lost_during_a_commit_leaves_its_outcome_unknown() {
     let (_folder, file) = place();
     let store = SqliteStore::create(&file).unwrap();
     let (_, key) = account(&store, 5).await;
-    // The commit waits for this lock, and the file is deleted meanwhile.
+    // The commit waits for this lock. Meanwhile the file is deleted.
     let lock = rusqlite::Connection::open(&file).unwrap();
     lock.execute_batch("BEGIN IMMEDIATE").unwrap();
     let (committed, ()) = tokio::join!(commit(&store, key), async {

@@ -1,4 +1,4 @@
-//! The SQLite backend against the storage contract, and what only a backend on disk can get wrong.
+//! Tests of the SQLite backend: the storage contract, and what only a backend on disk can get wrong.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod contract;

@@ -1,4 +1,4 @@
-//! Databases of earlier versions.
+//! Migrates databases of earlier versions.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use metering_sqlite::SqliteStore;
 
 use crate::scene::{NOON, charge, credit, place, quote, tx};
 
-/// What version 4 added to version 1.
+/// The scripts of versions 2 to 4.
 const LATER: [&str; 3] = [
     include_str!("../../src/migrations/0002_payments.sql"),
     include_str!("../../src/migrations/0003_signups.sql"),
@@ -20,7 +20,7 @@ const LATER: [&str; 3] = [
 
 const VERSION_1: &str = include_str!("../../src/migrations/0001_initial.sql");
 
-/// An account that used 3 of 10 base calls and another, revoked, which its payer's address was written for.
+/// An account that has used 3 of 10 base calls, and a revoked one that has a payer address but no payer chain.
 const ROWS: &str = "
     INSERT INTO account (id, org_id, agent_name, email, email_folded, payer_address, created_at, revoked_at) VALUES
       (1, 'org_aaaaaaaaaaaaaaaaaaaa', 'first', 'A@example.com', 'a@example.com', NULL, 1795262000000, NULL),
@@ -61,7 +61,7 @@ async fn a_database_of_version_1_is_brought_up_to_date_with_all_that_is_in_it() 
 
     let accounts = store.accounts(None, 10).await.unwrap().items;
     let names: Vec<_> = accounts.iter().map(|account| (account.agent_name.as_str(), account.payer)).collect();
-    assert_eq!(names, [("first", None), ("second", None)], "half a payer is none");
+    assert_eq!(names, [("first", None), ("second", None)], "a payer without a chain is dropped");
     let expected = Totals { balance: calls(7), purchased: calls(4), granted: calls(6), used: calls(3) };
     assert_eq!(accounts[0].totals, expected);
     assert!(accounts[0].email.is_some() && accounts[1].revoked_at.is_some());
@@ -83,7 +83,7 @@ async fn a_database_of_version_1_is_brought_up_to_date_with_all_that_is_in_it() 
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 
-/// Scripts of the versions up to 4.
+/// The scripts of versions 1 to 4.
 const UP_TO_VERSION_4: [&str; 4] = [
     VERSION_1,
     include_str!("../../src/migrations/0002_payments.sql"),
@@ -135,8 +135,8 @@ fn an_up_to_date_database_is_opened_as_it_is() {
     assert_eq!(schema(), migrated);
 }
 
-/// Payments that are on their way while a store is brought up to date still count: a chain that was in use is known since
-/// the store's first account.
+/// Payments that are on their way during the migration still count: chains that were already in use are registered from
+/// the time of the store's first account.
 #[tokio::test]
 async fn recipients_of_chains_in_use_are_known_since_the_store_began() {
     let (_folder, file) = place();
@@ -154,7 +154,7 @@ async fn recipients_of_chains_in_use_are_known_since_the_store_began() {
     let began = metering_core::Timestamp::from_unix_millis(5_000);
     assert_eq!((found[0].since, found[0].other_store), (began, None));
     assert_eq!(found[1].since, NOON, "a chain that was never used");
-    // A recipient that is configured later begins then.
+    // A recipient that is configured later counts from then on.
     let later = NOON.saturating_add(Duration::from_secs(60));
     assert_eq!(store.register_recipients(vec![(8453, recipient(2))], later).await.unwrap()[0].since, later);
     assert_eq!(store.recipients().await.unwrap().len(), 3);

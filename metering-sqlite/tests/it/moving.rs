@@ -1,4 +1,4 @@
-//! The store as one that is moved: its records, the lock, and the mark.
+//! Moving a store: its records, the lock, and the "moved" marker.
 
 use metering_core::transfer::{Export, Record, Section};
 use metering_core::{ACTIVITY_KEPT, Store};
@@ -19,7 +19,7 @@ async fn records(store: &SqliteStore, section: Section) -> Vec<Record> {
     }
 }
 
-/// How many entries came after each ledger entry and each entry of usage.
+/// How many newer entries each ledger entry and each usage entry has.
 async fn newer(store: &SqliteStore) -> (Vec<Option<u32>>, Vec<u32>) {
     let ledger = records(store, Section::Ledger).await.into_iter().filter_map(|record| match record {
         Record::Ledger(record) => Some(record.newer),
@@ -67,12 +67,12 @@ async fn of_a_long_history_the_last_entries_are_told() {
 #[tokio::test]
 async fn a_store_alone_is_read_and_marked() {
     let (_folder, file) = place();
-    assert!(SqliteStore::open_alone(&file).is_err() && !file.exists(), "nothing is made by opening it alone");
+    assert!(SqliteStore::open_alone(&file).is_err() && !file.exists(), "open_alone creates nothing");
     let store = SqliteStore::create(&file).unwrap();
     let (id, key) = account(&store, 5).await;
     let (copy, name) = (file.with_extension("copy"), store.source_id().await.unwrap());
     store.backup_to(&copy).await.unwrap();
-    assert!(SqliteStore::open_alone(&file).is_err(), "it is open");
+    assert!(SqliteStore::open_alone(&file).is_err(), "another store has it open");
     drop(store);
     let alone = SqliteStore::open_alone(&file).unwrap();
     assert_eq!(charge(&alone, key).await, Ok(4));

@@ -1,4 +1,4 @@
-//! Payments on disk: what is kept, what counts at once for every opener of the file, and what counts once.
+//! Payments on disk: what persists, what other stores on the same file see immediately, and what counts only once.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ async fn what_was_claimed_and_credited_is_there_after_it_was_opened_anew() {
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 
-/// Runs `act` 50 times at once, by turns through two openers of one file.
+/// Runs `act` 50 times concurrently, alternating between two stores on the same file.
 async fn race<A, F, T>(openers: &[Arc<SqliteStore>; 2], act: A) -> Vec<T>
 where
     A: Fn(Arc<SqliteStore>) -> F,
@@ -137,14 +137,14 @@ async fn a_credit_counts_at_once_for_every_opener() {
     assert_eq!(charge(&there, key).await, Ok(8));
 }
 
-/// The key is charged with before, so that every opener has it in its cache, and last the one that replaces it.
+/// Charges the key through both stores, so that both have it cached; last through the one that will replace it.
 async fn charge_with_both(here: &SqliteStore, there: &SqliteStore, key: KeyHash) {
     charge(there, key).await.unwrap();
     charge(here, key).await.unwrap();
 }
 
 async fn assert_replaced(here: &SqliteStore, there: &SqliteStore, old: KeyHash, new: KeyHash) {
-    for (opener, store) in [("the one that replaced it", here), ("the other", there)] {
+    for (opener, store) in [("the store that replaced it", here), ("the other store", there)] {
         assert_eq!(charge(store, old).await, Err(Refusal::UnknownKey), "{opener}");
         assert!(charge(store, new).await.is_ok(), "{opener}");
     }
@@ -165,7 +165,7 @@ async fn a_rotated_key_is_refused_at_once_by_every_opener() {
     let rotated = here.rotate_key("asked", new, NOON).await.unwrap();
     assert_eq!(rotated.map(|account| account.id), Some(id));
     assert_replaced(&here, &there, old, new).await;
-    assert_eq!(there.rotate_key("asked", new_key(), NOON).await.unwrap(), None, "it is used up");
+    assert_eq!(there.rotate_key("asked", new_key(), NOON).await.unwrap(), None, "the challenge is used up");
 }
 
 #[tokio::test]
@@ -186,7 +186,7 @@ async fn a_rotation_that_fails_leaves_key_and_challenge_as_they_were() {
     assert_eq!(charge(&store, new).await, Ok(7));
 }
 
-/// Nobody should have the key of a quote that the watcher claimed; the store does not rely on that.
+/// No client should have the key of a quote that the watcher claimed, but the store does not rely on that.
 #[tokio::test]
 async fn a_key_that_a_late_claim_replaces_is_refused_at_once_by_every_opener() {
     let (_folder, file) = place();
@@ -232,7 +232,7 @@ async fn a_claim_that_fails_leaves_nothing_behind() {
     assert!(matches!(store.claim_quote(claim).await.unwrap(), Claimed::Account(_)));
 }
 
-/// SQLite's integers have a sign; the numbers of chains and blocks do not.
+/// SQLite's integers are signed; chain ids and block numbers are not.
 #[tokio::test]
 async fn numbers_of_64_bits_are_kept() {
     let (_folder, file) = place();

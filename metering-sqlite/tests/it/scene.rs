@@ -1,4 +1,4 @@
-//! What the tests on disk have in common: a place for a file, accounts, charges, and payments that arrive.
+//! Fixtures of the tests on disk: files, accounts, charges and payments.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub(crate) fn place() -> (TempDir, PathBuf) {
     (folder, file)
 }
 
-/// Changes or reads the file behind the store's back.
+/// Runs SQL on the file directly, bypassing the store.
 pub(crate) fn execute(file: &Path, sql: &str) {
     rusqlite::Connection::open(file).unwrap().execute_batch(sql).unwrap();
 }
@@ -58,7 +58,7 @@ pub(crate) fn grant(count: i64) -> NewLedgerEntry {
     NewLedgerEntry::new(LedgerKind::Adjustment, base_calls(count), "Granted")
 }
 
-/// The base calls left after one more, or why it was refused.
+/// Charges one base call. Returns how many the balance still covers, or why the charge was refused.
 pub(crate) async fn charge(store: &SqliteStore, key: KeyHash) -> Result<i64, Refusal> {
     let line = UsageLine { route_template: "/x".into(), http_method: "GET".into(), source: ClientSource::Direct };
     let charge =
@@ -66,7 +66,7 @@ pub(crate) async fn charge(store: &SqliteStore, key: KeyHash) -> Result<i64, Ref
     match store.commit(vec![Posting::Charge(charge)], NOON).await.unwrap().remove(0) {
         Outcome::Decided(Decision::Accepted(receipt)) => Ok(receipt.balance.atoms() / Credits::BASE_CALL.atoms()),
         Outcome::Decided(Decision::Refused(refusal)) => Err(refusal),
-        other => panic!("a charge was answered as something else: {other:?}"),
+        other => panic!("a charge returned an unexpected outcome: {other:?}"),
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn tx(number: u8) -> TxRef {
     TxRef { chain_id: CHAIN, hash: TxHash::from_bytes([number; 32]) }
 }
 
-/// An open quote, its payer the wallet of that number.
+/// An open quote whose payer is the wallet with this number.
 pub(crate) fn quote(number: u8) -> Quote {
     Quote {
         nonce: NonceHash::from_bytes([number; 32]),
@@ -86,7 +86,7 @@ pub(crate) fn quote(number: u8) -> Quote {
         email: None,
         payer: wallet(number),
         target: PaymentTarget { chain_id: CHAIN, token: wallet(0xee), recipient: wallet(0xdd) },
-        // Beyond 64 bits, as the smallest units of a coin may be.
+        // Larger than 64 bits, as amounts in a coin's smallest unit may be.
         amount: TokenUnits::new(u128::from(u64::MAX) + u128::from(number)),
         plan_id: "starter".to_owned(),
         credits: base_calls(10),
@@ -103,13 +103,13 @@ fn payment_of(quote: &Quote, tx: TxRef) -> Payment {
     Payment { tx, payer, recipient, token, amount, block_number: 17, block_hash: Some([17; 32]), mined_at: NOON }
 }
 
-/// The purchase of ten base calls with a payment.
+/// A purchase of ten base calls with a payment.
 pub(crate) fn purchase(kind: LedgerKind, tx: TxRef) -> NewLedgerEntry {
     let payment = Some(PaymentRef { tx, plan_id: Some("starter".to_owned()) });
     NewLedgerEntry { payment, ..NewLedgerEntry::new(kind, base_calls(10), "Plan starter") }
 }
 
-/// A claim of a quote by its payer, for an account of its own and the key that comes with it.
+/// A claim of a quote by its payer for a new account, and the key of that account.
 pub(crate) fn claim(quote: &Quote, tx: TxRef, delivery: KeyDelivery) -> (Claim, KeyHash) {
     let mut account = newcomer();
     account.payer = Some(Payer { address: quote.payer, chain_id: tx.chain_id });
@@ -119,7 +119,7 @@ pub(crate) fn claim(quote: &Quote, tx: TxRef, delivery: KeyDelivery) -> (Claim, 
     (Claim { nonce: quote.nonce, payment: payment_of(quote, tx), account, delivery, now: NOON }, key)
 }
 
-/// A payment by the wallet of that number, which is linked by it.
+/// A payment by the wallet with this number. It also links the wallet.
 pub(crate) fn credit(account: &AccountId, number: u8, tx: TxRef) -> PaymentCredit {
     PaymentCredit {
         account: account.clone(),

@@ -74,7 +74,7 @@ fn a_database_is_trusted_for_its_certificate_and_by_its_name() {
         trial.is_refused("localhost", &format!("sslmode={mode}&sslrootcert={wrong}"), &issuer);
         let forged = ["BadSignature", "sslrootcert=FILE"];
         trial.is_refused("localhost", &format!("sslmode={mode}&sslrootcert={same_name}"), &forged);
-        let name = ["certificate", "name the database's host as its certificate does"];
+        let name = ["certificate", "use a host name that the database's certificate is valid for"];
         trial.is_refused("127.0.0.1", &format!("sslmode={mode}&sslrootcert={right}"), &name);
     }
     // The system does not trust the issuer.

@@ -85,5 +85,5 @@ fn a_server_is_not_started_on_a_move_that_has_not_finished() {
     let _ = Cluster::shared().run(&format!("UPDATE {schema}.turn SET import_owner = '\\x00'"));
     let refused = new.server().run();
     assert_eq!(refused.code, Some(1), "{refused:?}");
-    assert!(refused.stderr.contains("that has not finished"), "{refused:?}");
+    assert!(refused.stderr.contains("the move has not finished"), "{refused:?}");
 }

@@ -219,7 +219,7 @@ fn the_log_says_what_the_database_said() {
     cluster.run("ALTER ROLE node PASSWORD 'another'");
     cluster.end_connections();
     refused("password authentication failed");
-    logged(&node, &["a database host cannot be used", "password authentication failed"]);
+    logged(&node, &["cannot use a database host", "password authentication failed"]);
     cluster.run("ALTER ROLE node PASSWORD 'right'");
     site.verify();
 }

@@ -1,4 +1,4 @@
-//! How a key file makes a key of a password: scrypt (RFC 7914) or PBKDF2 (RFC 8018), within bounds.
+//! Derives a key from the password of a key file: scrypt (RFC 7914) or PBKDF2 (RFC 8018), within bounds.
 
 use pbkdf2::pbkdf2_hmac;
 use pbkdf2::sha2::Sha256;
@@ -10,19 +10,19 @@ use zeroize::Zeroizing;
 use super::{Secret, damaged, unsupported};
 use crate::wallet::error::WalletError;
 
-/// The memory that a file may take (128·N·r). Wallets use 256 MiB at most.
+/// The most memory that a file may use (128·N·r). Wallets use at most 256 MiB.
 const SCRYPT_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
-/// How much a file may have mixed (N·r·p). Wallets have 2²¹ mixed, for about a second.
+/// The most mixing work that a file may require (N·r·p). Wallets use 2²¹, which takes about a second.
 const SCRYPT_WORK_MAX: u64 = 1 << 23;
 
-/// The rounds that a file may take. Wallets use up to a million.
+/// The most rounds that a file may require. Wallets use up to a million.
 const PBKDF2_ROUNDS_MAX: u32 = 10_000_000;
 
-/// What is derived: half a key for the cipher, half a key for the check.
+/// The length of the derived key: one half is for the cipher, the other for the MAC.
 const DERIVED_BYTES: u64 = 32;
 
-/// A derivation that may be done.
+/// A derivation whose cost is within bounds.
 #[derive(Debug)]
 pub(super) enum Derivation {
     Scrypt { params: Params, salt: Vec<u8> },
@@ -47,9 +47,9 @@ struct Pbkdf2Params {
 }
 
 impl Derivation {
-    /// The derivation that a file wants, by `kdf` and `kdfparams`.
+    /// The derivation that `kdf` and `kdfparams` of a file describe.
     pub(super) fn parse(kdf: &str, params: Value) -> Result<Self, WalletError> {
-        let wrong = |_| damaged("its kdfparams are missing or not what they must be");
+        let wrong = |_| damaged("its kdfparams are missing or invalid");
         match kdf {
             "scrypt" => serde_json::from_value::<ScryptParams>(params).map_err(wrong)?.derivation(),
             "pbkdf2" => serde_json::from_value::<Pbkdf2Params>(params).map_err(wrong)?.derivation(),
@@ -61,7 +61,7 @@ impl Derivation {
         let mut derived = Zeroizing::new([0; 32]);
         match self {
             Self::Scrypt { params, salt } => scrypt(password.as_bytes(), salt, params, derived.as_mut_slice())
-                .map_err(|_| unsupported("scrypt does not take its kdfparams"))?,
+                .map_err(|_| unsupported("scrypt does not accept its kdfparams"))?,
             Self::Pbkdf2 { rounds, salt } => {
                 pbkdf2_hmac::<Sha256>(password.as_bytes(), salt, *rounds, derived.as_mut_slice());
             }
@@ -74,11 +74,11 @@ impl ScryptParams {
     fn derivation(&self) -> Result<Derivation, WalletError> {
         let (n, r, p) = (self.n, u64::from(self.r), u64::from(self.p));
         if !n.is_power_of_two() || n < 2 || r == 0 || p == 0 {
-            return Err(damaged("its kdfparams are none that scrypt has"));
+            return Err(damaged("its kdfparams are not valid for scrypt"));
         }
         let bytes = n.saturating_mul(r).saturating_mul(128);
         let work = n.saturating_mul(r).saturating_mul(p);
-        // The p blocks are in memory too.
+        // The p blocks also take memory.
         if bytes > SCRYPT_BYTES_MAX || r.saturating_mul(p).saturating_mul(128) > SCRYPT_BYTES_MAX {
             return Err(WalletError::TooCostly(format!("more than {} MiB of memory", SCRYPT_BYTES_MAX >> 20)));
         }
@@ -87,7 +87,7 @@ impl ScryptParams {
         }
         let log_n = u8::try_from(n.trailing_zeros()).unwrap_or(u8::MAX);
         let params =
-            Params::new(log_n, self.r, self.p).map_err(|_| damaged("its kdfparams are none that scrypt has"))?;
+            Params::new(log_n, self.r, self.p).map_err(|_| damaged("its kdfparams are not valid for scrypt"))?;
         check_length(self.dklen)?;
         Ok(Derivation::Scrypt { params, salt: salt(&self.salt)? })
     }
@@ -99,7 +99,7 @@ impl Pbkdf2Params {
             return Err(unsupported("its prf is not hmac-sha256"));
         }
         if self.c == 0 {
-            return Err(damaged("its kdfparams are none that PBKDF2 has"));
+            return Err(damaged("its kdfparams are not valid for PBKDF2"));
         }
         if self.c > PBKDF2_ROUNDS_MAX {
             return Err(WalletError::TooCostly(format!("more than {PBKDF2_ROUNDS_MAX} rounds")));

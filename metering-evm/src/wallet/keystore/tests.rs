@@ -1,7 +1,7 @@
 use super::*;
 use crate::wallet::key::Wallet;
 
-/// The examples of the definition, both of this password and key.
+/// The password and key of both examples in the definition.
 const PASSWORD: &str = "testpassword";
 const KEY: &str = "7a28b5ba57c53603b0b07b56bba752f7784bf506fa95edc395f5cf6c7514fe9d";
 const ADDRESS: &str = "0x008aeeda4d805471df9b2a5b0f38a0c3bcba786b";
@@ -43,7 +43,7 @@ const SCRYPT: &str = r#"{
     "version": 3
 }"#;
 
-/// A file of the same key that takes no time to be opened.
+/// A file with the same key that opens immediately.
 fn quick() -> Value {
     let kdfparams = serde_json::json!({ "c": 1, "dklen": 32, "prf": "hmac-sha256", "salt": "00" });
     let derived = Derivation::parse("pbkdf2", kdfparams.clone()).unwrap().derive(PASSWORD).unwrap();
@@ -60,7 +60,7 @@ fn quick() -> Value {
     })
 }
 
-/// What becomes of the quick file when a part of it is another.
+/// The result of opening the quick file with one part changed.
 fn changed(part: &str, to: Value) -> Result<String, WalletError> {
     let mut file = quick();
     *file.pointer_mut(part).unwrap() = to;
@@ -100,7 +100,7 @@ fn a_wrong_password_is_told_from_a_damaged_file() {
         assert!(password.is_empty() || !error.to_string().contains(password));
     }
     let hex31 = "00".repeat(31);
-    // part, in its place, part of the complaint
+    // part, new value, fragment of the error
     let table = [
         ("/crypto/cipherparams/iv", "".into(), "iv"),
         ("/crypto/cipherparams/iv", 7.into(), "missing"),
@@ -128,7 +128,7 @@ fn a_wrong_password_is_told_from_a_damaged_file() {
 
 #[test]
 fn what_is_not_of_the_definition_is_named() {
-    // part, in its place, part of the complaint
+    // part, new value, fragment of the error
     let table = [
         ("/version", 4.into(), "version 4"),
         ("/crypto/cipher", "aes-256-gcm".into(), "cipher"),
@@ -165,7 +165,7 @@ fn a_file_that_wants_too_much_is_refused_at_once() {
     for result in [scrypt(0, 8, 1), scrypt(1, 8, 1), scrypt(3, 8, 1), scrypt(2, 0, 1), scrypt(2, 1, 0)] {
         assert!(matches!(result, Err(WalletError::Damaged(_))), "{result:?}");
     }
-    // What geth, its light mode, the definition and ethers.js write.
+    // The parameters of geth, of its light mode, of the definition and of ethers.js.
     for result in [scrypt(1 << 18, 8, 1), scrypt(1 << 12, 8, 6), scrypt(1 << 18, 1, 8), scrypt(1 << 17, 8, 1)] {
         assert!(result.is_ok(), "{result:?}");
     }

@@ -1,4 +1,4 @@
-//! A small chain, and what it answers.
+//! A small chain, and its responses.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,28 +8,28 @@ use sha3::{Digest, Keccak256};
 
 use super::purse::Purse;
 
-/// An answer, or the code and message of an error.
+/// A result, or the code and message of an error.
 pub(crate) type Answer = Result<Value, (i64, &'static str)>;
 
-/// A chain: its blocks are made up as they are asked for, and hold what was put into them.
+/// A chain. Its blocks are generated on request, and contain the transactions that were put into them.
 #[derive(Debug, Clone)]
 pub(crate) struct Chain {
     pub(crate) id: u64,
     pub(crate) newest: u64,
     pub(crate) safe: Option<u64>,
     pub(crate) finalized: Option<u64>,
-    /// What it says to the tag `finalized` instead: an older node, which knows no such tag.
+    /// The error for the tag `finalized`, as from an older node that does not know this tag.
     pub(crate) tag_error: Option<(i64, &'static str)>,
-    /// Its transactions, by block; `None` for those that wait for one.
+    /// Its transactions, by block; `None` for pending ones.
     pub(crate) transactions: Vec<(Option<u64>, Tx)>,
-    /// Blocks that are others than usual: after a re-organisation.
+    /// Blocks that were replaced by a reorganisation, with the number of the fork.
     pub(crate) forks: BTreeMap<u64, u8>,
-    /// Answers of contracts, by address and beginning of the input.
+    /// Return data of contracts, by address and prefix of the input.
     pub(crate) contracts: HashMap<(Address, String), Answer>,
     pub(crate) code: HashMap<Address, String>,
-    /// Blocks in one call of `eth_getLogs` at most, and the error otherwise.
+    /// The most blocks in one call of `eth_getLogs`, and the error for more.
     pub(crate) log_blocks_max: Option<(u64, i64, &'static str)>,
-    /// What payers find.
+    /// What payers see.
     pub(crate) purse: Purse,
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn word(digits: &str) -> String {
     format!("0x{:0>64}", digits.trim_start_matches("0x"))
 }
 
-/// The hash of a block of the chain, or of its other self.
+/// The hash of a block of the chain, or of one of its forks.
 pub(crate) fn block_hash(number: u64, fork: u8) -> [u8; 32] {
     Keccak256::digest([number.to_be_bytes().as_slice(), &[fork]].concat()).into()
 }
@@ -146,13 +146,13 @@ impl Chain {
         self
     }
 
-    /// The chain with a transaction that waits for a block.
+    /// The chain with a pending transaction.
     pub(crate) fn with_pending(mut self, tx: Tx) -> Self {
         self.transactions.push((None, tx));
         self
     }
 
-    /// The chain with an answer of a contract.
+    /// The chain with a contract that returns `answer`.
     pub(crate) fn with_contract(mut self, at: Address, input: &str, answer: Answer) -> Self {
         self.contracts.insert((at, input.to_owned()), answer);
         self
@@ -201,7 +201,7 @@ impl Chain {
         }
     }
 
-    /// The transaction that was asked for, its block and its index there.
+    /// The requested transaction, its block, and its index in the block.
     fn placed(&self, params: &Value) -> Option<(Option<u64>, usize, &Tx)> {
         let (block, tx) = self.transactions.iter().find(|(_, tx)| params[0] == tx.hash.to_string())?;
         let index = self.in_block(*block).position(|other| other.hash == tx.hash)?;

@@ -1,4 +1,4 @@
-//! What a node can do instead of answering well.
+//! The faults that a node can simulate.
 
 use std::future;
 use std::time::Duration;
@@ -10,33 +10,33 @@ use serde_json::{Value, json};
 
 #[derive(Debug, Clone)]
 pub(crate) enum Fault {
-    /// Refuses with a status, and says when to come again.
+    /// Responds with a status, and optionally with `Retry-After`.
     Status(u16, Option<&'static str>),
-    /// Refuses with a status and says why.
+    /// Responds with a status and a body.
     StatusWith(u16, Value),
-    /// Answers the whole batch with one error.
+    /// Responds to the whole batch with one error.
     Refuses(i64, &'static str),
-    /// Answers each call with this error.
+    /// Responds to each call with this error.
     Errs(i64, &'static str),
-    /// Sends this instead.
+    /// Sends this body instead.
     Body(&'static str),
-    /// Answers well, but later.
+    /// Responds correctly, but after this delay.
     Late(Duration),
-    /// Never answers.
+    /// Never responds.
     Hangs,
-    /// Begins an answer and never ends it.
+    /// Begins a response and never finishes it.
     Stalls,
-    /// Answers well, last call first.
+    /// Responds correctly, last call first.
     Backwards,
-    /// Answers under other ids.
+    /// Responds with other ids.
     OtherIds,
-    /// Leaves out the last answer.
+    /// Leaves out the last response.
     Short,
-    /// Gives the first answer twice.
+    /// Sends the first response twice.
     Twice,
-    /// Answers as requests that were not batched.
+    /// Responds as if the calls had not been batched.
     Unbatched,
-    /// Sends more bytes than anyone can want, with their number or without.
+    /// Sends a huge body, with or without `Content-Length`.
     Huge { announced: bool },
 }
 

@@ -1,4 +1,4 @@
-//! What payers find on a chain: balances, fees, and a place for their transactions.
+//! What payers see of a chain: balances, fees, and transaction counts.
 
 use metering_core::TxHash;
 use serde_json::{Value, json};
@@ -6,21 +6,21 @@ use sha3::{Digest, Keccak256};
 
 use super::chain::Answer;
 
-/// The purse of every address, all of which are alike.
+/// The balances and counts that the chain reports for every address.
 #[derive(Debug, Clone)]
 pub(crate) struct Purse {
     pub(crate) balance: Value,
-    /// `null` on a chain without.
+    /// `null` on a chain without a base fee.
     pub(crate) base_fee: Value,
     pub(crate) tip: Answer,
     pub(crate) gas: Answer,
-    /// How many transactions there are, those that wait included.
+    /// The number of transactions, including pending ones.
     pub(crate) sent: u64,
-    /// How many transactions are in the chain, and from which block on.
+    /// The number of mined transactions, and from which block on.
     pub(crate) mined: Vec<(u64, u64)>,
-    /// What it says instead of taking a transaction.
+    /// The error for every transaction that is sent.
     pub(crate) refusal: Option<(i64, &'static str)>,
-    /// The transactions that it was sent.
+    /// The transactions that were sent to it.
     pub(crate) taken: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ impl Purse {
         }
     }
 
-    /// The hash of a transaction that was sent, unless it is refused.
+    /// Accepts a transaction and returns its hash, unless it is refused.
     pub(super) fn take(&mut self, params: &Value) -> Result<TxHash, (i64, &'static str)> {
         if let Some(refusal) = self.refusal {
             return Err(refusal);

@@ -1,4 +1,4 @@
-//! What is signed, and what is not.
+//! Which payments are signed, and which are refused.
 
 use metering_core::{Address, TokenUnits};
 use metering_evm::{PayError, PaymentOrder};
@@ -8,7 +8,7 @@ use super::{BALANCE_OF, TRANSFER, chain, native, payer_at, prepared, scene, toke
 use crate::node::{Chain, Fault, Node, word};
 use crate::scene::SHORT;
 
-/// Signed by viem, of the same key and order: 26,250 or 62,500 gas at up to 2,003 wei, 3 of them as tip; nonce 7.
+/// Signed by viem with the same key and order: 26,250 or 62,500 gas at up to 2,003 wei, 3 of them as tip; nonce 7.
 const NATIVE: &str = concat!(
     "02f86b0107038207d382668a9470707070707070707070707070707070707070708708e1bd7f730c4080c001",
     "a096b08181b3cdd42f50e79b87b3950460bb6f1851b105f70030aa4db06c004644",
@@ -21,17 +21,17 @@ const TOKENS: &str = concat!(
     "c001a0e1c148519d96e33b3414677620e7345ed2e3684ac00b40ac6ec278971dbff628",
     "a06e827f9015c661fbffc747ba7f392b5829d75caec49cee59ebd1b5be4b13c635",
 );
-/// The same native payment where there is no base fee, at 1,500 wei.
+/// The same native payment on a chain without a base fee, at 1,500 wei.
 const LEGACY: &str = concat!(
     "f868078205dc82668a9470707070707070707070707070707070707070708708e1bd7f730c408025",
     "a0cd376906c6f1c30a71b867f6dc8befc17b0e24ac1ceb8d03908c2fd76b6888bc",
     "a04250476731509791dce42020df27e23938055db2c145efd01b71bad74f68b4fe",
 );
 
-/// What a contract answers, or the code and message of an error.
+/// A contract's return data, or the code and message of an error.
 type Answer = Result<Value, (i64, &'static str)>;
 
-/// A chain of a token whose contract answers so.
+/// A chain with a token whose contract responds like this.
 fn token_chain(balance: Answer, transfer: Answer) -> Chain {
     let contracts = [((token(), BALANCE_OF.to_owned()), balance), ((token(), TRANSFER.to_owned()), transfer)];
     Chain { contracts: contracts.into(), ..chain() }
@@ -45,7 +45,7 @@ async fn a_payment_is_signed_as_another_wallet_signs_it() {
         chain.purse.tip = Err((-32_601, "the method does not exist"));
         chain
     };
-    // chain, order, transaction, most that the fee can be
+    // chain, order, transaction, highest possible fee
     let table = [
         (Chain::default(), native(), NATIVE, 26_250 * 2_003),
         (chain(), tokens(), TOKENS, 62_500 * 2_003),
@@ -120,9 +120,9 @@ async fn a_payment_that_would_fail_is_not_signed() {
     // chain, part of the reason
     let table = [
         (token_chain(rich(), Err((3, "execution reverted: blocked"))), "execution reverted: blocked"),
-        (token_chain(rich(), Ok(json!(word("0")))), "says that it would not move"),
-        (token_chain(rich(), Ok(json!(word("2")))), "says that it would not move"),
-        (token_chain(rich(), Ok(json!("0x01"))), "says that it would not move"),
+        (token_chain(rich(), Ok(json!(word("0")))), "reports that the transfer would fail"),
+        (token_chain(rich(), Ok(json!(word("2")))), "reports that the transfer would fail"),
+        (token_chain(rich(), Ok(json!("0x01"))), "reports that the transfer would fail"),
         (estimate_fails(), "execution reverted: paused"),
     ];
     for (chain, reason) in table {
@@ -145,7 +145,7 @@ async fn what_cannot_be_meant_is_refused_without_asking_anybody() {
         (PaymentOrder { amount: TokenUnits::ZERO, ..tokens() }, PayError::Order("the amount is zero")),
         (
             PaymentOrder { recipient: Address::ZERO, ..tokens() },
-            PayError::Order("what is paid to the zero address is lost"),
+            PayError::Order("payments to the zero address are lost"),
         ),
     ];
     for (order, error) in orders {

@@ -1,4 +1,4 @@
-//! What is sent, how often, and what became of it.
+//! What is sent, how often, and with which outcome.
 
 use metering_core::TxHash;
 use metering_evm::{PayError, Payer, SignedPayment, Standing};
@@ -8,7 +8,7 @@ use super::{chain, payer_at, scene, tokens, wallet};
 use crate::node::{Chain, Fault, Node, Tx};
 use crate::scene::SHORT;
 
-/// A signed payment of nonce 7, and a payer whose node has not seen it.
+/// A signed payment with nonce 7, and a payer whose node has not seen it.
 async fn signed() -> (Node, Payer, SignedPayment) {
     let (node, payer) = scene(chain()).await;
     let payment = payer.prepare(&wallet(), &tokens()).await.unwrap();
@@ -85,7 +85,7 @@ async fn a_refusal_is_judged_by_what_the_chain_shows() {
     let odd = (-32_010, "OldNonce");
     let busy = (-32_000, "replacement transaction underpriced");
     let poor = (-32_000, "insufficient funds for gas * price + value");
-    // refusal, in which block the payment is, since which block its place is taken, outcome
+    // refusal, the payment's block, the block since which its nonce is used, outcome
     let table = [
         (low, Some(95), Some(95), "sent"),
         (odd, Some(95), Some(95), "sent"),
@@ -94,9 +94,9 @@ async fn a_refusal_is_judged_by_what_the_chain_shows() {
         ((-32_000, "already known"), None, None, "sent"),
         (low, None, Some(89), "replaced"),
         (odd, None, Some(89), "replaced"),
-        // Its place may become free again.
+        // Its nonce may become free again.
         (low, None, Some(90), "sent"),
-        // The node that refuses has come further than the one that is asked.
+        // The node that refuses is ahead of the node that the status is read from.
         (low, None, None, "refused"),
         (busy, None, None, "place taken"),
         (poor, None, None, "refused"),
@@ -124,7 +124,7 @@ async fn a_refusal_is_judged_by_what_the_chain_shows() {
 #[tokio::test]
 async fn a_payment_stands_as_the_chain_shows() {
     let mined = |succeeded, confirmations| Standing::Mined { succeeded, confirmations };
-    // where the payment is, whether it succeeded, since which block its place is taken, standing
+    // the payment's block, whether it succeeded, the block since which its nonce is used, status
     let table = [
         (None, true, None, Standing::Unknown),
         (Some(None), true, None, Standing::Pending),
@@ -152,7 +152,7 @@ async fn a_payment_that_is_mined_between_two_questions_is_not_replaced() {
     let (node, payer, payment) = signed().await;
     let mut looks = 0;
     mine(&node, &payment, 80, true);
-    // The first look at it comes too early; its place is taken, by itself, when that is looked at.
+    // The first lookup comes too early. When the nonce is checked, the payment itself has used it.
     node.tamper(move |method, honest| match method {
         "eth_getTransactionReceipt" | "eth_getTransactionByHash" if looks < 2 => {
             looks += 1;
@@ -180,7 +180,7 @@ async fn a_receipt_of_a_block_that_was_undone_is_not_believed() {
 async fn a_node_that_takes_another_transaction_is_not_believed() {
     let (node, payer, payment) = signed().await;
     node.set("eth_sendRawTransaction", json!(TxHash::from_bytes([1; 32])));
-    // The second time the node says that it knows the payment, which is believed.
+    // The second time the node says that it already knows the payment, and is believed.
     assert_eq!(payer.broadcast(&payment).await, Ok(()));
     assert_eq!(payer.standing(&payment).await, Ok(Standing::Pending));
 }
@@ -209,6 +209,6 @@ async fn the_next_payment_waits_behind_the_one_before() {
     let (_node, payer) = scene(chain).await;
     let payment = payer.prepare(&wallet(), &tokens()).await.unwrap();
     assert_eq!(payment.nonce, 9);
-    // A chain of few blocks.
+    // A chain with few blocks.
     assert_eq!(payer.standing(&payment).await, Ok(Standing::Unknown));
 }
