@@ -101,5 +101,5 @@ fn whatever_is_changed_behind_its_back_is_found() {
         assert!(message.contains(said) && message.contains("written to since"), "{change}: {message}");
         desk.psql(&undo);
     }
-    assert!(desk.migrate(&[]).success().contains("already"));
+    assert!(desk.migrate(&[]).success().contains("Already moved to"));
 }

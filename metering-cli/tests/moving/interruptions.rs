@@ -14,7 +14,7 @@ use crate::link::{Event, Link};
 
 /// Asserts that the target has the same records as the file.
 fn assert_moved(desk: &Desk) {
-    assert!(desk.migrate(&[]).success().contains("already"));
+    assert!(desk.migrate(&[]).success().contains("Already moved to"));
     let file = SqliteStore::open_alone(&desk.file()).unwrap();
     block_on(async { assert_eq!(records(&desk.postgres().await).await, records(&file).await) });
 }
@@ -112,7 +112,7 @@ fn of_two_moves_to_one_place_one_goes_on() {
     block_on(async { customer(&other.sqlite(), 77, grant(1)).await });
     for more in [&[][..], &["--dry-run"]] {
         let message = other.migrate(more).failure(5);
-        assert!(message.contains("under way"), "{message}");
+        assert!(message.contains("in progress"), "{message}");
     }
     first.kill();
     desk.migrate(&[]).success();
