@@ -1,4 +1,4 @@
-//! Accounts: made, shown, changed and ended.
+//! Accounts: created, shown, changed and revoked.
 
 use metering_core::{ApiKey, Credits, Decision, LimitWindow, Refusal, Store};
 use metering_sqlite::SqliteStore;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::desk::{Desk, NOBODY, block_on, charge, now};
 
-/// What is exact is read through the type that is exact.
+/// Exact amounts are read through the exact type.
 #[derive(Debug, Deserialize)]
 struct Money {
     credit_balance: Credits,
@@ -92,7 +92,7 @@ fn amounts_that_no_float_can_hold_stay_exact() {
 #[test]
 fn arguments_that_make_no_account_are_refused_and_leave_no_store() {
     let desk = Desk::new();
-    // options, what the message says
+    // options, what the message contains
     let table: [(&[&str], &str); 9] = [
         (&[], "--agent-name"),
         (&["--agent-name", "a b"], "1 to 64 letters"),
@@ -131,7 +131,7 @@ fn an_email_has_one_account_until_that_is_revoked() {
 fn list_shows_every_account_of_every_page() {
     let desk = Desk::new();
     desk.create("first", "2.5");
-    // More than one page holds, written as one so that the test does not wait for a thousand commits.
+    // More than one page, written at once so that the test does not wait for a thousand commits.
     let rows = "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 2345)";
     let connection = rusqlite::Connection::open(desk.database()).unwrap();
     connection

@@ -1,4 +1,4 @@
-//! Backups: whole, of one moment, and in nobody's way.
+//! Backups: complete, of one moment, and never over another store.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ fn a_backup_is_one_file_that_opens_as_a_store_of_its_own() {
     assert_eq!(text, "copy.db is a complete copy. Accounts: 1; discrepancies: 0.\n");
     assert_eq!(desk.files(), 2, "the data directory and the copy, nothing half made");
     drop(open);
-    // The copy is not the store: what happens to one does not show in the other.
+    // The copy is not the store: changes to one do not show in the other.
     desk.admin(&["account", "grant", &org, "--credits", "1"]).success();
     let copy = desk.admin(&["--database", "sqlite:copy.db", "account", "show", &org, "--json"]).success();
     assert!(copy.stdout.contains("\"credit_balance\":123456789.12345678,"), "{}", copy.stdout);
@@ -61,7 +61,7 @@ fn a_backup_never_lands_on_a_store_in_use() {
     let org = desk.create("a", "1").org_id;
     let message = desk.admin(&["backup", "metering-data/metering.db", "--force"]).failure(5);
     assert!(message.contains("the store itself"), "{message}");
-    // A log left beside the name would be replayed into the copy.
+    // A log left next to the name would be replayed into the copy.
     fs::write(desk.path("copy.db-wal"), "log").unwrap();
     let message = desk.admin(&["backup", "copy.db", "--force"]).failure(5);
     assert!(message.contains("copy.db-wal"), "{message}");

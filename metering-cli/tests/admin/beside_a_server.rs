@@ -26,7 +26,7 @@ fn commands_and_charges_at_one_time_lose_nothing() {
                 }
             });
         });
-        // Stops the charging also when a check of this thread fails, which would otherwise wait for ever.
+        // Also stops the charging when a check in this thread fails, which would otherwise wait forever.
         let stop_at_end = StopAtEnd(&stop);
         for round in 0..rounds {
             desk.admin(&["account", "grant", org, "--credits", "0.5"]).success();

@@ -1,4 +1,4 @@
-//! A directory to work in, and ways to run the program there and to look at what it did.
+//! A temporary directory, and ways to run the program there and to look at the result.
 
 use std::io::{PipeWriter, Write};
 use std::path::{Path, PathBuf};
@@ -16,15 +16,15 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 
-/// An id that has the right form and is nobody's.
+/// A well-formed id that belongs to no account.
 pub(crate) const NOBODY: &str = "org_00000000000000000000";
 
-/// A place where nothing but the test works.
+/// A directory used by this test only.
 pub(crate) struct Desk {
     directory: TempDir,
 }
 
-/// What a run of the program left.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -52,7 +52,7 @@ impl Desk {
         self.path("metering-data/metering.db")
     }
 
-    /// The program, with no setting of the test's own environment.
+    /// The program, without settings from the test's own environment.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_metering"));
         command.current_dir(self.directory.path()).args(args).stdin(Stdio::null());
@@ -70,7 +70,7 @@ impl Desk {
         self.metering(&[&["admin"], args].concat())
     }
 
-    /// Runs `metering admin ARGS` with something to read.
+    /// Runs `metering admin ARGS` with `input` on standard input.
     pub(crate) fn admin_reading(&self, args: &[&str], input: &str) -> Ran {
         let mut command = self.command(&[&["admin"], args].concat());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -78,18 +78,18 @@ impl Desk {
         ran(child.wait_with_output().unwrap())
     }
 
-    /// Runs `metering admin ARGS` while nobody reads what it prints, as with `| true`.
+    /// Runs `metering admin ARGS` with nobody reading its output, as with `| true`.
     pub(crate) fn admin_unread(&self, args: &[&str]) -> Ran {
         let writer = pipe_without_reader();
         finish(self.command(&[&["admin"], args].concat()).stdout(writer))
     }
 
-    /// The JSON that a command that succeeds prints.
+    /// The JSON output of a command that succeeds.
     pub(crate) fn json<T: DeserializeOwned>(&self, args: &[&str]) -> T {
         self.admin(&[args, &["--json"]].concat()).success().json()
     }
 
-    /// Makes an account.
+    /// Creates an account.
     pub(crate) fn create(&self, name: &str, credits: &str) -> Issued {
         let account: Value = self.json(&["account", "create", "--agent-name", name, "--credits", credits]);
         Issued {
@@ -98,17 +98,17 @@ impl Desk {
         }
     }
 
-    /// The store, opened by this process as a server would.
+    /// The store, opened by this process as a server would open it.
     pub(crate) fn store(&self) -> Arc<SqliteStore> {
         Arc::new(SqliteStore::open(&self.database()).unwrap())
     }
 
-    /// How many files there are, however named.
+    /// How many files there are, whatever their names.
     pub(crate) fn files(&self) -> usize {
         std::fs::read_dir(self.directory.path()).unwrap().count()
     }
 
-    /// Changes the database behind the back of everybody.
+    /// Changes the database behind the program's back.
     pub(crate) fn tamper(&self, sql: &str) {
         let connection = rusqlite::Connection::open(self.database()).unwrap();
         assert_eq!(connection.execute(sql, []).unwrap(), 1, "{sql}");
@@ -116,23 +116,23 @@ impl Desk {
 }
 
 impl Ran {
-    /// Holds the run to have succeeded silently.
+    /// Asserts that the run succeeded silently.
     #[track_caller]
     pub(crate) fn success(self) -> Self {
         assert_eq!((self.code, self.stderr.as_str()), (0, ""), "{self:?}");
         self
     }
 
-    /// Holds the run to have failed with one line on stderr, and returns it.
+    /// Asserts that the run failed with one line on stderr, and returns it.
     #[track_caller]
     pub(crate) fn failure(self, code: i32) -> String {
         assert_eq!(self.code, code, "{self:?}");
-        let line = self.stderr.strip_suffix('\n').expect("a line ends");
+        let line = self.stderr.strip_suffix('\n').expect("stderr ends with a line break");
         assert!(!line.contains('\n'), "{line}");
-        line.strip_prefix("error: ").expect("an error says so").to_owned()
+        line.strip_prefix("error: ").expect("errors start with `error: `").to_owned()
     }
 
-    /// Holds the run to have been refused for its arguments, and returns what was said.
+    /// Asserts that the run was rejected for its arguments, and returns the message.
     #[track_caller]
     pub(crate) fn misuse(self) -> String {
         assert_eq!((self.code, self.stdout.as_str()), (2, ""), "{self:?}");
@@ -147,7 +147,7 @@ impl Ran {
     }
 }
 
-/// Charges `key` through a store that is open, as a server does.
+/// Charges `key` through an open store, as a server does.
 pub(crate) async fn charge(store: &dyn Store, key: &str, route: &str, price: Credits, now: Timestamp) -> Decision {
     let charge = Charge {
         key: ApiKey::parse(key).unwrap().hash(),
@@ -164,7 +164,7 @@ pub(crate) async fn charge(store: &dyn Store, key: &str, route: &str, price: Cre
     }
 }
 
-/// The present, never so late in a day that a test would end in the next one.
+/// The current time, never so close to midnight that a test would end on the next day.
 pub(crate) fn now() -> Timestamp {
     const MARGIN: Duration = Duration::from_secs(20);
     let now = SystemClock.now();
@@ -175,8 +175,8 @@ pub(crate) fn now() -> Timestamp {
     SystemClock.now()
 }
 
-/// A number as it was printed. Comparing texts leaves nothing to a parser: an amount rounded to ten places stands for
-/// one number of atoms only, but is not itself a whole number of them.
+/// A number as it was printed, compared as text so that no parser is involved: an amount rounded to ten decimal places
+/// stands for exactly one number of atoms, but is not itself a whole number of them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Printed(String);
 
@@ -192,7 +192,7 @@ impl PartialEq<Credits> for Printed {
     }
 }
 
-/// Runs `future` with what a store needs.
+/// Runs `future` on the runtime that a store needs.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(future)
 }
@@ -208,7 +208,7 @@ fn pipe_without_reader() -> PipeWriter {
 }
 
 fn finish(command: &mut Command) -> Ran {
-    // `output` would put a pipe of its own in the place of one that is set.
+    // `output` would replace a pipe that is already set.
     let child = command.stderr(Stdio::piped());
     ran(child.output().unwrap())
 }

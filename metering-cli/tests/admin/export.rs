@@ -20,7 +20,7 @@ fn atoms(row: &Row, column: &str) -> i64 {
     row[column].parse().unwrap()
 }
 
-/// Accounts with entries and usage of all sorts.
+/// Accounts with all kinds of entries and usage.
 fn busy_desk() -> Desk {
     let desk = Desk::new();
     let create = ["account", "create", "--agent-name", "-agent", "--email", "=cmd|calc@example.com"];
@@ -58,7 +58,7 @@ fn the_three_exports_add_up_to_the_atom() {
         let text = Credits::from_atoms(added - used).to_string();
         assert_eq!(account["credit_balance"], text);
     }
-    assert_eq!(atoms(&accounts[1], "credit_balance_atoms"), 72 - 73, "the last call may go below zero");
+    assert_eq!(atoms(&accounts[1], "credit_balance_atoms"), 72 - 73, "the last call may take the balance below zero");
     assert_eq!((ledger[2]["amount"].as_str(), atoms(&ledger[2], "amount_atoms")), ("-0.1", -ATOMS_PER_CREDIT / 10));
     let days: Vec<_> = usage.iter().map(|row| row["day"].clone()).collect();
     assert!(days.iter().all(|day| *day == now().day().to_string()), "{days:?}");

@@ -1,4 +1,4 @@
-//! What goes wrong around the commands: where the store is, and who reads what they print.
+//! Errors around the commands: the location of the store, and readers of their output that go away.
 
 use std::fs;
 
@@ -41,7 +41,7 @@ fn the_store_is_where_options_and_environment_say() {
     let create = ["account", "create", "--agent-name", "a"];
     let url = format!("sqlite:{}", text_of(&desk.path("url/a.db")));
     desk.admin(&[&["--database", &url], &create[..]].concat()).success();
-    // Global options are understood behind the command, too.
+    // Global options also work after the command.
     desk.admin(&[&create[..], &["--data", "dir/below"]].concat()).success();
     let with_variable = |name: &str, value: &str| {
         let mut command = desk.command(&[&["admin"], &create[..]].concat());

@@ -1,4 +1,4 @@
-//! A node that serves a small chain over JSON-RPC (EIP-1474), as much of it as a reader of payments asks for.
+//! A node that serves a small chain over JSON-RPC (EIP-1474), as far as a reader of payments needs it.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// keccak-256 of `Transfer(address,address,uint256)` (EIP-20).
 const TRANSFER: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
-/// The time of block 0, in Unix seconds; every block takes two more.
+/// The time of block 0, in Unix seconds. Each further block is two seconds later.
 pub(crate) const GENESIS_SECONDS: i64 = 1_760_000_000;
 
 /// What a node serves.
@@ -33,23 +33,23 @@ pub(crate) struct Tx {
     value: u128,
     input: &'static str,
     succeeded: bool,
-    /// Token, from, to and value of each.
+    /// The token, sender, recipient and value of each.
     transfers: Vec<(String, String, String, u128)>,
 }
 
-/// A node on a free port; it ends with its owner.
+/// A node on a free port; dropping it stops it.
 pub(crate) struct Node {
     port: u16,
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// The address made of one byte, in lower case.
+/// The address that consists of one repeated byte, in lower case.
 pub(crate) fn address(byte: u8) -> String {
     format!("0x{}", format!("{byte:02x}").repeat(20))
 }
 
-/// The hash made of one byte.
+/// The hash that consists of one repeated byte.
 pub(crate) fn hash(byte: u8) -> String {
     format!("0x{}", format!("{byte:02x}").repeat(32))
 }
@@ -63,7 +63,7 @@ fn quantity(number: impl std::fmt::LowerHex) -> String {
 }
 
 impl Tx {
-    /// The transaction made of one byte, from the wallet made of another, which does nothing.
+    /// A transaction that does nothing, with a hash and a sender made of one byte each.
     pub(crate) fn new(byte: u8, block: u64, from: u8) -> Self {
         Self {
             hash: hash(byte),
@@ -77,7 +77,7 @@ impl Tx {
         }
     }
 
-    /// Moves a token of the sender.
+    /// Transfers a token from the sender.
     pub(crate) fn moving(mut self, token: &str, to: &str, units: u128) -> Self {
         self.transfers.push((token.to_lowercase(), self.from.clone(), to.to_lowercase(), units));
         self
@@ -115,7 +115,7 @@ impl Tx {
                 "blockNumber": quantity(self.block), "logIndex": "0x0", "removed": false,
             })
         };
-        // A transaction that failed logs nothing.
+        // A failed transaction has no logs.
         self.transfers.iter().filter(|_| self.succeeded).map(log).collect()
     }
 
@@ -142,7 +142,7 @@ impl Chain {
                 _ => self.block(number(&params[0]), params[1] == true),
             },
             "eth_getLogs" => self.logs(&params[0]),
-            other => panic!("nobody should ask for {other}"),
+            other => panic!("unexpected method {other}"),
         }
     }
 
@@ -180,20 +180,20 @@ impl Node {
                 if stop.load(Ordering::SeqCst) {
                     return;
                 }
-                // A client that hangs up is its own affair.
+                // Ignore clients that hang up.
                 let _ = serve(connection.unwrap(), &chain);
             }
         });
         Self { port, ended, thread: Some(thread) }
     }
 
-    /// Where it is reached, with a path as providers give it to their customers.
+    /// Its URL, with a path like those that providers give to their customers.
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}/v2/{SECRET}", self.port)
     }
 }
 
-/// What must not be shown.
+/// A secret in the URL that must not be shown.
 pub(crate) const SECRET: &str = "hunter2hunter2";
 
 impl Drop for Node {
@@ -202,11 +202,11 @@ impl Drop for Node {
         // Wakes the thread, which waits for a connection.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
         let ended = self.thread.take().map(JoinHandle::join);
-        assert!(std::thread::panicking() || matches!(ended, Some(Ok(()))), "the node was asked for what it has not");
+        assert!(std::thread::panicking() || matches!(ended, Some(Ok(()))), "the node got an unexpected request");
     }
 }
 
-/// One request of a connection (RFC 9112), then its end.
+/// Serves one request per connection (RFC 9112).
 fn serve(connection: TcpStream, chain: &Chain) -> std::io::Result<()> {
     connection.set_read_timeout(Some(Duration::from_secs(10)))?;
     let mut reader = BufReader::new(&connection);

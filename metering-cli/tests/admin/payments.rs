@@ -1,4 +1,4 @@
-//! Money that arrived by chain: listed, assigned and recorded, against a chain that is played on a loopback port.
+//! Payments on a chain: listed, assigned and recorded, against a chain simulated on a loopback port.
 
 mod assign;
 mod configuration;

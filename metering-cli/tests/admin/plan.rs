@@ -1,4 +1,4 @@
-//! Plans: set, listed, sold or not, imported whole or not at all.
+//! Plans: set, listed, on sale or not, imported all or none.
 
 use std::fs;
 
@@ -67,7 +67,7 @@ fn a_plan_is_made_with_its_defaults_and_then_changed_field_by_field() {
 #[test]
 fn a_plan_that_could_not_be_sold_is_refused_and_leaves_no_store() {
     let desk = Desk::new();
-    // options on top of the good ones, what the message says
+    // options on top of the valid ones, what the message contains
     let table: [(&[&str], &str); 7] = [
         (&["--bonus-credits", "-1"], "bonus_credits must not be negative"),
         (&["--token-contract", "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48"], "token_contract"),
@@ -128,8 +128,8 @@ fn plans_are_imported_from_an_array_an_object_or_standard_input() {
     let object = format!("{{\"plans\":[{},{}]}}", plan_json("b", "3"), plan_json("c", "4"));
     let ran = desk.admin_reading(&["plan", "import", "-"], &object).success();
     assert_eq!(ran.stdout, "2 plans imported.\n");
-    assert_eq!(ids(&desk), ["a", "b", "c"], "what the file does not mention stays");
-    assert_eq!(desk.json::<Value>(&["plan", "list"])["plans"][1]["credits"], 3, "what it mentions is replaced");
+    assert_eq!(ids(&desk), ["a", "b", "c"], "plans that the file does not mention stay");
+    assert_eq!(desk.json::<Value>(&["plan", "list"])["plans"][1]["credits"], 3, "plans that it mentions are replaced");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn what_list_prints_import_reads() {
 fn one_bad_plan_keeps_all_of_them_out() {
     let desk = Desk::new();
     let good = plan_json("good", "1");
-    // file, what the message says
+    // file, what the message contains
     let table = [
         (format!("[{good},{}]", plan_json("bad", "0")), "entry 2: plan bad on chain 1: credits must be above zero"),
         (format!("[{good},{}]", plan_json("bad", "\"one\"")), "plan 2 (bad on chain 1)"),

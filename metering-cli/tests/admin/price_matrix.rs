@@ -1,4 +1,4 @@
-//! The example price matrix: it can be imported, its tokens are the real ones, and what it says of itself is true.
+//! The example price matrix: it can be imported, its tokens are the real ones, and its descriptions are true.
 
 use metering_core::{PaymentKind, Plan};
 use serde::Deserialize;
@@ -66,7 +66,7 @@ fn more_money_never_buys_dearer_credits_and_bonuses_are_told() {
 
 #[test]
 fn tokens_are_those_of_their_chains() {
-    // chain, USDC's contract by its issuer's list
+    // chain, USDC's contract according to its issuer
     let usdc =
         [(1, "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"), (8453, "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913")];
     for (chain_id, contract) in usdc {

@@ -1,4 +1,4 @@
-//! Usage reports: parts that add up.
+//! Usage reports whose parts add up.
 
 use std::time::Duration;
 

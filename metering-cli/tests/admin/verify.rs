@@ -1,4 +1,4 @@
-//! The proof, and that it fails when it should.
+//! Verification, and that it fails when it should.
 
 use metering_core::Credits;
 use serde::Deserialize;
@@ -52,7 +52,7 @@ fn a_store_without_accounts_is_verified() {
 #[test]
 fn every_amount_that_was_tampered_with_is_found_to_the_atom() {
     const BALANCE: i64 = 5 * 7_200_000_000 - 2_000_000;
-    // what is changed, and what is then found: amount, recorded and computed in atoms
+    // what is changed, then what is found: amount, recorded and computed in atoms
     type Found = (&'static str, i64, i64);
     let table: [(&str, &[Found]); 5] = [
         ("UPDATE meter SET balance = balance + 1 WHERE account = 2", &[("balance", BALANCE + 1, BALANCE)]),

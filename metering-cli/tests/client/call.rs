@@ -9,7 +9,7 @@ use crate::home::{Home, Ran, signal};
 use crate::routes::CATALOGUE;
 use crate::stand_in::{Reply, StandIn};
 
-/// Bytes that are neither text nor end in a line.
+/// Bytes that are not text and do not end in a line break.
 const BODY: &[u8] = b"{\"a\": 1.10}\r\n\xff\x00 \x1b[2J";
 
 fn metered(body: &'static [u8]) -> Reply {
@@ -60,7 +60,7 @@ fn a_route_is_filled_in_by_the_catalogue() {
     let message = home.metering(&args[..4]).failure(2);
     assert!(message.contains("--param q=VALUE"), "{message}");
     home.metering(&["call", "/mpp/none/{x}", "--param", "x=1"]).failure(4);
-    assert_eq!(service.targets().len(), 4, "nothing was asked that does not fit");
+    assert_eq!(service.targets().len(), 4, "nothing invalid was requested");
 }
 
 #[test]
@@ -107,16 +107,16 @@ fn a_file_is_written_whole_or_not_at_all() {
     let before = files();
     let message = home.metering(&["call", "/mpp/part", "--output", "answer.json"]).failure(8);
     assert!(message.contains(&format!("cut off after {} bytes", BODY.len())), "{message}");
-    assert_eq!(files(), before, "nothing is left of an answer that was cut off");
+    assert_eq!(files(), before, "nothing is left of a response that was cut off");
     let ran = home.metering(&["call", "/mpp/whole", "--output", "answer.json"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran:?}");
     assert_eq!(fs::read(&file).unwrap(), BODY);
     let asked = service.seen().len();
     home.metering(&["call", "/mpp/whole", "--output", "answer.json"]).failure(5);
     home.metering(&["call", "/mpp/whole", "--output", "missing/answer.json"]).failure(1);
-    assert_eq!(service.seen().len(), asked, "a file that cannot be written is found before anything is charged");
+    assert_eq!(service.seen().len(), asked, "a file that cannot be written is noticed before anything is charged");
     home.metering(&["call", "/mpp/part", "--output", "answer.json", "--force"]).failure(8);
-    assert_eq!(fs::read(&file).unwrap(), BODY, "the old file stays until the new one is whole");
+    assert_eq!(fs::read(&file).unwrap(), BODY, "the old file stays until the new one is complete");
     assert_eq!(home.metering(&["call", "/mpp/whole", "--output", "answer.json", "--force"]).code, 0);
     assert_eq!(files(), before + 1);
 }
@@ -158,7 +158,7 @@ fn a_cap_is_waited_out_when_that_is_asked_for() {
     assert_eq!((asked("/mpp/x"), asked("/mpp/y"), asked("/mpp/z")), (3, 1, 1));
 }
 
-/// What comes from the source behind a route comes after the charge.
+/// Errors from the source behind a route come after the charge.
 #[test]
 fn what_a_refusal_cost_is_told() {
     let service = StandIn::start();
@@ -176,7 +176,7 @@ fn what_a_refusal_cost_is_told() {
 
 #[test]
 fn a_file_that_is_not_whole_is_taken_away_whenever_the_call_is_stopped() {
-    // While the answer does not begin, and while it is waited for to be asked again.
+    // While the response has not started, and while the client waits to retry.
     let hangs = Reply::ok("{}").late(Duration::from_secs(60));
     let busy = Reply::error(429, "rate_limited").header("retry-after", 60);
     for (reply, name) in [(hangs.clone(), "INT"), (hangs, "TERM"), (busy.clone(), "INT"), (busy, "TERM")] {

@@ -35,7 +35,7 @@ fn a_profile_is_its_owners_alone_from_the_first_byte() {
     let (home, _) = Home::of(&service);
     let profile = home.profile("default", "profile.toml");
     assert_eq!((mode(&profile), mode(profile.parent().unwrap())), (0o600, 0o700));
-    // One that was opened to others is not left so.
+    // A file that was opened to others does not stay so.
     std::fs::set_permissions(&profile, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
     home.metering(&["config", "unset", "api-key"]);
     assert_eq!(mode(&profile), 0o600);
@@ -85,7 +85,7 @@ fn a_key_is_not_replaced_unless_told_to() {
     let args = ["config", "set", "api-key", "--url", &service.url(), "--replace"];
     let message = home.reading(&args[..5], second.expose()).failure(5);
     assert!(message.contains(&ends(&first)) && message.contains("--replace"), "{message}");
-    assert_eq!(home.reading(&args[..5], first.expose()).code, 0, "the same key again is no change");
+    assert_eq!(home.reading(&args[..5], first.expose()).code, 0, "the same key again changes nothing");
     assert_eq!(home.reading(&args, second.expose()).code, 0);
     assert_eq!(home.metering(&["config", "show", "--json"]).json()["api_key"], ends(&second));
 }

@@ -1,11 +1,11 @@
-//! What goes wrong between the client and the service, and what the commands say then.
+//! Failures between the client and the service, and what the commands say about them.
 
 use std::time::Duration;
 
 use crate::home::Home;
 use crate::stand_in::{Reply, StandIn, nobody};
 
-/// Commands that need a key, with the path that they ask first.
+/// Commands that need a key, with the first path that they request.
 const WITH_KEY: [(&[&str], &str); 4] = [
     (&["balance"], "/credits/balance"),
     (&["usage"], "/credits/usage/summary"),
@@ -13,7 +13,7 @@ const WITH_KEY: [(&[&str], &str); 4] = [
     (&["call", "/mpp/ethPrice"], "/mpp/ethPrice"),
 ];
 
-/// Commands that need none.
+/// Commands that need no key.
 const WITHOUT_KEY: [(&[&str], &str); 2] = [(&["plans"], "/credits/plans"), (&["routes"], "/endpoints.json")];
 
 #[test]
@@ -31,7 +31,7 @@ fn without_a_key_nothing_is_sent_and_the_ways_to_one_are_told() {
 
 #[test]
 fn an_answer_of_the_service_is_an_exit_code() {
-    // status, code, exit code, words
+    // status, code, exit code, text
     let table = [
         (401, "unauthorized", 6, "The service says unauthorized. (unauthorized)"),
         (402, "insufficient_credits", 7, "metering plans"),

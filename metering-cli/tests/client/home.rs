@@ -1,4 +1,4 @@
-//! A home of its own for the client, and ways to run the program with it.
+//! A temporary home for the client, and ways to run the program with it.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,12 +10,12 @@ use tempfile::TempDir;
 
 use crate::stand_in::StandIn;
 
-/// Where profiles are kept, and nothing of the test's own environment.
+/// The directory of the profiles, without settings from the test's own environment.
 pub(crate) struct Home {
     directory: TempDir,
 }
 
-/// What a run of the program left.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -24,19 +24,19 @@ pub(crate) struct Ran {
 }
 
 impl Home {
-    /// Without profiles.
+    /// A home without profiles.
     pub(crate) fn new() -> Self {
         Self { directory: tempfile::tempdir().unwrap() }
     }
 
-    /// With a profile `default` of the service.
+    /// A home with a profile `default` for the service.
     pub(crate) fn of(service: &StandIn) -> (Self, ApiKey) {
         let home = Self::new();
         let key = home.add_profile("default", service);
         (home, key)
     }
 
-    /// Adds a profile of the service, through the program.
+    /// Adds a profile for the service, through the program.
     pub(crate) fn add_profile(&self, name: &str, service: &StandIn) -> ApiKey {
         let key = ApiKey::generate(&SystemRandomness);
         let args = ["config", "set", "api-key", "--profile", name, "--url", &service.url()];
@@ -72,25 +72,25 @@ impl Home {
         self.command(args).output().unwrap().into()
     }
 
-    /// Runs it with something to read.
+    /// Runs it with `input` on standard input.
     pub(crate) fn reading(&self, args: &[&str], input: &str) -> Ran {
         let mut child = self.start(args);
-        // A program that does not want it may have ended.
+        // A program that does not read it may have ended.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         child.wait_with_output().unwrap().into()
     }
 
-    /// Starts it with pipes to all sides.
+    /// Starts it with pipes for input, output and errors.
     pub(crate) fn start(&self, args: &[&str]) -> Child {
         let mut command = self.command(args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Runs it while nobody reads what it prints, as with `| true`.
+    /// Runs it with nobody reading its output, as with `| true`.
     pub(crate) fn unread(&self, args: &[&str]) -> Ran {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        // `output` would put a pipe of its own in the place of one that is set.
+        // `output` would replace a pipe that is already set.
         self.command(args).stdout(writer).stderr(Stdio::piped()).output().unwrap().into()
     }
 }
@@ -112,19 +112,19 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    /// Holds the run to have succeeded silently, and returns what it printed.
+    /// Asserts that the run succeeded silently, and returns what it printed.
     #[track_caller]
     pub(crate) fn success(self) -> String {
         assert_eq!((self.code, self.stderr.as_str()), (0, ""), "{self:?}");
         self.stdout
     }
 
-    /// Holds the run to have failed with one line at the end of stderr, and returns it.
+    /// Asserts that the run failed with one line at the end of stderr, and returns it.
     #[track_caller]
     pub(crate) fn failure(self, code: i32) -> String {
         assert_eq!(self.code, code, "{self:?}");
-        let line = self.stderr.strip_suffix('\n').expect("a line ends").lines().last().unwrap();
-        line.strip_prefix("error: ").expect("an error says so").to_owned()
+        let line = self.stderr.strip_suffix('\n').expect("stderr ends with a line break").lines().last().unwrap();
+        line.strip_prefix("error: ").expect("errors start with `error: `").to_owned()
     }
 
     #[track_caller]

@@ -9,7 +9,7 @@ use crate::home::Home;
 use crate::routes::CATALOGUE;
 use crate::stand_in::{Reply, StandIn};
 
-/// A client of the program that speaks JSON-RPC, a line each.
+/// A client of the program that speaks JSON-RPC, one message per line.
 struct Client {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -29,7 +29,7 @@ impl Client {
         writeln!(self.stdin.as_mut().unwrap(), "{message}").unwrap();
     }
 
-    /// A request and its result.
+    /// Sends a request and returns its result.
     fn call(&mut self, method: &str, params: Value) -> Value {
         self.calls += 1;
         self.send(&json!({ "jsonrpc": "2.0", "id": self.calls, "method": method, "params": params }));
@@ -48,7 +48,7 @@ impl Client {
         result
     }
 
-    /// Closes standard input; what the program still said, and how it ended.
+    /// Closes standard input; returns the rest of the output, the exit code and stderr.
     fn end(mut self) -> (String, i32, String) {
         drop(self.stdin.take());
         let mut rest = String::new();

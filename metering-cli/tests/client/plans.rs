@@ -3,7 +3,7 @@
 use crate::home::Home;
 use crate::stand_in::{Reply, StandIn};
 
-/// With spaces and an order that no printer of JSON would make.
+/// With spaces and an order that no JSON printer would produce.
 const PLANS: &str = r#"{ "terms_url":"https://pay.example/terms",  "plans":[
 {"id":"starter","chain_id":8453,"token_symbol":"USDC","payment_kind":"erc20","credits":5.00,"bonus_credits":0.5,
 "token_amount":"5","token_contract":"0x0","token_decimals":6,"label":"Starter\u001b[2J","description":"d",
@@ -29,7 +29,7 @@ fn plans_are_a_table_for_people() {
             "terms https://pay.example/terms",
         ]
     );
-    assert_eq!(service.seen()[0].header("authorization"), None, "what needs no key gets none");
+    assert_eq!(service.seen()[0].header("authorization"), None, "a request that needs no key has none");
     assert_eq!(service.seen()[0].header("x-bds-client-source"), Some("cli"));
 }
 

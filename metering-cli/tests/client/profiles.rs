@@ -1,4 +1,4 @@
-//! Profiles side by side, and the environment that wins over them.
+//! Profiles next to each other, and the environment that overrides them.
 
 use metering_core::{ApiKey, SystemRandomness};
 

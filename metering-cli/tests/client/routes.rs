@@ -3,7 +3,7 @@
 use crate::home::Home;
 use crate::stand_in::{Reply, StandIn};
 
-/// A catalogue with a route of each kind of price.
+/// A catalogue with one route for each kind of price.
 pub(crate) const CATALOGUE: &str = r#"{"market":"M", "version":1,"endpoints":[
 {"path":"/mpp/ethPrice","method":"GET","metered":true,"sse":false,"description":"ETH price","params":[],"credit_weight":5},
 {"path":"/mpp/token/{name}","method":"GET","metered":true,"sse":false,"description":"A token","credit_weight":1,

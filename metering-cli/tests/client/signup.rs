@@ -20,7 +20,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// A service that opens sessions for so many seconds.
+    /// A service whose sessions last this many seconds.
     fn new(expires_in: u64) -> Self {
         let service = StandIn::start();
         let scene = Self { service, home: Home::new(), key: ApiKey::generate(&SystemRandomness) };
@@ -122,7 +122,7 @@ fn a_signup_that_was_killed_is_gone_on_with_and_its_key_collected() {
     let url = scene.service.url();
     let mut child = scene.home.start(&scene.args(&url, &[]));
     scene.service.await_requests(STATUS, 1);
-    // A second one at the same time would take the key from the first one.
+    // A second run at the same time would take the key from the first.
     let message = scene.signup(&[]).failure(5);
     assert!(message.contains("signing up"), "{message}");
     child.kill().unwrap();
@@ -131,7 +131,7 @@ fn a_signup_that_was_killed_is_gone_on_with_and_its_key_collected() {
     #[cfg(unix)]
     assert_eq!(crate::home::mode(&scene.home.profile("default", "signup.json")), 0o600);
     scene.service.on(STATUS, scene.approved());
-    // Somebody else's signup is not this one.
+    // Another person's signup is not continued.
     let other = ["signup", "--email", "you@example.com", "--agent-name", "bot", "--url", &url];
     let message = scene.home.metering(&other).failure(5);
     assert!(message.contains("me@example.com") && message.contains("--restart"), "{message}");
@@ -164,7 +164,7 @@ fn a_signup_that_nobody_approves_expires() {
     let message = scene.signup(&[]).failure(8);
     assert!(message.contains("ABCD-EFGH") && message.contains("again"), "{message}");
     assert!(!scene.pending() && !scene.stored().contains("api_key"));
-    // Also when the service forgets to say so.
+    // Also when the service never says so.
     let scene = Scene::new(1);
     scene.service.on(STATUS, Reply::ok(PENDING));
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! A service that answers as it is told and remembers what it was asked.
+//! A service that responds as it is told and records its requests.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ pub(crate) struct Seen {
     pub(crate) body: Bytes,
 }
 
-/// An answer to be given.
+/// A response to give.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
     status: u16,
@@ -38,7 +38,7 @@ enum Piece {
     Break,
 }
 
-/// The service, on a free port; it ends with its owner.
+/// The service, on a free port; dropping it stops it.
 pub(crate) struct StandIn {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -47,7 +47,7 @@ pub(crate) struct StandIn {
 
 #[derive(Default)]
 struct Shared {
-    /// By path; the last answer of a path stays.
+    /// By path. The last response of a path repeats.
     replies: Mutex<HashMap<String, VecDeque<Reply>>>,
     seen: Mutex<Vec<Seen>>,
 }
@@ -74,7 +74,7 @@ impl Reply {
         Self::new(status, json!({ "error": code, "message": format!("The service says {code}.") }).to_string())
     }
 
-    /// A page, as proxies answer.
+    /// An HTML page, as proxies send it.
     pub(crate) fn html(status: u16) -> Self {
         Self::new(status, "<html><body>Bad gateway</body></html>")
     }
@@ -85,19 +85,19 @@ impl Reply {
         self
     }
 
-    /// Does not begin for so long.
+    /// Starts after this delay.
     pub(crate) fn late(mut self, late: Duration) -> Self {
         self.late = late;
         self
     }
 
-    /// Goes on with another piece after a while.
+    /// Continues with another piece after a pause.
     pub(crate) fn then(mut self, pause: Duration, piece: &'static str) -> Self {
         self.body.extend([Piece::Pause(pause), Piece::Bytes(Bytes::from_static(piece.as_bytes()))]);
         self
     }
 
-    /// The connection breaks before the body's end.
+    /// Breaks the connection before the end of the body.
     pub(crate) fn cut_off(mut self) -> Self {
         self.body.extend([Piece::Pause(Duration::from_millis(50)), Piece::Break]);
         self
@@ -136,23 +136,23 @@ impl StandIn {
         format!("http://{}", self.address)
     }
 
-    /// Answers `path` so, after what it was told to answer there before.
+    /// Responds to `path` like this, after the responses set before.
     pub(crate) fn on(&self, path: &str, reply: Reply) -> &Self {
         self.shared.replies.lock().unwrap().entry(path.to_owned()).or_default().push_back(reply);
         self
     }
 
-    /// What it was asked so far.
+    /// All requests so far.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.shared.seen.lock().unwrap().clone()
     }
 
-    /// The targets it was asked for so far.
+    /// The targets of all requests so far.
     pub(crate) fn targets(&self) -> Vec<String> {
         self.seen().into_iter().map(|seen| seen.target).collect()
     }
 
-    /// Waits until it was asked for `path` so many times.
+    /// Waits until `path` was requested this many times.
     pub(crate) fn await_requests(&self, path: &str, count: usize) {
         for _ in 0..1000 {
             if self.seen().iter().filter(|seen| seen.target.split('?').next() == Some(path)).count() >= count {
@@ -160,7 +160,7 @@ impl StandIn {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        panic!("nobody asked for {path} {count} times: {:?}", self.targets());
+        panic!("{path} was not requested {count} times: {:?}", self.targets());
     }
 }
 
@@ -172,7 +172,7 @@ impl Drop for StandIn {
     }
 }
 
-/// Where nobody listens.
+/// A URL that nothing listens on.
 pub(crate) fn nobody() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}", listener.local_addr().unwrap())

@@ -23,7 +23,7 @@ fn usage_is_tables_with_bars_that_a_pipe_can_take() {
     let text = home.metering(&["usage", "--days", "30"]).success();
     assert!(text.contains("\nDAY         CALLS  CREDITS USED\n"), "{text}");
     let line = |start: &str| text.lines().find(|line| line.starts_with(start)).unwrap().to_owned();
-    // 80 columns, less the table and the gap.
+    // 80 columns, minus the table and the gap.
     assert_eq!(line("2026-11-20"), format!("2026-11-20   1200           0.4  {}", "#".repeat(47)));
     assert_eq!(line("2026-11-21"), format!("2026-11-21     10  0.1000000001  {}", "#".repeat(11)));
     assert_eq!(line("2026-11-02"), "2026-11-02      0          -0.1");

@@ -1,11 +1,11 @@
-//! Runs that are killed (SIGKILL) at any moment: no gap, no duplicate.
+//! Runs that are killed (SIGKILL) at any moment leave no gap and no duplicate.
 
 use std::time::{Duration, Instant};
 
 use crate::desk::Desk;
 use crate::service::{Service, lines};
 
-/// How many runs are killed. The moments differ from run to run and from machine to machine, by themselves.
+/// How many runs are killed. The moments differ from run to run and from machine to machine.
 const KILLS: u64 = 40;
 
 #[test]
@@ -17,7 +17,7 @@ fn runs_that_are_killed_leave_neither_gap_nor_duplicate() {
     for run in 0..KILLS {
         let started = desk.start(&service, &args);
         let begun = Instant::now();
-        // Spread over the start, the first blocks, and some way on.
+        // Spread over the start, the first blocks and some of the later ones.
         std::thread::sleep(Duration::from_micros(3_000 + 4_700 * (run % 20)).saturating_sub(begun.elapsed()));
         if started.kill().code == -1 {
             killed_in_the_middle += 1;
@@ -25,7 +25,7 @@ fn runs_that_are_killed_leave_neither_gap_nor_duplicate() {
         assert!(service.requests().len() <= 101);
     }
     assert!(killed_in_the_middle > 0, "no run was killed in time");
-    // What was killed may have been all over the place, but the next run puts it in order.
+    // Killed runs may leave anything behind, but the next run puts it in order.
     while desk.catch_up(&service, &args[1..]).expect(0).stderr.contains("remain") {}
     assert_eq!(desk.content("blocks.jsonl"), lines(1_000..=1_200));
 }
@@ -64,5 +64,5 @@ fn standard_output_of_killed_runs_has_no_gap() {
     }
     let mut distinct: Vec<&str> = seen.lines().collect();
     distinct.dedup();
-    assert_eq!(distinct.join("\n") + "\n", lines(1_000..=1_050), "a block may come twice, one after the other");
+    assert_eq!(distinct.join("\n") + "\n", lines(1_000..=1_050), "a block may appear twice in a row");
 }

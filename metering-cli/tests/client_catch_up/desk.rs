@@ -1,4 +1,4 @@
-//! A place to work in, with a profile of its own, and ways to run the program there.
+//! A directory with a profile of its own, and ways to run the program there.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -9,13 +9,13 @@ use tempfile::TempDir;
 
 use crate::service::Service;
 
-/// A place where nothing but the test works.
+/// A directory used by this test only.
 pub(crate) struct Desk {
     directory: TempDir,
     key: ApiKey,
 }
 
-/// What a run of the program left.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -36,12 +36,12 @@ impl Desk {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// Where the cursor of the default profile is.
+    /// The file with the default profile's cursor.
     pub(crate) fn cursor(&self) -> PathBuf {
         self.path("home/profiles/default/cursor.json")
     }
 
-    /// The program, with the client's settings and none of the test's own environment.
+    /// The program, with the client's settings and none from the test's own environment.
     pub(crate) fn command(&self, service: &Service, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_metering"));
         self.prepare(&mut command, service);
@@ -81,19 +81,19 @@ impl Desk {
 impl Ran {
     pub(crate) fn of(output: Output) -> Self {
         let text = |bytes| String::from_utf8(bytes).unwrap();
-        // None is a signal's doing.
+        // A process ended by a signal has no exit code.
         let code = output.status.code().unwrap_or(-1);
         Self { code, stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 
-    /// Holds the run to an exit code.
+    /// Asserts the exit code.
     #[track_caller]
     pub(crate) fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{self:?}");
         self
     }
 
-    /// Holds it to what it says on stderr.
+    /// Asserts that stderr contains these words.
     #[track_caller]
     pub(crate) fn says(self, words: &str) -> Self {
         assert!(self.stderr.contains(words), "{words}: {self:?}");
@@ -109,19 +109,19 @@ impl Started {
         self.0.as_mut().unwrap()
     }
 
-    /// Sends a signal by its name.
+    /// Sends a signal, by name.
     pub(crate) fn signal(&mut self, name: &str) {
         let kill = format!("kill -{name} {}", self.child().id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     }
 
-    /// Kills it at once (SIGKILL), and waits until it has gone.
+    /// Kills it immediately (SIGKILL), and waits until it is gone.
     pub(crate) fn kill(mut self) -> Ran {
         self.child().kill().unwrap();
         self.wait()
     }
 
-    /// Waits for its end.
+    /// Waits until it ends.
     pub(crate) fn wait(mut self) -> Ran {
         let begun = Instant::now();
         while self.child().try_wait().unwrap().is_none() {

@@ -1,4 +1,4 @@
-//! Disks that are full, and readers that have gone.
+//! Disks that are full, and readers that have gone away.
 
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use crate::service::{Service, lines};
 #[test]
 fn a_disk_that_fills_up_stops_the_run_and_is_gone_on_with_later() {
     let (desk, service) = (Desk::new(), Service::at(500));
-    // A limit of the shell's: what goes beyond fails, as on a full disk, and a part of the line may be written.
+    // The shell's limit makes writes beyond it fail, as on a full disk, and part of the line may be written.
     let program = env!("CARGO_BIN_EXE_metering");
     let script = format!("trap '' XFSZ; ulimit -f 4; exec '{program}' catch-up --from 400 --output blocks.jsonl");
     let mut command = Command::new("sh");
@@ -21,7 +21,7 @@ fn a_disk_that_fills_up_stops_the_run_and_is_gone_on_with_later() {
     assert!((5..60).contains(&count), "{count}");
     assert_eq!(written, lines(400..=399 + count));
     assert!(ran.stderr.contains(&format!("Wrote {count} blocks")), "{ran:?}");
-    assert_eq!(service.asked().last(), Some(&Some(400 + count)), "nothing more is asked for");
+    assert_eq!(service.asked().last(), Some(&Some(400 + count)), "nothing more is requested");
     desk.catch_up(&service, &["--output", "blocks.jsonl"]).expect(0);
     desk.catch_up(&service, &["--output", "blocks.jsonl"]).expect(0);
     assert_eq!(desk.content("blocks.jsonl"), lines(400..=500));

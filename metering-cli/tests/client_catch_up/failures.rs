@@ -1,4 +1,4 @@
-//! A service that is away, busy, restored, or says something else than it was asked.
+//! A service that is unreachable, busy or restored, or responds with something that was not requested.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ fn a_service_that_is_away_costs_nothing_and_forgets_nothing() {
 
 #[test]
 fn answers_that_are_not_what_was_asked_for_are_not_written() {
-    // answer, what is said of it
+    // response, what the message says about it
     let table = [
         (document(494), "is block 494"),
         (document(495).replace("block_number", "number"), "is JSON without a block_number"),

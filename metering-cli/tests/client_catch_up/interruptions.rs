@@ -1,4 +1,4 @@
-//! Runs that are asked to end: Ctrl-C, and SIGTERM.
+//! Runs that are asked to stop: Ctrl-C and SIGTERM.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ fn a_block_that_is_paid_for_is_still_written() {
         started.signal(signal);
         started.wait().expect(130).says("Wrote 4 blocks, 490 to 493.").says("interrupted; run the command again");
         assert_eq!(desk.content("blocks.jsonl"), lines(490..=493));
-        assert_eq!(service.asked().last(), Some(&Some(493)), "nothing more is asked for");
+        assert_eq!(service.asked().last(), Some(&Some(493)), "nothing more is requested");
         desk.catch_up(&service, &ARGS[1..]).expect(0);
         assert_eq!(desk.content("blocks.jsonl"), lines(490..=500));
     }
@@ -34,7 +34,7 @@ fn a_block_that_does_not_come_is_dropped() {
     std::thread::sleep(Duration::from_millis(200));
     started.signal("INT");
     let _ = started.wait().expect(130);
-    assert!(begun.elapsed() < Duration::from_secs(4), "the second one ends it at once");
+    assert!(begun.elapsed() < Duration::from_secs(4), "the second one ends it immediately");
     assert_eq!(desk.content("blocks.jsonl"), lines(490..=492));
     service.then_at(493, Reply::Late(Duration::from_secs(3_600)));
     let mut started = desk.start(&service, &ARGS);

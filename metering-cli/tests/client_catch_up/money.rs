@@ -1,4 +1,4 @@
-//! Credits and caps that end in the middle of a run.
+//! Credits and rate limits that run out in the middle of a run.
 
 use std::time::{Duration, Instant};
 
@@ -45,7 +45,7 @@ fn the_cap_per_minute_is_waited_for_as_long_as_the_service_says() {
 #[test]
 fn a_cap_that_takes_too_long_stops_the_run_and_says_when() {
     let (desk, service) = (Desk::new(), Service::at(500));
-    // what is allowed, what the service says
+    // options, what the service says
     for (args, seconds) in [(&[][..], 61), (&["--max-wait", "0"], 1), (&["--max-wait", "3"], 4)] {
         service.then_at(495, Reply::error(429, "rate_limited", Some(seconds)));
         let begun = Instant::now();

@@ -13,7 +13,7 @@ fn another_output_needs_a_word() {
     let _ = service.requests();
     desk.catch_up(&service, &[]).expect(5).says("october.jsonl").says("--new-output");
     desk.catch_up(&service, &["--output", "november.jsonl"]).expect(5).says("at block 500");
-    assert_eq!(service.requests(), [], "nothing is asked for that could not be written");
+    assert_eq!(service.requests(), [], "nothing is requested that could not be written");
     let november = ["--output", "november.jsonl", "--new-output"];
     desk.catch_up(&service, &november).expect(0).says("Continuing after block 500 in ");
     service.is_at(503);

@@ -1,4 +1,4 @@
-//! Runs that come to their end: what they ask for, what they write, what they say.
+//! Runs that finish: what they request, what they write, what they say.
 
 use crate::desk::Desk;
 use crate::service::{Reply, Service, document, lines};

@@ -1,4 +1,4 @@
-//! A service that has blocks, and fails as the test says.
+//! A service with blocks that fails as the test says.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -14,9 +14,9 @@ use futures_util::{StreamExt, stream};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-/// The path of the latest block; with a number behind it, of that block.
+/// The path of the latest block; with a number appended, of that block.
 pub(crate) const BLOCKS: &str = "/mpp/snapshot/allTrades";
-/// A route whose answer is a stream.
+/// A route that responds with a stream.
 pub(crate) const STREAM: &str = "/mpp/stream/allTrades";
 
 const CATALOGUE: &str = include_str!("../../../metering-server/assets/routes.json");
@@ -36,21 +36,21 @@ struct Content {
     requests: Vec<Request>,
 }
 
-/// What it was asked.
+/// A request that it got.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) target: String,
     pub(crate) last_event_id: Option<String>,
 }
 
-/// What it answers once, instead of a block.
+/// A response that it gives once, instead of a block.
 #[derive(Debug, Clone)]
 pub(crate) enum Reply {
     /// A status, with Retry-After, and a body.
     Status(u16, Option<u64>, String),
-    /// The head of a good answer, and no more.
+    /// The head of a good response, and no more.
     CutOff,
-    /// A good answer, late.
+    /// A good response, late.
     Late(Duration),
     /// Events.
     Events(Vec<Piece>),
@@ -67,7 +67,7 @@ pub(crate) enum Piece {
 }
 
 impl Service {
-    /// With the blocks up to this one.
+    /// A service with the blocks up to this one.
     pub(crate) fn at(latest: u64) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let state = Arc::new(Mutex::new(Content { latest, ..Content::default() }));
@@ -82,17 +82,18 @@ impl Service {
         format!("http://{}", self.address)
     }
 
-    /// The chain grows, or is restored to an earlier state.
+    /// Lets the chain grow, or restores it to an earlier state.
     pub(crate) fn is_at(&self, latest: u64) {
         self.content().latest = latest;
     }
 
-    /// Every answer takes this long from now on.
+    /// Delays every response from now on.
     pub(crate) fn delay(&self, delay: Duration) {
         self.content().delay = delay;
     }
 
-    /// The next request for a target is answered with this; the one after with what is said next, or as usual.
+    /// Responds to the next request for a target with this; later requests get the next scripted response, or the usual
+    /// one.
     pub(crate) fn then(&self, target: &str, reply: Reply) -> &Self {
         self.content().scripts.entry(target.to_owned()).or_default().push_back(reply);
         self
@@ -103,12 +104,12 @@ impl Service {
         self.then(&format!("{BLOCKS}/{block}"), reply)
     }
 
-    /// What was asked of its metered routes since the last time.
+    /// The requests for its metered routes since the last call.
     pub(crate) fn requests(&self) -> Vec<Request> {
         std::mem::take(&mut self.content().requests)
     }
 
-    /// The blocks that were asked for since the last time; `None` is the latest.
+    /// The blocks that were requested since the last call; `None` is the latest.
     pub(crate) fn asked(&self) -> Vec<Option<u64>> {
         let number = |request: Request| request.target.strip_prefix(BLOCKS)?.strip_prefix('/')?.parse().ok();
         self.requests().into_iter().map(number).collect()
@@ -118,7 +119,7 @@ impl Service {
     pub(crate) fn wait_for(&self, target: &str) {
         let begun = std::time::Instant::now();
         while !self.content().requests.iter().any(|request| request.target == target) {
-            assert!(begun.elapsed() < Duration::from_secs(30), "nobody asks for {target}");
+            assert!(begun.elapsed() < Duration::from_secs(30), "{target} was not requested");
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -129,24 +130,24 @@ impl Service {
 }
 
 impl Reply {
-    /// An error as the protocol has them.
+    /// An error in the protocol's form.
     pub(crate) fn error(status: u16, code: &str, retry_after: Option<u64>) -> Self {
         let retry = retry_after.map(|seconds| format!(r#","retry_after_sec":{seconds}"#)).unwrap_or_default();
         Self::Status(status, retry_after, format!(r#"{{"error":"{code}","message":"It says {code}."{retry}}}"#))
     }
 
-    /// The balance is used up.
+    /// A response that says that no credits are left.
     pub(crate) fn no_credits() -> Self {
         let body = r#"{"error":"insufficient_credits","message":"No credits.","credit_balance":-0.0000694444}"#;
         Self::Status(402, None, body.to_owned())
     }
 
-    /// A good answer with another body.
+    /// A good response with another body.
     pub(crate) fn body(body: &str) -> Self {
         Self::Status(200, None, body.to_owned())
     }
 
-    /// A stream that goes on without end after these events.
+    /// A stream that continues without end after these events.
     pub(crate) fn events(events: &[&str]) -> Self {
         let mut pieces = Self::pieces(events);
         pieces.push(Piece::Pause(Duration::from_secs(3_600)));
@@ -246,7 +247,7 @@ fn pieces(pieces: Vec<Piece>) -> Body {
     let arrive = |piece| async {
         match piece {
             Piece::Data(data) => Some(Ok(Bytes::from(data))),
-            // What was sent before must have left.
+            // Wait until everything sent before has left.
             Piece::Break => {
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 Some(Err(std::io::Error::other("broken off by the test")))

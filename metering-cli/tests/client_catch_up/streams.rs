@@ -1,4 +1,4 @@
-//! Streams that go well: what is printed, when, and how they end.
+//! Streams that work: what is printed, when, and how they end.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;

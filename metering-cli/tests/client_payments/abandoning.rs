@@ -1,4 +1,4 @@
-//! Forgetting a payment.
+//! Abandoning a payment.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -10,7 +10,7 @@ use crate::stand_in::Turn;
 /// Runs `signup-pay --abandon` and types a line.
 fn abandon(desk: &Desk, typed: &str) -> Ran {
     let mut child = desk.command(&["signup-pay", "--abandon"]).stdin(Stdio::piped()).spawn().unwrap();
-    // It may not want to know.
+    // The program may not read it.
     let _ = child.stdin.take().unwrap().write_all(typed.as_bytes());
     Ran::of(child.wait_with_output().unwrap())
 }
@@ -58,7 +58,7 @@ fn what_certainly_came_to_nothing_is_forgotten_freely_once_the_chain_says_so() {
         desk.stand_in.next("POST /signup/pay/claim", Turn::HangBefore);
         desk.run_and_kill(&SIGNUP);
         desk.stand_in.world().node.fortune = fortune;
-        // A chain that cannot be asked says nothing.
+        // A chain that cannot be read says nothing.
         let mut without_chain = desk.command(&["signup-pay", "--abandon"]);
         Ran::of(without_chain.env_remove("METERING_CLIENT_RPC_URL").output().unwrap()).failure(5);
         let ran = desk.run(&["signup-pay", "--abandon", "--json"]).success();

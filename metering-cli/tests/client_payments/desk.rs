@@ -1,4 +1,4 @@
-//! Somebody with the program, a wallet and a folder of their own.
+//! A user with the program, a wallet and a directory.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -9,13 +9,13 @@ use tempfile::TempDir;
 
 use crate::stand_in::StandIn;
 
-/// Keys that everybody knows, of a development chain.
+/// Publicly known keys of a development chain.
 pub(crate) const WALLET_KEY: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
 pub(crate) const WALLET: &str = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 pub(crate) const OTHER_KEY: &str = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d";
 pub(crate) const OTHER: &str = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 
-/// Buys the plan in tokens.
+/// Buys the plan with tokens.
 pub(crate) const SIGNUP: [&str; 6] = ["signup-pay", "--plan", "starter", "--agent-name", "agent", "--yes"];
 
 pub(crate) struct Desk {
@@ -23,7 +23,7 @@ pub(crate) struct Desk {
     pub(crate) stand_in: StandIn,
 }
 
-/// What a run of the program left.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -38,7 +38,7 @@ impl Desk {
         desk
     }
 
-    /// A desk whose profile has the key of an account that was not paid for by the wallet.
+    /// A desk whose profile has the key of an account that the wallet did not pay for.
     pub(crate) fn with_account() -> Self {
         let desk = Self::new();
         let key = desk.stand_in.world().service.open_account(None);
@@ -61,7 +61,7 @@ impl Desk {
         self.profile("payment.json")
     }
 
-    /// The program with the wallet at hand and the chain known, and no setting of the test's own environment.
+    /// The program with the wallet and the chain set, and no settings from the test's own environment.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.command_without_wallet(args);
         command.env("METERING_CLIENT_WALLET_KEY", WALLET_KEY);
@@ -95,14 +95,14 @@ impl Desk {
         kill(&mut child);
     }
 
-    /// The key that the profile has.
+    /// The profile's key.
     pub(crate) fn key(&self) -> Option<String> {
         let text = std::fs::read_to_string(self.profile("profile.toml")).ok()?;
         let line = text.lines().find_map(|line| line.strip_prefix("api_key = "))?;
         Some(line.trim_matches('"').to_owned())
     }
 
-    /// What was set aside, by why.
+    /// The reasons of the payments that were set aside.
     pub(crate) fn set_aside(&self) -> Vec<String> {
         let Ok(text) = std::fs::read_to_string(self.profile("payments-refused.json")) else { return Vec::new() };
         let list: Value = serde_json::from_str(&text).unwrap();
@@ -114,8 +114,8 @@ impl Desk {
         self.stand_in.world().node.sent.len()
     }
 
-    /// Holds the profile to have a key that works, of the one account there is, which was credited once for the one
-    /// payment there is; and nothing to be pending.
+    /// Asserts that the profile has a working key of the only account, that the account was credited once for the only
+    /// payment, and that nothing is pending.
     #[track_caller]
     pub(crate) fn is_settled(&self) {
         let world = self.stand_in.world();
@@ -147,7 +147,7 @@ impl Ran {
         self
     }
 
-    /// Holds the run to have failed so, and returns its last line on stderr.
+    /// Asserts that the run failed with this code, and returns the last line on stderr.
     #[track_caller]
     pub(crate) fn failure(self, code: i32) -> String {
         assert_eq!(self.code, code, "{self:?}");

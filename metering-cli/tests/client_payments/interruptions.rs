@@ -4,7 +4,7 @@ use crate::desk::{Desk, Ran, SIGNUP, WALLET};
 use crate::node::Fortune;
 use crate::stand_in::Turn;
 
-/// Kills the program while `what` hangs, and runs it again without saying what it was about.
+/// Kills the program while `what` hangs, and runs it again without repeating the arguments.
 #[track_caller]
 fn interrupted(what: &str, turn: Turn) -> Desk {
     let desk = Desk::new();
@@ -80,7 +80,7 @@ fn without_the_wallet_a_lost_key_is_left_to_rotation() {
     desk.run_and_kill(&SIGNUP);
     let failure = desk.run_without_wallet(&SIGNUP).failure(2);
     assert!(failure.contains("METERING_CLIENT_WALLET_KEY"), "{failure}");
-    assert!(desk.journal().exists(), "it can be gone on with when the wallet is there");
+    assert!(desk.journal().exists(), "it can be continued once the wallet is there");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn another_command_says_what_is_pending() {
     let failure = desk.run(&["topup", "--plan", "starter", "--yes"]).failure(5);
     assert!(failure.contains(&hash) && failure.contains("`metering signup-pay`"), "{failure}");
     let failure = desk.run(&SIGNUP).failure(5);
-    assert!(failure.contains("--replace-key"), "a key that came meanwhile is not lost: {failure}");
+    assert!(failure.contains("--replace-key"), "a key that was stored in the meantime is not lost: {failure}");
     assert_eq!(desk.sent(), 1);
 }
 

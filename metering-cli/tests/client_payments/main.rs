@@ -1,5 +1,5 @@
 //! The paying commands of the client, against a service and a chain that do what the test says: the real program, as a
-//! process of its own that can be killed at any moment.
+//! separate process that can be killed at any moment.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
 mod abandoning;

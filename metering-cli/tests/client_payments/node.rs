@@ -1,24 +1,24 @@
-//! A node of a small chain (EIP-1474), as much of it as paying takes. Each transaction has a block of its own at once,
-//! unless it is told otherwise.
+//! A node of a small chain (EIP-1474), as far as payments need it. Each transaction gets its own block immediately,
+//! unless told otherwise.
 
 use serde_json::{Value, json};
 use sha3::{Digest, Keccak256};
 
 pub(crate) const CHAIN_ID: u64 = 31_337;
 
-/// Deep enough for a transaction to be settled.
+/// Enough confirmations for a transaction to be settled.
 const DEEP: u64 = 20;
 
-/// What becomes of transactions.
+/// What happens to transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fortune {
-    /// Blocks have them, and they paid.
+    /// They are mined and succeed.
     Pay,
-    /// Blocks have them, and they failed.
+    /// They are mined and fail.
     Fail,
     /// The node forgets them.
     Vanish,
-    /// Another of the wallet takes their place.
+    /// Another transaction of the wallet replaces them.
     GiveWay,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Node {
     /// The hashes of the transactions that were sent, each once.
     pub(crate) sent: Vec<String>,
     pub(crate) fortune: Fortune,
-    /// What the wallet has, of the coin and of every token.
+    /// The wallet's balance, of the coin and of every token.
     pub(crate) balance: u128,
 }
 
@@ -55,7 +55,7 @@ impl Node {
             "eth_chainId" => quantity(CHAIN_ID.into()),
             "eth_blockNumber" => quantity(self.newest().into()),
             "eth_getBalance" => quantity(self.balance),
-            // A transfer answers yes, and a balance is that of every token.
+            // A transfer call returns true, and every token has the same balance.
             "eth_call" if params[0]["data"].as_str().unwrap().starts_with("0x70a08231") => word(self.balance).into(),
             "eth_call" => word(1).into(),
             "eth_estimateGas" => quantity(21_000),
@@ -69,7 +69,7 @@ impl Node {
                 self.found(&params[0]).map_or(Value::Null, |block| self.receipt(&params[0], block))
             }
             "eth_getBlockByNumber" => block(&params[0], self.newest()),
-            other => panic!("nobody should ask for {other}"),
+            other => panic!("unexpected method {other}"),
         }
     }
 

@@ -13,7 +13,7 @@ fn hash(byte: &str) -> String {
     format!("0x{}", byte.repeat(32))
 }
 
-/// A desk with a quote, and what was printed of it.
+/// A desk with a quote, and what was printed about it.
 fn quoted() -> (Desk, Ran) {
     let desk = Desk::new();
     let ran = desk.run_without_wallet(&[&QUOTE[..], &["--json"]].concat()).success();
@@ -106,5 +106,5 @@ fn a_payment_without_a_quote_cannot_be_claimed() {
     let failure = desk.run(&["signup-pay", "--tx", &hash("ab")]).failure(4);
     assert!(failure.contains("--quote-only"), "{failure}");
     let own = desk.run(&["signup-pay", "--plan", "coin", "--agent-name", "a", "--quote-only", "--json"]).success();
-    assert_eq!(own.json()["payer"], WALLET, "the wallet at hand is the payer where none is named");
+    assert_eq!(own.json()["payer"], WALLET, "the local wallet is the payer if none is named");
 }

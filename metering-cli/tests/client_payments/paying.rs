@@ -1,4 +1,4 @@
-//! `signup-pay` where nothing goes wrong, and what it asks for beforehand.
+//! `signup-pay` when nothing goes wrong, and what it needs beforehand.
 
 use crate::desk::{Desk, OTHER_KEY, Ran, SIGNUP, WALLET};
 use crate::service::RECIPIENT;
@@ -108,7 +108,7 @@ fn what_is_not_paid_yet_is_in_nobodys_way() {
     desk.stand_in.world().node.balance = 0;
     desk.run(&SIGNUP).failure(1);
     desk.stand_in.world().node.balance = 10_u128.pow(20);
-    // Another wallet cannot use the quote, and another plan is another quote.
+    // Another wallet cannot use the quote, and another plan needs another quote.
     let ran = Ran::of(desk.command(&SIGNUP).env("METERING_CLIENT_WALLET_KEY", OTHER_KEY).output().unwrap());
     assert!(ran.failure(5).contains("drop the payment"));
     desk.run(&["signup-pay", "--plan", "coin", "--agent-name", "agent", "--yes"]).success();
@@ -130,7 +130,7 @@ fn an_expired_quote_that_was_not_paid_is_quoted_anew() {
 #[test]
 fn a_key_that_cannot_be_stored_is_printed_rather_than_lost() {
     let desk = Desk::new();
-    // Nothing can take the place of a folder.
+    // A file cannot replace a directory.
     desk.stand_in.next("POST /signup/pay/claim", Turn::Folder(desk.profile("profile.toml")));
     let output = desk.command(&SIGNUP).output().unwrap();
     let key = desk.stand_in.world().service.accounts[0].key.clone();

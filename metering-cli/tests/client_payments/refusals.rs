@@ -1,4 +1,4 @@
-//! Quotes that are not what the plan says, and payments that the service does not take.
+//! Quotes that do not match the plan, and payments that the service rejects.
 
 use serde_json::json;
 
@@ -62,7 +62,7 @@ fn a_quote_that_is_refused_has_the_codes_of_the_protocol() {
 
 #[test]
 fn a_payment_that_is_refused_for_good_is_kept_on_record() {
-    // status, code, exit code, said
+    // status, code, exit code, text
     let table = [
         (400, "payment_mismatch", 5, "operator"),
         (400, "payer_mismatch", 5, "operator"),

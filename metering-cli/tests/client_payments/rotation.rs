@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::desk::{Desk, OTHER, OTHER_KEY, Ran, WALLET, WALLET_KEY, wallet};
 use crate::stand_in::Turn;
 
-/// A desk with an account of the wallet, and no key of it.
+/// A desk with an account of the wallet, but without its key.
 fn locked_out() -> Desk {
     let desk = Desk::new();
     desk.stand_in.world().service.open_account(Some(wallet()));
@@ -58,7 +58,7 @@ fn the_key_of_another_account_is_not_replaced_unless_told_to() {
     assert_eq!(desk.stand_in.count("POST /api-key/recover/challenge"), 0);
     desk.run(&["rotate", "--replace-key"]).success();
     has_the_key(&desk);
-    // One that does not work any more is in nobody's way.
+    // A key that no longer works is not in the way.
     desk.stand_in.world().service.accounts.truncate(1);
     desk.write_profile(metering_core::ApiKey::generate(&metering_core::SystemRandomness).expose());
     desk.run(&["rotate"]).success();
@@ -116,7 +116,7 @@ fn a_text_about_another_wallet_is_not_signed() {
 #[test]
 fn a_key_that_cannot_be_stored_is_printed_rather_than_lost() {
     let desk = locked_out();
-    // Nothing can take the place of a folder.
+    // A file cannot replace a directory.
     desk.stand_in.next("POST /api-key/recover/verify", Turn::Folder(desk.profile("profile.toml")));
     let output = desk.command(&["rotate"]).output().unwrap();
     let key = desk.stand_in.world().service.accounts[0].key.clone();

@@ -1,4 +1,4 @@
-//! A service that sells plans, as much of it as paying clients see. Keys, texts and signatures are real.
+//! A service that sells plans, as far as paying clients see it. Keys, texts and signatures are real.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub(crate) const RECIPIENT: &str = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
 pub(crate) const TOKEN: &str = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359";
 const COIN: &str = "0x0000000000000000000000000000000000000000";
 
-/// An account, and what was credited to it.
+/// An account, and the credits it got.
 #[derive(Debug)]
 pub(crate) struct Account {
     pub(crate) id: AccountId,
@@ -25,7 +25,7 @@ pub(crate) struct Account {
     pub(crate) credits: u32,
 }
 
-/// A quote: who pays, and what it comes to.
+/// A quote: who pays it, and whether it was claimed.
 #[derive(Debug)]
 struct Quote {
     payer: Address,
@@ -38,12 +38,12 @@ pub(crate) struct Service {
     /// The name in the texts that wallets sign.
     pub(crate) name: String,
     pub(crate) accounts: Vec<Account>,
-    /// What each transaction was used for.
+    /// The account that each transaction was credited to.
     pub(crate) used: BTreeMap<String, AccountId>,
     pub(crate) quotes_expire_in_seconds: i64,
-    /// Members of quotes that are not as they should be.
+    /// Members of quotes that are wrong on purpose.
     pub(crate) spoilt: Vec<(&'static str, Value)>,
-    /// The wallet whose transactions those of the chain are.
+    /// The wallet that sends the chain's transactions.
     pub(crate) sender: Address,
     pub(crate) rpc_hint: Option<String>,
     quotes: BTreeMap<String, Quote>,
@@ -68,7 +68,7 @@ impl Service {
         }
     }
 
-    /// Makes an account; returns its key.
+    /// Creates an account; returns its key.
     pub(crate) fn open_account(&mut self, payer: Option<Address>) -> String {
         let key = ApiKey::generate(&SystemRandomness).expose().to_owned();
         let id = AccountId::generate(&SystemRandomness);
@@ -85,7 +85,7 @@ impl Service {
             ("POST", "/credits/topup") => self.top_up(request, node),
             ("POST", "/api-key/recover/challenge") => self.challenge(&request.body),
             ("POST", "/api-key/recover/verify") => self.verify(&request.body),
-            (method, path) => panic!("nobody should ask for {method} {path}"),
+            (method, path) => panic!("unexpected request {method} {path}"),
         }
     }
 
@@ -237,7 +237,7 @@ fn caps() -> Value {
     json!({ "requests_per_minute": 240, "requests_per_day": 1_500_000 })
 }
 
-/// An error as the protocol has them.
+/// An error in the protocol's form.
 pub(crate) fn refusal(code: &str) -> Value {
     let passing = ["tx_not_found", "rpc_error", "rate_limited", "overloaded", "payment_not_configured"];
     let mut refusal = json!({ "error": code, "message": format!("Sentence about {code}.") });

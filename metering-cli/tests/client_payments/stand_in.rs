@@ -1,5 +1,5 @@
-//! A server on loopback that is the service and the chain's node at once. It can be told to answer otherwise, or to
-//! hang before or after it has done what it was asked.
+//! A loopback server that is the service and the chain's node at once. It can be told to give another response, or to
+//! hang before or after it does what was requested.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,16 +17,16 @@ use crate::service::Service;
 /// How long a test waits for the program to get somewhere.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What happens once to a request: of a path of the service, or of a method of the chain.
+/// What happens to one request, for a path of the service or a method of the chain.
 #[derive(Debug)]
 pub(crate) enum Turn {
-    /// It is answered so, and nothing is done.
+    /// It gets this response, and nothing is done.
     Answer(u16, Value),
-    /// Nothing is done, and no answer comes.
+    /// Nothing is done, and no response comes.
     HangBefore,
-    /// It is done, and no answer comes.
+    /// It is done, and no response comes.
     HangAfter,
-    /// A folder is made, and then it is done as ever.
+    /// A directory is created, then it is done as usual.
     Folder(PathBuf),
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum Turn {
 pub(crate) struct World {
     pub(crate) service: Service,
     pub(crate) node: Node,
-    /// What was asked: `POST /path`, or the method of a call.
+    /// The requests: `POST /path`, or the method of a call.
     pub(crate) asked: Vec<String>,
     turns: VecDeque<(String, Turn)>,
     hung: Sender<()>,
@@ -47,7 +47,7 @@ pub(crate) struct StandIn {
     hung: Receiver<()>,
 }
 
-/// A request, and who sent it.
+/// A request, and the key it was sent with.
 pub(crate) struct Request {
     pub(crate) method: String,
     pub(crate) path: String,
@@ -67,7 +67,7 @@ impl StandIn {
         std::thread::spawn(move || {
             for connection in listener.incoming() {
                 let world = Arc::clone(&shared);
-                // A client that was killed is its own affair.
+                // Ignore clients that were killed.
                 std::thread::spawn(move || connection.map(|connection| attend(connection, &world)));
             }
         });
@@ -86,7 +86,7 @@ impl StandIn {
         self.world.lock().unwrap()
     }
 
-    /// What happens to the next request of `what`, once; in the order in which it is said.
+    /// What happens to the next request for `what`, once. Calls queue up.
     pub(crate) fn next(&self, what: &str, turn: Turn) {
         self.world().turns.push_back((what.to_owned(), turn));
     }
@@ -94,17 +94,17 @@ impl StandIn {
     /// Waits until a request hangs.
     #[track_caller]
     pub(crate) fn wait_until_it_hangs(&self) {
-        self.hung.recv_timeout(PATIENCE).expect("the program gets there");
+        self.hung.recv_timeout(PATIENCE).expect("a request hangs");
     }
 
-    /// How often it was asked for something.
+    /// How often `what` was requested.
     pub(crate) fn count(&self, what: &str) -> usize {
         self.world().asked.iter().filter(|asked| *asked == what).count()
     }
 }
 
 impl World {
-    /// What is to happen to a request that asks for all of these.
+    /// What is to happen to a request for all of these.
     fn turn(&mut self, asked: &[String]) -> Option<Turn> {
         self.asked.extend_from_slice(asked);
         let place = self.turns.iter().position(|(what, _)| asked.contains(what))?;
@@ -131,7 +131,7 @@ fn attend(connection: TcpStream, world: &Mutex<World>) {
             return hang(connection, &open.hung.clone(), open);
         }
         Some(Turn::Folder(path)) => {
-            // In the place of the profile, which may know the service already.
+            // Replaces the profile, which may name the service already.
             let _ = std::fs::remove_file(&path);
             std::fs::create_dir_all(path).unwrap();
             open.answer(&request)
@@ -159,7 +159,7 @@ fn asked(request: &Request) -> Vec<String> {
     calls.iter().map(|call| call["method"].as_str().unwrap().to_owned()).collect()
 }
 
-/// One request of a connection (RFC 9112).
+/// Reads one request per connection (RFC 9112).
 fn read(connection: &TcpStream) -> Option<Request> {
     let mut reader = BufReader::new(connection);
     let mut line = String::new();

@@ -8,7 +8,7 @@ use crate::stand_in::Turn;
 
 const TOPUP: [&str; 4] = ["topup", "--plan", "starter", "--yes"];
 
-/// A desk whose account was paid for by the wallet.
+/// A desk whose account the wallet paid for.
 fn of_wallet() -> Desk {
     let desk = Desk::new();
     let key = desk.stand_in.world().service.open_account(Some(wallet()));
@@ -16,7 +16,7 @@ fn of_wallet() -> Desk {
     desk
 }
 
-/// Holds one payment to have been made and credited, and nothing to be pending.
+/// Asserts that one payment was made and credited, and that nothing is pending.
 #[track_caller]
 fn is_credited_once(desk: &Desk) {
     let world = desk.stand_in.world();
@@ -103,7 +103,7 @@ fn a_payment_made_elsewhere_is_registered_and_nothing_sent() {
     let args = ["topup", "--plan", "starter", "--tx", &hash];
     let desk = Desk::with_account();
     desk.stand_in.world().node.sent.push(hash.clone());
-    // The payer is not known, and not at hand: the text is printed, to be signed elsewhere.
+    // The payer is unknown and its key is not here: the text is printed, to be signed elsewhere.
     let ran = desk.run_without_wallet(&args);
     let text = ran.stdout.clone();
     let failure = ran.failure(5);

@@ -1,4 +1,4 @@
-//! Waiting for a payment to be seen and to be deep enough.
+//! Waiting for a payment to be seen and confirmed.
 
 use serde_json::json;
 
@@ -45,7 +45,7 @@ fn a_payment_that_failed_on_the_chain_is_not_waited_for() {
         desk.stand_in.world().node.fortune = fortune;
         let failure = desk.run(&SIGNUP).failure(5);
         assert!(failure.contains(said) && failure.contains("--abandon"), "{failure}");
-        // Nothing is paid by itself in its place.
+        // Nothing is paid automatically in its place.
         desk.run(&SIGNUP).failure(5);
         assert_eq!(desk.sent(), 1);
         desk.run(&["signup-pay", "--abandon"]).success();
@@ -90,7 +90,7 @@ fn the_first_interruption_waits_for_the_answer() {
     while desk.stand_in.count(CLAIM) == 0 {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    // Long enough for the answer to be there and the pause to have begun.
+    // Long enough for the response to have arrived and the pause to have begun.
     std::thread::sleep(std::time::Duration::from_millis(500));
     let killed = std::process::Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
     assert!(killed.success());

@@ -1,4 +1,4 @@
-//! Life goes on where the store went, as it would have where it was.
+//! After a move, the store behaves as it would have before.
 
 use metering_core::{
     Claimed, Credits, Decision, KeyDelivery, KeyHash, LimitWindow, NewAccount, Outcome, PaymentCredited, PaymentStore,
@@ -38,7 +38,7 @@ fn a_moved_store_goes_on_where_it_stood() {
     });
 }
 
-/// The ids of the busy account's last entries, as many as are always kept.
+/// The ids of the busy account's last entries, as many as every store keeps.
 async fn ids(store: &PostgresStore) -> Vec<String> {
     let entries = store.activity(&account_id(BUSY), metering_core::ACTIVITY_KEPT).await.unwrap();
     entries.into_iter().map(|entry| entry.id).collect()
@@ -47,14 +47,14 @@ async fn ids(store: &PostgresStore) -> Vec<String> {
 async fn charges(store: &PostgresStore) {
     let before = account(store, &account_id(BUSY)).await.totals;
     let newest = ids(store).await;
-    // Answered as it was at first, with the balance of then.
+    // The same decision as at first, with the balance of that time.
     let Decision::Accepted(receipt) = decide(store, BUSY, Some("request-50")).await else { panic!() };
     assert!(receipt.repeated && receipt.balance > before.balance, "{receipt:?}");
     assert_eq!(account(store, &account_id(BUSY)).await.totals, before);
     let Decision::Accepted(receipt) = decide(store, BUSY, None).await else { panic!() };
     assert_eq!(receipt.balance, before.balance.checked_sub(Credits::BASE_CALL).unwrap());
-    assert_eq!(ids(store).await[1..], newest[..newest.len() - 1], "the ring went on by one");
-    // Two of the minute's three were used before the move.
+    assert_eq!(ids(store).await[1..], newest[..newest.len() - 1], "the ring moved on by one");
+    // Two of the minute's three requests were used before the move.
     assert!(matches!(decide(store, CAPPED, None).await, Decision::Accepted(_)));
     let Decision::Refused(Refusal::RateLimited { window, rate }) = decide(store, CAPPED, None).await else { panic!() };
     assert_eq!((window, rate.remaining(LimitWindow::Day)), (LimitWindow::Minute, Some(2)));
@@ -65,9 +65,9 @@ async fn money(store: &PostgresStore) {
     let last = store.ledger(None, u32::MAX).await.unwrap().items.last().unwrap().id;
     assert!(matches!(store.post_entry(&account_id(BUSY), grant(1), NOON).await.unwrap(), Posted::Account(_)));
     let entries = store.ledger(None, u32::MAX).await.unwrap().items;
-    assert!(entries.last().unwrap().id > last, "numbers go on above those that were moved");
+    assert!(entries.last().unwrap().id > last, "new ids are above those that were moved");
     assert_eq!(store.activity(&account_id(BUSY), 1).await.unwrap()[0].amount, Credits::BASE_CALL);
-    // The account was made by the watcher; its owner comes for the key.
+    // The watcher created the account; its owner now claims the key.
     let mut late = claim(AWAITED, KeyDelivery::Now);
     late.account.key = KeyHash::from_bytes([200; 32]);
     assert!(matches!(store.claim_quote(late).await.unwrap(), Claimed::Account(_)));
@@ -79,7 +79,7 @@ async fn money(store: &PostgresStore) {
     assert_eq!(store.credit_payment(top_up(BUSY, 50)).await.unwrap(), PaymentCredited::TxUsed);
     assert!(matches!(store.credit_payment(top_up(BUSY, 51)).await.unwrap(), PaymentCredited::Account(_)));
     assert_eq!(store.linked_accounts(&wallet(50)).await.unwrap(), [account_id(BUYER)]);
-    // An open quote is claimed, an email address is still taken, a used key stays used.
+    // An open quote can be claimed, an email address is still taken, a used key stays used.
     assert!(matches!(store.claim_quote(claim(41, KeyDelivery::Now)).await.unwrap(), Claimed::Account(_)));
     let rotated = store.rotate_key("nonce", KeyHash::from_bytes([201; 32]), later(60)).await.unwrap();
     assert_eq!(rotated.map(|account| account.id), Some(account_id(BUYER)));
@@ -87,7 +87,7 @@ async fn money(store: &PostgresStore) {
     let old = KeyHash::from_bytes([BUYER; 32]);
     assert!(
         store.replace_key(&account_id(BUSY), old, NOON).await.is_err(),
-        "a key that somebody had is nobody's again"
+        "a key that was used is never issued again"
     );
 }
 
@@ -98,6 +98,6 @@ async fn visitors(store: &PostgresStore) {
     let redeemed = store.redeem_signup(&session.token, new, NOON).await.unwrap();
     assert!(matches!(redeemed, SignupRedeemed::Account(_)), "{redeemed:?}");
     let accounts = store.accounts(None, u32::MAX).await.unwrap().items;
-    assert_eq!(accounts.last().unwrap().id, account_id(90), "what is made later is listed later");
+    assert_eq!(accounts.last().unwrap().id, account_id(90), "later accounts are listed later");
     assert!(!store.use_solution([9; 32], later(60)).await.unwrap());
 }

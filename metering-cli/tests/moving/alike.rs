@@ -1,4 +1,4 @@
-//! Two stores that went the same way, each by itself, tell the same of it, page by page.
+//! Two stores with the same history, each on its own backend, report the same, page by page.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ fn usage_is_told_alike_whatever_is_folded_of_it() {
     });
 }
 
-/// Charges, refunds and grants for three accounts up to a step, one of which is quiet, over some days.
+/// Charges, refunds and grants for three accounts up to a step, over several days. One of the accounts has few.
 async fn go(store: &dyn Store, to: usize) {
     let from = store.ledger(None, u32::MAX).await.unwrap().items.len();
     let keys = [1, 2, 3].map(|number| KeyHash::from_bytes([number; 32]));
@@ -56,12 +56,12 @@ async fn go(store: &dyn Store, to: usize) {
             customer(store, number, grant(1_000_000)).await;
         }
     }
-    // What was done before is told by the grants: one for each step, of the account that has most.
+    // The grants tell what was done before: one per step, to the account that has most.
     for step in from.saturating_sub(3)..to {
         let now = later(u64::try_from(step).unwrap() * DAY / 90);
         let paths = ["/a", "/b/1", "/b/2", "/Ä", &"/long".repeat(60)];
         let number = if step % 40 == 0 { 2 } else { usize::from(step % 3 == 0) };
-        // One line for each commit: in what order a commit's own lines come is the backend's.
+        // One line per commit: the order of lines within a commit depends on the backend.
         let new = |path: &str| {
             let path = format!("{}{path}", paths[step * 7 / 3 % paths.len()]);
             let Posting::Charge(mut charge) = charge(keys[number], &path, None) else { unreachable!() };
@@ -73,7 +73,7 @@ async fn go(store: &dyn Store, to: usize) {
         let postings = ["", "", "/x", ""][..=step % 4].iter().copied().map(new).collect();
         let outcomes = store.commit(postings, now).await.unwrap();
         if step % 5 == 0 {
-            // Some are paid back, the same day or a day later, together with a new one.
+            // Some are refunded, on the same day or a day later, together with a new one.
             let refunds = outcomes.into_iter().filter_map(|outcome| match outcome {
                 Outcome::Decided(Decision::Accepted(receipt)) => receipt.into_refund().map(Posting::Refund),
                 _ => None,
@@ -85,7 +85,7 @@ async fn go(store: &dyn Store, to: usize) {
     }
 }
 
-/// The last entries, without what is a store's own.
+/// The newest entries, without what differs between stores.
 async fn newest(store: &dyn Store, id: &AccountId, limit: u32) -> Vec<Activity> {
     let entries = store.activity(id, limit).await.unwrap();
     assert!(!entries.is_empty() && entries.len() <= limit as usize);

@@ -9,7 +9,7 @@ use crate::filling::grant;
 fn only_a_file_is_moved_and_only_to_a_postgres() {
     let desk = offline();
     let from = desk.from();
-    // arguments, exit code, what is said
+    // arguments, exit code, what the message contains
     let table: [(&[&str], i32, &str); 8] = [
         (
             &["--from", "postgres://u:hunter2@h/d", "--to", "postgres://u:hunter2@h/e"],
@@ -35,7 +35,7 @@ fn only_a_file_is_moved_and_only_to_a_postgres() {
     }
 }
 
-/// A desk that needs no server.
+/// A desk that needs no database server.
 fn offline() -> Desk {
     let desk = Desk::without_target();
     block_on(async { customer(&desk.sqlite(), 1, grant(1)).await });

@@ -1,4 +1,4 @@
-//! A file to move, a schema to move it to, and ways to run the program and to look at what it did.
+//! A file to move, a schema to move it to, and ways to run the program and to look at the result.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -13,14 +13,14 @@ use tempfile::TempDir;
 
 pub(crate) const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
-/// A place where nothing but the test works.
+/// A directory used by this test only.
 pub(crate) struct Desk {
     pub(crate) folder: TempDir,
     /// The target.
     pub(crate) url: String,
 }
 
-/// What a run of the program left.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -33,7 +33,7 @@ impl Desk {
         Self { folder: folder(), url: Cluster::shared().fresh_schema() }
     }
 
-    /// One that needs no server.
+    /// A desk that needs no database server.
     pub(crate) fn without_target() -> Self {
         Self { folder: folder(), url: String::new() }
     }
@@ -54,7 +54,7 @@ impl Desk {
         PostgresStore::connect_existing(&format!("{}&pool_size=4", self.url).parse().unwrap()).await.unwrap()
     }
 
-    /// The program, with no setting of the test's own environment.
+    /// The program, without settings from the test's own environment.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_metering"));
         command.current_dir(self.folder.path()).args(args).stdin(Stdio::null());
@@ -74,12 +74,12 @@ impl Desk {
         Ran::of(self.migration(&self.url, more).output().unwrap())
     }
 
-    /// The same by another way to the same place.
+    /// Moves the file to the same place through another URL.
     pub(crate) fn migrate_by(&self, to: &str) -> Ran {
         Ran::of(self.migration(to, &[]).output().unwrap())
     }
 
-    /// The same, without waiting for its end.
+    /// Starts a move without waiting for its end.
     pub(crate) fn start(&self, to: &str) -> Running {
         let mut command = self.migration(to, &[]);
         Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
@@ -89,7 +89,7 @@ impl Desk {
         Ran::of(self.command(&[&["admin"], args].concat()).output().unwrap())
     }
 
-    /// Runs SQL in the target, behind everybody's back.
+    /// Runs SQL in the target, behind the program's back.
     pub(crate) fn psql(&self, sql: &str) -> String {
         Cluster::shared().run(&format!("SET search_path = {}; {sql}", schema_of(&self.url)))
     }
@@ -99,13 +99,13 @@ impl Desk {
         rusqlite::Connection::open(self.file()).unwrap().execute_batch(sql).unwrap();
     }
 
-    /// The URL through a port, which leads to the same server.
+    /// The target's URL through another port that leads to the same server.
     pub(crate) fn url_by(&self, port: u16) -> String {
         self.url.replace(&format!(":{}/", Cluster::shared().address().port()), &format!(":{port}/"))
     }
 }
 
-/// A run that goes on. Dropping it kills it.
+/// A run in progress. Dropping it kills it.
 pub(crate) struct Running(Child);
 
 impl Running {
@@ -113,7 +113,7 @@ impl Running {
         self.0.try_wait().unwrap().is_some()
     }
 
-    /// Kills it at once, as a power cut would.
+    /// Kills it immediately, as a power cut would.
     pub(crate) fn kill(mut self) {
         assert!(!self.has_ended(), "it ended by itself");
         self.0.kill().unwrap();
@@ -148,22 +148,22 @@ impl Ran {
         serde_json::from_str(&self.success()).unwrap()
     }
 
-    /// Holds the run to have failed with one line on stderr, and returns it.
+    /// Asserts that the run failed with one line on stderr, and returns it.
     #[track_caller]
     pub(crate) fn failure(self, code: i32) -> String {
         assert_eq!(self.code, Some(code), "{self:?}");
         assert_eq!(self.stderr.matches('\n').count(), 1, "{self:?}");
-        self.stderr.strip_prefix("error: ").expect("an error says so").to_owned()
+        self.stderr.strip_prefix("error: ").expect("errors start with `error: `").to_owned()
     }
 }
 
-/// In memory where there is such a folder: thousands of commits that wait for a disk would make the tests slow.
+/// In memory if there is such a folder: thousands of commits that wait for a disk would make the tests slow.
 fn folder() -> TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
 }
 
-/// Runs `future` with what a store needs.
+/// Runs `future` on the runtime that a store needs.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(future)
 }
@@ -191,7 +191,7 @@ pub(crate) async fn records(store: &dyn Export) -> Vec<String> {
     for section in metering_core::transfer::Section::ALL {
         let mut after = None;
         loop {
-            // Small pages: their borders are where things are lost.
+            // Small pages, because records get lost at page borders.
             let page = store.export(section, after.as_ref(), 7).await.unwrap();
             records.extend(page.items.iter().map(|record| format!("{record:?}")));
             after = page.next;

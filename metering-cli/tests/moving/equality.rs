@@ -1,4 +1,4 @@
-//! What is moved is what was there, and whatever is not is found.
+//! A move copies exactly what was there, and differences are found.
 
 use metering_tests::postgres::is_skipped;
 
@@ -20,7 +20,7 @@ fn a_store_of_everything_tells_the_same_after_it_was_moved() {
         let moved = desk.migrate(&["--json"]).json();
         assert_eq!((&moved["ending"], &moved["differing"]), (&"moved".into(), &0.into()));
         for section in moved["sections"].as_array().unwrap() {
-            assert!(section["from"]["records"].as_u64().unwrap() > 0, "nothing of {} was tried", section["section"]);
+            assert!(section["from"]["records"].as_u64().unwrap() > 0, "no records in section {}", section["section"]);
             assert_eq!(section["from"], section["to"]);
         }
         let store = desk.postgres().await;
@@ -60,13 +60,13 @@ fn whatever_is_changed_behind_its_back_is_found() {
     block_on(fill(&desk));
     desk.migrate(&[]).success();
     let busy = "(SELECT id FROM account WHERE org_id = 'org_x0000000000000000001')";
-    // The newest of the packed entries: a form, its number, its line, and then the amount, whose first bit is its sign.
+    // The newest of the packed entries: a form, its number, its line, then the amount, whose first bit is its sign.
     let sign = format!(
         "UPDATE activity SET entries = set_byte(entries, 11, get_byte(entries, 11) # 1) \
          WHERE account = {busy} AND block = (SELECT entries / 16 FROM meter WHERE account = {busy})"
     );
     let (third, visitor) = ("decode(repeat('03', 32), 'hex')", "decode(repeat('a1', 32), 'hex')");
-    // what somebody did, how to undo it, what is said of it
+    // the change, how to undo it, what the message contains
     let table = [
         (
             format!("UPDATE meter SET balance = balance + 1 WHERE account = {busy}"),

@@ -16,7 +16,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use crate::desk::{Desk, NOON, account_id, customer};
 
-/// Charges more than activity keeps, with grants in between.
+/// More charges than activity keeps, with grants in between.
 pub(crate) const CHARGES: u32 = 2_300;
 pub(crate) const BUSY: u8 = 1;
 pub(crate) const BUYER: u8 = 2;
@@ -24,7 +24,7 @@ pub(crate) const AWAITED: u8 = 3;
 pub(crate) const REVOKED: u8 = 4;
 pub(crate) const CAPPED: u8 = 5;
 
-/// Random operations, held against the model on the way; then something of every kind.
+/// Random operations, checked against the model; then something of every kind.
 pub(crate) async fn fill(desk: &Desk) {
     fill_at_random(desk).await;
     let store = desk.sqlite();
@@ -39,7 +39,7 @@ pub(crate) async fn fill(desk: &Desk) {
     store.commit(vec![charge(key, "/a", None), charge(key, "/b", None)], NOON).await.unwrap();
 }
 
-/// A sequence of operations, the longest of a few.
+/// A sequence of operations, the longest of several.
 pub(crate) async fn fill_at_random(desk: &Desk) {
     let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
     let drawn = (0..8).map(|_| operations().new_tree(&mut runner).unwrap().current());
@@ -77,7 +77,7 @@ async fn sales(store: &SqliteStore) {
     store.credit_payment(top_up(BUYER, 50)).await.unwrap();
     store.open_challenge(challenge(BUYER, "nonce")).await.unwrap();
     store.fail_challenge("nonce").await.unwrap();
-    // Beyond the sign of 64 bits.
+    // Above the range of signed 64-bit integers.
     store.set_scan_mark(u64::MAX, u64::MAX - 1).await.unwrap();
     store.set_scan_mark(8453, 17).await.unwrap();
     store.register_recipients(vec![(8453, wallet(1)), (u64::MAX, wallet(2))], NOON).await.unwrap();
@@ -165,7 +165,7 @@ pub(crate) fn claim(number: u8, delivery: KeyDelivery) -> Claim {
     Claim { nonce: quote(number).nonce, payment: payment(number, tx(number)), account, delivery, now: NOON }
 }
 
-/// Paid by the wallet of that number, which is linked by it.
+/// Paid by the wallet of that number, which becomes linked.
 pub(crate) fn top_up(account: u8, number: u8) -> PaymentCredit {
     PaymentCredit {
         account: account_id(account),
@@ -186,7 +186,7 @@ fn challenge(account: u8, nonce: &str) -> Challenge {
 
 pub(crate) fn session(number: u8) -> SignupSession {
     SignupSession {
-        // Those of random operations are low.
+        // Random operations use low numbers.
         token: SessionHash::from_bytes([0xa0 + number; 32]),
         user_code: ["BCDF-GHJK", "BCDF-GHJL", "BCDF-GHJM"][usize::from(number)].parse().unwrap(),
         email: format!("Visitor{number}@Example.com").parse().unwrap(),

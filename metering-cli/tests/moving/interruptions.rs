@@ -1,4 +1,4 @@
-//! Moves that are interrupted, and run again.
+//! Moves that are interrupted and run again.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::desk::{Desk, block_on, customer, records};
 use crate::filling::{fill, grant};
 use crate::link::{Event, Link};
 
-/// What the file holds, and the target holds as well.
+/// Asserts that the target has the same records as the file.
 fn assert_moved(desk: &Desk) {
     assert!(desk.migrate(&[]).success().contains("Already moved to"));
     let file = SqliteStore::open_alone(&desk.file()).unwrap();
@@ -34,18 +34,18 @@ fn a_move_that_is_killed_anywhere_is_finished_by_the_next() {
         let link = Link::with(event, at);
         let mut running = desk.start(&desk.url_by(link.port()));
         if !link.wait(|| running.has_ended()) {
-            // Past its last commit: it came to its end by itself.
+            // Past its last commit: it finished by itself.
             assert_moved(&desk);
             break;
         }
         running.kill();
         killed += 1;
-        // Whatever stands there, nobody can take it for a store that is whole, unless it is.
+        // Whatever is there now must not pass for a complete store, unless it is one.
         let opened = block_on(PostgresStore::connect(&desk.url.parse().unwrap()));
         if let Ok(store) = &opened
             && block_on(store.accounts(None, 10)).unwrap().items.is_empty()
         {
-            // Before it began.
+            // Before the move began.
             assert!(SqliteStore::open(&desk.file()).is_ok());
         } else if opened.is_ok() {
             assert!(SqliteStore::open(&desk.file()).is_err(), "at {at}: both can be charged on");
@@ -75,7 +75,7 @@ fn a_move_whose_database_goes_away_says_so_and_is_finished_by_the_next() {
     assert!(message.contains("has not finished"), "{message}");
     let looked = desk.migrate(&["--dry-run"]).success();
     assert!(looked.contains("replacing an unfinished move"), "{looked}");
-    // The file is as it was until all is there.
+    // The file is unchanged until everything is copied.
     drop(desk.sqlite());
     desk.migrate(&[]).success();
     assert_moved(&desk);
@@ -105,7 +105,7 @@ fn of_two_moves_to_one_place_one_goes_on() {
     let link = Link::with(Event::Stall, 6);
     let mut first = desk.start(&desk.url_by(link.port()));
     assert!(link.wait(|| first.has_ended()));
-    // From the same file, and from another.
+    // From the same file, and from another one.
     let message = desk.migrate(&[]).failure(1);
     assert!(message.contains("open in another process"), "{message}");
     let other = Desk { url: desk.url.clone(), ..Desk::new() };
@@ -126,7 +126,7 @@ fn a_move_that_another_took_over_writes_nothing_more() {
     if is_skipped() {
         return;
     }
-    // One of its own: its connections are ended.
+    // A cluster of its own, because its connections are ended.
     let cluster = Cluster::start(&["fsync=off"]);
     let config = cluster.fresh_schema().parse().unwrap();
     let mark = |chain_id| vec![Record::ScanMark(ScanMark { chain_id, block: 7 })];
@@ -140,11 +140,11 @@ fn a_move_that_another_took_over_writes_nothing_more() {
             assert_eq!(store.standing(&source).await.unwrap(), Standing::UnderWay);
         }
         assert_eq!(second.begin(&source).await.unwrap(), Standing::UnderWay);
-        // The first loses what kept the second away, and lives on.
+        // The first loses the lock that kept the second away, but stays alive.
         cluster.end_connections();
         let until = Instant::now() + Duration::from_secs(30);
         let again = loop {
-            // The server has been told to end them, and takes its time.
+            // The server was told to end the connections, and takes its time.
             match second.begin(&source).await.unwrap() {
                 Standing::UnderWay if Instant::now() < until => tokio::time::sleep(Duration::from_millis(20)).await,
                 standing => break standing,
@@ -173,7 +173,7 @@ fn a_copy_that_is_not_equal_is_no_move() {
     let desk = Desk::new();
     block_on(async { customer(&desk.sqlite(), 1, grant(72)).await });
     drop(block_on(PostgresStore::connect(&desk.url.parse().unwrap())).unwrap());
-    // A database that writes something else than it was told.
+    // A database that writes something other than it is told.
     let twist = "CREATE FUNCTION twist() RETURNS trigger LANGUAGE plpgsql AS \
                  'BEGIN NEW.balance := NEW.balance + 1; RETURN NEW; END'";
     desk.psql(twist);
@@ -182,7 +182,7 @@ fn a_copy_that_is_not_equal_is_no_move() {
     assert!(ran.stdout.contains("its balance was 0.01, and is 0.0100000001"), "{ran:?}");
     let message = ran.failure(3);
     assert!(message.contains("the copy is not equal: 1 record differs"), "{message}");
-    assert_eq!(block_on(desk.sqlite().verify()).unwrap().accounts, 1, "the file is still the one to use");
+    assert_eq!(block_on(desk.sqlite().verify()).unwrap().accounts, 1, "the file is still the store to use");
     assert!(block_on(PostgresStore::connect(&desk.url.parse().unwrap())).is_err());
     desk.psql("DROP TRIGGER twist ON meter");
     desk.migrate(&[]).success();

@@ -1,4 +1,4 @@
-//! A way to the database on which something happens at a commit.
+//! A proxy in front of the database that causes a fault at a commit.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 
 use metering_tests::postgres::Cluster;
 
-/// What happens at a commit.
+/// The fault at a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The request goes no further, and nothing else does.
+    /// The request is not passed on, and nothing is after it.
     Stall,
-    /// The request goes through; its answer does not, and nothing else does.
+    /// The request is passed on, but its response is not, and nothing is after it.
     StallAfter,
-    /// With what comes after it, every connection is cut, and no new one is to be had.
+    /// From the next message on, every connection is cut and no new one can be opened.
     Down,
-    /// The connection is cut: by turns before the request has gone through, and after.
+    /// The connection is cut, alternately before and after the request is passed on.
     Cut,
 }
 
-/// A proxy before the shared database.
+/// A proxy in front of the shared database.
 pub(crate) struct Link {
     port: u16,
     state: Arc<State>,
@@ -30,7 +30,7 @@ pub(crate) struct Link {
 
 struct State {
     event: Event,
-    /// At which commit; for cuts, at each such one.
+    /// At which commit; for cuts, at every multiple of it.
     at: u32,
     commits: AtomicU32,
     happened: AtomicU32,
@@ -57,12 +57,12 @@ impl Link {
         self.port
     }
 
-    /// How often it happened.
+    /// How often the fault happened.
     pub(crate) fn happened(&self) -> u32 {
         self.state.happened.load(Ordering::SeqCst)
     }
 
-    /// Waits until it happened; `false` when `ended` comes first.
+    /// Waits for the fault; `false` if `ended` returns true first.
     pub(crate) fn wait(&self, mut ended: impl FnMut() -> bool) -> bool {
         let begun = Instant::now();
         while self.happened() == 0 {
@@ -108,7 +108,7 @@ fn pass(mut client: TcpStream, state: &State) {
                     let _ = server.write_all(bytes);
                 }
                 state.happened.fetch_add(1, Ordering::SeqCst);
-                // Until the other end is gone.
+                // Until the client is gone.
                 while let Ok(1..) = client.read(&mut buffer) {}
                 break;
             }

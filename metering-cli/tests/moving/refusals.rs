@@ -1,4 +1,4 @@
-//! What is not moved, and what is left as it is then.
+//! Moves that are refused, and what they leave unchanged.
 
 use metering_core::{Posted, Store};
 use metering_postgres::PostgresStore;
@@ -20,7 +20,7 @@ fn a_file_that_is_in_use_is_not_moved() {
         return;
     }
     let desk = with_one_account();
-    // Idle, as a server is at night.
+    // Idle, like a server at night.
     let server = desk.sqlite();
     block_on(server.accounts(None, 1)).unwrap();
     for more in [&[][..], &["--dry-run"]] {
@@ -65,7 +65,7 @@ fn a_target_that_holds_anything_is_left_as_it_is() {
         return;
     }
     let desk = with_one_account();
-    // What stands there, and the table that is named.
+    // The rows that are already there, and the table that the message names.
     let connect = |desk: &Desk| block_on(PostgresStore::connect(&desk.url.parse().unwrap())).unwrap();
     let store = connect(&desk);
     block_on(async { customer(&store, 9, grant(1)).await });
@@ -115,11 +115,11 @@ fn a_store_that_was_moved_is_opened_by_nothing_until_somebody_goes_back() {
         let message = desk.admin(&[&["--database", &desk.from()], command].concat()).failure(1);
         assert!(message.contains("was moved to"), "{message}");
     }
-    // To somewhere else it goes only after going back.
+    // It can be moved elsewhere only after going back.
     let elsewhere = Desk::new().url;
     assert!(desk.migrate_by(&elsewhere).failure(5).contains("first run with --go-back"));
     let ran = desk.command(&back[..2]).args(["--go-back", "--from", &desk.from()]).output().unwrap();
-    assert_eq!(ran.status.code(), Some(2), "nobody is there to confirm");
+    assert_eq!(ran.status.code(), Some(2), "there is no terminal to confirm on");
     assert!(go_back().success().contains("can be used again"));
     drop(desk.sqlite());
     desk.migrate_by(&elsewhere).success();
@@ -143,7 +143,7 @@ fn a_target_that_was_written_to_since_is_not_taken_for_a_copy() {
     });
     let message = desk.migrate(&[]).failure(5);
     assert!(message.contains("written to since"), "{message}");
-    // The file that was used again by mistake differs as well.
+    // The file, if used again by mistake, differs too.
     desk.admin(&["migrate", "--go-back", "--yes", "--from", &desk.from()]).success();
     block_on(async { desk.sqlite().post_entry(&account_id(1), grant(2), NOON).await.unwrap() });
     assert!(desk.migrate(&[]).failure(5).contains("written to since"));
@@ -168,7 +168,7 @@ fn a_look_at_an_earlier_schema_changes_nothing_and_says_what_would_be() {
     let document = desk.migrate(&["--dry-run", "--json"]).json();
     assert_eq!(document["schema_upgrade"], serde_json::json!({"from": 2, "to": 4}));
     assert_eq!(desk.psql("SELECT version FROM metering_schema"), "2");
-    // Nor does a move that is refused.
+    // A refused move changes nothing either.
     desk.psql("INSERT INTO scan_mark VALUES (1, 2)");
     desk.migrate(&[]).failure(5);
     assert_eq!(desk.psql("SELECT version FROM metering_schema"), "2");

@@ -1,16 +1,16 @@
-//! All that a store tells through the contract.
+//! Everything that a store reports through the contract.
 
 use metering_core::{Account, Activity, Day, DayRange, Store};
 
 use crate::filling::{quote, tx, wallet};
 
-/// Every answer of every reading method, as text.
+/// Every result of every reading method, as text.
 pub(crate) async fn told(store: &dyn Store) -> Vec<String> {
     let accounts = store.accounts(None, u32::MAX).await.unwrap().items;
     let mut told: Vec<String> = accounts.iter().map(|account| format!("{account:?}")).collect();
     told.push(format!("{:?}", store.ledger(None, u32::MAX).await.unwrap().items));
     let mut totals = store.daily_totals(None, u32::MAX).await.unwrap().items;
-    // By rising day; in what order a day's own come is the backend's.
+    // By ascending day; the order within a day depends on the backend.
     totals.sort_by(|a, b| (a.day, &a.account, &a.line).cmp(&(b.day, &b.account, &b.line)));
     told.push(format!("{totals:?}"));
     told.push(format!("{:?}", store.payments(None, u32::MAX).await.unwrap().items));
@@ -36,9 +36,9 @@ pub(crate) async fn told(store: &dyn Store) -> Vec<String> {
 
 pub(crate) async fn told_of(store: &dyn Store, account: &Account) -> [String; 2] {
     let days = DayRange { first: Day::from_unix_days(-1_000_000), last: Day::from_unix_days(1_000_000) };
-    // Not every sum can be held: what was added goes beyond range where more was granted than the balance ever had.
+    // Not every sum fits: the credits added can exceed the range, because more was granted than the balance ever had.
     let report = store.usage_report(&account.id, days).await.map_err(|error| error.to_string());
-    // As many as every store keeps. The ids are a store's own.
+    // As many as every store keeps. The ids differ between stores.
     let activity = store.activity(&account.id, metering_core::ACTIVITY_KEPT).await.unwrap();
     let nameless: Vec<Activity> = activity.into_iter().map(|entry| Activity { id: String::new(), ..entry }).collect();
     [format!("{report:?}"), format!("{nameless:?}")]

@@ -1,4 +1,4 @@
-//! Calls that go well: what the service is asked, and what the agent gets.
+//! Tool calls that succeed: the request that the service gets, and the result that the agent gets.
 
 use std::sync::Arc;
 
@@ -127,7 +127,7 @@ async fn calls_of_one_session_do_not_wait_for_each_other() {
     }
 }
 
-/// As a transport over HTTP has it: the head of each request is with its message.
+/// Like an HTTP transport: puts the head of each request next to its message.
 struct OverHttp {
     server: McpServer,
     headers: Vec<(&'static str, String)>,

@@ -1,4 +1,4 @@
-//! Calls that come to nothing: every error tells the agent what to do.
+//! Tool calls that fail: every error tells the agent what to do.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ async fn errors_of_the_gateway_are_passed_on_to_the_byte() {
         (
             502,
             &[("x-bds-credit-balance", "2"), ("x-bds-credit-charged", "0")],
-            r#"{"error":"upstream_unreachable","message":"It was paid back."}"#,
+            r#"{"error":"upstream_unreachable","message":"It was refunded."}"#,
             r#","credit_balance":2,"credits_charged":0"#,
         ),
     ];
@@ -137,7 +137,7 @@ async fn a_value_cannot_leave_its_segment() {
     assert_eq!(script.requests()[0].uri(), "/mpp/token/a%3Fb%3Dc%23d%252e%252e%26e%20f/pools");
 }
 
-/// Faults of the service, with the code that each has.
+/// Faults of the service, each with the error code it leads to.
 fn faults() -> Vec<(Reply, &'static str)> {
     let money = [("x-bds-credit-balance", "1.5"), ("x-bds-credit-charged", "0.5")];
     let cut = vec![Chunk::Data(Bytes::from_static(b"{\"a\":")), Chunk::Break("internal-host:8787 closed")];
@@ -170,7 +170,7 @@ async fn what_a_broken_answer_was_charged_is_told() {
 async fn callers_from_afar_learn_nothing_of_the_operators_network() {
     for (reply, code) in faults() {
         let key = ApiKey::generate(&SystemRandomness);
-        // A client that has a key already stands for the transport that has found one.
+        // A client that already has a key stands for a transport that has found one.
         let client = Client::new(Arc::new(Script::default().then(reply)), ClientSource::Mcp).with_key(key);
         let server = McpServer::new(toolbox(), Callers::PerRequest(client), ToolSettings::default());
         let result = call(&connect(server).await, CALL, json!({})).await;

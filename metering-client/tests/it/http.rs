@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 
 use crate::script::{Chunk, Script, chunks};
 
-/// What a service was asked: the request line, the headers that count, and the body.
+/// What a service received: the request line, the headers that matter, and the body.
 type Seen = Arc<Mutex<Vec<String>>>;
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -34,7 +34,7 @@ async fn serve(router: Router) -> String {
     url
 }
 
-/// A service that remembers requests, and redirects to `elsewhere` all that ask for `/away`.
+/// A service that records requests and redirects those for `/away` to `elsewhere`.
 async fn recorder(elsewhere: Option<String>) -> (String, Seen) {
     let seen = Seen::default();
     let record = Arc::clone(&seen);
@@ -58,7 +58,7 @@ async fn recorder(elsewhere: Option<String>) -> (String, Seen) {
     (serve(router).await, seen)
 }
 
-/// Answers every connection with these bytes and closes it. Returns the URL.
+/// Responds to every connection with these bytes and closes it. Returns the URL.
 async fn say(answer: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -109,7 +109,7 @@ async fn broken_answers_are_told_apart() {
     use ClientError::{Garbled, Unreachable};
     let cut_error = b"HTTP/1.1 402 Payment Required\r\ncontent-length: 100\r\n\r\n{\"error\":";
     let limit = b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n";
-    // what the service says, which error
+    // the service's response, the expected error
     type Check = fn(&ClientError) -> bool;
     let table: [(&'static [u8], Check); 7] = [
         (b"", |error| matches!(error, Unreachable(_))),
@@ -131,7 +131,7 @@ async fn broken_answers_are_told_apart() {
     for (answer, is_expected) in table {
         let (client, key) = client(&say(answer).await, PATIENCE);
         let outcome = client.get("/x").await.and_then(|answer| answer.json::<std::collections::BTreeMap<String, u8>>());
-        let error = outcome.expect_err("it is broken");
+        let error = outcome.expect_err("the response is broken");
         assert!(is_expected(&error), "{:?}: {error:?}", String::from_utf8_lossy(answer));
         assert!(!format!("{error} {error:?}").contains(&key.expose()[8..]), "{error:?}");
     }
@@ -170,7 +170,7 @@ async fn all(mut events: Events) -> (Vec<String>, Option<ClientError>) {
 #[tokio::test]
 async fn events_are_read_whatever_the_pieces_and_breaks_are_told() {
     const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
-    // the rest of the answer, the events, whether it breaks
+    // the rest of the response, the events, whether it breaks off
     let table: [(&'static str, &[&str], bool); 4] = [
         (
             "connection: close\r\n\r\nid: 1\nevent: a\ndata: x\n\n: beat\n\ndata: y\r\n\r\n",

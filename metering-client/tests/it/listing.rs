@@ -1,4 +1,4 @@
-//! Which tools there are, and what agents are told of them.
+//! Which tools there are, and how they are described to agents.
 
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ async fn input_schemas_are_the_routes_parameters() {
 
 #[tokio::test]
 async fn descriptions_state_the_price() {
-    // tool, what its description says
+    // tool, what its description contains
     let table = [
         (
             "bds_mpp_ethPrice",
@@ -134,7 +134,7 @@ async fn what_costs_something_is_not_called_read_only() {
 
 #[tokio::test]
 async fn output_schemas_take_results_and_errors() {
-    // Some clients hold structured content against the schema even when it is an error's.
+    // Some clients validate structured content against the schema even if it is an error.
     for tool in tools().await {
         let schema = Value::Object(tool.output_schema.unwrap().as_ref().clone());
         let member = match &*tool.name {

@@ -1,4 +1,4 @@
-//! A service that answers as the test says, and remembers what it was asked.
+//! A service that responds as the test says and records its requests.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use metering_client::{BodyStream, Transport, Unreachable};
 
-/// The service. Clones are the same one.
+/// The service. Clones share one state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Script {
     replies: Arc<Mutex<VecDeque<Reply>>>,
@@ -21,9 +21,9 @@ pub(crate) struct Script {
 /// What it does with a request.
 #[derive(Debug)]
 pub(crate) enum Reply {
-    /// Answers.
+    /// It responds.
     Answer(http::Response<Vec<Chunk>>),
-    /// Cannot be reached.
+    /// It cannot be reached.
     Unreachable(&'static str),
 }
 
@@ -45,19 +45,19 @@ impl Script {
         self
     }
 
-    /// What it was asked since the last time.
+    /// The requests since the last call.
     pub(crate) fn requests(&self) -> Vec<http::Request<Bytes>> {
         std::mem::take(&mut *self.requests.lock().unwrap())
     }
 
-    /// Waits until all bodies that it sends are at their end or dropped.
+    /// Waits until every body that it sends has ended or was dropped.
     pub(crate) async fn all_closed(&self) {
         let closed = async {
             while self.open_bodies.load(Ordering::SeqCst) > 0 {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(10), closed).await.expect("the request is closed");
+        tokio::time::timeout(Duration::from_secs(10), closed).await.expect("all bodies are closed");
     }
 
     /// Waits for the next request.
@@ -67,7 +67,7 @@ impl Script {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(10), asked).await.expect("there is a request");
+        tokio::time::timeout(Duration::from_secs(10), asked).await.expect("a request arrives");
     }
 
     pub(crate) fn open_bodies(&self) -> usize {
@@ -106,7 +106,7 @@ async fn arrive(chunk: Chunk) -> Option<Result<Bytes, Unreachable>> {
     }
 }
 
-/// Counts a body that is open.
+/// Counts an open body.
 #[derive(Debug)]
 struct Open(Arc<AtomicUsize>);
 
@@ -123,17 +123,17 @@ impl Drop for Open {
     }
 }
 
-/// The answer to a charged request: the balance is 1.9998611111 credits afterwards.
+/// The response to a charged request; the balance is 1.9998611111 credits afterwards.
 pub(crate) fn charged(body: impl Into<Bytes>) -> Reply {
     answer(200, &[("x-bds-credit-balance", "1.9998611111"), ("x-bds-credit-charged", "0.0001388889")], body)
 }
 
-/// Any answer.
+/// Any response.
 pub(crate) fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Reply {
     chunks(status, headers, vec![Chunk::Data(body.into())])
 }
 
-/// Any answer, in pieces.
+/// Any response, in chunks.
 pub(crate) fn chunks(status: u16, headers: &[(&str, &str)], chunks: Vec<Chunk>) -> Reply {
     let head = http::Response::builder().status(status);
     let head = headers.iter().fold(head, |head, (name, value)| head.header(*name, *value));

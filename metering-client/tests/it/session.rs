@@ -1,4 +1,4 @@
-//! A session of a real MCP client with the tools, over a pipe.
+//! An MCP session: a real client of the tools, over a pipe.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use serde_json::Value;
 
 use crate::script::Script;
 
-/// The catalogue that a server has unless it is configured otherwise.
+/// The server's default catalogue.
 const DEFAULT_CATALOGUE: &str = include_str!("../../../metering-server/assets/routes.json");
 
-/// How long stream tools wait in these tests, where time is paused.
+/// How long stream tools wait in these tests, in which time is paused.
 pub(crate) const STREAM_WAIT: Duration = Duration::from_secs(45);
 
 /// A client of the tools. The server ends with it.
@@ -33,7 +33,7 @@ pub(crate) fn toolbox() -> Arc<Toolbox> {
     Arc::new(Toolbox::new(&default_catalogue()).unwrap())
 }
 
-/// Connects a client to `server`, each in its task.
+/// Connects a client to `server`, each in its own task.
 pub(crate) async fn connect(server: impl ServerHandler) -> RunningService<RoleClient, ()> {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     tokio::spawn(async move { server.serve(theirs).await.unwrap().waiting().await });
@@ -41,7 +41,7 @@ pub(crate) async fn connect(server: impl ServerHandler) -> RunningService<RoleCl
 }
 
 impl Session {
-    /// A local session with a key, with the tools of the default catalogue, of a service that follows the script.
+    /// A local session with a key and the tools of the default catalogue, for a service that follows the script.
     pub(crate) async fn start(script: &Script) -> Self {
         let key = ApiKey::generate(&SystemRandomness);
         let client = Client::new(Arc::new(script.clone()), ClientSource::Cli).with_key(key.clone());
@@ -73,7 +73,7 @@ pub(crate) fn text(result: &CallToolResult) -> &str {
     &text.text
 }
 
-/// The structured content of a result, which must say what its text says.
+/// The structured content of a result, which must match its text.
 pub(crate) fn structured(result: &CallToolResult) -> &JsonObject {
     let Some(Value::Object(object)) = &result.structured_content else { panic!("{result:?}") };
     assert_eq!(serde_json::from_str::<JsonObject>(text(result)).unwrap(), *object);

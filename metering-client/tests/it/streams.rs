@@ -1,4 +1,4 @@
-//! Stream tools: bounded in number and time, and closed whatever happens. Time is paused: it goes on when nobody works.
+//! Stream tools: bounded in number and time, and always closed. Time is paused: it advances when no task can run.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ fn events_of(result: &rmcp::model::CallToolResult) -> (Vec<Value>, Value, Value)
 async fn a_stream_ends_by_count_time_or_its_own_end() {
     let minute = Chunk::Pause(Duration::from_secs(60));
     let endless = |count: usize| (0..count).map(event).chain([Chunk::Hang]).collect::<Vec<_>>();
-    // what comes, max_events, how many are returned, why no more
+    // chunks, max_events, events returned, ended_by
     let table = [
         (endless(60), Some(2), 2, "count"),
         (endless(60), None, 5, "count"),
@@ -92,7 +92,7 @@ async fn a_stream_whose_events_are_too_large_ends_by_size() {
 #[tokio::test]
 async fn a_stream_that_is_refused_or_breaks_at_once_is_an_error() {
     let limit = r#"{"error":"too_many_streams","message":"Close one.","retry_after_sec":5}"#;
-    // reply, code, what it was charged
+    // reply, code, charge
     let table = [
         (answer(429, &[("retry-after", "5")], limit), "too_many_streams", Value::Null),
         (events(vec![Chunk::Break("reset")]), "service_unreachable", json!(0.5)),

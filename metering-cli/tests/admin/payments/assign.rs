@@ -1,4 +1,4 @@
-//! Payments given to accounts: once, with a trace, and only when it is clear what was paid.
+//! Payments assigned to accounts: once, with a record, and only if it is clear what was paid.
 
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ fn assigning_twice_credits_once() {
     assert!(text.starts_with("The account already has this payment (assigned to org_"), "{text}");
     let again: Value = scene.assign(UNKNOWN, org, &["--credits", "3", "--json"]).success().json();
     assert_eq!((&again["already_credited"], &again["amount_added"]), (&json!(true), &json!(0)));
-    assert_eq!(again["plan_id"], "starter", "what it was credited as");
+    assert_eq!(again["plan_id"], "starter", "the plan it was credited for");
     assert_eq!(scene.balance(org), "10.5");
     let topped_up: Value =
         scene.assign(USED, &scene.customer.org_id, &[STARTER, &["--json"]].concat()).success().json();
@@ -98,7 +98,7 @@ fn what_is_no_clear_payment_is_not_assigned() {
     let scene = Scene::new();
     let credits: &[&str] = &["--credits", "1"];
     let coin: &[&str] = &["--plan", "coin"];
-    // transaction, worth, exit code, what the message says
+    // transaction, options, exit code, what the message contains
     let table: [(u8, &[&str], i32, &str); 12] = [
         (TWICE, STARTER, 1, "2 transfers of the token to the recipient"),
         (TWICE, credits, 1, "`metering admin account grant`"),
@@ -125,7 +125,7 @@ fn of_two_payments_in_one_transaction_the_plan_says_which_is_meant() {
     let scene = Scene::new();
     let text = scene.assign(BOTH, &scene.owner, &["--plan", "coin"]).success().stdout;
     assert!(text.starts_with("Added 10 credits for 0.0025 ETH.\n"), "{text}");
-    // The other one went with it: a transaction counts once.
+    // The other one is spent with it: a transaction can be credited only once.
     let again: Value = scene.assign(BOTH, &scene.owner, &[STARTER, &["--json"]].concat()).success().json();
     assert_eq!(again["already_credited"], true);
     assert_eq!(scene.balance(&scene.owner), "10");

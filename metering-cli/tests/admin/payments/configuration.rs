@@ -1,4 +1,4 @@
-//! The chains' configuration: missing, wrong, or not that of the chain that answers.
+//! The chains' configuration: missing, wrong, or for another chain than the one that responds.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ fn both(scene: &Scene) -> [Ran; 2] {
 #[test]
 fn a_configuration_that_is_missing_or_wrong_is_named() {
     let scene = Scene::new();
-    // what is replaced, by what, exit code, what the message says
+    // what is replaced, with what, exit code, what the message contains
     let table = [
         ("[chains.base]", "[chains.other]", 4, "no chain base in metering.toml; it has other, quiet"),
         ("rpc_urls", "name = 5\nrpc_url", 1, "chains.base"),

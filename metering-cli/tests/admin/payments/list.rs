@@ -1,4 +1,4 @@
-//! What arrived, and what the store knows of it.
+//! Payments that arrived, and what the store knows about them.
 
 use metering_core::PaymentStore;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ fn each_payment_that_no_account_has_is_listed_with_what_is_known_of_it() {
     let list = listed(&scene, &[]);
     let (customer, owner) = (scene.customer.org_id.as_str(), scene.owner.as_str());
     type Texts<'a> = &'a [&'a str];
-    // transaction, status, accounts, human amount, what the note says
+    // transaction, status, accounts, display amount, what the note contains
     let table: [(u8, &str, Texts<'_>, Option<&str>, &str); 9] = [
         (QUOTED, "quoted", &[], Some("5.003817"), "quote of quoted-agent is not claimed yet"),
         (UNKNOWN, "unknown_payer", &[], Some("5"), "matches no quote or account"),
@@ -41,7 +41,7 @@ fn each_payment_that_no_account_has_is_listed_with_what_is_known_of_it() {
     let payments = list["payments"].as_array().unwrap();
     assert_eq!(payments.len(), table.len(), "{list}");
     for (payment, (tx, status, accounts, amount, note)) in payments.iter().zip(table) {
-        assert_eq!(payment["tx_hash"], hash(tx), "in the order of the chain");
+        assert_eq!(payment["tx_hash"], hash(tx), "in chain order");
         assert_eq!(payment["status"], status, "{payment}");
         assert_eq!(payment["org_ids"], json!(accounts), "{payment}");
         assert_eq!(payment["amount_human"], json!(amount), "{payment}");
@@ -73,7 +73,7 @@ fn payments_that_are_used_are_listed_only_with_all() {
     let all = listed(&scene, &["--all"]);
     let used = all["payments"].as_array().unwrap().iter().find(|payment| payment["tx_hash"] == hash(USED)).unwrap();
     assert_eq!((&used["status"], &used["org_ids"]), (&json!("used"), &json!([scene.customer.org_id])));
-    assert_eq!(used["state"], "unsettled", "nobody has looked whether it is final");
+    assert_eq!(used["state"], "unsettled", "nothing has checked yet whether it is final");
     assert_eq!(used["note"], format!("top-up of {}, plan starter", scene.customer.org_id));
 }
 
@@ -93,14 +93,14 @@ fn only_the_blocks_that_are_asked_for_are_looked_at() {
 fn the_list_goes_back_from_where_the_watcher_is() {
     let scene = Scene::new();
     let remove = ["plan", "remove", "coin", "--chain-id", "8453"];
-    // Without it no block is fetched whole, and ten thousand are soon looked at.
+    // Without it no block is fetched in full, and ten thousand blocks are read quickly.
     scene.desk.admin(&remove).success();
     let chain = crate::node::Chain { id: CHAIN_ID, newest: 50_000, transactions: Vec::new() };
     let node = crate::node::Node::start(chain);
     std::fs::write(scene.desk.path("metering.toml"), super::scene::configuration(&node.url())).unwrap();
     let scanned = || listed(&scene, &[])["scanned"][0].clone();
     let expected = |from: u64| json!({ "chain": "base", "chain_id": CHAIN_ID, "from_block": from, "to_block": 49_989 });
-    assert_eq!(scanned(), expected(39_989), "nobody watches");
+    assert_eq!(scanned(), expected(39_989), "no watcher runs");
     block_on(scene.desk.store().set_scan_mark(CHAIN_ID, 30_000)).unwrap();
     assert_eq!(scanned(), expected(20_000), "the watcher is behind");
 }

@@ -1,4 +1,4 @@
-//! A store and a chain on which all that can happen to a payment has happened.
+//! A store and a chain with everything that can happen to a payment.
 
 use std::fs;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub(crate) const CHAIN_ID: u64 = 8453;
 pub(crate) const USDC: &str = "0x833589fcd6edb6e08f4c7c32d4f71b54bda02913";
 pub(crate) const RECIPIENT: &str = "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed";
 pub(crate) const NEWEST: u64 = 200;
-/// With 12 confirmations, its own block counted.
+/// With 12 confirmations, including its own block.
 pub(crate) const SETTLED: u64 = 189;
 
 /// The transactions, by the byte that each is made of.
@@ -34,7 +34,7 @@ pub(crate) const ELSEWHERE: u8 = 10;
 pub(crate) const YOUNG: u8 = 11;
 pub(crate) const BOTH: u8 = 12;
 
-/// The wallets, by the byte that each is made of.
+/// The wallets, by the byte that each one is made of.
 const QUOTED_WALLET: u8 = 0x11;
 pub(crate) const UNKNOWN_WALLET: u8 = 0x22;
 const CUSTOMERS_WALLET: u8 = 0x33;
@@ -49,7 +49,7 @@ const PLANS: &str = r#"[
     {"id":"elsewhere","chain_id":1,"token_symbol":"ETH","payment_kind":"native_value","credits":10,
      "token_amount":"0.0025","token_decimals":18,"label":"On another chain"}]"#;
 
-/// The transactions of the scene, in a disorder that a list has to put right.
+/// The transactions of the scene, out of order, so that the list has to sort them.
 fn transactions() -> Vec<Tx> {
     let elsewhere = address(0xee);
     vec![
@@ -71,9 +71,9 @@ fn transactions() -> Vec<Tx> {
 pub(crate) struct Scene {
     pub(crate) desk: Desk,
     pub(crate) node: Node,
-    /// The account that has the payment that is used.
+    /// The account that has the used payment.
     pub(crate) customer: Issued,
-    /// The account that was made by paying.
+    /// The account that was created by a payment.
     pub(crate) owner: String,
 }
 
@@ -117,7 +117,7 @@ impl Scene {
     }
 }
 
-/// A chain that can be read, one that cannot, and settings of the server that are none of the command's business.
+/// A chain that can be read, one that cannot, and server settings that the command ignores.
 pub(crate) fn configuration(url: &str) -> String {
     format!(
         "listen = \"127.0.0.1:0\"\n[http]\nmax_body_bytes = 65536\n\
