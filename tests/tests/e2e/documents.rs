@@ -49,7 +49,8 @@ impl Document {
     /// A heading's anchor, as GitHub makes it: lower case, without punctuation, with dashes for spaces. A repeated one
     /// gets a number.
     fn add_anchor(&mut self, heading: &str) {
-        let kept = heading.to_lowercase().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        let heading = heading.to_lowercase();
+        let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
         let anchor: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
         let numbered = (1..).map(|number| format!("{anchor}-{number}"));
         let free = std::iter::once(anchor.clone()).chain(numbered).find(|anchor| !self.anchors.contains(anchor));
