@@ -47,7 +47,7 @@ impl Claim {
         self.owner
     }
 
-    /// Releases the lock at the end of the move.
+    /// Releases the lock, if this claim holds it.
     pub(super) async fn give_back(&self) {
         let holder = self.holder.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((mut holder, stop)) = holder {
