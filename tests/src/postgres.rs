@@ -70,7 +70,7 @@ impl Cluster {
     #[track_caller]
     pub fn start_in(parent: &Path, settings: &[&str]) -> Self {
         let folder = tempfile::Builder::new().prefix("metering-postgres-").tempdir_in(parent);
-        Self::start_on(Place::new(folder.expect("the disk has room for a folder")), settings)
+        Self::start_on(Place::new(folder.expect("a folder can be created on the disk")), settings)
     }
 
     #[track_caller]

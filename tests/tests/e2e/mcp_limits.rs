@@ -159,7 +159,7 @@ fn a_key_has_so_many_sessions_and_the_server_too() {
     assert_eq!(
         second.get("/sse").expect(429).error(),
         "too_many_sessions",
-        "no other account has more sessions than it would"
+        "no other account has more sessions than this one would"
     );
     assert_eq!(metric(&server, "metering_mcp_sessions"), 5);
     // A new client takes the slot of the longest-idle session of the account with the most sessions.
