@@ -44,8 +44,8 @@ impl Latencies {
         self.ascending_micros.len()
     }
 
-    /// The lowest sample that at least `percent` % (1 to 100) of the samples do not exceed. This is the nearest rank, so
-    /// it is always a measured value.
+    /// The lowest sample that at least `percent` % (1 to 100) of the samples do not exceed. This is the nearest rank,
+    /// so it is always a measured value.
     ///
     /// # Panics
     /// If `percent` is not from 1 to 100.
