@@ -13,7 +13,7 @@ case $CARGO_TARGET_DIR in /*) ;; *) CARGO_TARGET_DIR=$root/$CARGO_TARGET_DIR ;; 
 # The service's own environment variables would change what is tested.
 for name in "${!METERING_@}"; do unset "$name"; done
 
-# Disk space for a full build, in MiB. A build that is used once needs no incremental state, which is half of it.
+# Disk space that a full build needs, in MiB. A CI build is used once, so it skips incremental state, which is half.
 mib_to_build=6000
 if [ "${CI:-}" = true ]; then
   export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
@@ -21,8 +21,8 @@ if [ "${CI:-}" = true ]; then
 fi
 
 cargo_deny_version=0.20.2
-# Below this the failure report mentions the disk, because compilers, browsers and databases report a full disk in
-# misleading ways.
+# With less free space than this, in MiB, a failure report mentions the disk: compilers, browsers and databases often
+# report a full disk in misleading ways.
 mib_to_go_on=500
 started=$SECONDS
 step=setup
@@ -123,7 +123,7 @@ mcp_venv_packages() {
   rm -rf "$mcp_venv" && python3 -m venv "$mcp_venv" &&
     "$mcp_venv/bin/pip" install --quiet --disable-pip-version-check --no-input --only-binary :all: --require-hashes \
       -r tests/mcp/requirements.txt &&
-    # Written last: what was broken off is done again.
+    # Copied last, so that an interrupted installation is repeated.
     cp tests/mcp/requirements.txt "$mcp_venv/installed.txt"
 }
 

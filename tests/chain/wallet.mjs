@@ -46,7 +46,7 @@ function typed(input, value) {
 
 function arguments_(inputs, values) {
   if (inputs.length !== values.length) {
-    throw new Error(`${inputs.length} arguments are wanted, ${values.length} given`)
+    throw new Error(`expected ${inputs.length} arguments, got ${values.length}`)
   }
   return inputs.map((input, index) => typed(input, values[index]))
 }
@@ -132,7 +132,7 @@ async function answer(line) {
   const { id, method, params } = JSON.parse(line)
   try {
     if (!Object.hasOwn(methods, method)) {
-      throw new Error(`there is no method ${method}`)
+      throw new Error(`unknown method ${method}`)
     }
     return { id, result: await methods[method](params) }
   } catch (error) {

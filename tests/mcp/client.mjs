@@ -31,7 +31,7 @@ function transportOf({ transport, url, headers, program, environment }, statuses
 function find(name) {
   const session = sessions.get(name)
   if (!session) {
-    throw new Error(`there is no session ${name}`)
+    throw new Error(`unknown session ${name}`)
   }
   return session
 }
@@ -81,7 +81,7 @@ async function answer(line) {
   let said
   try {
     if (!Object.hasOwn(methods, method)) {
-      throw new Error(`there is no method ${method}`)
+      throw new Error(`unknown method ${method}`)
     }
     said = { id, result: await methods[method](params) }
   } catch (error) {

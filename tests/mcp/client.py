@@ -84,7 +84,7 @@ class Driver:
     def client(self, name):
         session = self.sessions.get(name)
         if session is None:
-            raise RuntimeError(f"there is no session {name}")
+            raise RuntimeError(f"unknown session {name}")
         if session.client is None:
             raise RuntimeError("the session has ended")
         return session.client

@@ -93,7 +93,7 @@ impl Answer {
     /// Parses a complete response.
     ///
     /// # Errors
-    /// If the bytes are not one.
+    /// If the bytes are not a complete response.
     pub fn parse(bytes: &[u8]) -> io::Result<Self> {
         let mut reader = bytes;
         let (status, headers) = read_head(&mut reader)?;
@@ -121,7 +121,7 @@ impl OpenAnswer {
     /// The next piece of the body; empty at its end.
     ///
     /// # Errors
-    /// If the connection breaks off, or nothing arrives for long.
+    /// If the connection breaks off, or nothing arrives in time.
     pub fn piece(&mut self) -> io::Result<Vec<u8>> {
         let mut piece = Vec::new();
         read_some(&mut self.reader, &mut self.framing, &mut piece)?;
@@ -131,7 +131,7 @@ impl OpenAnswer {
     /// Reads until the body contains `text`, and returns everything read.
     ///
     /// # Panics
-    /// If the body ends before.
+    /// If the body ends first.
     #[track_caller]
     pub fn read_until(&mut self, text: &str) -> String {
         let mut seen = Vec::new();

@@ -169,7 +169,7 @@ const CAMPAIGNS: &[Campaign] = &[
     Campaign {
         name: "hostile-upstream",
         about: "an upstream that breaks HTTP, closes early, and sends forbidden headers",
-        planted: "a proxy that passes a forbidden upstream header on in responses",
+        planted: "a proxy that adds a forbidden upstream header to responses",
         needs_postgres: false,
         proves: &["requests", "charged"],
         run: hostile_upstream::run,

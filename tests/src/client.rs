@@ -119,7 +119,7 @@ impl std::fmt::Debug for Client {
 /// Sends raw bytes, and returns everything received until the server closes; a broken connection counts as closed.
 ///
 /// # Errors
-/// If the server neither responds nor closes for long.
+/// If the server neither responds nor closes in time.
 pub fn exchange(address: SocketAddr, bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut stream = connect(address)?;
     // A server that refuses the input may close before it has read it all.
@@ -130,7 +130,7 @@ pub fn exchange(address: SocketAddr, bytes: &[u8]) -> io::Result<Vec<u8>> {
 /// Like [`exchange`], and closes the sending side afterwards.
 ///
 /// # Errors
-/// Like [`exchange`].
+/// Same as [`exchange`].
 pub fn exchange_and_end(address: SocketAddr, bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut stream = connect(address)?;
     let _ = stream.write_all(bytes);
@@ -141,7 +141,7 @@ pub fn exchange_and_end(address: SocketAddr, bytes: &[u8]) -> io::Result<Vec<u8>
 /// Reads until the server closes; a broken connection counts as closed.
 ///
 /// # Errors
-/// If the server does not close for long.
+/// If the server does not close in time.
 pub fn read_all(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut all = Vec::new();
     match stream.read_to_end(&mut all) {
@@ -154,7 +154,7 @@ pub fn read_all(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
 /// Opens a connection.
 ///
 /// # Errors
-/// If nothing listens.
+/// If nothing is listening.
 pub fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_nodelay(true)?;

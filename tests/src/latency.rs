@@ -13,7 +13,7 @@ pub struct LatencySamples {
 }
 
 impl LatencySamples {
-    /// Adds a latency in whole microseconds, at most 71 minutes.
+    /// Adds a latency in whole microseconds, capped at 71 minutes.
     pub fn record(&mut self, latency: Duration) {
         self.micros.push(u32::try_from(latency.as_micros()).unwrap_or(u32::MAX));
     }
@@ -44,8 +44,8 @@ impl Latencies {
         self.ascending_micros.len()
     }
 
-    /// The lowest sample that at least `percent` (1 to 100) percent of the samples do not exceed. This is the nearest
-    /// rank, so it is always a measured value.
+    /// The lowest sample that at least `percent` % (1 to 100) of the samples do not exceed. This is the nearest rank,
+    /// so it is always a measured value.
     ///
     /// # Panics
     /// If `percent` is not from 1 to 100.

@@ -192,7 +192,7 @@ fn requests(client: &mut TcpStream, server: &mut TcpStream, shared: &Shared) {
             thread::sleep(DELAY);
         }
         if cut != Cut::Before {
-            // The write may fail; no one reads the response.
+            // The write may fail. No one reads the response.
             let _ = server.write_all(bytes);
         }
         break;

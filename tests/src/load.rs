@@ -44,7 +44,7 @@ pub fn run(plan: LoadPlan) -> LoadResult {
 /// Like [`run`]; `observer` sees each response, on the generator's thread and thus in the order in which they end.
 ///
 /// # Panics
-/// Like [`run`], and if the observer panics.
+/// Same as [`run`], and if the observer panics.
 #[must_use]
 pub fn run_observed(plan: LoadPlan, observer: impl Fn(&Answered<'_>) + Send + Sync + 'static) -> LoadResult {
     start(plan, observer).join()
@@ -56,7 +56,7 @@ pub fn run_observed(plan: LoadPlan, observer: impl Fn(&Answered<'_>) + Send + Sy
 /// If the operating system has no thread left, or the plan has no requests or no address.
 #[must_use]
 pub fn start(plan: LoadPlan, observer: impl Fn(&Answered<'_>) + Send + Sync + 'static) -> RunningLoad {
-    assert!(!plan.requests.is_empty() && !plan.addresses.is_empty(), "a plan has requests and an address");
+    assert!(!plan.requests.is_empty() && !plan.addresses.is_empty(), "a plan needs requests and an address");
     let thread = std::thread::Builder::new().name("load".to_owned()).spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("the machine has file descriptors left").block_on(run_all(plan, observer))

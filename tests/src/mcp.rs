@@ -74,7 +74,7 @@ impl Agent {
     /// Starts one, and does not wait until it is ready; `None` if these tests are disabled.
     ///
     /// # Panics
-    /// If its language is not installed.
+    /// If the SDK is not installed.
     #[track_caller]
     #[must_use]
     pub fn start(sdk: Sdk) -> Option<Self> {

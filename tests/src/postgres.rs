@@ -65,12 +65,12 @@ impl Cluster {
     /// Like [`Cluster::start`], with its data in a new folder below `parent`, on whatever disk that is.
     ///
     /// # Panics
-    /// Like [`Cluster::start`].
+    /// Same as [`Cluster::start`].
     #[must_use]
     #[track_caller]
     pub fn start_in(parent: &Path, settings: &[&str]) -> Self {
         let folder = tempfile::Builder::new().prefix("metering-postgres-").tempdir_in(parent);
-        Self::start_on(Place::new(folder.expect("the disk has room for a folder")), settings)
+        Self::start_on(Place::new(folder.expect("a folder can be created on the disk")), settings)
     }
 
     #[track_caller]
@@ -82,7 +82,7 @@ impl Cluster {
     /// Starts one with TLS, using this certificate and key (PEM).
     ///
     /// # Panics
-    /// Like [`Cluster::start`].
+    /// Same as [`Cluster::start`].
     #[must_use]
     #[track_caller]
     pub fn start_with_tls(certificate: &str, key: &str) -> Self {

@@ -50,7 +50,7 @@ impl Site {
     /// A site whose database is elsewhere, for example in PostgreSQL.
     ///
     /// # Panics
-    /// Like [`Site::new`].
+    /// Same as [`Site::new`].
     #[must_use]
     pub fn on_database(url: impl Into<String>) -> Self {
         Self { url: Some(url.into()), ..Self::new() }

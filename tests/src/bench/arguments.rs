@@ -35,7 +35,7 @@ pub struct Arguments {
     )]
     pub time: Duration,
 
-    /// Numbers of accounts to spread charges through the store over
+    /// Numbers of accounts to charge through the store
     #[arg(
         long,
         value_delimiter = ',',
@@ -48,7 +48,7 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "1,64,1000,8189")]
     pub batches: Vec<NonZeroUsize>,
 
-    /// Numbers of API keys to spread HTTP requests over
+    /// Numbers of API keys to use for HTTP requests
     #[arg(long, value_delimiter = ',', default_value = "1,1000,100000", default_value_if("quick", "true", "1,200"))]
     pub keys: Vec<NonZeroUsize>,
 
@@ -56,7 +56,7 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "1,16,64,256")]
     pub connections: Vec<NonZeroUsize>,
 
-    /// Numbers of recorded requests to measure the usage summary after
+    /// Numbers of recorded requests at which to measure the usage summary
     #[arg(
         long,
         value_delimiter = ',',

@@ -25,7 +25,7 @@ impl Draws {
     /// # Panics
     /// If `bound` is zero.
     pub(super) fn below(&mut self, bound: usize) -> usize {
-        assert!(bound > 0, "the bound is above zero");
+        assert!(bound > 0, "the bound must be above zero");
         let scaled = (u128::from(self.next()) * bound as u128) >> 64;
         usize::try_from(scaled).expect("less than the bound")
     }

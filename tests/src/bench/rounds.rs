@@ -10,7 +10,7 @@ impl<T> Rounds<T> {
     /// # Panics
     /// If there is no round.
     pub(super) fn new(mut rounds: Vec<T>, rate: impl Fn(&T) -> f64) -> Self {
-        assert!(!rounds.is_empty(), "there is at least one round");
+        assert!(!rounds.is_empty(), "there must be at least one round");
         rounds.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
         Self { by_rising_rate: rounds }
     }

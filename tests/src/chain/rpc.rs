@@ -48,7 +48,7 @@ impl Rpc {
         self.try_call(method, params).unwrap_or_else(|refusal| panic!("{method} failed: {refusal}"))
     }
 
-    /// Calls a method, and returns an error as such.
+    /// Calls a method, and returns its result or the node's error.
     ///
     /// # Errors
     /// If the node returns a JSON-RPC error.

@@ -46,13 +46,13 @@ impl ChainSetup {
         self.arg("--hardfork", name)
     }
 
-    /// Keeps `safe` so many blocks behind the newest, and `finalized` twice as many, instead of 32 and 64.
+    /// Keeps `safe` `slots` blocks behind the newest, and `finalized` twice as many, instead of 32 and 64.
     #[must_use]
     pub fn slots_in_an_epoch(self, slots: u64) -> Self {
         self.arg("--slots-in-an-epoch", slots)
     }
 
-    /// Creates so many rich accounts instead of 10.
+    /// Creates `count` rich accounts instead of 10.
     #[must_use]
     pub fn accounts(self, count: u32) -> Self {
         self.arg("--accounts", count)

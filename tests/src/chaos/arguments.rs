@@ -29,7 +29,7 @@ pub struct Arguments {
     /// Run every campaign in full, without and with its planted bug
     #[arg(long)]
     pub(super) all: bool,
-    /// How long each campaign injects faults; the check afterwards takes a little longer
+    /// How long each campaign injects faults; the check afterwards takes a little extra time
     #[arg(long)]
     pub(super) seconds: Option<u64>,
     /// Repeat the random choices of an earlier run

@@ -14,7 +14,7 @@ use crate::site::Site;
 
 const CALLERS: usize = 4;
 
-/// The most rounds of a run in which no fault took effect.
+/// The maximum number of rounds while no fault has taken effect.
 const MOST_ROUNDS: u32 = 40;
 
 /// How soon `/ready` must be 503 while nothing can be written, with some allowance for a busy machine.

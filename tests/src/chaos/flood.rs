@@ -169,7 +169,7 @@ async fn hold(address: SocketAddr, number: usize, opened: &AtomicU64) -> io::Res
     }
 }
 
-/// One in sixteen requests much and reads nothing, because building responses costs the server more than holding
+/// One in sixteen requests a lot and reads nothing, because building responses costs the server more than holding
 /// sockets does.
 fn manner(number: usize) -> Manner {
     match number % 16 {

@@ -127,7 +127,7 @@ pub(super) fn run(setting: &mut Setting, report: &mut Report) {
         let charged = charged(&response);
         report.add("reached the upstream", u64::try_from(seen.len()).unwrap_or(u64::MAX));
         if seen.len() > 1 {
-            report.loss(format!("one request reached the upstream as {}: {}", seen.len(), shown(&request)));
+            report.loss(format!("one request reached the upstream as {} requests: {}", seen.len(), shown(&request)));
         }
         for seen in &seen {
             check(seen, charged.as_deref(), report);

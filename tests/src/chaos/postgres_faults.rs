@@ -1,4 +1,4 @@
-//! PostgreSQL killed, cut off and frozen under two nodes: every response stays true.
+//! PostgreSQL killed, cut off and frozen under two nodes: every response must still be correct.
 
 use std::process::Command;
 use std::thread;

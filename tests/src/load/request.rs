@@ -26,7 +26,7 @@ pub fn request(method: &str, path: &str, key: Option<&str>, headers: &[(&str, &s
     }
     let given = headers.iter().flat_map(|(name, value)| [name, value]);
     let broken = [&method, &path].into_iter().chain(key.as_ref()).chain(given).any(|part| part.contains(['\r', '\n']));
-    assert!(!broken, "no part of a request has a line break");
+    assert!(!broken, "a part of the request has a line break");
     text.push_str("\r\n");
     text.into_bytes()
 }

@@ -28,7 +28,7 @@ pub(super) fn node() -> Command {
 pub(super) fn python() -> Command {
     let own = std::env::current_exe().expect("a running program has a path");
     let found = own.ancestors().find_map(|folder| environment_in(folder).filter(|program| program.is_file()));
-    let program = found.expect("tools/mcp-venv is in the target directory: run ./test.sh, which makes it");
+    let program = found.expect("tools/mcp-venv is missing in the target directory: run ./test.sh to create it");
     let mut command = Command::new(program);
     command.arg(folder().join("client.py"));
     command

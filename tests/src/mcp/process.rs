@@ -98,7 +98,7 @@ impl Pending {
     /// If the client reports an error.
     ///
     /// # Panics
-    /// If the process ends, or does not respond for long.
+    /// If the process ends, or does not respond in time.
     #[track_caller]
     pub fn wait(self) -> Result<Value, Failure> {
         let answer = self.answer.recv_timeout(PATIENCE);

@@ -86,7 +86,7 @@ impl Session {
     #[track_caller]
     #[must_use]
     pub fn statuses(&self) -> Vec<u64> {
-        let statuses = self.begin("statuses", json!({})).wait().expect("the client counts");
+        let statuses = self.begin("statuses", json!({})).wait().expect("the client reports its statuses");
         statuses.as_array().into_iter().flatten().filter_map(Value::as_u64).collect()
     }
 
@@ -113,7 +113,7 @@ impl Called {
     /// If the client reports that no result came.
     ///
     /// # Panics
-    /// If the client does not respond for long.
+    /// If the client does not respond in time.
     #[track_caller]
     pub fn wait(self) -> Result<ToolResult, Failure> {
         self.0.wait().map(ToolResult::read)

@@ -47,7 +47,7 @@ impl Scene {
         Some(Self { key, ..scene })
     }
 
-    /// Mines so many blocks; the first takes the transaction.
+    /// Mines `blocks` blocks; the first includes the transaction.
     fn mine(&self, hash: &str, blocks: u64) {
         self.market.chain.mine(blocks);
         let _ = self.market.chain.mined(hash);

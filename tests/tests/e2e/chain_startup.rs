@@ -195,5 +195,5 @@ fn every_wrong_setting_is_named_by_its_key() {
         let ran = site.server().args(["--config", file.to_str().unwrap()]).run();
         refuses(&ran, &[key]);
     }
-    assert!(!site.database().exists(), "nothing was begun");
+    assert!(!site.database().exists(), "no database was created");
 }

@@ -38,7 +38,7 @@ impl Person<'_> {
         self.market.server.client_with(&self.terminal.key("default"))
     }
 
-    /// Adds so many requests at this total cost, and checks that client and server agree.
+    /// Adds `calls` requests at a total cost of `atoms`, and checks that client and server agree.
     #[track_caller]
     fn spent(&mut self, calls: u64, atoms: i64, told: &str) {
         self.calls += calls;

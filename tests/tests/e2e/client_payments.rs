@@ -213,7 +213,7 @@ fn a_topup_that_is_killed_at_any_step_is_paid_and_credited_once() {
     market.site.verify();
 }
 
-/// The balance of an account that bought the plan `starter` and topped up so many times by the plan `coin`.
+/// The balance of an account that bought the plan `starter` and topped up `times` times by the plan `coin`.
 fn bought(times: u32) -> String {
     format!("{}.5", 12 + 4 * times)
 }

@@ -208,7 +208,7 @@ fn streams_that_nobody_reads_end_with_their_key() {
         std::thread::sleep(Duration::from_millis(50));
     }
     upstream.wait_for_streams(1);
-    assert_eq!(closed(&server, "stream_ended"), 8, "they did not end by themselves");
+    assert_eq!(closed(&server, "stream_ended"), 8, "the server closed the unread streams");
     upstream.send("for the other");
     let _ = others.read_until("for the other");
     drop(unread);

@@ -114,8 +114,8 @@ impl Market {
         Self::configured(token, site, chain, urls, &depth, more)
     }
 
-    /// Opens a market with the chain settings in the lines `depth`, or with the defaults if it is empty. Otherwise
-    /// nothing watches the chain, unless `more` says so.
+    /// Opens a market with the chain settings in the lines `depth`, or with all defaults if it is empty. If it is not
+    /// empty, the watcher is off, unless `more` sets `watch`.
     pub(crate) fn configured(token: &str, site: Site, chain: Chain, urls: &str, depth: &str, more: &str) -> Self {
         let watch = if depth.is_empty() || more.contains("watch = ") { "" } else { "watch = false\n" };
         let (recipient, token) = (chain.wallet().account(9), token.to_owned());
@@ -139,7 +139,7 @@ impl Market {
         Self { settings, ..self }.restart()
     }
 
-    /// Restarts it with another public URL than its own.
+    /// Restarts it with a public URL that differs from its own address.
     pub(crate) fn known_as(self, public_url: &str) -> Self {
         let settings = format!("public_url = '{public_url}'\n{}", self.settings);
         Self { settings, ..self }.restart()
@@ -179,7 +179,7 @@ impl Market {
         Quote { nonce: text("signup_nonce"), units: text("amount_atomic").parse().unwrap() }
     }
 
-    /// Sends so many units to the recipient.
+    /// Sends `units` units to the recipient.
     pub(crate) fn pay(&self, kind: Kind, from: &Account, units: u128) -> String {
         self.pay_to(kind, from, &self.recipient.address(), units)
     }

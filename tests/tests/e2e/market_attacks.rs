@@ -202,7 +202,7 @@ fn a_transaction_of_another_chain_is_nobodys() {
     assert_eq!(market.claim(&quote, &hash).expect(404).error(), "tx_not_found");
 }
 
-/// The block's own timestamp decides.
+/// The block's own timestamp decides whether a payment is in time.
 #[test]
 fn payments_out_of_their_time_are_told_so() {
     const DAY: u64 = 24 * 60 * 60;

@@ -24,7 +24,7 @@ fn a_payment_counts_when_it_is_deep_enough() {
             assert_eq!(answer.error(), "payment_unconfirmed");
             let (body, seconds) = (answer.json(), answer.header("retry-after").map(str::to_owned));
             assert_eq!((&body["confirmations"], &body["required"]), (&confirmations.into(), &3.into()), "{body}");
-            assert_eq!(body["retry_after_sec"].to_string(), seconds.expect("it has Retry-After"));
+            assert_eq!(body["retry_after_sec"].to_string(), seconds.expect("the response has Retry-After"));
         };
         waiting(0);
         market.chain.mine(1);

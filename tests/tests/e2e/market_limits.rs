@@ -63,7 +63,7 @@ fn a_network_is_counted_for_each_wallet_that_it_names() {
     assert_eq!(ask(&from("1.1.1.1"), 7).0, 503, "its owner, from elsewhere");
     let wallet = format!("0x{}", "07".repeat(20));
     let challenge = from("6.6.6.99").post("/api-key/recover/challenge", &json!({"address": wallet}));
-    assert_ne!(challenge.status, 429, "rotation does not count");
+    assert_ne!(challenge.status, 429, "the limit on quotes does not apply to rotation");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn one_request_is_enough(seconds: u64, confirmations: u64) {
     let more = "[topup]\nrequire_payer_proof = false\n";
     let market = Market::configured(&token, Site::new(), chain, &urls, "", more);
     let (newcomer, sponsor) = (market.customer(), market.customer());
-    // Before the restart, give the chain a history at this pace, as long as the server looks back.
+    // Before the restart, give the chain a history at this pace that is as long as the server looks back.
     market.chain.mine_apart(120, seconds);
     let market = market.patient();
     let account = market.site.account("1");

@@ -1,4 +1,4 @@
-//! Rotation by wallet: who may rotate, only once, and what the old key can do afterwards.
+//! Rotation by wallet: who may rotate, that a challenge works only once, and what the old key can do afterwards.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};

@@ -1,4 +1,4 @@
-//! Top-ups: whose payment it is, and that it counts once.
+//! Top-ups: proof of who paid, and that each payment counts once.
 
 use metering_tests::chain::Chain;
 use serde_json::json;
@@ -21,7 +21,7 @@ fn a_strangers_payment_needs_their_signature_once() {
 
         // The same signature is invalid for another account.
         assert_eq!(market.top_up(&other, kind, &hash, Some(&signature)).expect(403).error(), "payer_proof_required");
-        for (what, bad) in [("no hex", "0xzz"), ("nothing", "0x"), ("no prefix", &signature[2..])] {
+        for (what, bad) in [("not hex", "0xzz"), ("nothing", "0x"), ("no prefix", &signature[2..])] {
             assert_eq!(market.top_up(&key, kind, &hash, Some(bad)).expect(400).error(), "invalid_signature", "{what}");
         }
         assert_eq!(market.balance(&key), "1");
@@ -74,7 +74,7 @@ fn top_ups_that_do_not_pay_the_plan_are_refused() {
             wallet.send_native_with_data(&customer, &to, Kind::Native.price(), "0x00"),
             "payment_mismatch",
         ),
-        ("no hash", Kind::Token, "0x12".to_owned(), "invalid_tx_hash"),
+        ("not a hash", Kind::Token, "0x12".to_owned(), "invalid_tx_hash"),
     ];
     for (what, kind, hash, code) in table {
         assert_eq!(market.top_up(&key, kind, &hash, None).expect(400).error(), code, "{what}");

@@ -11,7 +11,7 @@ fn market() -> Option<Market> {
     Market::with(Chain::setup(), "1", "watch = true\nwatch_from_block = 0")
 }
 
-/// Waits until there are so many accounts.
+/// Waits until there are `count` accounts.
 fn wait_for_accounts(market: &Market, count: usize) {
     let begun = Instant::now();
     while market.accounts() < count {

@@ -150,7 +150,7 @@ pub(crate) fn metric(server: &Server, name: &str) -> u64 {
     values.into_iter().sum()
 }
 
-/// Waits until the server has so many MCP sessions.
+/// Waits until the server has `count` MCP sessions.
 #[track_caller]
 pub(crate) fn wait_for_sessions(server: &Server, count: u64) {
     let begun = Instant::now();

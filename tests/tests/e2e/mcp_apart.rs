@@ -60,7 +60,7 @@ fn a_process_of_its_own_gives_the_same_results_and_opens_no_database() {
         assert_eq!(client.clone().with_key(&account.api_key).get(path).status, 404, "{path} is of another surface");
     }
     assert_eq!(client.get("/health").status, 200);
-    assert!(!mcp_site.database().exists(), "there must be no database");
+    assert!(!mcp_site.database().exists(), "the MCP process must not create a database");
     assert_eq!(balance(&gateway.client_with(&account.api_key)), "1");
     site.verify();
 }
@@ -89,7 +89,7 @@ fn a_gateway_that_is_gone_for_a_while_ends_no_session() {
         // The gateway's address must not leak.
         assert!(!answer.text().contains(&address.to_string()), "{answer:?}");
     }
-    assert_eq!(server.client().get("/sse").status, 401, "a missing key is refused without the gateway");
+    assert_eq!(server.client().get("/sse").status, 401, "a missing key is refused without calling the gateway");
     assert_eq!((server.client().get("/health").status, server.client().get("/ready").status), (200, 503));
     std::thread::sleep(Duration::from_millis(500));
     let _gateway = site.server_at(&address.to_string()).start();

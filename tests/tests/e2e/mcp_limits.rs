@@ -156,7 +156,11 @@ fn a_key_has_so_many_sessions_and_the_server_too() {
     assert_eq!(refused.json()["retry_after_sec"].to_string(), refused.header("retry-after").unwrap());
     assert!(!refused.json()["message"].as_str().unwrap().is_empty());
     open.extend((0..2).map(|_| sse_session(&second)));
-    assert_eq!(second.get("/sse").expect(429).error(), "too_many_sessions", "no account would have more");
+    assert_eq!(
+        second.get("/sse").expect(429).error(),
+        "too_many_sessions",
+        "no other account has more sessions than this one would"
+    );
     assert_eq!(metric(&server, "metering_mcp_sessions"), 5);
     // A new client takes the slot of the longest-idle session of the account with the most sessions.
     let _newcomer = sse_session(&third);

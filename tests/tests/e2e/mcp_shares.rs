@@ -31,7 +31,7 @@ fn accounts_without_credit_lock_nobody_out() {
     let server = site.server().set("METERING_MCP__MAX_SESSIONS", "100").start();
     let held: Vec<_> = empty.iter().map(|account| hold_sessions(&server.client_with(&account.api_key))).collect();
     assert!(held.iter().all(|streams| streams.len() <= 4), "an account without credit can hold few");
-    assert_eq!(metric(&server, "metering_mcp_sessions"), 100, "together they can hold all");
+    assert_eq!(metric(&server, "metering_mcp_sessions"), 100, "together they can fill the server");
     is_served(&server, &paying.api_key);
     site.verify();
 }

@@ -63,7 +63,7 @@ fn a_rotation_by_wallet_on_one_node_refuses_the_old_key_on_all_from_its_answer_o
     let _ =
         market.site.admin_json(&["account", "limits", about["org_id"].as_str().unwrap(), "--rpm", "0", "--rpd", "0"]);
     for round in 0..6 {
-        // The nodes verify in turn; another node issued the challenge.
+        // The nodes verify in turn; the first one issues every challenge.
         let (nonce, message) = market.challenge(&customer.address());
         let signature = market.chain.wallet().sign_message(&customer, &message);
         let body = serde_json::json!({ "address": customer.address(), "nonce": nonce, "signature": signature });

@@ -1,4 +1,4 @@
-//! Nodes that start: many at once on an empty database, and on foreign schemas.
+//! Nodes that start: many at once on an empty database, and on schemas of other programs or versions.
 
 use std::thread;
 

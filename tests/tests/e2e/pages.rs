@@ -20,7 +20,7 @@ fn chromium() -> Option<PathBuf> {
     if metering_tests::skipped::by("METERING_TESTS_SKIP_BROWSER") {
         return None;
     }
-    Some(found.expect("Chromium is installed (./test.sh does it)"))
+    Some(found.expect("Chromium must be installed; run ./test.sh"))
 }
 
 /// Whether there is a browser for running scenes.
@@ -42,7 +42,7 @@ pub(crate) fn play(scene: &str, server: &Server, more: Value) {
         .args([scene, &settings.to_string()])
         .stdin(Stdio::null())
         .output()
-        .expect("Node.js is installed (./test.sh checks it)");
+        .expect("Node.js must be installed; ./test.sh checks for it");
     let said = String::from_utf8_lossy(&played.stdout);
     assert!(played.status.success(), "{said}\n{}", String::from_utf8_lossy(&played.stderr));
     println!("{said}");

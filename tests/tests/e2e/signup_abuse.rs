@@ -93,12 +93,16 @@ fn asking_too_often_is_refused() {
     let begin = |address: &str, email: &str| {
         from(address).post("/signup/initiate", &json!({"email": email, "agent_name": "agent"})).status
     };
-    assert_eq!(begin("3.3.3.3", "NAME@example.com"), 429, "per email address, from any client");
+    assert_eq!(begin("3.3.3.3", "NAME@example.com"), 429, "limited per email address, from any client");
     assert_eq!((begin("5.5.5.1", "a@example.com"), begin("5.5.5.2", "b@example.com")), (201, 201));
-    assert_eq!((begin("5.5.5.3", "c@example.com"), begin("5.5.5.4", "d@example.com")), (201, 429), "per network");
+    assert_eq!(
+        (begin("5.5.5.3", "c@example.com"), begin("5.5.5.4", "d@example.com")),
+        (201, 429),
+        "limited per network"
+    );
     let look = |address: &str| from(address).get("/signup/pending?code=BCDF-GHJK").status;
-    assert_eq!((look("7.7.7.7"), look("7.7.7.7"), look("7.7.7.7")), (400, 400, 429), "per address for codes");
-    assert_eq!((look("7.7.7.8"), look("7.7.7.9"), look("8.8.8.8")), (400, 429, 400), "per network for codes");
+    assert_eq!((look("7.7.7.7"), look("7.7.7.7"), look("7.7.7.7")), (400, 400, 429), "codes limited per address");
+    assert_eq!((look("7.7.7.8"), look("7.7.7.9"), look("8.8.8.8")), (400, 429, 400), "codes limited per network");
 }
 
 #[test]

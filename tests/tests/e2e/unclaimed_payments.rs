@@ -154,7 +154,7 @@ fn what_is_assigned_counts_once_whoever_asks_for_it_afterwards() {
     assert_eq!(market.top_up(&other.api_key, Kind::Token, &full, None).expect(409).error(), "tx_already_used");
     let quote = market.quote(Kind::Token, &stranger.address());
     assert_eq!(market.claim(&quote, &full).expect(409).error(), "tx_already_used");
-    // This links the payer's wallet to no account, for rotation or for its next payment.
+    // Assigning does not link the payer's wallet: it cannot rotate the key, and its next payment needs proof again.
     let challenge = json!({"address": stranger.address()});
     let challenge = market.client().post("/api-key/recover/challenge", &challenge).expect(404);
     assert_eq!(challenge.error(), "no_linked_wallet");
@@ -173,7 +173,7 @@ fn what_is_assigned_counts_once_whoever_asks_for_it_afterwards() {
     market.site.verify();
 }
 
-/// case, transaction, account, value options, exit code, part of the message
+/// Case, transaction, account, value options, exit code, part of the message.
 type Attempt<'a> = (&'a str, &'a str, &'a str, &'a [&'a str], i32, &'a str);
 
 #[test]

@@ -99,7 +99,7 @@ impl Upstream {
         self.wait(|log| log.seen.iter().any(|seen| seen.target == target));
     }
 
-    /// Waits until so many event streams are open.
+    /// Waits until `count` event streams are open.
     pub(crate) fn wait_for_streams(&self, count: usize) {
         self.wait(|log| log.open_streams == count);
     }
@@ -109,7 +109,7 @@ impl Upstream {
         self.state.log.0.lock().unwrap().open_bodies
     }
 
-    /// Waits until it is sending so many large bodies.
+    /// Waits until it is sending `count` large bodies.
     pub(crate) fn wait_for_bodies(&self, count: usize) {
         self.wait(|log| log.open_bodies == count);
     }

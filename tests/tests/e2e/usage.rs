@@ -1,4 +1,4 @@
-//! What account holders see of their usage: it adds up.
+//! Usage as account holders see it: every view adds up.
 
 use std::time::Duration;
 

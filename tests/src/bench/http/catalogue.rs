@@ -10,9 +10,12 @@ const DEFAULT: &str = include_str!("../../../../metering-server/assets/routes.js
 /// The default catalogue with the `GET` route `template` made free.
 pub(super) fn with_free_route(template: &str) -> Result<String, Failure> {
     let mut catalogue: Value = serde_json::from_str(DEFAULT)?;
-    let endpoints = catalogue["endpoints"].as_array_mut().ok_or("a catalogue has endpoints")?;
+    let endpoints = catalogue["endpoints"].as_array_mut().ok_or("the catalogue has no endpoints")?;
     let route = endpoints.iter_mut().find(|route| route["path"] == template && route["method"] == "GET");
-    let metered = route.ok_or_else(|| format!("no route {template}"))?.get_mut("metered").ok_or("it is metered")?;
+    let metered = route
+        .ok_or_else(|| format!("no route {template}"))?
+        .get_mut("metered")
+        .ok_or("the route has no field `metered`")?;
     *metered = false.into();
     Ok(catalogue.to_string())
 }

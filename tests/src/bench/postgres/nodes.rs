@@ -63,7 +63,7 @@ impl Nodes {
         Ok(Self { nodes: (0..3).map(start).collect(), ask: ask(accounts), _folder: folder })
     }
 
-    /// Sends requests to the first so many nodes over so many connections in all.
+    /// Sends requests to the first `nodes` nodes over `connections` connections in all.
     pub(super) fn run(
         &self,
         accounts: &Accounts,

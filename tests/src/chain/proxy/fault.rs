@@ -30,7 +30,7 @@ pub enum Fault {
     TamperedReceipt,
     /// Values of transactions are off by one.
     TamperedTransaction,
-    /// The next so many HTTP requests (a batch counts once) have this fault; then everything is forwarded.
+    /// This many HTTP requests (a batch counts once) have this fault; after them, everything is forwarded.
     FirstN(Box<Fault>, u32),
 }
 

@@ -46,7 +46,10 @@ fn fails(terminal: &Terminal, args: &[&str], code: i32, says: &str) -> Typed {
     let typed = terminal.run(args);
     assert_eq!(typed.code, Some(code), "{args:?}: {typed:?}");
     assert!(typed.stdout.is_empty(), "{args:?}: {typed:?}");
-    assert!(typed.stderr.contains("error: ") && typed.stderr.contains(says), "{args:?} says {says:?}: {typed:?}");
+    assert!(
+        typed.stderr.contains("error: ") && typed.stderr.contains(says),
+        "{args:?} did not say {says:?}: {typed:?}"
+    );
     assert!(!typed.stderr.contains("panicked"), "{args:?}: {typed:?}");
     typed
 }
