@@ -32,7 +32,7 @@ pub struct ServiceUrl(Url);
 pub struct ServiceUrlError;
 
 impl ServiceUrl {
-    /// Whether keys sent to it can be read on the way: it is neither TLS nor on this machine.
+    /// Whether keys sent to it can be read in transit: no TLS, and not on this machine.
     #[must_use]
     pub fn is_exposed(&self) -> bool {
         self.0.scheme() == "http" && !self.is_loopback()
@@ -92,7 +92,7 @@ impl HttpTransport {
     pub fn new(url: ServiceUrl, patience: Duration) -> Result<Self, Unreachable> {
         // Another part of the process may have installed a provider already; any will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        // No redirects: the key must reach the service only, wherever the service points.
+        // No redirects: the key goes to this service and nowhere else.
         let client = reqwest::Client::builder()
             .user_agent(concat!("metering-client/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::none())

@@ -1,8 +1,8 @@
 //! The MCP tools: one per metered route, plus the balance and the plans.
 //!
 //! A tool call is a request to the gateway with the caller's key and the source `mcp`. Only the gateway decides and
-//! charges. This module turns arguments into a request, and rejects those that the gateway would reject or that could
-//! mean another route. It turns responses and errors into results that an agent can act on.
+//! charges. This module turns arguments into a request, and rejects arguments that the gateway would reject or that
+//! could mean another route. It turns responses and errors into results that an agent can act on.
 //!
 //! ```
 //! use std::sync::Arc;

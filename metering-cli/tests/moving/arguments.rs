@@ -1,4 +1,4 @@
-//! How the two ends are named.
+//! How source and target are named.
 
 use metering_tests::postgres::is_skipped;
 

@@ -173,7 +173,7 @@ fn a_copy_that_is_not_equal_is_no_move() {
     let desk = Desk::new();
     block_on(async { customer(&desk.sqlite(), 1, grant(72)).await });
     drop(block_on(PostgresStore::connect(&desk.url.parse().unwrap())).unwrap());
-    // A database that writes something other than it is told.
+    // A database that writes something other than what it is told.
     let twist = "CREATE FUNCTION twist() RETURNS trigger LANGUAGE plpgsql AS \
                  'BEGIN NEW.balance := NEW.balance + 1; RETURN NEW; END'";
     desk.psql(twist);

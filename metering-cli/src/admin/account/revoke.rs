@@ -39,7 +39,7 @@ impl RevokeArgs {
         }
         if !self.yes {
             confirm(&format!(
-                "Revoke account {} ({}) with a balance of {} credits permanently?",
+                "Permanently revoke account {} ({}) with a balance of {} credits?",
                 before.id, before.agent_name, before.totals.balance
             ))
             .await?;

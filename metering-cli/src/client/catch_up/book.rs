@@ -94,8 +94,8 @@ fn begin(service: &ServiceUrl, sink: &mut Sink<'_>, from: Option<BlockNumber>) -
         let path = || file.written().path;
         if !file.is_empty() && from.is_none() {
             return Err(Failure::Conflict(format!(
-                "{} is not empty, and no cursor says up to which block; name a new file, or say with --from at \
-                 which block to continue in it",
+                "{} is not empty, and there is no cursor for it; name a new file, or give the block to continue at \
+                 with --from",
                 path()
             )));
         }

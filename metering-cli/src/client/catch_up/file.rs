@@ -79,7 +79,7 @@ impl OutputFile {
     /// Returns the number of bytes removed.
     ///
     /// # Errors
-    /// When it is no longer the file that the cursor refers to, or has more in it than an interrupted run leaves.
+    /// When it is no longer the file that the cursor refers to, or contains more than an interrupted run leaves.
     pub(super) fn settle(&mut self, written: &Written) -> Result<u64, Failure> {
         let actual = self.file.metadata().map_err(|error| self.failed("read", &error))?.len();
         if actual < written.length {
@@ -127,7 +127,7 @@ impl OutputFile {
 
     /// Rejects a tail that no interrupted run leaves: such a run leaves part of a line, or one whole block.
     fn check_tail(&mut self, start: u64, length: u64) -> Result<(), Failure> {
-        let more = "it has more in it than was written";
+        let more = "it contains more than was written";
         if length > TAIL_BYTES_MAX {
             return Err(self.changed(more));
         }
@@ -204,7 +204,10 @@ mod tests {
         for foreign in ["note\n", "{}\n", "\n", "{\"block_number\":3}\n{\"block", "{\"block_number\":3}\n{}\n"] {
             fs::write(&path, whole.clone() + foreign).unwrap();
             let refused = settle(&path, &written);
-            assert!(matches!(&refused, Err(Failure::Conflict(text)) if text.contains("more in it")), "{refused:?}");
+            assert!(
+                matches!(&refused, Err(Failure::Conflict(text)) if text.contains("more than was written")),
+                "{refused:?}"
+            );
             assert_eq!(fs::read_to_string(&path).unwrap(), whole.clone() + foreign);
         }
     }

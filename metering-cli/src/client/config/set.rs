@@ -126,6 +126,5 @@ fn read_key() -> Result<ApiKey, Failure> {
         io::BufRead::read_line(&mut input, &mut line).map_err(failed)?;
         line
     };
-    ApiKey::parse(text.trim())
-        .map_err(|error| Failure::Usage(format!("what was read is {error}, without typing errors")))
+    ApiKey::parse(text.trim()).map_err(|error| Failure::Usage(format!("the input is {error}")))
 }

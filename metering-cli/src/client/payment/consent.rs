@@ -18,7 +18,8 @@ impl Consent {
         if self.yes || io::stdin().is_terminal() {
             return Ok(());
         }
-        let problem = "this pays, and there is no terminal to ask on; add --yes to pay without confirmation";
+        let problem =
+            "this sends a payment, and there is no terminal to confirm it on; add --yes to pay without confirmation";
         Err(Failure::Usage(problem.to_owned()))
     }
 

@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_host_is_named_as_a_whole_or_not_at_all() {
-        // the host in the text, the host that asked, is that the same
+        // host in the text, host that asked, whether they are the same
         let table = [
             ("api.example", "api.example", true),
             ("api.example/v1", "api.example", true),

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::output::notice;
 use crate::table::printable;
 
-/// How long a poll that is under way may still take after Ctrl-C: its response may contain the key.
+/// How long a poll in flight may still take after Ctrl-C: its response may contain the key.
 const LAST_ANSWER_WAIT: Duration = Duration::from_secs(5);
 
 /// How the waiting ended.
