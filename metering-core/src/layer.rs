@@ -30,7 +30,7 @@ use answer::{is_undelivered, set_headers};
 ///
 /// - refused with a JSON error of the protocol (401, 402, 404, 405, 400, 429, 503), without calling the inner service;
 /// - charged durably, and passed on with its path and query in normal form and a [`Charged`] in its extensions; the
-/// response has the balance, the charge and the rate limits in its headers;
+///   response has the balance, the charge and the rate limits in its headers;
 /// - passed on uncharged, if its route is not `metered`.
 ///
 /// Headers that make some frameworks run a different request than the one in the request line, such as
