@@ -1,4 +1,4 @@
-//! The catalogue: the routes, and which route and price a request has.
+//! The catalogue: all routes, and the lookup of a request's route and price.
 
 mod file;
 mod lenient;
@@ -94,7 +94,7 @@ impl Catalogue {
     /// Reads a catalogue published by another server. Unknown keys are ignored, because that server may be newer.
     ///
     /// # Errors
-    /// As [`Catalogue::from_json`], except for unknown keys.
+    /// Same as [`Catalogue::from_json`], except that unknown keys are accepted.
     pub fn from_published_json(text: &str) -> Result<Self, CatalogueError> {
         Self::read(text, UnknownKeys::Ignore)
     }

@@ -2,7 +2,7 @@
 //!
 //! - A rule that decides yes or no returns a *value* ([`Decision`](crate::Decision), [`Created`](crate::Created)).
 //! - A backend that fails returns [`StoreError`].
-//! - A use case of [`Service`](crate::Service) returns [`Error`], which has its code, status and body on the wire.
+//! - A use case of [`Service`](crate::Service) returns [`Error`], which maps to a code, status and body on the wire.
 //!   A cause is logged once, where it becomes an [`Error`], and never sent to a client.
 
 use std::collections::BTreeMap;
@@ -164,7 +164,7 @@ impl Error {
         if error.outcome_is_unknown() { Self::OutcomeUnknown } else { Self::StorageUnavailable }
     }
 
-    /// The stable error code, which has the HTTP status.
+    /// The stable error code, which determines the HTTP status.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         match self {

@@ -84,7 +84,7 @@ impl ApiKey {
         Ok(Self(Zeroizing::new(text.to_owned())))
     }
 
-    /// Parses the value of an `Authorization` header: `Bearer`, in any case, and the key (RFC 9110, 11.1).
+    /// Parses the value of an `Authorization` header: `Bearer` (case-insensitive) and the key (RFC 9110, 11.1).
     ///
     /// # Errors
     /// When the scheme is not `Bearer` or the rest is not a key.

@@ -29,7 +29,7 @@ pub enum ParamType {
     Integer,
     /// A JSON number.
     Number,
-    /// `true` or `false` in any case, `1` or `0`.
+    /// `true` or `false` (case-insensitive), `1` or `0`.
     Boolean,
 }
 
