@@ -67,7 +67,7 @@ pub enum RouteRefusal {
     MethodNotAllowed(Vec<String>),
     /// A parameter's value could be read as the name of another route.
     AmbiguousPath,
-    /// Parameters do not fit: the problem with each, by name.
+    /// Parameters are not valid: the problem with each, by name.
     InvalidParameters(BTreeMap<String, String>),
 }
 
@@ -176,7 +176,7 @@ impl Catalogue {
     /// ```
     ///
     /// # Errors
-    /// When no route matches or its parameters do not fit.
+    /// When no route matches or the parameters are not valid for it.
     pub fn resolve(
         &self,
         method: &str,

@@ -34,7 +34,7 @@ pub enum ParamType {
 }
 
 impl ParamType {
-    /// Why `value` does not fit the type; `None` when it does.
+    /// Why `value` is not valid for the type; `None` when it is valid.
     #[must_use]
     pub fn problem_with(self, value: &str) -> Option<&'static str> {
         let (fits, problem) = match self {
