@@ -1,4 +1,4 @@
-//! Contracts for races: many tasks on real threads, with results as if they had run one after the other.
+//! Contracts for concurrent callers: many tasks on real threads, with results as if they had run one after the other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
