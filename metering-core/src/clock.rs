@@ -28,7 +28,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// The least that one clock differs from another; the exact difference is unknown.
+/// A lower bound on the difference between two clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockSkew {
     /// It is ahead by at least this.
@@ -38,7 +38,7 @@ pub enum ClockSkew {
 }
 
 impl ClockSkew {
-    /// The largest difference that is tolerated: rate limits, expiries and idempotency keys depend on the clock.
+    /// Larger differences are an error: rate limits, expiries and idempotency keys depend on the clock.
     pub const TOLERATED: Duration = Duration::from_secs(5);
 
     /// Compares this clock with a store's clock, which was read between two readings of this one, `before` and `after`.
