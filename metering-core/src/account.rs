@@ -191,7 +191,8 @@ impl Default for RateLimits {
 /// An account's balance and the sums behind it. Always `balance = purchased + granted − used`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Credits left to spend. Can go below zero by less than the price of one request, or further by an adjustment.
+    /// Credits left to spend. Can go below zero by less than the price of one request, or further by an adjustment or
+    /// by the reversal of a payment.
     pub balance: Credits,
     /// The sum of all purchases.
     pub purchased: Credits,
@@ -201,7 +202,7 @@ pub struct Totals {
     pub used: Credits,
 }
 
-/// The wallet that paid for an account, and may rotate its key, on the chain that it paid on.
+/// The wallet that paid for an account, and the chain it paid on. It may rotate the account's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Payer {
     /// The wallet.
@@ -210,7 +211,7 @@ pub struct Payer {
     pub chain_id: u64,
 }
 
-/// An account, as read at one moment.
+/// A snapshot of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
     /// Its public id.
@@ -223,7 +224,7 @@ pub struct Account {
     pub payer: Option<Payer>,
     /// Its rate limits.
     pub limits: RateLimits,
-    /// Its money.
+    /// Its balance and totals.
     pub totals: Totals,
     /// When it was created.
     pub created_at: Timestamp,

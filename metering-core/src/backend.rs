@@ -1,6 +1,6 @@
 //! For backend authors: the rules that every backend applies to the rows it reads.
 //!
-//! They are stated once, here: whether an account's totals match its ledger and usage ([`Books`]), how a usage report
+//! Each is stated once, here: whether an account's totals match its ledger and usage ([`Books`]), how a usage report
 //! is built ([`UsageSums`]), and where a page ends ([`page`]).
 
 mod books;

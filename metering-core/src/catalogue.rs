@@ -1,4 +1,4 @@
-//! The catalogue: the routes, and which route and price a request has.
+//! The catalogue: all routes, and the lookup of a request's route and price.
 
 mod file;
 mod lenient;
@@ -67,7 +67,7 @@ pub enum RouteRefusal {
     MethodNotAllowed(Vec<String>),
     /// A parameter's value could be read as the name of another route.
     AmbiguousPath,
-    /// Parameters do not fit: the problem with each, by name.
+    /// Parameters are not valid: the problem with each, by name.
     InvalidParameters(BTreeMap<String, String>),
 }
 
@@ -94,7 +94,7 @@ impl Catalogue {
     /// Reads a catalogue published by another server. Unknown keys are ignored, because that server may be newer.
     ///
     /// # Errors
-    /// As [`Catalogue::from_json`], except for unknown keys.
+    /// Same as [`Catalogue::from_json`], except that unknown keys are accepted.
     pub fn from_published_json(text: &str) -> Result<Self, CatalogueError> {
         Self::read(text, UnknownKeys::Ignore)
     }
@@ -176,7 +176,7 @@ impl Catalogue {
     /// ```
     ///
     /// # Errors
-    /// When no route matches or its parameters do not fit.
+    /// When no route matches or the parameters are not valid for it.
     pub fn resolve(
         &self,
         method: &str,

@@ -104,7 +104,7 @@ impl Window {
 /// Everything the charge rule reads from an account and everything a charge changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MeterState {
-    /// Its money.
+    /// Its balance and totals.
     pub totals: Totals,
     /// Its rate limits.
     pub limits: RateLimits,
@@ -223,7 +223,7 @@ pub struct Receipt {
     pub rate: RateStatus,
     /// Whether this repeats the result of an earlier request with the same id, so that nothing was charged now.
     pub repeated: bool,
-    /// Which attempt this is at a request with an idempotency key.
+    /// Which attempt this is, for a request with an idempotency key.
     pub delivery: Option<Try>,
 }
 
@@ -270,8 +270,8 @@ pub struct Refund {
 impl Receipt {
     /// The refund of this charge; `None` when there is nothing to refund.
     ///
-    /// A later attempt at a request with an idempotency key was not charged itself; it refunds the first attempt's
-    /// charge.
+    /// A later attempt at a request with an idempotency key was not charged itself; its refund gives back the first
+    /// attempt's charge.
     #[must_use]
     pub fn into_refund(self) -> Option<Refund> {
         let Self { account, charged, line, day, request_path, repeated, delivery, .. } = self;

@@ -28,7 +28,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// The certain part of the difference between two clocks.
+/// A lower bound on the difference between two clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockSkew {
     /// It is ahead by at least this.
@@ -38,11 +38,11 @@ pub enum ClockSkew {
 }
 
 impl ClockSkew {
-    /// The largest tolerable difference: rate limits, expiries and idempotency keys depend on the clock.
+    /// Larger differences are an error: rate limits, expiries and idempotency keys depend on the clock.
     pub const TOLERATED: Duration = Duration::from_secs(5);
 
-    /// Compares this clock with a store's clock, which was read between two readings of this one. The time that the
-    /// read took is allowed for. `None` when the difference is tolerable.
+    /// Compares this clock with a store's clock, which was read between two readings of this one, `before` and `after`.
+    /// The time between the two does not count as a difference. `None` when the difference is tolerated.
     #[must_use]
     pub fn found(before: Timestamp, stores: Timestamp, after: Timestamp) -> Option<Self> {
         let gap = |from: Timestamp, to: Timestamp| u64::try_from(to.0.saturating_sub(from.0)).unwrap_or(0);
@@ -208,7 +208,7 @@ mod tests {
             (10_000, 4_999, 10_000, Some(ClockSkew::Ahead(Duration::from_millis(5_001)))),
             (10_000, 15_000, 10_000, None),
             (10_000, 15_001, 10_000, Some(ClockSkew::Behind(Duration::from_millis(5_001)))),
-            // A slow response may explain a difference of as much as it took.
+            // A slow response can explain a difference up to the time it took.
             (10_000, 18_000, 14_000, None),
             (i64::MIN, 0, i64::MIN, Some(ClockSkew::Behind(Duration::from_millis(i64::MAX.unsigned_abs())))),
         ];

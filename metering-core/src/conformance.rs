@@ -17,7 +17,7 @@
 //! ```
 //!
 //! In addition, [`agrees_on_random_operations`] compares a store with a simple model of the whole contract, and
-//! [`openers_agree`] does so for several openers of one database that take turns.
+//! [`openers_agree`] does so for several openers (stores opened on the same database) that take turns.
 #![allow(clippy::unwrap_used, reason = "these are tests, compiled as a library so that every backend can run them")]
 
 use std::future::Future;
@@ -72,7 +72,7 @@ pub mod wallets;
 pub use agreement::agrees_with_model;
 pub use operation::{Item, Operation, Price, Sale, Signup, operations, operations_by_turns};
 
-/// Runs one contract on a fresh store. [`store_conformance!`](crate::store_conformance) generates calls of this.
+/// Runs one contract on a fresh store. [`store_conformance!`](crate::store_conformance) generates calls to this.
 ///
 /// The runtime has several threads, so that tasks of a contract really run in parallel.
 ///

@@ -39,7 +39,8 @@ impl Credentials {
     /// The key, for a request that needs one.
     ///
     /// # Errors
-    /// [`Error::KeyRefused`] when the text that was sent is not a key. If none was sent, the use case decides.
+    /// [`Error::KeyRefused`] when the text that was sent is not a key. If none was sent, the result is `None`, and the
+    /// use case decides.
     pub fn key(self) -> Result<Option<ApiKey>, Error> {
         match self.fault {
             Some(fault) => Err(Error::KeyRefused(fault)),

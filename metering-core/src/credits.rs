@@ -199,8 +199,8 @@ mod tests {
             (-1_000_000, "-0.0001388889"),
             (72, "0.00000001"),
             (1, "0.0000000001"),
-            (9, "0.0000000012"),  // 12.5 ten-billionths: to the even 12
-            (27, "0.0000000038"), // 37.5: to the even 38
+            (9, "0.0000000012"),  // 12.5 ten-billionths, rounded to the even 12
+            (27, "0.0000000038"), // 37.5, rounded to the even 38
             (-9, "-0.0000000012"),
             (-27, "-0.0000000038"),
             (7_200_000_000, "1"),
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn json_numbers_are_read_from_their_text() {
-        // The nearest double to this number is not this number.
+        // No double represents this number exactly.
         let amount: Credits = serde_json::from_str("123456789.12345678").unwrap();
         assert_eq!(amount.to_string(), "123456789.12345678");
         assert_eq!(serde_json::to_string(&amount).unwrap(), "123456789.12345678");

@@ -6,8 +6,8 @@
 //! before the upstream responded. Once a response has been passed on, the key is used up; otherwise one charge would
 //! buy as many responses as a client can request in a day.
 //!
-//! Each attempt has a lease, so the same key sent twice at once, to any nodes, is forwarded once. A refund forgets the
-//! key: its retry is a new charge.
+//! Each attempt has a lease, so a request sent twice at once with the same key, even to different nodes, is forwarded
+//! once. A refund forgets the key, so a retry after it is a new charge.
 
 use std::time::Duration;
 
@@ -124,7 +124,7 @@ pub struct DeliveryTerms {
     pub lease: Duration,
 }
 
-/// The state of the request with an idempotency key.
+/// The state of a request with an idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
     /// Which request the key is for.
@@ -242,7 +242,7 @@ mod tests {
         let first = Delivery::begun(terms, at(0));
         assert_eq!(first.again(terms, at(1)), Err(Repetition::InProgress { retry_after_seconds: 39 }));
         assert_eq!(first.again(other, at(1)), Err(Repetition::OtherRequest));
-        // A clock that lags does not end a lease early.
+        // A lagging clock does not end a lease early.
         assert_eq!(first.again(terms, at(-9)), Err(Repetition::InProgress { retry_after_seconds: 49 }));
         let last_moment = Timestamp::from_unix_millis(39_999);
         assert_eq!(first.again(terms, last_moment), Err(Repetition::InProgress { retry_after_seconds: 1 }));

@@ -2,7 +2,7 @@
 //!
 //! - A rule that decides yes or no returns a *value* ([`Decision`](crate::Decision), [`Created`](crate::Created)).
 //! - A backend that fails returns [`StoreError`].
-//! - A use case of [`Service`](crate::Service) returns [`Error`], which has its code, status and body on the wire.
+//! - A use case of [`Service`](crate::Service) returns [`Error`], which maps to a code, status and body on the wire.
 //!   A cause is logged once, where it becomes an [`Error`], and never sent to a client.
 
 use std::collections::BTreeMap;
@@ -43,8 +43,8 @@ pub enum Error {
     /// The path could be read in more than one way.
     #[error("The path is not valid: {0}.")]
     InvalidPath(TargetError),
-    /// Parameters do not fit the metered route: the problem with each, by name.
-    #[error("Parameters do not fit the route: {}.", list(.0))]
+    /// Parameters are not valid for the metered route: the problem with each, by name.
+    #[error("The parameters are not valid for this route; nothing was charged: {}.", list(.0))]
     InvalidParameter(BTreeMap<String, String>),
     /// Fields of the request are not valid: the problem with each, by name.
     #[error("The request is not valid: {}.", list(.0))]
@@ -123,8 +123,8 @@ fn repeated(repetition: &Repetition) -> &'static str {
              time given."
         }
         Repetition::UsedUp => {
-            "The request with this Idempotency-Key was charged once and served; nothing was charged now. Responses are not \
-             stored, so use a new key to buy another."
+            "The request with this Idempotency-Key was already charged, and was served or has no retries left; nothing \
+             was charged now. Responses are not stored, so use a new key to buy another."
         }
     }
 }
@@ -164,7 +164,7 @@ impl Error {
         if error.outcome_is_unknown() { Self::OutcomeUnknown } else { Self::StorageUnavailable }
     }
 
-    /// The stable error code, which has the HTTP status.
+    /// The stable error code, which determines the HTTP status.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
         match self {

@@ -37,16 +37,16 @@ pub enum MalformedKey {
     #[error("the Authorization header must be 'Bearer', a space and the key")]
     Scheme,
     /// It does not start like a key.
-    #[error("not an API key of this service: a key starts with sk_live_")]
+    #[error("this is not an API key of this service (a key starts with sk_live_)")]
     Prefix,
     /// It is too short or too long.
-    #[error("not an API key of this service: a key is 46 characters long, and this one is cut off or too long")]
+    #[error("this is not an API key of this service (a key has 46 characters; this one is cut off or too long)")]
     Length,
     /// It has characters that no key has.
-    #[error("not an API key of this service: after sk_live_, a key has only letters and digits")]
+    #[error("this is not an API key of this service (after sk_live_, a key has only letters and digits)")]
     Alphabet,
     /// Its checksum does not match.
-    #[error("not an API key of this service: its checksum is wrong, so a character was mistyped or lost")]
+    #[error("this is not an API key of this service (its checksum is wrong, so a character was mistyped or lost)")]
     Checksum,
 }
 
@@ -84,7 +84,7 @@ impl ApiKey {
         Ok(Self(Zeroizing::new(text.to_owned())))
     }
 
-    /// Parses the value of an `Authorization` header: `Bearer`, in any case, and the key (RFC 9110, 11.1).
+    /// Parses the value of an `Authorization` header: `Bearer` (case-insensitive) and the key (RFC 9110, 11.1).
     ///
     /// # Errors
     /// When the scheme is not `Bearer` or the rest is not a key.

@@ -1,6 +1,6 @@
-//! The charge path. It uses group commit to put the charges of many callers into few durable transactions.
+//! The charge path: group commit puts the charges of many callers into few durable transactions.
 //!
-//! While one commit is being written to disk, the next batch collects; when the commit is done, that batch is
+//! While one commit is being written to disk, the next batch fills; when the commit is done, that batch is
 //! committed. There is no timer, so a lone request waits only for its own commit, and the busier the service is, the
 //! more requests share a commit. A store that can run several commits at once has several lanes (see `lanes`); an
 //! account's charges always use the same lane.
@@ -149,7 +149,7 @@ impl Meter {
     /// Starts a meter on the current Tokio runtime.
     ///
     /// # Panics
-    /// Outside of a Tokio runtime with its clock enabled.
+    /// When called outside a Tokio runtime, or in one whose time driver is not enabled.
     #[must_use]
     pub fn start(store: Arc<dyn Store>, clock: Arc<dyn Clock>, config: MeterConfig) -> Self {
         let (draining, drain) = watch::channel(false);

@@ -130,16 +130,16 @@ impl fmt::Display for Weight {
 /// The multipliers of a route that costs more the further it looks back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LookbackTiers {
-    /// `(at most this many seconds, multiplier)`, by rising seconds.
+    /// `(at most this many seconds, multiplier)`, in ascending order.
     tiers: Vec<(u64, Multiplier)>,
     /// The multiplier beyond the last tier.
     overflow: Multiplier,
 }
 
 impl LookbackTiers {
-    /// Makes tiers by rising seconds, and the multiplier beyond the last.
+    /// Makes tiers from bounds in ascending order, and the multiplier beyond the last one.
     ///
-    /// Returns `None` when there are no tiers or their seconds do not rise.
+    /// Returns `None` when there are no tiers or their bounds do not increase.
     #[must_use]
     pub fn new(tiers: Vec<(u64, Multiplier)>, overflow: Multiplier) -> Option<Self> {
         let rising = tiers.windows(2).all(|pair| pair[0].0 < pair[1].0);
@@ -153,7 +153,7 @@ impl LookbackTiers {
         self.tiers.get(index).map_or(self.overflow, |(_, multiplier)| *multiplier)
     }
 
-    /// The upper bound of each tier in seconds, rising; a bound belongs to its tier.
+    /// The inclusive upper bound of each tier in seconds, in ascending order.
     pub fn bounds(&self) -> impl Iterator<Item = u64> + '_ {
         self.tiers.iter().map(|(most, _)| *most)
     }

@@ -25,7 +25,7 @@ impl Randomness for SystemRandomness {
     }
 }
 
-/// A text of `digits` base-62 digits, each equally likely.
+/// A string of `digits` base-62 digits, each equally likely.
 pub(crate) fn random_digits(randomness: &dyn Randomness, digits: usize) -> String {
     let mut text = String::with_capacity(digits);
     push_base62(randomness, digits, &mut text);

@@ -29,12 +29,12 @@ pub enum ParamType {
     Integer,
     /// A JSON number.
     Number,
-    /// `true` or `false` in any case, `1` or `0`.
+    /// `true` or `false` (case-insensitive), `1` or `0`.
     Boolean,
 }
 
 impl ParamType {
-    /// Why `value` does not fit the type; `None` when it does.
+    /// Why `value` is not valid for the type; `None` when it is valid.
     #[must_use]
     pub fn problem_with(self, value: &str) -> Option<&'static str> {
         let (fits, problem) = match self {

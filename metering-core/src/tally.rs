@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-// Keys are the backend's row numbers, which clients cannot choose, so a fast hash is safe. Hashing them takes a good
-// part of the time of a large batch.
+// Keys are the backend's row numbers, which clients cannot choose, so a fast hash is safe. Hashing them takes a large
+// share of the time of a large batch.
 use foldhash::{HashMap, HashMapExt};
 
 use crate::account::AccountId;
@@ -34,7 +34,7 @@ pub enum Posting {
 pub enum Outcome {
     /// The decision on a charge.
     Decided(Decision),
-    /// The balance after a refund; `None` when its account does not exist or could not hold the amount.
+    /// The balance after a refund; `None` when its account does not exist or the amount would overflow.
     Refunded(Option<Credits>),
     /// The settlement is done, whether or not its key was still stored.
     Settled,
@@ -260,7 +260,7 @@ where
         Decision::Accepted(receipt)
     }
 
-    /// Accepts a request with a known idempotency key again, uncharged, if another attempt is due.
+    /// Accepts a request with a known idempotency key again, uncharged, if another attempt is allowed.
     fn try_again(
         &mut self,
         account: K,

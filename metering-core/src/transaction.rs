@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The hash of a transaction. Parsed in any case, displayed in lower case.
+/// The hash of a transaction. Parsed case-insensitively, displayed in lower case.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TxHash([u8; 32]);
 

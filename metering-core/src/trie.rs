@@ -1,4 +1,4 @@
-//! The segment trie behind the catalogue: finds the route of a path.
+//! The segment trie behind the catalogue: finds the route of a path without trying every route.
 
 use std::collections::HashMap;
 

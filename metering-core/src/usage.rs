@@ -186,7 +186,7 @@ pub struct Activity {
     pub calls: u64,
     /// The payment behind it, for purchases.
     pub payment: Option<PaymentRef>,
-    /// When.
+    /// When it was written.
     pub created_at: Timestamp,
 }
 

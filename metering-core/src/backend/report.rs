@@ -72,7 +72,7 @@ fn by_endpoint<L: Eq + Hash>(
     sums: HashMap<L, Sum>,
     lines: &HashMap<L, UsageLine>,
 ) -> Result<Vec<EndpointUsage>, StoreError> {
-    // Lines also differ by source; a report adds the sources up.
+    // Lines also differ by source; a report sums over sources.
     let mut endpoints: HashMap<_, Sum> = HashMap::new();
     for (line, sum) in sums {
         let missing = || StoreError::Corrupt("a usage line is missing".to_owned());

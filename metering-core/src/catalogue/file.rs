@@ -180,7 +180,7 @@ fn lookback(modifier: &Object<'_>, base: Credits, params: &[Param], unknown: Unk
     };
     let steps = modifier.list("tiers")?.iter().map(tier).collect::<Result<Vec<_>, String>>()?;
     let tiers =
-        LookbackTiers::new(steps, overflow).ok_or("tiers must not be empty, and their max_seconds must rise")?;
+        LookbackTiers::new(steps, overflow).ok_or("tiers must not be empty, and their max_seconds must increase")?;
     let given = |param: &&Param| param.place == ParamPlace::Path || param.required;
     let integer = |param: &Param| param.kind == ParamType::Integer;
     if !params.iter().filter(given).any(|param| param.name == name && integer(param)) {

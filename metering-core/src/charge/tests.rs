@@ -56,7 +56,7 @@ fn caps_count_accepted_requests_per_window() {
     assert_eq!(charge(NOON), Some(LimitWindow::Minute));
     assert_eq!(charge(minute_later), None);
     assert_eq!(charge(minute_later), Some(LimitWindow::Day));
-    // A clock that lags is in a window that is over; it counts in the newest one.
+    // A lagging clock's window is over, so its request counts in the newest one.
     assert_eq!(charge(NOON), Some(LimitWindow::Day));
     assert_eq!(charge(day_later), None);
 }
@@ -77,13 +77,13 @@ fn windows_follow_the_clock_but_not_its_errors() {
         ("the next minute", NOON.unix_millis(), NOON.unix_millis() + MINUTE, (1, 4)),
         ("the next day", NOON.unix_millis(), midnight, (1, 1)),
         ("far ahead", NOON.unix_millis(), NOON.unix_millis() + 400 * DAY, (1, 1)),
-        ("a second back, over the border of a minute", NOON.unix_millis(), NOON.unix_millis() - SECOND, (4, 4)),
+        ("a second back, across a minute boundary", NOON.unix_millis(), NOON.unix_millis() - SECOND, (4, 4)),
         ("a minute back", NOON.unix_millis(), NOON.unix_millis() - MINUTE, (4, 4)),
         ("more than a minute back", NOON.unix_millis(), NOON.unix_millis() - MINUTE - SECOND, (1, 4)),
         ("an hour back", NOON.unix_millis(), NOON.unix_millis() - HOUR, (1, 4)),
-        ("a second back, over midnight", midnight, midnight - SECOND, (4, 4)),
-        ("minutes back, over midnight", midnight, midnight - 10 * MINUTE, (1, 4)),
-        ("hours back, over midnight", midnight, midnight - 2 * HOUR, (1, 1)),
+        ("a second back, across midnight", midnight, midnight - SECOND, (4, 4)),
+        ("minutes back, across midnight", midnight, midnight - 10 * MINUTE, (1, 4)),
+        ("hours back, across midnight", midnight, midnight - 2 * HOUR, (1, 1)),
         ("a day back", NOON.unix_millis(), NOON.unix_millis() - DAY, (1, 1)),
         ("a year back", NOON.unix_millis(), NOON.unix_millis() - 365 * DAY, (1, 1)),
         ("back from the end of time", i64::MAX, NOON.unix_millis(), (1, 1)),

@@ -1,4 +1,4 @@
-//! Contracts on creating and finding accounts.
+//! Contracts for creating and finding accounts.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub async fn a_new_account_is_found_as_it_was_made(store: Arc<dyn Store>) {
     assert_eq!(store.account_by_key(&key).await.unwrap(), Some(expected.clone()));
     let page = store.accounts(None, 10).await.unwrap();
     assert_eq!((page.items, page.next), (vec![expected.clone()], None));
-    // Emails compare equal without case, but the store keeps the exact text.
+    // Emails are compared case-insensitively, but the store keeps the exact text.
     let found = account(&*store, &expected.id).await.email.unwrap();
     assert_eq!(found.as_str(), "Jörg+1@Example.com");
 }
@@ -61,7 +61,7 @@ pub async fn a_bare_account_has_nothing(store: Arc<dyn Store>) {
     assert_eq!(store.ledger(None, 10).await.unwrap().items, []);
 }
 
-/// Every operation on an account that does not exist says so.
+/// Every operation on an account that does not exist reports that.
 pub async fn an_unknown_account_is_none(store: Arc<dyn Store>) {
     customer(&*store, BASE).await;
     let (id, key) = (new_id(), new_key());

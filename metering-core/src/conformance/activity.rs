@@ -1,4 +1,4 @@
-//! Contracts on recent activity: newest first, bounded, and consistent with the totals.
+//! Contracts for recent activity: newest first, bounded, and consistent with the totals.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ pub async fn what_was_written_last_comes_first(store: Arc<dyn Store>) {
     post(&*store, &customer.id, adjustment(100), after(10)).await;
     accepted(&*store, charge(customer.key, 1), after(20)).await;
     post(&*store, &customer.id, adjustment(2), after(20)).await;
-    // A clock that lags.
+    // A lagging clock.
     accepted(&*store, charge(customer.key, 3), after(15)).await;
     post(&*store, &customer.id, adjustment(4), after(5)).await;
     let amounts = |entries: Vec<Activity>| entries.iter().map(|entry| entry.amount.atoms()).collect::<Vec<_>>();
@@ -149,7 +149,7 @@ pub async fn activity_is_bounded_and_keeps_the_last(store: Arc<dyn Store>) {
         let entries = all_activity(&*store, &busy.id).await;
         let times: Vec<Timestamp> =
             entries.iter().filter(|entry| entry.kind == ActivityKind::Usage).map(|entry| entry.created_at).collect();
-        assert!(times.len() <= 2 * bound, "{} are kept", times.len());
+        assert!(times.len() <= 2 * bound, "{} entries are kept", times.len());
         let all_times = commits.iter().rev().flat_map(|(at, size)| std::iter::repeat_n(*at, *size));
         let last_times: Vec<Timestamp> = all_times.take(bound).collect();
         assert_eq!(times.get(..last_times.len()), Some(last_times.as_slice()), "the newest are kept");

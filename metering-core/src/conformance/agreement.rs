@@ -201,7 +201,7 @@ impl Pair {
     }
 
     fn charge(&self, key: usize, price: i64, line: u8, path: u8, request: Option<u8>) -> Charge {
-        // One more than exist: the next key to be generated, which no account has yet.
+        // One past the last key stands for the next key to be generated, which no account has yet.
         let key = self.keys.get(key % (self.keys.len() + 1)).copied();
         let line = line_of(line);
         Charge {

@@ -1,4 +1,4 @@
-//! Contracts on rate limits: exact per calendar minute and UTC day, for any batches, clock errors and key changes.
+//! Contracts for rate limits: exact per calendar minute and UTC day, despite batching, clock errors and key changes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub async fn caps_hold_exactly_over_batches(store: Arc<dyn Store>) {
     }
 }
 
-/// A refusal names the limit and has the account's use of its limits.
+/// A refusal names the limit and reports the account's use of its limits.
 pub async fn a_refusal_says_where_the_account_stands(store: Arc<dyn Store>) {
     let limits = RateLimits { requests_per_minute: 1, requests_per_day: 9 };
     let customer = customer_with(&*store, PLENTY, limits).await;

@@ -1,4 +1,4 @@
-//! Contracts on challenges: stored as given, several at a time, and used up by failures.
+//! Contracts for challenges: stored as given, several at a time, and used up by failures.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ pub async fn five_failures_use_a_challenge_up(store: Arc<dyn Store>) {
     assert!(store.rotate_key("second", new_key(), NOON).await.unwrap().is_some(), "the other one is still valid");
 }
 
-/// A challenge that starts with some failures has fewer left.
+/// A challenge that starts with some failures has fewer attempts left.
 pub async fn failures_are_counted_from_what_is_kept(store: Arc<dyn Store>) {
     let owner = buyer(&*store, 1).await.id;
     let failures_so_far = Challenge::MAX_FAILURES - 2;

@@ -1,4 +1,4 @@
-//! Contracts on charges: exact, in order, and only as the charge rule allows.
+//! Contracts for charges: exact, in order, and only as the charge rule allows.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::scene::{
     charge_on, commit, customer, entry, line, new_key, post, refused, report, totals,
 };
 
-/// 7200 requests of weight 1 cost exactly one credit, in any batches.
+/// 7200 requests of weight 1 cost exactly one credit, however they are batched.
 pub async fn a_credit_is_7200_base_calls(store: Arc<dyn Store>) {
     let customer = customer(&*store, ATOMS_PER_CREDIT).await;
     let mut made = 0;
@@ -102,7 +102,7 @@ pub async fn a_mixed_batch_is_answered_in_order(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// The balance after it, or why not.
+/// The balance after the posting, or why there is none.
 fn in_short(outcome: &Outcome) -> Result<i64, &'static str> {
     match outcome {
         Outcome::Decided(Decision::Accepted(receipt)) => Ok(receipt.balance.atoms()),

@@ -1,4 +1,4 @@
-//! Contracts on refused claims: the order of refusals, no changes, and a quote that can still be claimed.
+//! Contracts for refused claims: the order of refusals, no changes, and a quote that can still be claimed.
 
 use std::sync::Arc;
 

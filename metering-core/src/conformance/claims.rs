@@ -1,4 +1,4 @@
-//! Contracts on claims: a quote and its payment become an account with a key, once and atomically.
+//! Contracts for claims: a quote and its payment become an account with a key, once and atomically.
 
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ pub async fn a_claims_entries_name_its_payment(store: Arc<dyn Store>) {
     assert!(activity.into_iter().map(|entry| (entry.kind, entry.amount, entry.payment)).eq(expected));
 }
 
-/// A second claim of a quote changes nothing, with any transaction and by owner or watcher.
+/// A second claim of a quote changes nothing, whatever its transaction, and whether owner or watcher makes it.
 pub async fn a_quote_is_claimed_once(store: Arc<dyn Store>) {
     let quote = open(&*store, quote(1)).await;
     let first = claim(&quote, tx(1));

@@ -1,4 +1,4 @@
-//! Contracts on email addresses: each has at most one live account.
+//! Contracts for email addresses: each has at most one live account.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ fn with_email(email: &str) -> NewAccount {
     NewAccount { email: Some(email.parse().unwrap()), entries: vec![adjustment(1)], ..newcomer() }
 }
 
-/// An address is taken in any case, also beyond ASCII.
+/// Addresses that differ only in case are the same address, beyond ASCII too.
 pub async fn an_email_is_taken_in_any_case(store: Arc<dyn Store>) {
     create(&*store, with_email("Name@Example.com")).await;
     create(&*store, with_email("jörg@exämple.de")).await;

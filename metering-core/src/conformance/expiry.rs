@@ -1,4 +1,4 @@
-//! Contracts on expiry: quotes and challenges are deleted when their time is over, and not earlier.
+//! Contracts for expiry: quotes and challenges are deleted once their time is up, and not before.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ pub async fn quotes_are_forgotten_when_their_time_is_over(store: Arc<dyn Store>)
     assert_eq!(Books::read(&*store).await, before);
 }
 
-/// A paid quote whose key was not given out yet is never deleted; once the key is given out, it is.
+/// A paid quote is kept until its key is given out, however late; then it expires like any claimed quote.
 pub async fn awaited_quotes_are_not_forgotten(store: Arc<dyn Store>) {
     let quote = open(&*store, quote(1)).await;
     let made = claimed(&*store, late_claim(&quote, tx(1))).await;
@@ -65,7 +65,7 @@ pub async fn awaited_quotes_are_not_forgotten(store: Arc<dyn Store>) {
     assert_eq!(store.quote(&quote.nonce).await.unwrap(), None);
 }
 
-/// A challenge is deleted when its time is over, whether or not it was used.
+/// A challenge is deleted once its time is up, whether or not it was used.
 pub async fn challenges_are_forgotten_when_their_time_is_over(store: Arc<dyn Store>) {
     let owner = buyer(&*store, 1).await.id;
     for nonce in ["asked", "answered", "failed"] {

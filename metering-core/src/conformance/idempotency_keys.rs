@@ -1,4 +1,4 @@
-//! Contracts on idempotency keys: a retried request is charged once, forwarded once at a time, and served once.
+//! Contracts for idempotency keys: a retried request is charged once, forwarded once at a time, and served once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +52,7 @@ pub async fn a_key_is_tried_again_after_its_lease(store: Arc<dyn Store>) {
     let in_progress = |seconds| Repetition::InProgress { retry_after_seconds: seconds };
     assert_eq!(repeated(&*store, keyed(customer.key, BASE, "k", 1), later(1)).await, in_progress(39));
     accepted(&*store, charge(customer.key, 3 * BASE), later(2)).await;
-    // A retry with another price is still the charged request.
+    // A retry with another price is still a retry of the charged request.
     let second = accepted(&*store, keyed(customer.key, 5 * BASE, "k", 1), later(40)).await;
     assert_eq!((second.repeated, number(&second), second.charged.atoms()), (true, 2, BASE));
     assert_eq!(second.balance.atoms(), 6 * BASE, "the current balance");

@@ -1,4 +1,4 @@
-//! Contracts on API keys: which are live, and what replacing one changes.
+//! Contracts for API keys: which are live, and what replacing one changes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Contracts on quotes claimed by the watcher: the account exists, but no one has its key until the owner claims it.
+//! Contracts for quotes claimed by the watcher: the account exists, but no one has its key until the owner claims it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Contracts on the ledger: every change of a balance except usage, as written.
+//! Contracts for the ledger: every change of a balance except usage, as written.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,7 +59,7 @@ pub async fn entries_are_listed_as_written(store: Arc<dyn Store>) {
         .iter()
         .map(|entry| (&entry.account, entry.kind, entry.amount.atoms(), entry.description.as_str(), entry.created_at));
     assert!(listed.eq(written), "{:?}", page.items);
-    assert!(page.items.windows(2).all(|pair| pair[0].id < pair[1].id), "numbers rise");
+    assert!(page.items.windows(2).all(|pair| pair[0].id < pair[1].id), "numbers increase");
 }
 
 /// An entry that would take the balance out of range is refused and changes nothing.

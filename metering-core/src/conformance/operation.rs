@@ -93,7 +93,7 @@ pub enum Operation {
 pub enum Item {
     /// A charge.
     Charge {
-        /// The number of the key among all keys so far and the next one.
+        /// The number of the key among all keys so far, or of the next key, which no account has yet.
         key: usize,
         /// The price.
         atoms: i64,

@@ -1,4 +1,4 @@
-//! Contracts on paging: with any page size and any writes between pages, no item is left out or listed twice.
+//! Contracts for paging: with any page size and any writes between pages, no item is left out or listed twice.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ macro_rules! pages {
             let Page { items, next } = $store.$list(after.as_ref(), $limit).await.unwrap();
             assert!(items.len() <= $limit as usize, "no page is longer than the limit");
             assert!(!items.is_empty() || after.is_none(), "a cursor leads to a page with items");
-            assert!(pages.len() < 10_000, "the cursors come to an end");
+            assert!(pages.len() < 10_000, "the cursors end");
             pages.extend(items);
             $($between;)?
             match next {
@@ -74,7 +74,7 @@ pub async fn the_ledger_is_paged_in_the_order_of_its_writing(store: Arc<dyn Stor
     }
 }
 
-/// Daily totals of all accounts are listed by rising day, and within a day in a stable order.
+/// Daily totals of all accounts are listed in ascending order of days, and within a day in a stable order.
 pub async fn daily_totals_are_paged_by_rising_day(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 1_000 * BASE).await, customer(&*store, 1_000 * BASE).await);
     for day in [2, 0, 1] {

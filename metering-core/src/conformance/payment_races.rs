@@ -1,4 +1,4 @@
-//! Contracts on races about payments: many tasks on real threads, and each payment counts once.
+//! Contracts for concurrent payments: many tasks on real threads, and each payment counts once.
 
 use std::sync::Arc;
 

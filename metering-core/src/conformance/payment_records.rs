@@ -1,4 +1,4 @@
-//! Contracts on payment records, which make a transaction count once and are never deleted.
+//! Contracts for payment records, which make a transaction count once and are never deleted.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Contracts on plans: stored as given, listed in order, and replaced as a whole.
+//! Contracts for plans: stored as given, listed in order, and replaced as a whole.
 
 use std::sync::Arc;
 

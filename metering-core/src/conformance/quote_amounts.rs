@@ -1,4 +1,4 @@
-//! Contracts on reserved amounts, which make a payment match exactly one quote.
+//! Contracts for reserved amounts, which make a payment match exactly one quote.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ pub async fn amounts_at_other_targets_do_not_collide(store: Arc<dyn Store>) {
     }
 }
 
-/// Amounts are compared to the last unit, also at the end of the range.
+/// Amounts are compared to the last unit, even at the end of the range.
 pub async fn amounts_that_differ_by_a_unit_do_not_collide(store: Arc<dyn Store>) {
     let high = 1_u128 << 64;
     let amounts = [0, 1, 2, high - 1, high, high + 1, u128::MAX - 1, u128::MAX];

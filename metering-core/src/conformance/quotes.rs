@@ -1,4 +1,4 @@
-//! Contracts on quotes: stored as given, refused to owners of an account, and found by the payment that matches them.
+//! Contracts for quotes: stored as given, refused to owners of an account, and found by the payment that matches them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub async fn quotes_are_kept_as_given(store: Arc<dyn Store>) {
     for quote in &quotes {
         let found = store.quote(&quote.nonce).await.unwrap().expect("the quote is stored");
         assert_eq!(&found, quote);
-        // Emails compare equal without case, but the store keeps the exact text.
+        // Emails are compared case-insensitively, but the store keeps the exact text.
         assert_eq!(found.email.map(|email| email.to_string()), quote.email.as_ref().map(ToString::to_string));
     }
 }

@@ -1,4 +1,4 @@
-//! Contracts on races: many tasks on real threads, with results as if they had run one after the other.
+//! Contracts for concurrent callers: many tasks on real threads, with results as if they had run one after the other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -152,7 +152,7 @@ pub async fn top_ups_charges_and_refunds_add_up(store: Arc<dyn Store>) {
     assert_verified(&*store).await;
 }
 
-/// No charge that starts after the revocation returned is accepted.
+/// No charge that starts after the revocation has returned is accepted.
 pub async fn a_revocation_counts_once_it_returned(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1_000_000 * BASE).await;
     let revoked = Arc::new(AtomicBool::new(false));

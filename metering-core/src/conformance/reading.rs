@@ -56,7 +56,7 @@ pub(super) async fn everything_agrees(store: &dyn Store, model: &Model, keys: &[
 
 async fn ledger_agrees(store: &dyn Store, model: &Model) {
     let written = store.ledger(None, u32::MAX).await.unwrap().items;
-    assert!(written.windows(2).all(|pair| pair[0].id < pair[1].id), "ledger numbers rise");
+    assert!(written.windows(2).all(|pair| pair[0].id < pair[1].id), "ledger numbers increase");
     let found = written.into_iter().map(|entry| {
         let LedgerEntry { id: _, account, kind, amount, description, payment, created_at } = entry;
         (account, Entry { kind, atoms: i128::from(amount.atoms()), description, payment, at: created_at })
@@ -78,7 +78,7 @@ fn sums<'a, K: Ord>(events: impl Iterator<Item = &'a Event>, key: impl Fn(&Event
 
 async fn daily_totals_agree(store: &dyn Store, model: &Model) {
     let totals = all_daily_totals(store).await;
-    assert!(totals.windows(2).all(|pair| pair[0].day <= pair[1].day), "by rising day");
+    assert!(totals.windows(2).all(|pair| pair[0].day <= pair[1].day), "days in ascending order");
     let mut expected = BTreeMap::new();
     for owner in &model.owners {
         for ((day, line), sum) in sums(owner.usage.iter(), |event| (event.booked_on, event.line.clone())) {

@@ -1,4 +1,4 @@
-//! Contracts on recipients: each is known since its first registration, and listed.
+//! Contracts for recipients: each is known since its first registration, and listed.
 
 use std::sync::Arc;
 use std::time::Duration;

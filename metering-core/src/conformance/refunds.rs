@@ -1,4 +1,4 @@
-//! Contracts on refunds: the price is credited back on the day of its charge, once, and nothing else changes.
+//! Contracts for refunds: the price is credited back on the day of its charge, once, and nothing else changes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Contracts on request ids: a retry gets the first result and is charged once.
+//! Contracts for request ids: a retry gets the first result and is charged once.
 
 use std::sync::Arc;
 use std::time::Duration;

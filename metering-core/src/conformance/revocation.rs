@@ -1,4 +1,4 @@
-//! Contracts on revoked accounts: they cannot spend or buy anything, and their records are kept.
+//! Contracts for revoked accounts: they cannot spend or buy anything, and their records are kept.
 
 use std::sync::Arc;
 use std::time::Duration;

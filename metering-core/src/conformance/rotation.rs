@@ -1,4 +1,4 @@
-//! Contracts on rotation: the wallet that paid for an account replaces its key, once per challenge.
+//! Contracts for rotation: the wallet that paid for an account replaces its key, once per challenge.
 
 use std::sync::Arc;
 

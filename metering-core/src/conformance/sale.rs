@@ -1,4 +1,4 @@
-//! Fixtures of the contracts about payments: wallets, quotes, matching payments and claims, and challenges.
+//! Fixtures for the contracts about payments: wallets, quotes, matching payments and claims, and challenges.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Contracts on scan marks: how far each chain was scanned for payments.
+//! Contracts for scan marks: how far each chain was scanned for payments.
 
 use std::sync::Arc;
 

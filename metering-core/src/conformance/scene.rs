@@ -1,4 +1,4 @@
-//! Fixtures of the contracts: accounts with credits, charges with their keys, and a fixed time.
+//! Fixtures for the contracts: accounts with credits, charges with their keys, and a fixed time.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Contracts on settling credited payments: each is unsettled, final or reversed, and each step is taken once.
+//! Contracts for settling credited payments: each is unsettled, final or reversed, and each step is taken once.
 
 use std::sync::Arc;
 

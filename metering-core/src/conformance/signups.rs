@@ -1,4 +1,4 @@
-//! Contracts on signup sessions: approved once, redeemed once.
+//! Contracts for signup sessions: approved once, redeemed once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,7 +62,7 @@ pub async fn a_session_is_found_as_it_was_opened(store: Arc<dyn Store>) {
     assert_eq!(store.signup_of_code(&unknown.user_code).await.unwrap(), None);
 }
 
-/// A taken email is refused, in any case and before a code in use. A token in use is an error.
+/// A taken email is refused in upper or lower case, and before a code in use. A token in use is an error.
 pub async fn a_session_needs_a_free_email_and_code(store: Arc<dyn Store>) {
     create(&*store, NewAccount { email: Some("name@example.com".parse().unwrap()), ..newcomer() }).await;
     let known = open(&*store, "other@example.com").await;

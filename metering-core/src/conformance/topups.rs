@@ -1,4 +1,4 @@
-//! Contracts on top-ups: a payment is credited once, to one account, unless an open quote matches it.
+//! Contracts for top-ups: a payment is credited once, to one account, unless an open quote matches it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Contracts on unreadable arrivals: stored, listed, retried and deleted.
+//! Contracts for unreadable arrivals: stored, listed, retried and deleted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +55,7 @@ pub async fn an_unreadable_arrival_is_replaced_by_what_is_known_later(store: Arc
     assert_eq!(store.unreadable(8453, 0, 10).await.unwrap(), [given_up]);
 }
 
-/// An arrival is due when its next attempt is, the earliest first. One that was given up is never due.
+/// An arrival is due when its next attempt is, the earliest first. One that was given up on is never due.
 pub async fn unreadable_arrivals_are_due_when_their_time_has_come(store: Arc<dyn Store>) {
     let at = |block, seconds: Option<u64>| UnreadableArrival {
         next_attempt_at: seconds.map(later),
@@ -76,7 +76,7 @@ pub async fn unreadable_arrivals_are_due_when_their_time_has_come(store: Arc<dyn
     assert_eq!(due(1_000_000, 10).await, [2, 1, 4]);
 }
 
-/// An arrival that was read in the end is deleted, and no other.
+/// An arrival that was finally read is deleted, and no other.
 pub async fn an_arrival_that_was_read_is_forgotten(store: Arc<dyn Store>) {
     let (one, block) = (place(1, 7, Some(1)), place(1, 7, None));
     for place in [one, block] {

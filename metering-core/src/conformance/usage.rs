@@ -1,4 +1,4 @@
-//! Contracts on usage reports and daily totals: they agree with each other and with the account.
+//! Contracts for usage reports and daily totals: they agree with each other and with the account.
 
 use std::sync::Arc;
 
@@ -173,7 +173,7 @@ pub async fn daily_totals_are_kept_by_day_and_line(store: Arc<dyn Store>) {
     }
     let rows = all_daily_totals(&*store).await;
     assert_eq!(rows.len(), 16);
-    assert!(rows.windows(2).all(|pair| pair[0].day <= pair[1].day), "by rising day");
+    assert!(rows.windows(2).all(|pair| pair[0].day <= pair[1].day), "days in ascending order");
     for row in rows {
         let commits = if row.day == NOON.day() { 1 } else { 2 };
         let charges = if row.account == first.id { 2 } else { 1 };

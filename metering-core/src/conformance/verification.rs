@@ -1,4 +1,4 @@
-//! Contracts on verification: a correct store finds no discrepancies.
+//! Contracts for verification: a correct store finds no discrepancies.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Contracts on wallets: each is the payer of at most one live account, and may be linked to several.
+//! Contracts for wallets: each is the payer of at most one live account, and may be linked to several.
 
 use std::sync::Arc;
 

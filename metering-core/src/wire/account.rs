@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::account::{Account, RateLimits};
 use crate::credits::Credits;
 
-/// The response of `GET /credits/balance`.
+/// The response to `GET /credits/balance`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BalanceDocument {
@@ -17,7 +17,8 @@ pub struct BalanceDocument {
     pub email: Option<String>,
     /// The wallet that paid for it, in lower case, if any.
     pub payer_address: Option<String>,
-    /// Credits left; may be negative by less than the price of one request.
+    /// Credits left; may be negative by less than the price of one request, or by more after an adjustment or the
+    /// reversal of a payment.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credit_balance: Credits,
     /// Credits bought in total.

@@ -11,7 +11,7 @@ use crate::price::{Multiplier, Weight};
 pub struct DeductRequest {
     /// The path that the client requested, percent-encoded or decoded; a query is cut off.
     pub path: String,
-    /// The method that the client used, in any case.
+    /// The method that the client used, case-insensitive.
     pub method: String,
     /// The route to book the usage on; by default the catalogue's route for the path, or else the path itself. A
     /// template that is too long, or would exceed the account's limit on templates, is booked as `(other)`.
@@ -31,7 +31,7 @@ pub struct DeductRequest {
     pub request_id: Option<String>,
 }
 
-/// The response of `POST /internal/billing/deduct`.
+/// The response to `POST /internal/billing/deduct`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeductAnswer {
@@ -47,7 +47,7 @@ pub struct DeductAnswer {
     pub org_id: String,
 }
 
-/// The response of `POST /internal/billing/lookup`.
+/// The response to `POST /internal/billing/lookup`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LookupAnswer {

@@ -17,7 +17,7 @@ pub enum ErrorCode {
     InvalidJson,
     /// Fields of the request are not valid.
     ValidationFailed,
-    /// Parameters do not fit the metered route.
+    /// Parameters are not valid for the metered route.
     InvalidParameter,
     /// The path could be read in more than one way.
     InvalidPath,
@@ -87,7 +87,7 @@ pub enum ErrorCode {
     PaymentUnconfirmed,
     /// A request with the same idempotency key may still be in progress.
     RequestInProgress,
-    /// The request with this idempotency key was charged and served.
+    /// The request with this idempotency key was already charged, and was served or has no retries left.
     IdempotencyKeyUsed,
     /// The payment was mined too long after the quote expired.
     QuoteExpired,

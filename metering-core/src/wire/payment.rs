@@ -23,7 +23,7 @@ pub struct QuoteRequest {
     /// The plan's chain; a string of decimal digits is accepted too.
     #[cfg_attr(feature = "openapi", schema(value_type = u64))]
     pub chain_id: Option<ChainIdInput>,
-    /// The plan's token, in any case.
+    /// The symbol of the plan's token, case-insensitive.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub token_symbol: Option<String>,
     /// The wallet that will pay.
@@ -33,7 +33,7 @@ pub struct QuoteRequest {
     pub email: Option<String>,
 }
 
-/// The response of `POST /signup/pay/quote`.
+/// The response to `POST /signup/pay/quote`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct QuoteAnswer {
@@ -80,7 +80,7 @@ pub struct ClaimRequest {
     pub tx_hash: Option<String>,
 }
 
-/// The response of `POST /signup/pay/claim`.
+/// The response to `POST /signup/pay/claim`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClaimAnswer {
@@ -121,7 +121,7 @@ pub struct TopUpRequest {
     pub signature: Option<String>,
 }
 
-/// The response of `POST /credits/topup`.
+/// The response to `POST /credits/topup`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TopUpAnswer {

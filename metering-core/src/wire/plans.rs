@@ -6,7 +6,7 @@ use crate::chain::Chain;
 use crate::credits::{ATOMS_PER_CREDIT, Credits};
 use crate::plan::{PaymentKind, Plan};
 
-/// The response of `GET /credits/plans`.
+/// The response to `GET /credits/plans`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PlansDocument {

@@ -15,7 +15,7 @@ pub struct ChallengeRequest {
     pub address: Option<String>,
 }
 
-/// The response of `POST /api-key/recover/challenge`.
+/// The response to `POST /api-key/recover/challenge`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ChallengeAnswer {
@@ -45,7 +45,7 @@ pub struct VerifyRequest {
     pub signature: Option<String>,
 }
 
-/// The response of `POST /api-key/recover/verify`.
+/// The response to `POST /api-key/recover/verify`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct VerifyAnswer {

@@ -18,7 +18,7 @@ pub struct InitiateRequest {
     pub agent_name: Option<String>,
 }
 
-/// The response of `POST /signup/initiate`.
+/// The response to `POST /signup/initiate`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct InitiateAnswer {
@@ -36,7 +36,7 @@ pub struct InitiateAnswer {
     pub interval: u64,
 }
 
-/// The response of `GET /signup/pending`: the signup to approve.
+/// The response to `GET /signup/pending`: the signup to approve.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PendingAnswer {
@@ -64,7 +64,7 @@ pub struct ApproveRequest {
     pub captcha_token: Option<String>,
 }
 
-/// The response of `POST /verify`.
+/// The response to `POST /verify`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ApproveAnswer {
@@ -72,7 +72,7 @@ pub struct ApproveAnswer {
     pub status: &'static str,
 }
 
-/// The response of `GET /signup/status`.
+/// The response to `GET /signup/status`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "status", rename_all = "snake_case")]

@@ -6,7 +6,7 @@ use crate::account::AccountId;
 use crate::credits::Credits;
 use crate::usage::{Activity, DayUsage, EndpointUsage, UsageReport};
 
-/// The response of `GET /credits/usage/summary`. It is read at one moment, so it adds up exactly.
+/// The response to `GET /credits/usage/summary`. It is read at one moment, so it adds up exactly.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct UsageSummary {
@@ -76,7 +76,7 @@ pub struct EndpointEntry {
     pub credits_used: Credits,
 }
 
-/// The response of `GET /credits/usage/by-endpoint`.
+/// The response to `GET /credits/usage/by-endpoint`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ByEndpointDocument {
@@ -88,7 +88,7 @@ pub struct ByEndpointDocument {
     pub by_endpoint: Vec<EndpointEntry>,
 }
 
-/// The response of `GET /credits/usage`.
+/// The response to `GET /credits/usage`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ActivityDocument {

@@ -46,7 +46,7 @@ impl Scene {
         tokio::spawn(async move { meter.charge(charge).await })
     }
 
-    /// Waits until the store got `commits` commits and `queued` charges wait in the queue.
+    /// Waits until the store has received `commits` commits and `queued` charges are waiting.
     async fn settled(&self, commits: usize, queued: usize) {
         let settled = async {
             while self.store.batches().len() != commits || self.meter.queued() != queued {

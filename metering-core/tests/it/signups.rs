@@ -34,7 +34,7 @@ impl BotCheck for Doorman {
         self.asked.lock().unwrap().push(token.to_owned());
         match token {
             "good" => Ok(BotVerdict::Passed { once: None }),
-            "down" => Err(BotCheckError("no answer".to_owned())),
+            "down" => Err(BotCheckError("no response".to_owned())),
             token if token.starts_with("once") => {
                 let mut name = [0; 32];
                 name[..token.len()].copy_from_slice(token.as_bytes());

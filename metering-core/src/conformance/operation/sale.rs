@@ -15,7 +15,7 @@ use super::{EMAILS, amount, kind, number, stale_key};
 
 /// How many wallets operations choose from.
 pub(in crate::conformance) const WALLETS: u8 = 4;
-/// How many amounts and targets quotes have.
+/// How many amounts and targets quotes choose from.
 const AMOUNTS: u8 = 2;
 pub(in crate::conformance) const TARGETS: u8 = 3;
 /// How many transaction hashes exist on each chain.

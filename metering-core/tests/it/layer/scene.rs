@@ -1,4 +1,4 @@
-//! Fixtures of the layer's tests: a service with one customer, and an inner service that records its requests.
+//! Fixtures for the layer's tests: a service with one customer, and an inner service that records its requests.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};

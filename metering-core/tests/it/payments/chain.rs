@@ -41,7 +41,7 @@ struct State {
 }
 
 impl State {
-    /// The hash of the block at a height, which changes with each reorganisation below it.
+    /// The hash of the block at a height, which changes with each reorganisation at or below it.
     fn block_hash(&self, number: u64) -> Option<BlockHash> {
         let mut hash = [0xB1; 32];
         hash[..8].copy_from_slice(&number.to_be_bytes());
@@ -131,7 +131,7 @@ impl FakeChain {
         }
     }
 
-    /// Goes back to a height. All transactions above it are pending again, and new blocks will replace theirs.
+    /// Goes back to a height. All transactions above it become pending again, and new blocks will replace theirs.
     pub(super) fn cut(&self, height: u64) {
         let mut state = self.state();
         state.forks.push(height + 1);

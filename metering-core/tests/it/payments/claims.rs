@@ -254,7 +254,7 @@ async fn the_signup_bonus_can_be_none() {
     assert_eq!(answer.credit_balance.to_string(), "10.5");
 }
 
-/// More claims than may wait name a transaction that is not mined or not confirmed yet.
+/// Requests that take every permit to wait do not stop a claim whose payment is confirmed.
 #[tokio::test(start_paused = true)]
 async fn those_who_wait_keep_nobody_from_claiming_what_is_deep_enough() {
     let scene = Scene::new().await;

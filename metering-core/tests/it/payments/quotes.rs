@@ -50,7 +50,7 @@ async fn requests_that_do_not_fit_are_refused_with_their_code() {
         ("a broken email", |r| r.email = Some("nobody".into()), "validation_failed"),
         ("another chain", |r| r.chain_id = Some(ChainIdInput(5)), "unsupported_chain"),
         ("another plan", |r| r.plan_id = Some("none".into()), "unknown_plan"),
-        ("a plan in other letters", |r| r.plan_id = Some("STARTER".into()), "unknown_plan"),
+        ("a plan in upper case", |r| r.plan_id = Some("STARTER".into()), "unknown_plan"),
         ("another token", |r| r.token_symbol = Some("DAI".into()), "unsupported_token"),
     ];
     for (what, change, expected) in table {

@@ -28,9 +28,9 @@ async fn kinds(scene: &Scene) -> Vec<LedgerKind> {
 
 /// Checks the chain as often as a reversal needs, with new blocks in between.
 async fn look_until_reversed(scene: &Scene) {
-    assert_eq!(look(scene).await.newly_reversed, 0, "it is missing for the first time");
+    assert_eq!(look(scene).await.newly_reversed, 0, "missing for the first time");
     scene.main.grow(CONFIRMATIONS - 2);
-    assert_eq!(look(scene).await.newly_reversed, 0, "it is not missing for long enough");
+    assert_eq!(look(scene).await.newly_reversed, 0, "not missing for long enough");
     scene.main.grow(1);
     assert_eq!(look(scene).await.newly_reversed, 1);
     assert!(scene.store.verify().await.unwrap().discrepancies.is_empty());
@@ -65,7 +65,7 @@ async fn a_payment_is_credited_early_and_final_later() {
     scene.main.grow(1);
     assert_eq!(look(&scene).await, SettlementLook { finalized: 1, ..SettlementLook::default() });
     assert_eq!(settlement(&scene, hash).await, PaymentSettlement::Final);
-    // A final payment is not checked any more, whatever happens to it.
+    // A final payment is no longer checked, whatever happens to it.
     scene.main.reorganise(hash);
     scene.main.grow(10);
     assert_eq!(look(&scene).await, SettlementLook::default());
@@ -195,7 +195,7 @@ async fn a_reversed_payment_is_looked_for_a_week_and_registered_again_at_any_tim
     scene.main.mine_again(hash);
     scene.main.grow(CONFIRMATIONS);
     let later = look(&scene).await;
-    assert_eq!((later.restored, later.reversed), (0, 1), "it is not watched any more");
+    assert_eq!((later.restored, later.reversed), (0, 1), "it is no longer watched");
     let answer = scene.top_up(&key, MAIN, hash, None).await.unwrap();
     assert!(answer.already_credited, "only the original credits are given again");
     assert_eq!(answer.credit_balance.to_string(), "23");
