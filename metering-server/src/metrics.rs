@@ -35,7 +35,7 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
         "Credited payments that became final, were reversed, or were restored"
     );
     describe_gauge!("metering_unsettled_payments", "Credited payments whose block is not final yet");
-    describe_gauge!("metering_reversed_payments", "Payments whose credits were reversed after a reorganisation");
+    describe_gauge!("metering_reversed_payments", "Payments whose credits were taken back after a reorganisation");
     describe_gauge!("metering_watched_block", "The last block that the watcher scanned, by chain");
     describe_gauge!("metering_connections_open", "Open client connections on this node");
     describe_counter!("metering_connections_closed_total", "Client connections that the server closed, by reason");
