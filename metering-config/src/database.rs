@@ -1,4 +1,5 @@
-//! The keys that say where the store is. A database URL may hold a password, so printing or serializing one masks it.
+//! The configuration keys that locate the store. A database URL may hold a password, so printing or serializing one
+//! masks it.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -13,7 +13,7 @@ use crate::service_links::is_service_link;
 const PREFIX: &str = "METERING_";
 /// Variables with this prefix belong to the command-line client.
 const CLIENT_PREFIX: &str = "METERING_CLIENT_";
-/// An empty value of these counts as unset, since a store needs a name.
+/// For these keys, an empty value counts as unset: a store needs a name.
 const UNSET_WHEN_EMPTY: [&str; 2] = ["data", "database"];
 
 /// The sources of the configuration: a file, environment variables and flags.
@@ -124,7 +124,7 @@ impl Sources {
         }
     }
 
-    /// The variable that set `key`, or that set the unknown field of it which `problem` names.
+    /// The variable that set `key`, or that set the unknown field of `key` that `problem` names.
     fn variable_of(&self, key: &str, problem: &str) -> Option<&str> {
         if let Some(name) = self.names.get(key) {
             return Some(name);

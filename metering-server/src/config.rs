@@ -56,9 +56,9 @@ pub struct Config {
     pub upstream: Option<String>,
     /// The catalogue of metered routes, a JSON file; by default the built-in one.
     pub catalogue: Option<PathBuf>,
-    /// Where clients reach this service; by default `http://` and the address it listens on.
+    /// The URL under which clients reach this service; by default `http://` and the address it listens on.
     pub public_url: Option<String>,
-    /// Where people reach the browser pages, if on another origin than `public_url`. The pages are then served only
+    /// The URL of the browser pages, if their origin differs from that of `public_url`. The pages are then served only
     /// under that host name, and metered routes only under other host names.
     pub pages_url: Option<String>,
     /// The plan chain that is listed first; by default the one with the lowest id.
@@ -182,7 +182,8 @@ pub struct BillingConfig {
     pub internal_secret: Option<Secret>,
     /// The weight of a request when neither the caller nor the catalogue gives one.
     pub default_weight: WeightSetting,
-    /// Templates outside the catalogue that an account may have; usage of further ones is recorded as `(other)`.
+    /// Maximum number of route templates per account that are not in the catalogue; usage of further ones is recorded
+    /// as `(other)`.
     pub templates_per_account: NonZeroUsize,
 }
 

@@ -1,7 +1,7 @@
 //! Rate limits for requests without a key: signups, quotes, claims, recovery.
 //!
 //! Such requests cost work before anybody has paid: writes, random numbers, signatures, RPC calls to a chain. These
-//! limits protect against floods. They are kept in memory, per process, and are lost when it ends. The caps of an
+//! limits protect against floods. They are kept in memory, per process, and lost on restart. The rate limits of an
 //! account are different: exact, durable, shared by all processes, and enforced by the store.
 
 mod limiter;
@@ -18,7 +18,7 @@ use crate::http::{ClientAddress, Problem};
 use limiter::Limiter;
 pub(crate) use network::Network;
 
-/// A status poll may come this much before the announced interval has passed. Network delays vary, and a client that
+/// A status poll may arrive this much before the announced interval has passed. Network delays vary, and a client that
 /// polls exactly at the interval must not be refused.
 const POLL_SLACK: Duration = Duration::from_millis(500);
 

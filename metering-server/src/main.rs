@@ -164,7 +164,7 @@ fn announce(config: &Config, database: &str, address: SocketAddr) {
     }
 }
 
-/// The startup banner of a process that serves MCP tools alone.
+/// The startup banner of a process that serves only MCP tools.
 fn announce_mcp(config: &Config, address: SocketAddr) {
     println!("metering-server {}", env!("CARGO_PKG_VERSION"));
     println!("  listening  http://{address}");

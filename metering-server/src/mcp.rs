@@ -1,8 +1,8 @@
 //! The hosted MCP server: metered routes as tools, over both HTTP transports of MCP.
 //!
-//! `/mcp` is Streamable HTTP without sessions: each request is a call of its own, so any node can serve it. `GET /sse`
-//! and `POST /messages/` are the older HTTP+SSE transport, whose sessions live on one node. Every request carries an
-//! API key. A tool call becomes a request with that key to the [service](service), which charges it.
+//! `/mcp` is Streamable HTTP without sessions: each request is independent, so any node can serve it. `GET /sse` and
+//! `POST /messages/` are the older HTTP+SSE transport, whose sessions live on one node. Every request carries an API
+//! key. A tool call becomes a request with that key to the [service](service), which charges it.
 
 mod alone;
 mod backlog;
@@ -47,7 +47,8 @@ use sse::Sse;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long a call continues after its client has half-closed the connection. A client that goes away also looks
-/// half-closed, a call may collect events for a long time, and nothing can be sent before the response to find out.
+/// half-closed. A call may collect events for a long time, and nothing can be sent before its response to find out
+/// whether the client is still there.
 const HALF_CLOSED_WAIT: Duration = Duration::from_secs(5);
 
 /// The MCP surface.
@@ -107,7 +108,7 @@ impl Mcp {
         matches!(path, "/mcp" | "/sse" | "/messages" | "/messages/")
     }
 
-    /// Ends idle sessions and those of dead keys, until the shutdown ends all.
+    /// Ends idle sessions and those of revoked keys, until shutdown.
     pub(crate) async fn watch(&self, interval: Duration) {
         self.sessions.watch(&self.service, interval).await;
     }
@@ -132,7 +133,7 @@ impl Mcp {
         let (head, body) = request.into_parts();
         match (head.uri.path(), &head.method) {
             ("/sse", &Method::GET) => self.sse.open(caller, head.extensions.get::<Connection>()),
-            // No session: it would end with the body, which is not sent.
+            // Opens no session: it would end with the body, and HEAD sends none.
             ("/sse", &Method::HEAD) => Ok(Sse::head()),
             ("/sse", _) => Err(Problem::method_not_allowed(&["GET", "HEAD"])),
             ("/mcp", &Method::POST) => {
@@ -140,7 +141,7 @@ impl Mcp {
                 let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
                 self.call(head, body, place).await
             }
-            // There is no standalone stream and no session to delete, which 405 tells clients.
+            // 405 tells clients that there is no standalone stream, and no session to delete.
             ("/mcp", _) => Err(Problem::method_not_allowed(&["POST"])),
             (_, &Method::POST) => {
                 let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;

@@ -26,9 +26,9 @@ pub(crate) fn install() -> Result<PrometheusHandle, BuildError> {
     describe_counter!("metering_commits_total", "Commits of charge batches");
     describe_counter!("metering_commits_failed_total", "Commits that failed");
     describe_counter!("metering_postings_failed_total", "Charges and refunds that failed individually");
-    describe_counter!("metering_commit_postings_total", "Charges and refunds in those commits");
-    describe_counter!("metering_commit_microseconds_total", "Time spent in those commits");
-    describe_counter!("metering_purchases_total", "Quotes, claims, top-ups and key rotations, by outcome");
+    describe_counter!("metering_commit_postings_total", "Charges and refunds included in commits");
+    describe_counter!("metering_commit_microseconds_total", "Time spent in commits, in microseconds");
+    describe_counter!("metering_purchases_total", "Steps of signups, purchases and key rotations, by step and outcome");
     describe_counter!("metering_watched_payments_total", "Payments that the watcher found, by outcome");
     describe_counter!(
         "metering_settled_payments_total",
@@ -57,7 +57,7 @@ pub(crate) fn request(surface: &'static str, status: http::StatusCode, took: Dur
     histogram!("metering_http_request_seconds", "surface" => surface, "status" => class).record(took);
 }
 
-/// Counts one attempt to buy or to rotate a key, and returns its result.
+/// Counts one step of a signup, purchase or key rotation, and returns its result.
 pub(crate) fn counted<T>(step: &'static str, result: Result<T, Error>) -> Result<T, Error> {
     let outcome = result.as_ref().err().map_or("accepted", |error| error.code().as_str());
     counter!("metering_purchases_total", "step" => step, "outcome" => outcome).increment(1);

@@ -75,7 +75,7 @@ pub fn document(catalogue: &Catalogue) -> openapi::OpenApi {
     document
 }
 
-/// The page to which a signup sends people.
+/// The page where people approve a signup.
 fn verify_page() -> openapi::path::Operation {
     let code = ParameterBuilder::new()
         .name("code")
@@ -169,7 +169,7 @@ fn operation(route: &Route) -> openapi::path::Operation {
             ("400", "`invalid_parameter`, `invalid_path`; nothing was charged"),
             ("401", "`unauthorized`"),
             ("402", "`insufficient_credits`, with the plans"),
-            ("409", "`request_in_progress`, `idempotency_key_used`; nothing was charged now"),
+            ("409", "`request_in_progress`, `idempotency_key_used`; not charged again"),
             ("422", "`idempotency_key_reused`; nothing was charged"),
             ("429", "`rate_limited`, `too_many_streams`; nothing was charged"),
             ("502", "`upstream_unreachable`; refunded"),

@@ -1,5 +1,5 @@
-//! The browser pages. HTML, styles and scripts are embedded in the program and rendered at startup, so a request only
-//! looks up bytes.
+//! The browser pages. HTML, styles and scripts are embedded in the program and rendered at startup, so a request is
+//! only a lookup.
 //!
 //! Scripts read the configuration from attributes of `<body>`, since the pages' content security policy forbids inline
 //! scripts.
@@ -121,7 +121,7 @@ impl Pages {
 }
 
 impl Page {
-    /// Pages are never cached: the next version may show a key, and refers to other assets.
+    /// Pages are never cached: they may show a key, and the next version refers to other assets.
     fn reply(&self, status: StatusCode, request: &HeaderMap) -> Reply {
         let mut reply = self.html.reply_in_full(request);
         *reply.status_mut() = status;

@@ -1,4 +1,5 @@
-//! Readiness: charges are recorded, the store is writable, and the chains that plans are paid on can be read.
+//! Readiness: charges are recorded, the store is writable, the clock agrees with the database's, and the chains that
+//! plans are paid on can be read and make progress.
 
 use std::time::Duration;
 

@@ -54,8 +54,8 @@ const RESERVED: [&str; 18] = [
     ".well-known",
 ];
 
-/// A request with an idempotency key counts as in progress for the upstream's timeouts and this much longer, which
-/// covers the commits before and after it and differing clocks.
+/// A request with an idempotency key counts as in progress for the upstream's timeouts and this much longer. The margin
+/// covers the commits before and after it, and clock differences between nodes.
 const DELIVERY_MARGIN: Duration = Duration::from_secs(10);
 
 /// Why a server could not start.
@@ -100,7 +100,7 @@ pub async fn run(
     announce: impl FnOnce(SocketAddr),
     stop: impl Future<Output = ()>,
 ) -> Result<Ending, RunError> {
-    // Fails if this process has already chosen a provider, which is fine: any will do.
+    // Fails if this process has already installed a crypto provider, which is fine: any will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     chains::check(&*store, &readers).await?;
     let listener = bind("listen", &config.listen, &config).await?;

@@ -1,9 +1,9 @@
 //! The sample feed: the gateway's upstream when none is configured.
 //!
-//! It serves synthetic trades of a synthetic chain on every route of the default catalogue, so that keys, charges, caps
-//! and clients can be tried out. Every response says that it is sample data. A block's content is a pure function of
-//! its number, and the clock alone determines the chain's height. So servers agree without sharing anything, and a
-//! restart changes nothing.
+//! It serves synthetic trades of a synthetic chain on every route of the default catalogue, so that keys, charges, rate
+//! limits and clients can be tried out. Every response says that it is sample data. A block's content is a pure
+//! function of its number, and the clock alone determines the chain's height. So servers agree without sharing
+//! anything, and a restart changes nothing.
 
 mod chain;
 mod document;

@@ -11,8 +11,8 @@ use crate::http::Problem;
 /// # Errors
 /// 400, naming the field if one is at fault.
 pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
-    // serde also reads a struct from an array of its values, which no client means, and its errors would name our Rust
-    // types.
+    // serde also reads a struct from an array of its values, which no client intends, and its errors would name our
+    // Rust types.
     if body.trim_ascii_start().first().is_some_and(|first| *first != b'{') {
         let any: Result<serde::de::IgnoredAny, _> = serde_json::from_slice(body);
         return Err(any.map_or_else(|error| not_json(&error), |_| Error::field("body", "must be a JSON object").into()));

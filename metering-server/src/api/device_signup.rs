@@ -51,7 +51,7 @@ pub(crate) async fn bot_challenge(app: &App, client: ClientAddress) -> Result<Re
 
 /// Get the signup that a code would approve
 ///
-/// For the page on which a person approves it.
+/// For the page where the user approves it.
 #[utoipa::path(get, path = "/signup/pending", tag = "signup", params(
     ("code" = String, Query, description = "The user code", example = "BCDF-GHJK"),
 ), responses(
@@ -68,7 +68,7 @@ pub(crate) async fn pending(app: &App, client: ClientAddress, query: String) -> 
 
 /// Approve a signup
 ///
-/// Accepts JSON or a form, whose fields may have the names that the widgets use.
+/// Accepts JSON or a form. A form may send the challenge's solution under the field name of its widget.
 #[utoipa::path(post, path = "/verify", tag = "signup", request_body = ApproveRequest, responses(
     (status = 200, description = "Approved", body = ApproveAnswer),
     (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_code`, `terms_not_accepted`, `challenge_failed`", body = ErrorBody),
@@ -119,7 +119,7 @@ fn parameter(query: &str, name: &str) -> Option<String> {
     values.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
-/// Reads the fields of a form. The challenge's solution may have any of the widgets' names.
+/// Reads the fields of a form. The challenge's solution may come under any of the widgets' field names.
 fn read_form(body: &[u8]) -> ApproveRequest {
     let mut request = ApproveRequest::default();
     for (name, value) in form_urlencoded::parse(body) {

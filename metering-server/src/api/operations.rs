@@ -24,7 +24,7 @@ impl HealthDocument {
     pub(crate) const OK: Self = Self { status: "ok", version: env!("CARGO_PKG_VERSION") };
 }
 
-/// Whether the process is alive
+/// Liveness check
 #[utoipa::path(get, path = "/health", tag = "operations", responses(
     (status = 200, description = "Alive", body = HealthDocument),
 ))]
@@ -32,10 +32,10 @@ pub(crate) async fn health(_: &App) -> Result<Reply, Problem> {
     Ok(json(StatusCode::OK, &HealthDocument::OK))
 }
 
-/// Whether the service is ready
+/// Readiness check
 ///
-/// Ready means: charges are recorded, the store is writable, this machine's clock agrees with the database's, and the
-/// chains that plans are paid on can be read and make progress.
+/// Ready means that charges are recorded, the store is writable, this machine's clock agrees with the database's, and
+/// the chains that plans are paid on can be read and make progress.
 #[utoipa::path(get, path = "/ready", tag = "operations", responses(
     (status = 200, description = "Ready", body = HealthDocument),
     (status = 503, description = "`storage_unavailable`, `clock_skew`, `chain_unreachable`, `chain_stalled`", body = ErrorBody),

@@ -30,8 +30,8 @@ pub(crate) async fn quote(app: &App, client: ClientAddress, body: Bytes) -> Resu
 
 /// Claim the account of a paid quote
 ///
-/// Waits for the payment's confirmations, for as long as the server is configured to. The key is shown only once. A
-/// claim that fails changes nothing and can be repeated.
+/// Waits for the payment's confirmations, by default for up to 45 seconds. The key is shown only once. A claim that
+/// fails changes nothing and can be repeated.
 #[utoipa::path(post, path = "/signup/pay/claim", tag = "payments", request_body = ClaimRequest, responses(
     (status = 200, description = "The account and its key", body = ClaimAnswer),
     (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_tx_hash`, `tx_reverted`, `payment_mismatch`, `payer_mismatch`, `payment_predates_quote`, `payment_predates_service`", body = ErrorBody),

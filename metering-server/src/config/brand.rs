@@ -37,7 +37,7 @@ impl Default for BrandConfig {
             logo: None,
             headline: BrandText("Pay for the calls you make.".to_owned()),
             tagline: BrandText(
-                "Prepaid credits, counted exactly to the last call. No subscription, no card, no surprises.".to_owned(),
+                "Prepaid credits, metered exactly, call by call. No subscription, no card, no surprises.".to_owned(),
             ),
             accent: Colour { red: 0x0b, green: 0x6e, blue: 0x4f },
         }

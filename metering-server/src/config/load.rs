@@ -37,7 +37,7 @@ pub struct Arguments {
     /// The catalogue of metered routes (JSON) [default: the built-in one]
     #[arg(long, value_name = "FILE")]
     pub catalogue: Option<PathBuf>,
-    /// The surfaces to serve, any of metering,gateway,mcp [default: all of them]
+    /// The surfaces to serve: any of metering,gateway,mcp [default: all]
     #[arg(long, value_name = "LIST")]
     pub surfaces: Option<String>,
     /// Print the effective configuration with secrets masked, and exit
@@ -84,7 +84,10 @@ fn check(config: &Config) -> Result<(), ConfigError> {
         let url = Url::parse(text).map_err(|error| ConfigError::key(key, format_args!("{text:?}: {error}")))?;
         let plain = url.query().is_none() && url.fragment().is_none();
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !plain {
-            return Err(ConfigError::key(key, format_args!("{text:?} must be an http(s) URL without a query")));
+            return Err(ConfigError::key(
+                key,
+                format_args!("{text:?} must be an http(s) URL without a query or fragment"),
+            ));
         }
         if !url.username().is_empty() || url.password().is_some() {
             // The URL is printed in the startup banner, in logs and by --print-config.

@@ -1,4 +1,4 @@
-//! Rate limit settings: requests per time, written as `30/1m`, or `off`.
+//! Rate limit settings: requests per period, written as `30/1m`, or `off`.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::config::Span;
 
-/// A number of requests per time: that many at once, then refilled one by one and evenly over the time; or no limit.
+/// A number of requests per period: that many at once, then refilled one by one, evenly over the period. Or no limit.
 ///
 /// From 1 to 1,000,000 requests in one second to one day. The bounds keep the interval between two requests above zero,
 /// and limit how long a client must be remembered.

@@ -62,8 +62,8 @@ impl FromStr for WebOrigin {
         if !url.has_host() || text.contains('*') || !nothing_more || !nobody || url.fragment().is_some() {
             return Err(wrong());
         }
-        // By the URL standard, origins of applications, such as vscode-file://vscode-app, are opaque; build those from
-        // the text.
+        // In the URL standard, application origins such as vscode-file://vscode-app are opaque, so build those from the
+        // URL's parts.
         let origin = url.origin();
         let application = || format!("{}://{}", url.scheme(), url.authority()).to_ascii_lowercase();
         Ok(Self(if origin.is_tuple() { origin.ascii_serialization() } else { application() }))

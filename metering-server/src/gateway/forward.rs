@@ -18,7 +18,7 @@ use crate::config::GatewayConfig;
 use crate::gateway::{delivery, headers};
 use crate::http::{ClientAddress, Problem, Response};
 
-/// `Retry-After` of a request that the upstream could not serve, in seconds.
+/// `Retry-After` for a request that the upstream could not serve, in seconds.
 const RETRY_SECONDS: u64 = 5;
 
 /// A request to forward.
@@ -108,12 +108,12 @@ fn broken(error: reqwest::Error) -> Problem {
 }
 
 fn unreachable_upstream() -> Problem {
-    let message = "The service behind this route could not be reached; nothing was charged, try again.";
+    let message = "The service behind this route could not be reached. Nothing was charged; try again.";
     Problem::new(ErrorCode::UpstreamUnreachable, message).retry_after(RETRY_SECONDS)
 }
 
 fn timed_out() -> Problem {
-    let message = "The service behind this route took too long; nothing was charged, try again.";
+    let message = "The service behind this route took too long. Nothing was charged; try again.";
     Problem::new(ErrorCode::UpstreamTimeout, message).retry_after(RETRY_SECONDS)
 }
 
@@ -132,7 +132,7 @@ async fn delivered(answer: reqwest::Response, streams: bool) -> Result<Response,
         _ => return passed_on(answer, streams).await,
     };
     let seconds = answer.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-    let message = "The service behind this route is unavailable; nothing was charged, try again.";
+    let message = "The service behind this route is unavailable. Nothing was charged; try again.";
     Err(Problem::new(code, message).retry_after(seconds.unwrap_or(RETRY_SECONDS)))
 }
 

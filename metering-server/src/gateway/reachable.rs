@@ -1,4 +1,4 @@
-//! Warns at startup about upstream problems that would otherwise only show in the first failed request.
+//! Warns at startup about upstream problems that would otherwise only show up in the first failed request.
 
 use std::time::Duration;
 

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::http::{Connection, EventStream, Problem, Response, Shutdown};
 
-/// `Retry-After` of a client with too many open streams, in seconds. A guess: nobody knows when one will end.
+/// `Retry-After` for a client with too many open streams, in seconds. A guess: nobody knows when one will end.
 const RETRY_SECONDS: u64 = 5;
 
 /// How long a stream may take to send its end before its connection is cut. A client that does not read would take
@@ -58,7 +58,7 @@ impl Streams {
         let mut open = self.lock();
         let streams = open.entry(key).or_insert_with(OpenStreams::none);
         if streams.count >= self.most_per_key {
-            let message = format!("This key has {} streams open, its maximum; close one.", streams.count);
+            let message = format!("This key already has {} open streams, its maximum; close one.", streams.count);
             return Err(Problem::new(ErrorCode::TooManyStreams, message).retry_after(RETRY_SECONDS));
         }
         streams.count += 1;

@@ -100,7 +100,7 @@ impl AsyncWrite for ClientStream {
         self.socket.is_write_vectored()
     }
 
-    /// hyper flushes after every step, so this is the place to notice a client that leaves meanwhile.
+    /// hyper flushes after every step, so this is where to detect a client that leaves while its request is served.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.socket).poll_flush(context))?;
         if !self.half_closed && self.connection.is_serving() {

@@ -18,7 +18,7 @@ use crate::http::reply::{Reply, Response, bytes, whole};
 
 /// Shorter bodies fit into one packet without compression.
 const WORTHWHILE_BYTES: usize = 1_024;
-/// How many hexadecimal digits of the content's hash the ETag has.
+/// How many hexadecimal digits of the content's hash make up the ETag.
 const TAG_DIGITS: usize = 16;
 
 /// A text that does not change while the server runs, compressed once.
@@ -88,7 +88,7 @@ fn is_known(request: &HeaderMap, tag: &HeaderValue) -> bool {
     tags.any(|known| known == b"*" || known.strip_prefix(b"W/").unwrap_or(known) == tag.as_bytes())
 }
 
-/// The same response, gzipped if the client accepts that and it pays off.
+/// The same response, gzipped if the client accepts gzip and it is worthwhile.
 pub(crate) async fn compressed(mut response: Response, request: &HeaderMap) -> Response {
     response.headers_mut().append(header::VARY, HeaderValue::from_static("accept-encoding"));
     let size = http_body::Body::size_hint(response.body()).exact().and_then(|size| usize::try_from(size).ok());
@@ -115,7 +115,7 @@ pub(crate) async fn compressed(mut response: Response, request: &HeaderMap) -> R
     whole(http::Response::from_parts(head, body))
 }
 
-/// The body gzipped; `None` when that saves little.
+/// The gzipped body; `None` when the body is short or gzip saves less than a tenth of it.
 fn gzip(body: &[u8], level: Compression) -> Option<Bytes> {
     if body.len() < WORTHWHILE_BYTES {
         return None;

@@ -1,7 +1,8 @@
 //! The state of one client connection, and a way to close it from elsewhere.
 //!
 //! hyper owns the socket and offers neither. [`ClientStream`](super::ClientStream) sees every read and write and
-//! updates the state here; the connection limits and streams whose key was revoked read it to close connections.
+//! updates the state here. The connection limits use it to make room, and ended streams and MCP sessions use it to cut
+//! clients that do not read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -71,7 +72,7 @@ impl Connection {
         self.0.opened.elapsed() < YOUNG
     }
 
-    /// Cuts the connection if no charged work is lost by it, or if its client does not read the response.
+    /// Cuts the connection if that loses no charged work, or if its client does not read the response.
     pub(super) fn cut_if_unproductive(&self) -> bool {
         let chosen = self.exchange(WAITING, CLOSING) || (self.is_stuck() && self.exchange(STALLED, CLOSING));
         if chosen {

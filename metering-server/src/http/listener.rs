@@ -144,7 +144,7 @@ fn listen_at(address: SocketAddr, write_timeout: Duration) -> std::io::Result<Tc
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     let listener = socket.listen(BACKLOG)?;
-    // Accepted connections inherit these options. The server works without them, only less promptly.
+    // Accepted connections inherit these options. Without them, the server still works but detects such clients later.
     let options = SockRef::from(&listener);
     let (time, interval, retries) = KEEPALIVE;
     let keepalive = TcpKeepalive::new().with_time(time).with_interval(interval).with_retries(retries);

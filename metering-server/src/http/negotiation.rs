@@ -16,8 +16,8 @@ pub(crate) fn prefers_html(headers: &HeaderMap) -> bool {
     html > 0.0 && html >= weight("application/json")
 }
 
-/// The weight of a value in a list such as `gzip, br;q=0.5`, if the list contains it; the highest if it does more than
-/// once.
+/// The weight of a value in a list such as `gzip, br;q=0.5`: the highest if the list has it more than once, `None` if
+/// it does not have it.
 fn weight_of(headers: &HeaderMap, name: &HeaderName, value: &str) -> Option<f32> {
     let lines = headers.get_all(name).iter().filter_map(|line| line.to_str().ok());
     let items = lines.flat_map(|line| line.split(','));

@@ -32,10 +32,10 @@ struct Balance {
     credit_balance: Box<RawValue>,
 }
 
-/// The caller of a request, if its key is live. Every request asks the service.
+/// The caller of a request, if its key is live. Asks the service for every request.
 ///
 /// # Errors
-/// 401 if the key is not live; 502 or 503 when the service cannot tell.
+/// 401 if there is no key, or it is malformed or not live; 502 when the service cannot tell.
 pub(crate) async fn authenticate(service: &Client, headers: &HeaderMap) -> Result<Caller, Problem> {
     let key = credentials::key(headers)?.ok_or(Error::Unauthorized)?;
     match look_up(service, &key).await {

@@ -16,7 +16,7 @@ use crate::http::Problem;
 /// 400 when it is not an MCP message.
 pub(super) fn read(body: &[u8]) -> Result<ClientJsonRpcMessage, Problem> {
     serde_json::from_slice(body).map_err(|error| {
-        let message = format!("The body is not a valid JSON-RPC message of MCP: {error}.");
+        let message = format!("The body is not a valid MCP message: {error}.");
         Problem::new(ErrorCode::InvalidJson, message)
     })
 }

@@ -20,7 +20,7 @@ use super::shares::{AccountKey, Holding, Refused, Shares};
 use crate::config::McpConfig;
 use crate::http::{Problem, Shutdown};
 
-/// `Retry-After` of a client with too many sessions, in seconds. A guess: nobody knows when one will end.
+/// `Retry-After` for a client with too many sessions, in seconds. A guess: nobody knows when one will end.
 const RETRY_SECONDS: u64 = 5;
 
 /// How many keys are checked concurrently, so that a slow check does not delay the others.
@@ -29,7 +29,7 @@ const LOOKUPS_AT_ONCE: usize = 16;
 /// Timeout of a key check.
 const LOOKUP_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The sessions of this process, and its calls in progress without a session.
+/// The open sessions of this process, and its calls in progress outside of sessions.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     session_shares: Shares,
@@ -101,7 +101,7 @@ impl SessionId {
 }
 
 impl Sessions {
-    /// No sessions yet. All sessions end at the shutdown; one opened after it has already ended.
+    /// No sessions yet. All sessions end at shutdown; one that is opened later ends at once.
     pub(crate) fn new(config: &McpConfig, shutdown: &Shutdown) -> Self {
         Self {
             session_shares: Shares {
@@ -162,7 +162,7 @@ impl Sessions {
         Some(session.inbox.clone())
     }
 
-    /// Ends idle sessions and sessions of keys that are no longer live, until the shutdown ends all.
+    /// Ends idle sessions and sessions of keys that are no longer live. Returns at shutdown, which ends all sessions.
     pub(crate) async fn watch(&self, service: &Client, interval: Duration) {
         self.show();
         let watching = async {
@@ -242,7 +242,7 @@ impl Open {
         let sessions = self.sessions.iter().filter(|(_, session)| session.account == *account);
         let stalest = sessions.min_by_key(|(_, session)| session.last_heard).map(|(id, _)| id.clone());
         if let Some(id) = stalest {
-            tracing::info!(%account, "ended an MCP session to make room for another account's");
+            tracing::info!(%account, "ended an MCP session to make room for a new one");
             self.remove(&id);
         }
     }
@@ -264,12 +264,12 @@ impl Open {
 fn too_many(what: &str, own: Holding, refused: Refused) -> Problem {
     let message = match refused {
         Refused::Account if own.has_credit => {
-            format!("This account has {} MCP {what}, its maximum; end one.", own.count)
+            format!("This account already has {} MCP {what}, its maximum; end one.", own.count)
         }
         Refused::Account => {
-            format!("This account has {} MCP {what}, the maximum without credit; top up for more.", own.count)
+            format!("This account already has {} MCP {what}, the maximum without credit; top up for more.", own.count)
         }
-        Refused::Server => format!("The server is at its limit of MCP {what}; try again later."),
+        Refused::Server => format!("The server has as many MCP {what} as it allows; try again later."),
     };
     Problem::new(ErrorCode::TooManySessions, message).retry_after(RETRY_SECONDS)
 }

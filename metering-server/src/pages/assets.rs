@@ -37,8 +37,8 @@ pub(crate) enum AssetError {
         /// The missing file.
         name: String,
     },
-    /// Files that refer to each other in a circle cannot be hashed.
-    #[error("the assets refer to each other in a circle, through {0}")]
+    /// Files that refer to each other in a cycle cannot be hashed.
+    #[error("the assets refer to each other in a cycle through {0}")]
     Circle(String),
     /// A text file is not valid UTF-8.
     #[error("{0} is not text")]
@@ -49,7 +49,7 @@ impl Assets {
     /// Computes the hashed names of the files. Files of an unknown type are not served.
     ///
     /// # Errors
-    /// When a referenced file does not exist, or files refer to each other in a circle.
+    /// When a referenced file does not exist, or files refer to each other in a cycle.
     pub(super) fn new(files: BTreeMap<String, Vec<u8>>) -> Result<Self, AssetError> {
         let mut naming = Naming {
             files: &files,
@@ -101,7 +101,7 @@ struct Naming<'f> {
 }
 
 impl Naming<'_> {
-    /// The path of a file. Names the file, and first everything that it refers to, if that was not done before.
+    /// The path of a file. If the file has no name yet, names everything it refers to, then the file itself.
     fn name(&mut self, name: &str, from: &str) -> Result<String, AssetError> {
         if let Some(path) = self.done.paths.get(name) {
             return Ok(path.clone());

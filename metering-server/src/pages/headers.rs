@@ -1,4 +1,4 @@
-//! Security headers of the pages: run no foreign code, send no referrer, keep nothing.
+//! Security headers of the pages: no third-party code, no referrer, no archived copies.
 
 use url::Url;
 

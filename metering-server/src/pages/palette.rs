@@ -45,7 +45,7 @@ struct Scheme {
     on_accent: Colour,
     /// Links, chart bars, focus rings.
     accent_text: Colour,
-    /// A tinted background of ordinary text.
+    /// A tinted background for ordinary text.
     accent_soft: Colour,
 }
 
@@ -57,7 +57,7 @@ impl Palette {
 }
 
 impl Scheme {
-    /// `ink` is black or white: the end of the scale to which text colours move.
+    /// `ink` is black or white: the colour that text colours are mixed with to gain contrast.
     fn new(accent: Colour, surfaces: [Colour; 3], ink: Colour) -> Self {
         let [page, card, well] = surfaces;
         let on_accent = if contrast(accent, WHITE) >= contrast(accent, BLACK) { WHITE } else { BLACK };
@@ -72,7 +72,7 @@ impl Scheme {
     }
 }
 
-/// Mixes `step` of [`STEPS`] parts of `other` with the rest of `colour`.
+/// Mixes two colours: `step` parts of `other`, and the rest of the [`STEPS`] parts of `colour`.
 fn mix(colour: Colour, other: Colour, step: u16) -> Colour {
     let blend = |from: u8, to: u8| {
         let mixed = (u16::from(from) * (STEPS - step) + u16::from(to) * step) / STEPS;

@@ -30,7 +30,7 @@ fn plain_to_html(text: &str) -> String {
     paragraphs.map(|paragraph| format!("<p class=\"plain\">{}</p>\n", escape(paragraph.trim_matches('\n')))).collect()
 }
 
-/// Converts Markdown without anything that could load or run something: HTML is shown as text, an image as its
+/// Converts Markdown to HTML that cannot load or run anything. HTML in the source is shown as text, an image as its
 /// description, and a link as its text unless it is http(s), mailto or within this site. The highest heading becomes a
 /// second-level one, since the page has its own first-level heading.
 fn markdown_to_html(text: &str) -> String {
@@ -63,7 +63,7 @@ fn markdown_to_html(text: &str) -> String {
     html
 }
 
-/// Makes tables and code blocks, which may be wider than the screen, scrollable by themselves, also with the keyboard.
+/// Makes tables and code blocks, which may be wider than the screen, scroll on their own, with the keyboard too.
 fn scrollable(event: Event<'_>) -> Vec<Event<'_>> {
     let html = |text: &'static str| Event::Html(CowStr::Borrowed(text));
     match event {

@@ -117,7 +117,7 @@ impl Pool {
         const SPLIT_SWING: i64 = 100_000;
         let kind = kind(self.address);
         let tvl = self.usual_tvl.raised_by(TVL_SWING * drift(!kind, block.get()) / MILLION);
-        // Half in either token, shifted by trading.
+        // Half in each token, shifted by trading.
         let split = SPLIT_SWING * drift(kind.swap_bytes(), block.get()) / MILLION;
         let worth = |side, split| {
             let token = self.token(side);

@@ -104,7 +104,7 @@ impl Page {
         }
         let span = match query.number("time_interval")? {
             Some(seconds) => Span::of_last(at_least_one("time_interval", seconds)?, chain, latest)?,
-            // With blocks faster than mainnet's, a day has more than can be summed up.
+            // With blocks faster than mainnet's, a day has more blocks than one response may sum up.
             None => Span::of_last(chain.seconds_of(MAX_BLOCKS_SUMMED).min(SECONDS_PER_DAY), chain, latest)?,
         };
         Ok(Self { page, size, metadata: query.flag("metadata")?, span })

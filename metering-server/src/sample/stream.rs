@@ -71,7 +71,7 @@ pub(super) fn events(chain: Chain, first: BlockNumber) -> impl Stream<Item = Byt
 /// The event of block `next` once it is final, and the number of the block after it; or a keep-alive comment, and
 /// `next` again.
 async fn next_chunk(chain: &Chain, next: BlockNumber) -> (Bytes, BlockNumber) {
-    // A replay never waits for anything else; without this it would block its thread for other connections.
+    // A replay never waits for anything else; without this, it would keep other tasks off its thread.
     consume_budget().await;
     let too_silent_at = Instant::now() + MAX_SILENCE;
     loop {

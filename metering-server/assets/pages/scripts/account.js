@@ -71,7 +71,7 @@ async function refresh() {
     askForKey();
     return;
   }
-  // If the user has signed out or changed the key meanwhile, a late response must not show or delete anything.
+  // If the user has signed out or changed the key in the meantime, a late response must not show or delete anything.
   const late = () => rememberedKey() !== key;
   status.textContent = "Loading …";
   try {
@@ -142,7 +142,7 @@ async function signIn() {
   await busy(byId("key-button"), async () => {
     try {
       const data = await load(key);
-      // A lost key was replaced meanwhile. The new key is on the page and must not be forgotten for this one.
+      // A lost key was replaced meanwhile. The new key is on the page and must not be replaced by this one.
       if (rememberedKey() !== before) return;
       rememberKey(key);
       input.value = "";

@@ -8,7 +8,7 @@ const SCRIPT_PATIENCE_MS = 15_000;
 
 /** The states in which ALTCHA has finished. */
 const SETTLED = ["verified", "error", "expired"];
-/** How often ALTCHA's script has been requested. */
+/** How many times ALTCHA's script has been requested. */
 let loads = 0;
 
 /** The challenge is not available; `again` says whether a retry may help. */
@@ -57,7 +57,7 @@ function explain(place, { message, again }, retry) {
 
 async function mountAltcha(place, error) {
   if (!globalThis.isSecureContext) {
-    throw new Missing("Checking that you're human needs a secure connection: open this page over https, or on the machine it runs on.");
+    throw new Missing("Checking that you're human needs a secure connection: open this page over https, or on the machine that runs the service.");
   }
   await load();
   for (const hash of ["SHA-256", "SHA-384", "SHA-512"]) {
@@ -69,7 +69,7 @@ async function mountAltcha(place, error) {
       // This would track the pointer and send the data.
       humanInteractionSignature: false,
       hideFooter: true,
-      // The form cannot be sent without it, so start before anybody clicks.
+      // The form cannot be sent without it, so start before the user clicks.
       auto: "onfocus",
     }),
   });
@@ -82,7 +82,7 @@ async function mountAltcha(place, error) {
     async token() {
       if (payload) return payload;
       const settled = settling(widget);
-      // The state changes only later: until then it is the previous one.
+      // The state changes asynchronously; until then, it is still the previous one.
       if (widget.getState() !== "verifying") widget.verify();
       await settled;
       if (!payload) throw new Error("The bot challenge could not be solved. Try again.");

@@ -97,7 +97,7 @@ function follow(svg, zones, show, { left, step }) {
   svg.onpointerleave = leave;
 }
 
-/** Zero and up to five round steps that reach at least `most`. */
+/** Zero and up to four round steps, the last one at least `most`. */
 function ticksFor(most) {
   const goal = most > 0n ? most : TEN ** BigInt(PLACES);
   let step = 1n;

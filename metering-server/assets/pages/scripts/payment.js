@@ -11,7 +11,7 @@ const REGISTER_TIMEOUT_MS = 150_000;
 const RETRY_MS = 3_000;
 
 /**
- * Pays a plan. Reports progress to `say(step, state, detail)`; `signal` ends the wait for the wallet. Returns the
+ * Pays for a plan. Reports progress to `say(step, state, detail)`; `signal` ends the wait for the wallet. Returns the
  * remembered payment.
  */
 export async function pay({ plan, chain, account, coin }, say, signal) {
@@ -43,7 +43,7 @@ export async function pay({ plan, chain, account, coin }, say, signal) {
   return sent;
 }
 
-/** Registers a payment, and retries for as long as that may succeed. Returns the service's response. */
+/** Registers a payment, and retries for as long as a retry may succeed. Returns the service's response. */
 export async function register(sent, key, say, going = () => true) {
   let signature;
   for (;;) {
@@ -69,7 +69,7 @@ export async function register(sent, key, say, going = () => true) {
   }
 }
 
-/** Gets the payer's signature that the payment is for this account. */
+/** Gets the payer's signature confirming that the payment is for this account. */
 async function prove(sent, { message }, say) {
   say("register", "now", "Sign the message in your wallet. It proves that the payment is yours and moves no money.");
   const account = await connect();

@@ -23,7 +23,7 @@ export function planTable(chain, plans) {
     h("span", { class: "plan-price" }, price(plan)),
     amount(plan.credits),
     plan.bonus_credits === "0" ? "" : amount(plan.bonus_credits, { sign: true }),
-    plan.discount_percent ? h("span", { class: "tag tag-accent" }, `${plan.discount_percent} % off`) : "",
+    plan.discount_percent ? h("span", { class: "tag tag-accent" }, `${plan.discount_percent}% off`) : "",
   ]);
   const columns = [
     { name: "Plan", head: true },

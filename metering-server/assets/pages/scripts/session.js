@@ -19,7 +19,7 @@ export function rememberedPayment() {
 export const rememberPayment = (payment) => sessionStorage.setItem(PAYMENT, JSON.stringify(payment));
 export const forgetPayment = () => sessionStorage.removeItem(PAYMENT);
 
-/** Replaces or removes a remembered payment, unless it was forgotten or replaced by another one meanwhile. */
+/** Replaces or removes a remembered payment, unless it was forgotten or replaced by another one in the meantime. */
 export function replacePayment(payment, known = null) {
   if (JSON.stringify(rememberedPayment()) !== JSON.stringify(payment)) return;
   if (known) rememberPayment(known);

@@ -80,7 +80,7 @@ async function approve(session, token, challenge) {
   }
 }
 
-/** Whether the service may have processed the request although its response did not arrive. */
+/** Whether the service may have processed the request even though no response arrived. */
 const isUnanswered = (error) => ["network", "timeout", "unreadable"].includes(error.code) || error.status >= 500;
 
 /** Polls until the key is available. */

@@ -1,4 +1,4 @@
-// The TOP UP tab: choose a plan, pay it from the browser's wallet, and register the payment.
+// The TOP UP tab: choose a plan, pay for it from the browser's wallet, and register the payment.
 
 import { ask, sentence } from "/assets/api.js";
 import { amount, plural } from "/assets/decimal.js";
@@ -92,7 +92,7 @@ export class TopUp {
 
   #choice(plan) {
     const bonus = plan.bonus_credits === "0" ? null : [" + ", amount(plan.bonus_credits), " bonus"];
-    const discount = plan.discount_percent && h("span", { class: "tag tag-accent" }, `${plan.discount_percent} % off`);
+    const discount = plan.discount_percent && h("span", { class: "tag tag-accent" }, `${plan.discount_percent}% off`);
     return h(
       "label",
       { class: "choice" },
@@ -197,7 +197,7 @@ export class TopUp {
         { class: "card", id: "uncertain-payment" },
         h("h2", {}, "Was the payment sent?"),
         problem && h("div", { class: "notice notice-warn", role: "alert" }, problem),
-        h("p", {}, `Your wallet was asked to pay for the plan ${sent.label} but did not report whether it did. Check its activity. If the payment is there, enter its hash; it will not be sent again.`),
+        h("p", {}, `Your wallet was asked to pay for the plan ${sent.label} but did not report whether it did. Check the wallet's activity. If the payment is there, enter its hash; it will not be sent again.`),
         form,
       ),
     );

@@ -13,7 +13,7 @@ export const provider = () => globalThis.ethereum ?? announced[0] ?? null;
 
 /** An error of the wallet, worded for people. */
 export class WalletError extends Error {
-  /** `sent` is `no` when nothing was sent for certain, and `unknown` otherwise. */
+  /** `sent` is `no` when it is certain that nothing was sent, and `unknown` otherwise. */
   constructor(message, sent = "no") {
     super(message);
     this.sent = sent;
@@ -91,7 +91,7 @@ async function isOn(chainId, signal) {
   return BigInt(await request("eth_chainId", [], signal)) === BigInt(chainId);
 }
 
-/** The transaction that pays a plan's price. It names its chain: the wallet may have switched chains meanwhile. */
+/** The transaction that pays a plan's price. It names its chain: the wallet may have switched chains since. */
 export function payment(plan, from) {
   const price = toUnits(plan.token_amount, Number(plan.token_decimals));
   const chainId = quantity(plan.chain_id);
@@ -106,7 +106,7 @@ export function payment(plan, from) {
 /** The code of an account that delegates to a contract (EIP-7702). Its private key still controls it. */
 const DELEGATION = /^0xef0100[0-9a-f]{40}$/i;
 
-/** Refuses to pay in the native coin from a contract: such a payment leaves no trace that could be credited. */
+/** Refuses to pay in the native coin from a contract: such a payment leaves no trace by which it could be credited. */
 export async function checkAccount(plan, from, signal) {
   if (plan.payment_kind !== "native_value") return;
   const code = await request("eth_getCode", [from, "latest"], signal);
