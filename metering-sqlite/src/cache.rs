@@ -16,7 +16,7 @@ use crate::rows::{METER_COLUMNS, first, meter_state, parse};
 /// Most accounts in the cache. Beyond that, the cache is cleared, so that its memory stays bounded.
 const MAX_ACCOUNTS: usize = 262_144;
 
-/// What the charge path needs of an account.
+/// The parts of an account that the charge path needs.
 #[derive(Debug, Clone)]
 pub(crate) struct CachedAccount {
     pub(crate) id: AccountId,
