@@ -1,7 +1,7 @@
 //! Checks the database connection when a store is opened, so that a start that cannot succeed fails quickly with a
 //! clear error.
 //!
-//! A running node waits longer, for failovers. At a start, an operator is there to read the error.
+//! A running node waits longer, for failovers. At startup, an operator is there to read the error.
 
 use std::time::{Duration, Instant};
 

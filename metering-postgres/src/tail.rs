@@ -105,7 +105,8 @@ impl Folds {
     fn fold(&mut self, account: i64, tail: &mut Tail) -> Result<()> {
         let Some(day) = tail.day else { return Ok(()) };
         for (line, (calls, atoms)) in tail.totals()? {
-            let atoms = i64::try_from(atoms).map_err(|_| corrupt(format_args!("{atoms} atoms in a tail")))?;
+            let atoms =
+                i64::try_from(atoms).map_err(|_| corrupt(format_args!("{atoms} atoms in a tail are out of range")))?;
             self.add_usage((day, account, line), i64::try_from(calls).unwrap_or(i64::MAX), atoms);
         }
         let packed = take(&mut tail.packed);

@@ -1,4 +1,4 @@
-//! Exports recent usage entry by entry, from the blocks and tails of the accounts, in the order of accounts.
+//! Exports recent usage entry by entry, from the blocks and tails of the accounts, in account order.
 
 use std::collections::HashMap;
 
