@@ -132,7 +132,7 @@ pub(crate) fn common<T: Copy + PartialEq>(agree: usize, said: &[Said<T>]) -> Opt
     said.iter().map(|said| said.answer).find(|answer| count(*answer) >= agree)
 }
 
-/// The error for contradicting sources: what each of them says.
+/// The error when sources contradict each other: what each of them says.
 pub(crate) fn disagreement<T: Describe>(said: &[Said<T>]) -> ChainError {
     let each: Vec<_> = said.iter().map(|said| format!("{} says {}", said.host, said.answer.describe())).collect();
     ChainError::Disagreement(each.join("; "))

@@ -45,7 +45,7 @@ pub(crate) struct Tx {
     pub(crate) logs: Vec<Value>,
 }
 
-/// The address made of one byte.
+/// An address of twenty copies of `byte`.
 pub(crate) fn address(byte: u8) -> Address {
     Address::from_bytes([byte; 20])
 }
@@ -61,7 +61,7 @@ pub(crate) fn block_hash(number: u64, fork: u8) -> [u8; 32] {
 }
 
 impl Tx {
-    /// The transaction made of one byte, which does nothing.
+    /// A transaction that does nothing, with a hash of 32 copies of `byte`.
     pub(crate) fn new(byte: u8) -> Self {
         Self {
             hash: TxHash::from_bytes([byte; 32]),
