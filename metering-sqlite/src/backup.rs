@@ -72,7 +72,7 @@ impl Partial {
         Self { path: sidecar(target, &format!(".{}-{number}.partial", std::process::id())) }
     }
 
-    /// Flushes the copy to disk and gives it its final name, unless a file of that name has appeared meanwhile.
+    /// Flushes the copy to disk and gives it its final name, unless a file with that name has appeared in the meantime.
     fn take_name(&self, target: &Path) -> Result<()> {
         let unavailable = |error: std::io::Error| {
             StoreError::Unavailable(format!("cannot write {}: {error}", target.display()).into())
