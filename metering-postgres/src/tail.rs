@@ -26,8 +26,8 @@ const _: () = assert!(
 
 /// A tail with more bytes is folded, so that the meter row stays on its page.
 const MOST_BYTES: usize = 1_024;
-/// An entry with a larger amount, in atoms, is folded by itself. The limit is low enough that the sum of a block always
-/// fits into 64 bits.
+/// An entry with a larger amount, in atoms, is folded on its own. The limit is low enough that the sum of a block
+/// always fits into 64 bits.
 const LARGE: u64 = i64::MAX.unsigned_abs() / 64;
 
 /// The entries of an account that are not folded yet.
