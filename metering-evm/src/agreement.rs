@@ -7,7 +7,7 @@ use metering_core::{AccountCode, BlockHash, ChainError, Depth, Evidence, Heights
 use crate::block_time::BlockTime;
 use crate::poll::{Said, Standing};
 
-/// A transaction as some of the sources describe it identically, except for its depth, which changes all the time.
+/// The identical evidence of one or more sources, with each one's depth, which may differ.
 #[derive(Debug)]
 struct Account<'a> {
     evidence: &'a Evidence,

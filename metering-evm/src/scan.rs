@@ -16,9 +16,9 @@ use crate::failure::Failure;
 use crate::log::Log;
 use crate::source::Source;
 
-/// Most blocks per request for logs.
+/// Maximum number of blocks per request for logs.
 const LOG_BLOCKS_MAX: u64 = 2000;
-/// Most whole blocks per request.
+/// Maximum number of whole blocks per request.
 const FULL_BLOCKS_MAX: u64 = 20;
 
 /// A transaction and its position in the chain.

@@ -27,7 +27,7 @@ pub(crate) struct Chain {
     /// Return data of contracts, by address and prefix of the input.
     pub(crate) contracts: HashMap<(Address, String), Answer>,
     pub(crate) code: HashMap<Address, String>,
-    /// The most blocks in one call of `eth_getLogs`, and the error for more.
+    /// Maximum number of blocks in one call of `eth_getLogs`, and the error for more.
     pub(crate) log_blocks_max: Option<(u64, i64, &'static str)>,
     /// What payers see.
     pub(crate) purse: Purse,
