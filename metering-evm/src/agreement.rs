@@ -7,7 +7,7 @@ use metering_core::{AccountCode, BlockHash, ChainError, Depth, Evidence, Heights
 use crate::block_time::BlockTime;
 use crate::poll::{Said, Standing};
 
-/// A transaction as some of the sources describe it identically, except for its depth, which changes all the time.
+/// The identical evidence of one or more sources, with each one's depth, which may differ.
 #[derive(Debug)]
 struct Account<'a> {
     evidence: &'a Evidence,
@@ -132,7 +132,7 @@ pub(crate) fn common<T: Copy + PartialEq>(agree: usize, said: &[Said<T>]) -> Opt
     said.iter().map(|said| said.answer).find(|answer| count(*answer) >= agree)
 }
 
-/// The error for contradicting sources: what each of them says.
+/// The error when sources contradict each other: what each of them says.
 pub(crate) fn disagreement<T: Describe>(said: &[Said<T>]) -> ChainError {
     let each: Vec<_> = said.iter().map(|said| format!("{} says {}", said.host, said.answer.describe())).collect();
     ChainError::Disagreement(each.join("; "))

@@ -20,9 +20,9 @@ use crate::source::Source;
 
 /// How old a payment should be before it is credited. This must be less than the time that a claim waits.
 const CREDITED_AFTER_SECONDS: u64 = 30;
-/// The fewest confirmations: the newest block is replaced too often to be trusted.
+/// Minimum number of confirmations: the newest block is replaced too often to be trusted.
 pub(crate) const CONFIRMATIONS_MIN: u32 = 2;
-/// The most confirmations: a chain with more than ten blocks per second is treated as if it had ten.
+/// Maximum number of confirmations: a chain with more than ten blocks per second is treated as if it had ten.
 const CONFIRMATIONS_MAX: u32 = 300;
 /// How many blocks back the block time is measured. The slower of the two results counts: otherwise, after a chain has
 /// slowed down, a payment would take longer to confirm than customers wait.

@@ -45,7 +45,7 @@ pub(crate) enum Failure {
     /// The chain has no block with this tag yet.
     #[error("it has no {0} block yet")]
     NotYet(&'static str),
-    /// The receipt is from before EIP-658 and does not tell whether the transaction succeeded.
+    /// The receipt is from before EIP-658 and does not say whether the transaction succeeded.
     #[error("the receipt has no status (EIP-658)")]
     NoStatus,
 }

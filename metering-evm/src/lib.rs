@@ -4,8 +4,8 @@
 //! configured sources at once and believes what `agree` of them report identically. It returns evidence and judges
 //! nothing; what it cannot determine for certain is a retryable error, never a guess.
 //!
-//! With the feature `wallet` it also makes payments: `Wallet` is a private key, and `Payer` prepares and sends signed
-//! payments.
+//! With the feature `wallet` it also makes payments: `Wallet` holds a private key, and `Payer` prepares, signs and
+//! sends payments.
 //!
 //! ```
 //! use metering_evm::ChainConfig;

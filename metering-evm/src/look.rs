@@ -1,4 +1,4 @@
-//! Looks a transaction up at one source.
+//! Looks up a transaction at one source.
 //!
 //! This takes two batches, since the second depends on the first: receipt, transaction and newest block, and then the
 //! block that the receipt names. A receipt alone proves little. After a reorganisation a source may keep serving it for

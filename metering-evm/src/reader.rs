@@ -20,7 +20,7 @@ use crate::scan::{Found, Scan, Wanted};
 use crate::source::Source;
 use crate::{contract, heights, look, scan};
 
-/// Most block hashes per batch.
+/// Maximum number of block hashes per batch.
 const HASHES_MAX: usize = 20;
 
 /// Reads an EVM chain over the JSON-RPC of its nodes (EIP-1474), from one or several sources.

@@ -16,9 +16,9 @@ use crate::failure::Failure;
 use crate::log::Log;
 use crate::source::Source;
 
-/// Most blocks per request for logs.
+/// Maximum number of blocks per request for logs.
 const LOG_BLOCKS_MAX: u64 = 2000;
-/// Most whole blocks per request.
+/// Maximum number of whole blocks per request.
 const FULL_BLOCKS_MAX: u64 = 20;
 
 /// A transaction and its position in the chain.
@@ -165,7 +165,7 @@ fn transfer(
     let (Some(Word(hash)), Some(Height(number))) = (log.transaction_hash, log.block_number) else {
         return Err(malformed("a log without its position"));
     };
-    // On a chain without indexes, transactions of a block are ordered by hash.
+    // If the source sends no index, the transactions of a block are ordered by hash.
     let Height(index) = log.transaction_index.unwrap_or(Height(0));
     if !(from..=to).contains(&number) {
         return Err(malformed("a log of a block that was not requested"));

@@ -47,7 +47,7 @@ impl Source {
             .map_err(|cause| ChainConfigError::new("rpc_urls", format_args!("cannot set up an HTTP client: {cause}")))
     }
 
-    /// A source without a configuration section. The error tells why the HTTP client cannot be set up.
+    /// A source without a configuration section. The error says why the HTTP client cannot be set up.
     pub(crate) fn of_chain(
         url: &RpcUrl,
         chain_id: u64,

@@ -41,7 +41,7 @@ pub(crate) fn challenge(row: &Row) -> Result<Challenge> {
     })
 }
 
-/// Counts a failed attempt. The last one allowed uses the challenge up.
+/// Counts a failed attempt. The last one allowed uses up the challenge.
 pub(crate) async fn fail(turn: &Turn<'_>, nonce: &str) -> Result<()> {
     let client = turn.client();
     execute(client, "UPDATE challenge SET failures = failures + 1 WHERE nonce = $1", &[&nonce]).await?;
@@ -49,7 +49,7 @@ pub(crate) async fn fail(turn: &Turn<'_>, nonce: &str) -> Result<()> {
     execute(client, sql, &[&nonce, &i64::from(Challenge::MAX_FAILURES)]).await.map(drop)
 }
 
-/// Uses a challenge up and replaces the key of its account.
+/// Uses up a challenge and replaces the key of its account.
 pub(crate) async fn rotate_key(turn: &Turn<'_>, nonce: &str, key: &KeyHash, now: Timestamp) -> Result<Option<Account>> {
     let client = turn.client();
     let Some(challenge) = by_nonce(client, nonce).await?.filter(|challenge| now <= challenge.expires_at) else {

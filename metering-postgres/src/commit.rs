@@ -1,4 +1,4 @@
-//! Commits a batch of charges and refunds: one transaction in two round trips, no matter how large the batch is.
+//! Commits a batch of charges and refunds: one transaction in two round trips for a batch of any size.
 //!
 //! The first round trip begins the transaction and locks the meters of all accounts in the batch, in the order of their
 //! numbers. A meter row has everything that the charge rule needs, including the live key, and every writer locks the

@@ -23,7 +23,7 @@ const POOL_SIZE: usize = 16;
 /// A database URL as in libpq: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?OPTIONS`. Displayed without the password.
 ///
 /// Several hosts, each with its port, are separated by commas: a primary and its standbys. The store connects to the
-/// one that accepts writes, also after a failover.
+/// one that accepts writes, even after a failover.
 ///
 /// Besides libpq's options: `sslrootcert` names a file of certificates to trust instead of the system's, `pool_size`
 /// sets the number of connections, and `statement_cache=off` is for a pooler in transaction mode, such as PgBouncer,
@@ -46,7 +46,7 @@ pub struct PostgresConfig {
     statements: Statements,
 }
 
-/// The text is not a database URL. Tells what is wrong, without the password.
+/// The text is not a database URL. Says what is wrong, without the password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; expected a URL like postgres://USER:PASSWORD@HOST:5432/DATABASE?sslmode=require")]
 pub struct PostgresUrlError(String);
@@ -122,7 +122,7 @@ impl<'t> Parts<'t> {
     }
 }
 
-/// Moves a host that is given as an option to its normal place in the URL. Libpq uses this form for sockets:
+/// Moves a host that is given as an option to its normal place in the URL. libpq uses the option for sockets:
 /// `postgres://USER@/DATABASE?host=/var/run/postgresql`.
 fn with_host(text: &str) -> Result<Cow<'_, str>, PostgresUrlError> {
     let parts = Parts::of(text)?;
@@ -146,7 +146,7 @@ fn with_host(text: &str) -> Result<Cow<'_, str>, PostgresUrlError> {
     Ok(format!("{}{located}{path}{options}", parts.before).into())
 }
 
-/// The options of a URL that are not passed to the driver as they are.
+/// The options of a URL: those that the driver does not know, and in `rest` those that it does.
 struct Options {
     root_certificates: Option<PathBuf>,
     pool_size: usize,
@@ -177,9 +177,9 @@ impl Options {
                     };
                     continue;
                 }
-                // With TLS, certificate and name are always verified, so all of these modes mean the same.
+                // With TLS, certificate and name are always verified, so these modes mean the same as `require`.
                 ("sslmode", "verify-ca" | "verify-full") => ("sslmode", "require"),
-                // Libpq's newer name. What matters is that the host accepts writes.
+                // libpq's newer name. What matters is that the host accepts writes.
                 ("target_session_attrs", "primary") => ("target_session_attrs", "read-write"),
                 known => known,
             };
@@ -191,7 +191,7 @@ impl Options {
 
 /// Parses the URL of one host with the driver.
 fn config(url: &Url) -> Result<Config, PostgresUrlError> {
-    // Form encoding writes a space as a plus sign, which libpq URLs do not allow.
+    // Form encoding writes a space as a plus sign, which libpq does not decode.
     let plain = url.as_str().replace('+', "%20");
     let mut config: Config = plain.parse().map_err(|error: tokio_postgres::Error| wrong(cause(&error)))?;
     crate::hosts::bound(&mut config);

@@ -43,7 +43,7 @@ pub(crate) async fn list<C: GenericClient>(
 type DailyTotals = BTreeMap<DailyKey, (AccountId, u64, i128)>;
 
 async fn folded<C: GenericClient>(client: &C, after: &DailyKey, limit: u32) -> Result<DailyTotals> {
-    // The first comparison is for the index.
+    // The first comparison is there so that the index can be used.
     let sql = "SELECT u.day, u.account, n.route_template, n.http_method, n.source, a.org_id, u.calls, u.amount \
          FROM usage_daily u JOIN account a ON a.id = u.account JOIN usage_line n ON n.id = u.line \
          WHERE (u.day, u.account) >= ($1, $2) AND (u.day, u.account, n.route_template COLLATE \"C\", \

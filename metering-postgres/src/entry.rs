@@ -1,7 +1,7 @@
 //! Packed usage entries, as stored in the tail of a meter row and in blocks of recent activity.
 //!
-//! Entries are numbered per account, together with ledger entries. Sixteen consecutive numbers form a block: those that
-//! are equal after division by sixteen.
+//! Entries are numbered per account, together with ledger entries. Sixteen consecutive numbers form a block: those with
+//! the same quotient when divided by sixteen.
 
 use postcard::take_from_bytes;
 use serde::{Deserialize, Serialize};

@@ -20,7 +20,7 @@ pub(crate) enum Failure {
     Pool(PoolError),
     /// The database did not respond within this time.
     Silent(Duration),
-    /// No host could be reached when the store was opened. Tells what was tried, and what to do.
+    /// No host could be reached when the store was opened. Says what was tried, and what to do.
     Unreachable(String),
     /// An error of the storage contract; a retry does not help.
     Store(StoreError),
@@ -68,7 +68,7 @@ impl Failure {
         }
     }
 
-    /// Whether the connection was lost, and perhaps the server with all data that only it had.
+    /// Whether the connection was lost, and perhaps the server with any data that only it had.
     pub(crate) fn is_a_loss(&self) -> bool {
         match self {
             Self::Database(error) => error.as_db_error().is_none_or(ends_connection) || self.is_the_hosts(),
@@ -86,8 +86,9 @@ pub(crate) fn is_lasting(error: &tokio_postgres::Error) -> bool {
     }
 }
 
-/// Serialization failures and deadlocks (class 40), lost connections (08), servers that start or stop (57P), read-only
-/// servers, which occur briefly during a failover (25006), and too many clients (53300).
+/// Serialization failures and deadlocks (class 40), lost connections (08), servers that start or stop (57P), idle
+/// timeouts (25P03), read-only servers, which occur briefly during a failover (25006), too many clients (53300), and
+/// lock timeouts (55P03).
 fn is_transient(code: &SqlState) -> bool {
     let text = code.code();
     text.starts_with("40")
@@ -177,7 +178,7 @@ impl From<Failure> for StoreError {
             }
             Failure::Pool(error) => Self::Unavailable(Box::new(error)),
             Failure::Silent(wait) => {
-                Self::Unavailable(format!("the database did not respond for {} s", wait.as_secs()).into())
+                Self::Unavailable(format!("the database did not respond within {} s", wait.as_secs()).into())
             }
             Failure::Unreachable(what) => Self::Unavailable(what.into()),
             Failure::Store(error) => error,

@@ -10,7 +10,7 @@ use crate::store::PostgresStore;
 use crate::turn::Turn;
 use crate::wait::REPORT_WAIT;
 
-/// Rows per table that one transaction deletes. All other serialized writes wait meanwhile.
+/// Rows per table that one transaction deletes. All other serialized writes wait for it.
 const PORTION: u64 = 5_000;
 
 impl PostgresStore {
@@ -48,14 +48,14 @@ async fn forget_some(turn: &Turn<'_>, now: Timestamp) -> Result<(u64, bool)> {
         is_all &= rows < PORTION;
         forgotten += rows;
     }
-    // Only the database's clock decides, which also set `written_at`: a node with a wrong clock must not delete what
+    // Compare with the database's clock, which also set `written_at`: a node with a wrong clock must not delete what
     // another node still needs.
     let written = check::clock(turn.client()).await?.saturating_sub(outcome::KEPT);
     is_all &= forget_portion(turn, "outcome", "id", "written_at", "TRUE", written).await? < PORTION;
     Ok((forgotten, is_all))
 }
 
-/// Deletes the oldest rows of a table, and returns how many.
+/// Deletes the oldest expired rows of a table, at most [`PORTION`], and returns how many.
 async fn forget_portion(
     turn: &Turn<'_>,
     table: &str,

@@ -34,7 +34,7 @@ impl PostgresStore {
     /// Connects to move another store here. Creates the schema if there is none.
     ///
     /// # Errors
-    /// As [`PostgresStore::connect`], except that an unfinished move is no error.
+    /// As [`PostgresStore::connect`], except that an unfinished move is not an error.
     pub async fn connect_to_import(config: &PostgresConfig) -> Result<Self, StoreError> {
         let pool = config.pool().await?;
         migrations::migrate(&pool, true).await?;
@@ -97,7 +97,7 @@ impl Import for PostgresStore {
     }
 
     async fn settle(&self) -> Result<(), StoreError> {
-        // Without statistics on the new tables, the database would choose arbitrary plans.
+        // Without statistics on the new tables, the database would choose poor query plans.
         let tables = standing::TABLES.join(", ");
         let (sql, whose) = (format!("ANALYZE {tables}"), Whose::Movers(self.claim()?.owner()));
         self.write_as(whose, REPORT_WAIT, |turn| {
@@ -187,5 +187,5 @@ async fn write(turn: &Turn<'_>, section: Section, records: &[Record], lines: &[i
         return Ok(());
     }
     let count = records.len();
-    Err(corrupt(format_args!("of {count} records of {section}, {written} were written")))
+    Err(corrupt(format_args!("{written} of {count} records of {section} were written")))
 }

@@ -12,7 +12,7 @@ use crate::error::{Failure, Result, corrupt};
 use crate::rows::{all, bytes, execute, first, parsed};
 use crate::session::GenericClient;
 
-/// Most keys or accounts in the cache. Beyond that, both are cleared, so that memory stays bounded.
+/// Maximum number of cached keys, and of cached accounts. Beyond that, both are cleared, so that memory stays bounded.
 const MAX_KEYS: usize = 262_144;
 
 /// The cache of one store.
@@ -146,7 +146,7 @@ impl Memory {
     }
 }
 
-/// Most attempts to draw a number for a new line. The chance that a number is taken is one in 2^63 per existing line.
+/// How often to draw a number for a new line. The chance that a number is taken is one in 2^63 per existing line.
 const DRAWS: usize = 3;
 
 /// The number of a line; random if the line is new. Lines are identified by the SHA-256 of their texts, which cannot be

@@ -23,10 +23,10 @@ const SCRIPTS: &[&str] = &[
     include_str!("migrations/0004_hardening.sql"),
 ];
 
-/// The version at which the program, after the script, packs recent activity.
+/// After this version's script, the program packs recent activity.
 const PACKED: usize = 3;
 
-/// The version at which the program, after the script, computes the digests of usage lines.
+/// After this version's script, the program computes the digests of usage lines.
 const DIGESTED: usize = 4;
 
 /// The first version that a store can be moved to.

@@ -1,9 +1,10 @@
-//! Finds out whether a transaction was committed whose `COMMIT` got no response.
+//! Finds out whether a transaction was committed if its `COMMIT` got no response.
 //!
 //! Each transaction writes a row with a unique id. The lookup tries to insert the same row. If the row exists, or
 //! appears while the insert waits for the transaction that holds it, the transaction was committed. If the insert
-//! succeeds, it was not and never will be: statements of it that are still in flight then fail on the new row. The
-//! lookup's row has a different time, since a lookup may lose its response too and run again.
+//! succeeds, the transaction was not committed and never will be: any of its statements still in flight will fail on
+//! the new row. A lookup may lose its response too and run again, so its row has a different time, to tell it from the
+//! transaction's.
 //!
 //! The lookup always writes. With a synchronous standby its response therefore waits until the standby has everything
 //! before it, including the transaction in question.
@@ -19,8 +20,8 @@ use crate::session::{Client, GenericClient, Pool};
 use crate::store::PostgresStore;
 use crate::wait::{ANSWER_WAIT, close, within};
 
-/// How long to look up a commit without response: longer than failovers take, including manual ones. Only the callers
-/// that need the result wait.
+/// How long to keep looking up a commit that got no response: longer than failovers take, including manual ones. Only
+/// the callers that need the result wait.
 const ASKED_FOR: Duration = Duration::from_secs(5 * 60);
 
 /// How long rows are kept: much longer than any lookup takes, even with clock skew, and short enough that a busy
@@ -31,7 +32,7 @@ const _: () = assert!(KEPT.as_secs() >= 2 * ASKED_FOR.as_secs());
 
 pub(crate) const INSERT: &str = "INSERT INTO outcome (id, at) VALUES ($1, $2)";
 
-/// The id of one attempt of a transaction.
+/// The id of one attempt at a transaction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TransactionId([u8; 16]);
 
@@ -67,7 +68,7 @@ impl TransactionId {
         loop {
             let failure = match self.ask(pool, now).await {
                 Ok(answer) => {
-                    tracing::info!(committed = answer, "resolved the outcome of a commit without response");
+                    tracing::info!(committed = answer, "resolved the outcome of a commit that got no response");
                     return Ok(answer);
                 }
                 Err(failure) => failure,

@@ -23,8 +23,7 @@ pub(crate) async fn by_nonce<C: GenericClient>(client: &C, nonce: &NonceHash) ->
     row.as_ref().map(quote).transpose()
 }
 
-/// The open quote that a payment pays. The query finds those with the same amount, which are few; the quote's own rules
-/// decide.
+/// The open quote that a payment pays. The query finds the few with the same amount, and [`Quote::is_paid_by`] decides.
 pub(crate) async fn paid_by<C: GenericClient>(client: &C, payment: &Payment) -> Result<Option<Quote>> {
     let condition = "q.chain_id = $1 AND q.token = $2 AND q.recipient = $3 AND q.amount = $4 AND q.payer = $5 \
                      AND q.state = 'open' ORDER BY q.nonce";
@@ -118,7 +117,8 @@ async fn insert<C: GenericClient>(client: &C, new: &Quote) -> Result<()> {
     execute(client, sql, values).await.map(drop)
 }
 
-/// Marks an open quote as used for an account. `key_given_out` tells whether the client has the key.
+/// Links an open quote to the account that its payment created. The quote becomes `claimed` if the client already has
+/// the key, otherwise `paid`.
 pub(crate) async fn consume(
     turn: &Turn<'_>,
     nonce: &NonceHash,
@@ -163,7 +163,7 @@ fn quote_state(name: &str, account: Option<&str>, tx: Option<TxRef>) -> Result<Q
         ("open", None, None) => Ok(QuoteState::Open),
         ("paid", Some(account), Some(tx)) => Ok(QuoteState::Paid { account: parse(account)?, tx }),
         ("claimed", Some(account), Some(tx)) => Ok(QuoteState::Claimed { account: parse(account)?, tx }),
-        _ => Err(corrupt(format_args!("the state {name:?} of a quote does not fit its account and transaction"))),
+        _ => Err(corrupt(format_args!("the state {name:?} of a quote does not match its account and transaction"))),
     }
 }
 

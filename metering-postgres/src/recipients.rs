@@ -1,4 +1,4 @@
-//! The recipient addresses of payments, and since when each is in use.
+//! The addresses that receive payments, and since when each has been in use.
 
 use metering_core::transfer::SourceId;
 use metering_core::{Address, RecipientRecord, Registration, Timestamp, register_recipients};

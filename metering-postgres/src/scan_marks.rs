@@ -11,7 +11,7 @@ pub(crate) async fn of_chain<C: GenericClient>(client: &C, chain_id: u64) -> Res
     Ok(row.map(|row| row.try_get::<_, i64>(0)).transpose()?.map(i64::cast_unsigned))
 }
 
-/// Advances the mark of a chain, never back. The comparison is done here because the database's integers are signed.
+/// Advances the mark of a chain, and never moves it back. Compares here, because the database's integers are signed.
 pub(crate) async fn advance(turn: &Turn<'_>, chain_id: u64, block: u64) -> Result<()> {
     let client = turn.client();
     if of_chain(client, chain_id).await?.is_some_and(|mark| mark >= block) {

@@ -1,7 +1,6 @@
-//! Checks the database connection when a store is opened, so that a start that cannot succeed fails quickly with a
-//! clear error.
+//! Checks the database connection when a store is opened, so that a hopeless start fails quickly with a clear error.
 //!
-//! A running node waits longer, for failovers. At a start, an operator is there to read the error.
+//! A running node waits longer, for failovers. At startup, an operator is there to read the error.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +30,7 @@ pub(crate) const SHARED: &str = "a connection pooler in transaction mode, such a
      database; add statement_cache=off to the options of the database URL \
      (postgres://USER@HOST/DATABASE?statement_cache=off), or set pool_mode = session";
 
-/// Connects to the database, and fails if a pooler in between would not work.
+/// Connects to the database, and fails if a pooler in front of it would not work.
 ///
 /// # Errors
 /// Within three seconds. Names the host and port of each host that was tried.
@@ -79,8 +78,8 @@ fn of_all(unusable: Vec<Unusable>) -> Failure {
     ))
 }
 
-/// Detects a pooler in between, and fails if its mode is not supported or not configured. Uses no prepared statements,
-/// since a pooler may mix them up.
+/// Detects a pooler in front of the database, and fails if its mode is not supported or not configured. Does not use
+/// prepared statements, since a pooler may mix them up.
 async fn check(hosts: &Hosts, client: &Client) -> Result<()> {
     if hosts.statements() == Statements::Unnamed {
         return begin(client).await.map(drop);

@@ -26,8 +26,8 @@ const _: () = assert!(
 
 /// A tail with more bytes is folded, so that the meter row stays on its page.
 const MOST_BYTES: usize = 1_024;
-/// An entry with a larger amount, in atoms, is folded by itself. The limit is low enough that the sum of a block always
-/// fits into 64 bits.
+/// An entry with a larger amount, in atoms, is folded on its own. The limit is low enough that the sum of a block
+/// always fits into 64 bits.
 const LARGE: u64 = i64::MAX.unsigned_abs() / 64;
 
 /// The entries of an account that are not folded yet.
@@ -105,7 +105,8 @@ impl Folds {
     fn fold(&mut self, account: i64, tail: &mut Tail) -> Result<()> {
         let Some(day) = tail.day else { return Ok(()) };
         for (line, (calls, atoms)) in tail.totals()? {
-            let atoms = i64::try_from(atoms).map_err(|_| corrupt(format_args!("{atoms} atoms in a tail")))?;
+            let atoms =
+                i64::try_from(atoms).map_err(|_| corrupt(format_args!("{atoms} atoms in a tail are out of range")))?;
             self.add_usage((day, account, line), i64::try_from(calls).unwrap_or(i64::MAX), atoms);
         }
         let packed = take(&mut tail.packed);

@@ -197,7 +197,7 @@ impl PostgresStore {
     }
 }
 
-/// One attempt of a serialized write, up to the response to its commit.
+/// One attempt at a serialized write, up to the response to its commit.
 async fn write_one<T: Send>(
     client: &mut Client,
     id: TransactionId,

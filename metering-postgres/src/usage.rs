@@ -1,4 +1,4 @@
-//! The usage report of an account, from daily totals and the tail, which is not in them yet.
+//! The usage report of an account: its daily totals, plus the usage that is still in its tail.
 
 use std::collections::HashMap;
 

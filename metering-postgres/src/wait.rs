@@ -27,7 +27,7 @@ pub(crate) async fn within<T>(wait: Duration, work: impl Future<Output = Result<
     tokio::time::timeout(wait, work).await.unwrap_or(Err(Failure::Silent(wait)))
 }
 
-/// Closes a broken connection and all idle ones, which have the same problem.
+/// Closes a broken connection and all idle ones, since they are likely to be broken too.
 pub(crate) fn close(pool: &Pool, client: Client) {
     client.close();
     pool.close_idle();

@@ -1,4 +1,5 @@
-//! Recent activity: one append-only log for all accounts. Entries are linked per account, and a sweep deletes old ones.
+//! Recent activity: one log for all accounts. New entries go to its end and are linked per account; as the log grows, a
+//! sweep deletes old ones.
 //!
 //! A table keyed by account would touch one page per account in each commit; the end of a log is a single page. For the
 //! same reason an account's surplus entries are not deleted at once: each may be on a page of its own. Instead the

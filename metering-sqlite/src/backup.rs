@@ -17,7 +17,7 @@ use crate::verify::verify;
 
 /// Pages per step: 16 MiB, copied in a few milliseconds.
 const PAGES_PER_STEP: i32 = 4_096;
-/// How long to pause when the source is locked for a moment.
+/// How long to pause after each step, and before retrying a step that found the source locked.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Copies one snapshot of `source` to a new, complete database file and verifies the copy.
@@ -35,7 +35,7 @@ pub(crate) fn copy(source: &Connection, path: &Path) -> Result<Verification> {
     copy_pages(source, &partial.path)?;
     let found = verify_copy(&partial.path).map_err(|error| match error {
         StoreError::Corrupt(problem) => {
-            StoreError::Corrupt(format!("{problem} (in the copy, and so in the database; no backup was made)"))
+            StoreError::Corrupt(format!("{problem} (in the copy, and so in the database too; no backup was made)"))
         }
         other => other,
     })?;
@@ -72,7 +72,7 @@ impl Partial {
         Self { path: sidecar(target, &format!(".{}-{number}.partial", std::process::id())) }
     }
 
-    /// Flushes the copy to disk and gives it its final name, unless a file of that name has appeared meanwhile.
+    /// Flushes the copy to disk and gives it its final name, unless a file with that name has appeared in the meantime.
     fn take_name(&self, target: &Path) -> Result<()> {
         let unavailable = |error: std::io::Error| {
             StoreError::Unavailable(format!("cannot write {}: {error}", target.display()).into())

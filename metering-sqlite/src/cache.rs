@@ -13,10 +13,10 @@ use rusqlite::{Connection, params};
 use crate::error::{Result, store_error};
 use crate::rows::{METER_COLUMNS, first, meter_state, parse};
 
-/// Most accounts in the cache. Beyond that, the cache is cleared, so that its memory stays bounded.
+/// Maximum number of cached accounts. Beyond that, the cache is cleared, so that its memory stays bounded.
 const MAX_ACCOUNTS: usize = 262_144;
 
-/// What the charge path needs of an account.
+/// The parts of an account that the charge path needs.
 #[derive(Debug, Clone)]
 pub(crate) struct CachedAccount {
     pub(crate) id: AccountId,
@@ -44,7 +44,7 @@ pub(crate) struct Cache {
     lines: HashMap<UsageLine, i64>,
     /// The newest id of ledger and activity together.
     sequence: Option<i64>,
-    /// How far the sweep of the activity log has got.
+    /// The id that the sweep of the activity log has reached in its current round.
     pub(crate) swept_to: Option<i64>,
 }
 
@@ -107,7 +107,7 @@ impl Cache {
         self.accounts.get_mut(&row).expect("a changed account was loaded in the same transaction")
     }
 
-    /// The id of a usage line, and whether the line was inserted just now.
+    /// The id of a usage line, and whether this call inserted the line.
     pub(crate) fn line(&mut self, connection: &Connection, line: &UsageLine) -> Result<(i64, bool)> {
         if let Some(id) = self.lines.get(line) {
             return Ok((*id, false));

@@ -35,7 +35,7 @@ pub(crate) fn challenge(row: &Row<'_>) -> rusqlite::Result<Result<Challenge>> {
     Ok(account.map(|account| Challenge { nonce, address, account, message, expires_at, failures }))
 }
 
-/// Counts a failed attempt. The last one allowed uses the challenge up.
+/// Counts a failed attempt. The last one allowed uses up the challenge.
 pub(crate) fn fail(connection: &Connection, nonce: &str) -> Result<()> {
     let sql = "UPDATE challenge SET failures = failures + 1 WHERE nonce = ?1";
     connection.execute(sql, [nonce]).map_err(store_error)?;
@@ -43,7 +43,7 @@ pub(crate) fn fail(connection: &Connection, nonce: &str) -> Result<()> {
     connection.execute(sql, params![nonce, Challenge::MAX_FAILURES]).map(drop).map_err(store_error)
 }
 
-/// Uses a challenge up and replaces the key of its account. Also returns which account that is: only the challenge
+/// Uses up a challenge and replaces the key of its account. Also returns which account that is: only the challenge
 /// names it.
 pub(crate) fn rotate_key(
     connection: &Connection,

@@ -92,8 +92,8 @@ fn configure_writer(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "foreign_keys", true)
 }
 
-/// Opens the file exclusively until the connection is closed. `None` if another process has it open for longer than
-/// `patience`.
+/// Opens a connection that locks all others out of the file until it is closed. `None` if another process has the file
+/// open for longer than `patience`.
 pub(crate) fn open_alone(path: &Path, patience: Duration) -> Result<Option<Connection>> {
     let connection = open(path)?;
     connection.busy_timeout(patience).map_err(store_error)?;

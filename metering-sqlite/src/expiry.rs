@@ -5,7 +5,7 @@ use rusqlite::Connection;
 
 use crate::error::{Result, store_error};
 
-/// Rows per table that one transaction deletes. Charges wait meanwhile; a slice takes a few milliseconds.
+/// Rows per table that one transaction deletes. Charges wait for it; a slice takes a few milliseconds.
 const SLICE: usize = 500;
 
 const UNPAID_QUOTES: &str = "state = 'open' AND honoured_until <= ?1 ORDER BY honoured_until";

@@ -1,8 +1,8 @@
 //! Detects that a file of an open database was deleted or replaced.
 //!
-//! Such a file keeps accepting writes, which are lost when its last handle is closed. Nothing legitimate does that
-//! while a connection is open: SQLite itself deletes the write-ahead log only when the last connection closes, and
-//! checkpoints keep its inode.
+//! Such a file keeps accepting writes, which are lost when its last handle is closed. There is no legitimate reason to
+//! delete or replace a file while a connection is open: SQLite itself deletes the write-ahead log only when the last
+//! connection closes, and checkpoints keep its inode.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::files::{Files, sidecar};
 use crate::integrity::{self, Depth};
 
-/// How long the result of a damage check is reused, since each check reads the whole file.
+/// How long a check that found damage is reused, since each check reads the whole file.
 const CHECK_HOLDS: Duration = Duration::from_secs(30);
 
 /// How much free space the disk must have. SQLite reuses the space of its write-ahead log, so on a full disk a small

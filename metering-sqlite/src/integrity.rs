@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use crate::error::{Result, corrupt, store_error};
 
-/// Most problems that SQLite lists. The first one tells where to look.
+/// Maximum number of problems that SQLite lists. The first one shows where to look.
 const MAX_PROBLEMS: u32 = 100;
 
 /// How thorough the page check is.

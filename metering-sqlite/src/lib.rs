@@ -2,8 +2,8 @@
 //! this crate.
 //!
 //! It uses a write-ahead log with `synchronous = FULL`, so a confirmed charge survives a power cut. One thread does all
-//! writes and commits them in batches; readers never block it. Several processes may use the file at once: each sees the
-//! others' commits from its next transaction on.
+//! writes and commits them in batches; readers never block it. Several processes may use the file at once: each sees
+//! the others' commits from its next transaction on.
 #![deny(missing_docs)]
 
 mod accounts;

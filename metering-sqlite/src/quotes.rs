@@ -18,8 +18,7 @@ pub(crate) fn by_nonce(connection: &Connection, nonce: &NonceHash) -> Result<Opt
     first(&mut statement, [nonce.as_bytes()], quote)
 }
 
-/// The open quote that a payment pays. The query finds those with the same amount, which are few; the quote's own rules
-/// decide.
+/// The open quote that a payment pays. The query finds the few with the same amount, and [`Quote::is_paid_by`] decides.
 pub(crate) fn paid_by(connection: &Connection, payment: &Payment) -> Result<Option<Quote>> {
     let condition = "q.chain_id = ?1 AND q.token = ?2 AND q.recipient = ?3 AND q.amount = ?4 AND q.payer = ?5 \
                      AND q.state = 'open' ORDER BY q.nonce";
@@ -108,7 +107,8 @@ fn insert(connection: &Connection, new: &Quote) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute(values).map(drop)
 }
 
-/// Marks an open quote as used for an account. `key_given_out` tells whether the client has the key.
+/// Links an open quote to the account that its payment created. The quote becomes `claimed` if the client already has
+/// the key, otherwise `paid`.
 pub(crate) fn consume(
     connection: &Connection,
     nonce: &NonceHash,
@@ -166,7 +166,7 @@ fn quote_state(name: &str, account: Option<&str>, tx: Option<TxRef>) -> Result<Q
         ("open", None, None) => Ok(QuoteState::Open),
         ("paid", Some(account), Some(tx)) => Ok(QuoteState::Paid { account: parse(account)?, tx }),
         ("claimed", Some(account), Some(tx)) => Ok(QuoteState::Claimed { account: parse(account)?, tx }),
-        _ => Err(corrupt(format_args!("the state {name:?} of a quote does not fit its account and transaction"))),
+        _ => Err(corrupt(format_args!("the state {name:?} of a quote does not match its account and transaction"))),
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use crate::connection::open_reader;
 use crate::error::{Result, store_error};
 
-/// Most concurrent reads; others wait.
+/// Maximum number of concurrent reads; others wait.
 const MAX_READERS: usize = 4;
 
 #[derive(Debug, Clone)]

@@ -12,7 +12,7 @@ pub(crate) fn of_chain(connection: &Connection, chain_id: u64) -> Result<Option<
     first(&mut statement, [chain_id.cast_signed()], |row| row.get(0).map(i64::cast_unsigned).map(Ok))
 }
 
-/// Advances the mark of a chain, never back. The comparison is done here because SQLite's integers are signed.
+/// Advances the mark of a chain, and never moves it back. Compares here, because SQLite's integers are signed.
 pub(crate) fn advance(connection: &Connection, chain_id: u64, block: u64) -> Result<()> {
     if of_chain(connection, chain_id)?.is_some_and(|mark| mark >= block) {
         return Ok(());

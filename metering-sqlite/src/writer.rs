@@ -15,7 +15,7 @@ use crate::commit;
 use crate::error::{Result, commit_error, store_error};
 use crate::health::Health;
 
-/// The cached account that a write makes stale: its balance, its rate limits, or its key.
+/// The account whose cache entry a write makes stale: its balance, its rate limits, or its key.
 #[derive(Debug)]
 pub(crate) enum Touches {
     /// None. An account that the write creates is not in any cache yet.
@@ -26,7 +26,7 @@ pub(crate) enum Touches {
 
 type Work = Box<dyn FnOnce(&mut Desk) + Send>;
 
-/// The handle of the writer thread.
+/// A handle to the writer thread.
 #[derive(Debug)]
 pub(crate) struct Writer {
     work: Option<mpsc::Sender<Work>>,

@@ -94,7 +94,7 @@ fn a_wallet_with_too_little_pays_later_with_the_same_quote() {
     let desk = Desk::new();
     desk.stand_in.world().node.balance = 5_003_816;
     let failure = desk.run(&SIGNUP).failure(1);
-    assert!(failure.contains("fund it"), "{failure}");
+    assert!(failure.contains("Fund the wallet"), "{failure}");
     assert_eq!(desk.sent(), 0);
     desk.stand_in.world().node.balance = 10_u128.pow(20);
     desk.run(&["signup-pay", "--yes"]).success();

@@ -28,7 +28,8 @@ impl Payer {
         if refusal.is_already_known() {
             return Ok(());
         }
-        // Nodes have no error codes for these cases, and each has its own messages. The chain itself is unambiguous.
+        // There are no error codes for these cases, and every node has its own messages. What is in the chain is
+        // unambiguous.
         match self.look(payment).await {
             Ok(Standing::Pending | Standing::Mined { .. }) => Ok(()),
             Ok(Standing::Replaced) => Err(PayError::Replaced),

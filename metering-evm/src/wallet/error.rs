@@ -1,4 +1,4 @@
-//! Errors of wallets and payers. Each message tells what to do.
+//! Errors of wallets and payers. Each message says what to do next.
 
 use metering_core::{Address, TokenUnits};
 
@@ -34,7 +34,7 @@ pub enum PayError {
     /// The source cannot be used at all.
     #[error("The RPC URL cannot be used: {0}.")]
     Source(String),
-    /// The source serves another chain than the payment's.
+    /// The source does not serve the payment's chain.
     #[error("The payment is for chain {expected}, but the RPC URL serves chain {found}: use one for chain {expected}.")]
     WrongChain {
         /// The chain of the payment.
@@ -49,7 +49,9 @@ pub enum PayError {
     #[error("There is no token at {0} on this chain. Nothing was sent.")]
     NoToken(Address),
     /// The wallet's balance is below the amount to pay, in smallest units.
-    #[error("The wallet has {have} of the {need} smallest units to pay. Nothing was sent: fund it, then try again.")]
+    #[error(
+        "The wallet has {have} of the {need} smallest units to pay. Nothing was sent. Fund the wallet, then try again."
+    )]
     ShortOfTokens {
         /// The wallet's balance.
         have: TokenUnits,
@@ -58,8 +60,8 @@ pub enum PayError {
     },
     /// The wallet has too little of the native coin for the fee, in its smallest unit.
     #[error(
-        "The wallet has {have} wei, but may need {need} including the fee. Nothing was sent: fund it with the chain's \
-         coin, then try again."
+        "The wallet has {have} wei, but may need {need} including the fee. Nothing was sent. Fund the wallet with the \
+         chain's coin, then try again."
     )]
     ShortOfFees {
         /// The wallet's balance.
@@ -68,7 +70,7 @@ pub enum PayError {
         need: TokenUnits,
     },
     /// The fee may exceed the payer's limit.
-    #[error("The fee could be {need} wei, more than the limit of {limit}. Nothing was sent: try again later.")]
+    #[error("The fee could be {need} wei, more than the limit of {limit}. Nothing was sent. Try again later.")]
     FeesAboveLimit {
         /// The highest possible fee.
         need: TokenUnits,
@@ -82,7 +84,7 @@ pub enum PayError {
     #[error("Another transaction of the wallet with the same nonce is pending: wait for it, then try again.")]
     PlaceTaken,
     /// Another transaction of the wallet with the same nonce was mined, so this one never will be.
-    #[error("Another transaction of the wallet used this payment's nonce: the payment was not made; make a new one.")]
+    #[error("Another transaction of the wallet used this payment's nonce, so it was not made: make a new payment.")]
     Replaced,
     /// The bytes of the signed payment do not match its hash.
     #[error("The signed payment is damaged: its bytes do not match its hash.")]

@@ -59,7 +59,7 @@ impl Payer {
             return Ok(seen);
         }
         // Check the nonce first, and then the payment once more. In the other order, the payment could be mined between
-        // the two checks and seem to be replaced by itself.
+        // the two checks and appear to be replaced by itself.
         let place = self.place(payment).await?;
         if place == Place::Free {
             return Ok(Standing::Unknown);

@@ -216,7 +216,7 @@ async fn a_transaction_that_sources_see_in_different_blocks_is_told_once() {
 async fn what_any_of_the_agreeing_sources_knows_is_a_candidate_once() {
     let missing = Chain { newest: 9000, ..Chain::default() }.with(10, Tx::new(2).moving(TOKEN, RECIPIENT, "0x5"));
     let (nodes, reader) = among(2, [missing, chain(), chain()]).await;
-    // The third source is late, and not needed.
+    // The third source responds late, but is not needed.
     nodes[2].always(Fault::Late(Duration::from_millis(300)));
     let hashes = found(&reader, RECIPIENT, &[TOKEN], 1, 9000).await;
     assert_eq!(hashes, Ok(vec![tx(2), tx(4), tx(5), tx(6)]));

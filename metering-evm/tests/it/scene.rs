@@ -52,7 +52,7 @@ pub(crate) async fn among(agree: u32, chains: impl IntoIterator<Item = Chain>) -
     (nodes, reader)
 }
 
-/// What the reader reports about the transaction made of byte 1; without the contents of a pending one.
+/// What the reader reports about the transaction `Tx::new(1)`; without the contents of a pending one.
 pub(crate) async fn sight(reader: &EvmReader) -> Result<Sighting, ChainError> {
     Ok(match reader.transaction(&Tx::new(1).hash).await? {
         Sighting::Pending { required, .. } => Sighting::Pending { required, transaction: None },
@@ -60,7 +60,7 @@ pub(crate) async fn sight(reader: &EvmReader) -> Result<Sighting, ChainError> {
     })
 }
 
-/// The evidence for the transaction made of byte 1.
+/// The evidence for the transaction `Tx::new(1)`.
 pub(crate) async fn evidence(reader: &EvmReader) -> Evidence {
     match sight(reader).await.unwrap() {
         Sighting::Mined(evidence) => evidence,

@@ -182,7 +182,7 @@ async fn a_source_between_two_states_has_not_seen_the_transaction_mined() {
         }
         result
     });
-    assert_eq!(sight(&reader).await, Ok(PENDING), "the transaction names another block than the receipt does");
+    assert_eq!(sight(&reader).await, Ok(PENDING), "the transaction names a different block from the receipt's");
 }
 
 #[tokio::test]

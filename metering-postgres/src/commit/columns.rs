@@ -1,4 +1,4 @@
-//! The rows that a batch writes, as arrays: one statement per table, no matter how large the batch is.
+//! The rows that a batch writes, as arrays: one statement per table for a batch of any size.
 
 use metering_core::{Changes, Remembered, RequestId};
 

@@ -1,4 +1,4 @@
-//! Exports recent usage entry by entry, from the blocks and tails of the accounts, in the order of accounts.
+//! Exports recent usage entry by entry, from the blocks and tails of the accounts, in account order.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::known::Known;
 use crate::rows::{all, parsed};
 use crate::session::GenericClient;
 
-/// The most accounts that are read together.
+/// Maximum number of accounts that are read together.
 const ACCOUNTS: i64 = 512;
 
 /// An account whose entries are exported.

@@ -12,7 +12,6 @@ use crate::error::{Result, corrupt};
 use crate::rows::{ACCOUNT_COLUMNS, account, address, answer, bytes, parsed, timestamp, unsigned};
 use crate::{challenges, ledger, payments, plans, quotes, recipients, signups, unreadable};
 
-/// The SQL below has this number as a literal.
 const _: () = assert!(ACTIVITY_KEPT == 1_000, "the SQL below has this number as a literal");
 
 /// The query for a section's rows.
@@ -35,7 +34,7 @@ impl Source {
         let values = |count: usize| (2..2 + count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ");
         let place = if after {
             let (prefix, all) = (keys[..*indexed].join(", "), keys.join(", "));
-            // The first comparison is for the index.
+            // The first comparison is there so that the index can be used.
             format!("AND ({prefix}) >= ({}) AND ({all}) > ({})", values(*indexed), values(keys.len()))
         } else {
             String::new()

@@ -29,8 +29,8 @@ CREATE TABLE identity (
 
 INSERT INTO identity (id, name) VALUES (1, decode(replace(gen_random_uuid()::TEXT, '-', ''), 'hex'));
 
--- The recipient addresses of payments: since when each is in use, and by which store. Older payments to an address were
--- meant for its previous owner or for an earlier installation, and may have been credited there.
+-- The addresses that receive payments: since when each has been in use, and by which store. Older payments to an
+-- address were meant for its previous owner or for an earlier installation, and may have been credited there.
 CREATE TABLE recipient (
   chain_id BIGINT NOT NULL,
   -- The zero address stands for the recipient that is configured first.

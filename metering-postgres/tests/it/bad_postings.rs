@@ -1,4 +1,4 @@
-//! Postings that the database cannot hold fail alone.
+//! Postings that the database cannot store fail alone, without the rest of their batch.
 
 use metering_core::{
     AccountId, Charge, ClientSource, Credits, Decision, KeyHash, LedgerKind, NewAccount, NewLedgerEntry, Outcome,

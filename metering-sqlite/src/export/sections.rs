@@ -35,7 +35,7 @@ impl Source {
         let values = |count: usize| (2..2 + count).map(|number| format!("?{number}")).collect::<Vec<_>>().join(", ");
         let place = if after {
             let (prefix, all) = (tuple(&keys[..*indexed]), tuple(keys));
-            // The first comparison is for the index: SQLite cannot use it for the second, which has other tables' keys.
+            // The first comparison lets SQLite use the index; the second cannot, since it has keys of other tables.
             format!("AND ({prefix}) >= ({}) AND ({all}) > ({})", values(*indexed), values(keys.len()))
         } else {
             String::new()

@@ -21,8 +21,8 @@ CREATE INDEX payment_unsettled ON payment (chain_id, id) WHERE settlement <> 'fi
 DROP INDEX quote_expiry;
 CREATE INDEX quote_expiry ON quote (state, honoured_until);
 
--- The recipient addresses of payments: since when each is in use, and by which store. Older payments to an address were
--- meant for its previous owner or for an earlier installation, and may have been credited there.
+-- The addresses that receive payments: since when each has been in use, and by which store. Older payments to an
+-- address were meant for its previous owner or for an earlier installation, and may have been credited there.
 CREATE TABLE recipient (
   chain_id INTEGER NOT NULL,
   -- The zero address stands for the recipient that is configured first.

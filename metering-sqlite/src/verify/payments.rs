@@ -12,7 +12,7 @@ const NOT_IN_LEDGER: &str = "
       SELECT 1 FROM ledger l WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id AND l.account = p.account)
     ORDER BY id";
 
-/// Payments behind purchases that have no payment record, which would keep them from counting again.
+/// Purchases in the ledger whose payment has no record. Without the record, the payment could be credited again.
 const NOT_RECORDED: &str = "
     SELECT tx_chain_id, tx_hash FROM ledger l WHERE tx_hash IS NOT NULL AND kind IN (?1, ?2) AND NOT EXISTS (
       SELECT 1 FROM payment p WHERE p.chain_id = l.tx_chain_id AND p.tx_hash = l.tx_hash)
@@ -35,7 +35,7 @@ const REVERSED_UNRECORDED: &str = "
       SELECT 1 FROM payment p WHERE p.chain_id = l.tx_chain_id AND p.tx_hash = l.tx_hash AND p.account = l.account)
     ORDER BY id";
 
-/// Payments behind more than one purchase.
+/// Payments that have more than one purchase in the ledger.
 const COUNTED_AGAIN: &str = "
     SELECT tx_chain_id, tx_hash FROM ledger WHERE tx_hash IS NOT NULL AND kind IN (?1, ?2)
     GROUP BY tx_chain_id, tx_hash HAVING count(*) > 1 ORDER BY min(id)";

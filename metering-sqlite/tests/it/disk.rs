@@ -28,7 +28,7 @@ async fn the_files_are_their_owners_alone() {
     drop(store);
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     drop(SqliteStore::open(&file).unwrap());
-    assert_eq!(mode(&file), 0o600, "a less strict mode is tightened");
+    assert_eq!(mode(&file), 0o600, "a more permissive mode is tightened");
 }
 
 #[tokio::test]

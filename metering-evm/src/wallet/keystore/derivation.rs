@@ -10,13 +10,13 @@ use zeroize::Zeroizing;
 use super::{Secret, damaged, unsupported};
 use crate::wallet::error::WalletError;
 
-/// The most memory that a file may use (128·N·r). Wallets use at most 256 MiB.
+/// The maximum memory that a file may use (128·N·r). Wallets use at most 256 MiB.
 const SCRYPT_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
-/// The most mixing work that a file may require (N·r·p). Wallets use 2²¹, which takes about a second.
+/// The maximum mixing work that a file may require (N·r·p). Wallets use 2²¹, which takes about a second.
 const SCRYPT_WORK_MAX: u64 = 1 << 23;
 
-/// The most rounds that a file may require. Wallets use up to a million.
+/// The maximum number of rounds that a file may require. Wallets use up to a million.
 const PBKDF2_ROUNDS_MAX: u32 = 10_000_000;
 
 /// The length of the derived key: one half is for the cipher, the other for the MAC.

@@ -27,7 +27,7 @@ pub(crate) struct Chain {
     /// Return data of contracts, by address and prefix of the input.
     pub(crate) contracts: HashMap<(Address, String), Answer>,
     pub(crate) code: HashMap<Address, String>,
-    /// The most blocks in one call of `eth_getLogs`, and the error for more.
+    /// Maximum number of blocks in one call of `eth_getLogs`, and the error for more.
     pub(crate) log_blocks_max: Option<(u64, i64, &'static str)>,
     /// What payers see.
     pub(crate) purse: Purse,
@@ -45,7 +45,7 @@ pub(crate) struct Tx {
     pub(crate) logs: Vec<Value>,
 }
 
-/// The address made of one byte.
+/// An address of twenty copies of `byte`.
 pub(crate) fn address(byte: u8) -> Address {
     Address::from_bytes([byte; 20])
 }
@@ -61,7 +61,7 @@ pub(crate) fn block_hash(number: u64, fork: u8) -> [u8; 32] {
 }
 
 impl Tx {
-    /// The transaction made of one byte, which does nothing.
+    /// A transaction that does nothing, with a hash of 32 copies of `byte`.
     pub(crate) fn new(byte: u8) -> Self {
         Self {
             hash: TxHash::from_bytes([byte; 32]),
