@@ -34,7 +34,7 @@ pub use proxies::TrustedProxies;
 pub use quota::{Quota, QuotaError};
 pub use secret::Secret;
 pub use signup::{BotCheckKind, SignupConfig, TurnstileConfig};
-pub use span::{Span, SpanError};
+pub use span::{Span, SpanError, SpanOrOff};
 pub use web::{HostName, HostNameError, WebOrigin, WebOriginError};
 pub use weight::WeightSetting;
 

@@ -12,13 +12,13 @@ use tokio::time::Instant;
 /// The progress of every watched chain.
 #[derive(Debug)]
 pub(crate) struct ChainProgress {
-    /// A chain without progress for this long counts as stalled; zero means never.
-    patience: Duration,
-    chains: Mutex<BTreeMap<u64, Standing>>,
+    /// A chain without progress for this long counts as stalled; with `None` none does.
+    stalled_after: Option<Duration>,
+    chains: Mutex<BTreeMap<u64, Status>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Standing {
+struct Status {
     block: Option<u64>,
     since: Instant,
     stalled: bool,
@@ -36,22 +36,22 @@ pub(crate) enum Change {
 }
 
 impl ChainProgress {
-    pub(crate) fn new(patience: Duration) -> Self {
-        Self { patience, chains: Mutex::default() }
+    pub(crate) fn new(stalled_after: Option<Duration>) -> Self {
+        Self { stalled_after, chains: Mutex::default() }
     }
 
     /// Records how far a round got; `None` if the round failed.
     pub(crate) fn note(&self, chain_id: u64, block: Option<u64>, now: Instant) -> Change {
         let mut chains = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
-        let standing = chains.entry(chain_id).or_insert(Standing { block: None, since: now, stalled: false });
-        if block > standing.block {
-            let resumed = standing.stalled;
-            *standing = Standing { block, since: now, stalled: false };
+        let status = chains.entry(chain_id).or_insert(Status { block: None, since: now, stalled: false });
+        if block > status.block {
+            let resumed = status.stalled;
+            *status = Status { block, since: now, stalled: false };
             return if resumed { Change::Resumed } else { Change::None };
         }
-        let overdue = !self.patience.is_zero() && now.duration_since(standing.since) >= self.patience;
-        if overdue && !standing.stalled {
-            standing.stalled = true;
+        let overdue = self.stalled_after.is_some_and(|limit| now.duration_since(status.since) >= limit);
+        if overdue && !status.stalled {
+            status.stalled = true;
             return Change::Stalled;
         }
         Change::None
@@ -60,7 +60,7 @@ impl ChainProgress {
     /// A stalled chain, if there is one.
     pub(crate) fn stalled(&self) -> Option<u64> {
         let chains = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
-        chains.iter().find(|(_, standing)| standing.stalled).map(|(chain_id, _)| *chain_id)
+        chains.iter().find(|(_, status)| status.stalled).map(|(chain_id, _)| *chain_id)
     }
 }
 
@@ -69,8 +69,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chain_that_stands_still_is_told_of_once_and_again_when_it_goes_on() {
-        let progress = ChainProgress::new(Duration::from_secs(60));
+    fn a_stalled_chain_is_reported_once_and_again_when_it_resumes() {
+        let progress = ChainProgress::new(Some(Duration::from_secs(60)));
         let start = Instant::now();
         // seconds, block reached, change, stalled afterwards
         let table = [
@@ -92,14 +92,14 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_that_never_could_be_read_stalls_and_zero_means_never() {
+    fn an_unreadable_chain_stalls_unless_switched_off() {
         let start = Instant::now();
         let later = start + Duration::from_secs(3_600);
-        let progress = ChainProgress::new(Duration::from_secs(60));
+        let progress = ChainProgress::new(Some(Duration::from_secs(60)));
         assert_eq!(progress.note(7, None, start), Change::None);
         assert_eq!(progress.note(7, None, later), Change::Stalled);
-        let patient = ChainProgress::new(Duration::ZERO);
-        assert_eq!(patient.note(7, None, start), Change::None);
-        assert_eq!((patient.note(7, None, later), patient.stalled()), (Change::None, None));
+        let never = ChainProgress::new(None);
+        assert_eq!(never.note(7, None, start), Change::None);
+        assert_eq!((never.note(7, None, later), never.stalled()), (Change::None, None));
     }
 }

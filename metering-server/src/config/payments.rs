@@ -6,7 +6,7 @@ use metering_core::Credits;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::config::Span;
+use crate::config::{Span, SpanOrOff};
 
 /// Waiting for payments and watching chains.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -20,8 +20,8 @@ pub struct PaymentsConfig {
     pub claim_poll: Span,
     /// How often watched chains are scanned.
     pub watch_interval: Span,
-    /// A watched chain that makes no progress for this long makes `/ready` fail; `0s` means never.
-    pub stalled_after: Span,
+    /// A watched chain that makes no progress for this long makes `/ready` fail; with `off` it never does.
+    pub stalled_after: SpanOrOff,
 }
 
 /// Topping up existing accounts.
@@ -49,7 +49,7 @@ impl Default for PaymentsConfig {
             claim_wait: Span::seconds(45),
             claim_poll,
             watch_interval: Span::seconds(10),
-            stalled_after: Span::seconds(15 * 60),
+            stalled_after: SpanOrOff::seconds(15 * 60),
         }
     }
 }

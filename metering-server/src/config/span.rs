@@ -14,6 +14,10 @@ const LONGEST: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span(Duration);
 
+/// A duration, or `off`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpanOrOff(Option<Span>);
+
 /// The text is not a valid duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a duration such as 15s or 500ms")]
@@ -33,6 +37,28 @@ impl Span {
     }
 }
 
+impl SpanOrOff {
+    /// A duration in seconds.
+    #[must_use]
+    pub const fn seconds(seconds: u64) -> Self {
+        Self(Some(Span::seconds(seconds)))
+    }
+
+    /// The duration; `None` for `off`.
+    #[must_use]
+    pub fn duration(self) -> Option<Duration> {
+        self.0.map(Span::duration)
+    }
+}
+
+impl FromStr for SpanOrOff {
+    type Err = SpanError;
+
+    fn from_str(text: &str) -> Result<Self, SpanError> {
+        if text == "off" { Ok(Self(None)) } else { text.parse().map(|span| Self(Some(span))) }
+    }
+}
+
 impl FromStr for Span {
     type Err = SpanError;
 
@@ -47,6 +73,27 @@ impl FromStr for Span {
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         humantime::format_duration(self.0).fmt(f)
+    }
+}
+
+impl fmt::Display for SpanOrOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(span) => span.fmt(f),
+            None => f.write_str("off"),
+        }
+    }
+}
+
+impl Serialize for SpanOrOff {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for SpanOrOff {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 
