@@ -118,13 +118,20 @@ mcp_packages() {
 }
 
 mcp_venv=$CARGO_TARGET_DIR/tools/mcp-venv
+spelling_venv=$CARGO_TARGET_DIR/tools/spelling-venv
 
-mcp_venv_packages() {
-  rm -rf "$mcp_venv" && python3 -m venv "$mcp_venv" &&
-    "$mcp_venv/bin/pip" install --quiet --disable-pip-version-check --no-input --only-binary :all: --require-hashes \
-      -r tests/mcp/requirements.txt &&
+# venv_packages VENV FOLDER: a virtual environment with what FOLDER/requirements.txt lists.
+venv_packages() {
+  rm -rf "$1" && python3 -m venv "$1" &&
+    "$1/bin/pip" install --quiet --disable-pip-version-check --no-input --only-binary :all: --require-hashes \
+      -r "$2/requirements.txt" &&
     # Copied last, so that an interrupted installation is repeated.
-    cp tests/mcp/requirements.txt "$mcp_venv/installed.txt"
+    cp "$2/requirements.txt" "$1/installed.txt"
+}
+
+# venv_outdated VENV FOLDER: whether it is missing, or older than FOLDER/requirements.txt.
+venv_outdated() {
+  ! cmp -s "$2/requirements.txt" "$1/installed.txt"
 }
 
 have_python() {
@@ -205,8 +212,8 @@ if have_node && have_python; then
   if packages_missing tests/mcp; then
     run mcp-packages mcp_packages
   fi
-  if ! cmp -s tests/mcp/requirements.txt "$mcp_venv/installed.txt"; then
-    run mcp-venv mcp_venv_packages
+  if venv_outdated "$mcp_venv" tests/mcp; then
+    run mcp-venv venv_packages "$mcp_venv" tests/mcp
   fi
 elif [ "${CI:-}" = true ]; then
   fail "Python 3.11 or newer with venv, or Node.js 20 or newer, is not installed; the tests with MCP clients need both"
@@ -238,6 +245,19 @@ if ! have_pgbouncer; then
   skipped+=(pgbouncer)
   echo
   echo "== pgbouncer: the tests behind PgBouncer are skipped, because PgBouncer is not installed"
+fi
+
+if have_python; then
+  if venv_outdated "$spelling_venv" tests/spelling; then
+    run spelling-venv venv_packages "$spelling_venv" tests/spelling
+  fi
+  run spelling "$spelling_venv/bin/typos"
+elif [ "${CI:-}" = true ]; then
+  fail "Python 3.11 or newer with venv is not installed, and cannot be with apt-get; the spelling check needs it"
+else
+  skipped+=(spelling)
+  echo
+  echo "== spelling: skipped, because Python 3.11 or newer with venv is not installed"
 fi
 
 run format cargo fmt --all --check

@@ -83,6 +83,8 @@ fn windows_follow_the_clock_but_not_its_errors() {
         ("an hour back", NOON.unix_millis(), NOON.unix_millis() - HOUR, (1, 4)),
         ("a second back, across midnight", midnight, midnight - SECOND, (4, 4)),
         ("minutes back, across midnight", midnight, midnight - 10 * MINUTE, (1, 4)),
+        ("an hour back, across midnight", midnight, midnight - HOUR, (1, 4)),
+        ("more than an hour back, across midnight", midnight, midnight - HOUR - SECOND, (1, 1)),
         ("hours back, across midnight", midnight, midnight - 2 * HOUR, (1, 1)),
         ("a day back", NOON.unix_millis(), NOON.unix_millis() - DAY, (1, 1)),
         ("a year back", NOON.unix_millis(), NOON.unix_millis() - 365 * DAY, (1, 1)),
