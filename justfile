@@ -1,20 +1,48 @@
-# Short names for what the project is worked on with. Nothing needs `just`: every recipe is one plain command.
+# Short names for daily tasks. Nothing needs `just`: every recipe is a few plain commands.
 
 # List the recipes
 default:
     @just --list
 
-# Run the service on its defaults
+# Run the service on its defaults (release build); arguments go to it, such as --config FILE
 run *arguments:
     cargo run --release --bin metering-server -- {{ arguments }}
+
+# The same with a debug build, which compiles faster
+dev *arguments:
+    cargo run --bin metering-server -- {{ arguments }}
+
+# Run the command-line client, such as `just client balance`
+client *arguments:
+    cargo run --release --bin metering -- {{ arguments }}
 
 # Administer a store
 admin *arguments:
     cargo run --release --bin metering -- admin {{ arguments }}
 
+# Compile everything without building it: the fastest feedback
+check:
+    cargo check --workspace --all-targets --all-features
+
+# Build everything, as the end-to-end tests need it
+build:
+    cargo build --workspace --all-targets --all-features
+
 # Every check there is; what continuous integration runs
 test:
     ./test.sh
+
+# Test one crate, such as `just test-crate metering-core` or `just test-crate metering-sqlite refunds`
+test-crate crate *filter:
+    cargo test --package {{ crate }} --all-features {{ filter }}
+
+# The end-to-end tests, or those whose name contains the filter, such as `just e2e pages::`
+e2e *filter: build
+    cargo test --package metering-tests --test e2e --all-features {{ filter }}
+
+# What is worth running before each commit: format, lints, the tests of core
+quick: format lint
+    cargo test --package metering-core --all-features
 
 # Format the code
 format:
@@ -27,6 +55,14 @@ lint:
 # The documentation of the crates
 doc:
     cargo doc --workspace --no-deps --all-features --open
+
+# Check that the documentation of the crates builds without warnings
+doc-check:
+    RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --all-features
+
+# Take the screenshots of docs/pages.md again; needs Node.js and Chromium
+screens: build
+    BROWSER_SHOTS="{{ justfile_directory() }}/docs/screens" cargo test --package metering-tests --test e2e --all-features pages::
 
 # The benchmark; see docs/performance.md
 bench *arguments:
@@ -50,3 +86,7 @@ mutants *arguments:
 # Licences, sources and who may depend on what
 deny:
     cargo deny check bans licenses sources
+
+# Known vulnerabilities in dependencies; needs the network
+advisories:
+    cargo deny check advisories
