@@ -20,7 +20,7 @@ client *arguments:
 admin *arguments:
     cargo run --release --bin metering -- admin {{ arguments }}
 
-# Compile everything without building it: the fastest feedback
+# Type-check everything: the fastest feedback
 check:
     cargo check --workspace --all-targets --all-features
 
