@@ -1,14 +1,14 @@
-# Short names for daily tasks. Nothing needs `just`: every recipe is a few plain commands.
+# Recipes for daily tasks. `just` is optional: each recipe only runs plain commands.
 
 # List the recipes
 default:
     @just --list
 
-# Run the service on its defaults (release build); arguments go to it, such as --config FILE
+# Run the service with default settings
 run *arguments:
     cargo run --release --bin metering-server -- {{ arguments }}
 
-# The same with a debug build, which compiles faster
+# Run the service as a debug build, which compiles faster
 dev *arguments:
     cargo run --bin metering-server -- {{ arguments }}
 
@@ -28,7 +28,7 @@ check:
 build:
     cargo build --workspace --all-targets --all-features
 
-# Every check there is; what continuous integration runs
+# Run all checks, as continuous integration does
 test:
     ./test.sh
 
@@ -36,11 +36,11 @@ test:
 test-crate crate *filter:
     cargo test --package {{ crate }} --all-features {{ filter }}
 
-# The end-to-end tests, or those whose name contains the filter, such as `just e2e pages::`
+# Run the end-to-end tests, or those whose name contains the filter, such as `just e2e pages::`
 e2e *filter: build
     cargo test --package metering-tests --test e2e --all-features {{ filter }}
 
-# What is worth running before each commit: format, lints, the tests of core
+# Run before each commit: format, lints, the tests of core
 quick: format lint
     cargo test --package metering-core --all-features
 
@@ -48,15 +48,15 @@ quick: format lint
 format:
     cargo fmt --all
 
-# The lints
+# Run the lints
 lint:
     cargo clippy --workspace --all-targets --all-features -- -D warnings
 
-# The documentation of the crates
+# Build and open the API documentation
 doc:
     cargo doc --workspace --no-deps --all-features --open
 
-# Check that the documentation of the crates builds without warnings
+# Check that the API documentation builds without warnings
 doc-check:
     RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --all-features
 
@@ -64,29 +64,29 @@ doc-check:
 screens: build
     BROWSER_SHOTS="{{ justfile_directory() }}/docs/screens" cargo test --package metering-tests --test e2e --all-features pages::
 
-# The benchmark; see docs/performance.md
+# Run the benchmark; see docs/performance.md
 bench *arguments:
     cargo build --workspace --release
     cargo run --release --package metering-tests --bin bench -- {{ arguments }}
 
-# Chaos campaigns: faults under load, then a check that no confirmed charge is lost; `just chaos --list`
+# Run chaos campaigns: inject faults under load, then check that no confirmed charge is lost; `just chaos --list`
 chaos *arguments="--all":
     cargo build --workspace --release
     cargo run --release --package metering-tests --bin chaos -- {{ arguments }}
 
-# Fuzz one parser of untrusted input; needs cargo-fuzz and a C++ compiler. Targets: fuzz/fuzz_targets
+# Fuzz one parser of untrusted input; needs cargo-fuzz and a C++ compiler; targets are in fuzz/fuzz_targets
 fuzz target seconds="120":
     mkdir -p fuzz/corpus/{{ target }}
     cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz run --fuzz-dir . --sanitizer none {{ target }} corpus/{{ target }} seeds/{{ target }} -- -max_total_time={{ seconds }} -max_len=4096
 
-# Mutation testing of the code that decides about money; needs cargo-mutants, and takes an hour or so
+# Run mutation tests of the code that handles money; needs cargo-mutants, takes about an hour
 mutants *arguments:
     cargo mutants {{ arguments }}
 
-# Licences, sources and who may depend on what
+# Check licences, sources and crate boundaries of dependencies
 deny:
     cargo deny check bans licenses sources
 
-# Known vulnerabilities in dependencies; needs the network
+# Check dependencies for known vulnerabilities; needs the network
 advisories:
     cargo deny check advisories
