@@ -8,13 +8,41 @@ default:
 run *arguments:
     cargo run --release --bin metering-server -- {{ arguments }}
 
+# Run the service as a debug build, which compiles faster
+dev *arguments:
+    cargo run --bin metering-server -- {{ arguments }}
+
+# Run the command-line client, such as `just client balance`
+client *arguments:
+    cargo run --release --bin metering -- {{ arguments }}
+
 # Administer a store
 admin *arguments:
     cargo run --release --bin metering -- admin {{ arguments }}
 
+# Type-check everything: the fastest feedback
+check:
+    cargo check --workspace --all-targets --all-features
+
+# Build everything, as the end-to-end tests need it
+build:
+    cargo build --workspace --all-targets --all-features
+
 # Run all checks, as continuous integration does
 test:
     ./test.sh
+
+# Test one crate, such as `just test-crate metering-core` or `just test-crate metering-sqlite refunds`
+test-crate crate *filter:
+    cargo test --package {{ crate }} --all-features {{ filter }}
+
+# Run the end-to-end tests, or those whose name contains the filter, such as `just e2e pages::`
+e2e *filter: build
+    cargo test --package metering-tests --test e2e --all-features {{ filter }}
+
+# Run before each commit: format, lints, the tests of core
+quick: format lint
+    cargo test --package metering-core --all-features
 
 # Format the code
 format:
@@ -27,6 +55,14 @@ lint:
 # Build and open the API documentation
 doc:
     cargo doc --workspace --no-deps --all-features --open
+
+# Check that the API documentation builds without warnings
+doc-check:
+    RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --all-features
+
+# Take the screenshots of docs/pages.md again; needs Node.js and Chromium
+screens: build
+    BROWSER_SHOTS="{{ justfile_directory() }}/docs/screens" cargo test --package metering-tests --test e2e --all-features pages::
 
 # Run the benchmark; see docs/performance.md
 bench *arguments:
@@ -50,3 +86,7 @@ mutants *arguments:
 # Check licences, sources and crate boundaries of dependencies
 deny:
     cargo deny check bans licenses sources
+
+# Check dependencies for known vulnerabilities; needs the network
+advisories:
+    cargo deny check advisories
