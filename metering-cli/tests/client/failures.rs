@@ -67,7 +67,7 @@ fn a_service_that_is_away_is_worth_another_try_later() {
         let output = command.env("METERING_CLIENT_API_KEY", key.expose()).output().unwrap();
         let message = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(8), "{args:?}: {message}");
-        assert!(message.contains("could not reach the service") && message.contains(&url), "{args:?}: {message}");
+        assert!(message.contains("the request to the service failed") && message.contains(&url), "{args:?}: {message}");
         assert!(!message.contains(key.expose()), "{message}");
     }
 }

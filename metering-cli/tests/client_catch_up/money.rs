@@ -37,7 +37,7 @@ fn the_cap_per_minute_is_waited_for_as_long_as_the_service_says() {
     let (desk, service) = (Desk::new(), Service::at(500));
     service.then_at(495, Reply::error(429, "rate_limited", Some(2)));
     let begun = Instant::now();
-    desk.catch_up(&service, &ARGS).expect(0).says("It says rate_limited. (rate_limited) Retrying in 2 s.");
+    desk.catch_up(&service, &ARGS).expect(0).says("It says rate_limited. (rate_limited); retrying in 2 s");
     assert!(begun.elapsed() >= Duration::from_secs(2));
     assert_eq!(desk.content("blocks.jsonl"), lines(490..=500));
 }

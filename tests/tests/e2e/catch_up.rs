@@ -208,7 +208,7 @@ fn a_server_that_is_killed_in_the_middle_is_gone_on_with_when_it_is_back() {
     server.kill();
     let ran = Ran::of(child);
     assert_eq!(ran.code, Some(TRY_LATER), "{ran:?}");
-    assert!(ran.stderr.contains("could not reach the service"), "{ran:?}");
+    assert!(ran.stderr.contains("the request to the service failed"), "{ran:?}");
     let server = site.server_at(&address).start();
     reader.expect(0, &[]);
     let numbers = blocks(&file, &server, &other);
