@@ -65,7 +65,7 @@ pub(crate) struct AssignArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Worth {
-    /// The plan that was bought, on sale or not; its bonus is credited too.
+    /// The plan of this chain that was bought, on sale or not; its bonus is credited too.
     #[arg(long, value_name = "ID")]
     plan: Option<String>,
     /// The credits to add: above zero, with up to eight decimal places.
