@@ -50,7 +50,7 @@ fn a_cap_that_takes_too_long_stops_the_run_and_says_when() {
         service.then_at(495, Reply::error(429, "rate_limited", Some(seconds)));
         let begun = Instant::now();
         let ran = desk.catch_up(&service, &[&ARGS[..], args].concat()).expect(8);
-        let _ = ran.says(&format!("Try again in {seconds} s."));
+        let _ = ran.says(&format!("; try again in {seconds} s"));
         assert!(begun.elapsed() < Duration::from_secs(20));
         assert_eq!(desk.content("blocks.jsonl"), lines(490..=494));
     }

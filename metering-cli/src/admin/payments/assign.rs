@@ -172,7 +172,7 @@ async fn taken(store: &dyn Store, tx: &TxRef) -> Failure {
 
 async fn quoted(store: &dyn Store, payment: &Payment) -> Failure {
     let name = match store.quote_paid_by(payment).await {
-        Ok(quote) => quote.map_or_else(|| "somebody".to_owned(), |quote| quote.agent_name.to_string()),
+        Ok(quote) => quote.map_or_else(|| "an unknown agent".to_owned(), |quote| quote.agent_name.to_string()),
         Err(error) => return error.into(),
     };
     Failure::Conflict(format!(
