@@ -21,7 +21,7 @@ pub(crate) struct Completions {
 
 impl Completions {
     pub(crate) fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        // Into memory first: the generator panics when its writer fails, which a closed pipe does.
+        // Into memory first: the generator panics if its writer fails, as it does when a pipe is closed.
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "metering", &mut script);
         Ok(out.write_all(&script)?)

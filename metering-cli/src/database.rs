@@ -156,7 +156,7 @@ impl Location {
     }
 }
 
-/// An error with its causes: for a failed connection, the innermost one says most.
+/// An error with its causes: for a failed connection, the innermost one is the most specific.
 pub(crate) fn causes(error: &StoreError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -188,7 +188,7 @@ impl Database {
         }
     }
 
-    /// Rejects a backup target that would destroy this store, or another one that is in use.
+    /// Rejects a backup target that would overwrite this store, or damage another one that is in use.
     pub(crate) fn check_backup_target(&self, target: &Path) -> Result<(), Failure> {
         let Location::Sqlite(path) = &self.location else { return Err(own_backup()) };
         // A target that does not exist yet cannot be the store.
@@ -217,7 +217,7 @@ impl Database {
     }
 }
 
-/// Opens a finished backup as the store it may have to become.
+/// Opens a finished backup as a store, as a restore would.
 pub(crate) async fn open_backup(file: &Path) -> Result<Database, Failure> {
     Location::Sqlite(file.to_owned()).open(Absent::Fail).await
 }

@@ -134,7 +134,7 @@ fn refused(refusal: &Refusal) -> Failure {
 
 fn later(text: String, refusal: &Refusal) -> Failure {
     let seconds = refusal.retry_after.map(|pause| pause.as_secs());
-    Failure::TryLater(seconds.map_or(text.clone(), |seconds| format!("{text} Try again in {seconds} s.")))
+    Failure::TryLater(seconds.map_or(text.clone(), |seconds| format!("{text}; try again in {seconds} s")))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub enum ClientError {
     #[error(transparent)]
     Refused(Box<Refusal>),
     /// The service did not respond, or its response broke off.
-    #[error("could not reach the service: {0}")]
+    #[error("the request to the service failed: {0}")]
     Unreachable(#[from] Unreachable),
     /// The response does not follow the protocol; the text says how.
     #[error("could not read the service's response: {0}")]
@@ -59,8 +59,12 @@ impl Refusal {
         let (code, message, seconds) = match read {
             Some(Body { error, message, retry_after_sec }) => (error, message, header.or(retry_after_sec)),
             None => {
-                let reason = status.canonical_reason().unwrap_or("an error");
-                (format!("http_{}", status.as_u16()), format!("The service responded with {status}: {reason}."), header)
+                let reason = status.canonical_reason().unwrap_or("(unknown status)");
+                (
+                    format!("http_{}", status.as_u16()),
+                    format!("The service responded with {} {reason}.", status.as_u16()),
+                    header,
+                )
             }
         };
         Self { status, code, message, retry_after: seconds.map(Duration::from_secs), headers: headers.clone(), body }

@@ -121,7 +121,7 @@ impl Transport for HttpTransport {
     }
 }
 
-/// The innermost cause, which says most, such as `Connection refused`.
+/// The innermost cause, which is the most specific, such as `Connection refused`.
 fn cause(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

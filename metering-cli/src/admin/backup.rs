@@ -17,8 +17,8 @@ use crate::output::{Format, json_line};
 /// Copy the store to a file, even while servers use it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The copy is a snapshot of one moment. It gets its final name only after every page was checked, the books were
-recomputed and the copy was opened. So the file is always complete, and a damaged store never replaces a good backup.
+The copy is a snapshot of one moment. It gets its final name only after every page has been checked, the books
+recomputed and the copy opened. So the file is always complete, and a damaged store never replaces a good backup.
 Exit code 3: the copy is complete, but its books do not add up, and neither do the store's.
 To restore, stop the server and replace metering.db with the file. Remove any -wal or -shm file next to it.
 
@@ -68,7 +68,7 @@ impl BackupArgs {
     }
 }
 
-/// Opens the verified copy as the store it may have to become.
+/// Opens the verified copy as a store, as a restore would.
 async fn check(file: &Path) -> Result<(), Failure> {
     let bad = |problem: String| Failure::Failed(format!("the copy is unusable: {problem}; no backup was made"));
     drop(database::open_backup(file).await.map_err(|failure| bad(failure.to_string()))?);

@@ -19,7 +19,7 @@ use crate::output::Format;
 use moving::Moving;
 use progress::Progress;
 
-/// The variable that can name the target instead, to keep a password out of the arguments.
+/// The variable that can name the target instead of `--to`, to keep a password out of the arguments.
 const TO_VARIABLE: &str = "METERING_MIGRATE_TO";
 
 /// Move a whole store from a SQLite file to an empty PostgreSQL database, and check that every record is equal.

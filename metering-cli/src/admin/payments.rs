@@ -1,4 +1,4 @@
-//! `metering admin payments`: payments that arrived on the chains, above all unclaimed ones.
+//! `metering admin payments`: payments that arrived on the chains, especially unclaimed ones.
 
 mod assign;
 mod chains;

@@ -63,7 +63,7 @@ pub(crate) struct CallArgs {
     /// generates a key if none is given. With both, a request whose response was lost is retried too.
     #[arg(long, value_name = "KEY", value_parser = IdempotencyKey::parse)]
     idempotency_key: Option<IdempotencyKey>,
-    /// How many seconds to wait in total.
+    /// The longest total wait, in seconds.
     #[arg(long, value_name = "SECONDS", requires = "retry", default_value_t = 300)]
     retry_limit: u64,
     /// Do not print the charge and the balance.
@@ -134,7 +134,7 @@ impl CallArgs {
             };
             if !self.quiet {
                 let seconds = pause.as_secs();
-                notice(&printable(&format!("{error} Retrying in {seconds} s.")));
+                notice(&printable(&format!("{error}; retrying in {seconds} s")));
             }
             tokio::time::sleep(pause).await;
         };

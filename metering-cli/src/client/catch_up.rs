@@ -63,7 +63,7 @@ pub(crate) struct CatchUpArgs {
     /// The file to append to, created if it does not exist; standard output by default.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The most blocks to write.
+    /// The maximum number of blocks to write.
     #[arg(long, value_name = "N", default_value_t = BLOCKS_MAX, value_parser = clap::value_parser!(u64).range(1..=BLOCKS_MAX))]
     max_blocks: u64,
     /// The block to start at if there is no cursor; ignored if there is one.
@@ -78,7 +78,7 @@ pub(crate) struct CatchUpArgs {
     /// Skip blocks that the service does not have; they are recorded with the cursor.
     #[arg(long)]
     skip_missing: bool,
-    /// The longest wait in seconds when the service asks for one, such as at the rate limit per minute.
+    /// The longest wait, in seconds, if the service asks for one, such as when the rate limit per minute is reached.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     max_wait: u64,
     /// Print a summary on standard output, as one line of JSON.

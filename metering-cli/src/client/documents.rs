@@ -19,7 +19,7 @@ impl<T: DeserializeOwned> Document<T> {
     /// Requests `target` from the service.
     ///
     /// # Errors
-    /// When the service rejects the request, does not respond, or responds with another document.
+    /// When the service rejects the request, does not respond, or responds with something else.
     pub(crate) async fn get(client: &Client, target: &str) -> Result<Self, Failure> {
         let answer = client.get(target).await?;
         Ok(Self { content: answer.json()?, answer })

@@ -70,8 +70,8 @@ mod tests {
             ("run `metering topup --profile y`", "run `metering topup --profile y`"),
             ("run `metering admin verify`", "run `metering admin verify`"),
             (
-                "a `metering` is no command, nor is a metering call",
-                "a `metering` is no command, nor is a metering call",
+                "a `metering` is not a command, and neither is a metering call",
+                "a `metering` is not a command, and neither is a metering call",
             ),
             ("a stray ` and `metering plans", "a stray ` and `metering plans"),
             ("an open `metering plans", "an open `metering plans"),

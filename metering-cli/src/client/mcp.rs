@@ -31,7 +31,7 @@ In the configuration of an MCP client:
 pub(crate) struct McpArgs {
     #[command(flatten)]
     profile: ProfileArgs,
-    /// How long a stream tool waits for events, in seconds.
+    /// The longest that a stream tool waits for events, in seconds.
     #[arg(
         long,
         value_name = "SECONDS",

@@ -1,8 +1,8 @@
 //! Payments: what `signup-pay` and `topup` have in common.
 //!
 //! A payment has steps, and each is written to the [`journal`] before the next one starts: what is to be paid
-//! ([`bill`]), the signed transaction, that it was sent. After an interruption, the command continues from there. A
-//! transaction that may have been sent is only ever sent again unchanged, never replaced by another.
+//! ([`bill`]), the signed transaction, and that it was sent. After an interruption, the command continues from there.
+//! A transaction that may have been sent is only ever sent again unchanged, never replaced by another.
 
 pub(crate) mod abandon;
 pub(crate) mod arguments;

@@ -88,7 +88,7 @@ impl Turn {
         match file.try_lock() {
             Ok(()) => Ok(Self(file)),
             Err(TryLockError::WouldBlock) => {
-                Err(Failure::Conflict(format!("another process is {doing} with this profile; wait for it to finish")))
+                Err(Failure::Conflict(format!("another process is {doing} using this profile; wait for it to finish")))
             }
             Err(TryLockError::Error(error)) => Err(failed(error)),
         }

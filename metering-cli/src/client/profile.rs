@@ -17,7 +17,7 @@ use crate::failure::Failure;
 
 const FILE: &str = "profile.toml";
 
-/// Longer names are rejected, like all names that are not valid file names everywhere.
+/// Longer names are rejected, like all names that are not valid file names on every platform.
 const NAME_BYTES_MAX: usize = 64;
 
 /// A profile's name: 1 to 64 of `A-Za-z0-9_-`.

@@ -20,7 +20,7 @@ const DEFAULT_URL: &str = "http://127.0.0.1:8787";
 const KEY_VARIABLE: &str = "METERING_CLIENT_API_KEY";
 const ALLOW_HTTP_VARIABLE: &str = "METERING_CLIENT_ALLOW_HTTP";
 
-/// How long the service may make no progress. Claims wait for confirmations, up to 45 seconds by default.
+/// How long to wait while the service makes no progress. Claims wait for confirmations, up to 45 seconds by default.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The profile and its service.
@@ -87,7 +87,7 @@ impl ProfileArgs {
 }
 
 impl Session {
-    /// Where the service is.
+    /// The service's URL.
     pub(crate) const fn url(&self) -> &ServiceUrl {
         &self.url
     }

@@ -126,7 +126,7 @@ impl SignupArgs {
         let Some(key) = session.profile.settings.api_key.as_ref().filter(|_| !self.replace_key) else { return Ok(()) };
         let name = session.profile.name();
         Err(Failure::Conflict(format!(
-            "the profile {name} already has a key ({}); sign up with another --profile, or replace that key with \
+            "profile {name} already has a key ({}); sign up with another --profile, or replace that key with \
              --replace-key",
             redacted(key)
         )))
@@ -208,7 +208,7 @@ impl SignupArgs {
         let key = match keep(session, &approved) {
             Ok(key) => key,
             Err(why) => {
-                // Printing the key is better than losing it, if it was to be printed anyway.
+                // The user asked to see the key anyway, and printing it is better than losing it.
                 if self.show_key {
                     writeln!(out, "{}", printable(&approved.api_key))?;
                     out.flush()?;

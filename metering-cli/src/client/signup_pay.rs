@@ -52,7 +52,7 @@ pub(crate) struct SignupPayArgs {
     /// Claim the account with this transaction, in which another wallet paid the quote.
     #[arg(long, value_name = "HASH", conflicts_with = "abandon")]
     tx: Option<TxHash>,
-    /// Replace the profile's current key, which is lost then.
+    /// Replace the profile's current key, which is then lost.
     #[arg(long)]
     replace_key: bool,
     #[command(flatten)]

@@ -106,7 +106,7 @@ impl TopupArgs {
     }
 
     fn plan(&self) -> Result<&str, Failure> {
-        let problem = "name the plan with --plan; `metering plans` lists them";
+        let problem = "name the plan with --plan; `metering plans` lists all plans";
         self.payment.plan.as_deref().ok_or_else(|| Failure::Usage(problem.to_owned()))
     }
 

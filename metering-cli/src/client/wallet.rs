@@ -32,8 +32,8 @@ impl WalletArgs {
         }
         if !io::stdin().is_terminal() {
             return Err(Failure::Usage(format!(
-                "no wallet given, and no terminal to prompt on: set {KEY_VARIABLE} to its private key, or name its \
-                encrypted file with --keystore"
+                "no wallet given, and no terminal to prompt on: set {KEY_VARIABLE} to the private key, or name \
+                the encrypted keystore file with --keystore"
             )));
         }
         read_key(&ask("The wallet's private key: ")?)

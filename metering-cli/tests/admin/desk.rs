@@ -78,7 +78,7 @@ impl Desk {
         ran(child.wait_with_output().unwrap())
     }
 
-    /// Runs `metering admin ARGS` with nobody reading its output, as with `| true`.
+    /// Runs `metering admin ARGS` without reading its output, as with `| true`.
     pub(crate) fn admin_unread(&self, args: &[&str]) -> Ran {
         let writer = pipe_without_reader();
         finish(self.command(&[&["admin"], args].concat()).stdout(writer))

@@ -148,10 +148,10 @@ fn a_cap_is_waited_out_when_that_is_asked_for() {
     let ran = home.metering(&["call", "/mpp/x", "--retry"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "{}"), "{ran:?}");
     assert!(began.elapsed() >= Duration::from_secs(2));
-    assert!(ran.stderr.contains("rate_limited. (rate_limited) Retrying in 1 s."), "{}", ran.stderr);
+    assert!(ran.stderr.contains("rate_limited. (rate_limited); retrying in 1 s"), "{}", ran.stderr);
     service.on("/mpp/y", Reply::error(429, "rate_limited").header("retry-after", 3600));
     let message = home.metering(&["call", "/mpp/y", "--retry", "--retry-limit", "5"]).failure(8);
-    assert!(message.contains("Try again in 3600 s."), "{message}");
+    assert!(message.contains("; try again in 3600 s"), "{message}");
     service.on("/mpp/z", Reply::error(402, "insufficient_credits"));
     home.metering(&["call", "/mpp/z", "--retry"]).failure(7);
     let asked = |path: &str| service.targets().iter().filter(|target| *target == path).count();

@@ -35,7 +35,7 @@ fn a_profile_is_its_owners_alone_from_the_first_byte() {
     let (home, _) = Home::of(&service);
     let profile = home.profile("default", "profile.toml");
     assert_eq!((mode(&profile), mode(profile.parent().unwrap())), (0o600, 0o700));
-    // A file that was opened to others does not stay so.
+    // A file that others can read is made private again.
     std::fs::set_permissions(&profile, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
     home.metering(&["config", "unset", "api-key"]);
     assert_eq!(mode(&profile), 0o600);
@@ -72,7 +72,7 @@ fn a_key_is_read_from_standard_input_and_never_repeated() {
     }
     assert!(!home.profile("default", "profile.toml").exists());
     let ran = home.metering(&["config", "set", "api-key", key.expose()]);
-    assert_eq!(ran.code, 2, "a key is no argument");
+    assert_eq!(ran.code, 2, "a key cannot be an argument");
     let ran = home.reading(&["config", "set", "api-key"], &format!("  {}\r\n", key.expose()));
     assert!(ran.code == 0 && ran.stderr.contains(&ends(&key)) && !ran.stderr.contains(key.expose()), "{ran:?}");
 }

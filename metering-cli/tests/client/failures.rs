@@ -37,9 +37,9 @@ fn an_answer_of_the_service_is_an_exit_code() {
         (402, "insufficient_credits", 7, "metering plans"),
         (403, "forbidden", 1, "forbidden"),
         (404, "unknown_route", 4, "unknown_route"),
-        (429, "rate_limited", 8, "Try again in 7 s."),
+        (429, "rate_limited", 8, "; try again in 7 s"),
         (500, "internal", 1, "internal"),
-        (503, "overloaded", 8, "Try again in 7 s."),
+        (503, "overloaded", 8, "; try again in 7 s"),
     ];
     for (status, code, exit, words) in table {
         let service = StandIn::start();
@@ -67,7 +67,7 @@ fn a_service_that_is_away_is_worth_another_try_later() {
         let output = command.env("METERING_CLIENT_API_KEY", key.expose()).output().unwrap();
         let message = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(8), "{args:?}: {message}");
-        assert!(message.contains("could not reach the service") && message.contains(&url), "{args:?}: {message}");
+        assert!(message.contains("the request to the service failed") && message.contains(&url), "{args:?}: {message}");
         assert!(!message.contains(key.expose()), "{message}");
     }
 }

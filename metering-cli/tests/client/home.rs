@@ -86,7 +86,7 @@ impl Home {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Runs it with nobody reading its output, as with `| true`.
+    /// Runs it without reading its output, as with `| true`.
     pub(crate) fn unread(&self, args: &[&str]) -> Ran {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);

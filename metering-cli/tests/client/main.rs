@@ -1,5 +1,5 @@
 //! The client's commands as a person or a script runs them: the real program, against a stand-in for the service that
-//! responds as it is told and records its requests.
+//! responds as the test says and records its requests.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
 mod balance;

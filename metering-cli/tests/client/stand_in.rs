@@ -1,4 +1,4 @@
-//! A service that responds as it is told and records its requests.
+//! A service that responds as the test says and records its requests.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;

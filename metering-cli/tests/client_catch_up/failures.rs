@@ -13,7 +13,7 @@ fn what_passes_is_waited_out() {
     service.then(BLOCKS, Reply::error(503, "overloaded", Some(1)));
     service.then_at(491, Reply::error(502, "upstream_unreachable", None));
     service.then_at(492, Reply::error(504, "upstream_timeout", None)).then_at(492, Reply::CutOff);
-    desk.catch_up(&service, &ARGS).expect(0).says("Retrying in 0.5 s.");
+    desk.catch_up(&service, &ARGS).expect(0).says("; retrying in 0.5 s");
     assert_eq!(desk.content("blocks.jsonl"), lines(490..=500));
 }
 
@@ -35,7 +35,7 @@ fn a_service_that_is_away_costs_nothing_and_forgets_nothing() {
     let (desk, service) = (Desk::new(), Service::at(500));
     let mut command = desk.command(&service, &["catch-up", "--from", "499", "--output", "blocks.jsonl"]);
     command.env("METERING_CLIENT_URL", "http://127.0.0.1:1");
-    let ran = crate::desk::Ran::of(command.output().unwrap()).expect(8).says("could not reach the service");
+    let ran = crate::desk::Ran::of(command.output().unwrap()).expect(8).says("the request to the service failed");
     let _ = ran.says("No block written.");
     assert_eq!(desk.content("blocks.jsonl"), "");
 }

@@ -1,4 +1,4 @@
-//! Runs that are asked to stop: Ctrl-C and SIGTERM.
+//! Runs that are stopped by Ctrl-C or SIGTERM.
 
 use std::time::{Duration, Instant};
 

@@ -37,7 +37,7 @@ fn the_cap_per_minute_is_waited_for_as_long_as_the_service_says() {
     let (desk, service) = (Desk::new(), Service::at(500));
     service.then_at(495, Reply::error(429, "rate_limited", Some(2)));
     let begun = Instant::now();
-    desk.catch_up(&service, &ARGS).expect(0).says("It says rate_limited. (rate_limited) Retrying in 2 s.");
+    desk.catch_up(&service, &ARGS).expect(0).says("It says rate_limited. (rate_limited); retrying in 2 s");
     assert!(begun.elapsed() >= Duration::from_secs(2));
     assert_eq!(desk.content("blocks.jsonl"), lines(490..=500));
 }
@@ -50,7 +50,7 @@ fn a_cap_that_takes_too_long_stops_the_run_and_says_when() {
         service.then_at(495, Reply::error(429, "rate_limited", Some(seconds)));
         let begun = Instant::now();
         let ran = desk.catch_up(&service, &[&ARGS[..], args].concat()).expect(8);
-        let _ = ran.says(&format!("Try again in {seconds} s."));
+        let _ = ran.says(&format!("; try again in {seconds} s"));
         assert!(begun.elapsed() < Duration::from_secs(20));
         assert_eq!(desk.content("blocks.jsonl"), lines(490..=494));
     }

@@ -27,7 +27,7 @@ fn a_stream_is_gone_on_with_after_the_last_event() {
     service.then(STREAM, Reply::ended(&[FIRST, SECOND]));
     service.then(STREAM, Reply::events(&[THIRD]));
     let ran = desk.run(&service, &["stream", STREAM, "--max-events", "3", "--reconnect"]).expect(0);
-    let ran = ran.says("Resuming after event 7 in 1 s.").says("3 events over 3 connections, each charged.");
+    let ran = ran.says("; resuming after event 7 in 1 s").says("3 events over 3 connections, each charged.");
     assert_eq!(ran.stdout, "7\n8\n9\n");
     let id = |id: Option<&str>| Request { target: STREAM.to_owned(), last_event_id: id.map(str::to_owned) };
     assert_eq!(service.requests(), [id(None), id(Some("7")), id(Some("7")), id(Some("8"))]);

@@ -87,7 +87,7 @@ impl Desk {
         Ran::of(self.command_without_wallet(args).output().unwrap())
     }
 
-    /// Starts the program, waits until a request of it hangs, and kills it.
+    /// Starts the program, waits until one of its requests hangs, and kills it.
     #[track_caller]
     pub(crate) fn run_and_kill(&self, args: &[&str]) {
         let mut child = self.command(args).spawn().unwrap();

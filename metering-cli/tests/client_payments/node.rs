@@ -1,5 +1,5 @@
 //! A node of a small chain (EIP-1474), as far as payments need it. Each transaction gets its own block immediately,
-//! unless told otherwise.
+//! unless the test says otherwise.
 
 use serde_json::{Value, json};
 use sha3::{Digest, Keccak256};

@@ -41,7 +41,7 @@ pub(crate) struct Service {
     /// The account that each transaction was credited to.
     pub(crate) used: BTreeMap<String, AccountId>,
     pub(crate) quotes_expire_in_seconds: i64,
-    /// Members of quotes that are wrong on purpose.
+    /// Fields of quotes that are wrong on purpose.
     pub(crate) spoilt: Vec<(&'static str, Value)>,
     /// The wallet that sends the chain's transactions.
     pub(crate) sender: Address,

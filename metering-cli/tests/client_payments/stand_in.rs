@@ -1,5 +1,5 @@
-//! A loopback server that is the service and the chain's node at once. It can be told to give another response, or to
-//! hang before or after it does what was requested.
+//! A loopback server that is both the service and the chain's node. It can be told to give another response, or to
+//! hang before or after it handles a request.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -97,14 +97,14 @@ impl StandIn {
         self.hung.recv_timeout(PATIENCE).expect("a request hangs");
     }
 
-    /// How often `what` was requested.
+    /// How many times `what` was requested.
     pub(crate) fn count(&self, what: &str) -> usize {
         self.world().asked.iter().filter(|asked| *asked == what).count()
     }
 }
 
 impl World {
-    /// What is to happen to a request for all of these.
+    /// What happens to a request for all of these.
     fn turn(&mut self, asked: &[String]) -> Option<Turn> {
         self.asked.extend_from_slice(asked);
         let place = self.turns.iter().position(|(what, _)| asked.contains(what))?;
@@ -131,7 +131,7 @@ fn attend(connection: TcpStream, world: &Mutex<World>) {
             return hang(connection, &open.hung.clone(), open);
         }
         Some(Turn::Folder(path)) => {
-            // Replaces the profile, which may name the service already.
+            // Replaces the profile, which may already name the service.
             let _ = std::fs::remove_file(&path);
             std::fs::create_dir_all(path).unwrap();
             open.answer(&request)

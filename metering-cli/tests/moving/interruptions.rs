@@ -40,7 +40,7 @@ fn a_move_that_is_killed_anywhere_is_finished_by_the_next() {
         }
         running.kill();
         killed += 1;
-        // Whatever is there now must not pass for a complete store, unless it is one.
+        // The target must not pass for a complete store, unless it is one.
         let opened = block_on(PostgresStore::connect(&desk.url.parse().unwrap()));
         if let Ok(store) = &opened
             && block_on(store.accounts(None, 10)).unwrap().items.is_empty()
@@ -48,7 +48,7 @@ fn a_move_that_is_killed_anywhere_is_finished_by_the_next() {
             // Before the move began.
             assert!(SqliteStore::open(&desk.file()).is_ok());
         } else if opened.is_ok() {
-            assert!(SqliteStore::open(&desk.file()).is_err(), "at {at}: both can be charged on");
+            assert!(SqliteStore::open(&desk.file()).is_err(), "at {at}: both accept charges");
         }
         drop(opened);
         let ran = desk.migrate(&[]);
@@ -140,11 +140,11 @@ fn a_move_that_another_took_over_writes_nothing_more() {
             assert_eq!(store.standing(&source).await.unwrap(), Standing::UnderWay);
         }
         assert_eq!(second.begin(&source).await.unwrap(), Standing::UnderWay);
-        // The first loses the lock that kept the second away, but stays alive.
+        // The first move loses the lock that kept the second out, but stays alive.
         cluster.end_connections();
         let until = Instant::now() + Duration::from_secs(30);
         let again = loop {
-            // The server was told to end the connections, and takes its time.
+            // The server was told to end the connections, but may take a while.
             match second.begin(&source).await.unwrap() {
                 Standing::UnderWay if Instant::now() < until => tokio::time::sleep(Duration::from_millis(20)).await,
                 standing => break standing,
@@ -173,7 +173,7 @@ fn a_copy_that_is_not_equal_is_no_move() {
     let desk = Desk::new();
     block_on(async { customer(&desk.sqlite(), 1, grant(72)).await });
     drop(block_on(PostgresStore::connect(&desk.url.parse().unwrap())).unwrap());
-    // A database that writes something other than what it is told.
+    // A database that does not store what it is given.
     let twist = "CREATE FUNCTION twist() RETURNS trigger LANGUAGE plpgsql AS \
                  'BEGIN NEW.balance := NEW.balance + 1; RETURN NEW; END'";
     desk.psql(twist);

@@ -57,7 +57,7 @@ impl Link {
         self.port
     }
 
-    /// How often the fault happened.
+    /// How many times the fault happened.
     pub(crate) fn happened(&self) -> u32 {
         self.state.happened.load(Ordering::SeqCst)
     }

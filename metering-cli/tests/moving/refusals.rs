@@ -143,7 +143,7 @@ fn a_target_that_was_written_to_since_is_not_taken_for_a_copy() {
     });
     let message = desk.migrate(&[]).failure(5);
     assert!(message.contains("written to since"), "{message}");
-    // The file, if used again by mistake, differs too.
+    // If the file is used again by mistake, the stores differ too.
     desk.admin(&["migrate", "--go-back", "--yes", "--from", &desk.from()]).success();
     block_on(async { desk.sqlite().post_entry(&account_id(1), grant(2), NOON).await.unwrap() });
     assert!(desk.migrate(&[]).failure(5).contains("written to since"));

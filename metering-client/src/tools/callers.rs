@@ -36,7 +36,7 @@ impl Callers {
         }
     }
 
-    /// Whether callers may see how the service is reached, and why it cannot be.
+    /// Whether callers may see the service's address and the causes of its failures.
     pub(super) const fn are_local(&self) -> bool {
         matches!(self, Self::One(_))
     }

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::document::{Document, Json};
 use crate::answer::header;
 use crate::error::{ClientError, Refusal};
+use crate::transport::Unreachable;
 
 /// The largest response that is passed on, in bytes. A result contains it twice, and its reader is a model.
 pub(super) const RESULT_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -92,13 +93,14 @@ fn beginning(text: &str) -> &str {
 }
 
 fn unanswered(fault: &ClientError, is_local: bool) -> Document {
-    let (code, message) = match fault {
-        ClientError::Unreachable(_) => ("service_unreachable", "Could not reach the service"),
-        ClientError::Garbled(_) | ClientError::Refused(_) => {
-            ("unreadable_answer", "Could not read the service's response")
+    let (code, message, why) = match fault {
+        ClientError::Unreachable(Unreachable(why)) => ("service_unreachable", "The request to the service failed", why),
+        ClientError::Garbled(why) => ("unreadable_answer", "Could not read the service's response", why),
+        ClientError::Refused(refusal) => {
+            ("unreadable_answer", "Could not read the service's response", &refusal.message)
         }
     };
-    let cause = if is_local { format!(" ({fault})") } else { String::new() };
+    let cause = if is_local { format!(" ({why})") } else { String::new() };
     error(
         code,
         &format!(

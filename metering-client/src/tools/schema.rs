@@ -22,7 +22,7 @@ pub(super) fn takes_max_events(route: &Route) -> bool {
 
 /// The tool of a route.
 pub(super) fn route_tool(name: String, route: &Route) -> Tool {
-    // A priced call changes the balance, every time it is called. Agents use these hints to decide whether to ask their
+    // A priced call changes the balance every time. Agents use these hints to decide whether to ask their
     // user, so the hints say so even if the route only reads.
     let priced =
         !matches!(&route.pricing, Pricing::PerRequest(price) | Pricing::PerConnection(price) if !price.is_positive());

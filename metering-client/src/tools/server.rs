@@ -47,7 +47,7 @@ pub struct McpServer {
 /// Limits of the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolSettings {
-    /// How long a stream tool waits for events, counted from the start of the call.
+    /// The longest that a stream tool waits for events, counted from the start of the call.
     pub stream_wait: Duration,
 }
 
@@ -151,7 +151,7 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(purpose) = self.toolbox.purpose(&request.name) else {
-            return Err(ErrorData::invalid_params("No such tool; tools/list names those that exist.", None));
+            return Err(ErrorData::invalid_params("No such tool; tools/list lists the available tools.", None));
         };
         let arguments = request.arguments.unwrap_or_default();
         tokio::select! {

@@ -33,7 +33,7 @@ impl EndedBy {
 /// Gathers up to `most` events until `deadline`, and closes the stream.
 ///
 /// # Errors
-/// When the stream breaks off before its first event. After that, the events so far are worth more than the error.
+/// When the stream breaks off before its first event. After that, it returns the events so far instead of an error.
 pub(super) async fn gather(mut events: Events, most: usize, deadline: Instant) -> Result<Document, ClientError> {
     let mut gathered = Vec::new();
     let mut bytes = 0;

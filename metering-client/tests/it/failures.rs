@@ -59,34 +59,34 @@ async fn errors_from_behind_the_gateway_get_the_same_form() {
             404,
             money,
             r#"{"detail":"no such block"}"#,
-            json!({"error": "http_404", "message": "The service responded with 404 Not Found: Not Found.",
+            json!({"error": "http_404", "message": "The service responded with 404 Not Found.",
                 "body": {"detail": "no such block"}, "credit_balance": 1.5, "credits_charged": 0.5}),
         ),
         (
             500,
             money,
             "",
-            json!({"error": "http_500", "message": "The service responded with 500 Internal Server Error: Internal Server Error.",
+            json!({"error": "http_500", "message": "The service responded with 500 Internal Server Error.",
                 "credit_balance": 1.5, "credits_charged": 0.5}),
         ),
         (
             502,
             retry,
             "<html>bad</html>",
-            json!({"error": "http_502", "message": "The service responded with 502 Bad Gateway: Bad Gateway.",
+            json!({"error": "http_502", "message": "The service responded with 502 Bad Gateway.",
                 "body": "<html>bad</html>", "retry_after_sec": 9}),
         ),
         (
             302,
             &[("location", "https://elsewhere.example/")],
             "",
-            json!({"error": "http_302", "message": "The service responded with 302 Found: Found."}),
+            json!({"error": "http_302", "message": "The service responded with 302 Found."}),
         ),
         (
             400,
             &[],
             r#"{"error":{"code":7},"message":null}"#,
-            json!({"error": "http_400", "message": "The service responded with 400 Bad Request: Bad Request.",
+            json!({"error": "http_400", "message": "The service responded with 400 Bad Request.",
                 "body": {"error": {"code": 7}, "message": null}}),
         ),
     ];
@@ -170,7 +170,7 @@ async fn what_a_broken_answer_was_charged_is_told() {
 async fn callers_from_afar_learn_nothing_of_the_operators_network() {
     for (reply, code) in faults() {
         let key = ApiKey::generate(&SystemRandomness);
-        // A client that already has a key stands for a transport that has found one.
+        // A client that already has a key stands in for a transport that found one.
         let client = Client::new(Arc::new(Script::default().then(reply)), ClientSource::Mcp).with_key(key);
         let server = McpServer::new(toolbox(), Callers::PerRequest(client), ToolSettings::default());
         let result = call(&connect(server).await, CALL, json!({})).await;

@@ -40,7 +40,7 @@ pub(crate) struct AdjustArgs {
     /// The account's id.
     #[arg(value_name = "ORG")]
     org: AccountId,
-    /// The credits to add, or to take if negative; up to eight decimal places.
+    /// The credits to add, or to deduct if negative; up to eight decimal places.
     #[arg(long, value_name = "N", value_parser = signed, allow_negative_numbers = true)]
     credits: Credits,
     /// The reason, for the ledger; the account's owner can read it.
@@ -55,7 +55,7 @@ fn positive(text: &str) -> Result<Credits, String> {
     if credits.is_positive() {
         Ok(credits)
     } else {
-        Err("must be above zero; to take credits, use `account adjust`".to_owned())
+        Err("must be above zero; to deduct credits, use `account adjust`".to_owned())
     }
 }
 

@@ -78,8 +78,8 @@ impl Moving {
         Ok((found, look.and_then(|look| look.upgrade())))
     }
 
-    /// Refuses to move a store whose books do not add up: at the target, nobody could tell which of two numbers is
-    /// right.
+    /// Refuses to move a store whose books do not add up: after the move, there would be no way to tell which of two
+    /// numbers is right.
     async fn check_books(&self) -> Result<(), Failure> {
         self.progress.begin("verifying");
         let found = self.from.verify().await?;

@@ -65,10 +65,10 @@ pub(crate) struct AssignArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Worth {
-    /// The plan that was bought, on sale or not; its bonus is credited too.
+    /// The plan of this chain that was bought, on sale or not; its bonus is credited too.
     #[arg(long, value_name = "ID")]
     plan: Option<String>,
-    /// The credits to give: above zero, with up to eight decimal places.
+    /// The credits to add: above zero, with up to eight decimal places.
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     credits: Option<Credits>,
 }
@@ -161,7 +161,7 @@ fn used(tx: &TxRef, record: &PaymentRecord) -> Failure {
     Failure::Conflict(format!("transaction {tx} was used before: {}; nothing was assigned", use_of(record)))
 }
 
-/// Why the store now reports a transaction as used that it did not have a moment ago.
+/// The failure for a transaction that was used after this command looked it up.
 async fn taken(store: &dyn Store, tx: &TxRef) -> Failure {
     match store.payment(tx).await {
         Ok(Some(record)) => used(tx, &record),
@@ -172,7 +172,7 @@ async fn taken(store: &dyn Store, tx: &TxRef) -> Failure {
 
 async fn quoted(store: &dyn Store, payment: &Payment) -> Failure {
     let name = match store.quote_paid_by(payment).await {
-        Ok(quote) => quote.map_or_else(|| "somebody".to_owned(), |quote| quote.agent_name.to_string()),
+        Ok(quote) => quote.map_or_else(|| "an unknown agent".to_owned(), |quote| quote.agent_name.to_string()),
         Err(error) => return error.into(),
     };
     Failure::Conflict(format!(

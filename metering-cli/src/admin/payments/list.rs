@@ -21,7 +21,7 @@ use crate::table::{Column, Table};
 
 /// How many blocks are read at once.
 const CHUNK_BLOCKS: u64 = 2_000;
-/// How far back the list goes by default. Payments that the watcher left alone are before its mark.
+/// How far back the list goes by default. Payments that the watcher passed over are before its mark.
 const LOOK_BACK_BLOCKS: u64 = 10_000;
 
 /// List payments that arrived and belong to no account.
@@ -30,7 +30,7 @@ const LOOK_BACK_BLOCKS: u64 = 10_000;
 Reads all transfers to the recipients of plans, on sale or not, in the tokens of those plans, and to the addresses where
 quotes of the last three months were to be paid. Reads only blocks with as many confirmations as a payment needs.
 Without --from-block, starts 10,000 blocks before the block that the server's watcher has reached, or before the newest
-confirmed block if no watcher runs. If a plan is paid in the native coin, every block is fetched in full, so a long
+confirmed block if no watcher has run. If a plan is paid in the native coin, every block is fetched in full, so a long
 range takes a long time. Payments that were credited and then removed by a reorganisation are always listed, with the
 state `reversed`.
 Anything that cannot be read, such as a transaction whose receipt is too large, is listed as `unreadable` with the

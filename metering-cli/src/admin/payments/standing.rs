@@ -38,7 +38,7 @@ pub(super) struct QuoteDocument<'a> {
 
 impl Standing {
     pub(super) async fn of(store: &dyn Store, arrival: &Arrival) -> Result<Self, StoreError> {
-        // The record first: it counts, whatever the transaction looks like.
+        // Check the record first: it decides, whatever the transaction looks like.
         if let Some(record) = store.payment(&arrival.tx).await? {
             return Ok(Self::Used(record));
         }

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use metering_core::{ArrivalPlace, ChainError, Store, StoreError, Timestamp, TxHash, UnreadableArrival};
 use serde::Serialize;
 
-/// The most recorded arrivals that are listed.
+/// The maximum number of recorded arrivals to list.
 const RECORDED_MAX: u32 = 10_000;
 
 /// An arrival that cannot be read.
@@ -28,7 +28,7 @@ pub(super) struct UnreadDocument<'a> {
     tx_hash: Option<TxHash>,
     block_number: u64,
     reason: &'a str,
-    /// How often the watcher tried; `null` if it did not.
+    /// How many times the watcher tried; `null` if it did not.
     attempts: Option<u32>,
     found_at: Option<Timestamp>,
     /// `null` once the watcher gave up.

@@ -92,7 +92,7 @@ impl<'a> PlanList<'a> {
         list.map_err(|error| format!("expected an array of plans, or an object with \"plans\": {error}"))
     }
 
-    /// The sort order of a plan that has none: a published list is in order already.
+    /// The sort order of a plan that has none: a published list is already in order.
     pub(super) fn place(&self, number: i32) -> i32 {
         if self.recipients.is_some() { number } else { 0 }
     }

@@ -30,7 +30,8 @@ impl Patience {
         Self { left: limit, name, pauses: Pauses::new() }
     }
 
-    /// How long to wait before sending the request again; `None` if a retry would not help, or would come too late.
+    /// How long to wait before sending the request again; `None` if a retry would not help, or would
+    /// exceed the limit.
     ///
     /// Without an idempotency key, only requests that were rejected without a charge are retried: 429, and 503 except
     /// for an unknown outcome. With a key, an unknown outcome and a request in progress are retried too. A request

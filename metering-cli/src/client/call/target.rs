@@ -119,8 +119,8 @@ fn write_target(route: &Route, values: &BTreeMap<&str, &str>) -> Result<String, 
     Ok(target)
 }
 
-/// Checks the values against their types, by the gateway's own rules, and that the target still is this route: a value
-/// that is also another route's segment must not call, and pay for, that route.
+/// Checks the values against their types, by the gateway's own rules, and that the target still matches this route: a
+/// value that is also another route's segment must not call, and pay for, that route.
 fn check_filled(catalogue: &Catalogue, route: &Route, target: &str) -> Result<(), Failure> {
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
     let path = RequestPath::parse(path).map_err(|error| Failure::Usage(format!("invalid parameter: {error}")))?;

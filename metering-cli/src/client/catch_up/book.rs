@@ -30,8 +30,8 @@ pub(super) struct Book<'o> {
 }
 
 impl<'o> Book<'o> {
-    /// Truncates the output to where the cursor is, and saves the cursor once: this shows that both are writable, and
-    /// the next run knows the output however this one ends.
+    /// Truncates the output to the cursor's position, and saves the cursor once. That proves that both are writable,
+    /// and records the output for the next run, however this one ends.
     pub(super) fn open(
         mut cursors: CursorFile,
         service: &ServiceUrl,
@@ -149,7 +149,7 @@ fn go_on(
     Ok(cursor)
 }
 
-/// Truncates the output to where the cursor is; `None` if the cursor refers to another output.
+/// Truncates the output to the cursor's position; `None` if the cursor refers to another output.
 fn settle(sink: &mut Sink<'_>, cursor: &Cursor, news: &mut Vec<String>) -> Option<Result<(), Failure>> {
     if !sink.is(&cursor.output) {
         return None;

@@ -33,13 +33,13 @@ pub(super) struct Cursor {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Output {
-    /// Standard output, wherever it led.
+    /// Standard output, whatever it was connected to.
     Stdout,
     /// A file.
     File(Written),
 }
 
-/// A file, up to where it is written and counted. Anything after that may be the line of an interrupted run.
+/// A file, and how much of it is written and counted. Anything beyond that may be the line of an interrupted run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Written {
@@ -130,8 +130,8 @@ impl CursorFile {
                 let sound = read.filter(|content| content.cursors.iter().all(Cursor::is_sound));
                 sound.ok_or_else(|| {
                     Failure::Failed(format!(
-                        "{} is damaged: it does not say up to which block everything is written; fix it, or remove it \
-                        and start over with --from",
+                        "{} is damaged, so the last written block is unknown; fix the file, or remove it and start \
+                        over with --from",
                         path.display()
                     ))
                 })?

@@ -8,7 +8,7 @@ use crate::client::catch_up::block::{Block, BlockNumber};
 use crate::client::catch_up::cursor::{LastLine, Written};
 use crate::failure::Failure;
 
-/// An interrupted run leaves at most one line, and no line is nearly this long, in bytes.
+/// The longest tail to remove, in bytes. An interrupted run leaves at most one line, and no line is nearly this long.
 const TAIL_BYTES_MAX: u64 = 1 << 27;
 
 /// The open file, locked against other runs.
@@ -154,13 +154,14 @@ impl OutputFile {
 
     fn changed(&self, how: &str) -> Failure {
         Failure::Conflict(format!(
-            "{} was changed since: {how}; fix it, or move it away and continue in a new file with --new-output",
+            "{} was changed since the last run: {how}; fix it, or move it away and continue in a new file with \
+            --new-output",
             self.path
         ))
     }
 
     fn failed(&self, what: &str, error: &std::io::Error) -> Failure {
-        Failure::Failed(format!("cannot {what} {}: {error}; blocks up to the cursor are safe in it", self.path))
+        Failure::Failed(format!("cannot {what} {}: {error}; the blocks up to the cursor are safe in it", self.path))
     }
 }
 

@@ -1,14 +1,14 @@
-//! The retry policy for one block, as a pure rule without a service or a clock.
+//! The retry policy for one block, as pure logic without a service or a clock.
 
 use std::time::Duration;
 
 use metering_client::ClientError;
 
-/// The first pause if the service names none; each further pause is twice as long.
+/// The first pause if the service does not ask for one; each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// The shortest pause, even if the service names 0.
+/// The shortest pause, even if the service asks for none.
 const PAUSE_MIN: Duration = Duration::from_millis(200);
-/// How often a block is requested, including the first time.
+/// How many times a block is requested, including the first.
 const TRIES: u32 = 5;
 
 /// The attempts that are left for one block.
@@ -31,7 +31,7 @@ pub(super) enum Verdict {
 }
 
 impl Patience {
-    /// Stops if the service names a pause longer than `pause_max`.
+    /// Stops if the service asks for a pause longer than `pause_max`.
     pub(super) const fn new(pause_max: Duration) -> Self {
         Self { pause_max, next: FIRST_PAUSE, tries_left: TRIES }
     }

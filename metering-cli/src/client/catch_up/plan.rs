@@ -1,9 +1,9 @@
-//! Which blocks a run fetches, as a pure rule without a service or a file.
+//! Decides which blocks a run fetches, as pure logic without a service or a file.
 
 use crate::client::catch_up::block::BlockNumber;
 use crate::failure::Failure;
 
-/// The most blocks per run; a rule of the protocol, section 6.
+/// The maximum number of blocks per run (protocol, section 6).
 pub(super) const BLOCKS_MAX: u64 = 100;
 
 /// Where a run starts.

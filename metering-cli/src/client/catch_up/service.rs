@@ -58,7 +58,7 @@ impl Service {
             }
             match patience.judge(&error) {
                 Verdict::Pause(pause) => {
-                    let wait = format!("{error} Retrying in {} s.", pause.as_secs_f32());
+                    let wait = format!("{error}; retrying in {} s", pause.as_secs_f32());
                     self.progress.say(&printable(&wait));
                     self.pause(pause).await?;
                 }

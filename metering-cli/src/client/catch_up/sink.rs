@@ -14,11 +14,11 @@ pub(super) enum Sink<'o> {
     Stdout(Stdout<'o>),
 }
 
-/// Standard output. It is not known whether a line arrived there: after an interruption, the next run may write the
+/// Standard output. There is no way to know whether a line arrived: after an interruption, the next run may write the
 /// last line again, but never omits one.
 pub(super) struct Stdout<'o> {
     out: &'o mut dyn Write,
-    /// The file that it is redirected to, if it is.
+    /// The file that it is redirected to, if any.
     file: Option<File>,
 }
 

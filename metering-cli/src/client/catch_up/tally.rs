@@ -28,7 +28,7 @@ pub(super) struct Summary {
     first_block: Option<BlockNumber>,
     /// Where the cursor is.
     last_block: Option<BlockNumber>,
-    /// The latest finalized block, if the service said.
+    /// The latest finalized block, if the service reported it.
     latest_block: Option<BlockNumber>,
     /// How many blocks there are after the cursor.
     remaining: Option<u64>,

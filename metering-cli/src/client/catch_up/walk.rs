@@ -11,7 +11,7 @@ pub(super) trait Feed {
     /// The latest finalized block.
     async fn latest(&mut self) -> Result<Block, Failure>;
 
-    /// A block that is final. Must not return a block with another number.
+    /// A finalized block. Must not return a block with another number.
     async fn block(&mut self, number: BlockNumber) -> Result<Found, Failure>;
 }
 

@@ -39,7 +39,7 @@ impl RemoveArgs {
             names.retain(|name| name != Journal::TURN);
             names.sort();
             let names = names.join(", ");
-            confirm(&format!("Permanently remove the profile {} ({names})?", profile.name())).await?;
+            confirm(&format!("Permanently remove profile {} ({names})?", profile.name())).await?;
         }
         profile.remove()
     }

@@ -80,7 +80,7 @@ impl SetUrlArgs {
         let moved = profile.settings.url.as_ref() != Some(&self.service);
         if profile.settings.api_key.is_some() && moved && !self.keep_key {
             return Err(Failure::Conflict(format!(
-                "the profile {} has a key for another service, which would be sent to {}; use another --profile, or \
+                "profile {} has a key for another service, which would be sent to {}; use another --profile, or \
                 add --keep-key if it is the same service",
                 profile.name(),
                 self.service
@@ -100,7 +100,7 @@ impl SetKeyArgs {
         if let Some(earlier) = earlier.as_ref().filter(|earlier| !same(earlier)) {
             if !self.replace {
                 return Err(Failure::Conflict(format!(
-                    "the profile {} already has the key {}; use another --profile, or replace that key with --replace",
+                    "profile {} already has the key {}; use another --profile, or replace that key with --replace",
                     session.profile.name(),
                     redacted(earlier)
                 )));

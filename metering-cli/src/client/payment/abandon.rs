@@ -62,7 +62,7 @@ pub(crate) async fn abandon(
     Ok(())
 }
 
-/// Whether the chain says that the payment failed for good. If that cannot be found out, it counts as alive.
+/// Whether the chain says that the payment failed for good. If the chain cannot be read, it counts as alive.
 async fn is_dead(entry: &Entry, args: &PaymentArgs) -> bool {
     let Some(signed) = entry.payment.signed() else { return false };
     let Ok(Some(till)) = args.rpc_url().and_then(|url| Till::open(&entry.bill, url)) else { return false };

@@ -63,8 +63,8 @@ impl Bill {
     pub(crate) fn quoted(self, quote: &Quote) -> Result<Self, Failure> {
         let refuse = |what: &str, listed: &dyn fmt::Display, quoted: &dyn fmt::Display| {
             Failure::Failed(format!(
-                "the quote does not match the plan, so nothing was paid: {what} is {quoted}, the plan's {listed}; \
-                 tell the service's operator"
+                "the quote does not match the plan, so nothing was paid: {what} is {quoted}, but the plan has \
+                 {listed}; tell the service's operator"
             ))
         };
         if quote.chain_id != self.chain_id {
@@ -85,7 +85,7 @@ impl Bill {
         }
         if !(self.amount..=self.most()).contains(&quote.amount_atomic) {
             let quoted = quote.amount_atomic.to_human(self.token_decimals);
-            return Err(refuse("its amount", &format!("price {}", self.human()), &quoted));
+            return Err(refuse("its amount", &format!("a price of {}", self.human()), &quoted));
         }
         let rpc_hint = quote.rpc_hint.clone().filter(|url| !url.is_empty()).or(self.rpc_hint);
         Ok(Self { amount: quote.amount_atomic, rpc_hint, ..self })

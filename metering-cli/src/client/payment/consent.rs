@@ -13,7 +13,7 @@ pub(crate) struct Consent {
 }
 
 impl Consent {
-    /// Fails early if nobody could be asked later.
+    /// Fails early if there will be no way to ask later.
     pub(crate) fn can_be_given(self) -> Result<(), Failure> {
         if self.yes || io::stdin().is_terminal() {
             return Ok(());

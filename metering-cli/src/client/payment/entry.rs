@@ -103,7 +103,7 @@ impl Entry {
         }
     }
 
-    /// Whether it is certain that nothing was paid: nothing is signed, and nobody else was told to pay.
+    /// Whether it is certain that nothing was paid: nothing is signed, and no other wallet was asked to pay.
     pub(crate) fn is_certainly_unpaid(&self) -> bool {
         matches!(self.payment, Payment::Unpaid) && !self.signup().is_some_and(|signup| signup.paid_elsewhere)
     }

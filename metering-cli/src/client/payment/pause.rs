@@ -9,7 +9,7 @@ use crate::output::notice;
 
 /// How long to wait if the service does not say.
 const PAUSE: Duration = Duration::from_secs(2);
-/// The shortest pause, even if the service names 0.
+/// The shortest pause, even if the service asks for none.
 const PAUSE_MIN: Duration = Duration::from_millis(200);
 
 /// How long to wait in total.
@@ -41,7 +41,7 @@ impl Patience {
 }
 
 /// Lets `work` finish, because its response may be returned only once. Also returns whether the user wants to stop
-/// afterwards; a second Ctrl-C does not wait.
+/// afterwards. A second Ctrl-C stops immediately.
 pub(crate) async fn uninterrupted<T>(work: impl Future<Output = T>) -> Result<(T, bool), Failure> {
     tokio::pin!(work);
     let mut stop = false;
@@ -71,7 +71,7 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn waiting_ends_before_it_takes_longer_than_is_allowed() {
         let patience = Patience::of(Duration::from_millis(500));
-        assert!(!patience.pause(Some(Duration::from_secs(12))).await.unwrap(), "at once");
+        assert!(!patience.pause(Some(Duration::from_secs(12))).await.unwrap(), "returns immediately");
         assert!(patience.pause(Some(Duration::ZERO)).await.unwrap());
         assert!(patience.begun.elapsed() >= PAUSE_MIN, "there is always a pause");
         tokio::time::sleep(Duration::from_millis(300)).await;

@@ -44,7 +44,7 @@ impl Request<'_> {
         notice(&printable(self.message));
         notice("");
         if consent.yes || !io::stdin().is_terminal() {
-            // `--yes` is consent to a payment, not to a text that nobody has seen.
+            // `--yes` is consent to a payment, not to a text that the user has not seen.
             let problem = "it was not signed, because only a person can agree to that: run the command on a terminal, \
                            without --yes, or ask the service's operator to set public_url";
             return Err(Failure::Failed(problem.to_owned()));
@@ -106,7 +106,7 @@ mod tests {
     async fn the_text_of_another_service_is_not_signed_without_consent() {
         let (ours, theirs) = ("http://127.0.0.1:8787".parse().unwrap(), "https://api.example/v1".parse().unwrap());
         let message = "The metering service at https://api.example/v1 asks you to replace the API key.";
-        // Tests have no terminal, so there is nobody to ask.
+        // Tests have no terminal, so there is no way to ask.
         let (no, yes) = (Consent { yes: false }, Consent { yes: true });
         assert!(request(&theirs, message).is_agreed(no).await.is_ok());
         assert!(request(&theirs, message).is_agreed(yes).await.is_ok());

@@ -99,7 +99,7 @@ impl Watched<'_> {
                 let _ = till.send(signed).await;
                 Ok(())
             }
-            // The service decides; this only finds out earlier.
+            // The service decides; this check only finds failures earlier.
             Ok(Fate::Alive) | Err(_) => Ok(()),
         }
     }
@@ -132,7 +132,7 @@ pub(crate) fn refused(refusal: &Refusal, kept: &str) -> Failure {
 }
 
 /// Whether a retry may get another response. A failed transaction may still succeed in another block until it has
-/// enough confirmations; if it was made here, the chain tells when it cannot any more.
+/// enough confirmations; if it was sent from here, the chain shows when it no longer can.
 fn is_passing(refusal: &Refusal, watched: Option<Watched<'_>>) -> bool {
     let made_here = watched.is_some_and(|watched| watched.till.is_some() && watched.entry.payment.signed().is_some());
     match refusal.code.as_str() {

@@ -8,7 +8,7 @@ use metering_evm::{PayError, Payer, SignedPayment, Standing, Wallet};
 use crate::client::payment::bill::Bill;
 use crate::failure::Failure;
 
-/// For one request to the chain's node.
+/// The timeout of one request to the chain's node.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The connection to the chain of a bill.
@@ -39,7 +39,7 @@ pub(crate) enum Death {
 }
 
 impl Till {
-    /// Connects by the given URL, or else by the bill's public one; `None` if there is neither.
+    /// Connects to the given URL, or else to the bill's public one; `None` if there is neither.
     pub(crate) fn open(bill: &Bill, given: Option<RpcUrl>) -> Result<Option<Self>, Failure> {
         let hint = || bill.rpc_hint.as_deref().map(str::parse::<RpcUrl>).transpose();
         let url = match given {

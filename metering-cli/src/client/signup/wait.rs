@@ -50,7 +50,7 @@ enum Asked {
     Done(Waited),
     /// Not approved yet; poll again after at least this long.
     Pending(Option<Duration>),
-    /// The service could not be asked.
+    /// The service is unreachable or failing.
     Away(Failure, Option<Duration>),
 }
 
@@ -78,13 +78,13 @@ pub(super) async fn wait(
             }
             Asked::Away(failure, pause) => {
                 if !was_away {
-                    notice(&printable(&format!("{failure} Still trying.")));
+                    notice(&printable(&format!("{failure}; still trying")));
                 }
                 was_away = true;
                 pause
             }
         };
-        // The last poll is at the end of the session, however long the pause should be.
+        // The last poll is at the end of the session, even if the service asks for a longer pause.
         let pause = pending.interval().max(at_least.unwrap_or_default()).min(left);
         tokio::select! {
             () = tokio::time::sleep(pause.max(Duration::from_millis(100))) => {}

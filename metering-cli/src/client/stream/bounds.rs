@@ -9,7 +9,7 @@ use crate::client::interruption::Interruption;
 /// What ended the wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// The time is over, or enough events have arrived.
+    /// The time is up, or enough events have arrived.
     Reached,
     /// The user stopped it.
     Interrupted,

@@ -98,7 +98,7 @@ impl Follower {
                     Some(id) => format!("after event {id}"),
                     None => "without an event id".to_owned(),
                 };
-                notice(&printable(&format!("{error} Resuming {from} in {} s.", pause.as_secs())));
+                notice(&printable(&format!("{error}; resuming {from} in {} s", pause.as_secs())));
             }
             if let Err(end) = self.bounds.wait_for(sleep(pause)).await {
                 return Ok(end);

@@ -1,4 +1,4 @@
-//! The retry policy for reconnects, as a pure rule without a stream or a clock.
+//! The retry policy for reconnects, as pure logic without a stream or a clock.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use metering_client::ClientError;
 
 use crate::client::pauses::{Pauses, SHORTEST};
 
-/// The longest pause that the service may name.
+/// The longest pause to accept from the service.
 const NAMED_PAUSE_MAX: Duration = Duration::from_secs(5 * 60);
-/// After this many failures in a row without an event in between, waiting does not help.
+/// Reconnecting stops after this many failures in a row without an event in between.
 const TRIES: u32 = 8;
 
 /// The failures to connect or to read since the last event.

@@ -104,7 +104,7 @@ fn what_is_no_clear_payment_is_not_assigned() {
         (TWICE, credits, 1, "`metering admin account grant`"),
         (WITH_INPUT, coin, 1, "carries call data"),
         (WITH_INPUT, credits, 1, "it is not clear what the transaction pays"),
-        (TOO_LITTLE, STARTER, 1, "costs 5 USDC, but 4.75 USDC were paid; use --credits to say what that is worth"),
+        (TOO_LITTLE, STARTER, 1, "costs 5 USDC, but only 4.75 USDC was paid; use --credits to say what that is worth"),
         (BOTH, credits, 1, "several payments: 0.0025 ETH, 5 USDC; choose one with --plan"),
         (REVERTED, credits, 1, "was reverted"),
         (ELSEWHERE, STARTER, 1, "no transfer of token"),

@@ -100,7 +100,7 @@ fn the_list_goes_back_from_where_the_watcher_is() {
     std::fs::write(scene.desk.path("metering.toml"), super::scene::configuration(&node.url())).unwrap();
     let scanned = || listed(&scene, &[])["scanned"][0].clone();
     let expected = |from: u64| json!({ "chain": "base", "chain_id": CHAIN_ID, "from_block": from, "to_block": 49_989 });
-    assert_eq!(scanned(), expected(39_989), "no watcher runs");
+    assert_eq!(scanned(), expected(39_989), "no watcher has run");
     block_on(scene.desk.store().set_scan_mark(CHAIN_ID, 30_000)).unwrap();
     assert_eq!(scanned(), expected(20_000), "the watcher is behind");
 }

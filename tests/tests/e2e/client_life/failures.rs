@@ -104,7 +104,7 @@ fn at_a_cap_the_client_says_when_to_try_again() {
     for command in
         [&["call", BASE][..], &["stream", STREAM], &["catch-up"], &["call", BASE, "--retry", "--retry-limit", "1"]]
     {
-        fails(&terminal, command, TRY_LATER, "Try again in");
+        fails(&terminal, command, TRY_LATER, "; try again in");
     }
     assert_eq!(terminal.json(&["usage"])["totals"]["usage_events"], 1, "a refusal is not charged");
 }

@@ -84,7 +84,7 @@ fn unfit(plan: &Plan, fault: &PaymentFault) -> Failure {
     match fault {
         PaymentFault::Unconfirmed(depth) => unconfirmed(*depth),
         PaymentFault::TooLittle { expected, found } => Failure::Failed(format!(
-            "plan {} costs {} {symbol}, but {} {symbol} were paid; use --credits to say what that is worth",
+            "plan {} costs {} {symbol}, but only {} {symbol} was paid; use --credits to say what that is worth",
             plan.key(),
             expected.to_human(plan.token_decimals),
             found.to_human(plan.token_decimals),

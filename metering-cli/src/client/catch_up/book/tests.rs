@@ -73,7 +73,7 @@ fn a_run_goes_on_where_the_last_one_was() {
     book.write(&block(5)).unwrap();
     drop(book);
     let mut book = scene.open("a", from(900)).unwrap();
-    assert_eq!(book.start(), Start::After(N(5)), "where to begin is known");
+    assert_eq!(book.start(), Start::After(N(5)), "the cursor overrides --from");
     book.write(&block(6)).unwrap();
     book.skip(N(7)).unwrap();
     drop(book);

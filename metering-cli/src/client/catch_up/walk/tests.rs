@@ -21,7 +21,7 @@ struct Scene {
     directory: TempDir,
 }
 
-/// A service, as it is during one run.
+/// The service's state during one run.
 struct Chain {
     latest: u64,
     /// It fails after this many responses.
