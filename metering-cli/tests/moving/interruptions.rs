@@ -179,7 +179,7 @@ fn a_copy_that_is_not_equal_is_no_move() {
     desk.psql(twist);
     desk.psql("CREATE TRIGGER twist BEFORE INSERT ON meter FOR EACH ROW EXECUTE FUNCTION twist()");
     let ran = desk.migrate(&[]);
-    assert!(ran.stdout.contains("its balance was 0.01, and is 0.0100000001"), "{ran:?}");
+    assert!(ran.stdout.contains("its balance was 0.01 and is now 0.0100000001"), "{ran:?}");
     let message = ran.failure(3);
     assert!(message.contains("the copy is not equal: 1 record differs"), "{message}");
     assert_eq!(block_on(desk.sqlite().verify()).unwrap().accounts, 1, "the file is still the store to use");
