@@ -43,6 +43,11 @@ fuzz target seconds="120":
     mkdir -p fuzz/corpus/{{ target }}
     cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz run --fuzz-dir . --sanitizer none {{ target }} corpus/{{ target }} seeds/{{ target }} -- -max_total_time={{ seconds }} -max_len=4096
 
+# Schemathesis against the OpenAPI document of a running server; needs Python 3.11 or newer
+schemathesis *arguments:
+    cargo build --workspace --all-features --bin metering-server --bin metering
+    python3 tests/openapi/run.py {{ arguments }}
+
 # Mutation testing of the code that decides about money; needs cargo-mutants, and takes an hour or so
 mutants *arguments:
     cargo mutants {{ arguments }}
