@@ -63,6 +63,7 @@ stream_check = "250ms"
 
 [signup]
 bot_check = "{bot_check}"
+poll_interval = "1s"
 
 [billing]
 internal_secret = "{secret}"
