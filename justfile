@@ -79,6 +79,11 @@ fuzz target seconds="120":
     mkdir -p fuzz/corpus/{{ target }}
     cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz run --fuzz-dir . --sanitizer none {{ target }} corpus/{{ target }} seeds/{{ target }} -- -max_total_time={{ seconds }} -max_len=4096
 
+# Run Schemathesis against the OpenAPI document of a running server; needs Python 3.11 or newer
+schemathesis *arguments:
+    cargo build --workspace --all-features --bin metering-server --bin metering
+    python3 tests/openapi/run.py {{ arguments }}
+
 # Run mutation tests of the code that handles money; needs cargo-mutants, takes about an hour
 mutants *arguments:
     cargo mutants {{ arguments }}

@@ -155,7 +155,7 @@ fn operation(route: &Route) -> openapi::path::Operation {
         .description(Some(price(route)))
         .operation_id(Some(format!("{} {}", route.method, route.template)));
     for param in &route.params {
-        operation = operation.parameter(parameter(param));
+        operation = operation.parameter(parameter(param, &route.pricing));
     }
     let media = if route.sse { "text/event-stream" } else { "application/json" };
     let served =
@@ -220,16 +220,22 @@ fn price(route: &Route) -> String {
     }
 }
 
-fn parameter(param: &metering_core::Param) -> Parameter {
+fn parameter(param: &metering_core::Param, pricing: &Pricing) -> Parameter {
+    // A look-back is a number of seconds, which the catalogue's type does not say.
+    let is_lookback = matches!(pricing, Pricing::PerLookback { param: lookback, .. } if **lookback == *param.name);
     let place = match param.place {
         ParamPlace::Path => ParameterIn::Path,
         ParamPlace::Query => ParameterIn::Query,
     };
     let schema = match param.kind {
-        ParamType::String => ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)),
-        ParamType::Integer => {
-            ObjectBuilder::new().schema_type(Type::Integer).format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+        ParamType::String => {
+            let pattern = if param.place == ParamPlace::Path { bounds::SEGMENT } else { bounds::TEXT };
+            ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).pattern(Some(pattern))
         }
+        ParamType::Integer => ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+            .minimum(is_lookback.then_some(0)),
         ParamType::Number => ObjectBuilder::new().schema_type(Type::Number),
         ParamType::Boolean => ObjectBuilder::new().schema_type(Type::Boolean),
     };

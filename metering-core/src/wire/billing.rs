@@ -16,12 +16,14 @@ pub struct DeductRequest {
     /// The route to book the usage on; by default the catalogue's route for the path, or else the path itself. A
     /// template that is too long, or would exceed the account's limit on templates, is booked as `(other)`.
     pub route_template: Option<String>,
-    /// The weight, above 0 and at most 1000, instead of the catalogue's; by default the catalogue's, or else the
-    /// operator's `billing.default_weight`. Below the stream prefix, the session price applies instead.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>, exclusive_minimum = 0, maximum = 1000))]
+    /// The weight, above 0 and at most 1000, with at most six decimals, instead of the catalogue's; by default the
+    /// catalogue's, or else the operator's `billing.default_weight`. Below the stream prefix, the session price applies
+    /// instead.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>, minimum = 0.000001, maximum = 1000))]
     pub credit_weight: Option<Weight>,
-    /// The multiplier, above 0 and at most 4096, instead of the catalogue's.
-    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>, exclusive_minimum = 0, maximum = 4096))]
+    /// The multiplier, above 0 and at most 4096, with at most six decimals, instead of the catalogue's. The
+    /// product of weight and multiplier must have at most six decimals too.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>, minimum = 0.000001, maximum = 4096))]
     pub history_multiplier: Option<Multiplier>,
     /// How many seconds the request looks back, for the catalogue's multiplier.
     pub lookback_seconds: Option<u64>,

@@ -57,8 +57,9 @@ pub struct ApproveRequest {
     /// The user code.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub user_code: Option<String>,
-    /// Whether the person accepts the terms.
+    /// Whether the person accepts the terms; nothing else than `true` is accepted.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(required = true))]
     pub tos_accepted: bool,
     /// The solution of the bot challenge.
     pub captcha_token: Option<String>,
