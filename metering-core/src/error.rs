@@ -92,7 +92,7 @@ pub enum Error {
     #[error("The request failed, and its charge could not be refunded. Contact the operator.")]
     NotRefunded,
     /// A state that should be impossible.
-    #[error("The service failed; the operator's log says why.")]
+    #[error("The service failed; the server's log has the cause.")]
     Internal,
 }
 

@@ -40,7 +40,7 @@ pub enum PaymentError {
         found: String,
     },
     /// Payments are not configured for that chain, or the plan's configuration is wrong.
-    #[error("Payments are not set up for this plan; choose another plan. The operator's log says why.")]
+    #[error("Payments are not set up for this plan; choose another plan. The server's log has the cause.")]
     NotConfigured,
     /// An account already has the email address.
     #[error("An account with this email address already exists; use its key, or another address.")]

@@ -107,7 +107,7 @@ fn nobody_is_told_to_buy_where_nothing_is_for_sale() {
     let server = site.server().start();
     let refused = server.client_with(&account.api_key).get("/mpp/ethPrice").expect(402);
     let message = refused.json()["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("Ask the operator") && !message.contains("buy"), "{message}");
+    assert!(message.contains("ask the operator") && !message.contains("buy"), "{message}");
 }
 
 #[test]

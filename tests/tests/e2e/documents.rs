@@ -155,13 +155,13 @@ fn links_files_and_recipes_that_documents_name_exist() {
 
 #[test]
 fn what_does_not_exist_is_found() {
-    let file = root().join("docs/some.md");
+    let file = root().join("docs/README.md");
     let all = BTreeMap::from([(file.clone(), Document::read("# One `two`: three\n\n## Again\n\n## Again\n"))]);
     assert_eq!(all[&file].anchors, BTreeSet::from(["one-two-three", "again", "again-1"].map(str::to_owned)));
     for link in ["#one-two-three", "#again-1", "https://example.com/x#y", "../README.md"] {
         assert_eq!(broken(&all, &file, link), None, "{link}");
     }
-    for link in ["#two", "none.md", "../docs/none.md#again", "some.md"] {
+    for link in ["#two", "none.md", "../docs/none.md#again", "README.md#two"] {
         assert!(broken(&all, &file, link).is_some(), "{link}");
     }
     let top = BTreeSet::from(["tests", "docs", "metering-core"].map(str::to_owned));
