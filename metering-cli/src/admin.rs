@@ -42,13 +42,13 @@ pub(crate) struct Admin {
 #[derive(Debug, Subcommand)]
 enum Command {
     #[command(flatten)]
-    OnStore(OnStore),
+    StoreCommand(StoreCommand),
     Migrate(migrate::MigrateArgs),
 }
 
 /// The commands that work on one store.
 #[derive(Debug, Subcommand)]
-enum OnStore {
+enum StoreCommand {
     Account(account::AccountArgs),
     Plan(plan::PlanArgs),
     Payments(payments::PaymentsArgs),
@@ -61,7 +61,7 @@ enum OnStore {
 impl Admin {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         match self.command {
-            Command::OnStore(command) => {
+            Command::StoreCommand(command) => {
                 let sources = self.database.sources(std::env::vars_os())?;
                 let session = Session::new(self.database.location(&sources)?, sources);
                 command.run(&session, out).await
@@ -75,7 +75,7 @@ impl Admin {
     }
 }
 
-impl OnStore {
+impl StoreCommand {
     async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         match self {
             Self::Account(args) => args.run(session, out).await,

@@ -4,6 +4,7 @@
 //! the responses. State that outlives a command is kept in the profile's directory, in one file per kind.
 
 pub(crate) mod amount;
+pub(crate) mod backoff;
 pub(crate) mod balance;
 pub(crate) mod call;
 pub(crate) mod catch_up;
@@ -15,7 +16,6 @@ pub(crate) mod interruption;
 pub(crate) mod json_line;
 pub(crate) mod mcp;
 pub(crate) mod money;
-pub(crate) mod pauses;
 pub(crate) mod payment;
 pub(crate) mod percent;
 pub(crate) mod plans;

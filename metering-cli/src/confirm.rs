@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_yes_is_a_yes() {
+    fn only_y_or_yes_confirms() {
         let table = [
             ("y\n", true),
             ("Y\n", true),

@@ -1,9 +1,9 @@
 //! Which store to open. This is the only file that names a backend.
 //!
 //! All other code works on a [`Store`]. A new backend needs a variant of [`Location`] and of [`Backend`] here and
-//! nothing elsewhere; `moving` says which stores can be moved to which.
+//! nothing elsewhere; `migration` says which stores can be moved to which.
 
-mod moving;
+mod migration;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -18,7 +18,7 @@ use metering_sqlite::{SqliteStore, path_of_url};
 
 use crate::failure::Failure;
 
-pub(crate) use moving::{Destination, Origin, Target};
+pub(crate) use migration::{Destination, Origin, Target};
 
 const SUPPORTED: &str = "supported: sqlite:PATH, postgres://USER@HOST/DATABASE";
 
@@ -47,7 +47,7 @@ pub(crate) enum Location {
 
 /// What to do if there is no store at a location.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Absent {
+pub(crate) enum IfMissing {
     /// Create one.
     Create,
     /// Fail, so that a mistyped directory does not look like an empty store.
@@ -123,13 +123,13 @@ impl Location {
     }
 
     /// Opens the store and brings its schema up to date.
-    pub(crate) async fn open(&self, absent: Absent) -> Result<Database, Failure> {
+    pub(crate) async fn open(&self, if_missing: IfMissing) -> Result<Database, Failure> {
         let backend = match self {
-            Self::Sqlite(path) => Backend::Sqlite(Arc::new(self.open_file(path, absent)?)),
+            Self::Sqlite(path) => Backend::Sqlite(Arc::new(self.open_file(path, if_missing)?)),
             Self::Postgres(config) => {
-                let store = match absent {
-                    Absent::Create => PostgresStore::connect(config).await,
-                    Absent::Fail => PostgresStore::connect_existing(config).await,
+                let store = match if_missing {
+                    IfMissing::Create => PostgresStore::connect(config).await,
+                    IfMissing::Fail => PostgresStore::connect_existing(config).await,
                 };
                 Backend::Postgres(Arc::new(store.map_err(|error| self.cannot_open(&error))?))
             }
@@ -137,11 +137,11 @@ impl Location {
         Ok(Database { location: self.clone(), backend })
     }
 
-    fn open_file(&self, path: &Path, absent: Absent) -> Result<SqliteStore, Failure> {
-        match absent {
-            Absent::Create => {}
-            Absent::Fail if self.exists() => {}
-            Absent::Fail => {
+    fn open_file(&self, path: &Path, if_missing: IfMissing) -> Result<SqliteStore, Failure> {
+        match if_missing {
+            IfMissing::Create => {}
+            IfMissing::Fail if self.exists() => {}
+            IfMissing::Fail => {
                 return Err(Failure::Failed(format!(
                     "no store at {self}; set its location with --data DIR or --database URL, or create one \
                      with `metering admin account create` or `metering admin plan import`"
@@ -219,7 +219,7 @@ impl Database {
 
 /// Opens a finished backup as a store, as a restore would.
 pub(crate) async fn open_backup(file: &Path) -> Result<Database, Failure> {
-    Location::Sqlite(file.to_owned()).open(Absent::Fail).await
+    Location::Sqlite(file.to_owned()).open(IfMissing::Fail).await
 }
 
 fn own_backup() -> Failure {
@@ -264,17 +264,17 @@ mod tests {
     fn the_configuration_file_names_the_store_as_it_does_for_the_server() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("metering.toml");
-        let place = |toml: &str, data: Option<&str>, variables: &[(&str, &str)]| {
+        let location = |toml: &str, data: Option<&str>, variables: &[(&str, &str)]| {
             std::fs::write(&file, format!("{toml}\n[http]\nmax_body_bytes = 9\n")).unwrap();
             located_with(Some(&file), None, data, variables).unwrap().to_string()
         };
-        assert_eq!(place("data = '/srv/a'", None, &[]), "sqlite:/srv/a/metering.db");
+        assert_eq!(location("data = '/srv/a'", None, &[]), "sqlite:/srv/a/metering.db");
         let both = "data = '/srv/a'\ndatabase = 'postgres://u:secret@h/d'";
-        assert_eq!(place(both, None, &[]), "postgres://u:********@h/d");
-        assert_eq!(place(both, None, &[DATA]), "postgres://u:********@h/d");
-        assert_eq!(place(both, None, &[DATABASE]), "sqlite:env.db");
-        assert_eq!(place(both, Some("dir"), &[DATABASE]), "sqlite:dir/metering.db");
-        assert_eq!(place("data = '/srv/a'", None, &[DATA]), "sqlite:env/metering.db");
+        assert_eq!(location(both, None, &[]), "postgres://u:********@h/d");
+        assert_eq!(location(both, None, &[DATA]), "postgres://u:********@h/d");
+        assert_eq!(location(both, None, &[DATABASE]), "sqlite:env.db");
+        assert_eq!(location(both, Some("dir"), &[DATABASE]), "sqlite:dir/metering.db");
+        assert_eq!(location("data = '/srv/a'", None, &[DATA]), "sqlite:env/metering.db");
         let missing = folder.path().join("none.toml");
         let message = located_with(Some(&missing), None, None, &[]).unwrap_err().to_string();
         assert!(message.contains("none.toml"), "{message}");
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_of_no_known_backend_are_refused_without_their_password() {
+    fn unknown_backend_urls_are_rejected_without_their_password() {
         let table = ["mysql://root:hunter2@db/x", "metering.db", "sqlite:", "sqlite://", "sqlite::memory:", ""];
         for url in table {
             let message = located(Some(url), None, &[]).unwrap_err().to_string();

@@ -142,13 +142,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_one_line_whatever_its_cause_says() {
+    fn failure_is_one_line_whatever_its_cause() {
         let failure = Failure::Failed("a\nb\r\n  c\u{1b}[31m".to_owned());
         assert_eq!(failure.one_line(), "a b c [31m");
     }
 
     #[test]
-    fn an_answer_of_the_service_has_the_exit_code_of_what_to_do_about_it() {
+    fn service_error_maps_to_its_exit_code() {
         // status, retry_after_sec, exit code
         let table = [
             (400, None, 2),

@@ -20,7 +20,7 @@ impl NewFile {
     ///
     /// # Errors
     /// When the target exists and `replace` is not set.
-    pub(crate) fn beside(target: &Path, replace: bool) -> Result<Self, Failure> {
+    pub(crate) fn next_to(target: &Path, replace: bool) -> Result<Self, Failure> {
         let Some(name) = target.file_name() else {
             return Err(Failure::Usage(format!("{} is not the name of a file", target.display())));
         };
@@ -104,38 +104,38 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn a_file_appears_when_it_is_finished_and_not_before() {
+    fn file_appears_only_when_finished() {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("export.csv");
         let names = || fs::read_dir(directory.path()).unwrap().count();
-        let file = NewFile::beside(&target, false).unwrap();
+        let file = NewFile::next_to(&target, false).unwrap();
         file.create().unwrap().write_all(b"rows").unwrap();
         assert!(!target.exists());
         drop(file);
         assert_eq!(names(), 0, "an unfinished file leaves nothing behind");
-        let file = NewFile::beside(&target, false).unwrap();
+        let file = NewFile::next_to(&target, false).unwrap();
         fs::write(file.partial(), "rows").unwrap();
         file.finish().unwrap();
         assert_eq!((fs::read_to_string(&target).unwrap().as_str(), names()), ("rows", 1));
     }
 
     #[test]
-    fn a_file_that_exists_is_replaced_only_by_force() {
+    fn existing_file_is_replaced_only_with_force() {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("export.csv");
         fs::write(&target, "old").unwrap();
-        assert!(matches!(NewFile::beside(&target, false), Err(Failure::Conflict(_))));
-        let file = NewFile::beside(&target, true).unwrap();
+        assert!(matches!(NewFile::next_to(&target, false), Err(Failure::Conflict(_))));
+        let file = NewFile::next_to(&target, true).unwrap();
         fs::write(file.partial(), "new").unwrap();
         file.finish().unwrap();
         assert_eq!(fs::read_to_string(&target).unwrap(), "new");
     }
 
     #[test]
-    fn a_name_taken_meanwhile_is_left_alone() {
+    fn file_created_meanwhile_is_not_overwritten() {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("export.csv");
-        let file = NewFile::beside(&target, false).unwrap();
+        let file = NewFile::next_to(&target, false).unwrap();
         file.create().unwrap();
         fs::write(&target, "theirs").unwrap();
         assert!(matches!(file.finish(), Err(Failure::Conflict(_))));

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_keep_to_the_right_and_lines_have_no_tail() {
+    fn numbers_are_right_aligned_without_trailing_spaces() {
         let mut table = Table::new(&[Column::Text("NAME"), Column::Number("CREDITS"), Column::Text("NOTE")]);
         table.row([&"a", &"1.5", &"x"]);
         table.row([&"longer", &"-1234567.25", &""]);

@@ -9,9 +9,9 @@ use metering_core::wire::{IDEMPOTENCY_HEADER, SOURCE_HEADER};
 use metering_core::{ApiKey, ClientSource, IdempotencyKey};
 use serde::Serialize;
 
-use crate::answer::{Answer, OpenAnswer, accepted};
 use crate::error::ClientError;
 use crate::events::Events;
+use crate::response::{OpenResponse, Response, accepted};
 use crate::transport::Transport;
 
 /// Calls a service as one kind of client, with or without a key.
@@ -69,18 +69,18 @@ impl Client {
     ///
     /// # Errors
     /// When the service rejects the request or does not respond.
-    pub async fn get(&self, target: &str) -> Result<Answer, ClientError> {
-        self.open(Method::GET, target, None).await?.whole().await
+    pub async fn get(&self, target: &str) -> Result<Response, ClientError> {
+        self.open(Method::GET, target, None).await?.read_to_end().await
     }
 
     /// `POST` of a JSON document.
     ///
     /// # Errors
     /// When the service rejects the request or does not respond.
-    pub async fn post(&self, target: &str, document: &impl Serialize) -> Result<Answer, ClientError> {
+    pub async fn post(&self, target: &str, document: &impl Serialize) -> Result<Response, ClientError> {
         let body = serde_json::to_vec(document);
         let body = body.map_err(|error| ClientError::Garbled(format!("cannot serialize the request: {error}")))?;
-        self.open(Method::POST, target, Some(body.into())).await?.whole().await
+        self.open(Method::POST, target, Some(body.into())).await?.read_to_end().await
     }
 
     /// Subscribes to an event stream. Resumes after `last_event_id` if the stream supports event ids.
@@ -97,7 +97,7 @@ impl Client {
         method: Method,
         target: &str,
         last_event_id: Option<&str>,
-    ) -> Result<OpenAnswer, ClientError> {
+    ) -> Result<OpenResponse, ClientError> {
         let mut request = self.request(method, target, None)?;
         let headers = request.headers_mut();
         headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
@@ -113,7 +113,7 @@ impl Client {
     ///
     /// # Errors
     /// When the service rejects the request or does not respond.
-    pub async fn open(&self, method: Method, target: &str, body: Option<Bytes>) -> Result<OpenAnswer, ClientError> {
+    pub async fn open(&self, method: Method, target: &str, body: Option<Bytes>) -> Result<OpenResponse, ClientError> {
         let request = self.request(method, target, body)?;
         accepted(self.transport.send(request).await?).await
     }

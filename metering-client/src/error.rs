@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_protocol_is_read_and_another_is_told_by_its_status() {
+    fn protocol_error_is_read_and_other_errors_use_the_status() {
         // body, header, code, seconds
         let table = [
             (r#"{"error":"rate_limited","message":"Wait.","retry_after_sec":7}"#, None, "rate_limited", Some(7)),
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_the_text_that_was_sent() {
+    fn fields_are_returned_as_sent() {
         let refusal =
             read(r#"{"error":"x","message":"y","credit_balance":-0.0000694444,"plans_url":"/credits"}"#, None);
         assert_eq!(refusal.field("credit_balance").as_deref(), Some("-0.0000694444"));

@@ -8,8 +8,8 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use http::{HeaderMap, header};
 
-use crate::answer::{OpenAnswer, header as text};
 use crate::error::ClientError;
+use crate::response::{OpenResponse, header as text};
 use crate::transport::Unreachable;
 
 /// The largest event that is read, in bytes. Bounds memory when a stream never ends an event.
@@ -46,14 +46,14 @@ impl Events {
     ///
     /// # Errors
     /// When the response is not an event stream.
-    pub(crate) fn read(answer: OpenAnswer) -> Result<Self, ClientError> {
-        if !is_event_stream(&answer.headers) {
-            let media = text(&answer.headers, header::CONTENT_TYPE.as_str()).unwrap_or_default();
+    pub(crate) fn read(response: OpenResponse) -> Result<Self, ClientError> {
+        if !is_event_stream(&response.headers) {
+            let media = text(&response.headers, header::CONTENT_TYPE.as_str()).unwrap_or_default();
             return Err(ClientError::Garbled(format!("its content type is {media:?}, not an event stream")));
         }
         let pending_bytes = Arc::new(AtomicUsize::new(0));
         let pending = Arc::clone(&pending_bytes);
-        let body = answer.body.map(move |chunk| {
+        let body = response.body.map(move |chunk| {
             let chunk = chunk.map_err(std::io::Error::other)?;
             if pending.fetch_add(chunk.len(), Ordering::Relaxed) + chunk.len() > EVENT_BYTES_MAX {
                 return Err(std::io::Error::other(format!("an event is longer than {EVENT_BYTES_MAX} bytes")));
@@ -61,7 +61,7 @@ impl Events {
             Ok(chunk)
         });
         let events = sse_stream::SseStream::from_bytes_stream(body).boxed();
-        Ok(Self { headers: answer.headers, events, pending_bytes })
+        Ok(Self { headers: response.headers, events, pending_bytes })
     }
 
     /// The next event that has data; `None` when the stream has ended.

@@ -85,19 +85,19 @@ impl fmt::Debug for HttpTransport {
 }
 
 impl HttpTransport {
-    /// A service at `url`. `patience` is the timeout for connecting, and for a response that makes no progress.
+    /// A service at `url`. `timeout` is the timeout for connecting, and for a response that makes no progress.
     ///
     /// # Errors
     /// When the machine's certificates or proxy settings cannot be used.
-    pub fn new(url: ServiceUrl, patience: Duration) -> Result<Self, Unreachable> {
+    pub fn new(url: ServiceUrl, timeout: Duration) -> Result<Self, Unreachable> {
         // Another part of the process may have installed a provider already; any will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
         // No redirects: the key goes to this service and nowhere else.
         let client = reqwest::Client::builder()
             .user_agent(concat!("metering-client/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::none())
-            .connect_timeout(patience)
-            .read_timeout(patience);
+            .connect_timeout(timeout)
+            .read_timeout(timeout);
         // Some networks need the environment's proxy to get out, but a proxy cannot reach this machine's loopback.
         let client = if url.is_loopback() { client.no_proxy() } else { client };
         let client =
@@ -113,9 +113,9 @@ impl Transport for HttpTransport {
         let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
         let url = self.url.join(target).map_err(|error| Unreachable(format!("{}{target}: {error}", self.url)))?;
         let request = self.client.request(head.method, url).headers(head.headers).body(body);
-        let answer = request.send().await.map_err(|error| Unreachable(format!("{}: {}", self.url, cause(&error))))?;
-        let answer: http::Response<reqwest::Body> = answer.into();
-        let (head, body) = answer.into_parts();
+        let response = request.send().await.map_err(|error| Unreachable(format!("{}: {}", self.url, cause(&error))))?;
+        let response: http::Response<reqwest::Body> = response.into();
+        let (head, body) = response.into_parts();
         let body = http_body_util::BodyExt::into_data_stream(body);
         Ok(http::Response::from_parts(head, body.map_err(|error| Unreachable(cause(&error))).boxed()))
     }
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_where_a_service_can_be_is_taken() {
+    fn only_valid_service_urls_are_accepted() {
         for good in ["http://127.0.0.1:8787", "https://api.example.com/v1/", " https://[::1]:1 "] {
             assert!(good.parse::<ServiceUrl>().is_ok(), "{good}");
         }

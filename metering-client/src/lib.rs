@@ -5,17 +5,17 @@
 //! catalogue into MCP tools, each of which sends one request with a [`Client`].
 #![deny(missing_docs)]
 
-mod answer;
 mod client;
 mod error;
 mod events;
 mod http_transport;
+mod response;
 pub mod tools;
 mod transport;
 
-pub use answer::{Answer, OpenAnswer};
 pub use client::Client;
 pub use error::{ClientError, Refusal};
 pub use events::{Event, Events};
 pub use http_transport::{HttpTransport, ServiceUrl, ServiceUrlError};
+pub use response::{OpenResponse, Response};
 pub use transport::{BodyStream, Transport, Unreachable};

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn injected_variables_are_told_from_misspellings() {
+    fn injected_variables_are_distinguished_from_misspellings() {
         let table = [
             ("METERING_SERVICE_HOST", "10.96.12.3", true),
             ("METERING_SERVICE_PORT", "80", true),

@@ -132,12 +132,12 @@ impl Sources {
         let (_, rest) = problem.split_once("unknown field `")?;
         let (field, _) = rest.split_once('`')?;
         let parent = key.trim_matches('.');
-        let mut whole = if parent.is_empty() { field.to_owned() } else { format!("{parent}.{field}") };
+        let mut key = if parent.is_empty() { field.to_owned() } else { format!("{parent}.{field}") };
         if parent == field || parent.ends_with(&format!(".{field}")) {
-            whole = parent.to_owned();
+            key = parent.to_owned();
         }
-        let below = format!("{whole}.");
-        let found = self.names.iter().find(|(set, _)| **set == whole || set.starts_with(&below));
+        let below = format!("{key}.");
+        let found = self.names.iter().find(|(set, _)| **set == key || set.starts_with(&below));
         found.map(|(_, name)| name.as_str())
     }
 }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_of_others_are_left_alone() {
+    fn other_variables_are_ignored() {
         let variables = [
             ("METERING_CLIENT_KEY", "x"),
             ("METERING_PORT", "tcp://10.0.0.1:80"),

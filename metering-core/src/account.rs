@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::address::Address;
 use crate::clock::Timestamp;
 use crate::credits::Credits;
+use crate::invisible::is_invisible;
 use crate::random::{Randomness, push_base62};
-use crate::unseen::is_unseen;
 
 /// The public id of an account: `org_` and 20 base-62 digits.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -151,7 +151,7 @@ impl FromStr for Email {
     /// characters are rejected, because people approve signups by reading the address.
     fn from_str(text: &str) -> Result<Self, EmailError> {
         let (local, domain) = text.rsplit_once('@').ok_or(EmailError)?;
-        let clean = |c: char| !c.is_whitespace() && !is_unseen(c) && !matches!(c, '@' | '<' | '>' | ',' | ';' | '"');
+        let clean = |c: char| !c.is_whitespace() && !is_invisible(c) && !matches!(c, '@' | '<' | '>' | ',' | ';' | '"');
         let labels_filled = domain.split('.').all(|label| !label.is_empty());
         if local.is_empty()
             || text.len() > Self::MAX_BYTES

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused() {
+    fn invalid_address_is_refused() {
         for text in [
             "",
             "0x",

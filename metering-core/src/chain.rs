@@ -37,7 +37,7 @@ pub struct Chain {
 #[async_trait]
 pub trait ChainReader: Send + Sync + fmt::Debug {
     /// The current state of a transaction.
-    async fn transaction(&self, hash: &TxHash) -> Result<Sighting, ChainError>;
+    async fn transaction(&self, hash: &TxHash) -> Result<TransactionStatus, ChainError>;
 
     /// The current heights of the chain.
     async fn heights(&self) -> Result<Heights, ChainError>;
@@ -101,7 +101,7 @@ pub enum AccountCode {
 
 /// The state of a transaction on a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sighting {
+pub enum TransactionStatus {
     /// The chain does not know it.
     Unknown,
     /// It was sent and is in no block yet.

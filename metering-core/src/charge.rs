@@ -41,7 +41,7 @@ pub struct RequestIdError;
 
 impl RequestId {
     /// How long a request id is remembered.
-    pub const REMEMBERED: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
+    pub const RETENTION: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
 
     /// Parses an id.
     ///
@@ -224,13 +224,13 @@ pub struct Receipt {
     /// Whether this repeats the result of an earlier request with the same id, so that nothing was charged now.
     pub repeated: bool,
     /// Which attempt this is, for a request with an idempotency key.
-    pub delivery: Option<Try>,
+    pub delivery: Option<Attempt>,
 }
 
 /// One attempt at a request with an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Try {
+pub struct Attempt {
     /// The key.
     pub request: RequestId,
     /// Its number, from 1.
@@ -264,7 +264,7 @@ pub struct Refund {
     /// The requested path.
     pub request_path: Arc<str>,
     /// Which attempt failed, for a request with an idempotency key. The refund also forgets the key.
-    pub delivery: Option<Try>,
+    pub delivery: Option<Attempt>,
 }
 
 impl Receipt {
@@ -282,7 +282,7 @@ impl Receipt {
     /// What to record once a response has been passed on; `None` without an idempotency key.
     #[must_use]
     pub fn settlement(&self) -> Option<Settlement> {
-        let Try { request, .. } = self.delivery.clone()?;
+        let Attempt { request, .. } = self.delivery.clone()?;
         Some(Settlement { account: self.account.clone(), request, line: self.line.clone() })
     }
 }

@@ -39,7 +39,7 @@ pub enum ClockSkew {
 
 impl ClockSkew {
     /// Larger differences are an error: rate limits, expiries and idempotency keys depend on the clock.
-    pub const TOLERATED: Duration = Duration::from_secs(5);
+    pub const MAX_TOLERATED: Duration = Duration::from_secs(5);
 
     /// Compares this clock with a store's clock, which was read between two readings of this one, `before` and `after`.
     /// The time between the two does not count as a difference. `None` when the difference is tolerated.
@@ -47,10 +47,10 @@ impl ClockSkew {
     pub fn found(before: Timestamp, stores: Timestamp, after: Timestamp) -> Option<Self> {
         let gap = |from: Timestamp, to: Timestamp| u64::try_from(to.0.saturating_sub(from.0)).unwrap_or(0);
         let (ahead, behind) = (Duration::from_millis(gap(stores, before)), Duration::from_millis(gap(after, stores)));
-        if ahead > Self::TOLERATED {
+        if ahead > Self::MAX_TOLERATED {
             Some(Self::Ahead(ahead))
         } else {
-            (behind > Self::TOLERATED).then_some(Self::Behind(behind))
+            (behind > Self::MAX_TOLERATED).then_some(Self::Behind(behind))
         }
     }
 }
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_off_is_found_whatever_the_reading_took() {
+    fn clock_skew_is_detected_despite_slow_reads() {
         let at = Timestamp::from_unix_millis;
         // before, the store's, after, found
         let table = [

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_the_form_of_a_key_is_told() {
+    fn malformed_keys_are_explained() {
         let key = ApiKey::generate(&SystemRandomness);
         let key = key.expose();
         let last = if key.ends_with('0') { "1" } else { "0" };

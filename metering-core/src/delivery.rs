@@ -18,7 +18,7 @@ use crate::clock::Timestamp;
 use crate::usage::UsageLine;
 
 /// How many attempts one charge pays for, including the first. Each may cost the upstream work.
-const MAX_TRIES: u32 = 3;
+const MAX_ATTEMPTS: u32 = 3;
 
 /// The client's id for one request to a metered route: 1 to 128 visible ASCII characters, unique within its account for
 /// 24 hours.
@@ -151,7 +151,7 @@ pub enum Repetition {
 
 impl Delivery {
     /// The first attempt.
-    pub(crate) fn begun(terms: DeliveryTerms, now: Timestamp) -> Self {
+    pub(crate) fn first(terms: DeliveryTerms, now: Timestamp) -> Self {
         let open_until = Some(now.saturating_add(terms.lease));
         Self { fingerprint: terms.fingerprint, tries: 1, open_until }
     }
@@ -170,8 +170,8 @@ impl Delivery {
                 let left = until.unix_millis().saturating_sub(now.unix_millis());
                 Err(Repetition::InProgress { retry_after_seconds: left.unsigned_abs().div_ceil(1_000).max(1) })
             }
-            Some(_) if self.tries >= MAX_TRIES => Err(Repetition::UsedUp),
-            Some(_) => Ok(Self { tries: self.tries + 1, ..Self::begun(terms, now) }),
+            Some(_) if self.tries >= MAX_ATTEMPTS => Err(Repetition::UsedUp),
+            Some(_) => Ok(Self { tries: self.tries + 1, ..Self::first(terms, now) }),
         }
     }
 
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_is_of_every_part_and_of_where_each_ends() {
+    fn fingerprint_depends_on_every_part_and_its_length() {
         let of = |method, target, template, source| Fingerprint::of(method, target, &line(template, source));
         let first = of("GET", "/a", "/a", ClientSource::Direct);
         assert_eq!(first, of("GET", "/a", "/a", ClientSource::Direct));
@@ -239,7 +239,7 @@ mod tests {
         let fingerprint = Fingerprint::from_bytes([1; 16]);
         let terms = DeliveryTerms { fingerprint, lease: Duration::from_secs(40) };
         let other = DeliveryTerms { fingerprint: Fingerprint::from_bytes([2; 16]), ..terms };
-        let first = Delivery::begun(terms, at(0));
+        let first = Delivery::first(terms, at(0));
         assert_eq!(first.again(terms, at(1)), Err(Repetition::InProgress { retry_after_seconds: 39 }));
         assert_eq!(first.again(other, at(1)), Err(Repetition::OtherRequest));
         // A lagging clock does not end a lease early.

@@ -32,7 +32,7 @@ pub enum Error {
     #[error("Nothing was charged: {0}.")]
     KeyRefused(KeyFault),
     /// No metered route has this path.
-    #[error("No metered route has this path; nothing was charged. {}", where_routes_are(.nearest.as_deref()))]
+    #[error("No metered route has this path; nothing was charged. {}", route_hint(.nearest.as_deref()))]
     UnknownRoute {
         /// The template that was probably meant.
         nearest: Option<Arc<str>>,
@@ -59,7 +59,7 @@ pub enum Error {
     },
     /// The balance is not above zero.
     #[error("{}", .0.advice())]
-    InsufficientCredits(Box<Shortage>),
+    InsufficientCredits(Box<PaymentRequired>),
     /// A quote, a claim or a top-up was refused.
     #[error(transparent)]
     Payment(Box<PaymentError>),
@@ -98,7 +98,7 @@ pub enum Error {
 
 /// A balance that is used up, and where to buy credits.
 #[derive(Debug, Clone)]
-pub struct Shortage {
+pub struct PaymentRequired {
     /// Credits left, zero or below.
     pub balance: Credits,
     /// The request's price.
@@ -129,14 +129,14 @@ fn repeated(repetition: &Repetition) -> &'static str {
     }
 }
 
-fn where_routes_are(nearest: Option<&str>) -> String {
+fn route_hint(nearest: Option<&str>) -> String {
     match nearest {
         Some(nearest) => format!("Did you mean {nearest}? `metering routes` lists all routes."),
         None => "`metering routes` and /endpoints.json list all routes.".to_owned(),
     }
 }
 
-impl Shortage {
+impl PaymentRequired {
     /// What to do next, which depends on whether any plan is on sale.
     fn advice(&self) -> &'static str {
         if self.plans.plans.is_empty() {
@@ -217,12 +217,12 @@ impl Error {
                 body.limit_window = Some(window.as_str());
                 body.rate_limits = Some(rate.limits);
             }
-            Self::InsufficientCredits(shortage) => {
-                body.credit_balance = Some(shortage.balance);
-                body.required = Some(Required::Credits(shortage.required));
-                body.plans_url = Some(shortage.plans_url.clone());
-                body.topup_url = Some(shortage.topup_url.clone());
-                body.offer = Some(Arc::clone(&shortage.plans));
+            Self::InsufficientCredits(payment_required) => {
+                body.credit_balance = Some(payment_required.balance);
+                body.required = Some(Required::Credits(payment_required.required));
+                body.plans_url = Some(payment_required.plans_url.clone());
+                body.topup_url = Some(payment_required.topup_url.clone());
+                body.offer = Some(Arc::clone(&payment_required.plans));
             }
             Self::UnknownRoute { nearest } => body.nearest_route = nearest.as_deref().map(str::to_owned),
             Self::Payment(error) => error.add_context(&mut body),
@@ -238,7 +238,7 @@ impl Error {
             Self::Unauthorized | Self::KeyRefused(_) => vec![("www-authenticate", "Bearer".to_owned())],
             Self::MethodNotAllowed(methods) => vec![("allow", methods.join(", "))],
             Self::RateLimited { rate, .. } => rate_headers(rate),
-            Self::InsufficientCredits(shortage) => rate_headers(&shortage.rate),
+            Self::InsufficientCredits(payment_required) => rate_headers(&payment_required.rate),
             _ => Vec::new(),
         };
         if let Some(seconds) = self.retry_after_seconds() {

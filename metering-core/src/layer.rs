@@ -1,6 +1,6 @@
 //! [`MeteringLayer`]: puts any tower HTTP service behind the same checks as the standalone gateway.
 
-mod answer;
+mod response;
 
 use std::fmt;
 use std::pin::Pin;
@@ -19,9 +19,9 @@ use crate::credits::Credits;
 use crate::error::Error;
 use crate::override_headers::overrides_request;
 use crate::path::RequestPath;
-use crate::service::{Admission, Passage, RequestHead, Service};
+use crate::service::{Admission, AdmissionKind, RequestHead, Service};
 use crate::wire::metered_headers;
-use answer::{is_undelivered, set_headers};
+use response::{is_undelivered, set_headers};
 
 /// Charges requests to a [`tower_service::Service`] by the catalogue of a [`Service`].
 ///
@@ -132,11 +132,11 @@ impl MeteringLayer {
             source: credentials.source,
             idempotency_key: credentials.idempotency_key(),
         };
-        let Admission { target, passage, .. } =
+        let Admission { target, kind, .. } =
             self.service.admit(request).await.map_err(|error| credentials.explain(error).to_response())?;
-        let receipt = match passage {
-            Passage::Charged(receipt) => Some(receipt),
-            Passage::Free => None,
+        let receipt = match kind {
+            AdmissionKind::Charged(receipt) => Some(receipt),
+            AdmissionKind::Free => None,
         };
         match with_target(&head.uri, &target) {
             Some(uri) => head.uri = uri,
@@ -149,14 +149,14 @@ impl MeteringLayer {
     }
 
     /// Refunds a request that could not be delivered, and returns its response.
-    async fn undelivered<R: From<String>>(&self, receipt: Option<Receipt>, answer: Response<R>) -> Response<R> {
-        let Some(receipt) = receipt else { return answer };
-        let paid_back = self.service.pay_back(receipt).await;
-        let answer = match paid_back.outcome {
-            Ok(()) => answer,
+    async fn undelivered<R: From<String>>(&self, receipt: Option<Receipt>, response: Response<R>) -> Response<R> {
+        let Some(receipt) = receipt else { return response };
+        let refund = self.service.refund_undelivered(receipt).await;
+        let response = match refund.outcome {
+            Ok(()) => response,
             Err(error) => error.to_response(),
         };
-        set_headers(answer, paid_back.headers)
+        set_headers(response, refund.headers)
     }
 
     async fn serve<S, B, R>(self, mut inner: S, request: Request<B>) -> Result<Response<R>, S::Error>
@@ -174,14 +174,16 @@ impl MeteringLayer {
             Err(refusal) => return Ok(refusal),
         };
         match (inner.call(Request::from_parts(head, body)).await, receipt) {
-            (Ok(answer), receipt) if is_undelivered(answer.status()) => Ok(self.undelivered(receipt, answer).await),
-            (Ok(answer), Some(receipt)) => {
+            (Ok(response), receipt) if is_undelivered(response.status()) => {
+                Ok(self.undelivered(receipt, response).await)
+            }
+            (Ok(response), Some(receipt)) => {
                 self.service.delivered(&receipt);
-                Ok(set_headers(answer, metered_headers(&receipt)))
+                Ok(set_headers(response, metered_headers(&receipt)))
             }
             (Err(error), Some(receipt)) => {
                 // There is no response to set headers on, and a failed refund is already logged.
-                drop(self.service.pay_back(receipt).await);
+                drop(self.service.refund_undelivered(receipt).await);
                 Err(error)
             }
             (outcome, None) => outcome,

@@ -20,6 +20,7 @@ mod credits;
 mod decimal;
 mod delivery;
 mod error;
+mod invisible;
 mod key;
 #[cfg(feature = "tower")]
 mod layer;
@@ -49,7 +50,6 @@ mod transaction;
 pub mod transfer;
 mod trie;
 mod units;
-mod unseen;
 mod usage;
 pub mod wire;
 
@@ -61,18 +61,18 @@ pub use bot::{BotCheck, BotCheckError, BotVerdict, SolutionId};
 pub use catalogue::{Catalogue, CatalogueError, Resolved, RouteRefusal};
 pub use chain::{
     AccountCode, Block, BlockHash, Chain, ChainError, ChainReader, Depth, Evidence, Heights, NativeTransfer,
-    PaymentsFound, PendingTransaction, Sighting, TokenTransfer,
+    PaymentsFound, PendingTransaction, TokenTransfer, TransactionStatus,
 };
 pub use charge::{
-    Charge, Decision, LimitWindow, MeterState, RateStatus, Receipt, Refund, Refusal, RequestId, RequestIdError,
-    Settlement, Try, Window,
+    Attempt, Charge, Decision, LimitWindow, MeterState, RateStatus, Receipt, Refund, Refusal, RequestId,
+    RequestIdError, Settlement, Window,
 };
 pub use clock::{Clock, ClockSkew, Day, SystemClock, Timestamp};
 pub use credentials::{Credentials, KeyFault};
 pub use credits::{ATOMS_PER_CREDIT, Credits};
 pub use decimal::DecimalError;
 pub use delivery::{Delivery, DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError, Repetition};
-pub use error::{Error, Shortage};
+pub use error::{Error, PaymentRequired};
 pub use key::{ApiKey, KeyHash, MalformedKey};
 #[cfg(feature = "tower")]
 pub use layer::{Charged, Metered, MeteringLayer};
@@ -82,8 +82,8 @@ pub use meter::{Meter, MeterConfig, MeterEnd, MeterError, MeterStats};
 pub use override_headers::{is_same_header, overrides_request, starts_like_header};
 pub use path::{RequestPath, TargetError};
 pub use payment::{
-    ArrivalPlace, Payment, PaymentError, PaymentFault, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse,
-    RecoveryError, Seen, SettlementDecision, SettlementEntry, SettlementStep, UnreadableArrival, decide,
+    ArrivalLocation, ChainView, Payment, PaymentError, PaymentFault, PaymentRecord, PaymentSettlement, PaymentTarget,
+    PaymentUse, RecoveryError, SettlementDecision, SettlementEntry, SettlementStep, UnreadableArrival, decide,
 };
 pub use plan::{PaymentKind, Plan, PlanError, PlanKey, TokenAmount};
 pub use price::{LookbackTiers, Multiplier, Pricing, Weight};
@@ -92,10 +92,10 @@ pub use quote::{MalformedNonce, NonceHash, Quote, QuoteNonce, QuoteState, draw_a
 pub use random::{Randomness, SystemRandomness};
 pub use recipient::{NotBefore, NotBeforeError, RecipientChanges, RecipientRecord, Registration, register_recipients};
 pub use recovery::Challenge;
-pub use route::{Param, ParamPlace, ParamType, Route};
+pub use route::{Param, ParamLocation, ParamType, Route};
 pub use service::{
-    Admission, Arrival, Arrivals, BillingSettings, PaidBack, Passage, PaymentSettings, RequestHead, Service,
-    ServiceConfig, SettlementLook, SignupSettings, Watched, arrivals, payment_targets,
+    Admission, AdmissionKind, Arrival, Arrivals, BillingSettings, PaymentSettings, RefundResult, RequestHead, Service,
+    ServiceConfig, SettlementReport, SignupSettings, WatchReport, arrivals, payment_targets,
 };
 pub use signature::{WalletSignature, WalletSignatureError, signer, signing_digest};
 pub use signup::{MalformedCode, MalformedToken, SessionHash, SessionToken, SignupError, SignupSession, UserCode};
@@ -104,7 +104,7 @@ pub use store::{
     PaymentSettled, PaymentStore, Posted, QuoteOpened, QuotePrecedence, SettlementChange, SignupApproved, SignupOpened,
     SignupRedeemed, SignupStore, Store, StoreError, Verification,
 };
-pub use tally::{Answer, Changes, DailyChange, Outcome, Posting, Remembered, Tally, UsageChange, UsageKind};
+pub use tally::{Changes, DailyChange, Outcome, Posting, Remembered, StoredResult, Tally, UsageChange, UsageKind};
 pub use transaction::{TxHash, TxHashError, TxRef};
 pub use units::{TokenUnits, TokenUnitsError};
 pub use usage::{

@@ -89,7 +89,7 @@ impl Default for MeterConfig {
 pub struct Meter {
     queue: mpsc::UnboundedSender<Request>,
     /// One permit per request that may wait. A request returns its permit when its commit begins.
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     size: usize,
     stats: Arc<MeterStats>,
     draining: watch::Sender<bool>,
@@ -156,10 +156,10 @@ impl Meter {
         let (end, ended) = watch::channel(None);
         let (queue, inbox) = mpsc::unbounded_channel();
         let (stats, size) = (Arc::<MeterStats>::default(), config.queue.get().min(Semaphore::MAX_PERMITS));
-        let places = Arc::new(Semaphore::new(size));
-        let committer = Committer::new(store, clock, Arc::clone(&stats), Arc::clone(&places), config.batch);
+        let permits = Arc::new(Semaphore::new(size));
+        let committer = Committer::new(store, clock, Arc::clone(&stats), Arc::clone(&permits), config.batch);
         tokio::spawn(async move { end.send_replace(Some(committer.run(inbox, drain).await)) });
-        Self { queue, places, size, stats, draining, ended }
+        Self { queue, permits, size, stats, draining, ended }
     }
 
     /// Charges a request. When this returns, the decision is on disk.
@@ -167,16 +167,16 @@ impl Meter {
     /// # Errors
     /// When the charge could not be decided.
     pub async fn charge(&self, charge: Charge) -> Result<Decision, MeterError> {
-        match self.places.try_acquire() {
-            Ok(place) => place.forget(),
+        match self.permits.try_acquire() {
+            Ok(permit) => permit.forget(),
             Err(TryAcquireError::NoPermits) => {
                 self.stats.overloaded.fetch_add(1, Ordering::Relaxed);
                 return Err(MeterError::Overloaded);
             }
             Err(TryAcquireError::Closed) => return Err(MeterError::Closed),
         }
-        let answer = self.enqueue(Posting::Charge(charge))?;
-        match answer.await.map_err(|_| MeterError::no_result())?? {
+        let reply = self.enqueue(Posting::Charge(charge))?;
+        match reply.await.map_err(|_| MeterError::no_result())?? {
             Outcome::Decided(decision) => Ok(decision),
             Outcome::Failed(reason) => Err(failed(reason)),
             Outcome::Refunded(_) | Outcome::Settled => unreachable!("a store returns a decision for a charge"),
@@ -190,13 +190,13 @@ impl Meter {
     /// When it could not be recorded.
     pub async fn refund(&self, receipt: Receipt) -> Result<Option<Credits>, MeterError> {
         let Some(refund) = receipt.into_refund() else { return Ok(None) };
-        self.pay_back(refund).await
+        self.post_refund(refund).await
     }
 
-    async fn pay_back(&self, refund: Refund) -> Result<Option<Credits>, MeterError> {
-        self.places.acquire().await.map_err(|_| MeterError::Closed)?.forget();
-        let answer = self.enqueue(Posting::Refund(refund))?;
-        match answer.await.map_err(|_| MeterError::no_result())?? {
+    async fn post_refund(&self, refund: Refund) -> Result<Option<Credits>, MeterError> {
+        self.permits.acquire().await.map_err(|_| MeterError::Closed)?.forget();
+        let reply = self.enqueue(Posting::Refund(refund))?;
+        match reply.await.map_err(|_| MeterError::no_result())?? {
             Outcome::Refunded(balance) => Ok(balance),
             Outcome::Failed(reason) => Err(failed(reason)),
             Outcome::Decided(_) | Outcome::Settled => unreachable!("a store returns a balance for a refund"),
@@ -208,21 +208,21 @@ impl Meter {
     /// # Errors
     /// When it could not be recorded. A retry may then be forwarded again, uncharged.
     pub async fn settle(&self, settlement: Settlement) -> Result<(), MeterError> {
-        self.places.acquire().await.map_err(|_| MeterError::Closed)?.forget();
-        let answer = self.enqueue(Posting::Settle(settlement))?;
-        match answer.await.map_err(|_| MeterError::no_result())?? {
+        self.permits.acquire().await.map_err(|_| MeterError::Closed)?.forget();
+        let reply = self.enqueue(Posting::Settle(settlement))?;
+        match reply.await.map_err(|_| MeterError::no_result())?? {
             Outcome::Failed(reason) => Err(failed(reason)),
             Outcome::Settled | Outcome::Decided(_) | Outcome::Refunded(_) => Ok(()),
         }
     }
 
     fn enqueue(&self, posting: Posting) -> Result<oneshot::Receiver<Result<Outcome, MeterError>>, MeterError> {
-        let (reply, answer) = oneshot::channel();
+        let (reply, outcome) = oneshot::channel();
         self.queue.send(Request { posting, reply }).map_err(|_| {
-            self.places.add_permits(1);
+            self.permits.add_permits(1);
             MeterError::Closed
         })?;
-        Ok(answer)
+        Ok(outcome)
     }
 
     /// Stops accepting requests, and returns when everything accepted is on disk.
@@ -253,6 +253,6 @@ impl Meter {
     /// Charges and refunds waiting for their commit.
     #[must_use]
     pub fn queued(&self) -> usize {
-        self.size.saturating_sub(self.places.available_permits())
+        self.size.saturating_sub(self.permits.available_permits())
     }
 }

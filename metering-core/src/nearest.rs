@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_of_the_pen_is_told_from_another_word() {
+    fn typo_is_distinguished_from_another_word() {
         let keys = ["path", "method", "metered", "credit_weight", "price"];
         // written, meant
         let table = [

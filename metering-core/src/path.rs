@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_can_be_kept_as_a_path() {
+    fn any_text_can_be_normalised_to_a_path() {
         // named, kept, segments
         let table: [(&str, &str, &[&str]); 9] = [
             ("/mpp/ethPrice", "/mpp/ethPrice", &["mpp", "ethPrice"]),

@@ -13,8 +13,8 @@ mod unreadable;
 pub use error::{PaymentError, RecoveryError};
 pub use fault::PaymentFault;
 pub use record::{PaymentRecord, PaymentUse};
-pub use settlement::{PaymentSettlement, Seen, SettlementDecision, SettlementEntry, SettlementStep, decide};
-pub use unreadable::{ArrivalPlace, UnreadableArrival};
+pub use settlement::{ChainView, PaymentSettlement, SettlementDecision, SettlementEntry, SettlementStep, decide};
+pub use unreadable::{ArrivalLocation, UnreadableArrival};
 
 use crate::address::Address;
 use crate::chain::{BlockHash, Evidence, NativeTransfer, TokenTransfer};
@@ -56,12 +56,6 @@ pub struct Payment {
 }
 
 impl Payment {
-    /// True if it was paid in the native coin.
-    #[must_use]
-    pub fn is_native(&self) -> bool {
-        self.token == Address::ZERO
-    }
-
     /// Where it went, and in which token.
     #[must_use]
     pub const fn target(&self) -> PaymentTarget {

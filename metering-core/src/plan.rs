@@ -315,6 +315,11 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_is_named_by_its_id_and_chain() {
+        assert_eq!(PlanKey { id: "starter".to_owned(), chain_id: 8453 }.to_string(), "starter on chain 8453");
+    }
+
+    #[test]
     fn prices_are_positive_exact_decimals() {
         for bad in ["0", "-1", "1e99", "five", ""] {
             assert!(TokenAmount::parse(bad).is_err(), "{bad}");

@@ -235,6 +235,7 @@ mod tests {
         for (seconds, expected) in table {
             assert_eq!(tiers.multiplier(seconds), expected, "{seconds}");
         }
+        assert_eq!(tiers.bounds().collect::<Vec<_>>(), [600, 1800]);
         assert_eq!(LookbackTiers::new(vec![], eight), None);
         assert_eq!(LookbackTiers::new(vec![(600, two), (600, two)], eight), None);
     }

@@ -78,10 +78,10 @@ impl Quote {
     /// How long after the expiry a payment is still honoured. The tag stays reserved for the payer until then.
     pub const GRACE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
     /// How long after the grace period a claimed quote is kept, so that a repeated claim gets the right error.
-    pub const REMEMBERED: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+    pub const RETENTION: Duration = Duration::from_secs(90 * 24 * 60 * 60);
     /// How long after the grace period an unpaid quote is kept: long enough for a claim or the watcher to find a
     /// payment that was mined at the last moment. Anyone can request quotes, so unpaid ones must not pile up.
-    pub const UNPAID_REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
+    pub const UNPAID_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
     /// The latest time at which a payment may be mined.
     #[must_use]
@@ -109,9 +109,9 @@ impl Quote {
     #[must_use]
     pub fn forgotten_from(&self) -> Option<Timestamp> {
         let remembered = match self.state {
-            QuoteState::Open => Self::UNPAID_REMEMBERED,
+            QuoteState::Open => Self::UNPAID_RETENTION,
             QuoteState::Paid { .. } => return None,
-            QuoteState::Claimed { .. } => Self::REMEMBERED,
+            QuoteState::Claimed { .. } => Self::RETENTION,
         };
         Some(self.honoured_until().saturating_add(remembered))
     }

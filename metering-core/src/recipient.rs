@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_payment_is_not_waited_for_and_other_faults_come_first() {
+    fn old_payment_is_refused_at_once_after_other_faults() {
         let block = Block { number: 5, hash: [0; 32], time: NOON };
         let unconfirmed = || Err(PaymentFault::Unconfirmed(Depth { confirmations: 1, required: 2 }));
         let is_old = |verdict| matches!(verdict, Err(PaymentFault::PredatesService { .. }));
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recipient_is_known_since_it_was_first_registered() {
+    fn recipient_is_known_since_first_registration() {
         let first = register_recipients(&[], &[(1, FIRST)], OWN, NOON);
         let expected = RecipientRecord { configured_at: NOON, ..known(FIRST, NOON, OWN) };
         assert_eq!(first.written, [expected]);
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_recipient_is_told_once_and_its_time_begins_anew() {
+    fn recipient_change_is_reported_once_and_restarts_its_time() {
         let rows = [known(FIRST, NOON, OWN)];
         let changed = register_recipients(&rows, &[(1, SECOND)], OWN, later(60));
         assert_eq!((changed.registrations[0].since, changed.registrations[0].replaces), (later(60), Some(FIRST)));
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn another_store_is_told_once() {
+    fn second_store_is_reported_once() {
         let rows = [known(FIRST, NOON, OTHER)];
         let moved = register_recipients(&rows, &[(1, FIRST)], OWN, later(60));
         assert_eq!(moved.registrations[0].other_store, Some(OTHER));
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_from_before_gives_its_time_to_the_first_recipients() {
+    fn known_chain_passes_its_time_to_the_first_recipients() {
         let rows = [known(RecipientRecord::ANY, NOON, OWN), RecipientRecord { chain_id: 2, ..known(FIRST, NOON, OWN) }];
         let first = register_recipients(&rows, &[(1, FIRST), (1, SECOND), (2, SECOND)], OWN, later(60));
         let since: Vec<_> = first.registrations.iter().map(|registration| registration.since).collect();

@@ -27,7 +27,7 @@ impl Challenge {
     /// After this many wrong signatures the challenge is void.
     pub const MAX_FAILURES: u32 = 5;
     /// How long an expired challenge is kept, so that a late attempt gets the right error.
-    pub const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
+    pub const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
     /// The text to sign. It says what signing it does, and names the service, so that one service cannot pass off
     /// another's challenge as its own.

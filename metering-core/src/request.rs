@@ -6,7 +6,7 @@ use crate::catalogue::{RouteRefusal, param_name};
 use crate::credits::Credits;
 use crate::path::{RequestPath, decode, push_encoded, query_pairs};
 use crate::price::Pricing;
-use crate::route::{Param, ParamPlace, Route};
+use crate::route::{Param, ParamLocation, Route};
 
 impl Route {
     /// Checks the parameters of a request for this route. Returns its price and its query in normal form.
@@ -40,7 +40,7 @@ impl Values<'_> {
         let template = self.route.template[1..].split('/');
         for (piece, segment) in template.zip(path.segments()) {
             let Some(name) = param_name(piece) else { continue };
-            let param = self.route.param(ParamPlace::Path, name);
+            let param = self.route.param(ParamLocation::Path, name);
             match (param, decode(segment, false)) {
                 (Some(param), Ok(value)) => self.read(param, &value),
                 (_, Err(error)) => self.refuse(name, &error.to_string()),
@@ -60,7 +60,7 @@ impl Values<'_> {
             }
         };
         for (index, (name, value)) in pairs.iter().enumerate() {
-            match route.param(ParamPlace::Query, name) {
+            match route.param(ParamLocation::Query, name) {
                 None => self.refuse(name, "this route has no such parameter"),
                 Some(_) if pairs[..index].iter().any(|(earlier, _)| earlier == name) => {
                     self.refuse(name, "must be given once");
@@ -68,7 +68,7 @@ impl Values<'_> {
                 Some(param) => self.read(param, value),
             }
         }
-        for param in route.params.iter().filter(|param| param.place == ParamPlace::Query && param.required) {
+        for param in route.params.iter().filter(|param| param.location == ParamLocation::Query && param.required) {
             if !pairs.iter().any(|(name, _)| *name == param.name) {
                 self.refuse(&param.name, "is required");
             }

@@ -12,7 +12,7 @@ use crate::usage::{ClientSource, UsageLine};
 /// Where a parameter is in the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ParamPlace {
+pub enum ParamLocation {
     /// In the path, as `{name}`.
     Path,
     /// In the query.
@@ -68,7 +68,7 @@ pub struct Param {
     pub name: String,
     /// Where it is in the request.
     #[serde(rename = "in")]
-    pub place: ParamPlace,
+    pub location: ParamLocation,
     /// Its type.
     #[serde(rename = "type")]
     pub kind: ParamType,
@@ -103,10 +103,10 @@ impl Route {
         UsageLine { route_template: Arc::clone(&self.template), http_method: Arc::clone(&self.method), source }
     }
 
-    /// The declared parameter with this place and name.
+    /// The declared parameter with this location and name.
     #[must_use]
-    pub fn param(&self, place: ParamPlace, name: &str) -> Option<&Param> {
-        self.params.iter().find(|param| param.place == place && param.name == name)
+    pub fn param(&self, location: ParamLocation, name: &str) -> Option<&Param> {
+        self.params.iter().find(|param| param.location == location && param.name == name)
     }
 
     /// The price of a request. `lookback_seconds` only matters for [`Pricing::PerLookback`].
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_held_to_their_type() {
+    fn parameter_values_must_match_their_type() {
         use ParamType::{Boolean, Integer, Number, String};
         // type, value, fits
         let table = [

@@ -3,9 +3,9 @@
 mod arrivals;
 mod billing;
 mod claims;
-mod desk;
 mod fields;
 mod gate;
+mod payments;
 mod position;
 mod quotes;
 mod recipients;
@@ -26,12 +26,12 @@ use std::time::Duration;
 
 pub use arrivals::{Arrival, Arrivals, arrivals, payment_targets};
 pub use billing::BillingSettings;
-pub use desk::PaymentSettings;
-pub use gate::{Admission, Passage, RequestHead};
-pub use refund::PaidBack;
-pub use settlement::SettlementLook;
+pub use gate::{Admission, AdmissionKind, RequestHead};
+pub use payments::PaymentSettings;
+pub use refund::RefundResult;
+pub use settlement::SettlementReport;
 pub use signups::SignupSettings;
-pub use watch::Watched;
+pub use watch::WatchReport;
 
 use crate::account::Account;
 use crate::catalogue::Catalogue;
@@ -46,7 +46,7 @@ use crate::wire::PlansDocument;
 
 /// How long the plans are cached. A request refused for lack of credits lists them, and a client that keeps sending
 /// requests on an empty balance must not make the store read them every time.
-const PLANS_FRESH: Duration = Duration::from_secs(1);
+const PLANS_MAX_AGE: Duration = Duration::from_secs(1);
 
 /// What a [`Service`] tells clients about itself.
 ///
@@ -83,7 +83,7 @@ impl Default for ServiceConfig {
 ///
 /// use metering_core::{
 ///     AccountId, ApiKey, Catalogue, ClientSource, Clock, Credits, LedgerKind, MemoryStore, NewAccount, NewLedgerEntry,
-///     Passage, RequestHead, Service, ServiceConfig, Store, SystemClock, SystemRandomness,
+///     AdmissionKind, RequestHead, Service, ServiceConfig, Store, SystemClock, SystemRandomness,
 /// };
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -102,7 +102,7 @@ impl Default for ServiceConfig {
 /// let service = Service::start(store, catalogue, ServiceConfig::default());
 /// let (key, source) = (Some(&key), ClientSource::Direct);
 /// let admission = service.admit(RequestHead { key, method: "GET", path: "/price", query: None, source, idempotency_key: None }).await?;
-/// let Passage::Charged(receipt) = admission.passage else { return Err("the route is metered".into()) };
+/// let AdmissionKind::Charged(receipt) = admission.kind else { return Err("the route is metered".into()) };
 /// assert_eq!(receipt.charged, Credits::BASE_CALL);
 /// assert_eq!(service.balance(key).await?.credit_balance, receipt.balance);
 ///
@@ -119,7 +119,7 @@ pub struct Service {
     clock: Arc<dyn Clock>,
     config: ServiceConfig,
     plans: Mutex<Option<(Timestamp, Arc<PlansDocument>)>>,
-    desk: desk::Desk,
+    payments: payments::Payments,
     signup: SignupSettings,
     billing: BillingSettings,
     own_templates: templates::OwnTemplates,
@@ -153,7 +153,7 @@ impl Service {
         clock: Arc<dyn Clock>,
         config: ServiceConfig,
     ) -> Self {
-        let desk = desk::Desk::default();
+        let payments = payments::Payments::default();
         Self {
             store,
             meter,
@@ -161,7 +161,7 @@ impl Service {
             clock,
             config,
             plans: Mutex::new(None),
-            desk,
+            payments,
             signup: SignupSettings::default(),
             billing: BillingSettings::default(),
             own_templates: templates::OwnTemplates::default(),
@@ -172,14 +172,14 @@ impl Service {
     /// be paid on.
     #[must_use]
     pub fn with_payments(mut self, readers: BTreeMap<u64, Arc<dyn ChainReader>>, settings: PaymentSettings) -> Self {
-        self.desk = desk::Desk::new(readers, settings);
+        self.payments = payments::Payments::new(readers, settings);
         self
     }
 
     /// Stops all waiting for confirmations, present and future: claims and top-ups get a response at once, and can be
     /// repeated. Call it when a shutdown begins.
     pub fn end_waits(&self) {
-        self.desk.end_waits();
+        self.payments.end_waits();
     }
 
     /// Sets the signup settings.
@@ -226,13 +226,13 @@ impl Service {
         let now = self.clock.now();
         let known = self.plans.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((read_at, plans)) = known
-            && (read_at..read_at.saturating_add(PLANS_FRESH)).contains(&now)
+            && (read_at..read_at.saturating_add(PLANS_MAX_AGE)).contains(&now)
         {
             return Ok(plans);
         }
         let ServiceConfig { chains, terms_url, terms_version, .. } = &self.config;
         let measured = |chain: &Chain| {
-            let reader = self.desk.readers().get(&chain.chain_id);
+            let reader = self.payments.readers().get(&chain.chain_id);
             let confirmations = reader.and_then(|reader| reader.confirmations()).unwrap_or(chain.confirmations);
             Chain { confirmations, ..chain.clone() }
         };

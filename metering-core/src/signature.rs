@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_signatures_are_nobodys() {
+    fn malformed_signatures_have_no_signer() {
         let signed = sign(&key(7), "hello");
         let with_v = |v| {
             let mut bytes = signed;
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_half_of_s_is_refused() {
+    fn high_s_signature_is_refused() {
         let signed = sign(&key(7), "hello");
         let low = Signature::from_slice(&signed[..64]).unwrap();
         let high = Signature::from_scalars(*low.r(), -*low.s()).unwrap();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_signature_text_is_refused() {
+    fn invalid_signature_text_is_refused() {
         for text in ["", "0x", "ab", "0xabc", "0xzz", &format!("0x{}", "ab".repeat(MAX_BYTES + 1))] {
             assert_eq!(WalletSignature::parse(text), Err(WalletSignatureError));
         }
@@ -171,12 +171,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 1..100), text in "\\PC{0,20}") {
+        fn arbitrary_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 1..100), text in "\\PC{0,20}") {
             let _ = signer(&text, &read(&bytes));
         }
 
         #[test]
-        fn nobody_else_is_recovered(seed in 1_u8..=254, text in "\\PC{0,40}", flipped in 0_usize..64) {
+        fn altered_signature_recovers_no_other_signer(seed in 1_u8..=254, text in "\\PC{0,40}", flipped in 0_usize..64) {
             let key = key(seed);
             let mut bytes = sign(&key, &text);
             prop_assert_eq!(signer(&text, &read(&bytes)), Some(address_of(key.verifying_key())));

@@ -41,7 +41,7 @@ pub struct SignupSession {
 impl SignupSession {
     /// How long after its expiry a session is kept. Until then an approved one can be redeemed, and the status of any
     /// other is "expired".
-    pub const REMEMBERED: Duration = Duration::from_secs(24 * 60 * 60);
+    pub const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
     /// Whether it can be approved.
     #[must_use]
@@ -52,7 +52,7 @@ impl SignupSession {
     /// Whether it can be redeemed.
     #[must_use]
     pub fn is_redeemable(&self, now: Timestamp) -> bool {
-        self.approved_at.is_some() && now < self.expires_at.saturating_add(Self::REMEMBERED)
+        self.approved_at.is_some() && now < self.expires_at.saturating_add(Self::RETENTION)
     }
 }
 
@@ -176,8 +176,8 @@ impl FromStr for UserCode {
         let mut letters =
             text.bytes().filter(|byte| !matches!(byte, b'-' | b' ')).map(|byte| byte.to_ascii_uppercase());
         let mut code = [0; CODE_LENGTH];
-        for place in &mut code {
-            *place = letters.next().filter(|letter| CODE_LETTERS.contains(letter)).ok_or(MalformedCode)?;
+        for slot in &mut code {
+            *slot = letters.next().filter(|letter| CODE_LETTERS.contains(letter)).ok_or(MalformedCode)?;
         }
         if letters.next().is_some() { Err(MalformedCode) } else { Ok(Self(code)) }
     }
@@ -185,8 +185,8 @@ impl FromStr for UserCode {
 
 impl fmt::Display for UserCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, letter) in self.0.iter().enumerate() {
-            if place == CODE_LENGTH / 2 {
+        for (slot, letter) in self.0.iter().enumerate() {
+            if slot == CODE_LENGTH / 2 {
                 f.write_str("-")?;
             }
             write!(f, "{}", char::from(*letter))?;

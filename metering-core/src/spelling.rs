@@ -6,7 +6,7 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::unseen::is_unseen;
+use crate::invisible::is_invisible;
 
 /// How many levels of nested percent-encoding are decoded. Deeper nesting is rejected.
 const MAX_ROUNDS: usize = 4;
@@ -14,7 +14,7 @@ const MAX_ROUNDS: usize = 4;
 /// The loosest reading of a segment. Use it for comparison only.
 pub(crate) fn fold(segment: &str) -> String {
     let decoded = decode_nested(segment).unwrap_or_else(|| segment.to_owned());
-    let visible = |c: &char| c.is_whitespace() || !is_unseen(*c);
+    let visible = |c: &char| c.is_whitespace() || !is_invisible(*c);
     // Upper-casing first also folds letters that share only their capital, such as the dotless i and i.
     let upper: String = decoded.nfkc().filter(visible).flat_map(char::to_uppercase).collect();
     let folded: String = upper.chars().flat_map(char::to_lowercase).nfkc().collect();

@@ -48,7 +48,7 @@ pub trait Store: PaymentStore + SignupStore {
     /// are still recorded.
     ///
     /// The outcome of an accepted charge with a request id is kept for
-    /// [`RequestId::REMEMBERED`](crate::RequestId::REMEMBERED) in its account, whichever key it came with. Until then a
+    /// [`RequestId::RETENTION`](crate::RequestId::RETENTION) in its account, whichever key it came with. Until then a
     /// charge with the same id gets the first outcome; after that the id is new, even if the row still exists. Refusals
     /// are not kept. A refund is booked on the day of its charge, even for a revoked account, so that records stay
     /// exact.
@@ -215,8 +215,8 @@ pub struct Cursor(String);
 impl Cursor {
     /// Makes a cursor, in the backend's format.
     #[must_use]
-    pub fn new(place: impl Into<String>) -> Self {
-        Self(place.into())
+    pub fn new(cursor: impl Into<String>) -> Self {
+        Self(cursor.into())
     }
 
     /// The cursor in the backend's format.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashMapExt};
 
 use crate::account::AccountId;
-use crate::charge::{self, Charge, Decision, MeterState, Receipt, Refund, Refusal, RequestId, Settlement, Try};
+use crate::charge::{self, Attempt, Charge, Decision, MeterState, Receipt, Refund, Refusal, RequestId, Settlement};
 use crate::clock::{Day, Timestamp};
 use crate::credits::Credits;
 use crate::delivery::{Delivery, DeliveryTerms};
@@ -45,7 +45,7 @@ pub enum Outcome {
 
 /// The stored result of a charge with a request id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
+pub struct StoredResult {
     /// What was charged.
     pub charged: Credits,
     /// The balance after it.
@@ -58,8 +58,8 @@ pub struct Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Remembered {
     /// The result.
-    pub answer: Answer,
-    /// [`RequestId::REMEMBERED`] after its charge.
+    pub result: StoredResult,
+    /// [`RequestId::RETENTION`] after its charge.
     pub expires_at: Timestamp,
 }
 
@@ -69,7 +69,7 @@ pub struct Tally<K, L> {
     now: Timestamp,
     accounts: HashMap<K, Touched>,
     usage: HashMap<(K, Day, L, UsageKind), UsageDelta>,
-    answers: BTreeMap<(K, RequestId), Remembered>,
+    results: BTreeMap<(K, RequestId), Remembered>,
 }
 
 #[derive(Debug)]
@@ -103,7 +103,7 @@ pub struct Changes<K, L> {
     /// Charged and refunded usage; each change is an entry of recent activity.
     pub usage: Vec<UsageChange<K, L>>,
     /// Results to store. One that has already expired deletes the stored one.
-    pub answers: Vec<(K, RequestId, Remembered)>,
+    pub results: Vec<(K, RequestId, Remembered)>,
 }
 
 /// The net change of one daily total. A backend adds it to the stored total in one step, so no intermediate sum can
@@ -126,7 +126,7 @@ impl<K, L> Changes<K, L> {
     /// Whether there is nothing to write, because every posting was refused.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.accounts.is_empty() && self.usage.is_empty() && self.answers.is_empty()
+        self.accounts.is_empty() && self.usage.is_empty() && self.results.is_empty()
     }
 }
 
@@ -200,7 +200,7 @@ where
     /// An empty batch, decided at `now`.
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
-        Self { now, accounts: HashMap::new(), usage: HashMap::new(), answers: BTreeMap::new() }
+        Self { now, accounts: HashMap::new(), usage: HashMap::new(), results: BTreeMap::new() }
     }
 
     /// Whether the account is loaded.
@@ -233,15 +233,15 @@ where
             repeated: earlier.is_some(),
             delivery: None,
         };
-        if let Some(Remembered { answer, expires_at }) = earlier {
-            receipt.charged = answer.charged;
+        if let Some(Remembered { result, expires_at }) = earlier {
+            receipt.charged = result.charged;
             let Some((request, terms)) = request_id.zip(delivery) else {
-                receipt.balance = answer.balance;
+                receipt.balance = result.balance;
                 return Decision::Accepted(receipt);
             };
             // A refund is booked on the day of the charge.
-            receipt.day = expires_at.saturating_sub(RequestId::REMEMBERED).day();
-            return self.try_again(account, request, terms, Remembered { answer, expires_at }, receipt);
+            receipt.day = expires_at.saturating_sub(RequestId::RETENTION).day();
+            return self.retry(account, request, terms, Remembered { result, expires_at }, receipt);
         }
         match charge::apply(&mut touched.state, price, self.now) {
             Ok(rate) => receipt.rate = rate,
@@ -250,31 +250,31 @@ where
         touched.changed = true;
         receipt.balance = touched.state.totals.balance;
         if let Some(request) = request_id {
-            let delivery = delivery.map(|terms| Delivery::begun(terms, self.now));
-            receipt.delivery = delivery.map(|begun| Try { request: request.clone(), number: begun.tries });
-            let answer = Answer { charged: receipt.charged, balance: receipt.balance, delivery };
-            let expires_at = self.now.saturating_add(RequestId::REMEMBERED);
-            self.answers.insert((account, request), Remembered { answer, expires_at });
+            let delivery = delivery.map(|terms| Delivery::first(terms, self.now));
+            receipt.delivery = delivery.map(|first| Attempt { request: request.clone(), number: first.tries });
+            let result = StoredResult { charged: receipt.charged, balance: receipt.balance, delivery };
+            let expires_at = self.now.saturating_add(RequestId::RETENTION);
+            self.results.insert((account, request), Remembered { result, expires_at });
         }
         self.book((account, receipt.day, line, UsageKind::Charged), receipt.charged, &receipt.request_path);
         Decision::Accepted(receipt)
     }
 
     /// Accepts a request with a known idempotency key again, uncharged, if another attempt is allowed.
-    fn try_again(
+    fn retry(
         &mut self,
         account: K,
         request: RequestId,
         terms: DeliveryTerms,
-        Remembered { answer, expires_at }: Remembered,
+        Remembered { result, expires_at }: Remembered,
         mut receipt: Receipt,
     ) -> Decision {
-        let Some(delivery) = answer.delivery else { return Decision::Accepted(receipt) };
+        let Some(delivery) = result.delivery else { return Decision::Accepted(receipt) };
         match delivery.again(terms, self.now) {
             Ok(next) => {
-                receipt.delivery = Some(Try { request: request.clone(), number: next.tries });
-                let answer = Answer { delivery: Some(next), ..answer };
-                self.answers.insert((account, request), Remembered { answer, expires_at });
+                receipt.delivery = Some(Attempt { request: request.clone(), number: next.tries });
+                let result = StoredResult { delivery: Some(next), ..result };
+                self.results.insert((account, request), Remembered { result, expires_at });
                 Decision::Accepted(receipt)
             }
             Err(repetition) => Decision::Refused(Refusal::Repeated(repetition)),
@@ -283,7 +283,7 @@ where
 
     /// The result for a request, including this batch's changes to the `stored` one.
     fn known(&self, account: K, request: &RequestId, stored: Option<Remembered>) -> Option<Remembered> {
-        let known = self.answers.get(&(account, request.clone())).copied().or(stored);
+        let known = self.results.get(&(account, request.clone())).copied().or(stored);
         known.filter(|known| self.now < known.expires_at)
     }
 
@@ -296,7 +296,8 @@ where
         let delivery = refund.delivery.as_ref();
         let known = delivery.and_then(|failed| self.known(account, &failed.request, remembered));
         let touched = self.accounts.get_mut(&account).expect("accounts are loaded before they are refunded");
-        if let (Some(failed), Some(Remembered { answer: Answer { delivery: Some(last), .. }, .. })) = (delivery, known)
+        if let (Some(failed), Some(Remembered { result: StoredResult { delivery: Some(last), .. }, .. })) =
+            (delivery, known)
             && last.tries != failed.number
         {
             // A later attempt has taken over the charge and its refund.
@@ -310,7 +311,7 @@ where
         if let (Some(failed), Some(known)) = (delivery, known) {
             // In the past for every clock.
             let forgotten = Remembered { expires_at: Timestamp::from_unix_millis(0), ..known };
-            self.answers.insert((account, failed.request.clone()), forgotten);
+            self.results.insert((account, failed.request.clone()), forgotten);
         }
         if refund.amount.is_positive() {
             self.book((account, refund.day, line, UsageKind::Refunded), refund.amount, &refund.request_path);
@@ -320,11 +321,11 @@ where
 
     /// Marks an idempotency key as used up. `remembered` is the stored result for it.
     pub fn settle(&mut self, account: K, settlement: &Settlement, remembered: Option<Remembered>) {
-        let Some(Remembered { answer, expires_at }) = self.known(account, &settlement.request, remembered) else {
+        let Some(Remembered { result, expires_at }) = self.known(account, &settlement.request, remembered) else {
             return;
         };
-        let answer = Answer { delivery: answer.delivery.map(Delivery::delivered), ..answer };
-        self.answers.insert((account, settlement.request.clone()), Remembered { answer, expires_at });
+        let result = StoredResult { delivery: result.delivery.map(Delivery::delivered), ..result };
+        self.results.insert((account, settlement.request.clone()), Remembered { result, expires_at });
     }
 
     fn book(&mut self, row: (K, Day, L, UsageKind), amount: Credits, request_path: &Arc<str>) {
@@ -357,7 +358,7 @@ where
         };
         let mut usage: Vec<UsageChange<K, L>> = self.usage.into_iter().map(change).collect();
         usage.sort_unstable_by(|a, b| (a.day, a.account, &a.line, a.kind).cmp(&(b.day, b.account, &b.line, b.kind)));
-        let answers = self.answers.into_iter().map(|((account, id), answer)| (account, id, answer)).collect();
-        Changes { accounts, usage, answers }
+        let results = self.results.into_iter().map(|((account, id), result)| (account, id, result)).collect();
+        Changes { accounts, usage, results }
     }
 }

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_hash_is_refused() {
+    fn invalid_hash_is_refused() {
         let (short, long, odd) = ("ab".repeat(31), "ab".repeat(33), "zz".repeat(32));
         for text in ["", "0x", &"ab".repeat(32), &format!("0x{short}"), &format!("0x{long}"), &format!("0x{odd}")] {
             assert_eq!(text.parse::<TxHash>(), Err(TxHashError), "{text}");

@@ -9,7 +9,7 @@
 
 mod comparison;
 mod copying;
-mod place;
+mod position;
 mod record;
 mod section;
 mod sums;
@@ -19,13 +19,14 @@ mod traits;
 
 pub use comparison::{Comparison, Difference, SectionComparison, compare};
 pub use copying::{copy, survey};
-pub use place::{Part, Place};
+pub use position::{Part, Position};
 pub use record::{
-    AccountRecord, ActivityRecord, AnswerRecord, KeyRecord, LedgerRecord, Record, ScanMark, SolutionRecord, WalletLink,
+    AccountRecord, ActivityRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark, SolutionRecord,
+    WalletLink,
 };
 pub use section::Section;
 pub use sums::{CreditSum, Sums};
-pub use traits::{Export, Import, SourceId, Standing};
+pub use traits::{Export, Import, SourceId, TargetState};
 
 /// Records per read and write: large enough for few round trips, small enough for short transactions.
 const PAGE: u32 = 5_000;

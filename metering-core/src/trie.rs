@@ -62,15 +62,15 @@ impl Trie {
     /// Finds the route of a path and method.
     pub(crate) fn find<'p>(&self, segments: impl Iterator<Item = &'p str>, method: &str) -> Found {
         let segments: Vec<_> = segments.collect();
-        let mut missed = Missed::default();
-        match self.root.find(&segments, method, &mut missed) {
+        let mut near_misses = NearMisses::default();
+        match self.root.find(&segments, method, &mut near_misses) {
             Some(route) => Found::Route(route),
-            None if !missed.methods.is_empty() => {
-                missed.methods.sort_unstable();
-                missed.methods.dedup();
-                Found::OtherMethods(missed.methods)
+            None if !near_misses.methods.is_empty() => {
+                near_misses.methods.sort_unstable();
+                near_misses.methods.dedup();
+                Found::OtherMethods(near_misses.methods)
             }
-            None if missed.ambiguous => Found::Ambiguous,
+            None if near_misses.ambiguous => Found::Ambiguous,
             None => Found::Nothing,
         }
     }
@@ -78,32 +78,32 @@ impl Trie {
 
 /// Near misses of a search.
 #[derive(Debug, Default)]
-struct Missed {
+struct NearMisses {
     /// Methods of routes whose path matches, for a 405 response.
     methods: Vec<String>,
     ambiguous: bool,
 }
 
 impl Node {
-    fn find(&self, segments: &[&str], method: &str, missed: &mut Missed) -> Option<usize> {
+    fn find(&self, segments: &[&str], method: &str, near_misses: &mut NearMisses) -> Option<usize> {
         let Some((segment, rest)) = segments.split_first() else {
             let route = self.routes.iter().find(|(candidate, _)| &**candidate == method);
             if route.is_none() {
-                missed.methods.extend(self.routes.iter().map(|(candidate, _)| candidate.to_string()));
+                near_misses.methods.extend(self.routes.iter().map(|(candidate, _)| candidate.to_string()));
             }
             return route.map(|(_, route)| *route);
         };
         if let Some(node) = self.literals.get(*segment)
-            && let Some(route) = node.find(rest, method, missed)
+            && let Some(route) = node.find(rest, method, near_misses)
         {
             return Some(route);
         }
         match &self.param {
             Some(_) if reads_like_any(segment, &self.folded) => {
-                missed.ambiguous = true;
+                near_misses.ambiguous = true;
                 None
             }
-            Some(node) if !segment.is_empty() => node.find(rest, method, missed),
+            Some(node) if !segment.is_empty() => node.find(rest, method, near_misses),
             _ => None,
         }
     }

@@ -14,17 +14,17 @@ mod signup;
 mod usage;
 
 pub use account::BalanceDocument;
-pub use billing::{DeductAnswer, DeductRequest, LookupAnswer};
+pub use billing::{DeductRequest, DeductResponse, LookupResponse};
 pub use chain_id::ChainIdInput;
 pub use error::{ErrorBody, ErrorCode, Required};
 pub use headers::{
     BALANCE_HEADER, CHARGED_HEADER, IDEMPOTENCY_HEADER, SOURCE_HEADER, metered_headers, rate_headers, refunded_headers,
 };
-pub use payment::{ClaimAnswer, ClaimRequest, QuoteAnswer, QuoteRequest, TopUpAnswer, TopUpRequest};
+pub use payment::{ClaimRequest, ClaimResponse, QuoteRequest, QuoteResponse, TopUpRequest, TopUpResponse};
 pub use plans::{ChainDocument, EpochUnit, PlanDocument, PlansDocument};
-pub use recovery::{ChallengeAnswer, ChallengeRequest, VerifyAnswer, VerifyRequest};
+pub use recovery::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};
 pub use secret::IssuedKey;
-pub use signup::{ApproveAnswer, ApproveRequest, InitiateAnswer, InitiateRequest, PendingAnswer, StatusAnswer};
+pub use signup::{ApproveRequest, ApproveResponse, InitiateRequest, InitiateResponse, PendingResponse, StatusResponse};
 pub use usage::{
     ActivityDocument, ActivityEntry, ByEndpointDocument, DayEntry, EndpointEntry, UsageSummary, UsageTotals,
 };

@@ -2,25 +2,27 @@
 
 use std::cmp::Reverse;
 
-use metering_core::{AccountCode, BlockHash, ChainError, Depth, Evidence, Heights, PendingTransaction, Sighting};
+use metering_core::{
+    AccountCode, BlockHash, ChainError, Depth, Evidence, Heights, PendingTransaction, TransactionStatus,
+};
 
 use crate::block_time::BlockTime;
-use crate::poll::{Said, Standing};
+use crate::poll::{PollState, SourceResponse};
 
 /// The identical evidence of one or more sources, with each one's depth, which may differ.
 #[derive(Debug)]
-struct Account<'a> {
+struct EvidenceGroup<'a> {
     evidence: &'a Evidence,
     depths: Vec<Depth>,
 }
 
 /// Whether the sources' sightings so far are sufficient.
-pub(crate) fn standing(agree: usize, said: &[Said<Sighting>]) -> Standing {
-    match verdict(agree, said) {
-        Some(Ok(Sighting::Mined(evidence))) if evidence.depth.is_enough() => Standing::Final,
+pub(crate) fn state(agree: usize, responses: &[SourceResponse<TransactionStatus>]) -> PollState {
+    match agreed_status(agree, responses) {
+        Some(Ok(TransactionStatus::Mined(evidence))) if evidence.depth.is_enough() => PollState::Final,
         // Not final: a source that has stopped syncing also says that a transaction is unknown or not deep enough.
-        Some(Ok(_)) => Standing::Sufficient,
-        Some(Err(_)) | None => Standing::Open,
+        Some(Ok(_)) => PollState::Sufficient,
+        Some(Err(_)) | None => PollState::Open,
     }
 }
 
@@ -28,40 +30,43 @@ pub(crate) fn standing(agree: usize, said: &[Said<Sighting>]) -> Standing {
 ///
 /// It is mined if `agree` sources give the same evidence, at the depth that `agree` of them report. It is pending if
 /// `agree` sources know it, and unknown if `agree` sources do not know it. Everything else is disagreement.
-pub(crate) fn verdict(agree: usize, said: &[Said<Sighting>]) -> Option<Result<Sighting, ChainError>> {
-    let accounts = accounts(said);
-    let mut believed = accounts.iter().filter(|account| account.depths.len() >= agree);
-    if let (Some(account), None) = (believed.next(), believed.next()) {
-        let depth = depth(agree, &account.depths);
-        return Some(Ok(Sighting::Mined(Evidence { depth, ..account.evidence.clone() })));
+pub(crate) fn agreed_status(
+    agree: usize,
+    responses: &[SourceResponse<TransactionStatus>],
+) -> Option<Result<TransactionStatus, ChainError>> {
+    let groups = groups(responses);
+    let mut believed = groups.iter().filter(|group| group.depths.len() >= agree);
+    if let (Some(group), None) = (believed.next(), believed.next()) {
+        let depth = depth(agree, &group.depths);
+        return Some(Ok(TransactionStatus::Mined(Evidence { depth, ..group.evidence.clone() })));
     }
-    if accounts.len() > 1 {
-        return Some(Err(disagreement(said)));
+    if groups.len() > 1 {
+        return Some(Err(disagreement(responses)));
     }
-    if said.len() < agree {
+    if responses.len() < agree {
         return None;
     }
-    let required = said.iter().filter_map(|said| match &said.answer {
-        Sighting::Unknown => None,
-        Sighting::Pending { required, .. } => Some(*required),
-        Sighting::Mined(evidence) => Some(evidence.depth.required),
+    let required = responses.iter().filter_map(|response| match &response.value {
+        TransactionStatus::Unknown => None,
+        TransactionStatus::Pending { required, .. } => Some(*required),
+        TransactionStatus::Mined(evidence) => Some(evidence.depth.required),
     });
     let known: Vec<u64> = required.collect();
     if known.len() >= agree {
         let required = known.into_iter().max().unwrap_or(1);
-        return Some(Ok(Sighting::Pending { required, transaction: pending(agree, said) }));
+        return Some(Ok(TransactionStatus::Pending { required, transaction: pending(agree, responses) }));
     }
-    if said.len() - known.len() >= agree {
-        return Some(Ok(Sighting::Unknown));
+    if responses.len() - known.len() >= agree {
+        return Some(Ok(TransactionStatus::Unknown));
     }
-    Some(Err(disagreement(said)))
+    Some(Err(disagreement(responses)))
 }
 
 /// What the transaction will do, if at least `agree` sources say the same and none contradicts them.
-fn pending(agree: usize, said: &[Said<Sighting>]) -> Option<Box<PendingTransaction>> {
-    let shown = said.iter().filter_map(|said| match &said.answer {
-        Sighting::Pending { transaction, .. } => transaction.as_ref(),
-        Sighting::Unknown | Sighting::Mined(_) => None,
+fn pending(agree: usize, responses: &[SourceResponse<TransactionStatus>]) -> Option<Box<PendingTransaction>> {
+    let shown = responses.iter().filter_map(|response| match &response.value {
+        TransactionStatus::Pending { transaction, .. } => transaction.as_ref(),
+        TransactionStatus::Unknown | TransactionStatus::Mined(_) => None,
     });
     let shown: Vec<_> = shown.collect();
     let alike = shown.windows(2).all(|pair| pair[0] == pair[1]);
@@ -69,16 +74,16 @@ fn pending(agree: usize, said: &[Said<Sighting>]) -> Option<Box<PendingTransacti
 }
 
 /// Groups the responses by their evidence, with the depth that each source reports.
-fn accounts(said: &[Said<Sighting>]) -> Vec<Account<'_>> {
-    let mut accounts: Vec<Account<'_>> = Vec::new();
-    for said in said {
-        let Sighting::Mined(evidence) = &said.answer else { continue };
-        match accounts.iter_mut().find(|account| same_but_depth(account.evidence, evidence)) {
-            Some(account) => account.depths.push(evidence.depth),
-            None => accounts.push(Account { evidence, depths: vec![evidence.depth] }),
+fn groups(responses: &[SourceResponse<TransactionStatus>]) -> Vec<EvidenceGroup<'_>> {
+    let mut groups: Vec<EvidenceGroup<'_>> = Vec::new();
+    for response in responses {
+        let TransactionStatus::Mined(evidence) = &response.value else { continue };
+        match groups.iter_mut().find(|group| same_but_depth(group.evidence, evidence)) {
+            Some(group) => group.depths.push(evidence.depth),
+            None => groups.push(EvidenceGroup { evidence, depths: vec![evidence.depth] }),
         }
     }
-    accounts
+    groups
 }
 
 fn same_but_depth(one: &Evidence, other: &Evidence) -> bool {
@@ -94,9 +99,9 @@ fn depth(agree: usize, depths: &[Depth]) -> Depth {
 }
 
 /// The heights that at least `agree` sources have reached; `None` if fewer responded.
-pub(crate) fn heights(agree: usize, said: &[Said<Heights>]) -> Option<Heights> {
+pub(crate) fn heights(agree: usize, responses: &[SourceResponse<Heights>]) -> Option<Heights> {
     let height = |of: fn(&Heights) -> u64| {
-        let mut heights: Vec<u64> = said.iter().map(|said| of(&said.answer)).collect();
+        let mut heights: Vec<u64> = responses.iter().map(|response| of(&response.value)).collect();
         heights.sort_unstable_by_key(|height| Reverse(*height));
         heights.get(agree.checked_sub(1)?).copied()
     };
@@ -109,17 +114,22 @@ pub(crate) fn heights(agree: usize, said: &[Said<Heights>]) -> Option<Heights> {
 
 /// The smallest number of confirmations that at least `agree` sources consider enough, so fewer than `agree` liars
 /// cannot lower it; `None` if too few responded.
-pub(crate) fn confirmations(agree: usize, said: &[Said<BlockTime>]) -> Option<BlockTime> {
-    let mut measured: Vec<BlockTime> = said.iter().map(|said| said.answer).collect();
+pub(crate) fn confirmations(agree: usize, responses: &[SourceResponse<BlockTime>]) -> Option<BlockTime> {
+    let mut measured: Vec<BlockTime> = responses.iter().map(|response| response.value).collect();
     measured.sort_unstable_by_key(|measured| measured.confirmations);
     measured.get(agree.checked_sub(1)?).copied()
 }
 
 /// The block hash that at least `agree` sources give at each of `count` heights; `None` where they do not agree or the
 /// chain has no such block.
-pub(crate) fn hashes(agree: usize, count: usize, said: &[Said<Vec<Option<BlockHash>>>]) -> Vec<Option<BlockHash>> {
-    let at = |place: usize| {
-        let given: Vec<_> = said.iter().filter_map(|said| said.answer.get(place).copied().flatten()).collect();
+pub(crate) fn hashes(
+    agree: usize,
+    count: usize,
+    responses: &[SourceResponse<Vec<Option<BlockHash>>>],
+) -> Vec<Option<BlockHash>> {
+    let at = |index: usize| {
+        let given: Vec<_> =
+            responses.iter().filter_map(|response| response.value.get(index).copied().flatten()).collect();
         let votes = |hash: &BlockHash| given.iter().filter(|other| *other == hash).count();
         given.iter().find(|hash| votes(hash) >= agree).copied()
     };
@@ -127,14 +137,15 @@ pub(crate) fn hashes(agree: usize, count: usize, said: &[Said<Vec<Option<BlockHa
 }
 
 /// The response that at least `agree` sources give.
-pub(crate) fn common<T: Copy + PartialEq>(agree: usize, said: &[Said<T>]) -> Option<T> {
-    let count = |answer: T| said.iter().filter(|said| said.answer == answer).count();
-    said.iter().map(|said| said.answer).find(|answer| count(*answer) >= agree)
+pub(crate) fn common<T: Copy + PartialEq>(agree: usize, responses: &[SourceResponse<T>]) -> Option<T> {
+    let count = |value: T| responses.iter().filter(|response| response.value == value).count();
+    responses.iter().map(|response| response.value).find(|value| count(*value) >= agree)
 }
 
 /// The error when sources contradict each other: what each of them says.
-pub(crate) fn disagreement<T: Describe>(said: &[Said<T>]) -> ChainError {
-    let each: Vec<_> = said.iter().map(|said| format!("{} says {}", said.host, said.answer.describe())).collect();
+pub(crate) fn disagreement<T: Describe>(responses: &[SourceResponse<T>]) -> ChainError {
+    let each: Vec<_> =
+        responses.iter().map(|response| format!("{} says {}", response.host, response.value.describe())).collect();
     ChainError::Disagreement(each.join("; "))
 }
 
@@ -143,7 +154,7 @@ pub(crate) trait Describe {
     fn describe(&self) -> String;
 }
 
-impl Describe for Sighting {
+impl Describe for TransactionStatus {
     fn describe(&self) -> String {
         match self {
             Self::Unknown => "that it is unknown".to_owned(),

@@ -23,12 +23,12 @@ pub(crate) struct Head {
 pub(crate) struct FullBlock {
     pub(crate) number: Height,
     /// In block order. An entry without the fields of a native transfer is not a native transfer.
-    pub(crate) transactions: Vec<Lenient<Sent>>,
+    pub(crate) transactions: Vec<Lenient<NativeTransaction>>,
 }
 
 /// A transaction in a block that sends the native coin.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct Sent {
+pub(crate) struct NativeTransaction {
     pub(crate) hash: Word,
     pub(crate) to: AddressData,
     pub(crate) value: Amount,

@@ -11,11 +11,11 @@ use metering_core::ChainError;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::answers::Answers;
 use crate::block::Head;
 use crate::call::Call;
 use crate::encoding::{Height, Quantity};
 use crate::failure::Failure;
+use crate::results::BatchResults;
 use crate::source::Source;
 
 /// How old a payment should be before it is credited. This must be less than the time that a claim waits.
@@ -28,9 +28,9 @@ const CONFIRMATIONS_MAX: u32 = 300;
 /// slowed down, a payment would take longer to confirm than customers wait.
 const BLOCKS_BACK: [u64; 2] = [20, 100];
 /// How long a measurement is used.
-const FRESH: Duration = Duration::from_secs(60);
+const MAX_AGE: Duration = Duration::from_secs(60);
 /// How long a measurement of a young chain is used: its first blocks say little about the next.
-const FRESH_WHEN_YOUNG: Duration = Duration::from_secs(5);
+const MAX_AGE_WHEN_YOUNG: Duration = Duration::from_secs(5);
 
 /// A block's number and its timestamp in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +51,8 @@ pub(crate) struct BlockTime {
 /// Measures the block time at one source.
 pub(crate) async fn measure(source: &Source) -> Result<BlockTime, Failure> {
     let latest = [Call::tagged_block("latest")];
-    let newest = source.ask(&latest, |answers| {
-        let head: Option<Head> = answers.next()?;
+    let newest = source.send_batch(&latest, |results| {
+        let head: Option<Head> = results.next()?;
         head.as_ref().map(stamp).ok_or(Failure::NotYet("latest"))
     });
     let newest = newest.await?;
@@ -62,9 +62,9 @@ pub(crate) async fn measure(source: &Source) -> Result<BlockTime, Failure> {
         return Ok(block_time(newest, &[]));
     }
     let calls = numbers.map(|number| Call::block(number, false));
-    let earlier = source.ask(&calls, |answers: &mut Answers<'_>| {
+    let earlier = source.send_batch(&calls, |results: &mut BatchResults<'_>| {
         let one = |number: &u64| {
-            let head: Option<Head> = answers.next()?;
+            let head: Option<Head> = results.next()?;
             let head = head.ok_or(Failure::Behind(*number))?;
             head.block(Height(*number)).map(|_| stamp(&head))
         };
@@ -115,7 +115,7 @@ impl MeasuredConfirmations {
         let mut measured = self.measured.lock().await;
         let known = match *measured {
             Some((at, known)) => {
-                let fresh = if known.is_young { FRESH_WHEN_YOUNG } else { FRESH };
+                let fresh = if known.is_young { MAX_AGE_WHEN_YOUNG } else { MAX_AGE };
                 if now.saturating_duration_since(at) < fresh {
                     return Ok(known.confirmations);
                 }
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_blocks_count_as_fit_in_thirty_seconds() {
+    fn confirmations_cover_thirty_seconds() {
         // blocks, milliseconds between them, confirmations
         let table = [
             (1_000, 1_000, 30),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_that_slowed_down_is_measured_by_its_last_blocks() {
+    fn slowed_chain_is_measured_by_its_last_blocks() {
         // A development chain that makes blocks instantly, and then one every 12 seconds.
         assert_eq!(stamps(1_000, 0, 20, 12_000).confirmations.get(), 2);
         // A chain that became faster is measured over the longer range, until that is fast too.
@@ -201,17 +201,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_measurement_is_used_for_a_while_and_kept_through_trouble() {
+    async fn measurement_is_cached_and_survives_errors() {
         let confirmations = MeasuredConfirmations::default();
         let of = |count| BlockTime { confirmations: NonZeroU32::new(count).unwrap(), is_young: false };
         let down = || async { Err(ChainError::Unavailable("down".to_owned())) };
-        let begun = Instant::now();
-        let later = |minutes: u32| begun + FRESH * minutes;
-        assert!(confirmations.get(begun, down).await.is_err(), "there is no measurement yet");
+        let start = Instant::now();
+        let later = |minutes: u32| start + MAX_AGE * minutes;
+        assert!(confirmations.get(start, down).await.is_err(), "there is no measurement yet");
         assert_eq!(confirmations.last(), None);
-        assert_eq!(confirmations.get(begun, || async { Ok(of(15)) }).await.unwrap().get(), 15);
+        assert_eq!(confirmations.get(start, || async { Ok(of(15)) }).await.unwrap().get(), 15);
         assert_eq!(
-            confirmations.get(begun, || async { Ok(of(30)) }).await.unwrap().get(),
+            confirmations.get(start, || async { Ok(of(30)) }).await.unwrap().get(),
             15,
             "the measurement is fresh"
         );

@@ -3,10 +3,10 @@
 
 use metering_core::{AccountCode, Address};
 
-use crate::answers::Answers;
 use crate::call::Call;
 use crate::encoding::Data;
 use crate::failure::Failure;
+use crate::results::BatchResults;
 use crate::source::Source;
 
 const METHOD: &str = "eth_call";
@@ -22,12 +22,12 @@ const DELEGATION: [u8; 3] = [0xef, 0x01, 0x00];
 
 /// The decimals of `token`; `None` if there is no contract that returns them.
 pub(crate) async fn decimals(source: &Source, token: Address) -> Result<Option<u8>, Failure> {
-    let Some(answer) = call(source, token, &DECIMALS).await? else { return Ok(None) };
-    if answer.is_empty() {
+    let Some(output) = call(source, token, &DECIMALS).await? else { return Ok(None) };
+    if output.is_empty() {
         return Ok(None);
     }
-    match first_word(&answer) {
-        Some([0, .., decimals]) if answer[..31].iter().all(|byte| *byte == 0) => Ok(Some(decimals)),
+    match first_word(&output) {
+        Some([0, .., decimals]) if output[..31].iter().all(|byte| *byte == 0) => Ok(Some(decimals)),
         _ => Err(Failure::malformed(METHOD, "the decimals are not a number of 8 bits")),
     }
 }
@@ -37,7 +37,7 @@ pub(crate) async fn decimals(source: &Source, token: Address) -> Result<Option<u
 /// An address with a delegation (EIP-7702) is still controlled by its private key, so it is not a contract. No contract
 /// can look like one, since no contract code may begin with that byte (EIP-3541).
 pub(crate) async fn code(source: &Source, address: Address) -> Result<AccountCode, Failure> {
-    let Data(code) = source.ask(&[Call::code(address)], |answers| answers.next()).await?;
+    let Data(code) = source.send_batch(&[Call::code(address)], |results| results.next()).await?;
     Ok(match code.as_slice() {
         [] => AccountCode::Empty,
         code if is_delegation(code) => AccountCode::Delegated,
@@ -61,22 +61,22 @@ pub(crate) async fn accepts(
 ) -> Result<bool, Failure> {
     let mut yes = [0; 32];
     yes[..4].copy_from_slice(&IS_VALID_SIGNATURE);
-    let answer = call(source, wallet, &is_valid_signature(digest, signature)).await?;
-    Ok(answer.as_deref().and_then(first_word) == Some(yes))
+    let output = call(source, wallet, &is_valid_signature(digest, signature)).await?;
+    Ok(output.as_deref().and_then(first_word) == Some(yes))
 }
 
 /// The return data of a contract call, empty if there is no contract; `None` if the contract reverted.
 async fn call(source: &Source, to: Address, input: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
-    let read = |answers: &mut Answers<'_>| match answers.next_or_error::<Data>()? {
-        Ok(Data(answer)) => Ok(Some(answer)),
+    let read = |results: &mut BatchResults<'_>| match results.next_or_error::<Data>()? {
+        Ok(Data(output)) => Ok(Some(output)),
         Err(error) if error.is_revert() => Ok(None),
         Err(error) => Err(Failure::Rpc(error)),
     };
-    source.ask(&[Call::contract(to, input)], read).await
+    source.send_batch(&[Call::contract(to, input)], read).await
 }
 
-fn first_word(answer: &[u8]) -> Option<[u8; 32]> {
-    answer.first_chunk().copied()
+fn first_word(output: &[u8]) -> Option<[u8; 32]> {
+    output.first_chunk().copied()
 }
 
 /// The call in the contract ABI: the digest, the offset of the bytes, their length, and the bytes, padded to words.

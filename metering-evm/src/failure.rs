@@ -70,22 +70,22 @@ impl Failure {
             Self::Transport(_) | Self::TimedOut | Self::Malformed { .. } => true,
             Self::Http { status, .. } => is_transient(*status),
             // A request whose response is too large for the source now will be so again.
-            Self::Rpc(error) => error.is_transient() && !error.is_too_much(),
+            Self::Rpc(error) => error.is_transient() && !error.is_too_large(),
             Self::WrongChain(_) | Self::TooLarge(_) | Self::Behind(_) | Self::NotYet(_) | Self::NoStatus => false,
         }
     }
 
     /// Whether the source works, but its response about this particular subject cannot be read, now or later.
-    pub(crate) fn is_of_the_subject(&self) -> bool {
-        matches!(self, Self::NoStatus) || self.is_too_much()
+    pub(crate) fn is_about_the_subject(&self) -> bool {
+        matches!(self, Self::NoStatus) || self.is_too_large()
     }
 
     /// Whether a smaller request might succeed.
-    pub(crate) fn is_too_much(&self) -> bool {
+    pub(crate) fn is_too_large(&self) -> bool {
         match self {
             Self::TooLarge(_) => true,
             Self::Http { status, .. } => *status == StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Rpc(error) => error.is_too_much(),
+            Self::Rpc(error) => error.is_too_large(),
             _ => false,
         }
     }
@@ -116,7 +116,7 @@ impl RpcError {
 
     /// Whether a range of blocks or its response was too large for the source. There is no code for this: every
     /// provider has its own message, some of them with the code of a rate limit.
-    pub(crate) fn is_too_much(&self) -> bool {
+    pub(crate) fn is_too_large(&self) -> bool {
         const WORDS: [&str; 10] = [
             "block range",
             "blocks range",
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_told_apart_as_providers_word_them() {
+    fn provider_errors_are_classified_by_message() {
         // code, message, transient, too much, revert
         let table = [
             (-32_005, "limit exceeded", true, false, false),
@@ -195,12 +195,12 @@ mod tests {
             let error = RpcError { code, message: message.to_owned() };
             assert_eq!(error.is_revert(), revert, "{error}");
             let failure = Failure::Rpc(error);
-            assert_eq!((failure.is_transient(), failure.is_too_much()), (transient, too_much), "{failure}");
+            assert_eq!((failure.is_transient(), failure.is_too_large()), (transient, too_much), "{failure}");
         }
     }
 
     #[test]
-    fn statuses_of_busy_servers_pass_and_those_of_refusals_stay() {
+    fn busy_http_statuses_are_transient_and_refusals_are_not() {
         // status, transient
         let table =
             [(429, true), (500, true), (502, true), (503, true), (408, true), (400, false), (401, false), (413, false)];

@@ -2,26 +2,26 @@
 
 use serde::Deserialize;
 
-use crate::answers::Answers;
 use crate::block::{FullBlock, Head};
 use crate::call::Call;
 use crate::encoding::Height;
 use crate::log::Log;
+use crate::results::BatchResults;
 use crate::transaction::Transaction;
 
 /// Parses a body as the response to a batch of four calls, and reads all results.
 pub fn read_batch(body: &[u8]) {
     let calls = [Call::chain_id(), Call::block(1, false), Call::block(1, true), Call::block_number()];
-    let Ok(mut answers) = Answers::parse(body, &calls.each_ref()) else { return };
-    let _ = answers.next::<Height>();
-    if let Ok(Some(head)) = answers.next::<Option<Head>>() {
+    let Ok(mut results) = BatchResults::parse(body, &calls.each_ref()) else { return };
+    let _ = results.next::<Height>();
+    if let Ok(Some(head)) = results.next::<Option<Head>>() {
         let block = head.block(head.number);
         assert!(block.is_err() || block.is_ok_and(|block| block.number == head.number.0));
     }
-    let _ = answers.next_or_error::<Option<FullBlock>>();
-    let _ = answers.next::<Vec<Log>>().map(|logs| logs.iter().filter_map(Log::transfer).count());
+    let _ = results.next_or_error::<Option<FullBlock>>();
+    let _ = results.next::<Vec<Log>>().map(|logs| logs.iter().filter_map(Log::transfer).count());
     // Nothing may be left to read, whatever the body was.
-    assert!(answers.next::<serde::de::IgnoredAny>().is_err());
+    assert!(results.next::<serde::de::IgnoredAny>().is_err());
 }
 
 /// Parses one log, transaction or block. An attacker who deploys a contract controls parts of them.

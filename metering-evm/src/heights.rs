@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering;
 
 use metering_core::{BlockHash, Heights};
 
-use crate::answers::Answers;
 use crate::block::Head;
 use crate::call::Call;
 use crate::encoding::Height;
 use crate::failure::Failure;
 use crate::finality::Finality;
+use crate::results::BatchResults;
 use crate::source::Source;
 
 /// The depth at which a block is final on a chain without a `finalized` tag.
@@ -25,24 +25,24 @@ pub(crate) async fn heights(
     let final_tag = finality.map_or(Finality::Finalized.tag(), Finality::tag);
     let tags = credited_at.tag().into_iter().chain(final_tag).map(Call::tagged_block);
     let calls: Vec<Call> = [Call::block_number()].into_iter().chain(tags).collect();
-    let read = |answers: &mut Answers<'_>| {
-        let Height(newest) = answers.next()?;
-        let confirmed = height_of(answers, newest, credited_at)?;
+    let read = |results: &mut BatchResults<'_>| {
+        let Height(newest) = results.next()?;
+        let confirmed = height_of(results, newest, credited_at)?;
         let finalized = match finality {
-            Some(finality) => height_of(answers, newest, finality)?,
-            None => tagged_or_deep(answers, newest, source)?,
+            Some(finality) => height_of(results, newest, finality)?,
+            None => finalized_by_tag_or_depth(results, newest, source)?,
         };
         Ok(Heights { newest, confirmed, finalized: finalized.min(confirmed) })
     };
-    source.ask(&calls, read).await
+    source.send_batch(&calls, read).await
 }
 
 /// The newest block that `depth` accepts.
-fn height_of(answers: &mut Answers<'_>, newest: u64, depth: Finality) -> Result<u64, Failure> {
+fn height_of(results: &mut BatchResults<'_>, newest: u64, depth: Finality) -> Result<u64, Failure> {
     match (depth, depth.tag()) {
         (Finality::Confirmations(count), _) => Ok(at_depth(newest, count.get().into())),
         (_, tag) => {
-            let head: Option<Head> = answers.next()?;
+            let head: Option<Head> = results.next()?;
             Ok(head.ok_or(Failure::NotYet(tag.unwrap_or_default()))?.number.0)
         }
     }
@@ -50,8 +50,8 @@ fn height_of(answers: &mut Answers<'_>, newest: u64, depth: Finality) -> Result<
 
 /// The block that the chain calls `finalized`, or one that is deep enough if the chain has no such tag. After a source
 /// has once returned a `finalized` block, an error no longer means that the tag is not supported.
-fn tagged_or_deep(answers: &mut Answers<'_>, newest: u64, source: &Source) -> Result<u64, Failure> {
-    let head: Option<Head> = answers.next_or_error()?.ok().flatten();
+fn finalized_by_tag_or_depth(results: &mut BatchResults<'_>, newest: u64, source: &Source) -> Result<u64, Failure> {
+    let head: Option<Head> = results.next_or_error()?.ok().flatten();
     match head {
         Some(head) => {
             source.names_finalized().store(true, Ordering::Relaxed);
@@ -71,12 +71,12 @@ const fn at_depth(newest: u64, confirmations: u64) -> u64 {
 /// The hash of each of these blocks; `None` for those that `source` does not have.
 pub(crate) async fn block_hashes(source: &Source, numbers: Arc<[u64]>) -> Result<Vec<Option<BlockHash>>, Failure> {
     let calls: Vec<Call> = numbers.iter().map(|number| Call::block(*number, false)).collect();
-    let read = |answers: &mut Answers<'_>| {
+    let read = |results: &mut BatchResults<'_>| {
         let hash = |number: &u64| {
-            let head: Option<Head> = answers.next()?;
+            let head: Option<Head> = results.next()?;
             head.map(|head| head.block(Height(*number)).map(|block| block.hash)).transpose()
         };
         numbers.iter().map(hash).collect()
     };
-    source.ask(&calls, read).await
+    source.send_batch(&calls, read).await
 }

@@ -26,7 +26,6 @@
 #![deny(missing_docs)]
 
 mod agreement;
-mod answers;
 mod block;
 mod block_time;
 mod call;
@@ -40,9 +39,10 @@ pub mod fuzzing;
 mod heights;
 mod lenient;
 mod log;
-mod look;
+mod lookup;
 mod poll;
 mod reader;
+mod results;
 mod retry;
 mod rpc_url;
 mod scan;
@@ -56,4 +56,4 @@ pub use finality::{Finality, FinalityError};
 pub use reader::EvmReader;
 pub use rpc_url::{RpcUrl, RpcUrlError};
 #[cfg(feature = "wallet")]
-pub use wallet::{PayError, Payer, PaymentOrder, SignedPayment, Standing, Wallet, WalletError};
+pub use wallet::{PayError, Payer, PaymentOrder, PaymentStatus, SignedPayment, Wallet, WalletError};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use metering_core::{
-    AccountCode, Address, BlockHash, ChainError, ChainReader, Heights, PaymentsFound, Sighting, TxHash,
+    AccountCode, Address, BlockHash, ChainError, ChainReader, Heights, PaymentsFound, TransactionStatus, TxHash,
 };
 use tokio::time::Instant;
 
@@ -15,10 +15,10 @@ use crate::block_time::{self, MeasuredConfirmations};
 use crate::config::{ChainConfig, ChainConfigError};
 use crate::failure::Failure;
 use crate::finality::Finality;
-use crate::poll::{Poll, Said, Standing};
-use crate::scan::{Found, Scan, Wanted};
+use crate::poll::{Poll, PollState, SourceResponse};
+use crate::scan::{FoundPayment, Scan, SearchQuery};
 use crate::source::Source;
-use crate::{contract, heights, look, scan};
+use crate::{contract, heights, lookup, scan};
 
 /// Maximum number of block hashes per batch.
 const HASHES_MAX: usize = 20;
@@ -68,30 +68,30 @@ impl EvmReader {
     /// [`ChainError::WrongChain`] if any source serves another chain, which must be a configuration error;
     /// [`ChainError::Unavailable`] if too few respond.
     pub async fn check(&self) -> Result<(), ChainError> {
-        let ask = |source| Source::ask(source, &[], |_| Ok(()));
-        let poll = Poll::take(&self.sources, ask, |_| Standing::Open).await;
-        match poll.stranger(self.chain_id).or_else(|| poll.shortage(self.agree, self.chain_id)) {
+        let query = |source| Source::send_batch(source, &[], |_| Ok(()));
+        let poll = Poll::take(&self.sources, query, |_| PollState::Open).await;
+        match poll.wrong_chain(self.chain_id).or_else(|| poll.too_few_responses(self.agree, self.chain_id)) {
             Some(error) => Err(error),
             None => Ok(()),
         }
     }
 
     /// The response that `agree` sources give, as soon as they have given it.
-    async fn common<'s, T, A, F>(&'s self, ask: A) -> Result<T, ChainError>
+    async fn common<'s, T, A, F>(&'s self, query: A) -> Result<T, ChainError>
     where
         T: Copy + PartialEq + Describe,
         A: Fn(&'s Source) -> F,
         F: Future<Output = Result<T, Failure>>,
     {
-        let standing = |said: &[Said<T>]| match agreement::common(self.agree, said) {
-            Some(_) => Standing::Final,
-            None => Standing::Open,
+        let state = |responses: &[SourceResponse<T>]| match agreement::common(self.agree, responses) {
+            Some(_) => PollState::Final,
+            None => PollState::Open,
         };
-        let poll = Poll::take(&self.sources, ask, standing).await;
-        if let Some(error) = poll.shortage(self.agree, self.chain_id) {
+        let poll = Poll::take(&self.sources, query, state).await;
+        if let Some(error) = poll.too_few_responses(self.agree, self.chain_id) {
             return Err(error);
         }
-        agreement::common(self.agree, &poll.said).ok_or_else(|| agreement::disagreement(&poll.said))
+        agreement::common(self.agree, &poll.responses).ok_or_else(|| agreement::disagreement(&poll.responses))
     }
 
     /// When a payment is credited: as configured, or by the measured block time, but never later than its configured
@@ -108,22 +108,24 @@ impl EvmReader {
     }
 
     async fn measure(&self) -> Result<block_time::BlockTime, ChainError> {
-        let poll =
-            Poll::take(&self.sources, block_time::measure, |said| self.enough_of(said, Standing::Sufficient)).await;
-        agreement::confirmations(self.agree, &poll.said).ok_or_else(|| self.too_few(&poll))
+        let poll = Poll::take(&self.sources, block_time::measure, |responses| {
+            self.enough_of(responses, PollState::Sufficient)
+        })
+        .await;
+        agreement::confirmations(self.agree, &poll.responses).ok_or_else(|| self.too_few(&poll))
     }
 
     fn too_few<T>(&self, poll: &Poll<T>) -> ChainError {
         let too_few = || ChainError::Unavailable("too few sources responded".to_owned());
-        poll.shortage(self.agree, self.chain_id).unwrap_or_else(too_few)
+        poll.too_few_responses(self.agree, self.chain_id).unwrap_or_else(too_few)
     }
 
     /// All transactions that any source found, without duplicates, and the blocks that fewer than `agree` sources could
     /// search.
-    fn merged(&self, said: Vec<Said<Scan>>) -> PaymentsFound {
-        let sources = said.len();
+    fn merged(&self, responses: Vec<SourceResponse<Scan>>) -> PaymentsFound {
+        let sources = responses.len();
         let (mut found, mut unsearched) = (BTreeSet::new(), BTreeMap::new());
-        for Said { answer: Scan { found: some, unreadable }, .. } in said {
+        for SourceResponse { value: Scan { found: some, unreadable }, .. } in responses {
             found.extend(some);
             for (block, why) in unreadable {
                 unsearched.entry(block).or_insert_with(Vec::new).push(why);
@@ -134,25 +136,25 @@ impl EvmReader {
         PaymentsFound {
             transactions: found
                 .into_iter()
-                .filter(|found: &Found| seen.insert(found.hash))
+                .filter(|found: &FoundPayment| seen.insert(found.hash))
                 .map(|found| (found.block(), found.hash))
                 .collect(),
             unreadable_blocks: unreadable.map(|(block, why)| (block, why.join("; "))).collect(),
         }
     }
 
-    fn enough_of<T>(&self, said: &[Said<T>], enough: Standing) -> Standing {
-        if said.len() >= self.agree { enough } else { Standing::Open }
+    fn enough_of<T>(&self, responses: &[SourceResponse<T>], enough: PollState) -> PollState {
+        if responses.len() >= self.agree { enough } else { PollState::Open }
     }
 }
 
 #[async_trait]
 impl ChainReader for EvmReader {
-    async fn transaction(&self, hash: &TxHash) -> Result<Sighting, ChainError> {
+    async fn transaction(&self, hash: &TxHash) -> Result<TransactionStatus, ChainError> {
         let credited_at = self.credited_at().await?;
-        let ask = |source| look::sight(source, credited_at, hash);
-        let poll = Poll::take(&self.sources, ask, |said| agreement::standing(self.agree, said)).await;
-        agreement::verdict(self.agree, &poll.said)
+        let query = |source| lookup::transaction_status(source, credited_at, hash);
+        let poll = Poll::take(&self.sources, query, |responses| agreement::state(self.agree, responses)).await;
+        agreement::agreed_status(self.agree, &poll.responses)
             .unwrap_or_else(|| Err(poll.unreadable(self.agree).unwrap_or_else(|| self.too_few(&poll))))
     }
 
@@ -169,26 +171,28 @@ impl ChainReader for EvmReader {
     /// Heights that at least `agree` sources have reached.
     async fn heights(&self) -> Result<Heights, ChainError> {
         let credited_at = self.credited_at().await?;
-        let ask = |source| heights::heights(source, credited_at, self.finality);
-        let poll = Poll::take(&self.sources, ask, |said| self.enough_of(said, Standing::Sufficient)).await;
-        agreement::heights(self.agree, &poll.said).ok_or_else(|| self.too_few(&poll))
+        let query = |source| heights::heights(source, credited_at, self.finality);
+        let poll = Poll::take(&self.sources, query, |responses| self.enough_of(responses, PollState::Sufficient)).await;
+        agreement::heights(self.agree, &poll.responses).ok_or_else(|| self.too_few(&poll))
     }
 
     async fn block_hashes(&self, numbers: &[u64]) -> Result<Vec<Option<BlockHash>>, ChainError> {
         let mut hashes = Vec::with_capacity(numbers.len());
         for some in numbers.chunks(HASHES_MAX) {
             let some: Arc<[u64]> = some.into();
-            let ask = |source| heights::block_hashes(source, Arc::clone(&some));
-            let agreed = |said: &[Said<Vec<Option<BlockHash>>>]| agreement::hashes(self.agree, some.len(), said);
-            let standing = |said: &[Said<_>]| {
-                let all_agreed = agreed(said).iter().all(Option::is_some);
-                if all_agreed { Standing::Final } else { self.enough_of(said, Standing::Sufficient) }
+            let query = |source| heights::block_hashes(source, Arc::clone(&some));
+            let agreed = |responses: &[SourceResponse<Vec<Option<BlockHash>>>]| {
+                agreement::hashes(self.agree, some.len(), responses)
             };
-            let poll = Poll::take(&self.sources, ask, standing).await;
-            if let Some(error) = poll.shortage(self.agree, self.chain_id) {
+            let state = |responses: &[SourceResponse<_>]| {
+                let all_agreed = agreed(responses).iter().all(Option::is_some);
+                if all_agreed { PollState::Final } else { self.enough_of(responses, PollState::Sufficient) }
+            };
+            let poll = Poll::take(&self.sources, query, state).await;
+            if let Some(error) = poll.too_few_responses(self.agree, self.chain_id) {
                 return Err(error);
             }
-            hashes.extend(agreed(&poll.said));
+            hashes.extend(agreed(&poll.responses));
         }
         Ok(hashes)
     }
@@ -202,18 +206,18 @@ impl ChainReader for EvmReader {
         from_block: u64,
         to_block: u64,
     ) -> Result<PaymentsFound, ChainError> {
-        let wanted = Wanted { recipient, tokens, from_block, to_block };
-        let ask = |source| scan::payments(source, wanted);
-        let standing = |said: &[Said<Scan>]| {
-            let complete = said.iter().all(|said| said.answer.unreadable.is_empty());
+        let search = SearchQuery { recipient, tokens, from_block, to_block };
+        let query = |source| scan::payments(source, search);
+        let state = |responses: &[SourceResponse<Scan>]| {
+            let complete = responses.iter().all(|response| response.value.unreadable.is_empty());
             // Another source may be able to search a block that this one could not.
-            self.enough_of(said, if complete { Standing::Final } else { Standing::Sufficient })
+            self.enough_of(responses, if complete { PollState::Final } else { PollState::Sufficient })
         };
-        let poll = Poll::take(&self.sources, ask, standing).await;
-        if let Some(error) = poll.shortage(self.agree, self.chain_id) {
+        let poll = Poll::take(&self.sources, query, state).await;
+        if let Some(error) = poll.too_few_responses(self.agree, self.chain_id) {
             return Err(error);
         }
-        Ok(self.merged(poll.said))
+        Ok(self.merged(poll.responses))
     }
 
     async fn token_decimals(&self, token: Address) -> Result<Option<u8>, ChainError> {

@@ -14,12 +14,12 @@ pub(crate) fn pause(attempt: u32, failure: &Failure) -> Option<Duration> {
     if !failure.is_transient() {
         return None;
     }
-    let wanted = match failure {
-        Failure::Http { retry_after: Some(wanted), .. } => *wanted,
+    let requested = match failure {
+        Failure::Http { retry_after: Some(requested), .. } => *requested,
         _ => Duration::ZERO,
     };
     let backoff = FIRST.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(LONGEST);
-    (wanted <= LONGEST).then(|| jittered(backoff).max(wanted))
+    (requested <= LONGEST).then(|| jittered(backoff).max(requested))
 }
 
 /// A random pause between half of `pause` and all of it, so that requests that failed together do not retry together.
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sources_wish_is_met_when_it_is_small() {
+    fn short_retry_after_is_respected() {
         let busy = |seconds| Failure::Http {
             status: StatusCode::TOO_MANY_REQUESTS,
             retry_after: Some(Duration::from_secs(seconds)),
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn what_will_not_change_is_not_tried_again() {
+    fn permanent_errors_are_not_retried() {
         for failure in [Failure::WrongChain(5), Failure::NoStatus, Failure::Behind(7), Failure::TooLarge(1)] {
             assert_eq!(pause(1, &failure), None, "{failure}");
         }

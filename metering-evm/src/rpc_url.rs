@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_called_is_refused_without_repeating_it() {
+    fn invalid_rpc_url_is_refused_without_repeating_it() {
         for text in ["", "secretkey", "wss://rpc.example.com/secretkey", "file:///secretkey", "https://:secretkey@"] {
             let error = text.parse::<RpcUrl>().unwrap_err();
             assert!(!error.to_string().contains("secretkey"), "{text}");
@@ -147,9 +147,9 @@ mod tests {
     }
 
     #[test]
-    fn a_complaint_that_repeats_the_key_is_redacted() {
+    fn message_that_repeats_the_key_is_redacted() {
         let url: RpcUrl = "https://me:pw@rpc.example.com/v2/path%2Dsecret?apikey=query-secret".parse().unwrap();
-        let complaint = "me:pw may not use path-secret (path%2Dsecret) or query-secret of v2";
-        assert_eq!(url.redact(complaint), "…:… may not use … (…) or … of v2");
+        let problem = "me:pw may not use path-secret (path%2Dsecret) or query-secret of v2";
+        assert_eq!(url.redact(problem), "…:… may not use … (…) or … of v2");
     }
 }

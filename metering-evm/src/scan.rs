@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use metering_core::{Address, TxHash};
 
-use crate::answers::Answers;
-use crate::block::{self, FullBlock, Sent};
+use crate::block::{self, FullBlock, NativeTransaction};
 use crate::call::Call;
 use crate::encoding::{Amount, Height, Word};
 use crate::failure::Failure;
 use crate::log::Log;
+use crate::results::BatchResults;
 use crate::source::Source;
 
 /// Maximum number of blocks per request for logs.
@@ -23,31 +23,31 @@ const FULL_BLOCKS_MAX: u64 = 20;
 
 /// A transaction and its position in the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Found {
+pub(crate) struct FoundPayment {
     /// The block's number, and the transaction's index in it.
-    place: (u64, u64),
+    position: (u64, u64),
     /// Its hash.
     pub(crate) hash: TxHash,
 }
 
-impl Found {
+impl FoundPayment {
     /// The number of its block.
     pub(crate) const fn block(&self) -> u64 {
-        self.place.0
+        self.position.0
     }
 }
 
 /// What one source found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Scan {
-    pub(crate) found: BTreeSet<Found>,
+    pub(crate) found: BTreeSet<FoundPayment>,
     /// Blocks that are too large to be searched, and why.
     pub(crate) unreadable: BTreeMap<u64, String>,
 }
 
 /// What to search for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct SearchQuery<'a> {
     /// The recipient of the payments.
     pub(crate) recipient: Address,
     /// The tokens; the zero address stands for the native coin.
@@ -59,7 +59,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// One of the two ways to search.
-struct Way<C, R> {
+struct SearchMethod<C, R> {
     blocks_max: u64,
     /// Builds the calls for a range of blocks, both ends included.
     calls: C,
@@ -68,59 +68,59 @@ struct Way<C, R> {
 }
 
 /// All transactions of `wanted` that `source` knows.
-pub(crate) async fn payments(source: &Source, wanted: Wanted<'_>) -> Result<Scan, Failure> {
-    let contracts: Vec<_> = wanted.tokens.iter().copied().filter(|token| *token != Address::ZERO).collect();
+pub(crate) async fn payments(source: &Source, query: SearchQuery<'_>) -> Result<Scan, Failure> {
+    let contracts: Vec<_> = query.tokens.iter().copied().filter(|token| *token != Address::ZERO).collect();
     let mut scan = Scan::default();
     if !contracts.is_empty() {
-        let way = Way {
+        let method = SearchMethod {
             blocks_max: LOG_BLOCKS_MAX,
-            calls: |from, to| vec![Call::transfers_to(wanted.recipient, &contracts, from, to)],
-            read: |answers: &mut Answers<'_>, from, to| {
-                let logs: Vec<Log> = answers.next()?;
-                let found = logs.iter().map(|log| transfer(log, wanted.recipient, &contracts, (from, to)));
+            calls: |from, to| vec![Call::transfers_to(query.recipient, &contracts, from, to)],
+            read: |results: &mut BatchResults<'_>, from, to| {
+                let logs: Vec<Log> = results.next()?;
+                let found = logs.iter().map(|log| transfer(log, query.recipient, &contracts, (from, to)));
                 found.filter_map(Result::transpose).collect()
             },
         };
-        way.search(source, wanted, &mut scan).await?;
+        method.search(source, query, &mut scan).await?;
     }
-    if contracts.len() < wanted.tokens.len() {
-        let way = Way {
+    if contracts.len() < query.tokens.len() {
+        let method = SearchMethod {
             blocks_max: FULL_BLOCKS_MAX,
             calls: |from, to| (from..=to).map(|number| Call::block(number, true)).collect(),
-            read: |answers: &mut Answers<'_>, from, to| {
+            read: |results: &mut BatchResults<'_>, from, to| {
                 let mut found = Vec::new();
                 for number in from..=to {
-                    let block: Option<FullBlock> = answers.next()?;
+                    let block: Option<FullBlock> = results.next()?;
                     let block = block.ok_or(Failure::Behind(number))?;
-                    found.extend(coins(&block, wanted.recipient, number)?);
+                    found.extend(coins(&block, query.recipient, number)?);
                 }
                 Ok(found)
             },
         };
-        way.search(source, wanted, &mut scan).await?;
+        method.search(source, query, &mut scan).await?;
     }
     Ok(scan)
 }
 
-impl<C, R> Way<C, R>
+impl<C, R> SearchMethod<C, R>
 where
     C: Fn(u64, u64) -> Vec<Call>,
-    R: Fn(&mut Answers<'_>, u64, u64) -> Result<Vec<Found>, Failure>,
+    R: Fn(&mut BatchResults<'_>, u64, u64) -> Result<Vec<FoundPayment>, Failure>,
 {
-    async fn search(&self, source: &Source, wanted: Wanted<'_>, scan: &mut Scan) -> Result<(), Failure> {
+    async fn search(&self, source: &Source, query: SearchQuery<'_>, scan: &mut Scan) -> Result<(), Failure> {
         let mut blocks = self.blocks_max;
-        let mut next = Some(wanted.from_block);
-        while let Some(from) = next.filter(|from| *from <= wanted.to_block) {
-            let to = from.saturating_add(blocks - 1).min(wanted.to_block);
-            match self.ask(source, from, to).await {
+        let mut next = Some(query.from_block);
+        while let Some(from) = next.filter(|from| *from <= query.to_block) {
+            let to = from.saturating_add(blocks - 1).min(query.to_block);
+            match self.search_range(source, from, to).await {
                 Ok(some) => {
                     scan.found.extend(some);
                     next = to.checked_add(1);
                 }
                 // The smaller limit applies only to this search: later blocks may be smaller.
-                Err(failure) if failure.is_too_much() && to > from => blocks = (to - from).div_ceil(2),
-                Err(failure) if failure.is_too_much() && self.takes_single_blocks(source).await => {
-                    scan.unreadable.insert(from, source.complaint(&failure));
+                Err(failure) if failure.is_too_large() && to > from => blocks = (to - from).div_ceil(2),
+                Err(failure) if failure.is_too_large() && self.accepts_single_blocks(source).await => {
+                    scan.unreadable.insert(from, source.problem(&failure));
                     next = from.checked_add(1);
                 }
                 Err(failure) => return Err(failure),
@@ -129,24 +129,24 @@ where
         Ok(())
     }
 
-    async fn ask(&self, source: &Source, from: u64, to: u64) -> Result<Vec<Found>, Failure> {
+    async fn search_range(&self, source: &Source, from: u64, to: u64) -> Result<Vec<FoundPayment>, Failure> {
         let mut calls = vec![Call::block_number()];
         calls.extend((self.calls)(from, to));
-        let answer = source.ask(&calls, |answers| {
+        let result = source.send_batch(&calls, |results| {
             // A source that lags behind would silently omit what it does not know yet.
-            let Height(newest) = answers.next()?;
+            let Height(newest) = results.next()?;
             if newest < to {
                 return Err(Failure::Behind(to));
             }
-            (self.read)(answers, from, to)
+            (self.read)(results, from, to)
         });
-        answer.await
+        result.await
     }
 
     /// Whether the source can search single blocks at all. Tested with the first block of the chain, which is nearly
     /// empty: if even that is too large, the problem is the source and not the block.
-    async fn takes_single_blocks(&self, source: &Source) -> bool {
-        !matches!(self.ask(source, 0, 0).await, Err(failure) if failure.is_too_much())
+    async fn accepts_single_blocks(&self, source: &Source) -> bool {
+        !matches!(self.search_range(source, 0, 0).await, Err(failure) if failure.is_too_large())
     }
 }
 
@@ -156,7 +156,7 @@ fn transfer(
     recipient: Address,
     contracts: &[Address],
     (from, to): (u64, u64),
-) -> Result<Option<Found>, Failure> {
+) -> Result<Option<FoundPayment>, Failure> {
     let malformed = |problem| Failure::malformed("eth_getLogs", problem);
     let Some(transfer) = log.transfer().filter(|transfer| transfer.to == recipient) else { return Ok(None) };
     if !contracts.contains(&transfer.token) {
@@ -170,19 +170,19 @@ fn transfer(
     if !(from..=to).contains(&number) {
         return Err(malformed("a log of a block that was not requested"));
     }
-    Ok(Some(Found { place: (number, index), hash: TxHash::from_bytes(hash) }))
+    Ok(Some(FoundPayment { position: (number, index), hash: TxHash::from_bytes(hash) }))
 }
 
 /// The transactions in a block that sent the native coin to `recipient`.
-fn coins(block: &FullBlock, recipient: Address, number: u64) -> Result<Vec<Found>, Failure> {
+fn coins(block: &FullBlock, recipient: Address, number: u64) -> Result<Vec<FoundPayment>, Failure> {
     if block.number.0 != number {
         return Err(Failure::malformed(block::METHOD, "a block other than the requested one"));
     }
     let found = block.transactions.iter().enumerate().filter_map(|(index, transaction)| {
-        let Sent { hash: Word(hash), to, value: Amount(value) } = transaction.as_ref()?;
-        let place = (number, u64::try_from(index).unwrap_or(u64::MAX));
+        let NativeTransaction { hash: Word(hash), to, value: Amount(value) } = transaction.as_ref()?;
+        let position = (number, u64::try_from(index).unwrap_or(u64::MAX));
         let pays = to.0 == recipient && value.iter().any(|byte| *byte != 0);
-        pays.then(|| Found { place, hash: TxHash::from_bytes(*hash) })
+        pays.then(|| FoundPayment { position, hash: TxHash::from_bytes(*hash) })
     });
     Ok(found.collect())
 }

@@ -10,19 +10,19 @@ use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response};
 
-use crate::answers::{Answers, rejection};
 use crate::call::{self, Call};
 use crate::config::{ChainConfig, ChainConfigError};
 use crate::encoding::Quantity;
 use crate::failure::{self, Failure};
+use crate::results::{BatchResults, rejection};
 use crate::retry;
 use crate::rpc_url::RpcUrl;
 
 /// The largest response that is read. Even the largest blocks are smaller.
-const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+const RESPONSE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// How much of a source's error message is repeated.
-const COMPLAINT_CHARS_MAX: usize = 200;
+const MESSAGE_CHARS_MAX: usize = 200;
 
 /// One RPC source of a chain.
 pub(crate) struct Source {
@@ -68,9 +68,9 @@ impl Source {
 
     /// Sends `calls` in one batch and reads the responses. Every batch also asks for the chain's id: a source that now
     /// serves another chain is not believed, whatever it served before.
-    pub(crate) async fn ask<T, R>(&self, calls: &[Call], read: R) -> Result<T, Failure>
+    pub(crate) async fn send_batch<T, R>(&self, calls: &[Call], read: R) -> Result<T, Failure>
     where
-        R: Fn(&mut Answers<'_>) -> Result<T, Failure>,
+        R: Fn(&mut BatchResults<'_>) -> Result<T, Failure>,
     {
         let id = Call::chain_id();
         let calls: Vec<_> = iter::once(&id).chain(calls).collect();
@@ -78,12 +78,12 @@ impl Source {
         let mut attempt = 1;
         loop {
             let failure = match self.post(body.clone()).await.and_then(|body| self.read(&body, &calls, &read)) {
-                Ok(answer) => return Ok(answer),
+                Ok(result) => return Ok(result),
                 Err(failure) => failure,
             };
             match retry::pause(attempt, &failure) {
                 Some(pause) if attempt < self.attempts => {
-                    tracing::debug!(source = self.complaint(&failure), attempt, "an RPC request failed");
+                    tracing::debug!(source = self.problem(&failure), attempt, "an RPC request failed");
                     tokio::time::sleep(pause).await;
                     attempt += 1;
                 }
@@ -93,9 +93,9 @@ impl Source {
     }
 
     /// The failure as operators see it: with the source's host, but without the secrets of its URL.
-    pub(crate) fn complaint(&self, failure: &Failure) -> String {
+    pub(crate) fn problem(&self, failure: &Failure) -> String {
         let text = self.url.redact(&failure.to_string());
-        let cut = text.char_indices().nth(COMPLAINT_CHARS_MAX).map(|(end, _)| end);
+        let cut = text.char_indices().nth(MESSAGE_CHARS_MAX).map(|(end, _)| end);
         let short: String = text.get(..cut.unwrap_or(text.len())).unwrap_or_default().replace(char::is_control, " ");
         format!("{}: {short}{}", self.url.host(), if cut.is_some() { "…" } else { "" })
     }
@@ -115,14 +115,14 @@ impl Source {
         &self,
         body: &[u8],
         calls: &[&Call],
-        read: impl Fn(&mut Answers<'_>) -> Result<T, Failure>,
+        read: impl Fn(&mut BatchResults<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let mut answers = Answers::parse(body, calls)?;
-        let Quantity(found) = answers.next()?;
+        let mut results = BatchResults::parse(body, calls)?;
+        let Quantity(found) = results.next()?;
         if found != self.chain_id {
             return Err(Failure::WrongChain(found));
         }
-        read(&mut answers)
+        read(&mut results)
     }
 
     async fn post(&self, body: Vec<u8>) -> Result<Vec<u8>, Failure> {
@@ -137,7 +137,7 @@ impl Source {
         // Some sources send an HTTP error status along with a JSON-RPC error. The JSON-RPC error is more specific,
         // unless the status is transient.
         match body.ok().and_then(|body| rejection(&body)) {
-            Some(error) if error.is_too_much() || !failure::is_transient(status) => Err(Failure::Rpc(error)),
+            Some(error) if error.is_too_large() || !failure::is_transient(status) => Err(Failure::Rpc(error)),
             _ => Err(Failure::Http { status, retry_after }),
         }
     }
@@ -145,13 +145,13 @@ impl Source {
 
 async fn read_capped(response: &mut Response) -> Result<Vec<u8>, Failure> {
     let announced = response.content_length().and_then(|length| usize::try_from(length).ok()).unwrap_or_default();
-    if announced > ANSWER_BYTES_MAX {
-        return Err(Failure::TooLarge(ANSWER_BYTES_MAX));
+    if announced > RESPONSE_BYTES_MAX {
+        return Err(Failure::TooLarge(RESPONSE_BYTES_MAX));
     }
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(unreached)? {
-        if body.len() + chunk.len() > ANSWER_BYTES_MAX {
-            return Err(Failure::TooLarge(ANSWER_BYTES_MAX));
+        if body.len() + chunk.len() > RESPONSE_BYTES_MAX {
+            return Err(Failure::TooLarge(RESPONSE_BYTES_MAX));
         }
         body.extend_from_slice(&chunk);
     }

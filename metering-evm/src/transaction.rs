@@ -37,7 +37,7 @@ const TRANSFER: [u8; 4] = [0xa9, 0x05, 0x9c, 0xbb];
 
 impl Transaction {
     /// Whether its hash is not the requested one.
-    pub(crate) fn is_another_than(&self, hash: &TxHash) -> bool {
+    pub(crate) fn has_other_hash_than(&self, hash: &TxHash) -> bool {
         self.hash.as_ref().is_some_and(|word| word.0 != *hash.as_bytes())
     }
 
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ordinary_transaction_shows_the_coin_that_it_moves() {
+    fn ordinary_transaction_shows_its_native_transfer() {
         let native = read(ordinary()).native().unwrap();
         assert_eq!((native.value, native.has_input), (TokenUnits::new(5), false));
         let creation = Value::Null;
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_or_odd_field_means_no_native_transfer_and_never_an_error() {
+    fn missing_or_odd_fields_mean_no_native_transfer() {
         for field in ["from", "to", "value", "input"] {
             let mut missing = ordinary();
             missing.as_object_mut().unwrap().remove(field);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pending_transaction_does_is_told_for_types_that_run_no_other_code() {
+    fn pending_transaction_is_shown_for_plain_types() {
         let call = format!("0xa9059cbb{}{}{:064x}", "0".repeat(24), "04".repeat(20), 7);
         let of = |kind: Value, input: &str| {
             let mut transaction = ordinary();

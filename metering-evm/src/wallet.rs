@@ -6,18 +6,18 @@
 //! transaction only once.
 
 mod broadcast;
+mod calls;
 mod error;
 mod fees;
 mod key;
 mod keystore;
 mod payer;
 mod payment;
-mod questions;
-mod standing;
+mod status;
 mod transaction;
 
 pub use error::{PayError, WalletError};
 pub use key::Wallet;
 pub use payer::Payer;
 pub use payment::{PaymentOrder, SignedPayment};
-pub use standing::Standing;
+pub use status::PaymentStatus;

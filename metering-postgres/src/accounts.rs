@@ -6,8 +6,8 @@ use metering_core::{
 
 use crate::error::{Result, corrupt};
 use crate::rows::{ACCOUNT_COLUMNS, account, all, bytes, execute, exists, first};
+use crate::serialized::{SerializedWrite, lock_meter};
 use crate::session::GenericClient;
-use crate::turn::{Turn, lock_meter};
 use crate::{ledger, quotes};
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 
@@ -56,9 +56,9 @@ async fn key_is_known<C: GenericClient>(client: &C, key: &KeyHash) -> Result<boo
 
 /// Which of `keys` are live, in their order.
 pub(crate) async fn live_keys<C: GenericClient>(client: &C, keys: &[KeyHash]) -> Result<Vec<bool>> {
-    let asked: Vec<&[u8]> = keys.iter().map(|key| key.as_bytes().as_slice()).collect();
+    let hashes: Vec<&[u8]> = keys.iter().map(|key| key.as_bytes().as_slice()).collect();
     let sql = "SELECT hash FROM api_key WHERE hash = ANY($1) AND revoked_at IS NULL";
-    let rows = all(client, sql, &[&asked]).await?;
+    let rows = all(client, sql, &[&hashes]).await?;
     let live: HashSet<[u8; 32]> = rows.iter().map(|row| bytes(row, 0)).collect::<Result<_>>()?;
     Ok(keys.iter().map(|key| live.contains(key.as_bytes())).collect())
 }
@@ -71,8 +71,8 @@ pub(crate) async fn list<C: GenericClient>(client: &C, after: Option<&Cursor>, l
 }
 
 /// Creates an account with its key and first ledger entries.
-pub(crate) async fn create(turn: &Turn<'_>, new: &NewAccount) -> Result<Created> {
-    let client = turn.client();
+pub(crate) async fn create(write: &SerializedWrite<'_>, new: &NewAccount) -> Result<Created> {
+    let client = write.client();
     if by_id(client, &new.id).await?.is_some() || key_is_known(client, &new.key).await? {
         return Err(corrupt("the id or key of a new account is already in use"));
     }
@@ -85,12 +85,12 @@ pub(crate) async fn create(turn: &Turn<'_>, new: &NewAccount) -> Result<Created>
         return Ok(Created::PayerTaken);
     }
     let Some(totals) = ledger::totals_of(&new.entries) else { return Ok(Created::OutOfRange) };
-    let row = turn.next_id().await?;
+    let row = write.next_id().await?;
     insert(client, row, new).await?;
     insert_meter(client, row, new.limits, totals).await?;
     give_key(client, row, &new.key, new.created_at).await?;
     for entry in &new.entries {
-        ledger::append(turn, row, entry, new.created_at).await?;
+        ledger::append(write, row, entry, new.created_at).await?;
     }
     let made = by_id(client, &new.id).await?;
     made.map(|(_, account)| Created::Account(account)).ok_or_else(|| corrupt("an account just created is missing"))
@@ -127,8 +127,12 @@ async fn insert_meter<C: GenericClient>(client: &C, account: i64, limits: RateLi
     execute(client, sql, values).await.map(drop)
 }
 
-pub(crate) async fn set_limits(turn: &Turn<'_>, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {
-    let client = turn.client();
+pub(crate) async fn set_limits(
+    write: &SerializedWrite<'_>,
+    id: &AccountId,
+    limits: RateLimits,
+) -> Result<Option<Account>> {
+    let client = write.client();
     let Some((row, account)) = locked(client, id).await? else { return Ok(None) };
     let sql = "UPDATE meter SET requests_per_minute = $2, requests_per_day = $3 WHERE account = $1";
     let per = [i64::from(limits.requests_per_minute), i64::from(limits.requests_per_day)];
@@ -136,8 +140,8 @@ pub(crate) async fn set_limits(turn: &Turn<'_>, id: &AccountId, limits: RateLimi
     Ok(Some(Account { limits, ..account }))
 }
 
-pub(crate) async fn revoke(turn: &Turn<'_>, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
-    let client = turn.client();
+pub(crate) async fn revoke(write: &SerializedWrite<'_>, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
+    let client = write.client();
     let Some((row, account)) = locked(client, id).await? else { return Ok(None) };
     if account.revoked_at.is_some() {
         return Ok(Some(account));
@@ -155,12 +159,12 @@ async fn revoke_keys<C: GenericClient>(client: &C, account: i64, now: Timestamp)
 
 /// Replaces an account's key. The new key also counts as delivery of the key that the account's quote promised.
 pub(crate) async fn replace_key(
-    turn: &Turn<'_>,
+    write: &SerializedWrite<'_>,
     id: &AccountId,
     key: &KeyHash,
     now: Timestamp,
 ) -> Result<Option<Account>> {
-    let client = turn.client();
+    let client = write.client();
     match locked(client, id).await? {
         Some((row, account)) if account.revoked_at.is_none() => {
             if key_is_known(client, key).await? {

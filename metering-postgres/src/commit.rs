@@ -21,31 +21,31 @@ use crate::activity::{self, BlockRows};
 use crate::entry::{Entry, Path};
 use crate::error::Result;
 use crate::known::{Known, Numbered};
-use crate::outcome::{Lost, TransactionId};
-use crate::retry::Tries;
-use crate::rows::{METER_COLUMNS, answer, bytes, meter_state};
+use crate::outcome::{TransactionFailure, TransactionId};
+use crate::retry::Backoff;
+use crate::rows::{METER_COLUMNS, bytes, meter_state, stored_result};
+use crate::serialized::RETRY_TIMEOUT;
 use crate::session::{Client, GenericClient};
 use crate::store::PostgresStore;
 use crate::tail::{Folds, Tail};
-use crate::turn::TRIED_FOR;
 use crate::value::Value;
-use crate::wait::{ANSWER_WAIT, within};
-use columns::{ANSWERS, AnswerRows, DAILY, DailyRows, METERS, MeterRows};
+use crate::wait::{RESPONSE_TIMEOUT, within};
+use columns::{DAILY, DailyRows, METERS, MeterRows, STORED_RESULTS, StoredResultRows};
 
 impl PostgresStore {
     /// Decides and records a batch. A bad posting fails alone, without the rest of its batch.
     pub(crate) async fn commit_batch(&self, postings: &[Posting], now: Timestamp) -> Result<Vec<Outcome>, StoreError> {
         match self.commit_together(postings, now).await {
-            Err(failure) if failure.is_of_the_data() && postings.len() > 1 => {
+            Err(failure) if failure.is_data_error() && postings.len() > 1 => {
                 tracing::error!(?failure, postings = postings.len(), "cannot record a batch; committing it in parts");
-                self.commit_apart(postings, now).await
+                self.commit_separately(postings, now).await
             }
             ended => Ok(ended?),
         }
     }
 
     /// Commits a batch in halves, and splits those that fail again, in order, until the bad postings are isolated.
-    async fn commit_apart(&self, postings: &[Posting], now: Timestamp) -> Result<Vec<Outcome>, StoreError> {
+    async fn commit_separately(&self, postings: &[Posting], now: Timestamp) -> Result<Vec<Outcome>, StoreError> {
         let mut outcomes = Vec::with_capacity(postings.len());
         let (first, second) = postings.split_at(postings.len() / 2);
         let mut parts = vec![second, first];
@@ -57,7 +57,7 @@ impl PostgresStore {
                 }
                 Err(failure) => failure,
             };
-            if failure.is_of_the_data() && part.len() > 1 {
+            if failure.is_data_error() && part.len() > 1 {
                 let (first, second) = part.split_at(part.len() / 2);
                 parts.extend([second, first]);
                 continue;
@@ -75,11 +75,11 @@ impl PostgresStore {
 
     /// Decides and records postings in one transaction. Retries transient failures, and never counts a posting twice.
     async fn commit_together(&self, postings: &[Posting], now: Timestamp) -> Result<Vec<Outcome>> {
-        let mut tries = Tries::for_at_most(TRIED_FOR);
+        let mut backoff = Backoff::for_at_most(RETRY_TIMEOUT);
         loop {
             match self.try_to_commit(postings, now).await {
                 Ok(outcomes) => return Ok(outcomes),
-                Err(failure) => tries.again(failure).await?,
+                Err(failure) => backoff.again(failure).await?,
             }
         }
     }
@@ -87,9 +87,9 @@ impl PostgresStore {
     async fn try_to_commit(&self, postings: &[Posting], now: Timestamp) -> Result<Vec<Outcome>> {
         let client = self.pool.get().await?;
         let id = TransactionId::draw()?;
-        let ended = match within(ANSWER_WAIT, Batch::resolve(&client, &self.known, postings)).await {
+        let ended = match within(RESPONSE_TIMEOUT, Batch::resolve(&client, &self.known, postings)).await {
             Ok(batch) => batch.run(&client, id, now).await,
-            Err(failure) => Err(Lost::NotCommitted(failure)),
+            Err(failure) => Err(TransactionFailure::NotCommitted(failure)),
         };
         self.end(client, id, now, ended).await
     }
@@ -167,21 +167,21 @@ impl<'p> Batch<'p> {
         client: &Client,
         id: TransactionId,
         now: Timestamp,
-    ) -> Result<Vec<Outcome>, Lost<Vec<Outcome>>> {
+    ) -> Result<Vec<Outcome>, TransactionFailure<Vec<Outcome>>> {
         if self.accounts.is_empty() {
-            let mut nobody = Read { accounts: BTreeMap::new(), remembered: BTreeMap::new() };
-            return Ok(self.decide(&mut nobody, now).0);
+            let mut nothing_loaded = Read { accounts: BTreeMap::new(), remembered: BTreeMap::new() };
+            return Ok(self.decide(&mut nothing_loaded, now).0);
         }
-        let mut read = within(ANSWER_WAIT, self.lock_and_read(client, now)).await?;
+        let mut read = within(RESPONSE_TIMEOUT, self.lock_and_read(client, now)).await?;
         let (outcomes, changes) = self.decide(&mut read, now);
         if changes.is_empty() {
             // All were refused, so there is nothing to write.
-            within(ANSWER_WAIT, async { Ok(client.batch_execute("ROLLBACK").await?) }).await?;
+            within(RESPONSE_TIMEOUT, async { Ok(client.batch_execute("ROLLBACK").await?) }).await?;
             return Ok(outcomes);
         }
         let folds = fold(&mut read, &changes.usage, &self.lines(), now)?;
-        let written = within(ANSWER_WAIT, write(client, id, &read, &changes, &folds, now)).await;
-        Lost::of_commit(written, outcomes)
+        let written = within(RESPONSE_TIMEOUT, write(client, id, &read, &changes, &folds, now)).await;
+        TransactionFailure::of_commit(written, outcomes)
     }
 
     /// The first round trip: locks and reads.
@@ -202,12 +202,12 @@ impl<'p> Batch<'p> {
         let (begin, now) = (client.begin(), now.unix_millis());
         let accounts_values: [&dyn Value; 1] = [&accounts];
         let requests_values: [&dyn Value; 3] = [&of, &requests, &now];
-        let (begun, locked, remembered) =
+        let (started_at, locked, remembered) =
             join3(client.batch_execute(&begin), client.query(&locked, &accounts_values), async {
                 if requests.is_empty() { Ok(Vec::new()) } else { client.query(&remembered, &requests_values).await }
             })
             .await;
-        begun?;
+        started_at?;
         self.read(&locked?, &remembered?)
     }
 
@@ -224,7 +224,7 @@ impl<'p> Batch<'p> {
             read.accounts.insert(account, Locked { id, key, state, entries, tail });
         }
         for row in remembered {
-            read.remembered.insert((row.try_get(0)?, row.try_get(1)?), answer(row, 2)?);
+            read.remembered.insert((row.try_get(0)?, row.try_get(1)?), stored_result(row, 2)?);
         }
         Ok(read)
     }
@@ -307,25 +307,32 @@ async fn write(
         client.prepare(DAILY),
         client.prepare(activity::BLOCKS),
         client.prepare(METERS),
-        join(client.prepare(ANSWERS), client.prepare(crate::outcome::INSERT)),
+        join(client.prepare(STORED_RESULTS), client.prepare(crate::outcome::INSERT)),
     );
-    let (daily, blocks, meters, (answers, outcome)) = prepared.await;
-    let (daily, blocks, meters, answers, outcome) = (daily?, blocks?, meters?, answers?, outcome?);
+    let (daily, blocks, meters, (remembered_results, outcome)) = prepared.await;
+    let (daily, blocks, meters, remembered_results, outcome) =
+        (daily?, blocks?, meters?, remembered_results?, outcome?);
     let daily_rows: Vec<DailyRows> = folds.usage.iter().map(DailyRows::new).collect();
     let (block_rows, meter_rows) = (BlockRows::new(folds), MeterRows::new(read, changes));
-    let answer_rows = AnswerRows::new(&changes.answers);
+    let stored_result_rows = StoredResultRows::new(&changes.results);
     let (marked_at, mark) = (now.unix_millis(), id.bytes());
     let daily_values: Vec<_> = daily_rows.iter().map(DailyRows::values).collect();
     let (block_values, meter_values) = (block_rows.values(), meter_rows.values());
-    let answer_values = answer_rows.values();
+    let stored_result_values = stored_result_rows.values();
     let outcome_values: [&dyn Value; 2] = [&mark, &marked_at];
     // The statements are pipelined. After one fails, all later ones fail too.
-    let (daily, blocks, meters, (answers, outcome, committed)) = join4(
+    let (daily, blocks, meters, (remembered_results, outcome, committed)) = join4(
         try_join_all(daily_values.iter().map(|values| client.execute(&daily, values))),
         async { if block_rows.is_empty() { Ok(0) } else { client.execute(&blocks, &block_values).await } },
         client.execute(&meters, &meter_values),
         join3(
-            async { if answer_rows.is_empty() { Ok(0) } else { client.execute(&answers, &answer_values).await } },
+            async {
+                if stored_result_rows.is_empty() {
+                    Ok(0)
+                } else {
+                    client.execute(&remembered_results, &stored_result_values).await
+                }
+            },
             client.execute(&outcome, &outcome_values),
             client.batch_execute("COMMIT"),
         ),
@@ -335,7 +342,7 @@ async fn write(
     daily?;
     blocks?;
     meters?;
-    answers?;
+    remembered_results?;
     outcome?;
     Ok(committed?)
 }

@@ -11,11 +11,11 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 use url::Url;
 
-use crate::hosts::{HOST_WAIT, Hosts};
+use crate::hosts::{HOST_TIMEOUT, Hosts};
 use crate::session::{Pool, Statements};
 use crate::start;
 use crate::tls;
-use crate::wait::CONNECTION_WAIT;
+use crate::wait::CONNECTION_TIMEOUT;
 
 /// Connections per node, unless the URL sets `pool_size`: enough for a few commits in flight, and for readers.
 const POOL_SIZE: usize = 16;
@@ -251,8 +251,8 @@ impl PostgresConfig {
         let hosts = u32::try_from(self.hosts.len()).unwrap_or(u32::MAX);
         let pool = deadpool_postgres::Pool::builder(manager)
             .max_size(self.pool_size)
-            .wait_timeout(Some(CONNECTION_WAIT))
-            .create_timeout(Some(HOST_WAIT.saturating_mul(hosts)))
+            .wait_timeout(Some(CONNECTION_TIMEOUT))
+            .create_timeout(Some(HOST_TIMEOUT.saturating_mul(hosts)))
             .runtime(Runtime::Tokio1)
             .build();
         let pool = pool.map_err(|error| StoreError::Unavailable(Box::new(error)))?;
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_database_is_refused_without_repeating_it() {
+    fn invalid_database_url_is_refused_without_repeating_it() {
         let table = [
             "",
             "secret",
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn each_of_several_hosts_has_its_port_and_must_take_writes() {
+    fn several_hosts_keep_their_ports_and_require_a_primary() {
         let table = [
             ("postgres://u@a:1,b/d", &[("a", 1), ("b", 5432)][..]),
             (

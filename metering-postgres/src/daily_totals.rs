@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use metering_core::backend::{credits, one_more_than, page, unknown_cursor};
-use metering_core::transfer::{Part, Place};
+use metering_core::transfer::{Part, Position};
 use metering_core::{AccountId, ClientSource, Cursor, DailyTotal, Day, Page, UsageLine};
 
 use crate::error::Result;
@@ -24,11 +24,12 @@ pub(crate) async fn list<C: GenericClient>(
     after: Option<&Cursor>,
     limit: u32,
 ) -> Result<Page<DailyTotal>> {
-    let place = after.map(place_of).transpose()?.unwrap_or_else(|| (i64::MIN, i64::MIN, "".into(), "".into(), ""));
+    let position =
+        after.map(position_of).transpose()?.unwrap_or_else(|| (i64::MIN, i64::MIN, "".into(), "".into(), ""));
     // The first totals overall are among the first of the table and of the tails. A total with a part in each is among
     // the first of both.
-    let mut totals = folded(client, &place, limit).await?;
-    in_tails(client, known, &place, limit, &mut totals).await?;
+    let mut totals = folded(client, &position, limit).await?;
+    in_tails(client, known, &position, limit, &mut totals).await?;
     let total = |(key, (account, calls, atoms)): (DailyKey, (AccountId, u64, i128))| {
         let (day, _, route_template, http_method, source) = key.clone();
         let line = UsageLine { route_template, http_method, source: ClientSource::from_name(source) };
@@ -89,11 +90,11 @@ async fn in_tails<C: GenericClient>(
 
 fn cursor_of((day, account, route, method, source): &DailyKey) -> Cursor {
     let text = |text: &str| Part::Text(text.to_owned());
-    Place(vec![Part::Number(*day), Part::Number(*account), text(route), text(method), text(source)]).cursor()
+    Position(vec![Part::Number(*day), Part::Number(*account), text(route), text(method), text(source)]).cursor()
 }
 
-fn place_of(cursor: &Cursor) -> Result<DailyKey> {
-    match &*Place::of(cursor, 5)?.0 {
+fn position_of(cursor: &Cursor) -> Result<DailyKey> {
+    match &*Position::of(cursor, 5)?.0 {
         [Part::Number(day), Part::Number(account), Part::Text(route), Part::Text(method), Part::Text(source)] => {
             let source = ClientSource::from_name(source).as_str();
             Ok((*day, *account, route.as_str().into(), method.as_str().into(), source))

@@ -133,13 +133,13 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_usual_entry_takes_few_bytes() {
+    fn typical_entry_takes_few_bytes() {
         let packed = entry(1_000_000, -1_000_000).pack(Vec::new()).unwrap();
         assert!(packed.len() <= 27, "{} bytes", packed.len());
     }
 
     #[test]
-    fn what_is_no_entry_is_an_error() {
+    fn invalid_entry_is_an_error() {
         let packed = entry(5, -3).pack(Vec::new()).unwrap();
         for length in 1..packed.len() {
             assert!(unpack(&packed[..length]).is_err(), "{length} bytes");

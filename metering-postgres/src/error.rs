@@ -42,7 +42,7 @@ impl Failure {
     /// Whether some value caused this, so that other postings of the same batch may succeed without it: corrupt rows,
     /// and the database's data exceptions (SQLSTATE classes 21 and 22), violated constraints (23) and exceeded limits
     /// (54).
-    pub(crate) fn is_of_the_data(&self) -> bool {
+    pub(crate) fn is_data_error(&self) -> bool {
         match self {
             Self::Store(StoreError::Corrupt(_)) => true,
             Self::Database(error) => {
@@ -55,12 +55,12 @@ impl Failure {
     }
 
     /// Whether the server itself reported that the transaction was not committed.
-    pub(crate) fn is_the_servers(&self) -> bool {
-        matches!(self, Self::Database(error) if error.as_db_error().is_some_and(is_sure))
+    pub(crate) fn is_server_response(&self) -> bool {
+        matches!(self, Self::Database(error) if error.as_db_error().is_some_and(is_definite))
     }
 
     /// Whether existing connections can no longer be trusted: their host does not respond, or is no longer the primary.
-    pub(crate) fn is_the_hosts(&self) -> bool {
+    pub(crate) fn is_host_failure(&self) -> bool {
         match self {
             Self::Silent(_) => true,
             Self::Database(error) => error.code() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION),
@@ -69,10 +69,10 @@ impl Failure {
     }
 
     /// Whether the connection was lost, and perhaps the server with any data that only it had.
-    pub(crate) fn is_a_loss(&self) -> bool {
+    pub(crate) fn is_connection_loss(&self) -> bool {
         match self {
-            Self::Database(error) => error.as_db_error().is_none_or(ends_connection) || self.is_the_hosts(),
-            _ => self.is_the_hosts(),
+            Self::Database(error) => error.as_db_error().is_none_or(ends_connection) || self.is_host_failure(),
+            _ => self.is_host_failure(),
         }
     }
 }
@@ -112,7 +112,7 @@ fn is_ambiguous(code: &SqlState) -> bool {
 /// Whether an error in response to a COMMIT means that nothing was committed. A server that shuts down also reports
 /// that on connections whose commit may have happened, and a pooler that lost its server sends an error of its own
 /// (class 08). Only an error that leaves the connection usable comes from the transaction itself.
-fn is_sure(error: &DbError) -> bool {
+fn is_definite(error: &DbError) -> bool {
     !ends_connection(error) && !is_ambiguous(error.code())
 }
 
@@ -163,12 +163,12 @@ impl From<StoreError> for Failure {
 impl From<Failure> for StoreError {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Database(error) | Failure::Pool(PoolError::Backend(error)) => match Insecure::advised(error) {
+            Failure::Database(error) | Failure::Pool(PoolError::Backend(error)) => match Insecure::with_advice(error) {
                 Ok(insecure) => Self::Unavailable(Box::new(insecure)),
-                Err(error) if is_of_prepared_statements(&error) => {
-                    Self::Unavailable(format!("{}; {SHARED}", told(&error)).into())
+                Err(error) if is_prepared_statement_error(&error) => {
+                    Self::Unavailable(format!("{}; {SHARED}", describe(&error)).into())
                 }
-                Err(error) => Self::Unavailable(told(&error).into()),
+                Err(error) => Self::Unavailable(describe(&error).into()),
             },
             Failure::Pool(PoolError::Timeout(TimeoutType::Create)) => {
                 Self::Unavailable("the database does not respond".into())
@@ -188,28 +188,28 @@ impl From<Failure> for StoreError {
 
 /// The error's text: the database's own message if there is one, since the driver only says "db error". Leaves out the
 /// database's details, which may contain data.
-pub(crate) fn told(error: &tokio_postgres::Error) -> String {
-    if let Some(said) = error.as_db_error() {
-        return format!("{}: {} (SQLSTATE {})", said.severity(), said.message(), said.code().code());
+pub(crate) fn describe(error: &tokio_postgres::Error) -> String {
+    if let Some(db_error) = error.as_db_error() {
+        return format!("{}: {} (SQLSTATE {})", db_error.severity(), db_error.message(), db_error.code().code());
     }
     let causes = iter::successors(std::error::Error::source(error), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
-/// Like [`told`], but without the driver's text if there is a more specific one.
+/// Like [`describe`], but without the driver's text if there is a more specific one.
 pub(crate) fn reason(error: &tokio_postgres::Error) -> String {
     match (error.as_db_error(), std::error::Error::source(error)) {
         (None, Some(cause)) => {
             let causes = iter::successors(cause.source(), |cause| cause.source());
             causes.fold(cause.to_string(), |text, cause| format!("{text}: {cause}"))
         }
-        _ => told(error),
+        _ => describe(error),
     }
 }
 
 /// A statement that this connection prepared is missing, or one with its name already exists: the server connection is
 /// another client's.
-fn is_of_prepared_statements(error: &tokio_postgres::Error) -> bool {
+fn is_prepared_statement_error(error: &tokio_postgres::Error) -> bool {
     let codes = [SqlState::DUPLICATE_PSTATEMENT, SqlState::INVALID_SQL_STATEMENT_NAME];
     error.code().is_some_and(|code| codes.contains(code))
 }
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_what_the_database_means_by_them() {
+    fn sqlstates_are_classified_correctly() {
         // code, is transient, leaves the outcome of a COMMIT unknown
         let table = [
             ("40001", true, false),

@@ -6,12 +6,12 @@ use crate::check;
 use crate::error::Result;
 use crate::outcome;
 use crate::rows::execute;
+use crate::serialized::SerializedWrite;
 use crate::store::PostgresStore;
-use crate::turn::Turn;
-use crate::wait::REPORT_WAIT;
+use crate::wait::REPORT_TIMEOUT;
 
 /// Rows per table that one transaction deletes. All other serialized writes wait for it.
-const PORTION: u64 = 5_000;
+const BATCH_ROWS: u64 = 5_000;
 
 impl PostgresStore {
     /// Deletes expired rows in several transactions and returns how many. Outcomes are internal to this backend and do
@@ -19,7 +19,7 @@ impl PostgresStore {
     pub(crate) async fn forget(&self, now: Timestamp) -> Result<u64, StoreError> {
         let mut forgotten: u64 = 0;
         loop {
-            let portion = self.write_within(REPORT_WAIT, move |turn| Box::pin(forget_some(turn, now)));
+            let portion = self.write_within(REPORT_TIMEOUT, move |write| Box::pin(forget_some(write, now)));
             let (rows, is_all) = portion.await?;
             forgotten = forgotten.saturating_add(rows);
             if is_all {
@@ -30,34 +30,34 @@ impl PostgresStore {
 }
 
 /// Deletes a portion of each kind. Returns how many rows were deleted, and whether no expired rows are left.
-async fn forget_some(turn: &Turn<'_>, now: Timestamp) -> Result<(u64, bool)> {
+async fn forget_some(write: &SerializedWrite<'_>, now: Timestamp) -> Result<(u64, bool)> {
     // A `paid` quote, whose key has not been handed out yet, is kept no matter how old it is.
     let (unpaid, claimed) = ("state = 'open'", "state = 'claimed'");
     // table, its key, the column of the expiry time, which rows may be deleted at all, up to which expiry time
     let expired = [
         ("request_id", "account, request_id", "expires_at", "TRUE", now),
-        ("quote", "nonce", "honoured_until", unpaid, now.saturating_sub(Quote::UNPAID_REMEMBERED)),
-        ("quote", "nonce", "honoured_until", claimed, now.saturating_sub(Quote::REMEMBERED)),
-        ("challenge", "nonce", "expires_at", "TRUE", now.saturating_sub(Challenge::REMEMBERED)),
-        ("signup", "token", "expires_at", "TRUE", now.saturating_sub(SignupSession::REMEMBERED)),
+        ("quote", "nonce", "honoured_until", unpaid, now.saturating_sub(Quote::UNPAID_RETENTION)),
+        ("quote", "nonce", "honoured_until", claimed, now.saturating_sub(Quote::RETENTION)),
+        ("challenge", "nonce", "expires_at", "TRUE", now.saturating_sub(Challenge::RETENTION)),
+        ("signup", "token", "expires_at", "TRUE", now.saturating_sub(SignupSession::RETENTION)),
         ("used_solution", "solution", "expires_at", "TRUE", now),
     ];
     let (mut forgotten, mut is_all) = (0, true);
     for (table, key, expiry, which, until) in expired {
-        let rows = forget_portion(turn, table, key, expiry, which, until).await?;
-        is_all &= rows < PORTION;
+        let rows = forget_batch(write, table, key, expiry, which, until).await?;
+        is_all &= rows < BATCH_ROWS;
         forgotten += rows;
     }
     // Compare with the database's clock, which also set `written_at`: a node with a wrong clock must not delete what
     // another node still needs.
-    let written = check::clock(turn.client()).await?.saturating_sub(outcome::KEPT);
-    is_all &= forget_portion(turn, "outcome", "id", "written_at", "TRUE", written).await? < PORTION;
+    let written = check::clock(write.client()).await?.saturating_sub(outcome::KEPT);
+    is_all &= forget_batch(write, "outcome", "id", "written_at", "TRUE", written).await? < BATCH_ROWS;
     Ok((forgotten, is_all))
 }
 
-/// Deletes the oldest expired rows of a table, at most [`PORTION`], and returns how many.
-async fn forget_portion(
-    turn: &Turn<'_>,
+/// Deletes the oldest expired rows of a table, at most [`BATCH_ROWS`], and returns how many.
+async fn forget_batch(
+    write: &SerializedWrite<'_>,
     table: &str,
     key: &str,
     expiry: &str,
@@ -65,7 +65,8 @@ async fn forget_portion(
     until: Timestamp,
 ) -> Result<u64> {
     // The limit is a literal, not a parameter: with an unknown limit the database would plan for a large one.
-    let old = format!("SELECT {key} FROM {table} WHERE {expiry} <= $1 AND {which} ORDER BY {expiry} LIMIT {PORTION}");
+    let old =
+        format!("SELECT {key} FROM {table} WHERE {expiry} <= $1 AND {which} ORDER BY {expiry} LIMIT {BATCH_ROWS}");
     let sql = format!("DELETE FROM {table} WHERE ({key}) IN ({old})");
-    execute(turn.client(), &sql, &[&until.unix_millis()]).await
+    execute(write.client(), &sql, &[&until.unix_millis()]).await
 }

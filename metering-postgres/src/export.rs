@@ -3,7 +3,7 @@ mod sections;
 
 use async_trait::async_trait;
 use metering_core::backend::{one_more_than, page};
-use metering_core::transfer::{Export, Part, Place, Record, Section};
+use metering_core::transfer::{Export, Part, Position, Record, Section};
 use metering_core::{Cursor, Page, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -44,10 +44,10 @@ async fn records<C: GenericClient>(
     after: Option<&Cursor>,
     limit: u32,
 ) -> Result<Page<Record>> {
-    let place = after.map(|cursor| Place::of(cursor, source.keys.len())).transpose()?;
-    let sql = source.sql(place.is_some());
+    let position = after.map(|cursor| Position::of(cursor, source.keys.len())).transpose()?;
+    let sql = source.sql(position.is_some());
     let mut values: Vec<Box<dyn Value>> = vec![Box::new(one_more_than(limit))];
-    for part in place.into_iter().flat_map(|place| place.0) {
+    for part in position.into_iter().flat_map(|position| position.0) {
         values.push(match part {
             Part::Number(number) => Box::new(number),
             Part::Text(text) => Box::new(text),
@@ -56,12 +56,12 @@ async fn records<C: GenericClient>(
     }
     let values: Vec<&dyn Value> = values.iter().map(|value| &**value).collect();
     let rows = all(client, &sql, &values).await?;
-    let read = |row: &Row| Ok((place_of(row, source.keys.len())?, (source.read)(row)?));
-    Ok(page(rows.iter().map(read).collect::<Result<_>>()?, limit, Place::cursor))
+    let read = |row: &Row| Ok((position_of(row, source.keys.len())?, (source.read)(row)?));
+    Ok(page(rows.iter().map(read).collect::<Result<_>>()?, limit, Position::cursor))
 }
 
 /// Reads the sort keys, which are the last columns.
-fn place_of(row: &Row, keys: usize) -> Result<Place> {
+fn position_of(row: &Row, keys: usize) -> Result<Position> {
     let part = |index: usize| {
         Ok(match *row.columns()[index].type_() {
             Type::INT8 => Part::Number(row.try_get(index)?),
@@ -69,5 +69,5 @@ fn place_of(row: &Row, keys: usize) -> Result<Place> {
             _ => Part::Text(row.try_get(index)?),
         })
     };
-    (row.len() - keys..row.len()).map(part).collect::<Result<_>>().map(Place)
+    (row.len() - keys..row.len()).map(part).collect::<Result<_>>().map(Position)
 }

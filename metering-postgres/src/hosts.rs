@@ -20,15 +20,15 @@ use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{Client, Config, Error, NoTls, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::error::{is_lasting, told};
+use crate::error::{describe, is_lasting};
 use crate::session::Statements;
-use crate::wait::{ANSWER_WAIT, STATEMENT_TIMEOUT};
+use crate::wait::{RESPONSE_TIMEOUT, STATEMENT_TIMEOUT};
 
 /// Timeout for a usable connection to one host.
-pub(crate) const HOST_WAIT: Duration = Duration::from_secs(5);
+pub(crate) const HOST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Timeout for the TCP connection to one address of a host.
-const ACCEPT_WAIT: Duration = Duration::from_secs(2);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The settings for all statements. A node that loses its connection in the middle of a transaction must not hold locks
 /// for long, and no statement may wait forever. Plans are generic, since the plan of a statement over arrays does not
@@ -51,7 +51,7 @@ pub(crate) fn transaction_settings() -> String {
 
 /// Sets timeouts, so that a connection ends by itself when its peer is gone.
 pub(crate) fn bound(config: &mut Config) {
-    config.connect_timeout(ACCEPT_WAIT).tcp_user_timeout(ANSWER_WAIT);
+    config.connect_timeout(CONNECT_TIMEOUT).tcp_user_timeout(RESPONSE_TIMEOUT);
     config.keepalives_idle(Duration::from_secs(10)).keepalives_interval(Duration::from_secs(3)).keepalives_retries(3);
 }
 
@@ -124,13 +124,13 @@ impl Inner {
         let (first, count) = (self.last.load(Ordering::Relaxed), self.hosts.len());
         let mut failure: Option<Error> = None;
         for at in (0..count).map(|step| (first + step) % count) {
-            match timeout(HOST_WAIT, self.connect(at, settings.as_deref())).await {
+            match timeout(HOST_TIMEOUT, self.connect(at, settings.as_deref())).await {
                 Ok(Ok(connection)) => {
                     self.last.store(at, Ordering::Relaxed);
                     return Ok(connection);
                 }
                 Ok(Err(error)) => {
-                    tracing::debug!(host = at + 1, error = told(&error), "cannot use a database host");
+                    tracing::debug!(host = at + 1, error = describe(&error), "cannot use a database host");
                     // Keep the most helpful error of all hosts: an unreachable standby must not hide a wrong password.
                     if failure.as_ref().is_none_or(|kept| weight(&error) > weight(kept)) {
                         failure = Some(error);
@@ -202,7 +202,7 @@ where
     }
     let task = tokio::spawn(async move {
         if let Err(error) = connection.await {
-            tracing::debug!(error = told(&error), "a connection to the database ended");
+            tracing::debug!(error = describe(&error), "a connection to the database ended");
         }
     });
     Ok((client, task))

@@ -1,20 +1,20 @@
 //! Imports another store: claims this one for the move, clears it, and writes the records batch by batch.
 //!
-//! Each batch is a serialized write (see `turn`), so the outcome of a commit without a response is looked up, and the
-//! batch is not written twice. The row of `turn` names the move in progress: batches of any other move, and all other
+//! Each batch is a serialized write (see `serialized`), so the outcome of a commit without a response is looked up, and
+//! the batch is not written twice. The row of `turn` names the move in progress: batches of any other move, and all other
 //! writes, are refused.
 
 mod access;
 mod books;
 mod claim;
-mod look;
+mod inspection;
 mod sales;
-mod standing;
+mod target_state;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use metering_core::transfer::{Import, Record, Section, SourceId, Standing};
+use metering_core::transfer::{Import, Record, Section, SourceId, TargetState};
 use metering_core::{Clock, StoreError, SystemClock};
 
 use crate::connect::PostgresConfig;
@@ -22,13 +22,13 @@ use crate::error::{Result, corrupt};
 use crate::known::SharedKnown;
 use crate::migrations;
 use crate::rows::execute;
+use crate::serialized::{SerializedWrite, WriteOwner};
 use crate::session::GenericClient;
 use crate::store::PostgresStore;
-use crate::turn::{Turn, Whose};
-use crate::wait::REPORT_WAIT;
+use crate::wait::REPORT_TIMEOUT;
 
 pub(crate) use claim::Claim;
-pub use look::Look;
+pub use inspection::TargetInspection;
 
 impl PostgresStore {
     /// Connects to move another store here. Creates the schema if there is none.
@@ -45,7 +45,7 @@ impl PostgresStore {
     ///
     /// # Errors
     /// As [`PostgresStore::connect_to_import`].
-    pub async fn connect_to_look(config: &PostgresConfig) -> Result<Option<Look>, StoreError> {
+    pub async fn connect_to_inspect(config: &PostgresConfig) -> Result<Option<TargetInspection>, StoreError> {
         let store = Self::new(config.pool().await?, config, Some(Arc::new(Claim::draw()?)));
         let found = store.read(|client| {
             Box::pin(async move {
@@ -55,7 +55,7 @@ impl PostgresStore {
         });
         Ok(match found.await? {
             None => None,
-            Some(found) => Some(Look::new(store, found)?),
+            Some(found) => Some(TargetInspection::new(store, found)?),
         })
     }
 
@@ -67,50 +67,51 @@ impl PostgresStore {
 
 #[async_trait]
 impl Import for PostgresStore {
-    async fn standing(&self, source: &SourceId) -> Result<Standing, StoreError> {
+    async fn target_state(&self, source: &SourceId) -> Result<TargetState, StoreError> {
         if claim::is_held(&self.pool).await? {
-            return Ok(Standing::UnderWay);
+            return Ok(TargetState::UnderWay);
         }
         let source = *source;
-        self.read_at_once(move |transaction| Box::pin(standing::of(transaction, source))).await
+        self.read_at_once(move |transaction| Box::pin(target_state::of(transaction, source))).await
     }
 
-    async fn begin(&self, source: &SourceId) -> Result<Standing, StoreError> {
+    async fn begin(&self, source: &SourceId) -> Result<TargetState, StoreError> {
         let claim = self.claim()?;
         if !claim.take(&self.pool).await? {
-            return Ok(Standing::UnderWay);
+            return Ok(TargetState::UnderWay);
         }
         let (source, owner) = (*source, claim.owner());
-        self.write_as(Whose::Anybodys, REPORT_WAIT, move |turn| Box::pin(begin(turn, source, owner))).await
+        self.write_as(WriteOwner::Unconditional, REPORT_TIMEOUT, move |write| Box::pin(begin(write, source, owner)))
+            .await
     }
 
     async fn import(&self, records: Vec<Record>) -> Result<(), StoreError> {
         let Some(section) = records.first().map(Record::section) else { return Ok(()) };
         let lines = self.line_numbers(&records).await?;
         let (records, lines) = (Arc::new(records), Arc::new(lines));
-        let whose = Whose::Movers(self.claim()?.owner());
-        self.write_as(whose, REPORT_WAIT, move |turn| {
+        let owner = WriteOwner::Move(self.claim()?.owner());
+        self.write_as(owner, REPORT_TIMEOUT, move |write| {
             let (records, lines) = (Arc::clone(&records), Arc::clone(&lines));
-            Box::pin(async move { write(turn, section, &records, &lines).await })
+            Box::pin(async move { write_section(write, section, &records, &lines).await })
         })
         .await
     }
 
     async fn settle(&self) -> Result<(), StoreError> {
         // Without statistics on the new tables, the database would choose poor query plans.
-        let tables = standing::TABLES.join(", ");
-        let (sql, whose) = (format!("ANALYZE {tables}"), Whose::Movers(self.claim()?.owner()));
-        self.write_as(whose, REPORT_WAIT, |turn| {
+        let tables = target_state::TABLES.join(", ");
+        let (sql, owner) = (format!("ANALYZE {tables}"), WriteOwner::Move(self.claim()?.owner()));
+        self.write_as(owner, REPORT_TIMEOUT, |write| {
             let sql = sql.clone();
-            Box::pin(async move { Ok(turn.client().batch_execute(&sql).await?) })
+            Box::pin(async move { Ok(write.client().batch_execute(&sql).await?) })
         })
         .await
     }
 
     async fn finish(&self) -> Result<(), StoreError> {
         let claim = self.claim()?;
-        self.write_as(Whose::Movers(claim.owner()), REPORT_WAIT, |turn| Box::pin(finish(turn))).await?;
-        claim.give_back().await;
+        self.write_as(WriteOwner::Move(claim.owner()), REPORT_TIMEOUT, |write| Box::pin(finish(write))).await?;
+        claim.release().await;
         Ok(())
     }
 }
@@ -134,14 +135,14 @@ impl PostgresStore {
     }
 }
 
-async fn begin(turn: &Turn<'_>, source: SourceId, owner: [u8; 16]) -> Result<Standing> {
-    let client = turn.client();
-    let found = standing::of(client, source).await?;
-    if found == Standing::Unfinished {
+async fn begin(write: &SerializedWrite<'_>, source: SourceId, owner: [u8; 16]) -> Result<TargetState> {
+    let client = write.client();
+    let found = target_state::of(client, source).await?;
+    if found == TargetState::Unfinished {
         // One statement for all tables, in the same transaction that claims the store.
-        client.batch_execute(&format!("TRUNCATE {}", standing::TABLES.join(", "))).await?;
+        client.batch_execute(&format!("TRUNCATE {}", target_state::TABLES.join(", "))).await?;
     }
-    if matches!(found, Standing::Empty | Standing::Unfinished) {
+    if matches!(found, TargetState::Empty | TargetState::Unfinished) {
         // A server that was started on this database by mistake has registered recipients, but nothing else.
         client.batch_execute("TRUNCATE recipient").await?;
         let sql = "INSERT INTO import (id, source, began_at, finished_at) VALUES (1, $1, $2, NULL) \
@@ -153,8 +154,8 @@ async fn begin(turn: &Turn<'_>, source: SourceId, owner: [u8; 16]) -> Result<Sta
     Ok(found)
 }
 
-async fn finish(turn: &Turn<'_>) -> Result<()> {
-    let client = turn.client();
+async fn finish(write: &SerializedWrite<'_>) -> Result<()> {
+    let client = write.client();
     // Ledger entries keep their ids, so the next id must be above them.
     let sql = "UPDATE turn SET import_owner = NULL, \
                last_id = greatest(last_id, (SELECT coalesce(max(id), 0) FROM ledger)) WHERE id = 1";
@@ -164,24 +165,24 @@ async fn finish(turn: &Turn<'_>) -> Result<()> {
 }
 
 /// Writes a batch. Every record must find the rows that it refers to.
-async fn write(turn: &Turn<'_>, section: Section, records: &[Record], lines: &[i64]) -> Result<()> {
+async fn write_section(write: &SerializedWrite<'_>, section: Section, records: &[Record], lines: &[i64]) -> Result<()> {
     let written = match section {
-        Section::Accounts => books::accounts(turn, records).await?,
-        Section::Ledger => books::ledger(turn, records).await?,
-        Section::Usage => books::usage(turn, records, lines).await?,
-        Section::Activity => books::activity(turn, records, lines).await?,
-        Section::Answers => books::answers(turn, records).await?,
-        Section::Plans => sales::plans(turn, records).await?,
-        Section::Payments => sales::payments(turn, records).await?,
-        Section::Quotes => sales::quotes(turn, records).await?,
-        Section::Links => sales::links(turn, records).await?,
-        Section::ScanMarks => sales::scan_marks(turn, records).await?,
-        Section::Recipients => sales::recipients(turn, records).await?,
-        Section::Unreadable => sales::unreadable(turn, records).await?,
-        Section::Challenges => access::challenges(turn, records).await?,
-        Section::Signups => access::signups(turn, records).await?,
-        Section::Solutions => access::solutions(turn, records).await?,
-        Section::Keys => access::keys(turn, records).await?,
+        Section::Accounts => books::accounts(write, records).await?,
+        Section::Ledger => books::ledger(write, records).await?,
+        Section::Usage => books::usage(write, records, lines).await?,
+        Section::Activity => books::activity(write, records, lines).await?,
+        Section::Idempotency => books::idempotency_records(write, records).await?,
+        Section::Plans => sales::plans(write, records).await?,
+        Section::Payments => sales::payments(write, records).await?,
+        Section::Quotes => sales::quotes(write, records).await?,
+        Section::Links => sales::links(write, records).await?,
+        Section::ScanMarks => sales::scan_marks(write, records).await?,
+        Section::Recipients => sales::recipients(write, records).await?,
+        Section::Unreadable => sales::unreadable(write, records).await?,
+        Section::Challenges => access::challenges(write, records).await?,
+        Section::Signups => access::signups(write, records).await?,
+        Section::Solutions => access::solutions(write, records).await?,
+        Section::Keys => access::keys(write, records).await?,
     };
     if u64::try_from(records.len()).is_ok_and(|count| count == written) {
         return Ok(());

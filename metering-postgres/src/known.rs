@@ -54,19 +54,19 @@ impl Known {
         }
         let sql = "SELECT k.hash, k.account, a.org_id FROM api_key k JOIN account a ON a.id = k.account \
                    WHERE k.hash = ANY($1)";
-        let mut asked: HashMap<KeyHash, Numbered> = HashMap::new();
+        let mut loaded: HashMap<KeyHash, Numbered> = HashMap::new();
         for row in all(client, sql, &[&unknown]).await? {
             let numbered = Numbered { number: row.try_get(1)?, id: parsed(&row, 2)? };
-            asked.insert(KeyHash::from_bytes(bytes(&row, 0)?), numbered);
+            loaded.insert(KeyHash::from_bytes(bytes(&row, 0)?), numbered);
         }
         for (key, found) in keys.iter().zip(&mut found) {
             if found.is_none() {
-                *found = asked.get(key).cloned();
+                *found = loaded.get(key).cloned();
             }
         }
         let mut memory = self.memory();
         memory.make_room();
-        memory.keys.extend(asked);
+        memory.keys.extend(loaded);
         Ok(found)
     }
 
@@ -83,16 +83,16 @@ impl Known {
         let missing = ids.iter().zip(&found).filter(|(_, found)| found.is_none());
         let unknown: Vec<&str> = missing.map(|(id, _)| id.as_str()).collect();
         if !unknown.is_empty() {
-            let mut asked: HashMap<AccountId, i64> = HashMap::new();
+            let mut loaded: HashMap<AccountId, i64> = HashMap::new();
             for row in all(client, "SELECT org_id, id FROM account WHERE org_id = ANY($1)", &[&unknown]).await? {
-                asked.insert(parsed(&row, 0)?, row.try_get(1)?);
+                loaded.insert(parsed(&row, 0)?, row.try_get(1)?);
             }
             for (id, found) in ids.iter().zip(&mut found) {
-                *found = found.or_else(|| asked.get(*id).copied());
+                *found = found.or_else(|| loaded.get(*id).copied());
             }
             let mut memory = self.memory();
             memory.make_room();
-            memory.accounts.extend(asked);
+            memory.accounts.extend(loaded);
         }
         let numbered = |(id, number): (&&AccountId, Option<i64>)| Some(Numbered { number: number?, id: (*id).clone() });
         Ok(ids.iter().zip(found).map(numbered).collect())

@@ -9,9 +9,9 @@ use crate::accounts;
 use crate::activity::ledger_kind;
 use crate::error::Result;
 use crate::rows::{all, amount, execute, one, parsed, payment_ref, timestamp};
+use crate::serialized::SerializedWrite;
 use crate::session::GenericClient;
 use crate::sum::{SUM, wide_sum};
-use crate::turn::Turn;
 use metering_core::backend::{credits, one_more_than, page_of_rows, row_of_cursor};
 
 /// The columns that [`entry`] reads from `ledger l JOIN account a`.
@@ -24,33 +24,43 @@ pub(crate) fn totals_of(entries: &[NewLedgerEntry]) -> Option<Totals> {
 }
 
 /// Writes an entry and updates the account's totals.
-pub(crate) async fn post(turn: &Turn<'_>, id: &AccountId, entry: &NewLedgerEntry, now: Timestamp) -> Result<Posted> {
-    match accounts::locked(turn.client(), id).await? {
-        Some((row, account)) if account.revoked_at.is_none() => apply(turn, row, account, entry, now).await,
+pub(crate) async fn post(
+    write: &SerializedWrite<'_>,
+    id: &AccountId,
+    entry: &NewLedgerEntry,
+    now: Timestamp,
+) -> Result<Posted> {
+    match accounts::locked(write.client(), id).await? {
+        Some((row, account)) if account.revoked_at.is_none() => apply(write, row, account, entry, now).await,
         _ => Ok(Posted::NoSuchAccount),
     }
 }
 
 /// Like [`post`], for an account that was read with its meter locked, revoked or not. `row` is its row number.
 pub(crate) async fn apply(
-    turn: &Turn<'_>,
+    write: &SerializedWrite<'_>,
     row: i64,
     mut account: Account,
     entry: &NewLedgerEntry,
     now: Timestamp,
 ) -> Result<Posted> {
     let Some(totals) = entry.applied_to(account.totals) else { return Ok(Posted::OutOfRange) };
-    append(turn, row, entry, now).await?;
+    append(write, row, entry, now).await?;
     let sql = "UPDATE meter SET balance = $2, purchased = $3, granted = $4 WHERE account = $1";
     let amounts = [totals.balance, totals.purchased, totals.granted].map(Credits::atoms);
-    execute(turn.client(), sql, &[&row, &amounts[0], &amounts[1], &amounts[2]]).await?;
+    execute(write.client(), sql, &[&row, &amounts[0], &amounts[1], &amounts[2]]).await?;
     account.totals = totals;
     Ok(Posted::Account(account))
 }
 
 /// Writes only the entry; the caller updates the totals.
-pub(crate) async fn append(turn: &Turn<'_>, account: i64, entry: &NewLedgerEntry, now: Timestamp) -> Result<()> {
-    let (client, id) = (turn.client(), turn.next_id().await?);
+pub(crate) async fn append(
+    write: &SerializedWrite<'_>,
+    account: i64,
+    entry: &NewLedgerEntry,
+    now: Timestamp,
+) -> Result<()> {
+    let (client, id) = (write.client(), write.next_id().await?);
     let sql = "UPDATE meter SET entries = entries + 1 WHERE account = $1 RETURNING entries";
     let number: i64 = one(client, sql, &[&account]).await?.try_get(0)?;
     let sql = "INSERT INTO ledger \

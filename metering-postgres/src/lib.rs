@@ -2,7 +2,7 @@
 //!
 //! A batch of charges is one transaction in two round trips, no matter how large it is: the first locks the accounts'
 //! rows, in order, and reads what the charge rule needs; the second writes the decisions and commits. All other writes
-//! are serialized (see `turn`), so each sees the effects of all earlier ones. If a `COMMIT` gets no response, its
+//! are serialized (see `serialized`), so each sees the effects of all earlier ones. If a `COMMIT` gets no response, its
 //! outcome is looked up, not guessed (see `outcome`).
 #![deny(missing_docs)]
 
@@ -32,6 +32,7 @@ mod recipients;
 mod retry;
 mod rows;
 mod scan_marks;
+mod serialized;
 mod session;
 mod settlements;
 mod signup_store;
@@ -41,7 +42,6 @@ mod store;
 mod sum;
 mod tail;
 mod tls;
-mod turn;
 mod unreadable;
 mod usage;
 mod value;
@@ -50,5 +50,5 @@ mod wait;
 mod wallets;
 
 pub use connect::{PostgresConfig, PostgresUrlError};
-pub use import::Look;
+pub use import::TargetInspection;
 pub use store::PostgresStore;

@@ -10,10 +10,10 @@ use metering_core::StoreError;
 use tokio_postgres::error::SqlState;
 
 use crate::error::{Failure, Result};
-use crate::retry::Tries;
+use crate::retry::Backoff;
 use crate::rows::{exists, first, one};
+use crate::serialized::{RETRY_TIMEOUT, UNFINISHED};
 use crate::session::{Client, GenericClient, Pool};
-use crate::turn::{TRIED_FOR, UNFINISHED};
 use attempt::Attempt;
 
 const SCRIPTS: &[&str] = &[
@@ -33,16 +33,16 @@ const DIGESTED: usize = 4;
 pub(crate) const MOVABLE: i64 = 2;
 
 /// How long to wait for another node or for readers of a table: longer than packing and backups take.
-const WAITED_FOR: Duration = Duration::from_secs(60 * 60);
+const MIGRATION_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
-/// Pause between two attempts to change a table that is being read. Longer than an attempt (`attempt::TABLE_WAIT`),
-/// since all other statements queue behind a waiting one.
+/// Pause between two attempts to change a table that is being read. Longer than an attempt
+/// (`attempt::TABLE_LOCK_TIMEOUT`), since all other statements queue behind a waiting one.
 const TABLE_PAUSE: Duration = Duration::from_secs(4);
 
 /// Migrates the schema to the current version in one transaction. Other nodes that start at the same time wait.
 pub(crate) async fn migrate(pool: &Pool, make: bool) -> Result<(), StoreError> {
-    let (mut tries, mut waits) = (Tries::for_at_most(TRIED_FOR), Tries::for_at_most(WAITED_FOR));
-    let mut told = None;
+    let (mut tries, mut waits) = (Backoff::for_at_most(RETRY_TIMEOUT), Backoff::for_at_most(MIGRATION_TIMEOUT));
+    let mut reported = None;
     loop {
         let (attempt, failure) = match attempt::migrate(pool, make).await {
             Ok(Attempt::Done) => return Ok(()),
@@ -50,9 +50,9 @@ pub(crate) async fn migrate(pool: &Pool, make: bool) -> Result<(), StoreError> {
             Err(failure) => (None, failure),
         };
         match attempt {
-            Some(_) if waits.are_over() => return Err(failure.into()),
+            Some(_) if waits.is_over() => return Err(failure.into()),
             Some(holder) => {
-                if told.replace(holder) != Some(holder) {
+                if reported.replace(holder) != Some(holder) {
                     tracing::warn!("{holder}; waiting for it");
                 }
                 match holder {
@@ -60,10 +60,10 @@ pub(crate) async fn migrate(pool: &Pool, make: bool) -> Result<(), StoreError> {
                     attempt::Holder::Reader => tokio::time::sleep(TABLE_PAUSE).await,
                 }
                 // A failure after a long wait gets its own retries.
-                tries = Tries::for_at_most(TRIED_FOR);
+                tries = Backoff::for_at_most(RETRY_TIMEOUT);
             }
             // Two nodes create the schema at once: one gets an error that a name or type already exists.
-            None if is_race(&failure) && !tries.are_over() => tries.wait().await,
+            None if is_race(&failure) && !tries.is_over() => tries.wait().await,
             None => tries.again(failure).await?,
         }
     }

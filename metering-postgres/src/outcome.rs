@@ -14,21 +14,21 @@ use std::time::Duration;
 use metering_core::{StoreError, Timestamp};
 
 use crate::error::{Failure, Result};
-use crate::retry::Tries;
+use crate::retry::Backoff;
 use crate::rows::{execute, one};
 use crate::session::{Client, GenericClient, Pool};
 use crate::store::PostgresStore;
-use crate::wait::{ANSWER_WAIT, close, within};
+use crate::wait::{RESPONSE_TIMEOUT, close, within};
 
 /// How long to keep looking up a commit that got no response: longer than failovers take, including manual ones. Only
 /// the callers that need the result wait.
-const ASKED_FOR: Duration = Duration::from_secs(5 * 60);
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 /// How long rows are kept: much longer than any lookup takes, even with clock skew, and short enough that a busy
 /// service has few.
 pub(crate) const KEPT: Duration = Duration::from_secs(15 * 60);
 
-const _: () = assert!(KEPT.as_secs() >= 2 * ASKED_FOR.as_secs());
+const _: () = assert!(KEPT.as_secs() >= 2 * LOOKUP_TIMEOUT.as_secs());
 
 pub(crate) const INSERT: &str = "INSERT INTO outcome (id, at) VALUES ($1, $2)";
 
@@ -64,22 +64,22 @@ impl TransactionId {
     /// [`StoreError::Broken`] if the database does not respond for too long: the outcome stays unknown.
     pub(crate) async fn was_committed(&self, pool: &Pool, now: Timestamp) -> Result<bool, StoreError> {
         tracing::warn!("no response to a commit; asking the database whether it happened");
-        let mut tries = Tries::for_at_most(ASKED_FOR);
+        let mut backoff = Backoff::for_at_most(LOOKUP_TIMEOUT);
         loop {
             let failure = match self.ask(pool, now).await {
-                Ok(answer) => {
-                    tracing::info!(committed = answer, "resolved the outcome of a commit that got no response");
-                    return Ok(answer);
+                Ok(result) => {
+                    tracing::info!(committed = result, "resolved the outcome of a commit that got no response");
+                    return Ok(result);
                 }
                 Err(failure) => failure,
             };
-            if tries.are_over() {
+            if backoff.is_over() {
                 let cause = StoreError::from(failure);
                 return Err(StoreError::Broken(format!(
                     "could not find out whether a transaction was committed: {cause}"
                 )));
             }
-            tries.wait().await;
+            backoff.wait().await;
         }
     }
 
@@ -88,7 +88,7 @@ impl TransactionId {
         let (committed, never) = (now.unix_millis(), now.unix_millis().saturating_add(1));
         let sql = "INSERT INTO outcome (id, at) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET at = outcome.at \
                    RETURNING at";
-        let found = within(ANSWER_WAIT, async {
+        let found = within(RESPONSE_TIMEOUT, async {
             if client.keeps_settings() {
                 return one(&client, sql, &[&self.bytes(), &never]).await;
             }
@@ -99,7 +99,7 @@ impl TransactionId {
             Ok(row)
         })
         .await;
-        if found.as_ref().is_err_and(Failure::is_the_hosts) {
+        if found.as_ref().is_err_and(Failure::is_host_failure) {
             close(pool, client);
         }
         Ok(found?.try_get::<_, i64>(0)? == committed)
@@ -108,26 +108,26 @@ impl TransactionId {
 
 /// How a transaction failed.
 #[derive(Debug)]
-pub(crate) enum Lost<T> {
+pub(crate) enum TransactionFailure<T> {
     /// It was not committed.
     NotCommitted(Failure),
-    /// Its commit got no response. `answer` is the result if it was committed.
-    Unknown { failure: Failure, answer: T },
+    /// Its commit got no response. `result` is the result if it was committed.
+    Unknown { failure: Failure, result: T },
 }
 
-impl<T> From<Failure> for Lost<T> {
+impl<T> From<Failure> for TransactionFailure<T> {
     fn from(failure: Failure) -> Self {
         Self::NotCommitted(failure)
     }
 }
 
-impl<T> Lost<T> {
+impl<T> TransactionFailure<T> {
     /// The result of a transaction, given the result of its commit.
-    pub(crate) fn of_commit(committed: Result<()>, answer: T) -> Result<T, Self> {
+    pub(crate) fn of_commit(committed: Result<()>, result: T) -> Result<T, Self> {
         match committed {
-            Ok(()) => Ok(answer),
-            Err(failure) if failure.is_the_servers() => Err(Self::NotCommitted(failure)),
-            Err(failure) => Err(Self::Unknown { failure, answer }),
+            Ok(()) => Ok(result),
+            Err(failure) if failure.is_server_response() => Err(Self::NotCommitted(failure)),
+            Err(failure) => Err(Self::Unknown { failure, result }),
         }
     }
 }
@@ -139,29 +139,29 @@ impl PostgresStore {
         client: Client,
         id: TransactionId,
         now: Timestamp,
-        ended: Result<T, Lost<T>>,
+        ended: Result<T, TransactionFailure<T>>,
     ) -> Result<T> {
-        let (failure, answer) = match ended {
-            Ok(answer) => return Ok(answer),
-            Err(Lost::NotCommitted(failure)) => (failure, None),
-            Err(Lost::Unknown { failure, answer }) => (failure, Some(answer)),
+        let (failure, result) = match ended {
+            Ok(result) => return Ok(result),
+            Err(TransactionFailure::NotCommitted(failure)) => (failure, None),
+            Err(TransactionFailure::Unknown { failure, result }) => (failure, Some(result)),
         };
-        if failure.is_a_loss() {
+        if failure.is_connection_loss() {
             // Cached data may be missing on the new primary if a failover lost the newest commits.
             self.known.forget();
         }
-        if failure.is_the_hosts() {
+        if failure.is_host_failure() {
             close(&self.pool, client);
-        } else if answer.is_some() || !rolled_back(&client).await {
+        } else if result.is_some() || !rolled_back(&client).await {
             client.close();
         }
-        match answer {
-            Some(answer) if id.was_committed(&self.pool, now).await? => Ok(answer),
+        match result {
+            Some(result) if id.was_committed(&self.pool, now).await? => Ok(result),
             _ => Err(failure),
         }
     }
 }
 
 async fn rolled_back(client: &Client) -> bool {
-    within(ANSWER_WAIT, async { Ok(client.batch_execute("ROLLBACK").await?) }).await.is_ok()
+    within(RESPONSE_TIMEOUT, async { Ok(client.batch_execute("ROLLBACK").await?) }).await.is_ok()
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use metering_core::{
-    Account, AccountId, Address, ArrivalPlace, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment,
+    Account, AccountId, Address, ArrivalLocation, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment,
     PaymentCredit, PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Quote, QuoteOpened,
     RecipientRecord, Registration, SettlementChange, StoreError, Timestamp, TxRef, UnreadableArrival,
 };
@@ -15,9 +15,9 @@ type Result<T> = std::result::Result<T, StoreError>;
 #[async_trait]
 impl PaymentStore for PostgresStore {
     async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened> {
-        self.write(|turn| {
+        self.write(|write| {
             let quote = quote.clone();
-            Box::pin(async move { quotes::open(turn, &quote).await })
+            Box::pin(async move { quotes::open(write, &quote).await })
         })
         .await
     }
@@ -40,11 +40,11 @@ impl PaymentStore for PostgresStore {
     }
 
     async fn claim_quote(&self, claim: Claim) -> Result<Claimed> {
-        self.write(|turn| Box::pin(claims::claim(turn, claim.clone()))).await
+        self.write(|write| Box::pin(claims::claim(write, claim.clone()))).await
     }
 
     async fn credit_payment(&self, credit: PaymentCredit) -> Result<PaymentCredited> {
-        self.write(|turn| Box::pin(payments::credit(turn, credit.clone()))).await
+        self.write(|write| Box::pin(payments::credit(write, credit.clone()))).await
     }
 
     async fn payment(&self, tx: &TxRef) -> Result<Option<PaymentRecord>> {
@@ -74,7 +74,7 @@ impl PaymentStore for PostgresStore {
     }
 
     async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled> {
-        self.write(|turn| Box::pin(settlements::settle(turn, change.clone()))).await
+        self.write(|write| Box::pin(settlements::settle(write, change.clone()))).await
     }
 
     async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>> {
@@ -88,9 +88,9 @@ impl PaymentStore for PostgresStore {
     }
 
     async fn open_challenge(&self, challenge: Challenge) -> Result<()> {
-        self.write(|turn| {
+        self.write(|write| {
             let challenge = challenge.clone();
-            Box::pin(async move { challenges::open(turn, &challenge).await })
+            Box::pin(async move { challenges::open(write, &challenge).await })
         })
         .await
     }
@@ -104,17 +104,17 @@ impl PaymentStore for PostgresStore {
     }
 
     async fn fail_challenge(&self, nonce: &str) -> Result<()> {
-        self.write(|turn| {
+        self.write(|write| {
             let nonce = nonce.to_owned();
-            Box::pin(async move { challenges::fail(turn, &nonce).await })
+            Box::pin(async move { challenges::fail(write, &nonce).await })
         })
         .await
     }
 
     async fn rotate_key(&self, nonce: &str, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
-        self.write(|turn| {
+        self.write(|write| {
             let nonce = nonce.to_owned();
-            Box::pin(async move { challenges::rotate_key(turn, &nonce, &key, now).await })
+            Box::pin(async move { challenges::rotate_key(write, &nonce, &key, now).await })
         })
         .await
     }
@@ -124,13 +124,13 @@ impl PaymentStore for PostgresStore {
     }
 
     async fn set_scan_mark(&self, chain_id: u64, block: u64) -> Result<()> {
-        self.write(move |turn| Box::pin(scan_marks::advance(turn, chain_id, block))).await
+        self.write(move |write| Box::pin(scan_marks::advance(write, chain_id, block))).await
     }
 
     async fn register_recipients(&self, configured: Vec<(u64, Address)>, now: Timestamp) -> Result<Vec<Registration>> {
-        self.write(move |turn| {
+        self.write(move |write| {
             let configured = configured.clone();
-            Box::pin(async move { recipients::register(turn, &configured, now).await })
+            Box::pin(async move { recipients::register(write, &configured, now).await })
         })
         .await
     }
@@ -140,9 +140,9 @@ impl PaymentStore for PostgresStore {
     }
 
     async fn put_unreadable(&self, arrival: UnreadableArrival) -> Result<()> {
-        self.write(|turn| {
+        self.write(|write| {
             let arrival = arrival.clone();
-            Box::pin(async move { unreadable::put(turn, &arrival).await })
+            Box::pin(async move { unreadable::put(write, &arrival).await })
         })
         .await
     }
@@ -155,8 +155,8 @@ impl PaymentStore for PostgresStore {
         self.read(move |client| Box::pin(unreadable::due(client, chain_id, now, limit))).await
     }
 
-    async fn forget_unreadable(&self, place: &ArrivalPlace) -> Result<()> {
-        let place = *place;
-        self.write(move |turn| Box::pin(async move { unreadable::forget(turn, &place).await })).await
+    async fn forget_unreadable(&self, location: &ArrivalLocation) -> Result<()> {
+        let location = *location;
+        self.write(move |write| Box::pin(async move { unreadable::forget(write, &location).await })).await
     }
 }

@@ -8,8 +8,8 @@ use tokio_postgres::Row;
 
 use crate::error::{Result, corrupt};
 use crate::rows::{Values, address, all, execute, first, optional_bytes, parsed, timestamp, tx, units, units_column};
+use crate::serialized::SerializedWrite;
 use crate::session::GenericClient;
-use crate::turn::Turn;
 use crate::{accounts, ledger, quotes, wallets};
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
 
@@ -39,8 +39,8 @@ pub(crate) async fn list<C: GenericClient>(
 }
 
 /// Credits a payment to an existing account.
-pub(crate) async fn credit(turn: &Turn<'_>, credit: PaymentCredit) -> Result<PaymentCredited> {
-    let client = turn.client();
+pub(crate) async fn credit(write: &SerializedWrite<'_>, credit: PaymentCredit) -> Result<PaymentCredited> {
+    let client = write.client();
     let PaymentCredit { account: id, payment, used_as, entry, link_payer, quotes, now } = credit;
     let (row, account) = match accounts::locked(client, &id).await? {
         Some((row, account)) if account.revoked_at.is_none() => (row, account),
@@ -57,27 +57,27 @@ pub(crate) async fn credit(turn: &Turn<'_>, credit: PaymentCredit) -> Result<Pay
     if quotes == QuotePrecedence::Quote && quotes::paid_by(client, &payment).await?.is_some() {
         return Ok(PaymentCredited::BelongsToQuote);
     }
-    let after = match ledger::post(turn, &id, &entry, now).await? {
+    let after = match ledger::post(write, &id, &entry, now).await? {
         Posted::Account(after) => after,
         Posted::NoSuchAccount => return Ok(PaymentCredited::NoSuchAccount),
         Posted::OutOfRange => return Ok(PaymentCredited::OutOfRange),
     };
     if link_payer {
-        wallets::link(turn, &payment.payer, row).await?;
+        wallets::link(write, &payment.payer, row).await?;
     }
     let plan_id = entry.payment.and_then(|paid| paid.plan_id);
     let settlement = PaymentSettlement::of_new(&payment);
     let record = PaymentRecord { payment, account: id, used_as, plan_id, recorded_at: now, settlement };
-    write(turn, row, &record).await?;
+    insert(write, row, &record).await?;
     Ok(PaymentCredited::Account(after))
 }
 
 /// Writes a record. `account` is the row number of its account.
-pub(crate) async fn write(turn: &Turn<'_>, account: i64, record: &PaymentRecord) -> Result<()> {
+pub(crate) async fn insert(write: &SerializedWrite<'_>, account: i64, record: &PaymentRecord) -> Result<()> {
     let sql = "INSERT INTO payment (id, chain_id, tx_hash, payer, recipient, token, amount, block_number, mined_at, \
                account, used_as, plan_id, recorded_at, block_hash, settlement, reversed_at) \
                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
-    let id = turn.next_id().await?;
+    let id = write.next_id().await?;
     let Payment { tx, payer, recipient, token, amount, block_number, block_hash, mined_at } = &record.payment;
     let amount = units_column(*amount);
     let values: Values<'_> = &[
@@ -98,7 +98,7 @@ pub(crate) async fn write(turn: &Turn<'_>, account: i64, record: &PaymentRecord)
         &record.settlement.as_str(),
         &record.settlement.reversed_at().map(Timestamp::unix_millis),
     ];
-    execute(turn.client(), sql, values).await.map(drop)
+    execute(write.client(), sql, values).await.map(drop)
 }
 
 /// Reads a record and its row number.

@@ -2,8 +2,8 @@ use metering_core::{Plan, PlanKey, StoreError};
 
 use crate::error::{Failure, Result, corrupt};
 use crate::rows::{all, execute};
+use crate::serialized::SerializedWrite;
 use crate::session::GenericClient;
-use crate::turn::Turn;
 
 /// All plans, in display order. `"C"` compares bytes, as every other backend does.
 pub(crate) async fn list<C: GenericClient>(client: &C) -> Result<Vec<Plan>> {
@@ -19,7 +19,7 @@ pub(crate) fn plan(row: &tokio_postgres::Row) -> Result<Plan> {
 }
 
 /// Adds plans, and replaces those with the same key.
-pub(crate) async fn put(turn: &Turn<'_>, plans: &[Plan]) -> Result<()> {
+pub(crate) async fn put(write: &SerializedWrite<'_>, plans: &[Plan]) -> Result<()> {
     let sql = "INSERT INTO plan (id, chain_id, sort_order, active, definition) VALUES ($1, $2, $3, $4, $5) \
                ON CONFLICT (id, chain_id) DO UPDATE \
                SET sort_order = excluded.sort_order, active = excluded.active, definition = excluded.definition";
@@ -27,19 +27,19 @@ pub(crate) async fn put(turn: &Turn<'_>, plans: &[Plan]) -> Result<()> {
         let definition = serde_json::to_string(plan);
         let definition = definition.map_err(|error| Failure::Store(StoreError::Unavailable(Box::new(error))))?;
         let (chain_id, order) = (chain(plan.chain_id)?, i64::from(plan.sort_order));
-        execute(turn.client(), sql, &[&plan.id, &chain_id, &order, &plan.active, &definition]).await?;
+        execute(write.client(), sql, &[&plan.id, &chain_id, &order, &plan.active, &definition]).await?;
     }
     Ok(())
 }
 
-pub(crate) async fn remove(turn: &Turn<'_>, key: &PlanKey) -> Result<bool> {
+pub(crate) async fn remove(write: &SerializedWrite<'_>, key: &PlanKey) -> Result<bool> {
     let sql = "DELETE FROM plan WHERE id = $1 AND chain_id = $2";
-    Ok(execute(turn.client(), sql, &[&key.id, &chain(key.chain_id)?]).await? > 0)
+    Ok(execute(write.client(), sql, &[&key.id, &chain(key.chain_id)?]).await? > 0)
 }
 
-pub(crate) async fn set_active(turn: &Turn<'_>, key: &PlanKey, active: bool) -> Result<bool> {
+pub(crate) async fn set_active(write: &SerializedWrite<'_>, key: &PlanKey, active: bool) -> Result<bool> {
     let sql = "UPDATE plan SET active = $3 WHERE id = $1 AND chain_id = $2";
-    Ok(execute(turn.client(), sql, &[&key.id, &chain(key.chain_id)?, &active]).await? > 0)
+    Ok(execute(write.client(), sql, &[&key.id, &chain(key.chain_id)?, &active]).await? > 0)
 }
 
 /// The database's integers are signed. No chain id comes close to their limit.

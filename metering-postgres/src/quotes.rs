@@ -7,8 +7,8 @@ use crate::rows::{
     Values, address, all, amount, bytes, execute, exists, first, optional_tx, parse, parsed, timestamp, units,
     units_column,
 };
+use crate::serialized::SerializedWrite;
 use crate::session::GenericClient;
-use crate::turn::Turn;
 
 pub(crate) const COLUMNS: &str = "q.nonce, q.agent_name, q.email, q.payer, q.chain_id, q.token, q.recipient, q.amount, q.plan_id, \
      q.credits, q.bonus_credits, q.created_at, q.expires_at, q.state, a.org_id, q.tx_chain_id, q.tx_hash";
@@ -59,8 +59,8 @@ pub(crate) async fn targets<C: GenericClient>(client: &C, chain_id: u64) -> Resu
 }
 
 /// Stores a quote, unless its owner has an account or its amount is in use.
-pub(crate) async fn open(turn: &Turn<'_>, new: &Quote) -> Result<QuoteOpened> {
-    let client = turn.client();
+pub(crate) async fn open(write: &SerializedWrite<'_>, new: &Quote) -> Result<QuoteOpened> {
+    let client = write.client();
     if new.state != QuoteState::Open || by_nonce(client, &new.nonce).await?.is_some() {
         return Err(corrupt("a new quote is not open, or its nonce is already in use"));
     }
@@ -120,7 +120,7 @@ async fn insert<C: GenericClient>(client: &C, new: &Quote) -> Result<()> {
 /// Links an open quote to the account that its payment created. The quote becomes `claimed` if the client already has
 /// the key, otherwise `paid`.
 pub(crate) async fn consume(
-    turn: &Turn<'_>,
+    write: &SerializedWrite<'_>,
     nonce: &NonceHash,
     account: i64,
     tx: TxRef,
@@ -129,7 +129,7 @@ pub(crate) async fn consume(
     let sql = "UPDATE quote SET state = $2, account = $3, tx_chain_id = $4, tx_hash = $5 WHERE nonce = $1";
     let state = if key_given_out { "claimed" } else { "paid" };
     let (nonce, hash) = (nonce.as_bytes().as_slice(), tx.hash.as_bytes().as_slice());
-    execute(turn.client(), sql, &[&nonce, &state, &account, &tx.chain_id.cast_signed(), &hash]).await.map(drop)
+    execute(write.client(), sql, &[&nonce, &state, &account, &tx.chain_id.cast_signed(), &hash]).await.map(drop)
 }
 
 /// Records that the key of an account's paid quotes has been given out.
@@ -176,7 +176,7 @@ mod tests {
     use crate::PostgresStore;
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn the_search_for_targets_does_not_walk_quotes() {
+    async fn target_search_does_not_scan_quotes() {
         if is_skipped() {
             return;
         }

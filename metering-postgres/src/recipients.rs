@@ -6,8 +6,8 @@ use tokio_postgres::Row;
 
 use crate::error::Result;
 use crate::rows::{address, all, bytes, execute, one, timestamp};
+use crate::serialized::SerializedWrite;
 use crate::session::GenericClient;
-use crate::turn::Turn;
 
 pub(crate) const COLUMNS: &str = "chain_id, recipient, since, store, configured_at";
 
@@ -22,11 +22,11 @@ pub(crate) async fn list<C: GenericClient>(client: &C) -> Result<Vec<RecipientRe
 
 /// Registers the configured recipients.
 pub(crate) async fn register(
-    turn: &Turn<'_>,
+    write: &SerializedWrite<'_>,
     configured: &[(u64, Address)],
     now: Timestamp,
 ) -> Result<Vec<Registration>> {
-    let client = turn.client();
+    let client = write.client();
     let store = SourceId::from_bytes(bytes(&one(client, "SELECT name FROM identity WHERE id = 1", &[]).await?, 0)?);
     let changes = register_recipients(&list(client).await?, configured, store, now);
     for record in &changes.written {

@@ -9,12 +9,12 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The retries of one transaction.
 #[derive(Debug)]
-pub(crate) struct Tries {
+pub(crate) struct Backoff {
     until: Instant,
     pause: Duration,
 }
 
-impl Tries {
+impl Backoff {
     /// Starts retries within this time. The last one may end later.
     pub(crate) fn for_at_most(time: Duration) -> Self {
         Self { until: Instant::now() + time, pause: FIRST_PAUSE }
@@ -39,7 +39,7 @@ impl Tries {
     }
 
     /// Whether the time is over.
-    pub(crate) fn are_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         Instant::now() >= self.until
     }
 }

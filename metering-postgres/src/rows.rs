@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use metering_core::{
-    Account, Address, Answer, Credits, Delivery, Fingerprint, MeterState, Payer, PaymentRef, RateLimits, Remembered,
-    Timestamp, TokenUnits, Totals, TxHash, TxRef, Window,
+    Account, Address, Credits, Delivery, Fingerprint, MeterState, Payer, PaymentRef, RateLimits, Remembered,
+    StoredResult, Timestamp, TokenUnits, Totals, TxHash, TxRef, Window,
 };
 use tokio_postgres::Row;
 
@@ -179,7 +179,7 @@ where
 
 /// The remembered outcome of a request: the charge, the balance, the expiry time, and for an idempotency key its
 /// fingerprint, number of tries and lease.
-pub(crate) fn answer(row: &Row, from: usize) -> Result<Remembered> {
+pub(crate) fn stored_result(row: &Row, from: usize) -> Result<Remembered> {
     let delivery = match row.try_get::<_, Option<&[u8]>>(from + 3)? {
         None => None,
         Some(_) => {
@@ -190,6 +190,6 @@ pub(crate) fn answer(row: &Row, from: usize) -> Result<Remembered> {
             Some(Delivery { fingerprint: Fingerprint::from_bytes(bytes(row, from + 3)?), tries, open_until })
         }
     };
-    let answer = Answer { charged: amount(row, from)?, balance: amount(row, from + 1)?, delivery };
-    Ok(Remembered { answer, expires_at: timestamp(row, from + 2)? })
+    let result = StoredResult { charged: amount(row, from)?, balance: amount(row, from + 1)?, delivery };
+    Ok(Remembered { result, expires_at: timestamp(row, from + 2)? })
 }

@@ -2,8 +2,8 @@
 
 use crate::error::Result;
 use crate::rows::{execute, first};
+use crate::serialized::SerializedWrite;
 use crate::session::GenericClient;
-use crate::turn::Turn;
 
 /// The last scanned block of a chain, if any.
 pub(crate) async fn of_chain<C: GenericClient>(client: &C, chain_id: u64) -> Result<Option<u64>> {
@@ -12,8 +12,8 @@ pub(crate) async fn of_chain<C: GenericClient>(client: &C, chain_id: u64) -> Res
 }
 
 /// Advances the mark of a chain, and never moves it back. Compares here, because the database's integers are signed.
-pub(crate) async fn advance(turn: &Turn<'_>, chain_id: u64, block: u64) -> Result<()> {
-    let client = turn.client();
+pub(crate) async fn advance(write: &SerializedWrite<'_>, chain_id: u64, block: u64) -> Result<()> {
+    let client = write.client();
     if of_chain(client, chain_id).await?.is_some_and(|mark| mark >= block) {
         return Ok(());
     }

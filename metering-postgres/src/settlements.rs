@@ -8,9 +8,9 @@ use metering_core::{
 use crate::error::{Result, corrupt};
 use crate::payments::{by_tx, record, select};
 use crate::rows::{Values, all, execute, one};
+use crate::serialized::SerializedWrite;
 use crate::session::GenericClient;
 use crate::sum::{SUM, wide_sum};
-use crate::turn::Turn;
 use crate::{accounts, ledger};
 
 /// A chain's records that are not final, after a row number, at most `limit`.
@@ -26,8 +26,8 @@ pub(crate) async fn unsettled<C: GenericClient>(
 }
 
 /// Changes a payment's settlement status, if its record is still the one that the caller saw.
-pub(crate) async fn settle(turn: &Turn<'_>, change: SettlementChange) -> Result<PaymentSettled> {
-    let client = turn.client();
+pub(crate) async fn settle(write: &SerializedWrite<'_>, change: SettlementChange) -> Result<PaymentSettled> {
+    let client = write.client();
     let SettlementChange { seen, step, now } = &change;
     let account = accounts::locked(client, &seen.account).await?;
     let current = by_tx(client, &seen.payment.tx).await?;
@@ -35,10 +35,10 @@ pub(crate) async fn settle(turn: &Turn<'_>, change: SettlementChange) -> Result<
         return Ok(PaymentSettled::Stale);
     };
     let (row, account) = account.ok_or_else(|| corrupt("a payment belongs to an account that does not exist"))?;
-    let account = match seen.entry_of(step, bought(client, row, seen).await?) {
+    let account = match seen.entry_of(step, purchased_amount(client, row, seen).await?) {
         SettlementEntry::Nothing => account,
         SettlementEntry::OutOfRange => return Ok(PaymentSettled::OutOfRange),
-        SettlementEntry::Entry(entry) => match ledger::apply(turn, row, account, &entry, *now).await? {
+        SettlementEntry::Entry(entry) => match ledger::apply(write, row, account, &entry, *now).await? {
             Posted::Account(account) => account,
             Posted::NoSuchAccount | Posted::OutOfRange => return Ok(PaymentSettled::OutOfRange),
         },
@@ -48,7 +48,7 @@ pub(crate) async fn settle(turn: &Turn<'_>, change: SettlementChange) -> Result<
 }
 
 /// How many atoms a payment's purchase credited. `account` is the row number of its account.
-async fn bought<C: GenericClient>(client: &C, account: i64, record: &PaymentRecord) -> Result<i128> {
+async fn purchased_amount<C: GenericClient>(client: &C, account: i64, record: &PaymentRecord) -> Result<i128> {
     let sql =
         format!("SELECT {SUM} FROM ledger WHERE account = $1 AND tx_chain_id = $2 AND tx_hash = $3 AND kind = ANY($4)");
     let kinds: Vec<&str> = LedgerKind::PURCHASES.map(LedgerKind::as_str).to_vec();

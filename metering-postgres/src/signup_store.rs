@@ -14,9 +14,9 @@ type Result<T> = std::result::Result<T, StoreError>;
 #[async_trait]
 impl SignupStore for PostgresStore {
     async fn open_signup(&self, session: SignupSession) -> Result<SignupOpened> {
-        self.write(|turn| {
+        self.write(|write| {
             let session = session.clone();
-            Box::pin(async move { signups::open(turn, &session).await })
+            Box::pin(async move { signups::open(write, &session).await })
         })
         .await
     }
@@ -33,18 +33,19 @@ impl SignupStore for PostgresStore {
 
     async fn approve_signup(&self, code: &UserCode, now: Timestamp) -> Result<SignupApproved> {
         let code = *code;
-        self.write(move |turn| Box::pin(async move { signups::approve(turn, &code, now).await })).await
+        self.write(move |write| Box::pin(async move { signups::approve(write, &code, now).await })).await
     }
 
     async fn redeem_signup(&self, token: &SessionHash, account: NewAccount, now: Timestamp) -> Result<SignupRedeemed> {
-        self.write(|turn| {
+        self.write(|write| {
             let (token, account) = (*token, account.clone());
-            Box::pin(async move { signups::redeem(turn, &token, &account, now).await })
+            Box::pin(async move { signups::redeem(write, &token, &account, now).await })
         })
         .await
     }
 
     async fn use_solution(&self, solution: [u8; 32], expires_at: Timestamp) -> Result<bool> {
-        self.write(move |turn| Box::pin(async move { signups::use_solution(turn, &solution, expires_at).await })).await
+        self.write(move |write| Box::pin(async move { signups::use_solution(write, &solution, expires_at).await }))
+            .await
     }
 }

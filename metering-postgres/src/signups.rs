@@ -8,8 +8,8 @@ use tokio_postgres::Row;
 use crate::accounts;
 use crate::error::Result;
 use crate::rows::{Values, bytes, execute, first, parsed, timestamp};
+use crate::serialized::SerializedWrite;
 use crate::session::GenericClient;
-use crate::turn::Turn;
 
 /// The columns that [`session`] reads.
 pub(crate) const COLUMNS: &str = "token, user_code, email, agent_name, created_at, expires_at, approved_at";
@@ -31,8 +31,8 @@ pub(crate) async fn by_code<C: GenericClient>(client: &C, code: &UserCode) -> Re
 }
 
 /// Stores a session, unless its owner has an account or its code is in use.
-pub(crate) async fn open(turn: &Turn<'_>, session: &SignupSession) -> Result<SignupOpened> {
-    let client = turn.client();
+pub(crate) async fn open(write: &SerializedWrite<'_>, session: &SignupSession) -> Result<SignupOpened> {
+    let client = write.client();
     if accounts::email_is_taken(client, Some(&session.email)).await? {
         return Ok(SignupOpened::EmailTaken);
     }
@@ -55,8 +55,8 @@ pub(crate) async fn open(turn: &Turn<'_>, session: &SignupSession) -> Result<Sig
 }
 
 /// Approves a pending session.
-pub(crate) async fn approve(turn: &Turn<'_>, code: &UserCode, now: Timestamp) -> Result<SignupApproved> {
-    let client = turn.client();
+pub(crate) async fn approve(write: &SerializedWrite<'_>, code: &UserCode, now: Timestamp) -> Result<SignupApproved> {
+    let client = write.client();
     let Some(session) = by_code(client, code).await?.filter(|session| session.is_pending(now)) else {
         return Ok(SignupApproved::NotPending);
     };
@@ -70,16 +70,16 @@ pub(crate) async fn approve(turn: &Turn<'_>, code: &UserCode, now: Timestamp) ->
 
 /// Turns an approved session into an account.
 pub(crate) async fn redeem(
-    turn: &Turn<'_>,
+    write: &SerializedWrite<'_>,
     token: &SessionHash,
     account: &NewAccount,
     now: Timestamp,
 ) -> Result<SignupRedeemed> {
-    let client = turn.client();
+    let client = write.client();
     if !by_token(client, token).await?.is_some_and(|session| session.is_redeemable(now)) {
         return Ok(SignupRedeemed::NotApproved);
     }
-    Ok(match accounts::create(turn, account).await? {
+    Ok(match accounts::create(write, account).await? {
         Created::Account(account) => {
             execute(client, "DELETE FROM signup WHERE token = $1", &[&token.as_bytes().as_slice()]).await?;
             SignupRedeemed::Account(account)
@@ -91,9 +91,13 @@ pub(crate) async fn redeem(
 }
 
 /// Marks a solution as used; `false` if it was used before.
-pub(crate) async fn use_solution(turn: &Turn<'_>, solution: &[u8; 32], expires_at: Timestamp) -> Result<bool> {
+pub(crate) async fn use_solution(
+    write: &SerializedWrite<'_>,
+    solution: &[u8; 32],
+    expires_at: Timestamp,
+) -> Result<bool> {
     let sql = "INSERT INTO used_solution (solution, expires_at) VALUES ($1, $2) ON CONFLICT (solution) DO NOTHING";
-    Ok(execute(turn.client(), sql, &[&solution.as_slice(), &expires_at.unix_millis()]).await? == 1)
+    Ok(execute(write.client(), sql, &[&solution.as_slice(), &expires_at.unix_millis()]).await? == 1)
 }
 
 pub(crate) fn session(row: &Row) -> Result<SignupSession> {

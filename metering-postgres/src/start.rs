@@ -9,12 +9,12 @@ use tokio_postgres::{Client, Error, SimpleQueryMessage};
 
 use crate::error::{Failure, Result, is_lasting, reason};
 use crate::hosts::{Hosts, Unusable};
-use crate::retry::Tries;
+use crate::retry::Backoff;
+use crate::serialized::RETRY_TIMEOUT;
 use crate::session::Statements;
-use crate::turn::TRIED_FOR;
 
 /// How long to try to reach the database.
-const START_WAIT: Duration = Duration::from_millis(2_500);
+const START_TIMEOUT: Duration = Duration::from_millis(2_500);
 
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -35,7 +35,7 @@ pub(crate) const SHARED: &str = "a connection pooler in transaction mode, such a
 /// # Errors
 /// Within three seconds. Names the host and port of each host that was tried.
 pub(crate) async fn reach(hosts: &Hosts) -> Result<(), StoreError> {
-    let (mut tries, mut until) = (Tries::for_at_most(TRIED_FOR), Instant::now() + START_WAIT);
+    let (mut tries, mut until) = (Backoff::for_at_most(RETRY_TIMEOUT), Instant::now() + START_TIMEOUT);
     loop {
         let left = until.saturating_duration_since(Instant::now()).max(PAUSE);
         let unusable = match hosts.find(left).await {
@@ -44,10 +44,10 @@ pub(crate) async fn reach(hosts: &Hosts) -> Result<(), StoreError> {
                 Ok(Err(failure)) => {
                     // The database can be reached, although this connection failed.
                     tries.again(failure).await?;
-                    until = Instant::now() + START_WAIT;
+                    until = Instant::now() + START_TIMEOUT;
                     continue;
                 }
-                Err(_) => return Err(Failure::Silent(START_WAIT).into()),
+                Err(_) => return Err(Failure::Silent(START_TIMEOUT).into()),
             },
             Err(unusable) => unusable,
         };
@@ -67,14 +67,14 @@ fn of_all(unusable: Vec<Unusable>) -> Failure {
     if let Some(error) = lasting.into_iter().find_map(|unusable| unusable.error) {
         return Failure::Database(error);
     }
-    let told = passing.iter().map(|Unusable { name, error, .. }| match error {
+    let reports = passing.iter().map(|Unusable { name, error, .. }| match error {
         Some(error) => format!("{name}: {}", reason(error)),
         None => format!("{name}: no response"),
     });
     Failure::Unreachable(format!(
         "could not connect to the database at {}; check that PostgreSQL is running there, and the host and port in the \
          database URL",
-        told.collect::<Vec<_>>().join("; ")
+        reports.collect::<Vec<_>>().join("; ")
     ))
 }
 

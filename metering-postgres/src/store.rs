@@ -90,9 +90,9 @@ impl Store for PostgresStore {
     }
 
     async fn create_account(&self, account: NewAccount) -> Result<Created> {
-        self.write(|turn| {
+        self.write(|write| {
             let account = account.clone();
-            Box::pin(async move { accounts::create(turn, &account).await })
+            Box::pin(async move { accounts::create(write, &account).await })
         })
         .await
     }
@@ -127,33 +127,33 @@ impl Store for PostgresStore {
     }
 
     async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted> {
-        self.write(|turn| {
+        self.write(|write| {
             let (id, entry) = (id.clone(), entry.clone());
-            Box::pin(async move { ledger::post(turn, &id, &entry, now).await })
+            Box::pin(async move { ledger::post(write, &id, &entry, now).await })
         })
         .await
     }
 
     async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {
-        self.write(|turn| {
+        self.write(|write| {
             let id = id.clone();
-            Box::pin(async move { accounts::set_limits(turn, &id, limits).await })
+            Box::pin(async move { accounts::set_limits(write, &id, limits).await })
         })
         .await
     }
 
     async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
-        self.write(|turn| {
+        self.write(|write| {
             let id = id.clone();
-            Box::pin(async move { accounts::revoke(turn, &id, now).await })
+            Box::pin(async move { accounts::revoke(write, &id, now).await })
         })
         .await
     }
 
     async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
-        self.write(|turn| {
+        self.write(|write| {
             let id = id.clone();
-            Box::pin(async move { accounts::replace_key(turn, &id, &key, now).await })
+            Box::pin(async move { accounts::replace_key(write, &id, &key, now).await })
         })
         .await
     }
@@ -200,25 +200,25 @@ impl Store for PostgresStore {
     }
 
     async fn put_plans(&self, plans: Vec<Plan>) -> Result<()> {
-        self.write(|turn| {
+        self.write(|write| {
             let plans = plans.clone();
-            Box::pin(async move { plans::put(turn, &plans).await })
+            Box::pin(async move { plans::put(write, &plans).await })
         })
         .await
     }
 
     async fn remove_plan(&self, key: &PlanKey) -> Result<bool> {
-        self.write(|turn| {
+        self.write(|write| {
             let key = key.clone();
-            Box::pin(async move { plans::remove(turn, &key).await })
+            Box::pin(async move { plans::remove(write, &key).await })
         })
         .await
     }
 
     async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool> {
-        self.write(|turn| {
+        self.write(|write| {
             let key = key.clone();
-            Box::pin(async move { plans::set_active(turn, &key, active).await })
+            Box::pin(async move { plans::set_active(write, &key, active).await })
         })
         .await
     }

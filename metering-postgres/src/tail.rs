@@ -25,7 +25,7 @@ const _: () = assert!(
 );
 
 /// A tail with more bytes is folded, so that the meter row stays on its page.
-const MOST_BYTES: usize = 1_024;
+const MAX_BYTES: usize = 1_024;
 /// An entry with a larger amount, in atoms, is folded on its own. The limit is low enough that the sum of a block
 /// always fits into 64 bits.
 const LARGE: u64 = i64::MAX.unsigned_abs() / 64;
@@ -76,7 +76,7 @@ impl Tail {
             packed.append(&mut self.packed);
             self.packed = packed;
         }
-        if large || first.block() != last.block() || self.packed.len() > MOST_BYTES {
+        if large || first.block() != last.block() || self.packed.len() > MAX_BYTES {
             folds.fold(account, self)?;
         }
         Ok(())
@@ -200,12 +200,12 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_that_grows_too_long_is_folded() {
+    fn long_tail_is_folded() {
         let (path, mut tail, mut folds) = ("x".repeat(300), Tail::default(), Folds::default());
         for number in 1..=4 {
             let entry = Entry { path: Path::Other(&path), ..entry(number, -1) };
             tail.push(ACCOUNT, 1, &[entry], &mut folds).unwrap();
-            assert!(tail.packed.len() <= MOST_BYTES);
+            assert!(tail.packed.len() <= MAX_BYTES);
         }
         assert_eq!(numbers(&folds.blocks[&(ACCOUNT, 0)].1), [4, 3, 2, 1]);
         assert_eq!(tail, Tail { day: Some(1), packed: Vec::new() });
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_takes_the_place_of_the_one_sixty_four_before() {
+    fn block_replaces_the_one_64_earlier() {
         let (_, folds) = pushed((1..=1_100).map(|number| (number, -1)));
         assert_eq!(folds.blocks.len(), 64);
         assert_eq!(folds.blocks[&(ACCOUNT, 3)].0, 67);
@@ -239,7 +239,7 @@ mod tests {
     proptest! {
         /// For any input, the tail and the folded entries together have every entry exactly once.
         #[test]
-        fn nothing_is_lost_or_told_twice(
+        fn nothing_is_lost_or_reported_twice(
             pushes in prop::collection::vec((0_i64..3, 0_i64..4, 1_usize..3, -100_i64..100, 0_usize..500), 0..200)
         ) {
             let (mut tail, mut folds, mut number) = (Tail::default(), Folds::default(), 0);
@@ -257,7 +257,7 @@ mod tests {
                 }
                 all.extend(entries.iter().copied());
                 tail.push(ACCOUNT, *day, &entries, &mut folds).unwrap();
-                prop_assert!(tail.packed.len() <= MOST_BYTES);
+                prop_assert!(tail.packed.len() <= MAX_BYTES);
             }
             let mut found: BTreeMap<_, (i64, i64)> = folds.usage.first().cloned().unwrap_or_default();
             prop_assert!(folds.usage.len() <= 1);

@@ -47,7 +47,7 @@ pub(crate) struct Insecure {
 
 impl Insecure {
     /// Adds advice to an error; returns the error unchanged if there is none.
-    pub(crate) fn advised(error: tokio_postgres::Error) -> Result<Self, tokio_postgres::Error> {
+    pub(crate) fn with_advice(error: tokio_postgres::Error) -> Result<Self, tokio_postgres::Error> {
         match advice(&error) {
             Some(advice) => Ok(Self { error, advice }),
             None => Err(error),

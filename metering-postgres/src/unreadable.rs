@@ -1,33 +1,33 @@
 //! Arrivals that could not be read.
 
-use metering_core::{ArrivalPlace, Timestamp, TxHash, UnreadableArrival};
+use metering_core::{ArrivalLocation, Timestamp, TxHash, UnreadableArrival};
 use tokio_postgres::Row;
 
 use crate::error::{Result, corrupt};
 use crate::rows::{Values, all, execute, timestamp, unsigned};
+use crate::serialized::SerializedWrite;
 use crate::session::GenericClient;
-use crate::turn::Turn;
 
 /// The columns that [`arrival`] reads.
 pub(crate) const COLUMNS: &str = "chain_id, block, tx_hash, reason, attempts, found_at, next_attempt_at";
 
 /// Stores an unreadable arrival; replaces an earlier record of it.
-pub(crate) async fn put(turn: &Turn<'_>, arrival: &UnreadableArrival) -> Result<()> {
-    let UnreadableArrival { place, reason, attempts, found_at, next_attempt_at } = arrival;
+pub(crate) async fn put(write: &SerializedWrite<'_>, arrival: &UnreadableArrival) -> Result<()> {
+    let UnreadableArrival { location, reason, attempts, found_at, next_attempt_at } = arrival;
     let sql = "INSERT INTO unreadable_arrival (chain_id, block, tx_hash, reason, attempts, found_at, next_attempt_at) \
                VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (chain_id, block, tx_hash) DO UPDATE SET \
                reason = excluded.reason, attempts = excluded.attempts, found_at = excluded.found_at, \
                next_attempt_at = excluded.next_attempt_at";
     let values: Values<'_> = &[
-        &place.chain_id.cast_signed(),
-        &place.block_number.cast_signed(),
-        &hash_column(place),
+        &location.chain_id.cast_signed(),
+        &location.block_number.cast_signed(),
+        &hash_column(location),
         reason,
         &i64::from(*attempts),
         &found_at.unix_millis(),
         &next_attempt_at.map(Timestamp::unix_millis),
     ];
-    execute(turn.client(), sql, values).await.map(drop)
+    execute(write.client(), sql, values).await.map(drop)
 }
 
 /// A chain's unreadable arrivals from a block on, ordered by block and hash.
@@ -60,15 +60,16 @@ pub(crate) async fn due<C: GenericClient>(
 }
 
 /// Deletes the record of an unreadable arrival.
-pub(crate) async fn forget(turn: &Turn<'_>, place: &ArrivalPlace) -> Result<()> {
+pub(crate) async fn forget(write: &SerializedWrite<'_>, location: &ArrivalLocation) -> Result<()> {
     let sql = "DELETE FROM unreadable_arrival WHERE chain_id = $1 AND block = $2 AND tx_hash = $3";
-    let values: Values<'_> = &[&place.chain_id.cast_signed(), &place.block_number.cast_signed(), &hash_column(place)];
-    execute(turn.client(), sql, values).await.map(drop)
+    let values: Values<'_> =
+        &[&location.chain_id.cast_signed(), &location.block_number.cast_signed(), &hash_column(location)];
+    execute(write.client(), sql, values).await.map(drop)
 }
 
 /// Empty for a whole block.
-pub(crate) fn hash_column(place: &ArrivalPlace) -> &[u8] {
-    place.hash.as_ref().map_or(&[], |hash| hash.as_bytes().as_slice())
+pub(crate) fn hash_column(location: &ArrivalLocation) -> &[u8] {
+    location.hash.as_ref().map_or(&[], |hash| hash.as_bytes().as_slice())
 }
 
 pub(crate) fn arrival(row: &Row) -> Result<UnreadableArrival> {
@@ -80,7 +81,7 @@ pub(crate) fn arrival(row: &Row) -> Result<UnreadableArrival> {
         Err(_) => return Err(corrupt("unreadable_arrival.tx_hash has neither 0 nor 32 bytes")),
     };
     Ok(UnreadableArrival {
-        place: ArrivalPlace { chain_id: number(0)?, block_number: number(1)?, hash },
+        location: ArrivalLocation { chain_id: number(0)?, block_number: number(1)?, hash },
         reason: row.try_get(3)?,
         attempts: unsigned(row, 4)?,
         found_at: timestamp(row, 5)?,

@@ -34,12 +34,12 @@ const NOT_RECORDED: &str = "SELECT tx_chain_id, tx_hash FROM ledger l WHERE tx_h
      AND NOT EXISTS (SELECT 1 FROM payment p WHERE p.chain_id = l.tx_chain_id AND p.tx_hash = l.tx_hash) ORDER BY id";
 
 /// Payments that have more than one purchase in the ledger.
-const COUNTED_AGAIN: &str = "SELECT tx_chain_id, tx_hash FROM ledger WHERE tx_hash IS NOT NULL AND kind = ANY($1) \
+const COUNTED_TWICE: &str = "SELECT tx_chain_id, tx_hash FROM ledger WHERE tx_hash IS NOT NULL AND kind = ANY($1) \
      GROUP BY tx_chain_id, tx_hash HAVING count(*) > 1 ORDER BY min(id)";
 
 /// Payments whose record and ledger disagree on whether they are reversed. The reversals and restorations in the ledger
 /// must add up to minus the purchase if the payment is reversed, and to zero otherwise.
-const SETTLED_OTHERWISE: &str = "SELECT chain_id, tx_hash FROM payment p WHERE ( \
+const SETTLEMENT_MISMATCHES: &str = "SELECT chain_id, tx_hash FROM payment p WHERE ( \
        SELECT coalesce(sum(amount), 0) FROM ledger l WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id \
        AND l.account = p.account AND kind = ANY($2)) \
      <> CASE settlement WHEN 'reversed' THEN -( \
@@ -104,10 +104,10 @@ async fn payments<C: GenericClient>(client: &C) -> Result<()> {
     let checks: [(&str, Values<'_>, &str); 5] = [
         (NOT_IN_LEDGER, &[], "are recorded for a plan, but not in the ledger of their account"),
         (NOT_RECORDED, &[&purchases], "have a purchase in the ledger, but are not recorded"),
-        (COUNTED_AGAIN, &[&purchases], "have more than one purchase in the ledger"),
+        (COUNTED_TWICE, &[&purchases], "have more than one purchase in the ledger"),
         (REVERSED_UNRECORDED, &[&settlements], "are reversed or restored in the ledger, but not recorded"),
         (
-            SETTLED_OTHERWISE,
+            SETTLEMENT_MISMATCHES,
             &[&purchases, &settlements],
             "are reversed in their record or in the ledger, but not in both",
         ),

@@ -4,15 +4,15 @@ use metering_core::{AccountId, Address};
 
 use crate::error::Result;
 use crate::rows::{all, execute, parsed};
+use crate::serialized::SerializedWrite;
 use crate::session::GenericClient;
-use crate::turn::Turn;
 
 /// Links a wallet to an account. An existing link keeps its position in the order.
-pub(crate) async fn link(turn: &Turn<'_>, wallet: &Address, account: i64) -> Result<()> {
+pub(crate) async fn link(write: &SerializedWrite<'_>, wallet: &Address, account: i64) -> Result<()> {
     let sql = "INSERT INTO wallet_link (id, wallet, account) VALUES ($1, $2, $3) \
                ON CONFLICT (wallet, account) DO NOTHING";
-    let id = turn.next_id().await?;
-    execute(turn.client(), sql, &[&id, &wallet.as_bytes().as_slice(), &account]).await.map(drop)
+    let id = write.next_id().await?;
+    execute(write.client(), sql, &[&id, &wallet.as_bytes().as_slice(), &account]).await.map(drop)
 }
 
 /// The accounts that a wallet is linked to and that are not revoked, in the order of linking.

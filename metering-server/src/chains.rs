@@ -100,12 +100,12 @@ pub(crate) struct Watch {
 /// Rechecks a chain's payments that are credited but not final, until `shutdown`.
 pub(crate) async fn settle(service: Arc<Service>, chain_id: u64, interval: Duration, shutdown: Shutdown) {
     loop {
-        let looked = tokio::select! {
-            looked = service.settle_payments(chain_id) => looked,
+        let result = tokio::select! {
+            result = service.settle_payments(chain_id) => result,
             () = shutdown.cancelled() => return,
         };
-        match looked {
-            Ok(look) => metrics::settled(chain_id, &look),
+        match result {
+            Ok(report) => metrics::settled(chain_id, &report),
             Err(error) => {
                 tracing::warn!(chain_id, %error, "could not recheck credited payments; retrying");
             }
@@ -127,11 +127,11 @@ pub(crate) async fn watch(
 ) {
     let mut failing = false;
     loop {
-        let looked = tokio::select! {
-            looked = service.watch(watch.chain_id, watch.from_block) => looked,
+        let result = tokio::select! {
+            result = service.watch(watch.chain_id, watch.from_block) => result,
             () = shutdown.cancelled() => return,
         };
-        let (pause, block) = match &looked {
+        let (pause, block) = match &result {
             Ok(watched) => {
                 metrics::watched(watch.chain_id, watched);
                 let pause = if watched.up_to_date || watched.held { interval } else { Duration::ZERO };
@@ -144,8 +144,8 @@ pub(crate) async fn watch(
                 (interval, None)
             }
         };
-        failing = looked.is_err();
-        tell(watch.chain_id, progress.note(watch.chain_id, block, Instant::now()), looked.err());
+        failing = result.is_err();
+        log_change(watch.chain_id, progress.record(watch.chain_id, block, Instant::now()), result.err());
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = shutdown.cancelled() => return,
@@ -154,7 +154,7 @@ pub(crate) async fn watch(
 }
 
 /// Logs once when a chain stalls, and once when it resumes.
-fn tell(chain_id: u64, change: Change, error: Option<Error>) {
+fn log_change(chain_id: u64, change: Change, error: Option<Error>) {
     match change {
         Change::None => {}
         Change::Stalled => {

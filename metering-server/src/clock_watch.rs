@@ -10,13 +10,13 @@ use metering_core::{Clock, ClockSkew, Store, StoreError, Timestamp};
 use tokio::time::Instant;
 
 /// A jump that lasts this long counts as a correction of the clock.
-const LASTING: Duration = Duration::from_secs(60 * 60);
+const CORRECTION_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// The last findings, kept so that each change is logged once.
 #[derive(Debug, Default)]
 pub(crate) struct ClockWatch {
     skew: Mutex<Option<ClockSkew>>,
-    steady: Mutex<Option<Steady>>,
+    jumps: Mutex<Option<JumpDetector>>,
 }
 
 impl ClockWatch {
@@ -51,9 +51,9 @@ impl ClockWatch {
         let skewed = self.skew(clock, store).await?.is_some();
         let now = clock.now();
         let jumped = {
-            let mut steady = self.steady.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut jumps = self.jumps.lock().unwrap_or_else(PoisonError::into_inner);
             let reading = Reading { at: Instant::now(), clock: now };
-            steady.get_or_insert_with(|| Steady::new(reading)).has_jumped(reading)
+            jumps.get_or_insert_with(|| JumpDetector::new(reading)).has_jumped(reading)
         };
         Ok((!skewed && !jumped).then_some(now))
     }
@@ -68,14 +68,14 @@ struct Reading {
 
 /// Detects jumps of the clock.
 #[derive(Debug)]
-struct Steady {
+struct JumpDetector {
     /// The last trusted reading.
     base: Reading,
     /// The first reading after a jump.
     jumped: Option<Reading>,
 }
 
-impl Steady {
+impl JumpDetector {
     fn new(base: Reading) -> Self {
         Self { base, jumped: None }
     }
@@ -89,7 +89,7 @@ impl Steady {
         }
         match self.jumped {
             Some(first) if agree(first, reading) => {
-                if reading.at.duration_since(first.at) < LASTING {
+                if reading.at.duration_since(first.at) < CORRECTION_AFTER {
                     return true;
                 }
                 (self.base, self.jumped) = (reading, None);
@@ -126,18 +126,18 @@ mod tests {
         let ahead = |passed: Duration| reading(passed, noon.saturating_add(passed + DAY * 3));
         let behind = |passed: Duration| reading(passed, noon.saturating_add(passed).saturating_sub(DAY));
 
-        let mut steady = Steady::new(right(Duration::ZERO));
-        assert!(!steady.has_jumped(right(MINUTE)));
+        let mut jumps = JumpDetector::new(right(Duration::ZERO));
+        assert!(!jumps.has_jumped(right(MINUTE)));
         let slewed = reading(MINUTE * 2, noon.saturating_add(MINUTE * 2 + Duration::from_secs(4)));
-        assert!(!steady.has_jumped(slewed), "a small adjustment is not a jump");
-        assert!(steady.has_jumped(ahead(MINUTE * 3)));
-        assert!(!steady.has_jumped(right(MINUTE * 4)), "a single bad reading does not last");
-        assert!(steady.has_jumped(behind(MINUTE * 5)));
-        assert!(steady.has_jumped(behind(MINUTE * 64)));
-        assert!(steady.has_jumped(ahead(MINUTE * 65)), "another jump");
-        assert!(steady.has_jumped(ahead(MINUTE * 100)));
-        assert!(!steady.has_jumped(ahead(MINUTE * 125)), "a jump that lasted an hour is a correction");
-        assert!(!steady.has_jumped(ahead(MINUTE * 126)));
-        assert!(steady.has_jumped(right(MINUTE * 127)));
+        assert!(!jumps.has_jumped(slewed), "a small adjustment is not a jump");
+        assert!(jumps.has_jumped(ahead(MINUTE * 3)));
+        assert!(!jumps.has_jumped(right(MINUTE * 4)), "a single bad reading does not last");
+        assert!(jumps.has_jumped(behind(MINUTE * 5)));
+        assert!(jumps.has_jumped(behind(MINUTE * 64)));
+        assert!(jumps.has_jumped(ahead(MINUTE * 65)), "another jump");
+        assert!(jumps.has_jumped(ahead(MINUTE * 100)));
+        assert!(!jumps.has_jumped(ahead(MINUTE * 125)), "a jump that lasted an hour is a correction");
+        assert!(!jumps.has_jumped(ahead(MINUTE * 126)));
+        assert!(jumps.has_jumped(right(MINUTE * 127)));
     }
 }

@@ -15,7 +15,9 @@ use tower_service::Service as _;
 use crate::api;
 use crate::app::App;
 use crate::config::{Config, HttpConfig, Surface};
-use crate::http::{CrossOrigin, Problem, Reply, Response, compressed, prefers_html, read_capped, whole, without_body};
+use crate::http::{
+    CrossOrigin, Problem, Reply, Response, compressed, into_response, prefers_html, read_capped, without_body,
+};
 use crate::pages::{self, PagesOrigin};
 
 /// Paths that every process serves, whichever surfaces it is configured for.
@@ -66,16 +68,16 @@ impl Front {
 
     /// The surface that serves a path, as metrics label it.
     pub(crate) fn surface(&self, path: &str) -> &'static str {
-        if self.app.gateway.answers_for(path) { "gateway" } else { "metering" }
+        if self.app.gateway.handles(path) { "gateway" } else { "metering" }
     }
 
     /// Responds to a request.
-    pub(crate) async fn answer<B>(&self, request: Request<B>) -> Response
+    pub(crate) async fn respond<B>(&self, request: Request<B>) -> Response
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        self.cross_origin.answer(request, |request| self.serve(request)).await
+        self.cross_origin.respond(request, |request| self.serve(request)).await
     }
 
     async fn serve<B>(&self, request: Request<B>) -> Response
@@ -85,31 +87,31 @@ impl Front {
     {
         let path = request.uri().path();
         let at_pages_origin = self.pages_origin.as_ref().map(|origin| origin.is_named_by(&request));
-        if self.app.gateway.answers_for(path) {
+        if self.app.gateway.handles(path) {
             // The catalogue decides which methods a route has, HEAD included: each has its own price.
             if !self.gateway || at_pages_origin == Some(true) {
-                return whole(Problem::not_found().into_reply());
+                return into_response(Problem::not_found().into_reply());
             }
-            return self.app.gateway.answer(request).await;
+            return self.app.gateway.respond(request).await;
         }
         // `CONNECT host:port` and `OPTIONS *` have no path, and warp's filters panic on the former.
         let served = path.starts_with('/') && (self.metering || OPERATIONS.contains(&path));
         if self.metering
-            && let Some(reply) = self.app.pages.answer(request.method(), path, request.headers())
+            && let Some(reply) = self.app.pages.respond(request.method(), path, request.headers())
         {
-            return whole(match &self.pages_origin {
-                Some(origin) if at_pages_origin == Some(false) => to_pages(origin, &request),
+            return into_response(match &self.pages_origin {
+                Some(origin) if at_pages_origin == Some(false) => redirect_to_pages(origin, &request),
                 _ => reply,
             });
         }
         if !served || !api::is_path(path) {
             let with_page = self.metering && at_pages_origin != Some(false);
-            return self.nothing_here(&request, with_page);
+            return self.not_found(&request, with_page);
         }
         let (mut head, body) = request.into_parts();
         let body = match read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await {
             Ok(body) => body,
-            Err(problem) => return whole(problem.into_reply()),
+            Err(problem) => return into_response(problem.into_reply()),
         };
         let path = head.uri.path();
         let is_head = head.method == Method::HEAD && api::takes_head(path);
@@ -126,18 +128,18 @@ impl Front {
     }
 
     /// 404, as a page for browsers and as JSON for programs.
-    fn nothing_here<B>(&self, request: &Request<B>, with_page: bool) -> Response {
+    fn not_found<B>(&self, request: &Request<B>, with_page: bool) -> Response {
         let is_head = request.method() == Method::HEAD;
         let page = with_page && (request.method() == Method::GET || is_head) && prefers_html(request.headers());
         let mut reply =
             if page { self.app.pages.not_found(request.headers()) } else { Problem::not_found().into_reply() };
         reply.headers_mut().append(header::VARY, HeaderValue::from_static("accept"));
-        if is_head { without_body(whole(reply)) } else { whole(reply) }
+        if is_head { without_body(into_response(reply)) } else { into_response(reply) }
     }
 }
 
 /// Redirects requests for a page on another host name to the origin of the pages.
-fn to_pages<B>(origin: &PagesOrigin, request: &Request<B>) -> Reply {
+fn redirect_to_pages<B>(origin: &PagesOrigin, request: &Request<B>) -> Reply {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         return Problem::not_found().into_reply();
     }

@@ -15,11 +15,11 @@ use bytes::Bytes;
 use http::Request;
 use http_body::Body;
 use metering_core::wire::metered_headers;
-use metering_core::{Admission, Credentials, Passage, Receipt, RequestHead, Service};
+use metering_core::{Admission, AdmissionKind, Credentials, Receipt, RequestHead, Service};
 
 use crate::config::{GatewayConfig, HttpConfig};
 use crate::credentials;
-use crate::http::{Connection, Problem, Response, read_capped, whole, with_headers};
+use crate::http::{Connection, Problem, Response, into_response, read_capped, with_headers};
 use policy::ResponsePolicy;
 
 pub(crate) use reachable::warn_about_upstream;
@@ -49,7 +49,7 @@ impl Gateway {
 
     /// Whether the gateway serves a path: its first segment is that of a metered route.
     #[must_use]
-    pub(crate) fn answers_for(&self, path: &str) -> bool {
+    pub(crate) fn handles(&self, path: &str) -> bool {
         path.split('/').nth(1).is_some_and(|first| self.prefixes.contains(first))
     }
 
@@ -60,14 +60,14 @@ impl Gateway {
     }
 
     /// Responds to a request.
-    pub(crate) async fn answer<B>(&self, request: Request<B>) -> Response
+    pub(crate) async fn respond<B>(&self, request: Request<B>) -> Response
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         match self.serve(request).await {
             Ok(response) => response,
-            Err(problem) => whole(problem.into_reply()),
+            Err(problem) => into_response(problem.into_reply()),
         }
     }
 
@@ -82,7 +82,7 @@ impl Gateway {
         let credentials = credentials::of(&head.headers);
         let Credentials { key, source, .. } = &credentials;
         let path = head.uri.path();
-        let seat = match key {
+        let permit = match key {
             Some(key) if self.is_stream(head.method.as_str(), path) => Some(self.streams.reserve(key.hash())?),
             _ => None,
         };
@@ -98,10 +98,10 @@ impl Gateway {
             })
             .await
             .map_err(|error| credentials.explain(error))?;
-        let Admission { route, target, passage } = admission;
-        let receipt = match passage {
-            Passage::Charged(receipt) => Some(receipt),
-            Passage::Free => None,
+        let Admission { route, target, kind } = admission;
+        let receipt = match kind {
+            AdmissionKind::Charged(receipt) => Some(receipt),
+            AdmissionKind::Free => None,
         };
         let account = receipt.as_ref().map(|receipt| &receipt.account);
         let call = forward::Call { head: &head, target: &target, body, account, streams: route.sse };
@@ -116,14 +116,14 @@ impl Gateway {
                     Some(receipt) => delivery::refunded_if_broken(reply, receipt, &self.service),
                     None => reply,
                 };
-                let response = match seat {
-                    Some(seat) => seat.hold(response, head.extensions.get::<Connection>()),
+                let response = match permit {
+                    Some(permit) => permit.hold(response, head.extensions.get::<Connection>()),
                     None => response,
                 };
                 Ok(with_headers(response, headers))
             }
             Err(problem) => Err(match receipt {
-                Some(receipt) => self.pay_back(receipt, problem).await,
+                Some(receipt) => self.refund_undelivered(receipt, problem).await,
                 None => problem,
             }),
         }
@@ -135,12 +135,12 @@ impl Gateway {
     }
 
     /// Refunds the charge in full before the error is sent, and adds the resulting charge and balance as headers.
-    async fn pay_back(&self, receipt: Receipt, problem: Problem) -> Problem {
-        let paid_back = self.service.pay_back(receipt).await;
-        match paid_back.outcome {
+    async fn refund_undelivered(&self, receipt: Receipt, problem: Problem) -> Problem {
+        let refund = self.service.refund_undelivered(receipt).await;
+        match refund.outcome {
             Ok(()) => problem,
             Err(error) => error.into(),
         }
-        .with_headers(paid_back.headers)
+        .with_headers(refund.headers)
     }
 }

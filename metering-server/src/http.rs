@@ -24,4 +24,4 @@ pub(crate) use event_stream::EventStream;
 pub(crate) use listener::{Listener, Shutdown};
 pub(crate) use negotiation::prefers_html;
 pub(crate) use problem::Problem;
-pub(crate) use reply::{Reply, Response, bytes, json, whole, with_headers, without_body};
+pub(crate) use reply::{Reply, Response, bytes, into_response, json, with_headers, without_body};

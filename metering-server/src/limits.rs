@@ -143,7 +143,7 @@ impl<C: Clock + Clone> Limits<C> {
 
     /// Forgets clients whose whole quota is available again, and releases their memory.
     ///
-    /// The number of remembered clients has no cap. Refusing newcomers above a cap would let an attacker with many
+    /// The number of remembered clients has no cap. Refusing new clients above a cap would let an attacker with many
     /// addresses lock everybody out; admitting them uncounted would let the attacker switch off the limits. Memory is
     /// bounded anyway: a client that sent one request is forgotten by the first call at least two intervals of its
     /// quota later, so a flood takes about fifty bytes, plus an email address, per request of the last minutes.

@@ -48,18 +48,18 @@ fn start(arguments: &Arguments) -> Result<Ending, Failure> {
     }
     if config.is_mcp_alone() {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let told = config.clone();
-        let announce = |address| announce_mcp(&told, address);
+        let announced = config.clone();
+        let announce = |address| announce_mcp(&announced, address);
         return Ok(runtime.block_on(run_mcp_alone(config, announce, stop_signal()))?);
     }
     let database = config.database_url();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let told = config.clone();
+    let announced = config.clone();
     runtime.block_on(async {
         let store = open(&database).await?;
         let database = shown(&database);
         let readers = open_chains(&config).await?;
-        Ok(run(config, store, readers, |address| announce(&told, &database, address), stop_signal()).await?)
+        Ok(run(config, store, readers, |address| announce(&announced, &database, address), stop_signal()).await?)
     })
 }
 

@@ -12,7 +12,7 @@ use crate::http::Shutdown;
 use crate::limits::Limits;
 
 /// How often to check that the store's files are still the ones that were opened.
-const STORE_WATCH: Duration = Duration::from_secs(1);
+const STORE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 const INTERVAL: Duration = Duration::from_secs(60);
 
@@ -45,7 +45,7 @@ pub(crate) async fn maintain(
 /// is being charged.
 pub(crate) async fn watch_store(store: Arc<dyn Store>) {
     loop {
-        tokio::time::sleep(STORE_WATCH).await;
+        tokio::time::sleep(STORE_CHECK_INTERVAL).await;
         match store.check_identity().await {
             Err(error) if error.must_reopen() => {
                 tracing::error!(%error, "stopping");

@@ -34,17 +34,17 @@ use url::Url;
 
 use crate::config::{Config, HttpConfig};
 use crate::front::Front;
-use crate::http::{Connection, CrossOrigin, Problem, Response, Shutdown, read_capped, whole};
+use crate::http::{Connection, CrossOrigin, Problem, Response, Shutdown, into_response, read_capped};
 use crate::run::RunError;
 
 pub(crate) use alone::run_alone;
 use guard::Guard;
 use service::{OtherProcesses, ThisProcess};
-use sessions::{CallPlace, Sessions};
+use sessions::{CallPermit, Sessions};
 use sse::Sse;
 
 /// Read timeout of responses from another process. Streams send something more often.
-const PATIENCE: Duration = Duration::from_secs(60);
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long a call continues after its client has half-closed the connection. A client that goes away also looks
 /// half-closed. A call may collect events for a long time, and nothing can be sent before its response to find out
@@ -104,7 +104,7 @@ impl Mcp {
     }
 
     /// Whether a path belongs to this surface.
-    pub(crate) fn answers_for(path: &str) -> bool {
+    pub(crate) fn handles(path: &str) -> bool {
         matches!(path, "/mcp" | "/sse" | "/messages" | "/messages/")
     }
 
@@ -114,13 +114,14 @@ impl Mcp {
     }
 
     /// Responds to a request.
-    pub(crate) async fn answer<B>(&self, request: Request<B>) -> Response
+    pub(crate) async fn respond<B>(&self, request: Request<B>) -> Response
     where
         B: Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let serve = |request| async { self.serve(request).await.unwrap_or_else(|problem| whole(problem.into_reply())) };
-        self.cross_origin.answer(request, serve).await
+        let serve =
+            |request| async { self.serve(request).await.unwrap_or_else(|problem| into_response(problem.into_reply())) };
+        self.cross_origin.respond(request, serve).await
     }
 
     async fn serve<B>(&self, request: Request<B>) -> Result<Response, Problem>
@@ -137,33 +138,33 @@ impl Mcp {
             ("/sse", &Method::HEAD) => Ok(Sse::head()),
             ("/sse", _) => Err(Problem::method_not_allowed(&["GET", "HEAD"])),
             ("/mcp", &Method::POST) => {
-                let place = self.sessions.reserve(&caller)?;
+                let permit = self.sessions.reserve(&caller)?;
                 let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
-                self.call(head, body, place).await
+                self.call(head, body, permit).await
             }
             // 405 tells clients that there is no standalone stream, and no session to delete.
             ("/mcp", _) => Err(Problem::method_not_allowed(&["POST"])),
             (_, &Method::POST) => {
                 let body = read_capped(body, self.limits.max_body_bytes, self.limits.body_timeout.duration()).await?;
-                self.sse.take(&caller.key, head, &body).map(whole)
+                self.sse.take(&caller.key, head, &body).map(into_response)
             }
             _ => Err(Problem::method_not_allowed(&["POST"])),
         }
     }
 
     /// Serves a call over Streamable HTTP. Its slot is held until the response has been read.
-    async fn call(&self, head: Parts, body: Bytes, place: CallPlace) -> Result<Response, Problem> {
-        let left = left(head.extensions.get::<Connection>());
+    async fn call(&self, head: Parts, body: Bytes, permit: CallPermit) -> Result<Response, Problem> {
+        let disconnected = client_disconnected(head.extensions.get::<Connection>());
         let request = Request::from_parts(head, Full::new(body.clone()));
-        let answer = tokio::select! {
-            answer = self.streamable.handle(request) => answer,
-            () = left => return Err(Problem::new(ErrorCode::RequestTimeout, "The client closed the connection.")),
+        let response = tokio::select! {
+            response = self.streamable.handle(request) => response,
+            () = disconnected => return Err(Problem::new(ErrorCode::RequestTimeout, "The client closed the connection.")),
         };
-        let answer = message::refused(answer, &body).await?;
-        let mut response = answer.map(|body| {
+        let response = message::refused(response, &body).await?;
+        let mut response = response.map(|body| {
             let mut frames = Box::pin(body.into_data_stream());
             let stream = futures_util::stream::poll_fn(move |context| {
-                let _place = &place;
+                let _permit = &permit;
                 futures_util::Stream::poll_next(frames.as_mut(), context)
             });
             let frames = futures_util::StreamExt::map(stream, |data| match data {
@@ -179,7 +180,7 @@ impl Mcp {
 }
 
 /// Resolves when the client has most likely gone away.
-fn left(connection: Option<&Connection>) -> impl Future<Output = ()> + use<> {
+fn client_disconnected(connection: Option<&Connection>) -> impl Future<Output = ()> + use<> {
     let half_closed = connection.map(Connection::half_closed);
     async move {
         match half_closed {
@@ -203,7 +204,7 @@ fn transport(config: &Config, front: Option<&Arc<Front>>) -> Result<Arc<dyn Tran
 fn remote(url: &str) -> Result<HttpTransport, RunError> {
     let url: ServiceUrl =
         url.parse().map_err(|error| RunError::Setup(Box::<metering_client::ServiceUrlError>::new(error)))?;
-    HttpTransport::new(url, PATIENCE).map_err(|error| RunError::Setup(Box::new(error)))
+    HttpTransport::new(url, READ_TIMEOUT).map_err(|error| RunError::Setup(Box::new(error)))
 }
 
 /// The path of the service's public URL, which clients need in front of `/messages/`.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use metering_core::{Error, MeterStats, SettlementLook, Watched};
+use metering_core::{Error, MeterStats, SettlementReport, WatchReport};
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 
@@ -65,7 +65,7 @@ pub(crate) fn counted<T>(step: &'static str, result: Result<T, Error>) -> Result
 }
 
 /// Records one round of the watcher.
-pub(crate) fn watched(chain_id: u64, watched: &Watched) {
+pub(crate) fn watched(chain_id: u64, watched: &WatchReport) {
     let chain = chain_id.to_string();
     let found = [
         ("claimed", watched.claimed),
@@ -84,16 +84,16 @@ pub(crate) fn watched(chain_id: u64, watched: &Watched) {
 }
 
 /// Records one round of settlement.
-pub(crate) fn settled(chain_id: u64, look: &SettlementLook) {
+pub(crate) fn settled(chain_id: u64, report: &SettlementReport) {
     let chain = chain_id.to_string();
-    let changed = [("final", look.finalized), ("reversed", look.newly_reversed), ("restored", look.restored)];
+    let changed = [("final", report.finalized), ("reversed", report.newly_reversed), ("restored", report.restored)];
     for (outcome, count) in changed {
         counter!("metering_settled_payments_total", "chain_id" => chain.clone(), "outcome" => outcome)
             .increment(u64::from(count));
     }
     let gauge_of = |count: u64| u32::try_from(count).map_or(f64::INFINITY, f64::from);
-    gauge!("metering_unsettled_payments", "chain_id" => chain.clone()).set(gauge_of(look.unsettled));
-    gauge!("metering_reversed_payments", "chain_id" => chain).set(gauge_of(look.reversed));
+    gauge!("metering_unsettled_payments", "chain_id" => chain.clone()).set(gauge_of(report.unsettled));
+    gauge!("metering_reversed_payments", "chain_id" => chain).set(gauge_of(report.reversed));
 }
 
 /// All metrics in the Prometheus text format.

@@ -3,7 +3,7 @@
 mod bounds;
 
 use metering_core::wire::{ErrorBody, ErrorCode};
-use metering_core::{Catalogue, ParamPlace, ParamType, Pricing, Route};
+use metering_core::{Catalogue, ParamLocation, ParamType, Pricing, Route};
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::schema::{AllOfBuilder, KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
@@ -223,13 +223,13 @@ fn price(route: &Route) -> String {
 fn parameter(param: &metering_core::Param, pricing: &Pricing) -> Parameter {
     // A look-back is a number of seconds, which the catalogue's type does not say.
     let is_lookback = matches!(pricing, Pricing::PerLookback { param: lookback, .. } if **lookback == *param.name);
-    let place = match param.place {
-        ParamPlace::Path => ParameterIn::Path,
-        ParamPlace::Query => ParameterIn::Query,
+    let place = match param.location {
+        ParamLocation::Path => ParameterIn::Path,
+        ParamLocation::Query => ParameterIn::Query,
     };
     let schema = match param.kind {
         ParamType::String => {
-            let pattern = if param.place == ParamPlace::Path { bounds::SEGMENT } else { bounds::TEXT };
+            let pattern = if param.location == ParamLocation::Path { bounds::SEGMENT } else { bounds::TEXT };
             ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).pattern(Some(pattern))
         }
         ParamType::Integer => ObjectBuilder::new()
@@ -239,7 +239,7 @@ fn parameter(param: &metering_core::Param, pricing: &Pricing) -> Parameter {
         ParamType::Number => ObjectBuilder::new().schema_type(Type::Number),
         ParamType::Boolean => ObjectBuilder::new().schema_type(Type::Boolean),
     };
-    let required = param.required || param.place == ParamPlace::Path;
+    let required = param.required || param.location == ParamLocation::Path;
     ParameterBuilder::new()
         .name(&param.name)
         .parameter_in(place)
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn every_path_that_is_served_is_described_and_no_other() {
+    fn openapi_describes_exactly_the_served_paths() {
         let document = default_document();
         let described: BTreeSet<_> = document["paths"]
             .as_object()
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_needs_no_more_than_code_and_message() {
+    fn error_requires_only_code_and_message() {
         let document = default_document();
         let required = &document["components"]["schemas"]["ErrorBody"]["required"];
         assert_eq!(*required, serde_json::json!(["error", "message"]));
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reference_leads_somewhere() {
+    fn every_reference_resolves() {
         let document = default_document();
         let text = document.to_string();
         let references: BTreeSet<_> =

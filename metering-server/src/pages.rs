@@ -25,14 +25,14 @@ use assets::Assets;
 pub(crate) use origin::PagesOrigin;
 
 /// Paths that belong to the pages, including everything below them.
-const OURS: [&str; 4] = ["/metering", "/assets", "/agents-tos", "/docs"];
+const OWN_PATHS: [&str; 4] = ["/metering", "/assets", "/agents-tos", "/docs"];
 /// Both a page and the target of its form, so POST is left to the API.
 const SHARED: &str = "/verify";
 /// The same page with a trailing slash. It is served directly, because a redirect would lose the code in the query.
-const SHARED_BY_SLIP: &str = "/verify/";
+const SHARED_WITH_SLASH: &str = "/verify/";
 const HTML: &str = "text/html; charset=utf-8";
-const FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
-const FOR_AN_HOUR: HeaderValue = HeaderValue::from_static("public, max-age=3600");
+const CACHE_FOREVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+const CACHE_ONE_HOUR: HeaderValue = HeaderValue::from_static("public, max-age=3600");
 
 /// All pages of a service, rendered and ready to send.
 #[derive(Debug)]
@@ -79,12 +79,12 @@ impl Pages {
     }
 
     /// The reply to a request for a page or asset; `None` when the path does not belong to the pages.
-    pub(crate) fn answer(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<Reply> {
+    pub(crate) fn respond(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<Reply> {
         let below =
             |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        let ours = matches!(path, "/" | "/favicon.ico") || OURS.into_iter().any(below);
-        let shared = matches!(path, SHARED | SHARED_BY_SLIP);
-        if !(ours || shared) || (shared && method == Method::POST) {
+        let is_own = matches!(path, "/" | "/favicon.ico") || OWN_PATHS.into_iter().any(below);
+        let shared = matches!(path, SHARED | SHARED_WITH_SLASH);
+        if !(is_own || shared) || (shared && method == Method::POST) {
             return None;
         }
         if !matches!(*method, Method::GET | Method::HEAD) {
@@ -105,12 +105,12 @@ impl Pages {
             return page.reply(StatusCode::OK, headers);
         }
         if let Some(asset) = self.assets.get(path) {
-            return kept(asset.reply(headers), FOR_EVER);
+            return cached(asset.reply(headers), CACHE_FOREVER);
         }
         match path {
             "/" => redirect("/metering"),
-            "/favicon.ico" => kept(self.icon.reply(headers), FOR_AN_HOUR),
-            SHARED_BY_SLIP => self.get(SHARED, headers),
+            "/favicon.ico" => cached(self.icon.reply(headers), CACHE_ONE_HOUR),
+            SHARED_WITH_SLASH => self.get(SHARED, headers),
             // Tolerate a trailing slash.
             _ => match path.strip_suffix('/') {
                 Some(page) if self.by_path.contains_key(page) => redirect(page),
@@ -130,13 +130,13 @@ impl Page {
 }
 
 fn secured(reply: Reply) -> Reply {
-    let headers = headers::EVERYWHERE.into_iter().map(|(name, value)| (name, value.to_owned()));
+    let headers = headers::COMMON_HEADERS.into_iter().map(|(name, value)| (name, value.to_owned()));
     with_headers(reply, headers.collect())
 }
 
-fn kept(reply: Reply, how_long: HeaderValue) -> Reply {
+fn cached(reply: Reply, cache_control: HeaderValue) -> Reply {
     let mut reply = secured(reply);
-    reply.headers_mut().insert(header::CACHE_CONTROL, how_long);
+    reply.headers_mut().insert(header::CACHE_CONTROL, cache_control);
     reply
 }
 

@@ -41,7 +41,7 @@ impl ChainProgress {
     }
 
     /// Records how far a round got; `None` if the round failed.
-    pub(crate) fn note(&self, chain_id: u64, block: Option<u64>, now: Instant) -> Change {
+    pub(crate) fn record(&self, chain_id: u64, block: Option<u64>, now: Instant) -> Change {
         let mut chains = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
         let status = chains.entry(chain_id).or_insert(Status { block: None, since: now, stalled: false });
         if block > status.block {
@@ -85,10 +85,10 @@ mod tests {
             (150, Some(6), Change::Stalled, true),
         ];
         for (seconds, block, change, stalled) in table {
-            assert_eq!(progress.note(7, block, start + Duration::from_secs(seconds)), change, "after {seconds} s");
+            assert_eq!(progress.record(7, block, start + Duration::from_secs(seconds)), change, "after {seconds} s");
             assert_eq!(progress.stalled(), stalled.then_some(7), "after {seconds} s");
         }
-        assert_eq!(progress.note(8, Some(1), start), Change::None, "each chain has its own state");
+        assert_eq!(progress.record(8, Some(1), start), Change::None, "each chain has its own state");
     }
 
     #[test]
@@ -96,10 +96,10 @@ mod tests {
         let start = Instant::now();
         let later = start + Duration::from_secs(3_600);
         let progress = ChainProgress::new(Some(Duration::from_secs(60)));
-        assert_eq!(progress.note(7, None, start), Change::None);
-        assert_eq!(progress.note(7, None, later), Change::Stalled);
+        assert_eq!(progress.record(7, None, start), Change::None);
+        assert_eq!(progress.record(7, None, later), Change::Stalled);
         let never = ChainProgress::new(None);
-        assert_eq!(never.note(7, None, start), Change::None);
-        assert_eq!((never.note(7, None, later), never.stalled()), (Change::None, None));
+        assert_eq!(never.record(7, None, start), Change::None);
+        assert_eq!((never.record(7, None, later), never.stalled()), (Change::None, None));
     }
 }

@@ -14,19 +14,19 @@ use crate::progress::ChainProgress;
 /// How long the server stays not ready after a charge could not be recorded, unless a later one succeeds. Otherwise a
 /// write that happens to succeed (a small one on a full disk, or one that touches no damaged page) would hide failing
 /// charges.
-const FAILURE_COUNTS: Duration = Duration::from_secs(10);
+const CHARGE_FAILURE_WINDOW: Duration = Duration::from_secs(10);
 /// How long a store check is cached: each check writes to disk, and the endpoint is public.
-const STORE_FRESH: Duration = Duration::from_secs(1);
+const STORE_CHECK_TTL: Duration = Duration::from_secs(1);
 /// Timeout of a store check. Load balancers call this and need a quick response.
-const STORE_PATIENCE: Duration = Duration::from_secs(5);
+const STORE_CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a chain check is cached: each check is an RPC request that the operator may pay for.
-const CHAINS_FRESH: Duration = Duration::from_secs(10);
+const CHAIN_CHECK_TTL: Duration = Duration::from_secs(10);
 /// Timeout of a chain check.
-const CHAIN_PATIENCE: Duration = Duration::from_secs(5);
+const CHAIN_CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why the server is not ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hindrance {
+pub(crate) enum NotReady {
     /// The store cannot be written to.
     Store,
     /// This machine's clock differs from the database's.
@@ -51,65 +51,65 @@ pub(crate) struct Parts<'a> {
 /// Cached results of the last checks.
 #[derive(Debug, Default)]
 pub(crate) struct Readiness {
-    store: Mutex<Option<(Instant, Option<Hindrance>)>>,
+    store: Mutex<Option<(Instant, Option<NotReady>)>>,
     chains: Mutex<Option<(Instant, Option<u64>)>>,
 }
 
 impl Readiness {
     /// Why the server is not ready, if it is not. Uses cached results while they are fresh.
-    pub(crate) async fn hindrance(&self, parts: Parts<'_>) -> Option<Hindrance> {
+    pub(crate) async fn not_ready(&self, parts: Parts<'_>) -> Option<NotReady> {
         // These two are free, so they are never cached.
-        let charges_fail = || parts.meter.last_failure().is_some_and(|ago| ago < FAILURE_COUNTS);
+        let charges_fail = || parts.meter.last_failure().is_some_and(|ago| ago < CHARGE_FAILURE_WINDOW);
         if charges_fail() || parts.store.check_identity().await.is_err() {
-            return Some(Hindrance::Store);
+            return Some(NotReady::Store);
         }
-        let hindrance = self.hindrance_of_store(parts).await;
+        let reason = self.store_not_ready(parts).await;
         if charges_fail() {
-            return Some(Hindrance::Store);
+            return Some(NotReady::Store);
         }
-        if hindrance.is_some() {
-            return hindrance;
+        if reason.is_some() {
+            return reason;
         }
-        let unreachable = self.unreachable_chain(parts.readers).await.map(Hindrance::Chain);
-        unreachable.or_else(|| parts.progress.stalled().map(Hindrance::Stalled))
+        let unreachable = self.unreachable_chain(parts.readers).await.map(NotReady::Chain);
+        unreachable.or_else(|| parts.progress.stalled().map(NotReady::Stalled))
     }
 
-    async fn hindrance_of_store(&self, Parts { store, clock, clock_watch, .. }: Parts<'_>) -> Option<Hindrance> {
+    async fn store_not_ready(&self, Parts { store, clock, clock_watch, .. }: Parts<'_>) -> Option<NotReady> {
         let mut last = self.store.lock().await;
-        if let Some((at, hindrance)) = *last
-            && at.elapsed() < STORE_FRESH
+        if let Some((at, reason)) = *last
+            && at.elapsed() < STORE_CHECK_TTL
         {
-            return hindrance;
+            return reason;
         }
-        let found = tokio::time::timeout(STORE_PATIENCE, async {
+        let found = tokio::time::timeout(STORE_CHECK_TIMEOUT, async {
             store.check().await?;
             clock_watch.skew(clock, store).await
         });
-        let hindrance = match found.await {
-            Ok(Ok(skew)) => skew.map(Hindrance::Clock),
+        let reason = match found.await {
+            Ok(Ok(skew)) => skew.map(NotReady::Clock),
             Ok(Err(error)) => {
                 tracing::error!(%error, "the store cannot be written to");
-                Some(Hindrance::Store)
+                Some(NotReady::Store)
             }
             Err(_) => {
                 tracing::error!("the store check timed out");
-                Some(Hindrance::Store)
+                Some(NotReady::Store)
             }
         };
-        *last = Some((Instant::now(), hindrance));
-        hindrance
+        *last = Some((Instant::now(), reason));
+        reason
     }
 
     async fn unreachable_chain(&self, readers: &Readers) -> Option<u64> {
         let mut last = self.chains.lock().await;
         if let Some((at, unreachable)) = *last
-            && at.elapsed() < CHAINS_FRESH
+            && at.elapsed() < CHAIN_CHECK_TTL
         {
             return unreachable;
         }
         let mut unreachable = None;
         for (chain_id, reader) in readers {
-            match tokio::time::timeout(CHAIN_PATIENCE, reader.heights()).await {
+            match tokio::time::timeout(CHAIN_CHECK_TIMEOUT, reader.heights()).await {
                 Ok(Ok(_)) => continue,
                 Ok(Err(error)) => tracing::warn!(chain_id, %error, "the chain cannot be read"),
                 Err(_) => tracing::warn!(chain_id, "the chain did not respond in time"),

@@ -20,7 +20,7 @@ use crate::chains::{self, ChainMismatch, Readers, Watch};
 use crate::config::{Config, ConfigError, Surface};
 use crate::front::Front;
 use crate::gateway::{self, Gateway, HttpUpstream, Upstream};
-use crate::http::{Listener, Problem, Response, Shutdown, connections_that_fit, whole, without_body};
+use crate::http::{Listener, Problem, Response, Shutdown, connections_that_fit, into_response, without_body};
 use crate::limits::Limits;
 use crate::mcp::{self, Mcp};
 use crate::pages::Pages;
@@ -123,10 +123,10 @@ pub async fn run(
         tokio::spawn(async move { streams.watch(&*store, interval, shutdown).await })
     };
     check_clock(&app).await;
-    let (limits, figures, clock_watch) = (Arc::clone(&app.limits), app.metrics.clone(), Arc::clone(&app.clock_watch));
-    let gone = maintenance::watch_store(Arc::clone(&store));
-    let strangers = (limits, app.bot_challenge.clone());
-    let upkeep = tokio::spawn(maintenance::maintain(store, clock, clock_watch, strangers, figures, shutdown.clone()));
+    let (limits, metrics, clock_watch) = (Arc::clone(&app.limits), app.metrics.clone(), Arc::clone(&app.clock_watch));
+    let store_lost = maintenance::watch_store(Arc::clone(&store));
+    let idle_state = (limits, app.bot_challenge.clone());
+    let upkeep = tokio::spawn(maintenance::maintain(store, clock, clock_watch, idle_state, metrics, shutdown.clone()));
     let watching = watch_chains(&app, &config, &shutdown);
     let front = Arc::new(Front::new(Arc::clone(&app), &config));
     let mcp = mcp(&config, &app, &front, address, &shutdown)?;
@@ -140,7 +140,7 @@ pub async fn run(
 
     let ending = tokio::select! {
         () = stop => Ending::Orderly,
-        () = gone => Ending::StoreBroken,
+        () = store_lost => Ending::StoreBroken,
         // The meter ends by itself only when its store breaks.
         end = app.meter.ended() => if end == MeterEnd::StoreBroken { Ending::StoreBroken } else { Ending::Orderly },
     };
@@ -250,20 +250,20 @@ fn assemble(
 }
 
 pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, ConfigError> {
-    let wrong = |problem: String| ConfigError::Key { key: "catalogue".to_owned(), problem };
+    let invalid = |problem: String| ConfigError::Key { key: "catalogue".to_owned(), problem };
     let catalogue = match &config.catalogue {
-        None => Catalogue::from_json(DEFAULT_CATALOGUE).map_err(|error| wrong(error.to_string()))?,
+        None => Catalogue::from_json(DEFAULT_CATALOGUE).map_err(|error| invalid(error.to_string()))?,
         Some(file) => {
-            let unusable = |error: &dyn std::fmt::Display| wrong(format!("{}: {error}", file.display()));
+            let unusable = |error: &dyn std::fmt::Display| invalid(format!("{}: {error}", file.display()));
             let text = std::fs::read_to_string(file).map_err(|error| unusable(&error))?;
             Catalogue::from_json(&text).map_err(|error| unusable(&error))?
         }
     };
     if let Some(prefix) = catalogue.prefixes().into_iter().find(|prefix| RESERVED.contains(prefix)) {
-        return Err(wrong(format!("paths under /{prefix} are reserved for the service")));
+        return Err(invalid(format!("paths under /{prefix} are reserved for the service")));
     }
     if let Some(prefix) = catalogue.prefixes().into_iter().find(|prefix| prefix.starts_with('{')) {
-        return Err(wrong(format!("the first segment of a path must be literal, not {prefix}")));
+        return Err(invalid(format!("the first segment of a path must be literal, not {prefix}")));
     }
     Ok(catalogue)
 }
@@ -343,13 +343,13 @@ fn handler(front: &Arc<Front>, mcp: Option<&Arc<Mcp>>) -> impl Fn(Request<Incomi
     move |request| {
         let (front, mcp) = (Arc::clone(&front), mcp.clone());
         Box::pin(async move {
-            let begun = Instant::now();
+            let started = Instant::now();
             let path = request.uri().path();
-            let (surface, response) = match mcp.filter(|_| Mcp::answers_for(path)) {
-                Some(mcp) => ("mcp", mcp.answer(request).await),
-                None => (front.surface(path), front.answer(request).await),
+            let (surface, response) = match mcp.filter(|_| Mcp::handles(path)) {
+                Some(mcp) => ("mcp", mcp.respond(request).await),
+                None => (front.surface(path), front.respond(request).await),
             };
-            metrics::request(surface, response.status(), begun.elapsed());
+            metrics::request(surface, response.status(), started.elapsed());
             response
         })
     }
@@ -366,7 +366,7 @@ fn admin_handler(app: &Arc<App>) -> impl Fn(Request<Incoming>) -> Reply + Clone 
                 (_, "/metrics") => Problem::method_not_allowed(&["GET", "HEAD"]).into_reply(),
                 _ => Problem::not_found().into_reply(),
             };
-            let response = whole(reply);
+            let response = into_response(reply);
             if request.method() == Method::HEAD { without_body(response) } else { response }
         })
     }

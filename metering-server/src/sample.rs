@@ -45,7 +45,7 @@ pub(crate) struct SampleFeed {
 }
 
 /// A response of the sample feed.
-pub(crate) enum SampleAnswer {
+pub(crate) enum SampleResponse {
     /// A JSON document.
     Json {
         /// The HTTP status.
@@ -67,19 +67,19 @@ impl SampleFeed {
     /// Responds to a request with a path and query in normal form, as [`metering_core::Catalogue::resolve`] returns
     /// them. `last_event_id` is the value of that header, which resumes a stream.
     #[must_use]
-    pub(crate) fn answer(&self, path: &str, query: Option<&str>, last_event_id: Option<&str>) -> SampleAnswer {
+    pub(crate) fn respond(&self, path: &str, query: Option<&str>, last_event_id: Option<&str>) -> SampleResponse {
         let query = Query::new(query);
-        let answer = if path == "/mpp/stream/allTrades" {
+        let response = if path == "/mpp/stream/allTrades" {
             self.events(query, last_event_id)
         } else {
-            self.document(path, query).map(|body| SampleAnswer::Json { status: 200, body })
+            self.document(path, query).map(|body| SampleResponse::Json { status: 200, body })
         };
-        answer.unwrap_or_else(Refusal::into_answer)
+        response.unwrap_or_else(Refusal::into_response)
     }
 
-    fn events(&self, query: Query<'_>, last_event_id: Option<&str>) -> Result<SampleAnswer, Refusal> {
+    fn events(&self, query: Query<'_>, last_event_id: Option<&str>) -> Result<SampleResponse, Refusal> {
         let first = stream::first_block(&self.chain, query, last_event_id)?;
-        Ok(SampleAnswer::Events(stream::events(self.chain.clone(), first).boxed()))
+        Ok(SampleResponse::Events(stream::events(self.chain.clone(), first).boxed()))
     }
 
     fn document(&self, path: &str, query: Query<'_>) -> Result<Bytes, Refusal> {
@@ -135,7 +135,7 @@ impl SampleFeed {
     }
 }
 
-impl fmt::Debug for SampleAnswer {
+impl fmt::Debug for SampleResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Json { status, body } => f.debug_struct("Json").field("status", status).field("body", body).finish(),

@@ -30,7 +30,7 @@ pub(crate) fn copy(source: &Connection, path: &Path) -> Result<Verification> {
     }
     // The first read takes the snapshot.
     source.query_row("SELECT count(*) FROM account", [], |_| Ok(())).map_err(store_error)?;
-    let partial = Partial::beside(path);
+    let partial = Partial::next_to(path);
     prepare_file(&partial.path)?;
     copy_pages(source, &partial.path)?;
     let found = verify_copy(&partial.path).map_err(|error| match error {
@@ -66,7 +66,7 @@ struct Partial {
 }
 
 impl Partial {
-    fn beside(target: &Path) -> Self {
+    fn next_to(target: &Path) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         Self { path: sidecar(target, &format!(".{}-{number}.partial", std::process::id())) }

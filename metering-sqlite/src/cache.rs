@@ -98,7 +98,7 @@ impl Cache {
     pub(crate) fn account(&mut self, connection: &Connection, row: i64) -> Result<Option<&CachedAccount>> {
         Ok(match self.accounts.entry(row) {
             Entry::Occupied(known) => Some(known.into_mut()),
-            Entry::Vacant(place) => read_account(connection, row)?.map(|account| &*place.insert(account)),
+            Entry::Vacant(entry) => read_account(connection, row)?.map(|account| &*entry.insert(account)),
         })
     }
 

@@ -4,7 +4,7 @@ use rusqlite::{Connection, Row, params};
 use crate::accounts;
 use crate::error::{Result, corrupt, store_error};
 use crate::rows::{address, first, parse, timestamp};
-use crate::writer::Touches;
+use crate::writer::Stale;
 
 /// The columns that [`challenge`] reads.
 pub(crate) const COLUMNS: &str = "nonce, address, org_id, message, expires_at, failures";
@@ -50,17 +50,17 @@ pub(crate) fn rotate_key(
     nonce: &str,
     key: &KeyHash,
     now: Timestamp,
-) -> Result<(Touches, Option<Account>)> {
+) -> Result<(Stale, Option<Account>)> {
     let Some(challenge) = by_nonce(connection, nonce)?.filter(|challenge| now <= challenge.expires_at) else {
-        return Ok((Touches::Nothing, None));
+        return Ok((Stale::Nothing, None));
     };
     let is_payer = |account: Account| account.payer.is_some_and(|payer| payer.address == challenge.address);
     if !accounts::by_id(connection, &challenge.account)?.is_some_and(|(_, account)| is_payer(account)) {
-        return Ok((Touches::Nothing, None));
+        return Ok((Stale::Nothing, None));
     }
     let rotated = accounts::replace_key(connection, &challenge.account, key, now)?;
     if rotated.is_some() {
         connection.execute("DELETE FROM challenge WHERE nonce = ?1", [nonce]).map_err(store_error)?;
     }
-    Ok((Touches::Account(challenge.account), rotated))
+    Ok((Stale::Account(challenge.account), rotated))
 }

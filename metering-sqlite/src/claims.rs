@@ -4,22 +4,22 @@ use metering_core::{Claim, Claimed, Created, KeyDelivery, PaymentRecord, Payment
 use rusqlite::Connection;
 
 use crate::error::{Result, corrupt};
-use crate::writer::Touches;
+use crate::writer::Stale;
 use crate::{accounts, payments, quotes};
 
 /// Claims a quote, and returns which account that changed. The caller cannot know that in advance: whether an account
 /// is created or has its key replaced depends on the quote, which is read here.
-pub(crate) fn claim(connection: &Connection, claim: Claim) -> Result<(Touches, Claimed)> {
+pub(crate) fn claim(connection: &Connection, claim: Claim) -> Result<(Stale, Claimed)> {
     let Some(quote) = quotes::by_nonce(connection, &claim.nonce)? else {
-        return Ok((Touches::Nothing, Claimed::NoSuchQuote));
+        return Ok((Stale::Nothing, Claimed::NoSuchQuote));
     };
     match quote.state {
-        QuoteState::Open => Ok((Touches::Nothing, claim_open(connection, claim)?)),
+        QuoteState::Open => Ok((Stale::Nothing, claim_open(connection, claim)?)),
         QuoteState::Paid { account, tx } if claim.delivery == KeyDelivery::Now && tx == claim.payment.tx => {
             let given = accounts::replace_key(connection, &account, &claim.account.key, claim.now)?;
-            Ok((Touches::Account(account), given.map_or(Claimed::AlreadyClaimed, Claimed::Account)))
+            Ok((Stale::Account(account), given.map_or(Claimed::AlreadyClaimed, Claimed::Account)))
         }
-        QuoteState::Paid { .. } | QuoteState::Claimed { .. } => Ok((Touches::Nothing, Claimed::AlreadyClaimed)),
+        QuoteState::Paid { .. } | QuoteState::Claimed { .. } => Ok((Stale::Nothing, Claimed::AlreadyClaimed)),
     }
 }
 

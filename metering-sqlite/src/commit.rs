@@ -1,8 +1,8 @@
 //! Commits a batch of charges and refunds: one transaction per batch, and one write per distinct row.
 
 use metering_core::{
-    AccountId, Answer, Changes, Charge, Credits, DailyChange, Decision, Delivery, Fingerprint, Outcome, Posting,
-    Refund, Refusal, Remembered, RequestId, Settlement, Tally, Timestamp,
+    AccountId, Changes, Charge, Credits, DailyChange, Decision, Delivery, Fingerprint, Outcome, Posting, Refund,
+    Refusal, Remembered, RequestId, Settlement, StoredResult, Tally, Timestamp,
 };
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
 
@@ -114,17 +114,18 @@ fn remembered(
     request: &RequestId,
     now: Timestamp,
 ) -> Result<Option<Remembered>> {
-    let sql =
-        format!("SELECT {ANSWER_COLUMNS} FROM request_id WHERE account = ?1 AND request_id = ?2 AND expires_at > ?3");
+    let sql = format!(
+        "SELECT {STORED_RESULT_COLUMNS} FROM request_id WHERE account = ?1 AND request_id = ?2 AND expires_at > ?3"
+    );
     let mut statement = connection.prepare_cached(&sql).map_err(store_error)?;
-    first(&mut statement, params![account, request.as_str(), now.unix_millis()], |row| answer(row, 0).map(Ok))
+    first(&mut statement, params![account, request.as_str(), now.unix_millis()], |row| stored_result(row, 0).map(Ok))
 }
 
-/// The columns that [`answer`] reads from `request_id`.
-pub(crate) const ANSWER_COLUMNS: &str = "charged, balance, expires_at, fingerprint, tries, open_until";
+/// The columns that [`stored_result`] reads from `request_id`.
+pub(crate) const STORED_RESULT_COLUMNS: &str = "charged, balance, expires_at, fingerprint, tries, open_until";
 
 /// Reads the remembered outcome of a request from the columns at `from` on.
-pub(crate) fn answer(row: &Row<'_>, from: usize) -> rusqlite::Result<Remembered> {
+pub(crate) fn stored_result(row: &Row<'_>, from: usize) -> rusqlite::Result<Remembered> {
     let amount = |index| row.get(from + index).map(Credits::from_atoms);
     let delivery = match row.get::<_, Option<[u8; 16]>>(from + 3)? {
         Some(fingerprint) => Some(Delivery {
@@ -134,8 +135,8 @@ pub(crate) fn answer(row: &Row<'_>, from: usize) -> rusqlite::Result<Remembered>
         }),
         None => None,
     };
-    let answer = Answer { charged: amount(0)?, balance: amount(1)?, delivery };
-    Ok(Remembered { answer, expires_at: timestamp(row, from + 2)? })
+    let result = StoredResult { charged: amount(0)?, balance: amount(1)?, delivery };
+    Ok(Remembered { result, expires_at: timestamp(row, from + 2)? })
 }
 
 fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>, now: Timestamp) -> Result<()> {
@@ -147,7 +148,7 @@ fn write(connection: &Connection, cache: &mut Cache, changes: Changes<i64, i64>,
     let accounts = changes.accounts.iter().map(|(account, _)| *account);
     write_meters(connection, cache, accounts).map_err(store_error)?;
     activity::sweep(connection, cache, changes.usage.len())?;
-    write_answers(connection, &changes.answers).map_err(store_error)
+    write_stored_results(connection, &changes.results).map_err(store_error)
 }
 
 fn write_usage(connection: &Connection, daily: &[DailyChange<i64, i64>]) -> rusqlite::Result<()> {
@@ -191,16 +192,16 @@ fn write_meters(
     Ok(())
 }
 
-fn write_answers(connection: &Connection, answers: &[(i64, RequestId, Remembered)]) -> rusqlite::Result<()> {
-    if answers.is_empty() {
+fn write_stored_results(connection: &Connection, results: &[(i64, RequestId, Remembered)]) -> rusqlite::Result<()> {
+    if results.is_empty() {
         return Ok(());
     }
     let mut remember = connection.prepare_cached(&format!(
-        "INSERT OR REPLACE INTO request_id (account, request_id, {ANSWER_COLUMNS}) \
+        "INSERT OR REPLACE INTO request_id (account, request_id, {STORED_RESULT_COLUMNS}) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
     ))?;
-    for (account, request, remembered) in answers {
-        let Remembered { answer: Answer { charged, balance, delivery }, expires_at } = remembered;
+    for (account, request, remembered) in results {
+        let Remembered { result: StoredResult { charged, balance, delivery }, expires_at } = remembered;
         remember.execute(params![
             account,
             request.as_str(),

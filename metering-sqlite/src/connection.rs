@@ -13,13 +13,13 @@ use crate::location::missing_folder_of;
 use crate::migrations::refuse_foreign;
 
 /// How long a write waits for another process to finish its write.
-const BUSY_PATIENCE: Duration = Duration::from_secs(30);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long to sleep between two attempts. It is short because a busy server holds the lock most of the time: another
 /// process gets it only by trying in the gap between two commits.
 const BUSY_SLEEP: Duration = Duration::from_micros(500);
 
 /// How long to wait for other processes to close a file that we need exclusively.
-const ALONE_PATIENCE: Duration = Duration::from_secs(2);
+const EXCLUSIVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Size of the write-ahead log, in pages, that triggers a checkpoint: 64 MiB. The cost of a checkpoint depends on the
 /// number of distinct pages, so with rarer checkpoints more writes to the same page share the cost.
@@ -53,9 +53,9 @@ pub(crate) fn prepare_file(path: &Path) -> Result<()> {
 
 /// Sets the mode of our database to 0600 if others have access: it holds email addresses and key hashes.
 #[cfg(unix)]
-fn tighten(path: &Path) -> Result<()> {
+fn restrict_mode(path: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    let tighten = || {
+    let restrict_mode = || {
         let mut permissions = std::fs::metadata(path)?.permissions();
         if permissions.mode() & 0o077 != 0 {
             tracing::warn!(path = %path.display(), "other users had access to the database; its mode is now 0600");
@@ -64,13 +64,13 @@ fn tighten(path: &Path) -> Result<()> {
         }
         Ok(())
     };
-    tighten().map_err(|error: std::io::Error| {
+    restrict_mode().map_err(|error: std::io::Error| {
         StoreError::Unavailable(format!("cannot set the mode of database {}: {error}", path.display()).into())
     })
 }
 
 #[cfg(not(unix))]
-fn tighten(_path: &Path) -> Result<()> {
+fn restrict_mode(_path: &Path) -> Result<()> {
     Ok(())
 }
 
@@ -79,7 +79,7 @@ fn tighten(_path: &Path) -> Result<()> {
 pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
     let connection = open(path)?;
     refuse_foreign(&connection)?;
-    tighten(path)?;
+    restrict_mode(path)?;
     configure_writer(&connection).map_err(store_error)?;
     Ok(connection)
 }
@@ -115,8 +115,8 @@ pub(crate) fn open_alone(path: &Path, patience: Duration) -> Result<Option<Conne
 /// Opens the connection that writes, and locks all others out of the file until it is closed.
 pub(crate) fn open_writer_alone(path: &Path) -> Result<Connection> {
     // Admin commands finish soon; waiting for a server would be pointless.
-    let Some(connection) = open_alone(path, ALONE_PATIENCE)? else { return Err(in_use(path)) };
-    tighten(path)?;
+    let Some(connection) = open_alone(path, EXCLUSIVE_TIMEOUT)? else { return Err(in_use(path)) };
+    restrict_mode(path)?;
     let lock = || {
         configure_writer(&connection)?;
         connection.execute_batch("BEGIN IMMEDIATE; COMMIT")
@@ -153,13 +153,13 @@ fn open(path: &Path) -> Result<Connection> {
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(store_error)?;
-    connection.busy_handler(Some(wait_for_turn)).map_err(store_error)?;
+    connection.busy_handler(Some(wait_for_lock)).map_err(store_error)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
 }
 
-fn wait_for_turn(tries: i32) -> bool {
+fn wait_for_lock(tries: i32) -> bool {
     let waited = BUSY_SLEEP * u32::try_from(tries).unwrap_or(u32::MAX);
     std::thread::sleep(BUSY_SLEEP);
-    waited < BUSY_PATIENCE
+    waited < BUSY_TIMEOUT
 }

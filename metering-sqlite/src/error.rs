@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_commit_that_cannot_have_happened_is_called_unavailable() {
+    fn only_commits_that_did_not_happen_are_unavailable() {
         // error code, outcome unknown after a statement, outcome unknown after a COMMIT
         let table = [
             (ffi::SQLITE_IOERR_FSYNC, true, true),

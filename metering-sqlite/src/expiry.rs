@@ -26,10 +26,10 @@ pub(crate) fn forget_slice(connection: &Connection, now: Timestamp) -> Result<(u
     let (mut forgotten, mut is_all) = (0_u64, true);
     for (table, key, old) in EXPIRED {
         let until = match table {
-            "quote" if old == UNPAID_QUOTES => now.saturating_sub(Quote::UNPAID_REMEMBERED),
-            "quote" => now.saturating_sub(Quote::REMEMBERED),
-            "challenge" => now.saturating_sub(Challenge::REMEMBERED),
-            "signup" => now.saturating_sub(SignupSession::REMEMBERED),
+            "quote" if old == UNPAID_QUOTES => now.saturating_sub(Quote::UNPAID_RETENTION),
+            "quote" => now.saturating_sub(Quote::RETENTION),
+            "challenge" => now.saturating_sub(Challenge::RETENTION),
+            "signup" => now.saturating_sub(SignupSession::RETENTION),
             _ => now,
         };
         let sql = format!("DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {old} LIMIT {SLICE})");

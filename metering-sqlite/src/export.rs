@@ -2,7 +2,7 @@ mod recent;
 mod sections;
 
 use async_trait::async_trait;
-use metering_core::transfer::{Export, Part, Place, Record, Section};
+use metering_core::transfer::{Export, Part, Position, Record, Section};
 use metering_core::{Cursor, Page};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Row, ToSql};
@@ -25,22 +25,22 @@ fn records(connection: &Connection, section: Section, after: Option<&Cursor>, li
     recent::refresh(connection, section)?;
     let source = Source::of(section);
     let keys = source.keys.len();
-    let place = after.map(|cursor| Place::of(cursor, keys)).transpose()?;
+    let position = after.map(|cursor| Position::of(cursor, keys)).transpose()?;
     let mut values: Vec<Box<dyn ToSql>> = vec![Box::new(one_more_than(limit))];
-    for part in place.iter().flat_map(|place| &place.0) {
+    for part in position.iter().flat_map(|position| &position.0) {
         values.push(Box::new(Bound(part.clone())));
     }
-    let mut statement = connection.prepare_cached(&source.sql(place.is_some())).map_err(store_error)?;
+    let mut statement = connection.prepare_cached(&source.sql(position.is_some())).map_err(store_error)?;
     let first_key = statement.column_count() - keys;
     let values = rusqlite::params_from_iter(values);
     let rows = all(&mut statement, values, |row| {
-        let place = place_of(row, first_key, keys)?;
-        Ok((source.read)(row)?.map(|record| (place, record)))
+        let position = position_of(row, first_key, keys)?;
+        Ok((source.read)(row)?.map(|record| (position, record)))
     })?;
-    Ok(page(rows, limit, Place::cursor))
+    Ok(page(rows, limit, Position::cursor))
 }
 
-fn place_of(row: &Row<'_>, first: usize, keys: usize) -> rusqlite::Result<Place> {
+fn position_of(row: &Row<'_>, first: usize, keys: usize) -> rusqlite::Result<Position> {
     let part = |index| {
         Ok(match row.get_ref(index)? {
             ValueRef::Integer(number) => Part::Number(number),
@@ -48,7 +48,7 @@ fn place_of(row: &Row<'_>, first: usize, keys: usize) -> rusqlite::Result<Place>
             _ => Part::Text(row.get(index)?),
         })
     };
-    (first..first + keys).map(part).collect::<rusqlite::Result<_>>().map(Place)
+    (first..first + keys).map(part).collect::<rusqlite::Result<_>>().map(Position)
 }
 
 /// A part of a key, as a parameter of a statement.

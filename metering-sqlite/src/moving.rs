@@ -14,7 +14,7 @@ use crate::migrations;
 use crate::recovery::check_after_crash;
 use crate::rows::first;
 use crate::store::SqliteStore;
-use crate::writer::{Touches, Writer};
+use crate::writer::{Stale, Writer};
 
 /// The "moved" marker: where the store was moved to, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl SqliteStore {
         let sql = "INSERT OR REPLACE INTO moved (id, destination, at) VALUES (1, ?1, ?2)";
         let to = to.to_owned();
         let write = move |connection: &Connection| connection.execute(sql, params![to, at.unix_millis()]);
-        self.writer.write(Touches::Nothing, move |connection| write(connection).map(drop).map_err(store_error)).await
+        self.writer.write(Stale::Nothing, move |connection| write(connection).map(drop).map_err(store_error)).await
     }
 
     /// Removes the "moved" marker; `false` when there was none.
@@ -78,7 +78,7 @@ impl SqliteStore {
     /// When the change cannot be written.
     pub async fn unmark_moved(&self) -> Result<bool> {
         let delete = |connection: &Connection| connection.execute("DELETE FROM moved", []).map_err(store_error);
-        Ok(self.writer.write(Touches::Nothing, move |connection| delete(connection)).await? > 0)
+        Ok(self.writer.write(Stale::Nothing, move |connection| delete(connection)).await? > 0)
     }
 }
 

@@ -2,20 +2,20 @@
 
 use async_trait::async_trait;
 use metering_core::{
-    Account, AccountId, Address, ArrivalPlace, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment,
+    Account, AccountId, Address, ArrivalLocation, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment,
     PaymentCredit, PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Quote, QuoteOpened,
     RecipientRecord, Registration, SettlementChange, Timestamp, TxRef, UnreadableArrival,
 };
 
 use crate::error::Result;
 use crate::store::SqliteStore;
-use crate::writer::Touches;
+use crate::writer::Stale;
 use crate::{accounts, challenges, claims, payments, quotes, recipients, scan_marks, settlements, unreadable, wallets};
 
 #[async_trait]
 impl PaymentStore for SqliteStore {
     async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened> {
-        self.writer.write(Touches::Nothing, move |connection| quotes::open(connection, &quote)).await
+        self.writer.write(Stale::Nothing, move |connection| quotes::open(connection, &quote)).await
     }
 
     async fn quote(&self, nonce: &NonceHash) -> Result<Option<Quote>> {
@@ -33,12 +33,12 @@ impl PaymentStore for SqliteStore {
     }
 
     async fn claim_quote(&self, claim: Claim) -> Result<Claimed> {
-        self.writer.write_and_tell(move |connection| claims::claim(connection, claim)).await
+        self.writer.write_with_stale(move |connection| claims::claim(connection, claim)).await
     }
 
     async fn credit_payment(&self, credit: PaymentCredit) -> Result<PaymentCredited> {
-        let touches = Touches::Account(credit.account.clone());
-        self.writer.write(touches, move |connection| payments::credit(connection, credit)).await
+        let stale = Stale::Account(credit.account.clone());
+        self.writer.write(stale, move |connection| payments::credit(connection, credit)).await
     }
 
     async fn payment(&self, tx: &TxRef) -> Result<Option<PaymentRecord>> {
@@ -62,8 +62,8 @@ impl PaymentStore for SqliteStore {
     }
 
     async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled> {
-        let touches = Touches::Account(change.seen.account.clone());
-        self.writer.write(touches, move |connection| settlements::settle(connection, &change)).await
+        let stale = Stale::Account(change.seen.account.clone());
+        self.writer.write(stale, move |connection| settlements::settle(connection, &change)).await
     }
 
     async fn account_by_payer(&self, payer: &Address) -> Result<Option<Account>> {
@@ -77,7 +77,7 @@ impl PaymentStore for SqliteStore {
     }
 
     async fn open_challenge(&self, challenge: Challenge) -> Result<()> {
-        self.writer.write(Touches::Nothing, move |connection| challenges::open(connection, &challenge)).await
+        self.writer.write(Stale::Nothing, move |connection| challenges::open(connection, &challenge)).await
     }
 
     async fn challenge(&self, nonce: &str) -> Result<Option<Challenge>> {
@@ -87,12 +87,12 @@ impl PaymentStore for SqliteStore {
 
     async fn fail_challenge(&self, nonce: &str) -> Result<()> {
         let nonce = nonce.to_owned();
-        self.writer.write(Touches::Nothing, move |connection| challenges::fail(connection, &nonce)).await
+        self.writer.write(Stale::Nothing, move |connection| challenges::fail(connection, &nonce)).await
     }
 
     async fn rotate_key(&self, nonce: &str, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
         let nonce = nonce.to_owned();
-        self.writer.write_and_tell(move |connection| challenges::rotate_key(connection, &nonce, &key, now)).await
+        self.writer.write_with_stale(move |connection| challenges::rotate_key(connection, &nonce, &key, now)).await
     }
 
     async fn scan_mark(&self, chain_id: u64) -> Result<Option<u64>> {
@@ -100,11 +100,11 @@ impl PaymentStore for SqliteStore {
     }
 
     async fn set_scan_mark(&self, chain_id: u64, block: u64) -> Result<()> {
-        self.writer.write(Touches::Nothing, move |connection| scan_marks::advance(connection, chain_id, block)).await
+        self.writer.write(Stale::Nothing, move |connection| scan_marks::advance(connection, chain_id, block)).await
     }
 
     async fn register_recipients(&self, configured: Vec<(u64, Address)>, now: Timestamp) -> Result<Vec<Registration>> {
-        self.writer.write(Touches::Nothing, move |connection| recipients::register(connection, &configured, now)).await
+        self.writer.write(Stale::Nothing, move |connection| recipients::register(connection, &configured, now)).await
     }
 
     async fn recipients(&self) -> Result<Vec<RecipientRecord>> {
@@ -112,7 +112,7 @@ impl PaymentStore for SqliteStore {
     }
 
     async fn put_unreadable(&self, arrival: UnreadableArrival) -> Result<()> {
-        self.writer.write(Touches::Nothing, move |connection| unreadable::put(connection, &arrival)).await
+        self.writer.write(Stale::Nothing, move |connection| unreadable::put(connection, &arrival)).await
     }
 
     async fn unreadable(&self, chain_id: u64, from_block: u64, limit: u32) -> Result<Vec<UnreadableArrival>> {
@@ -123,8 +123,8 @@ impl PaymentStore for SqliteStore {
         self.read(move |connection| unreadable::due(connection, chain_id, now, limit)).await
     }
 
-    async fn forget_unreadable(&self, place: &ArrivalPlace) -> Result<()> {
-        let place = *place;
-        self.writer.write(Touches::Nothing, move |connection| unreadable::forget(connection, &place)).await
+    async fn forget_unreadable(&self, location: &ArrivalLocation) -> Result<()> {
+        let location = *location;
+        self.writer.write(Stale::Nothing, move |connection| unreadable::forget(connection, &location)).await
     }
 }

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn each_target_is_found_once() {
+    fn each_payment_target_is_listed_once() {
         let mut first = [0; 20];
         first[0] = 1;
         let target = |chain_id, recipient| PaymentTarget { chain_id, token: Address::ZERO, recipient };
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_search_for_targets_does_not_walk_quotes() {
+    fn target_search_does_not_scan_quotes() {
         let steps = |quotes: i64| {
             let connection = filled(quotes);
             let mut statement = connection.prepare(NEXT_TARGET).unwrap();

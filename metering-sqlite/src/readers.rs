@@ -17,13 +17,13 @@ const MAX_READERS: usize = 4;
 pub(crate) struct Readers {
     path: Arc<PathBuf>,
     idle: Arc<Mutex<Vec<Connection>>>,
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl Readers {
     pub(crate) fn new(path: PathBuf) -> Self {
-        let (idle, turns) = (Arc::default(), Arc::new(Semaphore::new(MAX_READERS)));
-        Self { path: Arc::new(path), idle, turns }
+        let (idle, permits) = (Arc::default(), Arc::new(Semaphore::new(MAX_READERS)));
+        Self { path: Arc::new(path), idle, permits }
     }
 
     /// Runs `read` on one snapshot of the database.
@@ -31,13 +31,13 @@ impl Readers {
         &self,
         read: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let turn = Arc::clone(&self.turns).acquire_owned().await;
-        let turn = turn.map_err(|error| StoreError::Unavailable(Box::new(error)))?;
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        let permit = permit.map_err(|error| StoreError::Unavailable(Box::new(error)))?;
         let readers = self.clone();
         let task = tokio::task::spawn_blocking(move || {
-            let answer = readers.read_now(read);
-            drop(turn);
-            answer
+            let result = readers.read_now(read);
+            drop(permit);
+            result
         });
         task.await.map_err(|error| StoreError::Unavailable(Box::new(error)))?
     }
@@ -58,13 +58,13 @@ impl Readers {
             None => open_reader(&self.path)?,
         };
         let behavior = TransactionBehavior::Deferred;
-        let answer = {
+        let result = {
             let snapshot = connection.transaction_with_behavior(behavior).map_err(store_error)?;
             read(&snapshot)
         };
-        if answer.is_ok() {
+        if result.is_ok() {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
         }
-        answer
+        result
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn settle(connection: &Connection, change: &SettlementChange) -> Resu
     };
     let account = accounts::by_id(connection, &seen.account)?;
     let (row, account) = account.ok_or_else(|| corrupt("a payment belongs to an account that does not exist"))?;
-    let account = match seen.entry_of(step, bought(connection, row, seen)?) {
+    let account = match seen.entry_of(step, purchased_amount(connection, row, seen)?) {
         SettlementEntry::Nothing => account,
         SettlementEntry::OutOfRange => return Ok(PaymentSettled::OutOfRange),
         SettlementEntry::Entry(entry) => match ledger::apply(connection, row, account, &entry, *now)? {
@@ -47,7 +47,7 @@ pub(crate) fn settle(connection: &Connection, change: &SettlementChange) -> Resu
 }
 
 /// How many atoms a payment's purchase credited. `account` is the row number of its account.
-fn bought(connection: &Connection, account: i64, record: &PaymentRecord) -> Result<i128> {
+fn purchased_amount(connection: &Connection, account: i64, record: &PaymentRecord) -> Result<i128> {
     let sql = format!(
         "SELECT {SUM} FROM ledger WHERE account = ?1 AND tx_chain_id = ?2 AND tx_hash = ?3 AND kind IN (?4, ?5)"
     );

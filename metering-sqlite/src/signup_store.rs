@@ -10,12 +10,12 @@ use metering_core::{
 use crate::error::Result;
 use crate::signups;
 use crate::store::SqliteStore;
-use crate::writer::Touches;
+use crate::writer::Stale;
 
 #[async_trait]
 impl SignupStore for SqliteStore {
     async fn open_signup(&self, session: SignupSession) -> Result<SignupOpened> {
-        self.writer.write(Touches::Nothing, move |connection| signups::open(connection, &session)).await
+        self.writer.write(Stale::Nothing, move |connection| signups::open(connection, &session)).await
     }
 
     async fn signup(&self, token: &SessionHash) -> Result<Option<SignupSession>> {
@@ -30,18 +30,18 @@ impl SignupStore for SqliteStore {
 
     async fn approve_signup(&self, code: &UserCode, now: Timestamp) -> Result<SignupApproved> {
         let code = *code;
-        self.writer.write(Touches::Nothing, move |connection| signups::approve(connection, &code, now)).await
+        self.writer.write(Stale::Nothing, move |connection| signups::approve(connection, &code, now)).await
     }
 
     async fn redeem_signup(&self, token: &SessionHash, account: NewAccount, now: Timestamp) -> Result<SignupRedeemed> {
         let token = *token;
         let redeem = move |connection: &rusqlite::Transaction<'_>| signups::redeem(connection, &token, &account, now);
-        self.writer.write(Touches::Nothing, redeem).await
+        self.writer.write(Stale::Nothing, redeem).await
     }
 
     async fn use_solution(&self, solution: [u8; 32], expires_at: Timestamp) -> Result<bool> {
         let using =
             move |connection: &rusqlite::Transaction<'_>| signups::use_solution(connection, &solution, expires_at);
-        self.writer.write(Touches::Nothing, using).await
+        self.writer.write(Stale::Nothing, using).await
     }
 }

@@ -17,7 +17,7 @@ use crate::location::make_folder_of;
 use crate::moving::refuse_moved;
 use crate::readers::Readers;
 use crate::recovery::check_after_crash;
-use crate::writer::{Touches, Writer};
+use crate::writer::{Stale, Writer};
 use crate::{accounts, activity, backup, expiry, ledger, migrations, plans, usage, verify};
 
 /// A [`Store`] in one SQLite file.
@@ -112,7 +112,7 @@ impl Store for SqliteStore {
     }
 
     async fn create_account(&self, account: NewAccount) -> Result<Created> {
-        self.writer.write(Touches::Nothing, move |connection| accounts::create(connection, &account)).await
+        self.writer.write(Stale::Nothing, move |connection| accounts::create(connection, &account)).await
     }
 
     async fn account(&self, id: &AccountId) -> Result<Option<Account>> {
@@ -137,27 +137,27 @@ impl Store for SqliteStore {
     }
 
     async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted> {
-        let touches = Touches::Account(id.clone());
+        let stale = Stale::Account(id.clone());
         let id = id.clone();
-        self.writer.write(touches, move |connection| ledger::post(connection, &id, &entry, now)).await
+        self.writer.write(stale, move |connection| ledger::post(connection, &id, &entry, now)).await
     }
 
     async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>> {
-        let touches = Touches::Account(id.clone());
+        let stale = Stale::Account(id.clone());
         let id = id.clone();
-        self.writer.write(touches, move |connection| accounts::set_limits(connection, &id, limits)).await
+        self.writer.write(stale, move |connection| accounts::set_limits(connection, &id, limits)).await
     }
 
     async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>> {
-        let touches = Touches::Account(id.clone());
+        let stale = Stale::Account(id.clone());
         let id = id.clone();
-        self.writer.write(touches, move |connection| accounts::revoke(connection, &id, now)).await
+        self.writer.write(stale, move |connection| accounts::revoke(connection, &id, now)).await
     }
 
     async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>> {
-        let touches = Touches::Account(id.clone());
+        let stale = Stale::Account(id.clone());
         let id = id.clone();
-        self.writer.write(touches, move |connection| accounts::replace_key(connection, &id, &key, now)).await
+        self.writer.write(stale, move |connection| accounts::replace_key(connection, &id, &key, now)).await
     }
 
     async fn usage_report(&self, id: &AccountId, days: DayRange) -> Result<Option<UsageReport>> {
@@ -190,17 +190,17 @@ impl Store for SqliteStore {
     }
 
     async fn put_plans(&self, plans: Vec<Plan>) -> Result<()> {
-        self.writer.write(Touches::Nothing, move |connection| plans::put(connection, &plans)).await
+        self.writer.write(Stale::Nothing, move |connection| plans::put(connection, &plans)).await
     }
 
     async fn remove_plan(&self, key: &PlanKey) -> Result<bool> {
         let key = key.clone();
-        self.writer.write(Touches::Nothing, move |connection| plans::remove(connection, &key)).await
+        self.writer.write(Stale::Nothing, move |connection| plans::remove(connection, &key)).await
     }
 
     async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool> {
         let key = key.clone();
-        self.writer.write(Touches::Nothing, move |connection| plans::set_active(connection, &key, active)).await
+        self.writer.write(Stale::Nothing, move |connection| plans::set_active(connection, &key, active)).await
     }
 
     async fn verify(&self) -> Result<Verification> {
@@ -214,7 +214,7 @@ impl Store for SqliteStore {
         loop {
             // One transaction per slice, so that charges can commit in between.
             let slice = move |connection: &rusqlite::Transaction<'_>| expiry::forget_slice(connection, now);
-            let (rows, is_all) = self.writer.write(Touches::Nothing, slice).await?;
+            let (rows, is_all) = self.writer.write(Stale::Nothing, slice).await?;
             forgotten = forgotten.saturating_add(rows);
             if is_all {
                 return Ok(forgotten);
@@ -237,6 +237,6 @@ impl Store for SqliteStore {
         room.map_err(|error| StoreError::Unavailable(Box::new(error)))??;
         let sql = "UPDATE probe SET writes = writes + 1 WHERE id = 1";
         let touch = move |connection: &rusqlite::Transaction<'_>| connection.execute(sql, []).map(drop);
-        self.writer.write(Touches::Nothing, move |connection| touch(connection).map_err(store_error)).await
+        self.writer.write(Stale::Nothing, move |connection| touch(connection).map_err(store_error)).await
     }
 }

@@ -1,4 +1,4 @@
-use metering_core::{ArrivalPlace, Timestamp, TxHash, UnreadableArrival};
+use metering_core::{ArrivalLocation, Timestamp, TxHash, UnreadableArrival};
 use rusqlite::{Connection, Row, params};
 
 use crate::error::{Result, corrupt, store_error};
@@ -9,14 +9,14 @@ pub(crate) const COLUMNS: &str = "chain_id, block, tx_hash, reason, attempts, fo
 
 /// Stores an unreadable arrival; replaces an earlier record of it.
 pub(crate) fn put(connection: &Connection, arrival: &UnreadableArrival) -> Result<()> {
-    let UnreadableArrival { place, reason, attempts, found_at, next_attempt_at } = arrival;
+    let UnreadableArrival { location, reason, attempts, found_at, next_attempt_at } = arrival;
     let sql = "INSERT OR REPLACE INTO unreadable_arrival \
                (chain_id, block, tx_hash, reason, attempts, found_at, next_attempt_at) \
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     let values = params![
-        place.chain_id.cast_signed(),
-        place.block_number.cast_signed(),
-        hash_column(place),
+        location.chain_id.cast_signed(),
+        location.block_number.cast_signed(),
+        hash_column(location),
         reason,
         attempts,
         found_at.unix_millis(),
@@ -55,15 +55,15 @@ pub(crate) fn due(
 }
 
 /// Deletes the record of an unreadable arrival.
-pub(crate) fn forget(connection: &Connection, place: &ArrivalPlace) -> Result<()> {
+pub(crate) fn forget(connection: &Connection, location: &ArrivalLocation) -> Result<()> {
     let sql = "DELETE FROM unreadable_arrival WHERE chain_id = ?1 AND block = ?2 AND tx_hash = ?3";
-    let values = params![place.chain_id.cast_signed(), place.block_number.cast_signed(), hash_column(place)];
+    let values = params![location.chain_id.cast_signed(), location.block_number.cast_signed(), hash_column(location)];
     connection.execute(sql, values).map(drop).map_err(store_error)
 }
 
 /// Empty for a whole block.
-fn hash_column(place: &ArrivalPlace) -> &[u8] {
-    place.hash.as_ref().map_or(&[], |hash| hash.as_bytes().as_slice())
+fn hash_column(location: &ArrivalLocation) -> &[u8] {
+    location.hash.as_ref().map_or(&[], |hash| hash.as_bytes().as_slice())
 }
 
 pub(crate) fn arrival(row: &Row<'_>) -> rusqlite::Result<Result<UnreadableArrival>> {
@@ -76,6 +76,6 @@ pub(crate) fn arrival(row: &Row<'_>) -> rusqlite::Result<Result<UnreadableArriva
         Err(_) if hash.is_empty() => None,
         Err(_) => return Ok(Err(corrupt("unreadable_arrival.tx_hash has neither 0 nor 32 bytes"))),
     };
-    let place = ArrivalPlace { chain_id, block_number, hash };
-    Ok(Ok(UnreadableArrival { place, reason, attempts, found_at, next_attempt_at }))
+    let location = ArrivalLocation { chain_id, block_number, hash };
+    Ok(Ok(UnreadableArrival { location, reason, attempts, found_at, next_attempt_at }))
 }

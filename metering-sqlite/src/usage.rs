@@ -45,28 +45,28 @@ fn sums(connection: &Connection, account: i64, days: DayRange) -> Result<UsageSu
 
 /// Daily totals of all accounts after a cursor, at most `limit`.
 pub(crate) fn list(connection: &Connection, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
-    let [day, account, line] = place_of(after)?;
+    let [day, account, line] = position_of(after)?;
     let sql = "SELECT u.day, u.account, u.line, u.calls, u.amount, a.org_id \
                FROM usage_daily u JOIN account a ON a.id = u.account \
                WHERE (u.day, u.account, u.line) > (?1, ?2, ?3) ORDER BY u.day, u.account, u.line LIMIT ?4";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
     let rows = all(&mut statement, [day, account, line, one_more_than(limit)], |row| {
-        let place: [i64; 3] = [row.get(0)?, row.get(1)?, row.get(2)?];
+        let key: [i64; 3] = [row.get(0)?, row.get(1)?, row.get(2)?];
         let calls = row.get::<_, i64>(3)?.unsigned_abs();
         let credits_used = Credits::from_atoms(row.get(4)?);
         let org_id: String = row.get(5)?;
         let read = || {
-            let (account, line) = (parse(&org_id)?, usage_line(connection, place[2])?);
-            Ok((place, DailyTotal { account, day: Day::from_unix_days(place[0]), line, calls, credits_used }))
+            let (account, line) = (parse(&org_id)?, usage_line(connection, key[2])?);
+            Ok((key, DailyTotal { account, day: Day::from_unix_days(key[0]), line, calls, credits_used }))
         };
         Ok(read())
     })?;
     Ok(page(rows, limit, |[day, account, line]| Cursor::new(format!("{day}/{account}/{line}"))))
 }
 
-fn place_of(cursor: Option<&Cursor>) -> Result<[i64; 3]> {
+fn position_of(cursor: Option<&Cursor>) -> Result<[i64; 3]> {
     let Some(cursor) = cursor else { return Ok([i64::MIN, 0, 0]) };
     let parts: Option<Vec<i64>> = cursor.as_str().split('/').map(|part| part.parse().ok()).collect();
-    let place = parts.and_then(|parts| <[i64; 3]>::try_from(parts).ok());
-    place.ok_or_else(unknown_cursor)
+    let key = parts.and_then(|parts| <[i64; 3]>::try_from(parts).ok());
+    key.ok_or_else(unknown_cursor)
 }

@@ -17,14 +17,14 @@ use crate::health::Health;
 
 /// The account whose cache entry a write makes stale: its balance, its rate limits, or its key.
 #[derive(Debug)]
-pub(crate) enum Touches {
+pub(crate) enum Stale {
     /// None. An account that the write creates is not in any cache yet.
     Nothing,
     /// The account with this id.
     Account(AccountId),
 }
 
-type Work = Box<dyn FnOnce(&mut Desk) + Send>;
+type Work = Box<dyn FnOnce(&mut WriterState) + Send>;
 
 /// A handle to the writer thread.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(crate) struct Writer {
 }
 
 /// The state of the writer thread.
-struct Desk {
+struct WriterState {
     connection: Connection,
     cache: Cache,
     health: Arc<Health>,
@@ -45,12 +45,12 @@ struct Desk {
 impl Writer {
     pub(crate) fn start(connection: Connection, health: Arc<Health>) -> Result<Self> {
         let (work, inbox) = mpsc::channel::<Work>();
-        let mut desk = Desk { connection, cache: Cache::default(), health, broken: None };
+        let mut state = WriterState { connection, cache: Cache::default(), health, broken: None };
         let thread = std::thread::Builder::new()
             .name("metering-sqlite-writer".to_owned())
             .spawn(move || {
                 while let Ok(work) = inbox.recv() {
-                    work(&mut desk);
+                    work(&mut state);
                 }
             })
             .map_err(|error| StoreError::Unavailable(Box::new(error)))?;
@@ -59,35 +59,35 @@ impl Writer {
 
     /// Commits a batch of postings.
     pub(crate) async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>> {
-        self.run(move |desk| commit::commit(&mut desk.connection, &mut desk.cache, postings, now)).await
+        self.run(move |state| commit::commit(&mut state.connection, &mut state.cache, postings, now)).await
     }
 
     /// Runs `write` in a transaction of its own.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
-        touches: Touches,
+        stale: Stale,
         write: impl FnOnce(&Transaction<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.write_and_tell(move |transaction| Ok((touches, write(transaction)?))).await
+        self.write_with_stale(move |transaction| Ok((stale, write(transaction)?))).await
     }
 
     /// Like [`Writer::write`], for writes that learn only within the transaction which account they change.
-    pub(crate) async fn write_and_tell<T: Send + 'static>(
+    pub(crate) async fn write_with_stale<T: Send + 'static>(
         &self,
-        write: impl FnOnce(&Transaction<'_>) -> Result<(Touches, T)> + Send + 'static,
+        write: impl FnOnce(&Transaction<'_>) -> Result<(Stale, T)> + Send + 'static,
     ) -> Result<T> {
-        self.run(move |desk| {
-            desk.cache.forget_sequence();
+        self.run(move |state| {
+            state.cache.forget_sequence();
             let behavior = TransactionBehavior::Immediate;
-            let transaction = desk.connection.transaction_with_behavior(behavior).map_err(store_error)?;
-            let (touches, answer) = write(&transaction)?;
+            let transaction = state.connection.transaction_with_behavior(behavior).map_err(store_error)?;
+            let (stale, result) = write(&transaction)?;
             // Eviction and commit are one task of this thread, so no batch can run in between, and only a batch fills
             // the cache. If anything fails, `attempt` clears the whole cache.
-            if let Touches::Account(account) = &touches {
-                desk.cache.forget_account(&transaction, account)?;
+            if let Stale::Account(account) = &stale {
+                state.cache.forget_account(&transaction, account)?;
             }
             transaction.commit().map_err(commit_error)?;
-            Ok(answer)
+            Ok(result)
         })
         .await
     }
@@ -97,31 +97,34 @@ impl Writer {
         &self,
         read: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.run(move |desk| {
+        self.run(move |state| {
             let behavior = TransactionBehavior::Deferred;
-            let transaction = desk.connection.transaction_with_behavior(behavior).map_err(store_error)?;
-            let answer = read(&transaction)?;
+            let transaction = state.connection.transaction_with_behavior(behavior).map_err(store_error)?;
+            let result = read(&transaction)?;
             // The commit keeps temporary tables that the read may have created; the database itself is unchanged.
             transaction.commit().map_err(store_error)?;
-            Ok(answer)
+            Ok(result)
         })
         .await
     }
 
-    async fn run<T: Send + 'static>(&self, task: impl FnOnce(&mut Desk) -> Result<T> + Send + 'static) -> Result<T> {
-        let (reply, answer) = oneshot::channel();
-        let work: Work = Box::new(move |desk| {
+    async fn run<T: Send + 'static>(
+        &self,
+        task: impl FnOnce(&mut WriterState) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (reply, result) = oneshot::channel();
+        let work: Work = Box::new(move |state| {
             // The caller may have gone away; the work is done regardless.
-            let _ = reply.send(desk.attempt(task));
+            let _ = reply.send(state.attempt(task));
         });
         let not_begun = || StoreError::Closed("the writer thread has ended".to_owned());
         let sender = self.work.as_ref().ok_or_else(not_begun)?;
         sender.send(work).map_err(|_| not_begun())?;
-        answer.await.map_err(|_| StoreError::Broken("the writer thread ended during a write".to_owned()))?
+        result.await.map_err(|_| StoreError::Broken("the writer thread ended during a write".to_owned()))?
     }
 }
 
-impl Desk {
+impl WriterState {
     fn attempt<T>(&mut self, task: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if let Some(reason) = &self.broken {
             return Err(StoreError::Closed(reason.clone()));

@@ -71,8 +71,8 @@ async function injectWallet(page, { node, account, refuse, hold }) {
     if (method === "eth_requestAccounts" || method === "eth_accounts") return { result: [account] };
     if (method === "wallet_switchEthereumChain") return { result: null };
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-    const answer = await fetch(node, { method: "POST", headers: { "content-type": "application/json" }, body });
-    return answer.json();
+    const response = await fetch(node, { method: "POST", headers: { "content-type": "application/json" }, body });
+    return response.json();
   });
   await page.addInitScript(() => {
     globalThis.ethereum = {
@@ -89,13 +89,13 @@ async function injectWallet(page, { node, account, refuse, hold }) {
 }
 
 /** Checks what must hold for every page, and takes a screenshot if `shots` is set. */
-export async function wellBehaved(page, name) {
+export async function checkPage(page, name) {
   // The screenshot first, because axe scrolls.
   if (page.shots && name) await page.screenshot({ path: `${page.shots}/${name}.png`, fullPage: true });
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => globalThis.axe.run());
-  const told = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ").slice(0, 300)}`);
-  assert.deepEqual(told, [], `axe on ${name}`);
+  const messages = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ").slice(0, 300)}`);
+  assert.deepEqual(messages, [], `axe on ${name}`);
   assert.deepEqual(await page.evaluate(() => globalThis.__violations), [], `the content security policy on ${name}`);
   assert.deepEqual(page.faults, [], name);
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
@@ -103,7 +103,7 @@ export async function wellBehaved(page, name) {
 }
 
 /** Everything in the page's storage. */
-export const kept = (page) => page.evaluate(() => JSON.stringify({ session: { ...sessionStorage }, local: { ...localStorage }, cookie: document.cookie }));
+export const storedData = (page) => page.evaluate(() => JSON.stringify({ session: { ...sessionStorage }, local: { ...localStorage }, cookie: document.cookie }));
 
 /** Whether the key can be seen or read anywhere on the page. */
 export const shows = (page, text) =>

@@ -1,39 +1,39 @@
 // What users do on the pages, one scene each: node pages.mjs SCENE '{"base": ..., "chromium": ..., ...}'.
 
 import assert from "node:assert/strict";
-import { kept, shows, wellBehaved, withBrowser } from "./browser.mjs";
+import { storedData, shows, checkPage, withBrowser } from "./browser.mjs";
 import { KEY, call, signIn, signUp } from "./steps.mjs";
-import { trouble } from "./trouble.mjs";
+import { failures } from "./failures.mjs";
 
 const scenes = {
-  ...trouble,
+  ...failures,
 
   /** A new user goes from the front page to a key and a first call. */
   async signup(visitor) {
     const page = await visitor.window({ expected: [409] });
-    const begun = Date.now();
+    const started = Date.now();
     await page.goto(`${page.base}/`);
     await page.waitForSelector("#plans .card, #plans [class]");
-    await wellBehaved(page, "signup");
+    await checkPage(page, "signup");
     await page.click("#signup-button");
     await page.waitForSelector("#email-error:not([hidden])");
-    await wellBehaved(page, "signup-errors");
+    await checkPage(page, "signup-errors");
     await signUp(page, "name@example.com");
     await page.waitForFunction((pattern) => new RegExp(pattern).test(document.querySelector("main").innerText), KEY.source);
     const key = (await page.locator("main").innerText()).match(KEY)?.[0];
     assert.ok(key, "the key is shown");
     const called = await call(page, "/mpp/ethPrice", key);
     assert.equal(called.status, 200);
-    const seconds = (Date.now() - begun) / 1000;
-    await wellBehaved(page, "signup-key");
+    const seconds = (Date.now() - started) / 1000;
+    await checkPage(page, "signup-key");
     assert.ok(!page.url().includes(key));
     await page.reload();
     await page.waitForSelector("#signup-button");
     assert.ok(!(await shows(page, key)), "the key is gone after a reload");
-    assert.ok(!(await kept(page)).includes(key), "the key is stored nowhere");
+    assert.ok(!(await storedData(page)).includes(key), "the key is stored nowhere");
     await signUp(page, "NAME@example.com");
     await page.waitForSelector("text=already");
-    await wellBehaved(page, "signup-taken");
+    await checkPage(page, "signup-taken");
     console.log(`a key and a first call after ${seconds.toFixed(1)} s`);
   },
 
@@ -58,11 +58,11 @@ const scenes = {
   async account(visitor, { key, empty }) {
     const page = await visitor.window({ expected: [401] });
     await page.goto(`${page.base}/metering/account`);
-    await wellBehaved(page, "account-sign-in");
+    await checkPage(page, "account-sign-in");
     await page.fill("#key", "sk_live_wrong");
     await page.click("#key-button");
     await page.waitForSelector("#key-error:not([hidden])");
-    await wellBehaved(page, "account-wrong-key");
+    await checkPage(page, "account-wrong-key");
     for (const path of ["/mpp/ethPrice", "/mpp/snapshot/allTrades", "/mpp/ethPrice"]) {
       assert.equal((await call(page, path, key)).status, 200);
     }
@@ -73,7 +73,7 @@ const scenes = {
     }
     const exact = JSON.parse(await (await call(page, "/credits/balance", key)).text(), (name, value, context) => context?.source ?? value);
     assert.ok(text.includes(exact.credit_balance), `the balance ${exact.credit_balance} to its last digit`);
-    await wellBehaved(page, "account");
+    await checkPage(page, "account");
     assert.ok(await page.evaluate((wanted) => Object.values(sessionStorage).some((value) => value.includes(wanted)), key));
     assert.ok(!(await page.evaluate((wanted) => JSON.stringify({ ...localStorage }).includes(wanted), key)));
     assert.equal((await call(page, "/mpp/ethPrice", key)).status, 200);
@@ -81,7 +81,7 @@ const scenes = {
     await page.waitForFunction(() => document.querySelector("#lifetime-used")?.textContent.includes("0.0022222222"));
     await page.click("#sign-out");
     await page.waitForSelector("#key-form");
-    assert.ok(!(await kept(page)).includes(key), "signing out forgets the key");
+    assert.ok(!(await storedData(page)).includes(key), "signing out forgets the key");
     assert.ok(!(await shows(page, key)));
     await page.reload();
     assert.ok(await page.isVisible("#key-form"));
@@ -89,7 +89,7 @@ const scenes = {
     for (const [name, options] of [["account-dark", { colorScheme: "dark" }], ["account-phone", { viewport: { width: 320, height: 700 } }]]) {
       const other = await visitor.window(options);
       await signIn(other, key);
-      await wellBehaved(other, name);
+      await checkPage(other, name);
     }
     // A third of a credit on each of three days: the sum of rounded days is less than one credit.
     const month = await visitor.window();
@@ -107,7 +107,7 @@ const scenes = {
     const without = await visitor.window();
     await signIn(without, empty);
     await without.waitForSelector("#out-of-credits");
-    await wellBehaved(without, "account-out-of-credits");
+    await checkPage(without, "account-out-of-credits");
   },
 
   /** A terminal starts a signup, and a user approves it on the page. */
@@ -121,25 +121,25 @@ const scenes = {
     await page.fill("#code", "BCDF-GHJK");
     await page.click("#code-button");
     await page.waitForSelector("#code-error:not([hidden])");
-    await wellBehaved(page, "verify-wrong-code");
+    await checkPage(page, "verify-wrong-code");
     await page.goto(`${page.base}/verify?code=${session.user_code}`);
     await page.waitForFunction(() => document.querySelector("#pending-agent")?.textContent === "terminal-agent");
     assert.equal(await page.textContent("#pending-email"), "terminal@example.com");
-    await wellBehaved(page, "verify");
+    await checkPage(page, "verify");
     await page.check("#terms");
     await page.click("#approve-button");
     await page.waitForSelector("#approved-step:not([hidden])");
-    await wellBehaved(page, "verify-approved");
+    await checkPage(page, "verify-approved");
     await new Promise((done) => setTimeout(done, 1100));
     const approved = await status();
     assert.equal(approved.status, "approved");
     assert.equal((await call(page, "/mpp/ethPrice", approved.api_key)).status, 200);
     assert.ok(!(await shows(page, approved.api_key)), "the key goes to the terminal, not to the page");
     await page.goto(`${page.base}/agents-tos/1`);
-    await wellBehaved(page, "terms");
+    await checkPage(page, "terms");
     await page.goto(`${page.base}/docs`);
     await page.waitForFunction(() => document.body.innerText.includes("/credits/balance"));
-    await wellBehaved(page, "docs");
+    await checkPage(page, "docs");
     assert.equal((await page.goto(`${page.base}/metering/nowhere`)).status(), 404);
   },
 
@@ -152,7 +152,7 @@ const scenes = {
     await page.check("#terms");
     await page.click("#approve-button");
     await page.waitForSelector("#approved-step:not([hidden])");
-    await wellBehaved(page);
+    await checkPage(page);
   },
 
   /** Tops up and rotates the key with a wallet in the browser. */
@@ -161,13 +161,13 @@ const scenes = {
     await signIn(without, key);
     await without.click("#tab-top-up");
     await without.waitForSelector("#panel-top-up [data-needs=wallet]");
-    await wellBehaved(without, "top-up-without-wallet");
+    await checkPage(without, "top-up-without-wallet");
 
     const page = await visitor.window({ wallet: { node, account }, expected: [403, 409, 404] });
     await signIn(page, key);
     await page.click("#tab-top-up");
     await page.waitForSelector("[data-action=pay]");
-    await wellBehaved(page, "top-up");
+    await checkPage(page, "top-up");
     await page.click("[data-action=pay]");
     const credited = async () => (await (await call(page, "/credits/balance", key)).json()).total_credits_purchased;
     const before = await credited();
@@ -175,14 +175,14 @@ const scenes = {
     assert.ok((await credited()) > before, await page.locator("main").innerText());
     assert.equal(page.walletCalls.filter((method) => method === "eth_sendTransaction").length, 1, "paid once");
     await page.waitForFunction(() => /credit/i.test(document.querySelector("#panel-top-up").innerText));
-    await wellBehaved(page, "top-up-done");
+    await checkPage(page, "top-up-done");
 
     await page.click("#tab-rotate");
     await page.click("#rotate [data-action=rotate]");
     await page.waitForFunction((pattern) => new RegExp(pattern).test(document.querySelector("#rotate").innerText), KEY.source);
     const fresh = (await page.locator("#rotate").innerText()).match(KEY)[0];
     assert.notEqual(fresh, key);
-    await wellBehaved(page, "rotated");
+    await checkPage(page, "rotated");
     assert.equal((await call(page, "/credits/balance", key)).status, 401);
     assert.equal((await call(page, "/credits/balance", fresh)).status, 200);
   },
@@ -192,22 +192,22 @@ const scenes = {
     const from = async (origin) => {
       const page = await visitor.window();
       await page.goto(`${origin}/health`);
-      const asked = ["/mpp/ethPrice", "/mpp/nothing", "/mcp"];
-      return page.evaluate(async ({ base, key, asked }) => {
+      const paths = ["/mpp/ethPrice", "/mpp/nothing", "/mcp"];
+      return page.evaluate(async ({ base, key, paths }) => {
         const initialize = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "page", version: "1" } };
-        const answers = asked.map(async (path) => {
+        const responses = paths.map(async (path) => {
           const headers = { authorization: `Bearer ${key}`, "content-type": "application/json", accept: "application/json, text/event-stream" };
           const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: initialize });
           const options = path === "/mcp" ? { method: "POST", headers: { ...headers, "mcp-protocol-version": "2025-06-18" }, body } : { headers };
           try {
-            const answer = await fetch(base + path, options);
-            return { status: answer.status, balance: answer.headers.get("x-bds-credit-balance"), text: await answer.text() };
+            const response = await fetch(base + path, options);
+            return { status: response.status, balance: response.headers.get("x-bds-credit-balance"), text: await response.text() };
           } catch (error) {
             return { refused: error.name };
           }
         });
-        return Promise.all(answers);
-      }, { base: visitor.base, key, asked });
+        return Promise.all(responses);
+      }, { base: visitor.base, key, paths });
     };
     const [price, nothing, tools] = await from(allowed);
     assert.equal(price.status, 200);

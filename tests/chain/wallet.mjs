@@ -128,7 +128,7 @@ const methods = {
   },
 }
 
-async function answer(line) {
+async function respond(line) {
   const { id, method, params } = JSON.parse(line)
   try {
     if (!Object.hasOwn(methods, method)) {
@@ -143,7 +143,7 @@ async function answer(line) {
 const plain = (_, value) => (typeof value === 'bigint' ? value.toString() : value)
 
 for await (const line of createInterface({ input: process.stdin })) {
-  process.stdout.write(`${JSON.stringify(await answer(line), plain)}\n`)
+  process.stdout.write(`${JSON.stringify(await respond(line), plain)}\n`)
 }
 try {
   process.kill(Number(nodeProcess), 'SIGKILL')

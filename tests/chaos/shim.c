@@ -146,11 +146,11 @@ static void append(uint32_t kind, const char *name, uint64_t offset, const void 
   size_t carried = kind == LOG_WRITE ? length : 0;
   struct record record = {MAGIC, kind, offset, length, (uint32_t)strlen(name), (uint32_t)getpid()};
   struct iovec parts[3] = {{&record, sizeof record}, {(void *)name, record.name_length}, {(void *)data, carried}};
-  ssize_t whole = (ssize_t)(sizeof record + record.name_length + carried);
+  ssize_t size = (ssize_t)(sizeof record + record.name_length + carried);
   pthread_mutex_lock(&log_lock);
   ssize_t written = real_writev(log_fd, parts, 3);
   pthread_mutex_unlock(&log_lock);
-  if (written != whole) {
+  if (written != size) {
     fprintf(stderr, "chaos shim: a log record is incomplete\n");
     abort();
   }

@@ -10,7 +10,7 @@ import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 
-const PATIENCE = 60_000
+const TIMEOUT_MS = 60_000
 
 const sessions = new Map()
 
@@ -20,9 +20,9 @@ function transportOf({ transport, url, headers, program, environment }, statuses
     return new StdioClientTransport({ command, args, env: environment, stderr: 'inherit' })
   }
   const counting = async (target, init) => {
-    const answer = await fetch(target, init)
-    statuses.push(answer.status)
-    return answer
+    const response = await fetch(target, init)
+    statuses.push(response.status)
+    return response
   }
   const Transport = { sse: SSEClientTransport, streamable: StreamableHTTPClientTransport }[transport]
   return new Transport(new URL(url), { requestInit: { headers }, fetch: counting })
@@ -42,7 +42,7 @@ const methods = {
     const client = new Client({ name: 'metering-tests', version: '1' })
     const session = { client, statuses }
     sessions.set(params.session, session)
-    await client.connect(transportOf(params, statuses), { timeout: PATIENCE })
+    await client.connect(transportOf(params, statuses), { timeout: TIMEOUT_MS })
     return { server: client.getServerVersion(), capabilities: client.getServerCapabilities() }
   },
 
@@ -59,7 +59,7 @@ const methods = {
   },
 
   call({ session, tool, arguments: given }) {
-    return find(session).client.callTool({ name: tool, arguments: given }, undefined, { timeout: PATIENCE })
+    return find(session).client.callTool({ name: tool, arguments: given }, undefined, { timeout: TIMEOUT_MS })
   },
 
   statuses({ session }) {
@@ -76,22 +76,22 @@ const methods = {
   },
 }
 
-async function answer(line) {
+async function respond(line) {
   const { id, method, params } = JSON.parse(line)
-  let said
+  let response
   try {
     if (!Object.hasOwn(methods, method)) {
       throw new Error(`unknown method ${method}`)
     }
-    said = { id, result: await methods[method](params) }
+    response = { id, result: await methods[method](params) }
   } catch (error) {
     const code = Number.isInteger(error?.code) ? error.code : null
-    said = { id, error: { message: String(error?.message ?? error), code } }
+    response = { id, error: { message: String(error?.message ?? error), code } }
   }
-  process.stdout.write(`${JSON.stringify(said)}\n`)
+  process.stdout.write(`${JSON.stringify(response)}\n`)
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
-  void answer(line)
+  void respond(line)
 }
 process.exit(0)

@@ -16,7 +16,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 # Errors that the SDK logs are also reported in the responses.
 logging.disable(logging.CRITICAL)
@@ -38,7 +38,7 @@ class Session:
 
     def http(self, headers=None, timeout=None, auth=None):
         hooks = {"response": [self.note]}
-        limits = httpx2.Timeout(PATIENCE, read=300.0)
+        limits = httpx2.Timeout(TIMEOUT, read=300.0)
         return httpx2.AsyncClient(headers=headers, timeout=limits, auth=auth, event_hooks=hooks, trust_env=False)
 
     def server(self, http):
@@ -53,7 +53,7 @@ class Session:
     async def live(self):
         try:
             async with self.http(headers=self.params.get("headers")) as http:
-                async with Client(self.server(http), mode=self.params["mode"], read_timeout_seconds=PATIENCE) as client:
+                async with Client(self.server(http), mode=self.params["mode"], read_timeout_seconds=TIMEOUT) as client:
                     self.client = client
                     if not self.ready.done():
                         self.ready.set_result(None)
@@ -121,17 +121,17 @@ class Driver:
         await session.task
         return None
 
-    async def answer(self, line):
-        question = json.loads(line)
+    async def respond(self, line):
+        request = json.loads(line)
         try:
             method = {"connect": self.connect, "tools": self.tools, "call": self.call}
             method |= {"statuses": self.statuses, "close": self.close}
-            said = {"result": await method[question["method"]](question["params"])}
+            response = {"result": await method[request["method"]](request["params"])}
         except BaseException as error:
             error = innermost(error)
             code = error.error.code if isinstance(error, MCPError) else None
-            said = {"error": {"message": str(error) or repr(error), "code": code}}
-        sys.stdout.write(json.dumps({"id": question["id"], **said}) + "\n")
+            response = {"error": {"message": str(error) or repr(error), "code": code}}
+        sys.stdout.write(json.dumps({"id": request["id"], **response}) + "\n")
         sys.stdout.flush()
 
 
@@ -140,7 +140,7 @@ async def main():
     reader = asyncio.StreamReader(limit=1 << 24)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await reader.readline():
-        task = asyncio.create_task(driver.answer(line))
+        task = asyncio.create_task(driver.respond(line))
         running.add(task)
         task.add_done_callback(running.discard)
     # Sessions are left as they are: the caller that closed the input no longer needs them.

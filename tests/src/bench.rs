@@ -10,7 +10,7 @@ mod charges;
 mod chooser;
 mod disk;
 mod draws;
-mod figure;
+mod format;
 mod http;
 mod machine;
 mod postgres;
@@ -37,7 +37,7 @@ pub type Failure = Box<dyn Error + Send + Sync>;
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let begun = Instant::now();
+        let started = Instant::now();
         if arguments.parts().iter().any(|part| part.serves()) {
             // Fail now rather than after minutes of earlier parts.
             program::find("metering-server")?;
@@ -53,7 +53,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
                 Part::Postgres => postgres::write(arguments, out).await?,
             }
         }
-        eprintln!("done in {} s", begun.elapsed().as_secs());
+        eprintln!("done in {} s", started.elapsed().as_secs());
         Ok(())
     })
 }

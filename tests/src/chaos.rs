@@ -3,17 +3,17 @@
 //! Each campaign also has a planted bug. With it the campaign must report losses; otherwise its check proves nothing.
 
 mod arguments;
+mod callers;
 mod corruption;
 mod crash_image;
-mod crew;
 mod deleted_files;
 mod disk;
+mod faulty_proxy;
 mod fleet;
 mod flood;
 mod hostile_upstream;
 mod journal;
 mod kill;
-mod liar;
 mod mutation;
 mod postgres_faults;
 mod power_loss;
@@ -50,17 +50,17 @@ struct Setting {
     plant: bool,
     created: Instant,
     /// When the first fault was due; servers and databases have started by then.
-    begun: Option<Instant>,
+    started: Option<Instant>,
 }
 
 impl Setting {
     fn new(duration: Duration, seed: u64, plant: bool) -> Self {
-        Self { duration, rng: Rng::new(seed), plant, created: Instant::now(), begun: None }
+        Self { duration, rng: Rng::new(seed), plant, created: Instant::now(), started: None }
     }
 
     /// Whether there is time for another round. The time starts with the first call.
-    fn goes_on(&mut self) -> bool {
-        self.begun.get_or_insert_with(Instant::now).elapsed() < self.duration
+    fn has_time_left(&mut self) -> bool {
+        self.started.get_or_insert_with(Instant::now).elapsed() < self.duration
     }
 
     /// Whether this is a very short run, as with `--smoke`.

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::answer::{Answer, OpenAnswer};
+use crate::response::{OpenResponse, Response};
 
 /// How long a response, or its next piece, may take: longer than a busy machine may stall.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A client for one server. Each request has its own connection.
 #[derive(Clone)]
@@ -41,14 +41,14 @@ impl Client {
     /// `GET path`.
     #[track_caller]
     #[must_use]
-    pub fn get(&self, path: &str) -> Answer {
+    pub fn get(&self, path: &str) -> Response {
         self.send("GET", path, None)
     }
 
     /// `POST path` with a JSON body.
     #[track_caller]
     #[must_use]
-    pub fn post(&self, path: &str, body: &Value) -> Answer {
+    pub fn post(&self, path: &str, body: &Value) -> Response {
         self.send("POST", path, Some(body.to_string().as_bytes()))
     }
 
@@ -58,16 +58,16 @@ impl Client {
     /// If no response comes.
     #[track_caller]
     #[must_use]
-    pub fn send(&self, method: &str, path: &str, body: Option<&[u8]>) -> Answer {
-        let answer = self.try_send(method, path, body);
-        answer.unwrap_or_else(|error| panic!("{method} {path} got no response: {error}"))
+    pub fn send(&self, method: &str, path: &str, body: Option<&[u8]>) -> Response {
+        let response = self.try_send(method, path, body);
+        response.unwrap_or_else(|error| panic!("{method} {path} got no response: {error}"))
     }
 
     /// Sends a request to a server that may be about to end.
     ///
     /// # Errors
     /// If no complete response comes.
-    pub fn try_send(&self, method: &str, path: &str, body: Option<&[u8]>) -> io::Result<Answer> {
+    pub fn try_send(&self, method: &str, path: &str, body: Option<&[u8]>) -> io::Result<Response> {
         self.request(method, path, body)?.finish()
     }
 
@@ -77,7 +77,7 @@ impl Client {
     /// If it does not arrive.
     #[track_caller]
     #[must_use]
-    pub fn open(&self, path: &str) -> OpenAnswer {
+    pub fn open(&self, path: &str) -> OpenResponse {
         self.open_with("GET", path)
     }
 
@@ -87,11 +87,11 @@ impl Client {
     /// If the head does not arrive.
     #[track_caller]
     #[must_use]
-    pub fn open_with(&self, method: &str, path: &str) -> OpenAnswer {
+    pub fn open_with(&self, method: &str, path: &str) -> OpenResponse {
         self.request(method, path, None).unwrap_or_else(|error| panic!("{method} {path} got no response: {error}"))
     }
 
-    fn request(&self, method: &str, path: &str, body: Option<&[u8]>) -> io::Result<OpenAnswer> {
+    fn request(&self, method: &str, path: &str, body: Option<&[u8]>) -> io::Result<OpenResponse> {
         let mut text = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
         for (name, value) in &self.headers {
             text.push_str(&format!("{name}: {value}\r\n"));
@@ -105,7 +105,7 @@ impl Client {
         let mut stream = connect(self.address)?;
         // A server that refuses a large body may close before it has read it all.
         let _ = stream.write_all(&bytes);
-        OpenAnswer::read_from(stream)
+        OpenResponse::read_from(stream)
     }
 }
 
@@ -156,9 +156,9 @@ pub fn read_all(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
 /// # Errors
 /// If nothing is listening.
 pub fn connect(address: SocketAddr) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     Ok(stream)
 }

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_the_nearest_rank() {
+    fn percentiles_use_the_nearest_rank() {
         let hundred: Vec<u64> = (1..=100).rev().collect();
         let thousand: Vec<u64> = (1..=1_000).collect();
         // samples, percent, latency in microseconds
@@ -129,14 +129,14 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_latency_counts_as_the_longest_there_is() {
+    fn oversized_latency_is_capped() {
         let endless = latencies([1, u64::MAX]);
         assert_eq!(endless.max(), Some(Duration::from_micros(u64::from(u32::MAX))));
         assert_eq!(endless.p50(), Some(Duration::from_micros(1)));
     }
 
     #[test]
-    fn samples_of_several_connections_become_one() {
+    fn samples_of_several_connections_are_merged() {
         let (mut all, mut other) = (LatencySamples::default(), LatencySamples::default());
         all.record(Duration::from_micros(5));
         other.record(Duration::from_micros(1));

@@ -46,7 +46,7 @@ pub fn run(plan: LoadPlan) -> LoadResult {
 /// # Panics
 /// Same as [`run`], and if the observer panics.
 #[must_use]
-pub fn run_observed(plan: LoadPlan, observer: impl Fn(&Answered<'_>) + Send + Sync + 'static) -> LoadResult {
+pub fn run_observed(plan: LoadPlan, observer: impl Fn(&ObservedResponse<'_>) + Send + Sync + 'static) -> LoadResult {
     start(plan, observer).join()
 }
 
@@ -55,7 +55,7 @@ pub fn run_observed(plan: LoadPlan, observer: impl Fn(&Answered<'_>) + Send + Sy
 /// # Panics
 /// If the operating system has no thread left, or the plan has no requests or no address.
 #[must_use]
-pub fn start(plan: LoadPlan, observer: impl Fn(&Answered<'_>) + Send + Sync + 'static) -> RunningLoad {
+pub fn start(plan: LoadPlan, observer: impl Fn(&ObservedResponse<'_>) + Send + Sync + 'static) -> RunningLoad {
     assert!(!plan.requests.is_empty() && !plan.addresses.is_empty(), "a plan needs requests and an address");
     let thread = std::thread::Builder::new().name("load".to_owned()).spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -89,7 +89,7 @@ impl RunningLoad {
 
 /// A response as an observer sees it: its head, after the body was skipped.
 #[derive(Debug, Clone, Copy)]
-pub struct Answered<'c> {
+pub struct ObservedResponse<'c> {
     /// The index of the request in the plan's list.
     pub request: usize,
     /// The response's status.
@@ -97,7 +97,7 @@ pub struct Answered<'c> {
     head: &'c [u8],
 }
 
-impl<'c> Answered<'c> {
+impl<'c> ObservedResponse<'c> {
     /// The value of the first header of that name, in any case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&'c str> {
@@ -109,7 +109,7 @@ impl<'c> Answered<'c> {
 struct Run<O> {
     plan: LoadPlan,
     observer: O,
-    begun: Instant,
+    started: Instant,
     sent: AtomicU64,
 }
 
@@ -121,26 +121,26 @@ impl<O> Run<O> {
     fn next(&self, now: Instant) -> Option<usize> {
         let sent = self.sent.fetch_add(1, Ordering::Relaxed);
         let over = match self.plan.stop {
-            Stop::After(duration) => now.duration_since(self.begun) >= duration,
+            Stop::After(duration) => now.duration_since(self.started) >= duration,
             Stop::AfterRequests(count) => sent >= count,
         };
         let length = u64::try_from(self.plan.requests.len()).unwrap_or(u64::MAX);
-        let place = |sent: u64| usize::try_from(sent % length).ok();
-        if over { None } else { Some(place(sent)?.wrapping_add(self.plan.first) % self.plan.requests.len()) }
+        let index = |sent: u64| usize::try_from(sent % length).ok();
+        if over { None } else { Some(index(sent)?.wrapping_add(self.plan.first) % self.plan.requests.len()) }
     }
 }
 
-async fn run_all<O: Fn(&Answered<'_>) + Send + Sync + 'static>(plan: LoadPlan, observer: O) -> LoadResult {
+async fn run_all<O: Fn(&ObservedResponse<'_>) + Send + Sync + 'static>(plan: LoadPlan, observer: O) -> LoadResult {
     // All connections are open before the clock starts, so only requests are measured.
     let addresses: Vec<_> = plan.addresses.iter().copied().cycle().take(plan.connections).collect();
     let opening: Vec<_> =
-        addresses.iter().map(|address| tokio::spawn(Connection::open(*address, plan.time_out))).collect();
+        addresses.iter().map(|address| tokio::spawn(Connection::open(*address, plan.timeout))).collect();
     let mut open = Vec::with_capacity(opening.len());
     for connection in opening {
         open.push(finished(connection).await);
     }
     let busy_before = busy::thread_time();
-    let run = Arc::new(Run { plan, observer, begun: Instant::now(), sent: AtomicU64::new(0) });
+    let run = Arc::new(Run { plan, observer, started: Instant::now(), sent: AtomicU64::new(0) });
     let to = addresses.into_iter().zip(open);
     let driven: Vec<_> =
         to.map(|(address, connection)| tokio::spawn(drive(address, connection, Arc::clone(&run)))).collect();
@@ -148,7 +148,7 @@ async fn run_all<O: Fn(&Answered<'_>) + Send + Sync + 'static>(plan: LoadPlan, o
     for share in driven {
         all.merge(finished(share).await);
     }
-    let elapsed = run.begun.elapsed();
+    let elapsed = run.started.elapsed();
     let busy = busy::thread_time().zip(busy_before).map(|(after, before)| after.saturating_sub(before));
     all.into_result(elapsed, busy)
 }
@@ -161,7 +161,7 @@ async fn finished<T>(task: tokio::task::JoinHandle<T>) -> T {
 }
 
 /// Drives one connection until the run is over or the connection fails.
-async fn drive<O: Fn(&Answered<'_>)>(
+async fn drive<O: Fn(&ObservedResponse<'_>)>(
     address: SocketAddr,
     connection: io::Result<Connection>,
     run: Arc<Run<O>>,
@@ -177,23 +177,23 @@ async fn drive<O: Fn(&Answered<'_>)>(
     share
 }
 
-async fn drive_open<O: Fn(&Answered<'_>)>(
+async fn drive_open<O: Fn(&ObservedResponse<'_>)>(
     address: SocketAddr,
     mut connection: Connection,
     run: &Run<O>,
     share: &mut Share,
 ) -> io::Result<()> {
-    let LoadPlan { time_out, requests, .. } = &run.plan;
-    let mut begun = Instant::now();
-    while let Some(request) = run.next(begun) {
-        let response = connection.exchange(&requests[request], begun).await?;
+    let LoadPlan { timeout, requests, .. } = &run.plan;
+    let mut started = Instant::now();
+    while let Some(request) = run.next(started) {
+        let response = connection.exchange(&requests[request], started).await?;
         let ended = Instant::now();
-        share.count(response.status, ended.duration_since(begun));
-        (run.observer)(&Answered { request, status: response.status, head: response.head });
-        begun = ended;
+        share.count(response.status, ended.duration_since(started));
+        (run.observer)(&ObservedResponse { request, status: response.status, head: response.head });
+        started = ended;
         if !response.keep_alive {
             // The server asked for it properly, so it is not an error; reconnecting is part of the next latency.
-            connection = Connection::open(address, *time_out).await?;
+            connection = Connection::open(address, *timeout).await?;
         }
     }
     Ok(())

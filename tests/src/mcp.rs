@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use self::process::Process;
 pub use self::process::{Failure, Pending};
-pub use self::session::{Called, Session, ToolResult};
+pub use self::session::{PendingCall, Session, ToolResult};
 use crate::program::program;
 use crate::server::Server;
 
@@ -29,7 +29,7 @@ pub enum Sdk {
 
 /// The transport to a hosted server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wire {
+pub enum Transport {
     /// HTTP+SSE: `GET /sse` and `POST /messages/`.
     Sse,
     /// Streamable HTTP: `/mcp`.
@@ -49,7 +49,7 @@ impl Sdk {
     pub const ALL: [Self; 2] = [Self::Python, Self::TypeScript];
 }
 
-impl Wire {
+impl Transport {
     /// Both transports.
     pub const ALL: [Self; 2] = [Self::Sse, Self::Streamable];
 
@@ -100,9 +100,9 @@ impl Agent {
     /// If that fails.
     #[track_caller]
     #[must_use]
-    pub fn connect(&self, server: &Server, wire: Wire, api_key: &str) -> Session {
-        let opened = self.try_connect(server, wire, api_key);
-        opened.unwrap_or_else(|failure| panic!("{:?} {wire:?} cannot connect: {failure:?}", self.sdk))
+    pub fn connect(&self, server: &Server, transport: Transport, api_key: &str) -> Session {
+        let opened = self.try_connect(server, transport, api_key);
+        opened.unwrap_or_else(|failure| panic!("{:?} {transport:?} cannot connect: {failure:?}", self.sdk))
     }
 
     /// Like [`Agent::connect`].
@@ -110,16 +110,16 @@ impl Agent {
     /// # Errors
     /// If the client reports that it cannot connect.
     #[track_caller]
-    pub fn try_connect(&self, server: &Server, wire: Wire, api_key: &str) -> Result<Session, Failure> {
-        let (session, opened) = self.begin_connect(server, wire, api_key);
+    pub fn try_connect(&self, server: &Server, transport: Transport, api_key: &str) -> Result<Session, Failure> {
+        let (session, opened) = self.begin_connect(server, transport, api_key);
         let _ = opened.wait()?;
         Ok(session)
     }
 
     /// Like [`Agent::connect`], but does not wait for it.
     #[track_caller]
-    pub fn begin_connect(&self, server: &Server, wire: Wire, api_key: &str) -> (Session, Pending) {
-        self.open("auto", server, wire, api_key)
+    pub fn begin_connect(&self, server: &Server, transport: Transport, api_key: &str) -> (Session, Pending) {
+        self.open("auto", server, transport, api_key)
     }
 
     /// Like [`Agent::connect`], with the handshake that opens a session, even if the client would skip it. Clients of
@@ -129,21 +129,22 @@ impl Agent {
     /// If that fails.
     #[track_caller]
     #[must_use]
-    pub fn connect_with_handshake(&self, server: &Server, wire: Wire, api_key: &str) -> Session {
-        let (session, opened) = self.open("legacy", server, wire, api_key);
-        let _ = opened.wait().unwrap_or_else(|failure| panic!("{:?} {wire:?} cannot connect: {failure:?}", self.sdk));
+    pub fn connect_with_handshake(&self, server: &Server, transport: Transport, api_key: &str) -> Session {
+        let (session, opened) = self.open("legacy", server, transport, api_key);
+        let _ =
+            opened.wait().unwrap_or_else(|failure| panic!("{:?} {transport:?} cannot connect: {failure:?}", self.sdk));
         session
     }
 
     #[track_caller]
-    fn open(&self, mode: &str, server: &Server, wire: Wire, api_key: &str) -> (Session, Pending) {
-        let given = json!({
-            "transport": wire.name(),
+    fn open(&self, mode: &str, server: &Server, transport: Transport, api_key: &str) -> (Session, Pending) {
+        let params = json!({
+            "transport": transport.name(),
             "mode": mode,
-            "url": format!("http://{}{}", server.address(), wire.path()),
+            "url": format!("http://{}{}", server.address(), transport.path()),
             "headers": { "Authorization": format!("Bearer {api_key}") },
         });
-        self.begin(given)
+        self.begin(params)
     }
 
     /// Starts `metering ARGS` with these environment variables as a local server, and opens a session over its stdin
@@ -157,8 +158,8 @@ impl Agent {
         let program: Vec<&str> = [path.as_str()].into_iter().chain(args.iter().copied()).collect();
         let environment: Value =
             environment.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect();
-        let given = json!({ "transport": "stdio", "mode": "auto", "program": program, "environment": environment });
-        let (session, opened) = self.begin(given);
+        let params = json!({ "transport": "stdio", "mode": "auto", "program": program, "environment": environment });
+        let (session, opened) = self.begin(params);
         let _ = opened.wait()?;
         Ok(session)
     }
@@ -169,10 +170,10 @@ impl Agent {
     }
 
     #[track_caller]
-    fn begin(&self, mut given: Value) -> (Session, Pending) {
+    fn begin(&self, mut params: Value) -> (Session, Pending) {
         let name = self.sessions.fetch_add(1, Ordering::Relaxed);
-        given["session"] = name.into();
-        let opened = self.process.begin("connect", &given);
+        params["session"] = name.into();
+        let opened = self.process.begin("connect", &params);
         (Session::new(Arc::clone(&self.process), name), opened)
     }
 }

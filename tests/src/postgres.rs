@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How long a server may take to respond; it should never need that long.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Set by `./test.sh` where PostgreSQL is not installed.
 const SKIP: &str = "METERING_TESTS_SKIP_POSTGRES";
@@ -59,7 +59,7 @@ impl Cluster {
     #[must_use]
     #[track_caller]
     pub fn start(settings: &[&str]) -> Self {
-        Self::start_on(Place::new(folder()), settings)
+        Self::start_on(ClusterFolder::new(folder()), settings)
     }
 
     /// Like [`Cluster::start`], with its data in a new folder below `parent`, on whatever disk that is.
@@ -70,13 +70,13 @@ impl Cluster {
     #[track_caller]
     pub fn start_in(parent: &Path, settings: &[&str]) -> Self {
         let folder = tempfile::Builder::new().prefix("metering-postgres-").tempdir_in(parent);
-        Self::start_on(Place::new(folder.expect("a folder can be created on the disk")), settings)
+        Self::start_on(ClusterFolder::new(folder.expect("a folder can be created on the disk")), settings)
     }
 
     #[track_caller]
-    fn start_on(place: Place, settings: &[&str]) -> Self {
-        place.make();
-        place.started(settings)
+    fn start_on(cluster_folder: ClusterFolder, settings: &[&str]) -> Self {
+        cluster_folder.make();
+        cluster_folder.started(settings)
     }
 
     /// Starts one with TLS, using this certificate and key (PEM).
@@ -86,14 +86,14 @@ impl Cluster {
     #[must_use]
     #[track_caller]
     pub fn start_with_tls(certificate: &str, key: &str) -> Self {
-        let place = Place::new(folder());
-        place.make();
-        place.write("server.crt", certificate);
-        place.write("server.key", key);
-        let file = |name| place.folder.path().join(name).display().to_string();
+        let cluster_folder = ClusterFolder::new(folder());
+        cluster_folder.make();
+        cluster_folder.write("server.crt", certificate);
+        cluster_folder.write("server.key", key);
+        let file = |name| cluster_folder.folder.path().join(name).display().to_string();
         let (certificate, key) = (file("server.crt"), file("server.key"));
         let settings = ["fsync=off", "ssl=on", &format!("ssl_cert_file={certificate}"), &format!("ssl_key_file={key}")];
-        place.started(&settings)
+        cluster_folder.started(&settings)
     }
 
     /// Starts a standby that follows this server and serves queries.
@@ -103,11 +103,11 @@ impl Cluster {
     #[must_use]
     #[track_caller]
     pub fn standby(&self) -> Self {
-        let place = Place::new(folder());
+        let cluster_folder = ClusterFolder::new(folder());
         let from = format!("host=127.0.0.1 port={} user=metering application_name=standby", self.port);
         let options = ["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "-d", &from, "-D"];
-        place.run("pg_basebackup", &options);
-        place.started(&["fsync=off"])
+        cluster_folder.run("pg_basebackup", &options);
+        cluster_folder.started(&["fsync=off"])
     }
 
     /// One for all tests of this process that only need their own schema. It need not survive a power loss, so it does
@@ -222,10 +222,10 @@ impl Cluster {
     /// If it fails.
     #[track_caller]
     pub fn run(&self, sql: &str) -> String {
-        let done = self.psql(sql);
-        let done = done.expect("psql can be run");
-        assert!(done.status.success(), "{sql}: {}", String::from_utf8_lossy(&done.stderr));
-        String::from_utf8_lossy(&done.stdout).trim().to_owned()
+        let result = self.psql(sql);
+        let result = result.expect("psql can be run");
+        assert!(result.status.success(), "{sql}: {}", String::from_utf8_lossy(&result.stderr));
+        String::from_utf8_lossy(&result.stdout).trim().to_owned()
     }
 
     /// Runs statements one by one.
@@ -247,8 +247,8 @@ impl Cluster {
 
     #[track_caller]
     fn wait(&self) {
-        let until = Instant::now() + PATIENCE;
-        while !self.psql("SELECT 1").is_ok_and(|done| done.status.success()) {
+        let until = Instant::now() + TIMEOUT;
+        while !self.psql("SELECT 1").is_ok_and(|result| result.status.success()) {
             assert!(Instant::now() < until, "postgres does not respond");
             thread::sleep(Duration::from_millis(50));
         }
@@ -263,12 +263,12 @@ impl Drop for Cluster {
 }
 
 /// A folder for a server that does not run yet.
-struct Place {
+struct ClusterFolder {
     folder: TempDir,
     user: ServerUser,
 }
 
-impl Place {
+impl ClusterFolder {
     fn new(folder: TempDir) -> Self {
         let user = ServerUser::find();
         chown(folder.path(), Some(user.id), Some(user.group)).expect("the folder's owner can be changed");
@@ -283,9 +283,9 @@ impl Place {
     /// Runs a program whose last argument is the data folder.
     #[track_caller]
     fn run(&self, name: &str, options: &[&str]) {
-        let made = self.user.command(&program(name)).args(options).arg(self.folder.path().join("data")).output();
-        let made = made.expect("the programs of PostgreSQL can be run");
-        assert!(made.status.success(), "{name}: {}", String::from_utf8_lossy(&made.stderr));
+        let result = self.user.command(&program(name)).args(options).arg(self.folder.path().join("data")).output();
+        let result = result.expect("the programs of PostgreSQL can be run");
+        assert!(result.status.success(), "{name}: {}", String::from_utf8_lossy(&result.stderr));
     }
 
     fn write(&self, name: &str, text: &str) {
@@ -322,8 +322,8 @@ fn spawn(folder: &Path, port: u16, settings: &[String]) -> Child {
 /// In memory where there is such a folder: durability is tested by killing servers, not by waiting for a disk.
 pub(crate) fn folder() -> TempDir {
     let memory = Path::new("/dev/shm");
-    let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-    made.expect("a temporary folder can be created")
+    let result = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    result.expect("a temporary folder can be created")
 }
 
 pub(crate) fn free_port() -> u16 {
@@ -341,8 +341,8 @@ pub(crate) struct ServerUser {
 impl ServerUser {
     pub(crate) fn find() -> Self {
         let number = |args: &[&str]| {
-            let said = Command::new("id").args(args).output().ok()?;
-            String::from_utf8_lossy(&said.stdout).trim().parse::<u32>().ok()
+            let printed = Command::new("id").args(args).output().ok()?;
+            String::from_utf8_lossy(&printed.stdout).trim().parse::<u32>().ok()
         };
         let own = (number(&["-u"]).unwrap_or_default(), number(&["-g"]).unwrap_or_default());
         if own.0 != 0 {

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_is_missing_is_named_with_the_command_that_builds_it() {
+    fn missing_program_error_names_the_build_command() {
         let missing = find("no-such-program").unwrap_err();
         assert!(missing.contains("no-such-program") && missing.contains("`cargo build --workspace"), "{missing}");
         assert_eq!(build_command(Path::new("target/release")), "cargo build --workspace --release");

@@ -18,27 +18,27 @@ pub(crate) enum Reply {
 }
 
 /// A request to the server: its connection, its index on that connection (both from zero), and its first line.
-pub(crate) struct Asked<'a> {
+pub(crate) struct ReceivedRequest<'a> {
     pub(crate) connection: usize,
     pub(crate) request: usize,
     pub(crate) line: &'a str,
 }
 
 /// Starts a server; it runs until the process ends.
-pub(crate) fn serve(script: impl Fn(&Asked<'_>) -> Reply + Send + Sync + 'static) -> SocketAddr {
+pub(crate) fn serve(script: impl Fn(&ReceivedRequest<'_>) -> Reply + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let script = Arc::new(script);
     std::thread::spawn(move || {
         for (connection, stream) in listener.incoming().enumerate() {
             let script = Arc::clone(&script);
-            std::thread::spawn(move || attend(stream.unwrap(), connection, &*script));
+            std::thread::spawn(move || handle(stream.unwrap(), connection, &*script));
         }
     });
     address
 }
 
-fn attend(mut stream: TcpStream, connection: usize, script: &dyn Fn(&Asked<'_>) -> Reply) {
+fn handle(mut stream: TcpStream, connection: usize, script: &dyn Fn(&ReceivedRequest<'_>) -> Reply) {
     stream.set_nodelay(true).unwrap();
     for request in 0.. {
         let mut head = Vec::new();
@@ -50,7 +50,7 @@ fn attend(mut stream: TcpStream, connection: usize, script: &dyn Fn(&Asked<'_>) 
             }
         }
         let line = String::from_utf8(head).unwrap().lines().next().unwrap().to_owned();
-        match script(&Asked { connection, request, line: &line }) {
+        match script(&ReceivedRequest { connection, request, line: &line }) {
             Reply::Send(pieces) => {
                 for (index, piece) in pieces.iter().enumerate() {
                     if index > 0 {

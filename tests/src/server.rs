@@ -11,10 +11,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::client::Client;
-use crate::site::{Ran, command};
+use crate::site::{ProgramOutput, command};
 
 /// How long a server may take to report its address, or to end; it should never need that long.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A server that has not been started yet.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl ServerSetup {
 
     /// Like [`ServerSetup::start`], for a server that may refuse to start.
     #[must_use]
-    pub fn start_if_it_can(self) -> Option<Server> {
+    pub fn start_if_possible(self) -> Option<Server> {
         self.try_start().ok()
     }
 
@@ -77,12 +77,12 @@ impl ServerSetup {
         let mut child =
             self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the server can be run");
         let log = Log::default();
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let readers = vec![
-            log.collect(child.stdout.take().expect("its output is piped"), tell.clone()),
-            log.collect(child.stderr.take().expect("its errors are piped"), tell),
+            log.collect(child.stdout.take().expect("its output is piped"), sender.clone()),
+            log.collect(child.stderr.take().expect("its errors are piped"), sender),
         ];
-        match listening(&told) {
+        match listening(&receiver) {
             Some(address) => Ok(Server { child, address, log, readers }),
             None => {
                 let _ = child.kill();
@@ -98,16 +98,16 @@ impl ServerSetup {
     /// If it does not exit.
     #[track_caller]
     #[must_use]
-    pub fn run(mut self) -> Ran {
+    pub fn run(mut self) -> ProgramOutput {
         let child = self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the server can be run");
         let id = child.id();
-        let (tell, told) = channel();
-        std::thread::spawn(move || tell.send(child.wait_with_output()));
-        let Ok(output) = told.recv_timeout(PATIENCE) else {
+        let (sender, receiver) = channel();
+        std::thread::spawn(move || sender.send(child.wait_with_output()));
+        let Ok(output) = receiver.recv_timeout(TIMEOUT) else {
             signal(id, "KILL");
             panic!("the server runs, but should have exited");
         };
-        Ran::of(output.expect("the server's output can be read"))
+        ProgramOutput::of(output.expect("the server's output can be read"))
     }
 }
 
@@ -161,7 +161,7 @@ impl Server {
     ///
     /// # Panics
     /// If the operating system cannot tell.
-    pub fn has_ended(&mut self) -> bool {
+    pub fn has_exited(&mut self) -> bool {
         self.child.try_wait().expect("a child's status can be read").is_some()
     }
 
@@ -176,12 +176,12 @@ impl Server {
     /// If it does not exit.
     #[track_caller]
     pub fn wait(&mut self) -> ExitStatus {
-        let begun = Instant::now();
+        let started = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().expect("a child's status can be read") {
                 return status;
             }
-            assert!(begun.elapsed() < PATIENCE, "the server did not exit: {}", self.log());
+            assert!(started.elapsed() < TIMEOUT, "the server did not exit: {}", self.log());
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -208,7 +208,7 @@ impl Log {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn collect(&self, from: impl Read + Send + 'static, tell: Sender<String>) -> JoinHandle<()> {
+    fn collect(&self, from: impl Read + Send + 'static, sender: Sender<String>) -> JoinHandle<()> {
         let log = self.clone();
         std::thread::spawn(move || {
             for line in BufReader::new(from).lines().map_while(Result::ok) {
@@ -216,16 +216,16 @@ impl Log {
                 text.push_str(&line);
                 text.push('\n');
                 drop(text);
-                let _ = tell.send(line);
+                let _ = sender.send(line);
             }
         })
     }
 }
 
 fn listening(lines: &Receiver<String>) -> Option<SocketAddr> {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
-        let line = lines.recv_timeout(PATIENCE.checked_sub(begun.elapsed())?).ok()?;
+        let line = lines.recv_timeout(TIMEOUT.checked_sub(started.elapsed())?).ok()?;
         if let Some(address) = line.trim().strip_prefix("listening") {
             return address.trim().strip_prefix("http://")?.parse().ok();
         }

@@ -28,7 +28,7 @@ pub struct IssuedAccount {
 
 /// The result of a program that exited.
 #[derive(Debug)]
-pub struct Ran {
+pub struct ProgramOutput {
     /// Its exit code; `None` if a signal ended it.
     pub code: Option<i32>,
     /// Its standard output.
@@ -105,7 +105,7 @@ impl Site {
     /// # Panics
     /// If the program cannot be run.
     #[must_use]
-    pub fn admin(&self, args: &[&str]) -> Ran {
+    pub fn admin(&self, args: &[&str]) -> ProgramOutput {
         let mut command = command("metering");
         command.arg("admin");
         match &self.url {
@@ -114,7 +114,7 @@ impl Site {
             None => command.arg("--data").arg(self.data()),
         };
         command.args(args);
-        Ran::of(command.output().expect("the program can be run"))
+        ProgramOutput::of(command.output().expect("the program can be run"))
     }
 
     /// Like [`Site::admin`] with `--json`: the document that a successful command prints.
@@ -124,9 +124,9 @@ impl Site {
     #[track_caller]
     #[must_use]
     pub fn admin_json(&self, args: &[&str]) -> Value {
-        let ran = self.admin(&[args, &["--json"]].concat());
-        assert_eq!(ran.code, Some(0), "{args:?}: {ran:?}");
-        serde_json::from_str(&ran.stdout).expect("--json prints JSON")
+        let output = self.admin(&[args, &["--json"]].concat());
+        assert_eq!(output.code, Some(0), "{args:?}: {output:?}");
+        serde_json::from_str(&output.stdout).expect("--json prints JSON")
     }
 
     /// Creates an account with these credits and without caps.
@@ -170,7 +170,7 @@ impl Default for Site {
     }
 }
 
-impl Ran {
+impl ProgramOutput {
     pub(crate) fn of(output: Output) -> Self {
         Self {
             code: output.status.code(),

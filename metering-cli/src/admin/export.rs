@@ -31,7 +31,7 @@ Examples:
 pub(crate) struct ExportArgs {
     /// What to export.
     #[arg(value_name = "WHAT")]
-    what: What,
+    what: ExportKind,
     /// The output format.
     #[arg(long, value_name = "FORMAT", default_value = "csv")]
     format: ExportFormat,
@@ -44,7 +44,7 @@ pub(crate) struct ExportArgs {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum What {
+enum ExportKind {
     /// Every account, including revoked ones, oldest first.
     Accounts,
     /// Every purchase, bonus, grant and adjustment, in the order they were written.
@@ -70,7 +70,7 @@ impl ExportArgs {
         if self.output.as_os_str() == "-" {
             return self.write(store.as_ref(), out).await;
         }
-        let file = NewFile::beside(&self.output, self.force)?;
+        let file = NewFile::next_to(&self.output, self.force)?;
         let mut writer = BufWriter::new(file.create()?);
         let written = match self.write(store.as_ref(), &mut writer).await {
             Ok(()) => writer.flush().map_err(Failure::Output),
@@ -85,10 +85,10 @@ impl ExportArgs {
 
     async fn write(&self, store: &dyn Store, out: &mut dyn Write) -> Result<(), Failure> {
         match self.what {
-            What::Accounts => self.pages(out, async |after| store.accounts(after, PAGE).await).await,
-            What::Ledger => self.pages(out, async |after| store.ledger(after, PAGE).await).await,
-            What::Payments => self.pages(out, async |after| store.payments(after, PAGE).await).await,
-            What::Usage => self.pages(out, async |after| store.daily_totals(after, PAGE).await).await,
+            ExportKind::Accounts => self.pages(out, async |after| store.accounts(after, PAGE).await).await,
+            ExportKind::Ledger => self.pages(out, async |after| store.ledger(after, PAGE).await).await,
+            ExportKind::Payments => self.pages(out, async |after| store.payments(after, PAGE).await).await,
+            ExportKind::Usage => self.pages(out, async |after| store.daily_totals(after, PAGE).await).await,
         }
     }
 

@@ -4,7 +4,7 @@
 //! charges are never made on both.
 
 mod go_back;
-mod moving;
+mod migration;
 mod progress;
 mod report;
 
@@ -16,7 +16,7 @@ use clap::Args;
 use crate::database::{Destination, Origin};
 use crate::failure::Failure;
 use crate::output::Format;
-use moving::Moving;
+use migration::Migration;
 use progress::Progress;
 
 /// The variable that can name the target instead of `--to`, to keep a password out of the arguments.
@@ -65,9 +65,9 @@ impl MigrateArgs {
         let missing = || Failure::Usage(format!("--to is missing: name the target with --to or in {TO_VARIABLE}"));
         let to = self.to.or_else(variable).ok_or_else(missing)?;
         let to = Destination::of(&to)?;
-        let mut moving = Moving { from: Origin::open(&self.from)?, to, progress: Progress::new() };
-        let report = if self.dry_run { moving.look().await } else { moving.run().await };
-        moving.progress.end();
+        let mut migration = Migration { from: Origin::open(&self.from)?, to, progress: Progress::new() };
+        let report = if self.dry_run { migration.dry_run().await } else { migration.run().await };
+        migration.progress.end();
         let report = report?;
         let printed = report.write(out, self.format.json).and_then(|()| Ok(out.flush()?));
         // Even if printing failed: a difference must not end in exit code 0 because of a closed pipe.

@@ -5,7 +5,7 @@ mod chains;
 mod list;
 mod progress;
 mod records;
-mod standing;
+mod status;
 mod token;
 mod unreadable;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use metering_config::Sources;
 use metering_core::{Account, AccountId, Clock, Store, StoreError, SystemClock, Timestamp};
 
-use crate::database::{Absent, Database, Location};
+use crate::database::{Database, IfMissing, Location};
 use crate::failure::Failure;
 
 /// How many items are read per page.
@@ -44,12 +44,12 @@ impl Session {
 
     /// The store, created if it does not exist.
     pub(crate) async fn store_or_new(&self) -> Result<Arc<dyn Store>, Failure> {
-        Ok(self.location.open(Absent::Create).await?.store())
+        Ok(self.location.open(IfMissing::Create).await?.store())
     }
 
     /// The database, which must exist.
     pub(crate) async fn database(&self) -> Result<Database, Failure> {
-        self.location.open(Absent::Fail).await
+        self.location.open(IfMissing::Fail).await
     }
 }
 

@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_decimal_number_is_refused() {
+    fn non_decimal_numbers_are_rejected() {
         for text in ["\"1\"", "null", "[1]", "1e5", "true"] {
             assert!(serde_json::from_str::<Amount>(text).is_err(), "{text}");
         }

@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use clap::Args;
 use http::Method;
-use metering_client::{Client, ClientError, OpenAnswer};
+use metering_client::{Client, ClientError, OpenResponse};
 use metering_core::{IdempotencyKey, Randomness, SystemRandomness};
 
 use crate::client::call::body::Destination;
 use crate::client::call::payload::Payload;
-use crate::client::call::retry::{Name, Patience};
-use crate::client::call::target::{Asked, Param};
+use crate::client::call::retry::{KeyOrigin, RetryPolicy};
+use crate::client::call::target::{Param, RequestTarget};
 use crate::client::interruption::Interruption;
 use crate::client::money;
 use crate::client::session::{ProfileArgs, Session};
@@ -79,7 +79,7 @@ fn read_method(text: &str) -> Result<Method, &'static str> {
 }
 
 /// A random idempotency key.
-fn made_up() -> IdempotencyKey {
+fn generate_key() -> IdempotencyKey {
     let mut bytes = [0; 16];
     SystemRandomness.fill(&mut bytes);
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -111,24 +111,25 @@ impl CallArgs {
     async fn fetch(&self, session: &Session, client: Client, destination: &mut Destination<'_>) -> Result<(), Failure> {
         let payload = self.data.as_ref().map(Payload::read).transpose()?;
         let method = self.method.clone().or_else(|| payload.as_ref().map(|_| Method::POST));
-        let Asked { method, target } = target::resolve(&session.anonymous(), method, &self.route, &self.params).await?;
+        let RequestTarget { method, target } =
+            target::resolve(&session.anonymous(), method, &self.route, &self.params).await?;
         let limit = if self.retry { Duration::from_secs(self.retry_limit) } else { Duration::ZERO };
-        let (client, name) = match &self.idempotency_key {
-            Some(key) => (client.with_idempotency_key(key.clone()), Name::Given),
-            None if self.retry => (client.with_idempotency_key(made_up()), Name::MadeUp),
-            None => (client, Name::None),
+        let (client, key) = match &self.idempotency_key {
+            Some(key) => (client.with_idempotency_key(key.clone()), KeyOrigin::Given),
+            None if self.retry => (client.with_idempotency_key(generate_key()), KeyOrigin::Generated),
+            None => (client, KeyOrigin::None),
         };
-        let mut patience = Patience::new(limit, name);
-        let answer = loop {
+        let mut retries = RetryPolicy::new(limit, key);
+        let response = loop {
             let error = match client.open(method.clone(), &target, payload.clone().map(Into::into)).await {
-                Ok(answer) => break answer,
+                Ok(response) => break response,
                 Err(error) => error,
             };
-            let Some(pause) = patience.pause_after(&error) else {
+            let Some(pause) = retries.pause_after(&error) else {
                 if let ClientError::Refused(refusal) = &error
                     && !self.quiet
                 {
-                    money::tell(&refusal.headers);
+                    money::print_charge(&refusal.headers);
                 }
                 return Err(error.into());
             };
@@ -138,11 +139,11 @@ impl CallArgs {
             }
             tokio::time::sleep(pause).await;
         };
-        let OpenAnswer { headers, body, .. } = answer;
+        let OpenResponse { headers, body, .. } = response;
         let received = destination.receive(body).await;
         destination.end_line()?;
         if !self.quiet {
-            money::tell(&headers);
+            money::print_charge(&headers);
         }
         received
     }

@@ -3,16 +3,16 @@
 //! The service charges for each block, and a run may end at any moment: a rate limit, no credits, a full disk, Ctrl-C,
 //! a power cut. So the order of steps is fixed: check that the output and the cursor are writable, fetch a block, write
 //! it and sync it to disk, move the cursor and sync it. The cursor records the length of the output, so that the next
-//! run finds and removes a line that was written but not counted. [`plan`], [`patience`] and [`cursor`] are the rules,
+//! run finds and removes a line that was written but not counted. [`plan`], [`retry`] and [`cursor`] are the rules,
 //! [`mod@walk`] combines them; [`service`], [`mod@file`] and [`sink`] do the I/O.
 
 mod block;
 mod book;
 mod cursor;
 mod file;
-mod patience;
 mod plan;
 mod progress;
+mod retry;
 mod service;
 mod sink;
 mod tally;
@@ -25,7 +25,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::client::catch_up::block::BlockNumber;
-use crate::client::catch_up::book::{Book, Wishes};
+use crate::client::catch_up::book::{Book, Options};
 use crate::client::catch_up::cursor::CursorFile;
 use crate::client::catch_up::file::OutputFile;
 use crate::client::catch_up::plan::BLOCKS_MAX;
@@ -35,12 +35,12 @@ use crate::client::catch_up::sink::{Sink, Stdout};
 use crate::client::catch_up::tally::Tally;
 use crate::client::catch_up::walk::{Rules, walk};
 use crate::client::interruption::Interruption;
-use crate::client::private_file::Turn;
+use crate::client::private_file::FileLock;
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
 use crate::output::notice;
 
-const TURN: &str = "catch-up.lock";
+const LOCK_FILE: &str = "catch-up.lock";
 
 /// Fetch every block since the last run, one line of JSON per block.
 ///
@@ -90,16 +90,16 @@ impl CatchUpArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let session = self.profile.open()?;
         let client = session.client()?;
-        let _turn = Turn::take(session.profile.file(TURN), "catching up")?;
+        let _lock = FileLock::acquire(session.profile.file(LOCK_FILE), "catching up")?;
         let interruption = Interruption::watch()?;
         let cursors = CursorFile::load(&session.profile)?;
         let sink = match &self.output {
             Some(path) => Sink::File(OutputFile::open(path, true)?),
             None => Sink::Stdout(Stdout::new(&mut *out)),
         };
-        let wishes = Wishes { from: self.from, reset: self.reset, new_output: self.new_output };
-        let mut book = Book::open(cursors, session.url(), sink, wishes)?;
-        book.news().iter().for_each(|news| notice(news));
+        let options = Options { from: self.from, reset: self.reset, new_output: self.new_output };
+        let mut book = Book::open(cursors, session.url(), sink, options)?;
+        book.notices().iter().for_each(|text| notice(text));
         let progress = Progress::new(self.output.is_some());
         let mut tally = Tally::new(progress.clone());
         let mut service = Service::new(client, interruption, Duration::from_secs(self.max_wait), progress);

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use metering_client::{Answer, Client};
+use metering_client::{Client, Response};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 #[derive(Debug)]
 pub(crate) struct Document<T> {
     pub(crate) content: T,
-    answer: Answer,
+    response: Response,
 }
 
 impl<T: DeserializeOwned> Document<T> {
@@ -21,13 +21,13 @@ impl<T: DeserializeOwned> Document<T> {
     /// # Errors
     /// When the service rejects the request, does not respond, or responds with something else.
     pub(crate) async fn get(client: &Client, target: &str) -> Result<Self, Failure> {
-        let answer = client.get(target).await?;
-        Ok(Self { content: answer.json()?, answer })
+        let response = client.get(target).await?;
+        Ok(Self { content: response.json()?, response })
     }
 
     /// Writes the document as the service sent it, and a line break if it does not end with one.
     pub(crate) fn write_json(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let body = &self.answer.body;
+        let body = &self.response.body;
         out.write_all(body)?;
         if !body.ends_with(b"\n") {
             writeln!(out)?;

@@ -13,7 +13,7 @@ use crate::client::profile::ProfileName;
 static PROFILE: OnceLock<ProfileName> = OnceLock::new();
 
 /// Sets the profile that printed commands name from now on.
-pub(crate) fn are_of(profile: &ProfileName) {
+pub(crate) fn set_profile(profile: &ProfileName) {
     // A run opens one profile; some commands open it twice.
     let _ = PROFILE.set(profile.clone());
 }
@@ -32,19 +32,19 @@ fn addressed_to(profile: &ProfileName, message: &str) -> String {
 
 fn line_to(profile: &ProfileName, line: &str) -> String {
     let of_profile = |command: &str| format!("{command} --profile {profile}");
-    if is_of_a_profile(line.trim_start()) {
+    if uses_a_profile(line.trim_start()) {
         return of_profile(line);
     }
     let mut parts: Vec<Cow<'_, str>> = line.split('`').map(Cow::from).collect();
     let last = parts.len() - 1;
     // Every second part is between backticks, unless it is the last: that backtick is not closed.
-    for part in parts[..last].iter_mut().skip(1).step_by(2).filter(|part| is_of_a_profile(part)) {
+    for part in parts[..last].iter_mut().skip(1).step_by(2).filter(|part| uses_a_profile(part)) {
         *part = of_profile(part).into();
     }
     parts.join("`")
 }
 
-fn is_of_a_profile(command: &str) -> bool {
+fn uses_a_profile(command: &str) -> bool {
     let mut words = command.split(' ');
     words.next() == Some("metering")
         && words.next().is_some_and(|word| word != "admin")

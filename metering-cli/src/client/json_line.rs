@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_line_breaks_between_tokens_go() {
+    fn only_line_breaks_between_tokens_are_removed() {
         // document, line
         let table = [
             ("{\"a\":1}", "{\"a\":1}"),
@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_document_is_refused() {
+    fn invalid_json_is_rejected() {
         for document in [&b""[..], b"{", b"\"a\nb\"", b"1\n2", b"\"\xff\"", b"nul"] {
             assert_eq!(one_line(document), Err(NotJson), "{document:?}");
         }

@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_means_nothing_stays() {
+    fn only_unreserved_characters_stay() {
         let mut target = String::new();
         push_encoded("aZ09-._~ /?#&=+%é", &mut target);
         assert_eq!(target, "aZ09-._~%20%2F%3F%23%26%3D%2B%25%C3%A9");

@@ -68,14 +68,14 @@ pub(crate) fn make_directory(directory: &Path) -> Result<(), Failure> {
 
 /// A lock that one process at a time can hold. Released when dropped, and when the process ends in any way.
 #[derive(Debug)]
-pub(crate) struct Turn(#[expect(dead_code, reason = "held, not read: the open file holds the lock")] File);
+pub(crate) struct FileLock(#[expect(dead_code, reason = "held, not read: the open file holds the lock")] File);
 
-impl Turn {
+impl FileLock {
     /// Takes the lock.
     ///
     /// # Errors
     /// [`Failure::Conflict`] when another process has it; `doing` says what that process is doing.
-    pub(crate) fn take(path: PathBuf, doing: &str) -> Result<Self, Failure> {
+    pub(crate) fn acquire(path: PathBuf, doing: &str) -> Result<Self, Failure> {
         if let Some(directory) = path.parent() {
             make_directory(directory)?;
         }
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_as_a_whole_and_is_its_owners_alone() {
+    fn file_is_replaced_atomically_and_readable_by_its_owner_only() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a/b/profile.toml");
         assert!(read(&path).unwrap().is_none());
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_killed_processes_left_is_removed_after_a_while() {
+    fn files_of_killed_processes_are_removed_later() {
         let directory = tempfile::tempdir().unwrap();
         let file = |name: &str| directory.path().join(name);
         for name in ["cursor.json.1.partial", "cursor.json.2.partial", "other.json.1.partial"] {
@@ -164,13 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn one_process_at_a_time_has_the_turn() {
+    fn one_process_at_a_time_has_the_lock() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("profile/lock");
-        let turn = Turn::take(path.clone(), "paying").unwrap();
-        let refused = Turn::take(path.clone(), "paying").unwrap_err();
+        let lock = FileLock::acquire(path.clone(), "paying").unwrap();
+        let refused = FileLock::acquire(path.clone(), "paying").unwrap_err();
         assert!(refused.to_string().contains("is paying"), "{refused}");
-        drop(turn);
-        Turn::take(path, "paying").unwrap();
+        drop(lock);
+        FileLock::acquire(path, "paying").unwrap();
     }
 }

@@ -74,7 +74,7 @@ pub(crate) struct Settings {
 /// The file's format. The text contains the key, so it is zeroized, and parse errors are not repeated.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ProfileFile {
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -117,7 +117,7 @@ impl Profile {
 
     /// Saves the settings, readable by their owner only.
     pub(crate) fn save(&self) -> Result<(), Failure> {
-        let written = Written {
+        let written = ProfileFile {
             url: self.settings.url.as_ref().map(ToString::to_string),
             org_id: self.settings.org_id.clone(),
             api_key: self.settings.api_key.as_ref().map(|key| Zeroizing::new(key.expose().to_owned())),
@@ -155,7 +155,8 @@ impl Profile {
 
 impl Settings {
     fn read(text: &str) -> Result<Self, &'static str> {
-        let written: Written = toml::from_str(text).map_err(|_| "its keys are url, org_id and api_key, all strings")?;
+        let written: ProfileFile =
+            toml::from_str(text).map_err(|_| "its keys are url, org_id and api_key, all strings")?;
         let url = written.url.map(|url| url.parse()).transpose();
         let api_key = written.api_key.map(|key| ApiKey::parse(&key)).transpose();
         Ok(Self {
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_profile_is_an_error_that_does_not_repeat_it() {
+    fn damaged_profile_is_an_error_without_its_content() {
         let directory = tempfile::tempdir().unwrap();
         let home = home(directory.path());
         for text in ["api_key = \"sk_live_secret\"", "api_key = sk_live_secret", "sk_live_secret = 1", "url = \"x\""] {
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn names_cannot_lead_out_of_the_directory() {
+    fn profile_names_cannot_escape_the_directory() {
         for bad in ["", ".", "..", "a/b", "a\\b", "ä", &"a".repeat(65)] {
             assert!(bad.parse::<ProfileName>().is_err(), "{bad}");
         }

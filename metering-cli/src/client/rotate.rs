@@ -67,11 +67,11 @@ impl RotateArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let mut session = self.profile.open()?;
         if let Some(address) = self.address.filter(|_| self.challenge_only) {
-            return self.write_challenge(&Challenge::ask(&session, address).await?, address, out);
+            return self.write_challenge(&Challenge::request(&session, address).await?, address, out);
         }
         let issued = match (self.address, &self.nonce, &self.signature) {
             (Some(address), Some(nonce), Some(signature)) => {
-                self.spare_other_accounts(&session, address).await?;
+                self.check_same_account(&session, address).await?;
                 verify(&session, address, nonce, signature).await?
             }
             _ => {
@@ -82,7 +82,7 @@ impl RotateArgs {
                         "--address does not match the wallet, whose address is {found}"
                     )));
                 }
-                self.spare_other_accounts(&session, wallet.address()).await?;
+                self.check_same_account(&session, wallet.address()).await?;
                 rotated(&session, &wallet, Consent { yes: self.yes }).await?
             }
         };
@@ -106,7 +106,7 @@ impl RotateArgs {
     }
 
     /// Refuses to replace a key that works and belongs to another account.
-    async fn spare_other_accounts(&self, session: &Session, address: Address) -> Result<(), Failure> {
+    async fn check_same_account(&self, session: &Session, address: Address) -> Result<(), Failure> {
         if self.replace_key || owns_key(session, address).await? != Some(false) {
             return Ok(());
         }
@@ -131,7 +131,7 @@ pub(crate) async fn owns_key(session: &Session, wallet: Address) -> Result<Optio
         return Ok(Some(false));
     }
     match session.anonymous().with_key(key).get("/credits/balance").await {
-        Ok(answer) => Ok(Some(answer.json::<Balance>()?.payer_address == Some(wallet))),
+        Ok(response) => Ok(Some(response.json::<Balance>()?.payer_address == Some(wallet))),
         Err(ClientError::Refused(refusal)) if refusal.status == 401 => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -139,7 +139,7 @@ pub(crate) async fn owns_key(session: &Session, wallet: Address) -> Result<Optio
 
 /// Rotates with a wallet on this machine.
 pub(crate) async fn rotated(session: &Session, wallet: &Wallet, consent: Consent) -> Result<Issued, Failure> {
-    let challenge = Challenge::ask(session, wallet.address()).await?;
+    let challenge = Challenge::request(session, wallet.address()).await?;
     let effect = "Signing it replaces the account's API key.";
     let request = Request { service: session.url(), message: &challenge.message, effect };
     request.is_agreed(consent).await?;
@@ -148,14 +148,15 @@ pub(crate) async fn rotated(session: &Session, wallet: &Wallet, consent: Consent
 
 async fn verify(session: &Session, address: Address, nonce: &str, signature: &str) -> Result<Issued, Failure> {
     #[derive(Serialize)]
-    struct Answer<'a> {
+    struct VerifyRequest<'a> {
         address: Address,
         nonce: &'a str,
         signature: &'a str,
     }
-    let answer = session.anonymous().post("/api-key/recover/verify", &Answer { address, nonce, signature }).await;
-    match answer {
-        Ok(answer) => Ok(answer.json()?),
+    let response =
+        session.anonymous().post("/api-key/recover/verify", &VerifyRequest { address, nonce, signature }).await;
+    match response {
+        Ok(response) => Ok(response.json()?),
         Err(ClientError::Unreachable(why)) => Err(Failure::TryLater(format!(
             "the service did not respond ({why}): the old key may have been replaced; run `metering rotate` again to \
             get another"
@@ -165,13 +166,13 @@ async fn verify(session: &Session, address: Address, nonce: &str, signature: &st
 }
 
 impl Challenge {
-    async fn ask(session: &Session, address: Address) -> Result<Self, Failure> {
+    async fn request(session: &Session, address: Address) -> Result<Self, Failure> {
         #[derive(Serialize)]
-        struct Question {
+        struct ChallengeRequest {
             address: Address,
         }
-        let answer = session.anonymous().post("/api-key/recover/challenge", &Question { address }).await?;
-        let challenge: Self = answer.json()?;
+        let response = session.anonymous().post("/api-key/recover/challenge", &ChallengeRequest { address }).await?;
+        let challenge: Self = response.json()?;
         let request = Request { service: session.url(), message: &challenge.message, effect: "" };
         request.names(&[&address.to_string(), &challenge.nonce])?;
         Ok(challenge)

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 use metering_client::Client;
-use metering_core::{Catalogue, ParamPlace, ParamType, Pricing, Route};
+use metering_core::{Catalogue, ParamLocation, ParamType, Pricing, Route};
 
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
@@ -30,7 +30,7 @@ pub(crate) struct RoutesArgs {
 impl RoutesArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let session = self.profile.open()?;
-        let (catalogue, text) = ask(&session.anonymous()).await?;
+        let (catalogue, text) = fetch(&session.anonymous()).await?;
         if self.format.json {
             out.write_all(text.as_bytes())?;
             return if text.ends_with('\n') { Ok(()) } else { Ok(writeln!(out)?) };
@@ -53,12 +53,12 @@ impl RoutesArgs {
 /// # Errors
 /// When the service rejects the request, does not respond, or responds with something else.
 pub(crate) async fn catalogue(client: &Client) -> Result<Catalogue, Failure> {
-    ask(client).await.map(|(catalogue, _)| catalogue)
+    fetch(client).await.map(|(catalogue, _)| catalogue)
 }
 
-async fn ask(client: &Client) -> Result<(Catalogue, String), Failure> {
-    let answer = client.get(CATALOGUE).await?;
-    let text = String::from_utf8(answer.body.to_vec())
+async fn fetch(client: &Client) -> Result<(Catalogue, String), Failure> {
+    let response = client.get(CATALOGUE).await?;
+    let text = String::from_utf8(response.body.to_vec())
         .map_err(|_| Failure::Failed(format!("the service's {CATALOGUE} is not UTF-8")))?;
     let catalogue = Catalogue::from_published_json(&text)
         .map_err(|error| Failure::Failed(format!("the service's {CATALOGUE} is not a catalogue: {error}")))?;
@@ -68,7 +68,7 @@ async fn ask(client: &Client) -> Result<(Catalogue, String), Failure> {
 /// The template with its query parameters, the optional ones in brackets.
 fn target(route: &Route) -> String {
     let mut target = route.template.to_string();
-    let query = route.params.iter().filter(|param| param.place == ParamPlace::Query);
+    let query = route.params.iter().filter(|param| param.location == ParamLocation::Query);
     for (position, param) in query.enumerate() {
         let separator = if position == 0 { '?' } else { '&' };
         let piece = format!("{separator}{}={}", param.name, kind(param.kind));

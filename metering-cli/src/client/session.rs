@@ -21,7 +21,7 @@ const KEY_VARIABLE: &str = "METERING_CLIENT_API_KEY";
 const ALLOW_HTTP_VARIABLE: &str = "METERING_CLIENT_ALLOW_HTTP";
 
 /// How long to wait while the service makes no progress. Claims wait for confirmations, up to 45 seconds by default.
-const PATIENCE: Duration = Duration::from_secs(90);
+const READ_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// The profile and its service.
 #[derive(Debug, Clone, Args)]
@@ -52,13 +52,13 @@ pub(crate) struct Session {
 impl ProfileArgs {
     /// Reads the profile and the environment; nothing is sent yet.
     pub(crate) fn open(&self) -> Result<Session, Failure> {
-        follow_up::are_of(&self.profile);
+        follow_up::set_profile(&self.profile);
         self.open_with(|name| std::env::var_os(name))
     }
 
     /// The profile alone, as it is on disk.
     pub(crate) fn profile(&self) -> Result<Profile, Failure> {
-        follow_up::are_of(&self.profile);
+        follow_up::set_profile(&self.profile);
         Profile::load(&Home::find(|name| std::env::var_os(name))?, self.profile.clone())
     }
 
@@ -81,7 +81,7 @@ impl ProfileArgs {
             )));
         }
         let transport =
-            HttpTransport::new(url.clone(), PATIENCE).map_err(|error| Failure::Failed(error.to_string()))?;
+            HttpTransport::new(url.clone(), READ_TIMEOUT).map_err(|error| Failure::Failed(error.to_string()))?;
         Ok(Session { profile, url, key, transport: Arc::new(transport) })
     }
 }
@@ -144,9 +144,9 @@ impl Session {
 }
 
 fn read_key(text: &OsString) -> Result<ApiKey, Failure> {
-    let wrong = |problem: &dyn std::fmt::Display| Failure::Usage(format!("{KEY_VARIABLE}: {problem}"));
-    let text = text.to_str().ok_or_else(|| wrong(&"it is not UTF-8"))?;
-    ApiKey::parse(text.trim()).map_err(|error| wrong(&error))
+    let invalid = |problem: &dyn std::fmt::Display| Failure::Usage(format!("{KEY_VARIABLE}: {problem}"));
+    let text = text.to_str().ok_or_else(|| invalid(&"it is not UTF-8"))?;
+    ApiKey::parse(text.trim()).map_err(|error| invalid(&error))
 }
 
 #[cfg(test)]
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_not_sent_in_the_clear_unless_told_to() {
+    fn keys_are_sent_over_plain_http_only_if_allowed() {
         let scene = Scene::new();
         let url = Some("http://far.example");
         assert!(matches!(scene.open(url, &[]), Err(Failure::Usage(_))));

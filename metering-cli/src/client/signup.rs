@@ -19,17 +19,17 @@ use zeroize::Zeroizing;
 
 use crate::client::config::redacted;
 use crate::client::interruption::Interruption;
-use crate::client::private_file::Turn;
+use crate::client::private_file::FileLock;
 use crate::client::session::{ProfileArgs, Session};
 use crate::client::signup::issued::Issued;
 use crate::client::signup::pending::Pending;
-use crate::client::signup::wait::Waited;
+use crate::client::signup::wait::SignupOutcome;
 use crate::failure::Failure;
 use crate::output::{Format, notice};
 use crate::table::printable;
 
 /// The longest session, whatever the service says.
-const SESSION_LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_SESSION: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Get an account with free credits, approved in the browser.
 ///
@@ -75,7 +75,7 @@ struct Initiate<'a> {
 
 /// The response to `POST /signup/initiate`.
 #[derive(Deserialize)]
-struct Initiated {
+struct InitiateResponse {
     session_token: Zeroizing<String>,
     verification_url: String,
     verification_url_complete: Option<String>,
@@ -87,7 +87,7 @@ struct Initiated {
 impl SignupArgs {
     pub(crate) async fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let before = self.profile.open()?;
-        let _turn = Turn::take(before.profile.file("signup.lock"), "signing up")?;
+        let _lock = FileLock::acquire(before.profile.file("signup.lock"), "signing up")?;
         // Read again: another run may have changed the profile before this one got the lock.
         let mut session = self.profile.open()?;
         self.check_no_key(&session)?;
@@ -102,17 +102,17 @@ impl SignupArgs {
             }
         };
         let mut waited = self.wait(&session, &pending).await?;
-        if was_resumed && matches!(waited, Waited::Expired) {
+        if was_resumed && matches!(waited, SignupOutcome::Expired) {
             notice("The pending signup has expired; starting a new one.");
             pending = self.initiate(&session, Some(&pending.email), Some(&pending.agent_name)).await?;
             waited = self.wait(&session, &pending).await?;
         }
         match waited {
-            Waited::Approved(approved) => {
+            SignupOutcome::Approved(approved) => {
                 let issued = self.store(&mut session, approved, out)?;
                 issued.write(self.show_key, &self.format, out)
             }
-            Waited::Expired => {
+            SignupOutcome::Expired => {
                 Pending::remove(&session.profile)?;
                 Err(Failure::TryLater(format!(
                     "the code {} was not approved in time; run `metering signup` again for a new one",
@@ -168,24 +168,24 @@ impl SignupArgs {
             return Err(Failure::Usage(problem.to_owned()));
         };
         let body = Initiate { email, agent_name };
-        let answer: Initiated = session.anonymous().post("/signup/initiate", &body).await?.json()?;
-        let lifetime = Duration::from_secs(answer.expires_in).min(SESSION_LONGEST);
+        let response: InitiateResponse = session.anonymous().post("/signup/initiate", &body).await?.json()?;
+        let lifetime = Duration::from_secs(response.expires_in).min(MAX_SESSION);
         let pending = Pending {
             url: session.url().to_string(),
             email: email.to_owned(),
             agent_name: agent_name.to_owned(),
-            session_token: answer.session_token,
-            verification_url: answer.verification_url,
-            verification_url_complete: answer.verification_url_complete,
-            user_code: answer.user_code,
-            interval_seconds: answer.interval,
+            session_token: response.session_token,
+            verification_url: response.verification_url,
+            verification_url_complete: response.verification_url_complete,
+            user_code: response.user_code,
+            interval_seconds: response.interval,
             expires_at_seconds: SystemClock.now().saturating_add(lifetime).unix_seconds(),
         };
         pending.save(&session.profile)?;
         Ok(pending)
     }
 
-    async fn wait(&self, session: &Session, pending: &Pending) -> Result<Waited, Failure> {
+    async fn wait(&self, session: &Session, pending: &Pending) -> Result<SignupOutcome, Failure> {
         // Watch before the message says that Ctrl-C stops.
         let interruption = Interruption::watch()?;
         let url = pending.verification_url_complete.as_ref().unwrap_or(&pending.verification_url);

@@ -8,13 +8,13 @@ use metering_evm::Wallet;
 
 use crate::client::payment::abandon::abandon;
 use crate::client::payment::arguments::PaymentArgs;
-use crate::client::payment::claiming::{Claimed, claim};
+use crate::client::payment::claiming::{ClaimContext, claim};
+use crate::client::payment::connection::{ChainConnection, TxState};
 use crate::client::payment::entry::{Entry, Payment, Purpose, Signup};
 use crate::client::payment::journal::{Journal, Pending};
-use crate::client::payment::offered::{Wanted, write_quote};
-use crate::client::payment::paid::Held;
+use crate::client::payment::offered::{QuoteRequest, write_quote};
+use crate::client::payment::paid::CurrentAccount;
 use crate::client::payment::sending;
-use crate::client::payment::till::{Fate, Till};
 use crate::client::rotate::owns_key;
 use crate::client::session::{ProfileArgs, Session};
 use crate::failure::Failure;
@@ -66,12 +66,12 @@ impl SignupPayArgs {
         if self.payment.abandon {
             return abandon(journal, entry, &self.payment, self.format.json, out).await;
         }
-        let (journal, entry) = self.without_stale(journal, entry, &session)?;
+        let (journal, entry) = self.drop_stale(journal, entry, &session)?;
         let (mut pending, wallet) = match entry {
             Some(entry) => {
                 if let Some(hash) = self.has_key_already(&session, &entry).await? {
-                    let held = Held::ask(&session).await?;
-                    let account = held.account(&session, "approved").paid_by(&entry.bill, hash);
+                    let current = CurrentAccount::fetch(&session).await?;
+                    let account = current.account(&session, "approved").paid_by(&entry.bill, hash);
                     account.write(out, self.format.json, "The profile already has the account's key.")?;
                     out.flush()?;
                     return journal.resume(entry).finish();
@@ -79,21 +79,21 @@ impl SignupPayArgs {
                 (self.resume(journal, entry, &session).await?, None)
             }
             None => {
-                let begun = self.begin(journal, &session).await?;
+                let started = self.begin(journal, &session).await?;
                 session.remember_service()?;
-                begun
+                started
             }
         };
         if self.quote_only {
             return write_quote(pending.entry(), self.format.json, out);
         }
-        let till = sending::pay(&mut pending, &self.payment, wallet.as_ref()).await?;
-        let claimed = Claimed { session: &mut session, args: &self.payment, wallet, json: self.format.json };
-        claim(pending, till.as_ref(), claimed, out).await
+        let connection = sending::pay(&mut pending, &self.payment, wallet.as_ref()).await?;
+        let context = ClaimContext { session: &mut session, args: &self.payment, wallet, json: self.format.json };
+        claim(pending, connection.as_ref(), context, out).await
     }
 
     /// Drops an entry that is certainly unpaid and cannot be used: an expired quote, or one for something else.
-    fn without_stale(
+    fn drop_stale(
         &self,
         journal: Journal,
         entry: Option<Entry>,
@@ -102,7 +102,8 @@ impl SignupPayArgs {
         let Some(entry) = entry else { return Ok((journal, None)) };
         let over = entry.signup().is_none_or(|signup| signup.expires_at.is_over());
         if entry.is_certainly_unpaid() {
-            let usable = self.tx.is_some() || (!self.quote_only && !over && self.agrees(&entry, session).is_ok());
+            let usable =
+                self.tx.is_some() || (!self.quote_only && !over && self.check_matches(&entry, session).is_ok());
             return Ok((journal, Some(entry).filter(|_| usable)));
         }
         // It may have been paid late, so it is kept where a late claim finds it.
@@ -114,16 +115,16 @@ impl SignupPayArgs {
         Ok((journal, Some(entry)))
     }
 
-    fn agrees(&self, entry: &Entry, session: &Session) -> Result<(), Failure> {
-        let Some(signup) = entry.signup() else { return Err(entry.in_the_way()) };
+    fn check_matches(&self, entry: &Entry, session: &Session) -> Result<(), Failure> {
+        let Some(signup) = entry.signup() else { return Err(entry.conflict()) };
         let same = self.agent_name.as_ref().is_none_or(|name| *name == signup.agent_name)
             && (self.email.is_none() || self.email == signup.email)
             && self.payer.is_none_or(|payer| payer == entry.payer)
             && entry.service == session.url().to_string();
         if !same {
-            return Err(entry.in_the_way());
+            return Err(entry.conflict());
         }
-        entry.agrees(self.payment.plan.as_deref(), self.payment.chain.as_deref())
+        entry.check_matches(self.payment.plan.as_deref(), self.payment.chain.as_deref())
     }
 
     /// The transaction, if an earlier run finished everything except the journal. Leaves another account's key alone.
@@ -153,11 +154,11 @@ impl SignupPayArgs {
     }
 
     async fn resume(&self, journal: Journal, entry: Entry, session: &Session) -> Result<Pending, Failure> {
-        self.agrees(&entry, session)?;
+        self.check_matches(&entry, session)?;
         let elsewhere = entry.signup().is_some_and(|signup| signup.paid_elsewhere);
         if self.quote_only {
             let open = elsewhere && matches!(entry.payment, Payment::Unpaid);
-            return if open { Ok(journal.resume(entry)) } else { Err(entry.in_the_way()) };
+            return if open { Ok(journal.resume(entry)) } else { Err(entry.conflict()) };
         }
         let Some(hash) = self.tx.filter(|hash| entry.payment.hash() != Some(*hash)) else {
             if elsewhere && matches!(entry.payment, Payment::Unpaid) {
@@ -169,9 +170,10 @@ impl SignupPayArgs {
             return Ok(journal.resume(entry));
         };
         if let Some(signed) = entry.payment.signed() {
-            let till = Till::required(Till::open(&entry.bill, self.payment.rpc_url()?)?, &entry.bill)?;
-            if !matches!(till.fate(signed).await?, Fate::Dead(_)) {
-                return Err(entry.in_the_way());
+            let connection =
+                ChainConnection::required(ChainConnection::open(&entry.bill, self.payment.rpc_url()?)?, &entry.bill)?;
+            if !matches!(connection.state(signed).await?, TxState::Dead(_)) {
+                return Err(entry.conflict());
             }
         }
         let mut pending = journal.resume(entry);
@@ -197,8 +199,13 @@ impl SignupPayArgs {
         let wallet = if self.payer.is_some() { None } else { Some(self.payment.wallet.open()?) };
         let payer = self.payer.or_else(|| wallet.as_ref().map(Wallet::address));
         let payer = payer.ok_or_else(|| missing("name the wallet with --payer"))?;
-        let wanted =
-            Wanted { plan, chain: self.payment.chain.as_deref(), payer, agent_name, email: self.email.as_deref() };
+        let wanted = QuoteRequest {
+            plan,
+            chain: self.payment.chain.as_deref(),
+            payer,
+            agent_name,
+            email: self.email.as_deref(),
+        };
         let (bill, quote) = wanted.quote(&session.anonymous()).await?;
         let signup = Signup {
             agent_name: agent_name.clone(),

@@ -3,7 +3,7 @@
 mod bounds;
 mod follow;
 mod line;
-mod reconnects;
+mod retry;
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -13,12 +13,12 @@ use http::Method;
 use metering_client::Client;
 use metering_core::RequestPath;
 
-use crate::client::call::target::{self, Asked, Param};
+use crate::client::call::target::{self, Param, RequestTarget};
 use crate::client::interruption::Interruption;
 use crate::client::routes;
 use crate::client::session::ProfileArgs;
 use crate::client::stream::bounds::{Bounds, End, read_duration};
-use crate::client::stream::follow::{Follower, Wishes};
+use crate::client::stream::follow::{Follower, Options};
 use crate::client::stream::line::Form;
 use crate::failure::Failure;
 
@@ -70,13 +70,13 @@ impl StreamArgs {
             Err(End::Interrupted) => return Err(Failure::Interrupted("stopped; nothing was charged".to_owned())),
         };
         let form = Form { events: self.events, terminal: std::io::stdout().is_terminal() };
-        let wishes = Wishes { form, reconnect: self.reconnect, quiet: self.quiet };
-        Follower::new(client, target, wishes, bounds).follow(out).await
+        let options = Options { form, reconnect: self.reconnect, quiet: self.quiet };
+        Follower::new(client, target, options, bounds).follow(out).await
     }
 
     /// The target to follow, checked before anything is charged.
     async fn target(&self, client: &Client) -> Result<String, Failure> {
-        let Asked { method, target } = target::resolve(client, None, &self.route, &self.params).await?;
+        let RequestTarget { method, target } = target::resolve(client, None, &self.route, &self.params).await?;
         if method != Method::GET {
             return Err(Failure::Usage(format!("{method} {target} is not a stream: streams use GET")));
         }

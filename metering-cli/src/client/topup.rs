@@ -8,13 +8,13 @@ use metering_core::TxHash;
 use crate::client::payment::abandon::abandon;
 use crate::client::payment::arguments::PaymentArgs;
 use crate::client::payment::bill::Bill;
+use crate::client::payment::connection::ChainConnection;
 use crate::client::payment::crediting::{Claim, Crediting};
 use crate::client::payment::entry::{Entry, Payment, Purpose};
 use crate::client::payment::journal::{Journal, Pending};
 use crate::client::payment::market::Market;
 use crate::client::payment::registration::{Watched, is_final, refused};
 use crate::client::payment::sending;
-use crate::client::payment::till::Till;
 use crate::client::session::{ProfileArgs, Session};
 use crate::failure::Failure;
 use crate::output::Format;
@@ -62,17 +62,17 @@ impl TopupArgs {
         }
         let mut pending = match entry {
             Some(entry) => {
-                self.may_go_on(&entry, &session, crediting.org_id())?;
+                self.check_matches(&entry, &session, crediting.org_id())?;
                 journal.resume(entry)
             }
             None => self.begin(journal, &session, &mut crediting).await?,
         };
-        let till = sending::pay(&mut pending, &self.payment, crediting.wallet()).await?;
-        self.register(pending, till.as_ref(), &mut crediting, out).await
+        let connection = sending::pay(&mut pending, &self.payment, crediting.wallet()).await?;
+        self.register(pending, connection.as_ref(), &mut crediting, out).await
     }
 
-    fn may_go_on(&self, entry: &Entry, session: &Session, org_id: &str) -> Result<(), Failure> {
-        let Purpose::Topup { org_id: pending } = &entry.purpose else { return Err(entry.in_the_way()) };
+    fn check_matches(&self, entry: &Entry, session: &Session, org_id: &str) -> Result<(), Failure> {
+        let Purpose::Topup { org_id: pending } = &entry.purpose else { return Err(entry.conflict()) };
         // Compare accounts: a service may have several URLs.
         if pending != org_id {
             return Err(Failure::Conflict(format!(
@@ -82,7 +82,7 @@ impl TopupArgs {
                 session.url()
             )));
         }
-        entry.agrees(self.payment.plan.as_deref(), self.payment.chain.as_deref())
+        entry.check_matches(self.payment.plan.as_deref(), self.payment.chain.as_deref())
     }
 
     async fn begin(
@@ -97,9 +97,9 @@ impl TopupArgs {
         }
         let plan = self.plan()?;
         self.payment.consent().can_be_given()?;
-        let market = Market::ask(&session.anonymous()).await?;
+        let market = Market::fetch(&session.anonymous()).await?;
         let bill = Bill::of_plan(&market, market.offer(plan, self.payment.chain.as_deref())?)?;
-        Till::required(Till::open(&bill, self.payment.rpc_url()?)?, &bill)?;
+        ChainConnection::required(ChainConnection::open(&bill, self.payment.rpc_url()?)?, &bill)?;
         let payer = crediting.open_wallet()?.address();
         let purpose = Purpose::Topup { org_id: crediting.org_id().to_owned() };
         journal.begin(Entry { service: session.url().to_string(), purpose, bill, payer, payment: Payment::Unpaid })
@@ -114,13 +114,13 @@ impl TopupArgs {
     async fn register(
         &self,
         pending: Pending,
-        till: Option<&Till>,
+        connection: Option<&ChainConnection>,
         crediting: &mut Crediting<'_>,
         out: &mut dyn Write,
     ) -> Result<(), Failure> {
         let entry = pending.entry();
-        let Some(hash) = entry.payment.hash() else { return Err(entry.in_the_way()) };
-        let watched = Some(Watched { entry, till });
+        let Some(hash) = entry.payment.hash() else { return Err(entry.conflict()) };
+        let watched = Some(Watched { entry, connection });
         let claim = Claim { plan_id: &entry.bill.plan_id, chain_id: entry.bill.chain_id, hash, watched };
         match crediting.register(claim, out).await? {
             Ok(credited) => {
@@ -144,7 +144,7 @@ impl TopupArgs {
         hash: TxHash,
         out: &mut dyn Write,
     ) -> Result<(), Failure> {
-        let market = Market::ask(crediting.client()).await?;
+        let market = Market::fetch(crediting.client()).await?;
         let offer = market.offer(self.plan()?, self.payment.chain.as_deref())?;
         let claim = Claim { plan_id: &offer.id, chain_id: offer.chain_id, hash, watched: None };
         match crediting.register(claim, out).await? {

@@ -6,7 +6,7 @@ use std::fs;
 use metering_core::{ATOMS_PER_CREDIT, Credits, Store};
 use serde_json::Value;
 
-use crate::desk::{Desk, block_on, charge, now};
+use crate::fixture::{Fixture, block_on, charge, now};
 
 const LEDGER_HEADINGS: &str = "id,org_id,type,amount,amount_atoms,description,created_at,tx_hash,chain_id,plan_id\n";
 
@@ -21,16 +21,16 @@ fn atoms(row: &Row, column: &str) -> i64 {
 }
 
 /// Accounts with all kinds of entries and usage.
-fn busy_desk() -> Desk {
-    let desk = Desk::new();
+fn busy_fixture() -> Fixture {
+    let fixture = Fixture::new();
     let create = ["account", "create", "--agent-name", "-agent", "--email", "=cmd|calc@example.com"];
     let create = [&["account", "create", "--agent-name=-agent"], &create[4..], &["--credits", "123456789.12345678"]];
-    let first: Value = desk.json(&create.concat());
-    let second = desk.create("b", "0.00000001");
+    let first: Value = fixture.json(&create.concat());
+    let second = fixture.create("b", "0.00000001");
     let org = first["org_id"].as_str().unwrap();
     let note = "+SUM(A1), \"quoted\"";
-    desk.admin(&["account", "adjust", org, "--credits=-0.1", "--note", note]).success();
-    let store = desk.store();
+    fixture.admin(&["account", "adjust", org, "--credits=-0.1", "--note", note]).success();
+    let store = fixture.store();
     for (key, route, atoms) in [
         (first["api_key"].as_str().unwrap(), "/a/{b}", 1_000_001),
         (first["api_key"].as_str().unwrap(), "/c", 7),
@@ -38,13 +38,13 @@ fn busy_desk() -> Desk {
     ] {
         block_on(charge(store.as_ref(), key, route, Credits::from_atoms(atoms), now()));
     }
-    desk
+    fixture
 }
 
 #[test]
 fn the_three_exports_add_up_to_the_atom() {
-    let desk = busy_desk();
-    let export = |what| csv_rows(&desk.admin(&["export", what]).success().stdout);
+    let fixture = busy_fixture();
+    let export = |what| csv_rows(&fixture.admin(&["export", what]).success().stdout);
     let (accounts, ledger, usage) = (export("accounts"), export("ledger"), export("usage"));
     assert_eq!((accounts.len(), ledger.len(), usage.len()), (2, 3, 3));
     for account in &accounts {
@@ -66,11 +66,11 @@ fn the_three_exports_add_up_to_the_atom() {
 }
 
 #[test]
-fn json_lines_hold_what_csv_holds_with_texts_as_they_are() {
-    let desk = busy_desk();
+fn json_lines_match_csv_with_unescaped_text() {
+    let fixture = busy_fixture();
     for what in ["accounts", "ledger", "usage"] {
-        let csv = csv_rows(&desk.admin(&["export", what]).success().stdout);
-        let lines = desk.admin(&["export", what, "--format", "jsonl"]).success().stdout;
+        let csv = csv_rows(&fixture.admin(&["export", what]).success().stdout);
+        let lines = fixture.admin(&["export", what, "--format", "jsonl"]).success().stdout;
         assert_eq!(csv.len(), lines.lines().count());
         for (row, line) in csv.iter().zip(lines.lines()) {
             let object: BTreeMap<String, Box<serde_json::value::RawValue>> = serde_json::from_str(line).unwrap();
@@ -91,14 +91,14 @@ fn json_lines_hold_what_csv_holds_with_texts_as_they_are() {
 }
 
 #[test]
-fn no_cell_is_a_formula_but_negative_amounts_stay_numbers() {
-    let desk = busy_desk();
-    let accounts = csv_rows(&desk.admin(&["export", "accounts"]).success().stdout);
+fn csv_cells_are_never_formulas_but_negative_amounts_stay() {
+    let fixture = busy_fixture();
+    let accounts = csv_rows(&fixture.admin(&["export", "accounts"]).success().stdout);
     assert_eq!(
         (accounts[0]["agent_name"].as_str(), accounts[0]["email"].as_str()),
         ("'-agent", "'=cmd|calc@example.com")
     );
-    let ledger = csv_rows(&desk.admin(&["export", "ledger"]).success().stdout);
+    let ledger = csv_rows(&fixture.admin(&["export", "ledger"]).success().stdout);
     assert_eq!(ledger[2]["description"], "'+SUM(A1), \"quoted\"");
     for row in accounts.iter().chain(&ledger) {
         for (name, cell) in row {
@@ -111,40 +111,40 @@ fn no_cell_is_a_formula_but_negative_amounts_stay_numbers() {
 }
 
 #[test]
-fn an_export_goes_to_a_file_of_its_own() {
-    let desk = busy_desk();
-    let printed = desk.admin(&["export", "ledger"]).success().stdout;
-    let before = desk.files();
+fn export_writes_to_a_new_file() {
+    let fixture = busy_fixture();
+    let printed = fixture.admin(&["export", "ledger"]).success().stdout;
+    let before = fixture.files();
     let to_file = ["export", "ledger", "--output", "ledger.csv"];
-    assert_eq!(desk.admin(&to_file).success().stdout, "");
-    assert_eq!(fs::read_to_string(desk.path("ledger.csv")).unwrap(), printed);
-    assert!(desk.admin(&to_file).failure(5).contains("--force"));
-    fs::write(desk.path("ledger.csv"), "old").unwrap();
-    desk.admin(&[&to_file[..], &["--force"]].concat()).success();
-    assert_eq!(fs::read_to_string(desk.path("ledger.csv")).unwrap(), printed);
-    assert_eq!(desk.admin(&["export", "ledger", "--output", "-"]).success().stdout, printed);
-    desk.admin(&["export", "ledger", "--output", "missing/ledger.csv"]).failure(1);
-    assert_eq!(desk.files(), before + 1);
-    desk.admin(&["export", "everything"]).misuse();
-    desk.admin(&["export", "ledger", "--format", "xml"]).misuse();
+    assert_eq!(fixture.admin(&to_file).success().stdout, "");
+    assert_eq!(fs::read_to_string(fixture.path("ledger.csv")).unwrap(), printed);
+    assert!(fixture.admin(&to_file).failure(5).contains("--force"));
+    fs::write(fixture.path("ledger.csv"), "old").unwrap();
+    fixture.admin(&[&to_file[..], &["--force"]].concat()).success();
+    assert_eq!(fs::read_to_string(fixture.path("ledger.csv")).unwrap(), printed);
+    assert_eq!(fixture.admin(&["export", "ledger", "--output", "-"]).success().stdout, printed);
+    fixture.admin(&["export", "ledger", "--output", "missing/ledger.csv"]).failure(1);
+    assert_eq!(fixture.files(), before + 1);
+    fixture.admin(&["export", "everything"]).misuse();
+    fixture.admin(&["export", "ledger", "--format", "xml"]).misuse();
 }
 
 #[test]
-fn an_export_of_nothing_is_its_headings() {
-    let desk = Desk::new();
-    desk.admin_reading(&["plan", "import", "-"], "[]").success();
-    let ledger = desk.admin(&["export", "ledger"]).success().stdout;
+fn empty_export_has_only_headings() {
+    let fixture = Fixture::new();
+    fixture.admin_reading(&["plan", "import", "-"], "[]").success();
+    let ledger = fixture.admin(&["export", "ledger"]).success().stdout;
     assert_eq!(ledger, LEDGER_HEADINGS);
-    let payments = desk.admin(&["export", "payments"]).success().stdout;
+    let payments = fixture.admin(&["export", "payments"]).success().stdout;
     assert_eq!(payments.lines().count(), 1, "{payments}");
-    assert_eq!(desk.admin(&["export", "ledger", "--format", "jsonl"]).success().stdout, "");
+    assert_eq!(fixture.admin(&["export", "ledger", "--format", "jsonl"]).success().stdout, "");
 }
 
 #[test]
 fn every_page_of_a_long_list_is_exported_once() {
-    let desk = Desk::new();
-    let account = desk.create("a", "1000");
-    let store = desk.store();
+    let fixture = Fixture::new();
+    let account = fixture.create("a", "1000");
+    let store = fixture.store();
     let days = 2_500_u32;
     let first = metering_core::Day::from_unix_days(10_000);
     block_on(async {
@@ -154,7 +154,7 @@ fn every_page_of_a_long_list_is_exported_once() {
         }
         store.check().await.unwrap();
     });
-    let usage = csv_rows(&desk.admin(&["export", "usage"]).success().stdout);
+    let usage = csv_rows(&fixture.admin(&["export", "usage"]).success().stdout);
     assert_eq!(usage.len(), 2_500);
     assert!(usage.windows(2).all(|pair| pair[0]["day"] < pair[1]["day"]));
     let total: i64 = usage.iter().map(|row| atoms(row, "credits_used_atoms")).sum();

@@ -3,13 +3,13 @@
 
 mod account;
 mod backup;
-mod beside_a_server;
-mod desk;
 mod export;
 mod failures;
+mod fixture;
 mod node;
 mod payments;
 mod plan;
 mod price_matrix;
+mod running_server;
 mod usage;
 mod verify;

@@ -128,13 +128,13 @@ impl Tx {
 }
 
 impl Chain {
-    fn answer(&self, method: &str, params: &Value) -> Value {
-        let asked = || self.transactions.iter().find(|tx| params[0] == tx.hash.as_str());
+    fn respond(&self, method: &str, params: &Value) -> Value {
+        let requested = || self.transactions.iter().find(|tx| params[0] == tx.hash.as_str());
         match method {
             "eth_chainId" => quantity(self.id).into(),
             "eth_blockNumber" => quantity(self.newest).into(),
-            "eth_getTransactionByHash" => asked().map_or(Value::Null, Tx::json),
-            "eth_getTransactionReceipt" => asked().map_or(Value::Null, Tx::receipt),
+            "eth_getTransactionByHash" => requested().map_or(Value::Null, Tx::json),
+            "eth_getTransactionReceipt" => requested().map_or(Value::Null, Tx::receipt),
             "eth_getBlockByNumber" => match params[0].as_str() {
                 Some("latest") => self.block(self.newest, false),
                 // A chain without this tag: payments become final by their depth.
@@ -228,7 +228,7 @@ fn serve(connection: TcpStream, chain: &Chain) -> std::io::Result<()> {
     reader.read_exact(&mut body)?;
     let calls: Vec<Value> = serde_json::from_slice(&body).unwrap();
     let reply = |call: &Value| {
-        let result = chain.answer(call["method"].as_str().unwrap(), &call["params"]);
+        let result = chain.respond(call["method"].as_str().unwrap(), &call["params"]);
         json!({ "jsonrpc": "2.0", "id": call["id"], "result": result })
     };
     let body = Value::from(calls.iter().map(reply).collect::<Vec<_>>()).to_string();

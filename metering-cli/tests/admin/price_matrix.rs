@@ -3,7 +3,7 @@
 use metering_core::{PaymentKind, Plan};
 use serde::Deserialize;
 
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/plans/base-and-ethereum.json");
 
@@ -13,9 +13,9 @@ struct PlanList {
 }
 
 fn imported() -> Vec<Plan> {
-    let desk = Desk::new();
-    desk.admin(&["plan", "import", FILE]).success();
-    desk.json::<PlanList>(&["plan", "list"]).plans
+    let fixture = Fixture::new();
+    fixture.admin(&["plan", "import", FILE]).success();
+    fixture.json::<PlanList>(&["plan", "list"]).plans
 }
 
 /// Price and credits as whole numbers, so that nothing is rounded.
@@ -25,7 +25,7 @@ fn price_and_credits(plan: &Plan) -> (u128, u128) {
 }
 
 #[test]
-fn each_discount_is_what_its_plan_undercuts_the_base_price_by() {
+fn discount_matches_the_difference_to_the_base_price() {
     let plans = imported();
     let mut discounted = 0;
     for plan in &plans {
@@ -47,7 +47,7 @@ fn each_discount_is_what_its_plan_undercuts_the_base_price_by() {
 }
 
 #[test]
-fn more_money_never_buys_dearer_credits_and_bonuses_are_told() {
+fn larger_plans_are_never_dearer_and_state_their_bonus() {
     let plans = imported();
     for pair in plans.windows(2) {
         let [smaller, larger] = pair else { unreachable!("windows of two") };

@@ -6,7 +6,7 @@ use metering_core::{Credits, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::desk::{Desk, Issued, Printed, block_on, charge, now};
+use crate::fixture::{Fixture, Issued, Printed, block_on, charge, now};
 
 #[derive(Debug, Deserialize)]
 struct Report {
@@ -45,13 +45,13 @@ fn base_calls(count: i64) -> Credits {
 }
 
 /// An account with 1 call 40 days ago, 2 calls 2 days ago and 4 now.
-fn desk_with_history() -> (Desk, Issued, Timestamp) {
-    let desk = Desk::new();
-    let account = desk.create("spender", "5");
-    desk.create("idle", "1.5");
+fn fixture_with_history() -> (Fixture, Issued, Timestamp) {
+    let fixture = Fixture::new();
+    let account = fixture.create("spender", "5");
+    fixture.create("idle", "1.5");
     let now = now();
     let days = |count: u64| Duration::from_secs(count * 86_400);
-    let store = desk.store();
+    let store = fixture.store();
     block_on(async {
         for (calls, ago, route) in [(1, 40, "/old"), (2, 2, "/a"), (3, 0, "/a"), (1, 0, "/b")] {
             for _ in 0..calls {
@@ -60,13 +60,13 @@ fn desk_with_history() -> (Desk, Issued, Timestamp) {
             }
         }
     });
-    (desk, account, now)
+    (fixture, account, now)
 }
 
 #[test]
-fn a_report_has_its_days_newest_first_and_adds_up() {
-    let (desk, account, now) = desk_with_history();
-    let report: Report = desk.json(&["usage", &account.org_id]);
+fn report_lists_days_newest_first_and_adds_up() {
+    let (fixture, account, now) = fixture_with_history();
+    let report: Report = fixture.json(&["usage", &account.org_id]);
     assert_eq!(report.window_days, 30);
     let five: Credits = "5".parse().unwrap();
     assert_eq!(report.totals.usage_events, 6);
@@ -93,20 +93,20 @@ fn a_report_has_its_days_newest_first_and_adds_up() {
 
 #[test]
 fn the_window_is_today_and_the_days_before_it() {
-    let (desk, account, _) = desk_with_history();
+    let (fixture, account, _) = fixture_with_history();
     for (days, calls) in [("1", 4), ("2", 4), ("3", 6), ("40", 6), ("41", 7), ("36500", 7)] {
-        let report: Report = desk.json(&["usage", &account.org_id, "--days", days]);
+        let report: Report = fixture.json(&["usage", &account.org_id, "--days", days]);
         assert_eq!(report.totals.usage_events, calls, "{days}");
     }
     for days in ["0", "-1", "36501", "week"] {
-        desk.admin(&["usage", "--days", days]).misuse();
+        fixture.admin(&["usage", "--days", days]).misuse();
     }
 }
 
 #[test]
-fn without_an_account_each_has_its_totals() {
-    let (desk, account, _) = desk_with_history();
-    let all: Value = desk.json(&["usage", "--days", "3"]);
+fn without_an_account_each_account_has_totals() {
+    let (fixture, account, _) = fixture_with_history();
+    let all: Value = fixture.json(&["usage", "--days", "3"]);
     assert_eq!(all["window_days"], 3);
     let accounts = all["accounts"].as_array().unwrap();
     assert_eq!(accounts.len(), 2);
@@ -116,7 +116,7 @@ fn without_an_account_each_has_its_totals() {
         (&6.into(), &0.into())
     );
     assert_eq!((&all["totals"]["usage_events"], &all["totals"]["credits_added"]), (&6.into(), &6.5.into()));
-    let table = desk.admin(&["usage", "--days", "3"]).success().stdout;
+    let table = fixture.admin(&["usage", "--days", "3"]).success().stdout;
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows[1], [account.org_id.as_str(), "spender", "6", "0.0008333333", "5", "4.9990277778"]);
     assert_eq!(rows[3], ["TOTAL", "6", "0.0008333333", "6.5", "6.4990277778"]);
@@ -124,9 +124,9 @@ fn without_an_account_each_has_its_totals() {
 
 #[test]
 fn people_see_days_and_routes() {
-    let (desk, account, now) = desk_with_history();
-    let text = desk.admin(&["usage", &account.org_id]).success().stdout;
-    let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    let (fixture, account, now) = fixture_with_history();
+    let text = fixture.admin(&["usage", &account.org_id]).success().stdout;
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
     let today = now.day().to_string();
     for row in [
         &["Calls", "6"][..],
@@ -134,6 +134,6 @@ fn people_see_days_and_routes() {
         &[&today, "4", "0.0005555556"],
         &["/a", "GET", "5", "0.0006944444"],
     ] {
-        assert!(words.iter().any(|words| words == row), "{row:?}: {text}");
+        assert!(rows.iter().any(|cells| cells == row), "{row:?}: {text}");
     }
 }

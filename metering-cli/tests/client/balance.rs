@@ -27,14 +27,14 @@ fn the_balance_is_shown_digit_by_digit() {
         assert!(text.lines().any(|shown| shown == line), "{line}\n{text}");
     }
     let bearer = format!("Bearer {}", key.expose());
-    assert_eq!(service.seen()[0].header("authorization"), Some(bearer.as_str()));
+    assert_eq!(service.requests()[0].header("authorization"), Some(bearer.as_str()));
 }
 
 #[test]
-fn an_empty_account_is_no_failure_and_is_told_what_to_do() {
+fn empty_account_is_not_a_failure_and_gets_advice() {
     let service = StandIn::start();
     let (home, _) = Home::of(&service);
-    for (balance, told) in [("0", true), ("-0.0000694444", true), ("0.0000000001", false)] {
+    for (balance, has_advice) in [("0", true), ("-0.0000694444", true), ("0.0000000001", false)] {
         let service = StandIn::start();
         service.on("/credits/balance", Reply::ok(document(balance)));
         let key = metering_core::ApiKey::generate(&metering_core::SystemRandomness);
@@ -44,7 +44,7 @@ fn an_empty_account_is_no_failure_and_is_told_what_to_do() {
             let output = command.env("METERING_CLIENT_API_KEY", key.expose()).output().unwrap();
             let notice = String::from_utf8(output.stderr).unwrap();
             assert_eq!(output.status.code(), Some(0), "{notice}");
-            assert_eq!(notice.contains("metering topup"), told, "{balance}: {notice}");
+            assert_eq!(notice.contains("metering topup"), has_advice, "{balance}: {notice}");
             if json {
                 assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{}\n", document(balance)));
             }

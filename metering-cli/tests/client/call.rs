@@ -5,7 +5,7 @@ use std::io::Read;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::home::{Home, Ran, signal};
+use crate::home::{Home, RunOutput, signal};
 use crate::routes::CATALOGUE;
 use crate::stand_in::{Reply, StandIn};
 
@@ -17,7 +17,7 @@ fn metered(body: &'static [u8]) -> Reply {
 }
 
 #[test]
-fn the_answer_is_printed_byte_by_byte_and_money_goes_to_stderr() {
+fn response_is_printed_unchanged_and_charge_goes_to_stderr() {
     let service = StandIn::start();
     service.on("/mpp/ethPrice", metered(BODY));
     let (home, key) = Home::of(&service);
@@ -27,14 +27,14 @@ fn the_answer_is_printed_byte_by_byte_and_money_goes_to_stderr() {
     assert_eq!(notice, "Charged 0.0006944444 credits; the balance is 1.9993055556.\n");
     let output = home.command(&["call", "/mpp/ethPrice", "--quiet"]).output().unwrap();
     assert_eq!((output.stdout.as_slice(), output.stderr.as_slice()), (BODY, &b""[..]));
-    let seen = &service.seen()[0];
-    assert_eq!((seen.method.as_str(), seen.target.as_str()), ("GET", "/mpp/ethPrice?a=1&b=%20"));
-    assert_eq!(seen.header("authorization"), Some(format!("Bearer {}", key.expose()).as_str()));
-    assert_eq!(seen.header("x-bds-client-source"), Some("cli"));
+    let request = &service.requests()[0];
+    assert_eq!((request.method.as_str(), request.target.as_str()), ("GET", "/mpp/ethPrice?a=1&b=%20"));
+    assert_eq!(request.header("authorization"), Some(format!("Bearer {}", key.expose()).as_str()));
+    assert_eq!(request.header("x-bds-client-source"), Some("cli"));
 }
 
 #[test]
-fn the_answer_is_printed_as_it_comes() {
+fn response_is_printed_as_it_arrives() {
     let service = StandIn::start();
     service.on("/mpp/stream", Reply::ok("first\n").then(Duration::from_secs(20), "never\n"));
     let (home, _) = Home::of(&service);
@@ -56,7 +56,7 @@ fn a_route_is_filled_in_by_the_catalogue() {
     let args = ["call", "/mpp/token/{name}", "--param", "name=a b", "--param", "q=x&y=é"];
     assert_eq!(home.metering(&args).success(), "{}");
     assert_eq!(service.targets(), ["/endpoints.json", "/mpp/token/a%20b?q=x%26y%3D%C3%A9"]);
-    assert_eq!(service.seen()[0].header("authorization"), None, "the catalogue needs no key");
+    assert_eq!(service.requests()[0].header("authorization"), None, "the catalogue needs no key");
     let message = home.metering(&args[..4]).failure(2);
     assert!(message.contains("--param q=VALUE"), "{message}");
     home.metering(&["call", "/mpp/none/{x}", "--param", "x=1"]).failure(4);
@@ -64,7 +64,7 @@ fn a_route_is_filled_in_by_the_catalogue() {
 }
 
 #[test]
-fn what_is_no_path_is_refused_before_anything_is_sent() {
+fn invalid_path_is_rejected_before_sending() {
     let service = StandIn::start();
     let (home, _) = Home::of(&service);
     for route in ["mpp/ethPrice", "https://other.example/", "/mpp/../internal", "/a b", "/a#b"] {
@@ -74,7 +74,7 @@ fn what_is_no_path_is_refused_before_anything_is_sent() {
     {
         assert_eq!(home.metering(&[&["call", "/mpp/x"], args].concat()).code, 2, "{args:?}");
     }
-    assert_eq!(service.seen().len(), 0);
+    assert_eq!(service.requests().len(), 0);
 }
 
 #[test]
@@ -88,17 +88,17 @@ fn data_comes_from_the_argument_a_file_or_standard_input() {
     home.metering(&["call", "/mpp/search", "--data", "@query.json", "--method", "put"]).success();
     home.reading(&["call", "/mpp/search", "--data", "-"], document).success();
     home.metering(&["call", "/mpp/search", "--data", "@missing.json"]).failure(1);
-    let seen = service.seen();
-    let methods: Vec<_> = seen.iter().map(|seen| seen.method.as_str()).collect();
+    let requests = service.requests();
+    let methods: Vec<_> = requests.iter().map(|request| request.method.as_str()).collect();
     assert_eq!(methods, ["POST", "PUT", "POST"]);
-    for seen in &seen {
-        assert_eq!(seen.body, document);
-        assert_eq!(seen.header("content-type"), Some("application/json"));
+    for request in &requests {
+        assert_eq!(request.body, document);
+        assert_eq!(request.header("content-type"), Some("application/json"));
     }
 }
 
 #[test]
-fn a_file_is_written_whole_or_not_at_all() {
+fn file_is_written_completely_or_not_at_all() {
     let service = StandIn::start();
     service.on("/mpp/whole", metered(BODY)).on("/mpp/part", metered(BODY).cut_off());
     let (home, _) = Home::of(&service);
@@ -111,10 +111,14 @@ fn a_file_is_written_whole_or_not_at_all() {
     let ran = home.metering(&["call", "/mpp/whole", "--output", "answer.json"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran:?}");
     assert_eq!(fs::read(&file).unwrap(), BODY);
-    let asked = service.seen().len();
+    let requests = service.requests().len();
     home.metering(&["call", "/mpp/whole", "--output", "answer.json"]).failure(5);
     home.metering(&["call", "/mpp/whole", "--output", "missing/answer.json"]).failure(1);
-    assert_eq!(service.seen().len(), asked, "a file that cannot be written is noticed before anything is charged");
+    assert_eq!(
+        service.requests().len(),
+        requests,
+        "a file that cannot be written is noticed before anything is charged"
+    );
     home.metering(&["call", "/mpp/part", "--output", "answer.json", "--force"]).failure(8);
     assert_eq!(fs::read(&file).unwrap(), BODY, "the old file stays until the new one is complete");
     assert_eq!(home.metering(&["call", "/mpp/whole", "--output", "answer.json", "--force"]).code, 0);
@@ -133,13 +137,13 @@ fn an_interrupted_download_leaves_nothing_behind() {
     std::thread::sleep(Duration::from_millis(300));
     let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
-    let message = Ran::from(child.wait_with_output().unwrap()).failure(130);
+    let message = RunOutput::from(child.wait_with_output().unwrap()).failure(130);
     assert!(message.contains("the file was not written"), "{message}");
     assert_eq!(fs::read_dir(home.path("")).unwrap().count(), before);
 }
 
 #[test]
-fn a_cap_is_waited_out_when_that_is_asked_for() {
+fn cap_is_waited_for_with_retry() {
     let service = StandIn::start();
     let capped = Reply::error(429, "rate_limited").header("retry-after", 1);
     service.on("/mpp/x", capped.clone()).on("/mpp/x", Reply::html(503)).on("/mpp/x", metered(b"{}"));
@@ -154,13 +158,13 @@ fn a_cap_is_waited_out_when_that_is_asked_for() {
     assert!(message.contains("; try again in 3600 s"), "{message}");
     service.on("/mpp/z", Reply::error(402, "insufficient_credits"));
     home.metering(&["call", "/mpp/z", "--retry"]).failure(7);
-    let asked = |path: &str| service.targets().iter().filter(|target| *target == path).count();
-    assert_eq!((asked("/mpp/x"), asked("/mpp/y"), asked("/mpp/z")), (3, 1, 1));
+    let count = |path: &str| service.targets().iter().filter(|target| *target == path).count();
+    assert_eq!((count("/mpp/x"), count("/mpp/y"), count("/mpp/z")), (3, 1, 1));
 }
 
 /// Errors from the source behind a route come after the charge.
 #[test]
-fn what_a_refusal_cost_is_told() {
+fn charge_of_a_rejected_request_is_reported() {
     let service = StandIn::start();
     let refused = Reply::error(404, "unknown_pool");
     service.on("/mpp/pool", refused.header("x-bds-credit-charged", "0.01").header("x-bds-credit-balance", "1.99"));
@@ -175,7 +179,7 @@ fn what_a_refusal_cost_is_told() {
 }
 
 #[test]
-fn a_file_that_is_not_whole_is_taken_away_whenever_the_call_is_stopped() {
+fn incomplete_file_is_removed_when_the_call_is_stopped() {
     // While the response has not started, and while the client waits to retry.
     let hangs = Reply::ok("{}").late(Duration::from_secs(60));
     let busy = Reply::error(429, "rate_limited").header("retry-after", 60);
@@ -187,7 +191,7 @@ fn a_file_that_is_not_whole_is_taken_away_whenever_the_call_is_stopped() {
         service.await_requests("/mpp/ethPrice", 1);
         std::thread::sleep(Duration::from_millis(100));
         signal(&child, name);
-        let ran = Ran::from(child.wait_with_output().unwrap());
+        let ran = RunOutput::from(child.wait_with_output().unwrap());
         assert_eq!(ran.code, 130, "{name} {ran:?}");
         let files: Vec<_> = fs::read_dir(home.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(files, ["profiles"], "{name}");
@@ -202,9 +206,9 @@ fn a_stream_is_stopped_while_it_is_looked_up() {
     for name in ["INT", "TERM"] {
         let child = home.start(&["stream", "/mpp/stream/allTrades"]);
         service.await_requests("/endpoints.json", if name == "INT" { 1 } else { 2 });
-        let begun = Instant::now();
+        let start = Instant::now();
         signal(&child, name);
-        assert_eq!(Ran::from(child.wait_with_output().unwrap()).code, 130);
-        assert!(begun.elapsed() < Duration::from_secs(10));
+        assert_eq!(RunOutput::from(child.wait_with_output().unwrap()).code, 130);
+        assert!(start.elapsed() < Duration::from_secs(10));
     }
 }

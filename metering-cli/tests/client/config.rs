@@ -11,7 +11,7 @@ fn ends(key: &ApiKey) -> String {
 }
 
 #[test]
-fn a_profile_is_shown_with_its_key_by_its_ends_only() {
+fn profile_is_shown_with_its_key_redacted() {
     let service = StandIn::start();
     let (home, key) = Home::of(&service);
     let text = home.metering(&["config", "show"]).success();
@@ -29,7 +29,7 @@ fn a_profile_is_shown_with_its_key_by_its_ends_only() {
 
 #[cfg(unix)]
 #[test]
-fn a_profile_is_its_owners_alone_from_the_first_byte() {
+fn profile_is_readable_by_its_owner_only_from_the_first_byte() {
     use crate::home::mode;
     let service = StandIn::start();
     let (home, _) = Home::of(&service);
@@ -60,7 +60,7 @@ fn profiles_are_listed_side_by_side() {
 }
 
 #[test]
-fn a_key_is_read_from_standard_input_and_never_repeated() {
+fn key_is_read_from_stdin_and_never_printed() {
     let home = Home::new();
     let key = ApiKey::generate(&SystemRandomness);
     let mut wrong = key.expose().to_owned();
@@ -78,7 +78,7 @@ fn a_key_is_read_from_standard_input_and_never_repeated() {
 }
 
 #[test]
-fn a_key_is_not_replaced_unless_told_to() {
+fn key_is_replaced_only_on_request() {
     let service = StandIn::start();
     let (home, first) = Home::of(&service);
     let second = ApiKey::generate(&SystemRandomness);
@@ -91,7 +91,7 @@ fn a_key_is_not_replaced_unless_told_to() {
 }
 
 #[test]
-fn a_key_does_not_move_to_another_service_by_itself() {
+fn key_is_not_sent_to_another_service() {
     let service = StandIn::start();
     let (home, _) = Home::of(&service);
     let set = ["config", "set", "url", "https://other.example", "--keep-key"];
@@ -105,7 +105,7 @@ fn a_key_does_not_move_to_another_service_by_itself() {
 }
 
 #[test]
-fn settings_are_taken_out_one_by_one() {
+fn settings_are_unset_one_by_one() {
     let service = StandIn::start();
     let (home, key) = Home::of(&service);
     let ran = home.metering(&["config", "unset", "api-key"]);
@@ -117,7 +117,7 @@ fn settings_are_taken_out_one_by_one() {
 }
 
 #[test]
-fn a_profile_is_removed_as_a_whole_when_that_is_confirmed() {
+fn profile_is_removed_completely_after_confirmation() {
     let service = StandIn::start();
     let (home, _) = Home::of(&service);
     home.add_profile("other", &service);
@@ -132,7 +132,7 @@ fn a_profile_is_removed_as_a_whole_when_that_is_confirmed() {
 }
 
 #[test]
-fn the_path_is_told_before_there_is_a_file() {
+fn path_is_printed_before_the_file_exists() {
     let home = Home::new();
     let path = home.profile("work", "profile.toml");
     let text = home.metering(&["config", "path", "--profile", "work"]).success();
@@ -142,7 +142,7 @@ fn the_path_is_told_before_there_is_a_file() {
 }
 
 #[test]
-fn a_damaged_profile_is_named_and_not_repeated() {
+fn damaged_profile_is_named_without_its_content() {
     let home = Home::new();
     let path = home.profile("default", "profile.toml");
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::home::Home;
-use crate::stand_in::{Reply, StandIn, nobody};
+use crate::stand_in::{Reply, StandIn, closed_url};
 
 /// Commands that need a key, with the first path that they request.
 const WITH_KEY: [(&[&str], &str); 4] = [
@@ -17,7 +17,7 @@ const WITH_KEY: [(&[&str], &str); 4] = [
 const WITHOUT_KEY: [(&[&str], &str); 2] = [(&["plans"], "/credits/plans"), (&["routes"], "/endpoints.json")];
 
 #[test]
-fn without_a_key_nothing_is_sent_and_the_ways_to_one_are_told() {
+fn without_a_key_no_request_is_sent_and_advice_is_printed() {
     let service = StandIn::start();
     let home = Home::new();
     for (args, _) in WITH_KEY.into_iter().chain([(&["mcp"][..], "")]) {
@@ -26,11 +26,11 @@ fn without_a_key_nothing_is_sent_and_the_ways_to_one_are_told() {
             assert!(message.contains(way), "{args:?}: {message}");
         }
     }
-    assert_eq!(service.seen().len(), 0);
+    assert_eq!(service.requests().len(), 0);
 }
 
 #[test]
-fn an_answer_of_the_service_is_an_exit_code() {
+fn service_errors_map_to_exit_codes() {
     // status, code, exit code, text
     let table = [
         (401, "unauthorized", 6, "The service says unauthorized. (unauthorized)"),
@@ -41,7 +41,7 @@ fn an_answer_of_the_service_is_an_exit_code() {
         (500, "internal", 1, "internal"),
         (503, "overloaded", 8, "; try again in 7 s"),
     ];
-    for (status, code, exit, words) in table {
+    for (status, code, exit, expected) in table {
         let service = StandIn::start();
         let (home, key) = Home::of(&service);
         for (args, path) in WITH_KEY.into_iter().chain(WITHOUT_KEY) {
@@ -50,17 +50,17 @@ fn an_answer_of_the_service_is_an_exit_code() {
             let ran = home.metering(args);
             assert_eq!(ran.stdout, "", "{args:?}");
             let message = ran.failure(exit);
-            assert!(message.contains(words) && !message.contains(key.expose()), "{args:?}: {message}");
+            assert!(message.contains(expected) && !message.contains(key.expose()), "{args:?}: {message}");
         }
     }
 }
 
 #[test]
-fn a_service_that_is_away_is_worth_another_try_later() {
+fn unreachable_service_exits_with_try_later() {
     let home = Home::new();
     let service = StandIn::start();
     home.add_profile("default", &service);
-    let url = nobody();
+    let url = closed_url();
     let key = metering_core::ApiKey::generate(&metering_core::SystemRandomness);
     for (args, _) in WITH_KEY.into_iter().chain(WITHOUT_KEY) {
         let mut command = home.command(&[args, &["--url", &url]].concat());
@@ -73,7 +73,7 @@ fn a_service_that_is_away_is_worth_another_try_later() {
 }
 
 #[test]
-fn pages_of_a_proxy_and_garbage_are_told_as_such() {
+fn proxy_pages_and_garbage_are_reported_as_such() {
     // reply, exit code
     let table = [
         (Reply::html(502), 8),
@@ -113,7 +113,7 @@ fn terminal_escapes_of_an_error_are_not_passed_on() {
 }
 
 #[test]
-fn output_that_nobody_reads_is_no_failure() {
+fn closed_stdout_is_not_a_failure() {
     let service = StandIn::start();
     let (home, _) = Home::of(&service);
     service.on("/endpoints.json", Reply::ok(crate::routes::CATALOGUE));

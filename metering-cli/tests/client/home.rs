@@ -17,7 +17,7 @@ pub(crate) struct Home {
 
 /// The result of a run.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct RunOutput {
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -68,12 +68,12 @@ impl Home {
     }
 
     /// Runs `metering ARGS`.
-    pub(crate) fn metering(&self, args: &[&str]) -> Ran {
+    pub(crate) fn metering(&self, args: &[&str]) -> RunOutput {
         self.command(args).output().unwrap().into()
     }
 
     /// Runs it with `input` on standard input.
-    pub(crate) fn reading(&self, args: &[&str], input: &str) -> Ran {
+    pub(crate) fn reading(&self, args: &[&str], input: &str) -> RunOutput {
         let mut child = self.start(args);
         // A program that does not read it may have ended.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
@@ -87,7 +87,7 @@ impl Home {
     }
 
     /// Runs it without reading its output, as with `| true`.
-    pub(crate) fn unread(&self, args: &[&str]) -> Ran {
+    pub(crate) fn unread(&self, args: &[&str]) -> RunOutput {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         // `output` would replace a pipe that is already set.
@@ -101,7 +101,7 @@ pub(crate) fn signal(child: &Child, name: &str) {
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
 }
 
-impl From<Output> for Ran {
+impl From<Output> for RunOutput {
     fn from(output: Output) -> Self {
         Self {
             code: output.status.code().expect("the program ends by itself"),
@@ -111,7 +111,7 @@ impl From<Output> for Ran {
     }
 }
 
-impl Ran {
+impl RunOutput {
     /// Asserts that the run succeeded silently, and returns what it printed.
     #[track_caller]
     pub(crate) fn success(self) -> String {

@@ -35,9 +35,9 @@ impl Client {
         self.send(&json!({ "jsonrpc": "2.0", "id": self.calls, "method": method, "params": params }));
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
-        let answer: Value = serde_json::from_str(&line).unwrap();
-        assert_eq!(answer["id"], self.calls, "{answer}");
-        answer["result"].clone()
+        let response: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(response["id"], self.calls, "{response}");
+        response["result"].clone()
     }
 
     fn begin(&mut self) -> Value {
@@ -53,9 +53,9 @@ impl Client {
         drop(self.stdin.take());
         let mut rest = String::new();
         std::io::Read::read_to_string(&mut self.stdout, &mut rest).unwrap();
-        let mut told = String::new();
-        std::io::Read::read_to_string(&mut self.child.stderr.take().unwrap(), &mut told).unwrap();
-        (rest, self.child.wait().unwrap().code().unwrap(), told)
+        let mut stderr = String::new();
+        std::io::Read::read_to_string(&mut self.child.stderr.take().unwrap(), &mut stderr).unwrap();
+        (rest, self.child.wait().unwrap().code().unwrap(), stderr)
     }
 }
 
@@ -68,8 +68,8 @@ fn a_local_client_lists_and_calls_the_tools_with_the_profiles_key() {
     service.on("/mpp/token/a", Reply::error(402, "insufficient_credits"));
     let (home, key) = Home::of(&service);
     let mut client = Client::start(&home, &["mcp"]);
-    let begun = client.begin();
-    assert_eq!(begun["serverInfo"]["name"], "metering");
+    let started = client.begin();
+    assert_eq!(started["serverInfo"]["name"], "metering");
     let tools = client.call("tools/list", json!({}));
     let names: Vec<_> = tools["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
     for name in ["bds_mpp_ethPrice", "bds_mpp_token_name", "bds_mpp_stream", "get_credit_balance", "list_plans"] {
@@ -81,31 +81,31 @@ fn a_local_client_lists_and_calls_the_tools_with_the_profiles_key() {
     let refused = client.call("tools/call", json!({ "name": "bds_mpp_token_name", "arguments": arguments }));
     assert_eq!(refused["isError"], true, "{refused}");
     assert!(refused.to_string().contains("insufficient_credits"), "{refused}");
-    let (rest, code, told) = client.end();
-    assert_eq!((rest.as_str(), code, told.as_str()), ("", 0, ""));
+    let (rest, code, stderr) = client.end();
+    assert_eq!((rest.as_str(), code, stderr.as_str()), ("", 0, ""));
     let bearer = format!("Bearer {}", key.expose());
-    for seen in service.seen().iter().filter(|seen| seen.target.starts_with("/mpp/")) {
-        assert_eq!(seen.header("authorization"), Some(bearer.as_str()));
-        assert_eq!(seen.header("x-bds-client-source"), Some("mcp"));
+    for request in service.requests().iter().filter(|request| request.target.starts_with("/mpp/")) {
+        assert_eq!(request.header("authorization"), Some(bearer.as_str()));
+        assert_eq!(request.header("x-bds-client-source"), Some("mcp"));
     }
 }
 
 #[test]
-fn a_client_that_says_nothing_or_something_else_is_no_panic() {
+fn missing_or_unexpected_input_does_not_panic() {
     let service = StandIn::start();
     service.on("/endpoints.json", Reply::ok(CATALOGUE));
     let (home, key) = Home::of(&service);
-    let (rest, code, told) = Client::start(&home, &["mcp"]).end();
-    assert_eq!((rest.as_str(), code, told.as_str()), ("", 0, ""));
+    let (rest, code, stderr) = Client::start(&home, &["mcp"]).end();
+    assert_eq!((rest.as_str(), code, stderr.as_str()), ("", 0, ""));
     let mut client = Client::start(&home, &["mcp", "--stream-wait", "1"]);
     client.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }));
-    let (_, code, told) = client.end();
-    assert!(code == 0 || (code == 1 && told.lines().count() == 1), "{code} {told}");
-    assert!(!told.contains("panicked") && !told.contains(key.expose()), "{told}");
+    let (_, code, stderr) = client.end();
+    assert!(code == 0 || (code == 1 && stderr.lines().count() == 1), "{code} {stderr}");
+    assert!(!stderr.contains("panicked") && !stderr.contains(key.expose()), "{stderr}");
 }
 
 #[test]
-fn a_service_without_a_catalogue_is_told_at_once() {
+fn missing_catalogue_is_reported_at_once() {
     let service = StandIn::start();
     let (home, _) = Home::of(&service);
     home.metering(&["mcp"]).failure(4);

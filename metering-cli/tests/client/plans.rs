@@ -29,8 +29,8 @@ fn plans_are_a_table_for_people() {
             "terms https://pay.example/terms",
         ]
     );
-    assert_eq!(service.seen()[0].header("authorization"), None, "a request that needs no key has none");
-    assert_eq!(service.seen()[0].header("x-bds-client-source"), Some("cli"));
+    assert_eq!(service.requests()[0].header("authorization"), None, "a request that needs no key has none");
+    assert_eq!(service.requests()[0].header("x-bds-client-source"), Some("cli"));
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn plans_are_the_services_own_bytes_for_programs() {
 }
 
 #[test]
-fn nothing_for_sale_is_said() {
+fn empty_price_list_is_reported() {
     let service = StandIn::start();
     service.on("/credits/plans", Reply::ok(r#"{"plans":[],"chains":[]}"#));
     let ran = Home::new().metering(&["plans", "--url", &service.url()]);

@@ -27,7 +27,8 @@ fn each_profile_asks_its_own_service_with_its_own_key() {
     let output = home.command(&["balance"]).env("METERING_CLIENT_PROFILE", "second").output().unwrap();
     assert!(output.status.success());
     for (service, key) in [(&here, &first), (&there, &second)] {
-        let keys: Vec<_> = service.seen().iter().map(|seen| seen.header("authorization").map(str::to_owned)).collect();
+        let keys: Vec<_> =
+            service.requests().iter().map(|request| request.header("authorization").map(str::to_owned)).collect();
         assert_eq!(keys, [Some(bearer(key))]);
     }
 }
@@ -40,8 +41,8 @@ fn the_environments_key_and_url_win() {
     let mut command = home.command(&["balance"]);
     command.env("METERING_CLIENT_URL", there.url()).env("METERING_CLIENT_API_KEY", other.expose());
     assert!(command.output().unwrap().status.success());
-    assert_eq!(there.seen()[0].header("authorization"), Some(bearer(&other).as_str()));
-    assert_eq!(here.seen().len(), 0);
+    assert_eq!(there.requests()[0].header("authorization"), Some(bearer(&other).as_str()));
+    assert_eq!(here.requests().len(), 0);
 }
 
 #[test]
@@ -50,7 +51,7 @@ fn a_profiles_key_is_not_shown_to_another_service() {
     let (home, _) = Home::of(&here);
     let message = home.metering(&["balance", "--url", &there.url()]).failure(6);
     assert!(message.contains("another service"), "{message}");
-    assert_eq!(there.seen().len(), 0);
+    assert_eq!(there.requests().len(), 0);
 }
 
 #[test]
@@ -71,7 +72,7 @@ fn help_shows_no_secrets_of_the_environment() {
 }
 
 #[test]
-fn what_to_run_next_is_of_the_same_profile() {
+fn next_command_uses_the_same_profile() {
     let home = Home::new();
     let message = home.metering(&["balance", "--profile", "work", "--url", "http://127.0.0.1:1"]).failure(6);
     assert!(message.contains("`metering signup --profile work`"), "{message}");

@@ -32,12 +32,12 @@ fn routes_are_listed_with_what_they_take_and_cost() {
             "GET /mpp/history/{seconds} from 0.0001388889, by seconds Old trades",
         ]
     );
-    assert_eq!(service.seen()[0].header("authorization"), None);
+    assert_eq!(service.requests()[0].header("authorization"), None);
     assert_eq!(home.metering(&["routes", "--json"]).success(), format!("{CATALOGUE}\n"));
 }
 
 #[test]
-fn what_is_no_catalogue_is_a_failure() {
+fn invalid_catalogue_is_a_failure() {
     for body in [
         "",
         "<html></html>",

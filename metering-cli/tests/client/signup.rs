@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use metering_core::{ApiKey, SystemRandomness};
 use serde_json::json;
 
-use crate::home::{Home, Ran};
+use crate::home::{Home, RunOutput};
 use crate::stand_in::{Reply, StandIn};
 
 const TOKEN: &str = "sst_very+secret/token";
 const STATUS: &str = "/signup/status";
 const PENDING: &str = r#"{"status":"pending","expires_in":600}"#;
-const WHO: [&str; 5] = ["signup", "--email", "me@example.com", "--agent-name", "bot"];
+const SIGNUP_ARGS: [&str; 5] = ["signup", "--email", "me@example.com", "--agent-name", "bot"];
 
 struct Scene {
     service: StandIn,
@@ -44,10 +44,10 @@ impl Scene {
     }
 
     fn args<'a>(&self, url: &'a str, args: &[&'a str]) -> Vec<&'a str> {
-        [&WHO[..], &["--url", url], args].concat()
+        [&SIGNUP_ARGS[..], &["--url", url], args].concat()
     }
 
-    fn signup(&self, args: &[&str]) -> Ran {
+    fn signup(&self, args: &[&str]) -> RunOutput {
         let ran = self.home.metering(&self.args(&self.service.url(), args));
         assert!(!ran.stdout.contains(TOKEN) && !ran.stderr.contains(TOKEN), "{ran:?}");
         if !args.contains(&"--show-key") {
@@ -82,14 +82,14 @@ fn an_approved_signup_puts_the_key_into_the_profile() {
     assert!(!scene.pending());
     #[cfg(unix)]
     assert_eq!(crate::home::mode(&profile), 0o600);
-    let seen = scene.service.seen();
-    assert_eq!(seen[0].body, r#"{"email":"me@example.com","agent_name":"bot"}"#);
-    assert_eq!(seen[1].target, "/signup/status?session_token=sst_very%2Bsecret%2Ftoken");
-    assert_eq!(seen.len(), 3);
+    let requests = scene.service.requests();
+    assert_eq!(requests[0].body, r#"{"email":"me@example.com","agent_name":"bot"}"#);
+    assert_eq!(requests[1].target, "/signup/status?session_token=sst_very%2Bsecret%2Ftoken");
+    assert_eq!(requests.len(), 3);
 }
 
 #[test]
-fn programs_get_one_document_and_the_key_only_when_they_ask() {
+fn json_output_has_the_key_only_on_request() {
     let scene = Scene::new(600);
     scene.service.on(STATUS, scene.approved());
     let document = scene.signup(&["--json"]).json();
@@ -108,7 +108,7 @@ fn a_profile_that_has_a_key_keeps_it() {
     let before = scene.home.add_profile("default", &scene.service);
     let message = scene.signup(&[]).failure(5);
     assert!(message.contains("--replace-key") && !message.contains(before.expose()), "{message}");
-    assert_eq!(scene.service.seen().len(), 0);
+    assert_eq!(scene.service.requests().len(), 0);
     assert!(scene.stored().contains(before.expose()));
     let ran = scene.signup(&["--replace-key"]);
     assert!(ran.code == 0 && ran.stderr.contains("still valid"), "{ran:?}");
@@ -116,7 +116,7 @@ fn a_profile_that_has_a_key_keeps_it() {
 }
 
 #[test]
-fn a_signup_that_was_killed_is_gone_on_with_and_its_key_collected() {
+fn killed_signup_resumes_and_gets_its_key() {
     let scene = Scene::new(600);
     scene.service.on(STATUS, Reply::ok(PENDING));
     let url = scene.service.url();
@@ -144,7 +144,7 @@ fn a_signup_that_was_killed_is_gone_on_with_and_its_key_collected() {
 
 #[cfg(unix)]
 #[test]
-fn a_signup_that_is_interrupted_says_how_to_go_on() {
+fn interrupted_signup_says_how_to_continue() {
     let scene = Scene::new(600);
     scene.service.on(STATUS, Reply::ok(PENDING));
     let url = scene.service.url();
@@ -152,13 +152,13 @@ fn a_signup_that_is_interrupted_says_how_to_go_on() {
     scene.service.await_requests(STATUS, 2);
     let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
-    let message = Ran::from(child.wait_with_output().unwrap()).failure(130);
+    let message = RunOutput::from(child.wait_with_output().unwrap()).failure(130);
     assert!(message.contains("run `metering signup` again"), "{message}");
     assert!(scene.pending());
 }
 
 #[test]
-fn a_signup_that_nobody_approves_expires() {
+fn unapproved_signup_expires() {
     let scene = Scene::new(600);
     scene.service.on(STATUS, Reply::ok(r#"{"status":"expired"}"#));
     let message = scene.signup(&[]).failure(8);
@@ -173,7 +173,7 @@ fn a_signup_that_nobody_approves_expires() {
 }
 
 #[test]
-fn a_signup_that_expired_meanwhile_is_begun_anew() {
+fn expired_signup_starts_anew() {
     let scene = Scene::new(600);
     scene.service.on(STATUS, Reply::ok(PENDING));
     let url = scene.service.url();
@@ -188,7 +188,7 @@ fn a_signup_that_expired_meanwhile_is_begun_anew() {
 }
 
 #[test]
-fn a_signup_is_gone_on_with_where_it_was_begun_without_saying_where_again() {
+fn signup_resumes_at_its_service_without_naming_it_again() {
     let scene = Scene::new(600);
     scene.service.on(STATUS, Reply::ok(PENDING));
     let mut child = scene.home.start(&scene.args(&scene.service.url(), &[]));
@@ -202,7 +202,7 @@ fn a_signup_is_gone_on_with_where_it_was_begun_without_saying_where_again() {
 }
 
 #[test]
-fn short_outages_and_a_busy_service_are_waited_out() {
+fn short_outages_and_busy_service_are_retried() {
     let scene = Scene::new(600);
     for reply in [
         Reply::html(502),
@@ -221,7 +221,7 @@ fn short_outages_and_a_busy_service_are_waited_out() {
 }
 
 #[test]
-fn a_key_that_was_handed_out_to_a_lost_answer_is_told_as_such() {
+fn key_lost_with_its_response_is_reported() {
     let scene = Scene::new(600);
     scene.service.on(STATUS, scene.approved().cut_off()).on(STATUS, Reply::error(404, "not_found"));
     let message = scene.signup(&[]).failure(4);
@@ -230,7 +230,7 @@ fn a_key_that_was_handed_out_to_a_lost_answer_is_told_as_such() {
 }
 
 #[test]
-fn a_key_that_cannot_be_stored_is_told_as_such_and_shown_where_that_was_asked_for() {
+fn key_that_cannot_be_stored_is_reported_and_printed_on_request() {
     let scene = Scene::new(600);
     let malformed = scene.approved_with("sk_live_short");
     scene.service.on(STATUS, malformed);
@@ -244,7 +244,7 @@ fn a_key_that_cannot_be_stored_is_told_as_such_and_shown_where_that_was_asked_fo
 }
 
 #[test]
-fn refusals_and_garbage_end_the_signup_and_keep_what_can_be_gone_on_with() {
+fn rejections_end_the_signup_and_outages_keep_it() {
     // initiate, status, exit code, pending afterwards
     let session =
         r#"{"session_token":"t","user_code":"A\u001b[2J","expires_in":600,"interval":1,"verification_url":"u\u001b"}"#;
@@ -268,11 +268,11 @@ fn refusals_and_garbage_end_the_signup_and_keep_what_can_be_gone_on_with() {
 }
 
 #[test]
-fn a_signup_needs_to_know_who_signs_up() {
+fn signup_requires_an_email() {
     let scene = Scene::new(600);
     let message = scene.home.metering(&["signup", "--url", &scene.service.url()]).failure(2);
     assert!(message.contains("--email"), "{message}");
-    assert_eq!(scene.service.seen().len(), 0);
+    assert_eq!(scene.service.requests().len(), 0);
     std::fs::write(scene.home.profile("default", "signup.json"), "{\"session_token\":\"secret\"").unwrap();
     let message = scene.signup(&[]).failure(1);
     assert!(message.contains("signup.json is damaged") && !message.contains("secret"), "{message}");
@@ -280,7 +280,7 @@ fn a_signup_needs_to_know_who_signs_up() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn the_browser_is_opened_when_asked_for_and_not_needed() {
+fn browser_opens_only_on_request_and_is_optional() {
     use std::os::unix::fs::PermissionsExt;
     let scene = Scene::new(600);
     scene.service.on(STATUS, Reply::ok(PENDING)).on(STATUS, scene.approved());

@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 
 /// A request as it arrived.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen {
+pub(crate) struct RecordedRequest {
     pub(crate) method: String,
     pub(crate) target: String,
     pub(crate) headers: HeaderMap,
@@ -49,10 +49,10 @@ pub(crate) struct StandIn {
 struct Shared {
     /// By path. The last response of a path repeats.
     replies: Mutex<HashMap<String, VecDeque<Reply>>>,
-    seen: Mutex<Vec<Seen>>,
+    requests: Mutex<Vec<RecordedRequest>>,
 }
 
-impl Seen {
+impl RecordedRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
@@ -127,7 +127,7 @@ impl StandIn {
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::<Shared>::default();
-        let router = axum::Router::new().fallback(answer).with_state(Arc::clone(&shared));
+        let router = axum::Router::new().fallback(respond).with_state(Arc::clone(&shared));
         runtime.spawn(async move { axum::serve(listener, router).await });
         Self { address, shared, runtime: Some(runtime) }
     }
@@ -143,19 +143,20 @@ impl StandIn {
     }
 
     /// All requests so far.
-    pub(crate) fn seen(&self) -> Vec<Seen> {
-        self.shared.seen.lock().unwrap().clone()
+    pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
+        self.shared.requests.lock().unwrap().clone()
     }
 
     /// The targets of all requests so far.
     pub(crate) fn targets(&self) -> Vec<String> {
-        self.seen().into_iter().map(|seen| seen.target).collect()
+        self.requests().into_iter().map(|request| request.target).collect()
     }
 
     /// Waits until `path` was requested this many times.
     pub(crate) fn await_requests(&self, path: &str, count: usize) {
         for _ in 0..1000 {
-            if self.seen().iter().filter(|seen| seen.target.split('?').next() == Some(path)).count() >= count {
+            if self.requests().iter().filter(|request| request.target.split('?').next() == Some(path)).count() >= count
+            {
                 return;
             }
             std::thread::sleep(Duration::from_millis(10));
@@ -173,17 +174,17 @@ impl Drop for StandIn {
 }
 
 /// A URL that nothing listens on.
-pub(crate) fn nobody() -> String {
+pub(crate) fn closed_url() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}", listener.local_addr().unwrap())
 }
 
-async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
+async fn respond(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
     let target = head.uri.path_and_query().unwrap().as_str().to_owned();
-    let seen = Seen { method: head.method.to_string(), target, headers: head.headers, body };
-    shared.seen.lock().unwrap().push(seen);
+    let request = RecordedRequest { method: head.method.to_string(), target, headers: head.headers, body };
+    shared.requests.lock().unwrap().push(request);
     let reply = match shared.replies.lock().unwrap().get_mut(head.uri.path()) {
         Some(queue) if queue.len() > 1 => queue.pop_front().unwrap(),
         Some(queue) => queue.front().unwrap().clone(),

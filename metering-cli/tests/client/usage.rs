@@ -17,7 +17,7 @@ fn service() -> StandIn {
 }
 
 #[test]
-fn usage_is_tables_with_bars_that_a_pipe_can_take() {
+fn usage_tables_work_in_a_pipe() {
     let service = service();
     let (home, _) = Home::of(&service);
     let text = home.metering(&["usage", "--days", "30"]).success();
@@ -32,7 +32,7 @@ fn usage_is_tables_with_bars_that_a_pipe_can_take() {
 }
 
 #[test]
-fn bars_fit_the_width_there_is() {
+fn bars_fit_the_terminal_width() {
     let service = service();
     let (home, _) = Home::of(&service);
     for (columns, longest) in [("0", 47), ("1", 0), ("36", 0), ("37", 4), ("50", 17), ("65000", 60), ("x", 47)] {
@@ -77,11 +77,11 @@ fn activity_is_listed_entry_by_entry() {
     service.on("/credits/usage", Reply::ok(ACTIVITY));
     let (home, _) = Home::of(&service);
     let text = home.metering(&["usage", "--activity"]).success();
-    let words: Vec<Vec<_>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(words[0], ["TIME", "TYPE", "ROUTE", "SOURCE", "CALLS", "AMOUNT"]);
+    let rows: Vec<Vec<_>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["TIME", "TYPE", "ROUTE", "SOURCE", "CALLS", "AMOUNT"]);
     let usage = ["2026-11-21T08:00:00.000Z", "usage", "GET", "/mpp/ethPrice/1", "cli", "2", "-0.0013888889"];
-    assert_eq!(words[1], usage);
-    assert_eq!(words[2], ["2026-11-20T08:00:00.000Z", "signup_bonus", "Free", "credits\u{fffd}", "2"]);
+    assert_eq!(rows[1], usage);
+    assert_eq!(rows[2], ["2026-11-20T08:00:00.000Z", "signup_bonus", "Free", "credits\u{fffd}", "2"]);
 }
 
 #[test]

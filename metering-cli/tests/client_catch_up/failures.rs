@@ -2,46 +2,47 @@
 
 use std::time::Duration;
 
-use crate::desk::Desk;
+use crate::fixture::Fixture;
 use crate::service::{BLOCKS, Reply, Service, document, lines};
 
 const ARGS: [&str; 4] = ["--from", "490", "--output", "blocks.jsonl"];
 
 #[test]
-fn what_passes_is_waited_out() {
-    let (desk, service) = (Desk::new(), Service::at(500));
+fn temporary_failures_are_retried() {
+    let (fixture, service) = (Fixture::new(), Service::at(500));
     service.then(BLOCKS, Reply::error(503, "overloaded", Some(1)));
     service.then_at(491, Reply::error(502, "upstream_unreachable", None));
     service.then_at(492, Reply::error(504, "upstream_timeout", None)).then_at(492, Reply::CutOff);
-    desk.catch_up(&service, &ARGS).expect(0).says("; retrying in 0.5 s");
-    assert_eq!(desk.content("blocks.jsonl"), lines(490..=500));
+    fixture.catch_up(&service, &ARGS).expect(0).says("; retrying in 0.5 s");
+    assert_eq!(fixture.content("blocks.jsonl"), lines(490..=500));
 }
 
 #[test]
-fn what_does_not_pass_ends_the_run_until_later() {
-    let (desk, service) = (Desk::new(), Service::at(500));
+fn persistent_failure_ends_the_run() {
+    let (fixture, service) = (Fixture::new(), Service::at(500));
     for _ in 0..5 {
         service.then_at(492, Reply::error(502, "upstream_unreachable", None));
     }
-    desk.catch_up(&service, &ARGS).expect(8).says("It says upstream_unreachable.");
-    assert_eq!(desk.content("blocks.jsonl"), lines(490..=491));
-    assert_eq!(service.asked().iter().filter(|block| **block == Some(492)).count(), 5);
-    desk.catch_up(&service, &ARGS).expect(0);
-    assert_eq!(desk.content("blocks.jsonl"), lines(490..=500));
+    fixture.catch_up(&service, &ARGS).expect(8).says("It says upstream_unreachable.");
+    assert_eq!(fixture.content("blocks.jsonl"), lines(490..=491));
+    assert_eq!(service.requested().iter().filter(|block| **block == Some(492)).count(), 5);
+    fixture.catch_up(&service, &ARGS).expect(0);
+    assert_eq!(fixture.content("blocks.jsonl"), lines(490..=500));
 }
 
 #[test]
-fn a_service_that_is_away_costs_nothing_and_forgets_nothing() {
-    let (desk, service) = (Desk::new(), Service::at(500));
-    let mut command = desk.command(&service, &["catch-up", "--from", "499", "--output", "blocks.jsonl"]);
+fn unreachable_service_costs_nothing_and_loses_nothing() {
+    let (fixture, service) = (Fixture::new(), Service::at(500));
+    let mut command = fixture.command(&service, &["catch-up", "--from", "499", "--output", "blocks.jsonl"]);
     command.env("METERING_CLIENT_URL", "http://127.0.0.1:1");
-    let ran = crate::desk::Ran::of(command.output().unwrap()).expect(8).says("the request to the service failed");
+    let ran =
+        crate::fixture::RunOutput::of(command.output().unwrap()).expect(8).says("the request to the service failed");
     let _ = ran.says("No block written.");
-    assert_eq!(desk.content("blocks.jsonl"), "");
+    assert_eq!(fixture.content("blocks.jsonl"), "");
 }
 
 #[test]
-fn answers_that_are_not_what_was_asked_for_are_not_written() {
+fn unexpected_responses_are_not_written() {
     // response, what the message says about it
     let table = [
         (document(494), "is block 494"),
@@ -50,93 +51,93 @@ fn answers_that_are_not_what_was_asked_for_are_not_written() {
         (document(495)[..20].to_owned(), "is not JSON"),
         (String::new(), "is not JSON"),
     ];
-    let (desk, service) = (Desk::new(), Service::at(500));
-    for (body, words) in table {
+    let (fixture, service) = (Fixture::new(), Service::at(500));
+    for (body, expected) in table {
         service.then_at(495, Reply::body(&body));
-        let ran = desk.catch_up(&service, &ARGS).expect(1);
-        let _ = ran.says(&format!("response for block 495 {words}")).says("charged (0.0001388889 credits)");
-        assert_eq!(desk.content("blocks.jsonl"), lines(490..=494));
+        let ran = fixture.catch_up(&service, &ARGS).expect(1);
+        let _ = ran.says(&format!("response for block 495 {expected}")).says("charged (0.0001388889 credits)");
+        assert_eq!(fixture.content("blocks.jsonl"), lines(490..=494));
     }
     service.then(BLOCKS, Reply::body("[]"));
-    desk.catch_up(&service, &ARGS).expect(1).says("response for the latest block is JSON without a block_number");
-    desk.catch_up(&service, &ARGS).expect(0);
-    assert_eq!(desk.content("blocks.jsonl"), lines(490..=500));
+    fixture.catch_up(&service, &ARGS).expect(1).says("response for the latest block is JSON without a block_number");
+    fixture.catch_up(&service, &ARGS).expect(0);
+    assert_eq!(fixture.content("blocks.jsonl"), lines(490..=500));
 }
 
 #[test]
-fn a_gap_of_the_service_is_not_passed_over_unless_it_may_be() {
-    let (desk, service) = (Desk::new(), Service::at(500));
+fn missing_block_is_skipped_only_with_permission() {
+    let (fixture, service) = (Fixture::new(), Service::at(500));
     let gap = || {
         service.then_at(495, Reply::error(404, "unknown_block", None));
         service.then_at(496, Reply::error(410, "pruned", None));
     };
     gap();
-    desk.catch_up(&service, &ARGS).expect(4).says("does not have block 495").says("--skip-missing");
-    assert_eq!(desk.content("blocks.jsonl"), lines(490..=494));
+    fixture.catch_up(&service, &ARGS).expect(4).says("does not have block 495").says("--skip-missing");
+    assert_eq!(fixture.content("blocks.jsonl"), lines(490..=494));
     gap();
-    desk.catch_up(&service, &ARGS).expect(4);
-    let ran = desk.catch_up(&service, &[&ARGS[..], &["--skip-missing", "--json"]].concat()).expect(0);
+    fixture.catch_up(&service, &ARGS).expect(4);
+    let ran = fixture.catch_up(&service, &[&ARGS[..], &["--skip-missing", "--json"]].concat()).expect(0);
     assert!(ran.stdout.contains(r#""missing":[496]"#), "{ran:?}");
     let _ = ran.says("does not have block 496; skipping it");
-    assert_eq!(desk.content("blocks.jsonl"), lines(490..=495) + &lines(497..=500));
-    let cursor: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(desk.cursor()).unwrap()).unwrap();
+    assert_eq!(fixture.content("blocks.jsonl"), lines(490..=495) + &lines(497..=500));
+    let cursor: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(fixture.cursor()).unwrap()).unwrap();
     assert_eq!(cursor["cursors"][0]["missing"], serde_json::json!([[496, 496]]));
 }
 
 #[test]
-fn a_refusal_that_says_nothing_of_the_block_never_skips_it() {
-    let (desk, service) = (Desk::new(), Service::at(500));
+fn error_unrelated_to_the_block_never_skips_it() {
+    let (fixture, service) = (Fixture::new(), Service::at(500));
     let skipping = [&ARGS[..], &["--skip-missing"]].concat();
     // status, code, exit code
     for (status, code, exit) in
         [(404, "unknown_route", 4), (404, "block_not_final", 8), (401, "unauthorized", 6), (500, "internal", 1)]
     {
         service.then_at(493, Reply::error(status, code, None));
-        desk.catch_up(&service, &skipping).expect(exit).says(code);
-        assert_eq!(desk.content("blocks.jsonl"), lines(490..=492));
+        fixture.catch_up(&service, &skipping).expect(exit).says(code);
+        assert_eq!(fixture.content("blocks.jsonl"), lines(490..=492));
     }
 }
 
 #[test]
-fn a_service_that_went_back_is_not_followed() {
-    let (desk, service) = (Desk::new(), Service::at(500));
-    desk.catch_up(&service, &ARGS).expect(0);
+fn service_behind_the_cursor_stops_the_run() {
+    let (fixture, service) = (Fixture::new(), Service::at(500));
+    fixture.catch_up(&service, &ARGS).expect(0);
     service.is_at(450);
-    desk.catch_up(&service, &ARGS).expect(5).says("block 500 is already written").says("finalized block is 450");
-    assert_eq!(desk.content("blocks.jsonl"), lines(490..=500));
+    fixture.catch_up(&service, &ARGS).expect(5).says("block 500 is already written").says("finalized block is 450");
+    assert_eq!(fixture.content("blocks.jsonl"), lines(490..=500));
     service.is_at(501);
-    desk.catch_up(&service, &ARGS).expect(0);
-    assert_eq!(desk.content("blocks.jsonl"), lines(490..=501));
+    fixture.catch_up(&service, &ARGS).expect(0);
+    assert_eq!(fixture.content("blocks.jsonl"), lines(490..=501));
 }
 
 #[test]
-fn a_block_to_come_is_for_later() {
-    let (desk, service) = (Desk::new(), Service::at(500));
+fn future_block_is_left_for_later() {
+    let (fixture, service) = (Fixture::new(), Service::at(500));
     let args = ["--from", "502", "--output", "blocks.jsonl"];
-    desk.catch_up(&service, &args).expect(8).says("block 502 is not final yet");
+    fixture.catch_up(&service, &args).expect(8).says("block 502 is not final yet");
     service.is_at(503);
-    desk.catch_up(&service, &args).expect(0);
-    assert_eq!(desk.content("blocks.jsonl"), lines(502..=503));
+    fixture.catch_up(&service, &args).expect(0);
+    assert_eq!(fixture.content("blocks.jsonl"), lines(502..=503));
 }
 
 #[test]
 fn without_a_key_nothing_is_touched() {
-    let (desk, service) = (Desk::new(), Service::at(500));
-    let mut command = desk.command(&service, &["catch-up", "--output", "blocks.jsonl"]);
+    let (fixture, service) = (Fixture::new(), Service::at(500));
+    let mut command = fixture.command(&service, &["catch-up", "--output", "blocks.jsonl"]);
     command.env_remove("METERING_CLIENT_API_KEY");
-    let _ = crate::desk::Ran::of(command.output().unwrap()).expect(6);
-    assert!(!desk.path("blocks.jsonl").exists() && !desk.cursor().exists());
+    let _ = crate::fixture::RunOutput::of(command.output().unwrap()).expect(6);
+    assert!(!fixture.path("blocks.jsonl").exists() && !fixture.cursor().exists());
 }
 
 #[test]
-fn a_second_run_at_once_is_refused() {
-    let (desk, service) = (Desk::new(), Service::at(500));
+fn concurrent_run_is_rejected() {
+    let (fixture, service) = (Fixture::new(), Service::at(500));
     service.then_at(492, Reply::Late(Duration::from_secs(3)));
-    let first = desk.start(&service, &[&["catch-up"], &ARGS[..]].concat());
+    let first = fixture.start(&service, &[&["catch-up"], &ARGS[..]].concat());
     service.wait_for(&format!("{BLOCKS}/492"));
-    desk.catch_up(&service, &ARGS).expect(5).says("another process is catching up");
+    fixture.catch_up(&service, &ARGS).expect(5).says("another process is catching up");
     let elsewhere = [&ARGS[..], &["--profile", "work"]].concat();
-    desk.catch_up(&service, &elsewhere).expect(5).says("another process is writing to");
+    fixture.catch_up(&service, &elsewhere).expect(5).says("another process is writing to");
     let _ = first.wait().expect(0);
-    assert_eq!(desk.content("blocks.jsonl"), lines(490..=500));
+    assert_eq!(fixture.content("blocks.jsonl"), lines(490..=500));
 }

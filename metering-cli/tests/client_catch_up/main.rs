@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
 mod crashes;
-mod desk;
 mod disk;
 mod failures;
+mod fixture;
 mod interruptions;
 mod money;
 mod outputs;

@@ -73,7 +73,7 @@ impl Service {
         let state = Arc::new(Mutex::new(Content { latest, ..Content::default() }));
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
-        let router = Router::new().fallback(answer).with_state(Arc::clone(&state));
+        let router = Router::new().fallback(respond).with_state(Arc::clone(&state));
         runtime.spawn(async move { axum::serve(listener, router).await });
         Self { address, state, _runtime: runtime }
     }
@@ -110,16 +110,16 @@ impl Service {
     }
 
     /// The blocks that were requested since the last call; `None` is the latest.
-    pub(crate) fn asked(&self) -> Vec<Option<u64>> {
+    pub(crate) fn requested(&self) -> Vec<Option<u64>> {
         let number = |request: Request| request.target.strip_prefix(BLOCKS)?.strip_prefix('/')?.parse().ok();
         self.requests().into_iter().map(number).collect()
     }
 
     /// Waits for a request.
     pub(crate) fn wait_for(&self, target: &str) {
-        let begun = std::time::Instant::now();
+        let start = std::time::Instant::now();
         while !self.content().requests.iter().any(|request| request.target == target) {
-            assert!(begun.elapsed() < Duration::from_secs(30), "{target} was not requested");
+            assert!(start.elapsed() < Duration::from_secs(30), "{target} was not requested");
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -183,7 +183,7 @@ pub(crate) fn lines(blocks: std::ops::RangeInclusive<u64>) -> String {
     blocks.map(|block| document(block) + "\n").collect()
 }
 
-async fn answer(State(state): State<Arc<Mutex<Content>>>, headers: HeaderMap, uri: Uri) -> Response {
+async fn respond(State(state): State<Arc<Mutex<Content>>>, headers: HeaderMap, uri: Uri) -> Response {
     let target = uri.path_and_query().unwrap().as_str().to_owned();
     if target == "/endpoints.json" {
         return Response::new(CATALOGUE.into());
@@ -205,14 +205,14 @@ async fn answer(State(state): State<Arc<Mutex<Content>>>, headers: HeaderMap, ur
             block(&target, latest)
         }
         Some(Reply::Status(status, retry_after, body)) => {
-            let mut answer = Response::builder().status(status).header("content-type", "application/json");
+            let mut response = Response::builder().status(status).header("content-type", "application/json");
             if let Some(seconds) = retry_after {
-                answer = answer.header("retry-after", seconds);
+                response = response.header("retry-after", seconds);
             }
             if status == 200 {
-                answer = charged(answer);
+                response = charged(response);
             }
-            answer.body(body.into()).unwrap()
+            response.body(body.into()).unwrap()
         }
         Some(Reply::CutOff) => charged(Response::builder().header("content-length", 1_000))
             .body(pieces(vec![Piece::Data("{\"block_number\":".to_owned()), Piece::Break]))
@@ -239,8 +239,8 @@ fn block(target: &str, latest: u64) -> Response {
     }
 }
 
-fn charged(answer: axum::http::response::Builder) -> axum::http::response::Builder {
-    answer.header("x-bds-credit-charged", "0.0001388889").header("x-bds-credit-balance", "1.2345678901")
+fn charged(response: axum::http::response::Builder) -> axum::http::response::Builder {
+    response.header("x-bds-credit-charged", "0.0001388889").header("x-bds-credit-balance", "1.2345678901")
 }
 
 fn pieces(pieces: Vec<Piece>) -> Body {

@@ -1,104 +1,104 @@
 //! Killed at any step and run again: one payment, one account, and its key in the profile.
 
-use crate::desk::{Desk, Ran, SIGNUP, WALLET};
-use crate::node::Fortune;
-use crate::stand_in::Turn;
+use crate::fixture::{Fixture, RunOutput, SIGNUP, WALLET};
+use crate::node::TxOutcome;
+use crate::stand_in::Step;
 
 /// Kills the program while `what` hangs, and runs it again without repeating the arguments.
 #[track_caller]
-fn interrupted(what: &str, turn: Turn) -> Desk {
-    let desk = Desk::new();
-    desk.stand_in.next(what, turn);
-    desk.run_and_kill(&SIGNUP);
-    assert!(desk.key().is_none());
-    desk.run(&["signup-pay", "--yes"]).success();
-    desk.is_settled();
-    desk
+fn interrupted(what: &str, step: Step) -> Fixture {
+    let fixture = Fixture::new();
+    fixture.stand_in.next(what, step);
+    fixture.run_and_kill(&SIGNUP);
+    assert!(fixture.key().is_none());
+    fixture.run(&["signup-pay", "--yes"]).success();
+    fixture.is_settled();
+    fixture
 }
 
 #[test]
-fn killed_before_it_is_signed() {
-    let desk = interrupted("eth_estimateGas", Turn::HangBefore);
-    assert_eq!(desk.stand_in.count("POST /signup/pay/quote"), 1);
+fn killed_before_signing() {
+    let fixture = interrupted("eth_estimateGas", Step::HangBefore);
+    assert_eq!(fixture.stand_in.count("POST /signup/pay/quote"), 1);
 }
 
 #[test]
-fn killed_before_it_is_sent() {
-    let desk = interrupted("eth_sendRawTransaction", Turn::HangBefore);
-    assert_eq!(desk.stand_in.count("eth_sendRawTransaction"), 2);
-    assert_eq!(desk.stand_in.count("eth_estimateGas"), 1, "it is not signed again");
+fn killed_before_sending() {
+    let fixture = interrupted("eth_sendRawTransaction", Step::HangBefore);
+    assert_eq!(fixture.stand_in.count("eth_sendRawTransaction"), 2);
+    assert_eq!(fixture.stand_in.count("eth_estimateGas"), 1, "it is not signed again");
 }
 
 #[test]
-fn killed_after_it_was_sent() {
-    let desk = interrupted("eth_sendRawTransaction", Turn::HangAfter);
-    assert_eq!(desk.stand_in.count("eth_estimateGas"), 1, "it is not signed again");
+fn killed_after_sending() {
+    let fixture = interrupted("eth_sendRawTransaction", Step::HangAfter);
+    assert_eq!(fixture.stand_in.count("eth_estimateGas"), 1, "it is not signed again");
 }
 
 #[test]
-fn killed_before_it_is_claimed() {
-    let desk = interrupted("POST /signup/pay/claim", Turn::HangBefore);
-    assert_eq!(desk.stand_in.count("eth_sendRawTransaction"), 1);
+fn killed_before_claiming() {
+    let fixture = interrupted("POST /signup/pay/claim", Step::HangBefore);
+    assert_eq!(fixture.stand_in.count("eth_sendRawTransaction"), 1);
 }
 
 #[test]
-fn killed_after_it_was_claimed() {
-    let desk = interrupted("POST /signup/pay/claim", Turn::HangAfter);
-    assert_eq!(desk.stand_in.count("POST /api-key/recover/verify"), 1, "the lost key is replaced");
+fn killed_after_claiming() {
+    let fixture = interrupted("POST /signup/pay/claim", Step::HangAfter);
+    assert_eq!(fixture.stand_in.count("POST /api-key/recover/verify"), 1, "the lost key is replaced");
 }
 
 #[test]
-fn killed_while_the_lost_key_is_replaced() {
-    let desk = Desk::new();
-    desk.stand_in.next("POST /signup/pay/claim", Turn::HangAfter);
-    desk.run_and_kill(&SIGNUP);
-    desk.stand_in.next("POST /api-key/recover/verify", Turn::HangAfter);
-    desk.run_and_kill(&SIGNUP);
-    desk.run(&SIGNUP).success();
-    desk.is_settled();
+fn killed_while_replacing_the_lost_key() {
+    let fixture = Fixture::new();
+    fixture.stand_in.next("POST /signup/pay/claim", Step::HangAfter);
+    fixture.run_and_kill(&SIGNUP);
+    fixture.stand_in.next("POST /api-key/recover/verify", Step::HangAfter);
+    fixture.run_and_kill(&SIGNUP);
+    fixture.run(&SIGNUP).success();
+    fixture.is_settled();
 }
 
 #[test]
 fn killed_between_the_key_and_the_journal() {
-    let desk = Desk::new();
-    desk.stand_in.next("POST /signup/pay/claim", Turn::HangBefore);
-    desk.run_and_kill(&SIGNUP);
-    let journal = std::fs::read(desk.journal()).unwrap();
-    desk.run(&SIGNUP).success();
-    let key = desk.key();
-    std::fs::write(desk.journal(), journal).unwrap();
-    let ran = desk.run(&SIGNUP).success();
+    let fixture = Fixture::new();
+    fixture.stand_in.next("POST /signup/pay/claim", Step::HangBefore);
+    fixture.run_and_kill(&SIGNUP);
+    let journal = std::fs::read(fixture.journal()).unwrap();
+    fixture.run(&SIGNUP).success();
+    let key = fixture.key();
+    std::fs::write(fixture.journal(), journal).unwrap();
+    let ran = fixture.run(&SIGNUP).success();
     assert!(ran.stdout.contains("already has the account's key"), "{ran:?}");
-    assert_eq!(desk.key(), key);
-    desk.is_settled();
+    assert_eq!(fixture.key(), key);
+    fixture.is_settled();
 }
 
 #[test]
-fn without_the_wallet_a_lost_key_is_left_to_rotation() {
-    let desk = Desk::new();
-    desk.stand_in.next("POST /signup/pay/claim", Turn::HangAfter);
-    desk.run_and_kill(&SIGNUP);
-    let failure = desk.run_without_wallet(&SIGNUP).failure(2);
+fn lost_key_without_the_wallet_is_left_to_rotation() {
+    let fixture = Fixture::new();
+    fixture.stand_in.next("POST /signup/pay/claim", Step::HangAfter);
+    fixture.run_and_kill(&SIGNUP);
+    let failure = fixture.run_without_wallet(&SIGNUP).failure(2);
     assert!(failure.contains("METERING_CLIENT_WALLET_KEY"), "{failure}");
-    assert!(desk.journal().exists(), "it can be continued once the wallet is there");
+    assert!(fixture.journal().exists(), "it can be continued once the wallet is there");
 }
 
 #[test]
 fn a_sent_payment_needs_neither_wallet_nor_chain_to_be_claimed() {
-    let desk = Desk::new();
-    desk.stand_in.next("POST /signup/pay/claim", Turn::HangBefore);
-    desk.run_and_kill(&SIGNUP);
-    let mut command = desk.command_without_wallet(&["signup-pay"]);
-    crate::desk::Ran::of(command.env_remove("METERING_CLIENT_RPC_URL").output().unwrap()).success();
-    desk.is_settled();
+    let fixture = Fixture::new();
+    fixture.stand_in.next("POST /signup/pay/claim", Step::HangBefore);
+    fixture.run_and_kill(&SIGNUP);
+    let mut command = fixture.command_without_wallet(&["signup-pay"]);
+    crate::fixture::RunOutput::of(command.env_remove("METERING_CLIENT_RPC_URL").output().unwrap()).success();
+    fixture.is_settled();
 }
 
 #[test]
-fn another_command_says_what_is_pending() {
-    let desk = Desk::new();
-    desk.stand_in.next("POST /signup/pay/claim", Turn::HangBefore);
-    desk.run_and_kill(&SIGNUP);
-    let hash = desk.stand_in.world().node.sent[0].clone();
+fn other_commands_report_the_pending_payment() {
+    let fixture = Fixture::new();
+    fixture.stand_in.next("POST /signup/pay/claim", Step::HangBefore);
+    fixture.run_and_kill(&SIGNUP);
+    let hash = fixture.stand_in.state().node.sent[0].clone();
     let others: [&[&str]; 4] = [
         &["signup-pay", "--plan", "coin", "--agent-name", "agent", "--yes"],
         &["signup-pay", "--plan", "starter", "--agent-name", "other", "--yes"],
@@ -106,63 +106,63 @@ fn another_command_says_what_is_pending() {
         &["signup-pay", "--plan", "starter", "--agent-name", "agent", "--quote-only", "--payer", WALLET],
     ];
     for other in others {
-        let failure = desk.run(other).failure(5);
+        let failure = fixture.run(other).failure(5);
         assert!(failure.contains(&hash) && failure.contains("metering signup-pay --abandon"), "{failure}");
     }
-    let key = desk.stand_in.world().service.open_account(None);
-    desk.write_profile(&key);
-    let failure = desk.run(&["topup", "--plan", "starter", "--yes"]).failure(5);
+    let key = fixture.stand_in.state().service.open_account(None);
+    fixture.write_profile(&key);
+    let failure = fixture.run(&["topup", "--plan", "starter", "--yes"]).failure(5);
     assert!(failure.contains(&hash) && failure.contains("`metering signup-pay`"), "{failure}");
-    let failure = desk.run(&SIGNUP).failure(5);
+    let failure = fixture.run(&SIGNUP).failure(5);
     assert!(failure.contains("--replace-key"), "a key that was stored in the meantime is not lost: {failure}");
-    assert_eq!(desk.sent(), 1);
+    assert_eq!(fixture.sent(), 1);
 }
 
 #[test]
-fn two_at_once_are_one() {
-    let desk = Desk::new();
-    desk.stand_in.next("POST /signup/pay/claim", Turn::HangBefore);
-    let mut first = desk.command(&SIGNUP).spawn().unwrap();
-    desk.stand_in.wait_until_it_hangs();
-    let failure = desk.run(&SIGNUP).failure(5);
-    crate::desk::kill(&mut first);
+fn two_concurrent_runs_pay_once() {
+    let fixture = Fixture::new();
+    fixture.stand_in.next("POST /signup/pay/claim", Step::HangBefore);
+    let mut first = fixture.command(&SIGNUP).spawn().unwrap();
+    fixture.stand_in.wait_until_it_hangs();
+    let failure = fixture.run(&SIGNUP).failure(5);
+    crate::fixture::kill(&mut first);
     assert!(failure.contains("another process is paying"), "{failure}");
-    desk.run(&SIGNUP).success();
-    desk.is_settled();
+    fixture.run(&SIGNUP).success();
+    fixture.is_settled();
 }
 
 #[test]
-fn a_transaction_that_the_chain_forgot_is_sent_again_as_it_was() {
-    let desk = Desk::new();
-    desk.stand_in.next("POST /signup/pay/claim", Turn::HangBefore);
-    desk.run_and_kill(&SIGNUP);
-    desk.stand_in.world().node.fortune = Fortune::Vanish;
-    desk.run(&["signup-pay", "--wait", "1"]).failure(8);
-    assert!(desk.stand_in.count("eth_sendRawTransaction") > 1);
-    desk.stand_in.world().node.fortune = Fortune::Pay;
-    desk.run(&SIGNUP).success();
-    desk.is_settled();
+fn forgotten_transaction_is_resent_unchanged() {
+    let fixture = Fixture::new();
+    fixture.stand_in.next("POST /signup/pay/claim", Step::HangBefore);
+    fixture.run_and_kill(&SIGNUP);
+    fixture.stand_in.state().node.outcome = TxOutcome::Vanish;
+    fixture.run(&["signup-pay", "--wait", "1"]).failure(8);
+    assert!(fixture.stand_in.count("eth_sendRawTransaction") > 1);
+    fixture.stand_in.state().node.outcome = TxOutcome::Pay;
+    fixture.run(&SIGNUP).success();
+    fixture.is_settled();
 }
 
 #[test]
 fn a_damaged_journal_stops_everything() {
-    let desk = Desk::new();
-    std::fs::create_dir_all(desk.profile("")).unwrap();
-    std::fs::write(desk.journal(), "{\"service\": \"sqn_").unwrap();
-    let failure = desk.run(&SIGNUP).failure(1);
+    let fixture = Fixture::new();
+    std::fs::create_dir_all(fixture.profile("")).unwrap();
+    std::fs::write(fixture.journal(), "{\"service\": \"sqn_").unwrap();
+    let failure = fixture.run(&SIGNUP).failure(1);
     assert!(failure.contains("left alone"), "{failure}");
-    assert_eq!(desk.sent(), 0);
+    assert_eq!(fixture.sent(), 0);
 }
 
 #[test]
-fn an_answer_that_nobody_saw_is_told_again() {
-    let desk = Desk::new();
+fn unprinted_result_is_printed_again() {
+    let fixture = Fixture::new();
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-    let ran = Ran::of(desk.command(&SIGNUP).stdout(full).output().unwrap());
+    let ran = RunOutput::of(fixture.command(&SIGNUP).stdout(full).output().unwrap());
     assert!(ran.code == 1 && ran.stderr.contains("cannot write the output"), "{ran:?}");
-    let ran = desk.run(&[&SIGNUP[..], &["--json"]].concat()).success();
+    let ran = fixture.run(&[&SIGNUP[..], &["--json"]].concat()).success();
     let document = ran.json();
     assert_eq!((&document["status"], &document["credit_balance"]), (&"approved".into(), &12.into()));
-    assert_eq!(document["tx_hash"], desk.stand_in.world().node.sent[0].as_str());
-    desk.is_settled();
+    assert_eq!(document["tx_hash"], fixture.stand_in.state().node.sent[0].as_str());
+    fixture.is_settled();
 }

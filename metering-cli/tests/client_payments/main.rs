@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
 mod abandoning;
-mod desk;
+mod fixture;
 mod interruptions;
 mod node;
 mod paid_elsewhere;

@@ -11,7 +11,7 @@ const DEEP: u64 = 20;
 
 /// What happens to transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fortune {
+pub(crate) enum TxOutcome {
     /// They are mined and succeed.
     Pay,
     /// They are mined and fail.
@@ -26,31 +26,31 @@ pub(crate) enum Fortune {
 pub(crate) struct Node {
     /// The hashes of the transactions that were sent, each once.
     pub(crate) sent: Vec<String>,
-    pub(crate) fortune: Fortune,
+    pub(crate) outcome: TxOutcome,
     /// The wallet's balance, of the coin and of every token.
     pub(crate) balance: u128,
 }
 
 impl Node {
     pub(crate) fn new() -> Self {
-        Self { sent: Vec::new(), fortune: Fortune::Pay, balance: 10_u128.pow(20) }
+        Self { sent: Vec::new(), outcome: TxOutcome::Pay, balance: 10_u128.pow(20) }
     }
 
     /// Whether a transaction has paid.
     pub(crate) fn has_paid(&self, hash: &str) -> bool {
-        self.fortune == Fortune::Pay && self.sent.iter().any(|sent| sent == hash)
+        self.outcome == TxOutcome::Pay && self.sent.iter().any(|sent| sent == hash)
     }
 
-    pub(crate) fn answers(&mut self, batch: &Value) -> Value {
+    pub(crate) fn respond_batch(&mut self, batch: &Value) -> Value {
         let calls = batch.as_array().unwrap();
         let reply = |call: &Value| {
-            let result = self.answer(call["method"].as_str().unwrap(), &call["params"]);
+            let result = self.respond(call["method"].as_str().unwrap(), &call["params"]);
             json!({ "jsonrpc": "2.0", "id": call["id"], "result": result })
         };
         calls.iter().map(reply).collect()
     }
 
-    fn answer(&mut self, method: &str, params: &Value) -> Value {
+    fn respond(&mut self, method: &str, params: &Value) -> Value {
         match method {
             "eth_chainId" => quantity(CHAIN_ID.into()),
             "eth_blockNumber" => quantity(self.newest().into()),
@@ -78,7 +78,7 @@ impl Node {
     }
 
     fn transactions(&self) -> u128 {
-        let there = if self.fortune == Fortune::Vanish { 0 } else { self.sent.len() };
+        let there = if self.outcome == TxOutcome::Vanish { 0 } else { self.sent.len() };
         u128::try_from(there).unwrap()
     }
 
@@ -94,11 +94,11 @@ impl Node {
 
     /// The block of a transaction.
     fn found(&self, hash: &Value) -> Option<u64> {
-        if matches!(self.fortune, Fortune::Vanish | Fortune::GiveWay) {
+        if matches!(self.outcome, TxOutcome::Vanish | TxOutcome::GiveWay) {
             return None;
         }
-        let place = self.sent.iter().position(|sent| *hash == sent.as_str())?;
-        Some(101 + u64::try_from(place).unwrap())
+        let position = self.sent.iter().position(|sent| *hash == sent.as_str())?;
+        Some(101 + u64::try_from(position).unwrap())
     }
 
     fn transaction(&self, hash: &Value, block: u64) -> Value {
@@ -112,7 +112,7 @@ impl Node {
     fn receipt(&self, hash: &Value, block: u64) -> Value {
         json!({
             "transactionHash": hash, "transactionIndex": "0x0", "blockNumber": quantity(block.into()),
-            "blockHash": word(block.into()), "status": quantity((self.fortune == Fortune::Pay).into()), "logs": [],
+            "blockHash": word(block.into()), "status": quantity((self.outcome == TxOutcome::Pay).into()), "logs": [],
         })
     }
 }

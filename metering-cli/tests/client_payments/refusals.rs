@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::desk::{Desk, SIGNUP};
+use crate::fixture::{Fixture, SIGNUP};
 use crate::service::{TOKEN, refusal};
-use crate::stand_in::Turn;
+use crate::stand_in::Step;
 
 #[test]
-fn a_quote_that_departs_from_the_plan_is_not_paid() {
+fn quote_that_differs_from_the_plan_is_not_paid() {
     let table = [
         ("recipient", json!(TOKEN)),
         ("amount_atomic", json!("5010001")),
@@ -17,33 +17,33 @@ fn a_quote_that_departs_from_the_plan_is_not_paid() {
         ("token_decimals", json!(5)),
     ];
     for (name, value) in table {
-        let desk = Desk::new();
-        desk.stand_in.world().service.spoilt.push((name, value.clone()));
-        let failure = desk.run(&SIGNUP).failure(1);
+        let fixture = Fixture::new();
+        fixture.stand_in.state().service.spoilt.push((name, value.clone()));
+        let failure = fixture.run(&SIGNUP).failure(1);
         assert!(failure.contains("does not match the plan"), "{name} {value}: {failure}");
-        assert!(!desk.journal().exists() && desk.sent() == 0, "{name} {value}");
+        assert!(!fixture.journal().exists() && fixture.sent() == 0, "{name} {value}");
     }
 }
 
 #[test]
-fn plans_and_chains_that_are_not_there_are_named() {
-    let desk = Desk::new();
+fn unknown_plans_and_chains_are_named() {
+    let fixture = Fixture::new();
     let table: [(&[&str], i32, &str); 4] = [
         (&["--plan", "none", "--agent-name", "agent"], 4, "metering plans"),
         (&["--plan", "starter", "--chain", "5", "--agent-name", "agent"], 4, "on chain 5"),
         (&["--agent-name", "agent"], 2, "--plan"),
         (&["--plan", "starter"], 2, "--agent-name"),
     ];
-    for (args, code, said) in table {
-        let failure = desk.run(&[&["signup-pay", "--yes"], args].concat()).failure(code);
-        assert!(failure.contains(said), "{args:?}: {failure}");
+    for (args, code, expected) in table {
+        let failure = fixture.run(&[&["signup-pay", "--yes"], args].concat()).failure(code);
+        assert!(failure.contains(expected), "{args:?}: {failure}");
     }
     let by_name = ["signup-pay", "--plan", "starter", "--chain", "devnet", "--agent-name", "agent", "--yes"];
-    desk.run(&by_name).success();
+    fixture.run(&by_name).success();
 }
 
 #[test]
-fn a_quote_that_is_refused_has_the_codes_of_the_protocol() {
+fn rejected_quote_has_the_error_code_of_the_protocol() {
     // status, code, exit code
     let table = [
         (409, "email_already_registered", 5),
@@ -52,16 +52,16 @@ fn a_quote_that_is_refused_has_the_codes_of_the_protocol() {
         (503, "payment_not_configured", 8),
     ];
     for (status, code, exit_code) in table {
-        let desk = Desk::new();
-        desk.stand_in.next("POST /signup/pay/quote", Turn::Answer(status, refusal(code)));
-        let failure = desk.run(&SIGNUP).failure(exit_code);
+        let fixture = Fixture::new();
+        fixture.stand_in.next("POST /signup/pay/quote", Step::Respond(status, refusal(code)));
+        let failure = fixture.run(&SIGNUP).failure(exit_code);
         assert!(failure.contains(code), "{failure}");
-        assert!(!desk.journal().exists() && desk.sent() == 0);
+        assert!(!fixture.journal().exists() && fixture.sent() == 0);
     }
 }
 
 #[test]
-fn a_payment_that_is_refused_for_good_is_kept_on_record() {
+fn permanently_rejected_payment_is_kept_on_record() {
     // status, code, exit code, text
     let table = [
         (400, "payment_mismatch", 5, "operator"),
@@ -72,22 +72,22 @@ fn a_payment_that_is_refused_for_good_is_kept_on_record() {
         (404, "not_found", 4, "kept in"),
         (409, "payer_already_registered", 5, "metering topup --tx"),
     ];
-    for (status, code, exit_code, said) in table {
-        let desk = Desk::new();
-        desk.stand_in.next("POST /signup/pay/claim", Turn::Answer(status, refusal(code)));
-        let failure = desk.run(&SIGNUP).failure(exit_code);
-        assert!(failure.contains(said) && failure.contains("payments-refused.json"), "{code}: {failure}");
-        assert_eq!(desk.set_aside(), [code]);
-        assert!(!desk.journal().exists() && desk.key().is_none());
+    for (status, code, exit_code, expected) in table {
+        let fixture = Fixture::new();
+        fixture.stand_in.next("POST /signup/pay/claim", Step::Respond(status, refusal(code)));
+        let failure = fixture.run(&SIGNUP).failure(exit_code);
+        assert!(failure.contains(expected) && failure.contains("payments-refused.json"), "{code}: {failure}");
+        assert_eq!(fixture.set_aside(), [code]);
+        assert!(!fixture.journal().exists() && fixture.key().is_none());
     }
 }
 
 #[test]
-fn a_refusal_that_says_nothing_of_the_payment_leaves_it_pending() {
-    let desk = Desk::new();
-    desk.stand_in.next("POST /signup/pay/claim", Turn::Answer(403, refusal("forbidden")));
-    let failure = desk.run(&SIGNUP).failure(1);
+fn error_unrelated_to_the_payment_leaves_it_pending() {
+    let fixture = Fixture::new();
+    fixture.stand_in.next("POST /signup/pay/claim", Step::Respond(403, refusal("forbidden")));
+    let failure = fixture.run(&SIGNUP).failure(1);
     assert!(failure.contains("The payment is kept"), "{failure}");
-    desk.run(&SIGNUP).success();
-    desk.is_settled();
+    fixture.run(&SIGNUP).success();
+    fixture.is_settled();
 }

@@ -9,7 +9,7 @@ use metering_core::{
 };
 use serde_json::{Value, json};
 
-use crate::node::{CHAIN_ID, Fortune, Node};
+use crate::node::{CHAIN_ID, Node, TxOutcome};
 use crate::stand_in::Request;
 
 pub(crate) const RECIPIENT: &str = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
@@ -50,7 +50,7 @@ pub(crate) struct Service {
     challenges: BTreeMap<String, (Address, String)>,
 }
 
-type Answer = (u16, Value);
+type Reply = (u16, Value);
 
 impl Service {
     pub(crate) fn at(url: &str) -> Self {
@@ -76,7 +76,7 @@ impl Service {
         key
     }
 
-    pub(crate) fn answer(&mut self, request: &Request, node: &Node) -> Answer {
+    pub(crate) fn respond(&mut self, request: &Request, node: &Node) -> Reply {
         match (request.method.as_str(), request.path.as_str()) {
             ("GET", "/credits/plans") => (200, self.plans()),
             ("GET", "/credits/balance") => self.of_key(request, |account| (200, account.balance())),
@@ -106,7 +106,7 @@ impl Service {
         json!({ "plans": plans, "chains": [chain], "terms_url": "", "terms_version": "1" })
     }
 
-    fn quote(&mut self, body: &Value) -> Answer {
+    fn quote(&mut self, body: &Value) -> Reply {
         let payer: Address = text(body, "payer_address").parse().unwrap();
         if self.accounts.iter().any(|account| account.payer == Some(payer)) {
             return refuse(409, "payer_already_registered");
@@ -129,13 +129,13 @@ impl Service {
         (201, quote)
     }
 
-    fn claim(&mut self, body: &Value, node: &Node) -> Answer {
+    fn claim(&mut self, body: &Value, node: &Node) -> Reply {
         let hash = text(body, "tx_hash");
         let Some(quote) = self.quotes.get_mut(&text(body, "signup_nonce")) else { return refuse(404, "not_found") };
         if quote.claimed {
             return refuse(409, "already_claimed");
         }
-        if node.fortune == Fortune::Fail {
+        if node.outcome == TxOutcome::Fail {
             return refuse(400, "tx_reverted");
         }
         if !node.has_paid(&hash) {
@@ -153,7 +153,7 @@ impl Service {
         (200, account.issued(&key))
     }
 
-    fn top_up(&mut self, request: &Request, node: &Node) -> Answer {
+    fn top_up(&mut self, request: &Request, node: &Node) -> Reply {
         let (body, sender, name) = (&request.body, self.sender, self.name.clone());
         let hash = text(body, "tx_hash");
         let Some(account) = self.accounts.iter_mut().find(|account| request.key.as_ref() == Some(&account.key)) else {
@@ -177,7 +177,7 @@ impl Service {
         account.credited(&hash, 10)
     }
 
-    fn challenge(&mut self, body: &Value) -> Answer {
+    fn challenge(&mut self, body: &Value) -> Reply {
         let address: Address = text(body, "address").parse().unwrap();
         if !self.accounts.iter().any(|account| account.payer == Some(address)) {
             return refuse(404, "no_linked_wallet");
@@ -190,7 +190,7 @@ impl Service {
         (201, json!({ "nonce": nonce, "message": message, "expires_at": expires_at, "expires_in": 600 }))
     }
 
-    fn verify(&mut self, body: &Value) -> Answer {
+    fn verify(&mut self, body: &Value) -> Reply {
         let Some((address, message)) = self.challenges.get(&text(body, "nonce")).cloned() else {
             return refuse(404, "not_found");
         };
@@ -204,9 +204,9 @@ impl Service {
         (200, account.issued(&key))
     }
 
-    fn of_key(&self, request: &Request, answer: impl Fn(&Account) -> Answer) -> Answer {
+    fn of_key(&self, request: &Request, respond: impl Fn(&Account) -> Reply) -> Reply {
         let account = self.accounts.iter().find(|account| request.key.as_ref() == Some(&account.key));
-        account.map_or_else(|| refuse(401, "unauthorized"), answer)
+        account.map_or_else(|| refuse(401, "unauthorized"), respond)
     }
 }
 
@@ -224,12 +224,12 @@ impl Account {
         })
     }
 
-    fn credited(&self, hash: &str, added: u32) -> Answer {
-        let answer = json!({
+    fn credited(&self, hash: &str, added: u32) -> Reply {
+        let reply = json!({
             "credit_balance": self.credits, "amount_added": added, "total_credits_purchased": self.credits - 2,
             "plan_id": "starter", "tx_hash": hash, "chain_id": CHAIN_ID, "already_credited": added == 0,
         });
-        (200, answer)
+        (200, reply)
     }
 }
 
@@ -247,7 +247,7 @@ pub(crate) fn refusal(code: &str) -> Value {
     refusal
 }
 
-fn refuse(status: u16, code: &str) -> Answer {
+fn refuse(status: u16, code: &str) -> Reply {
     (status, refusal(code))
 }
 

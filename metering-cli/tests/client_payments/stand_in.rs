@@ -15,13 +15,13 @@ use crate::node::Node;
 use crate::service::Service;
 
 /// How long a test waits for the program to get somewhere.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What happens to one request, for a path of the service or a method of the chain.
 #[derive(Debug)]
-pub(crate) enum Turn {
+pub(crate) enum Step {
     /// It gets this response, and nothing is done.
-    Answer(u16, Value),
+    Respond(u16, Value),
     /// Nothing is done, and no response comes.
     HangBefore,
     /// It is done, and no response comes.
@@ -31,19 +31,19 @@ pub(crate) enum Turn {
 }
 
 /// What is behind the address.
-pub(crate) struct World {
+pub(crate) struct State {
     pub(crate) service: Service,
     pub(crate) node: Node,
     /// The requests: `POST /path`, or the method of a call.
-    pub(crate) asked: Vec<String>,
-    turns: VecDeque<(String, Turn)>,
+    pub(crate) requests: Vec<String>,
+    steps: VecDeque<(String, Step)>,
     hung: Sender<()>,
 }
 
 /// The server. It ends with the process.
 pub(crate) struct StandIn {
     address: SocketAddr,
-    world: Arc<Mutex<World>>,
+    state: Arc<Mutex<State>>,
     hung: Receiver<()>,
 }
 
@@ -61,17 +61,17 @@ impl StandIn {
         let address = listener.local_addr().unwrap();
         let (tell, hung) = channel();
         let service = Service::at(&format!("http://{address}"));
-        let world = World { service, node: Node::new(), asked: Vec::new(), turns: VecDeque::new(), hung: tell };
-        let world = Arc::new(Mutex::new(world));
-        let shared = Arc::clone(&world);
+        let state = State { service, node: Node::new(), requests: Vec::new(), steps: VecDeque::new(), hung: tell };
+        let state = Arc::new(Mutex::new(state));
+        let shared = Arc::clone(&state);
         std::thread::spawn(move || {
             for connection in listener.incoming() {
-                let world = Arc::clone(&shared);
+                let state = Arc::clone(&shared);
                 // Ignore clients that were killed.
-                std::thread::spawn(move || connection.map(|connection| attend(connection, &world)));
+                std::thread::spawn(move || connection.map(|connection| handle_connection(connection, &state)));
             }
         });
-        Self { address, world, hung }
+        Self { address, state, hung }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -82,61 +82,61 @@ impl StandIn {
         format!("http://{}/chain", self.address)
     }
 
-    pub(crate) fn world(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap()
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
     }
 
     /// What happens to the next request for `what`, once. Calls queue up.
-    pub(crate) fn next(&self, what: &str, turn: Turn) {
-        self.world().turns.push_back((what.to_owned(), turn));
+    pub(crate) fn next(&self, what: &str, step: Step) {
+        self.state().steps.push_back((what.to_owned(), step));
     }
 
     /// Waits until a request hangs.
     #[track_caller]
     pub(crate) fn wait_until_it_hangs(&self) {
-        self.hung.recv_timeout(PATIENCE).expect("a request hangs");
+        self.hung.recv_timeout(TIMEOUT).expect("a request hangs");
     }
 
     /// How many times `what` was requested.
     pub(crate) fn count(&self, what: &str) -> usize {
-        self.world().asked.iter().filter(|asked| *asked == what).count()
+        self.state().requests.iter().filter(|names| *names == what).count()
     }
 }
 
-impl World {
+impl State {
     /// What happens to a request for all of these.
-    fn turn(&mut self, asked: &[String]) -> Option<Turn> {
-        self.asked.extend_from_slice(asked);
-        let place = self.turns.iter().position(|(what, _)| asked.contains(what))?;
-        self.turns.remove(place).map(|(_, turn)| turn)
+    fn next_step(&mut self, names: &[String]) -> Option<Step> {
+        self.requests.extend_from_slice(names);
+        let position = self.steps.iter().position(|(what, _)| names.contains(what))?;
+        self.steps.remove(position).map(|(_, step)| step)
     }
 
-    fn answer(&mut self, request: &Request) -> (u16, Value) {
+    fn respond(&mut self, request: &Request) -> (u16, Value) {
         if request.path == "/chain" {
-            return (200, self.node.answers(&request.body));
+            return (200, self.node.respond_batch(&request.body));
         }
-        self.service.answer(request, &self.node)
+        self.service.respond(request, &self.node)
     }
 }
 
-fn attend(connection: TcpStream, world: &Mutex<World>) {
+fn handle_connection(connection: TcpStream, state: &Mutex<State>) {
     let Some(request) = read(&connection) else { return };
-    let mut open = world.lock().unwrap();
-    let turn = open.turn(&asked(&request));
-    let (status, body) = match turn {
-        Some(Turn::Answer(status, body)) => (status, body),
-        Some(Turn::HangBefore) => return hang(connection, &open.hung.clone(), open),
-        Some(Turn::HangAfter) => {
-            let _ = open.answer(&request);
+    let mut open = state.lock().unwrap();
+    let step = open.next_step(&names_of(&request));
+    let (status, body) = match step {
+        Some(Step::Respond(status, body)) => (status, body),
+        Some(Step::HangBefore) => return hang(connection, &open.hung.clone(), open),
+        Some(Step::HangAfter) => {
+            let _ = open.respond(&request);
             return hang(connection, &open.hung.clone(), open);
         }
-        Some(Turn::Folder(path)) => {
+        Some(Step::Folder(path)) => {
             // Replaces the profile, which may already name the service.
             let _ = std::fs::remove_file(&path);
             std::fs::create_dir_all(path).unwrap();
-            open.answer(&request)
+            open.respond(&request)
         }
-        None => open.answer(&request),
+        None => open.respond(&request),
     };
     drop(open);
     let body = body.to_string();
@@ -144,14 +144,14 @@ fn attend(connection: TcpStream, world: &Mutex<World>) {
     let _ = write!(&connection, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
 }
 
-fn hang(mut connection: TcpStream, hung: &Sender<()>, open: MutexGuard<'_, World>) {
+fn hang(mut connection: TcpStream, hung: &Sender<()>, open: MutexGuard<'_, State>) {
     drop(open);
     let _ = hung.send(());
     // Until the client is gone.
     let _ = connection.read(&mut [0]);
 }
 
-fn asked(request: &Request) -> Vec<String> {
+fn names_of(request: &Request) -> Vec<String> {
     if request.path != "/chain" {
         return vec![format!("{} {}", request.method, request.path)];
     }

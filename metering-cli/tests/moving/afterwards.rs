@@ -7,10 +7,10 @@ use metering_core::{
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::is_skipped;
 
-use crate::desk::{Desk, NOON, account, account_id, block_on};
 use crate::filling::{
     AWAITED, BUSY, BUYER, CAPPED, REVOKED, charge, claim, fill, grant, later, session, top_up, wallet,
 };
+use crate::fixture::{Fixture, NOON, account, account_id, block_on};
 
 async fn decide(store: &PostgresStore, key: u8, request: Option<&str>) -> Decision {
     let posting = charge(KeyHash::from_bytes([key; 32]), "/a", request);
@@ -21,15 +21,15 @@ async fn decide(store: &PostgresStore, key: u8, request: Option<&str>) -> Decisi
 }
 
 #[test]
-fn a_moved_store_goes_on_where_it_stood() {
+fn moved_store_continues_where_it_was() {
     if is_skipped() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     block_on(async {
-        fill(&desk).await;
-        desk.migrate(&[]).success();
-        let store = desk.postgres().await;
+        fill(&fixture).await;
+        fixture.migrate(&[]).success();
+        let store = fixture.postgres().await;
         charges(&store).await;
         money(&store).await;
         visitors(&store).await;

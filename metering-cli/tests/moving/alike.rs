@@ -6,22 +6,22 @@ use metering_core::transfer::{Export, Section};
 use metering_core::{AccountId, Activity, ClientSource, Credits, Decision, KeyHash, Outcome, Posting, Store};
 use metering_tests::postgres::is_skipped;
 
-use crate::desk::{Desk, NOON, account, account_id, block_on, customer};
 use crate::filling::{charge, grant, later};
-use crate::told::told_of;
+use crate::fixture::{Fixture, NOON, account, account_id, block_on, customer};
+use crate::snapshot::account_snapshot;
 
 const DAY: u64 = 86_400;
 const COMMITS: usize = 900;
 
 #[test]
-fn usage_is_told_alike_whatever_is_folded_of_it() {
+fn usage_reads_the_same_however_much_is_folded() {
     if is_skipped() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     block_on(async {
-        let sqlite = desk.sqlite();
-        let postgres = metering_postgres::PostgresStore::connect(&desk.url.parse().unwrap()).await.unwrap();
+        let sqlite = fixture.sqlite();
+        let postgres = metering_postgres::PostgresStore::connect(&fixture.url.parse().unwrap()).await.unwrap();
         for step in [20, 300, COMMITS] {
             go(&sqlite, step).await;
             go(&postgres, step).await;
@@ -37,7 +37,7 @@ fn usage_is_told_alike_whatever_is_folded_of_it() {
             assert_eq!(totals(&postgres, 1_000).await, totals(&sqlite, 1_000).await);
             for id in [1, 2, 3].map(account_id) {
                 let (was, is) = (account(&sqlite, &id).await, account(&postgres, &id).await);
-                assert_eq!(told_of(&postgres, &is).await, told_of(&sqlite, &was).await);
+                assert_eq!(account_snapshot(&postgres, &is).await, account_snapshot(&sqlite, &was).await);
                 for limit in [1, 17, 200] {
                     assert_eq!(newest(&postgres, &id, limit).await, newest(&sqlite, &id, limit).await);
                 }

@@ -2,34 +2,34 @@
 
 use metering_tests::postgres::is_skipped;
 
-use crate::desk::{Desk, block_on, records};
 use crate::filling::{fill, fill_at_random};
-use crate::told::told;
+use crate::fixture::{Fixture, block_on, records};
+use crate::snapshot::snapshot;
 
 #[test]
-fn a_store_of_everything_tells_the_same_after_it_was_moved() {
+fn full_store_reads_the_same_after_a_move() {
     if is_skipped() {
         return;
     }
-    let desk = Desk::new();
+    let fixture = Fixture::new();
     block_on(async {
-        fill(&desk).await;
-        let store = desk.sqlite();
-        let (was_told, held) = (told(&store).await, records(&store).await);
+        fill(&fixture).await;
+        let store = fixture.sqlite();
+        let (before, records_before) = (snapshot(&store).await, records(&store).await);
         drop(store);
-        let moved = desk.migrate(&["--json"]).json();
+        let moved = fixture.migrate(&["--json"]).json();
         assert_eq!((&moved["ending"], &moved["differing"]), (&"moved".into(), &0.into()));
         for section in moved["sections"].as_array().unwrap() {
             assert!(section["from"]["records"].as_u64().unwrap() > 0, "no records in section {}", section["section"]);
             assert_eq!(section["from"], section["to"]);
         }
-        let store = desk.postgres().await;
-        let (is_told, holds) = (told(&store).await, records(&store).await);
-        for (was, is) in was_told.iter().zip(&is_told) {
+        let store = fixture.postgres().await;
+        let (after, records_after) = (snapshot(&store).await, records(&store).await);
+        for (was, is) in before.iter().zip(&after) {
             assert_eq!(is, was);
         }
-        assert_eq!(is_told.len(), was_told.len());
-        assert_eq!(holds, held);
+        assert_eq!(after.len(), before.len());
+        assert_eq!(records_after, records_before);
     });
 }
 
@@ -39,26 +39,26 @@ fn random_stores_are_moved_as_they_are() {
         return;
     }
     for _ in 0..8 {
-        let desk = Desk::new();
+        let fixture = Fixture::new();
         block_on(async {
-            fill_at_random(&desk).await;
-            let store = desk.sqlite();
-            let was_told = told(&store).await;
+            fill_at_random(&fixture).await;
+            let store = fixture.sqlite();
+            let before = snapshot(&store).await;
             drop(store);
-            desk.migrate(&[]).success();
-            assert_eq!(told(&desk.postgres().await).await, was_told);
+            fixture.migrate(&[]).success();
+            assert_eq!(snapshot(&fixture.postgres().await).await, before);
         });
     }
 }
 
 #[test]
-fn whatever_is_changed_behind_its_back_is_found() {
+fn every_later_change_is_found() {
     if is_skipped() {
         return;
     }
-    let desk = Desk::new();
-    block_on(fill(&desk));
-    desk.migrate(&[]).success();
+    let fixture = Fixture::new();
+    block_on(fill(&fixture));
+    fixture.migrate(&[]).success();
     let busy = "(SELECT id FROM account WHERE org_id = 'org_x0000000000000000001')";
     // The newest of the packed entries: a form, its number, its line, then the amount, whose first bit is its sign.
     let sign = format!(
@@ -95,11 +95,11 @@ fn whatever_is_changed_behind_its_back_is_found() {
             "link of 0x0101010101010101010101010101010101010101 to org_x0000000000000000001 is new",
         ),
     ];
-    for (change, undo, said) in table {
-        desk.psql(&change);
-        let message = desk.migrate(&[]).failure(5);
-        assert!(message.contains(said) && message.contains("written to since"), "{change}: {message}");
-        desk.psql(&undo);
+    for (change, undo, expected) in table {
+        fixture.psql(&change);
+        let message = fixture.migrate(&[]).failure(5);
+        assert!(message.contains(expected) && message.contains("written to since"), "{change}: {message}");
+        fixture.psql(&undo);
     }
-    assert!(desk.migrate(&[]).success().contains("Already moved to"));
+    assert!(fixture.migrate(&[]).success().contains("Already moved to"));
 }

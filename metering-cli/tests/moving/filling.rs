@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use metering_core::conformance::{agrees_with_model, operations};
 use metering_core::{
-    AccountId, Address, ArrivalPlace, Challenge, Charge, Claim, ClientSource, Credits, KeyDelivery, KeyHash,
+    AccountId, Address, ArrivalLocation, Challenge, Charge, Claim, ClientSource, Credits, KeyDelivery, KeyHash,
     LedgerKind, NewAccount, NewLedgerEntry, NonceHash, Payer, Payment, PaymentCredit, PaymentRef, PaymentStore,
     PaymentTarget, PaymentUse, Plan, Posting, Quote, QuotePrecedence, QuoteState, RateLimits, RequestId, SessionHash,
     SignupSession, SignupStore, Store, TokenUnits, TxHash, TxRef, UnreadableArrival, UsageLine,
@@ -14,7 +14,7 @@ use metering_sqlite::SqliteStore;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::desk::{Desk, NOON, account_id, customer};
+use crate::fixture::{Fixture, NOON, account_id, customer};
 
 /// More charges than activity keeps, with grants in between.
 pub(crate) const CHARGES: u32 = 2_300;
@@ -25,9 +25,9 @@ pub(crate) const REVOKED: u8 = 4;
 pub(crate) const CAPPED: u8 = 5;
 
 /// Random operations, checked against the model; then something of every kind.
-pub(crate) async fn fill(desk: &Desk) {
-    fill_at_random(desk).await;
-    let store = desk.sqlite();
+pub(crate) async fn fill(fixture: &Fixture) {
+    fill_at_random(fixture).await;
+    let store = fixture.sqlite();
     busy(&store).await;
     sales(&store).await;
     visitors(&store).await;
@@ -40,11 +40,11 @@ pub(crate) async fn fill(desk: &Desk) {
 }
 
 /// A sequence of operations, the longest of several.
-pub(crate) async fn fill_at_random(desk: &Desk) {
+pub(crate) async fn fill_at_random(fixture: &Fixture) {
     let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
     let drawn = (0..8).map(|_| operations().new_tree(&mut runner).unwrap().current());
     let longest = drawn.max_by_key(Vec::len).unwrap();
-    let store: Arc<dyn Store> = Arc::new(desk.sqlite());
+    let store: Arc<dyn Store> = Arc::new(fixture.sqlite());
     agrees_with_model(vec![store], longest).await;
 }
 
@@ -82,11 +82,11 @@ async fn sales(store: &SqliteStore) {
     store.set_scan_mark(8453, 17).await.unwrap();
     store.register_recipients(vec![(8453, wallet(1)), (u64::MAX, wallet(2))], NOON).await.unwrap();
     for hash in [None, Some(tx(60).hash)] {
-        let place = ArrivalPlace { chain_id: 8453, block_number: 16, hash };
+        let place = ArrivalLocation { chain_id: 8453, block_number: 16, hash };
         let arrival = UnreadableArrival::new(place, "it's too large — ü", NOON);
         store.put_unreadable(arrival).await.unwrap();
     }
-    let place = ArrivalPlace { chain_id: 1, block_number: 7, hash: Some(tx(61).hash) };
+    let place = ArrivalLocation { chain_id: 1, block_number: 7, hash: Some(tx(61).hash) };
     let given_up = UnreadableArrival { next_attempt_at: None, ..UnreadableArrival::new(place, "no status", NOON) };
     store.put_unreadable(given_up).await.unwrap();
 }

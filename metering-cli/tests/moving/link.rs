@@ -64,12 +64,12 @@ impl Link {
 
     /// Waits for the fault; `false` if `ended` returns true first.
     pub(crate) fn wait(&self, mut ended: impl FnMut() -> bool) -> bool {
-        let begun = Instant::now();
+        let start = Instant::now();
         while self.happened() == 0 {
             if ended() {
                 return false;
             }
-            assert!(begun.elapsed() < Duration::from_secs(60), "nothing happens");
+            assert!(start.elapsed() < Duration::from_secs(60), "nothing happens");
             thread::sleep(Duration::from_millis(5));
         }
         true

@@ -4,10 +4,10 @@
 mod afterwards;
 mod alike;
 mod arguments;
-mod desk;
 mod equality;
 mod filling;
+mod fixture;
 mod interruptions;
 mod link;
 mod refusals;
-mod told;
+mod snapshot;

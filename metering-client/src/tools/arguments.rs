@@ -8,11 +8,11 @@
 use std::collections::BTreeMap;
 
 use metering_core::wire::{ErrorBody, ErrorCode};
-use metering_core::{Catalogue, Param, ParamPlace, ParamType, RequestPath, Route, RouteRefusal};
+use metering_core::{Catalogue, Param, ParamLocation, ParamType, RequestPath, Route, RouteRefusal};
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-use super::schema::{EVENTS_DEFAULT, EVENTS_MOST, MAX_EVENTS, is_required, takes_max_events};
+use super::schema::{EVENTS_DEFAULT, EVENTS_MAX, MAX_EVENTS, is_required, takes_max_events};
 
 /// The longest argument, in bytes. Common servers accept request lines of 8,000 bytes.
 const VALUE_BYTES_MAX: usize = 2_000;
@@ -23,7 +23,7 @@ const EXACT_DOUBLE_MAX: u64 = 1 << 53;
 
 /// The request that a call's arguments describe.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct ToolRequest {
     /// The path and query of the request.
     pub(super) target: String,
     /// Stop after this many events.
@@ -34,7 +34,11 @@ pub(super) struct Asked {
 ///
 /// # Errors
 /// When the arguments do not fit the tool; the error says what to correct.
-pub(super) fn read(catalogue: &Catalogue, route: &Route, arguments: &JsonObject) -> Result<Asked, Box<ErrorBody>> {
+pub(super) fn read(
+    catalogue: &Catalogue,
+    route: &Route,
+    arguments: &JsonObject,
+) -> Result<ToolRequest, Box<ErrorBody>> {
     let mut reading = Reading { route, values: BTreeMap::new(), max_events: EVENTS_DEFAULT, problems: BTreeMap::new() };
     for (name, value) in arguments {
         reading.argument(name, value);
@@ -47,7 +51,7 @@ pub(super) fn read(catalogue: &Catalogue, route: &Route, arguments: &JsonObject)
     if reading.problems.is_empty()
         && let Some(target) = reading.target(catalogue)
     {
-        return Ok(Asked { target, max_events: reading.max_events });
+        return Ok(ToolRequest { target, max_events: reading.max_events });
     }
     Err(refusal(reading.problems))
 }
@@ -122,9 +126,9 @@ impl<'c> Reading<'c> {
             return;
         }
         let number = text_of(ParamType::Integer, value).and_then(|text| text.parse().ok());
-        match number.filter(|number| (1..=EVENTS_MOST).contains(number)) {
+        match number.filter(|number| (1..=EVENTS_MAX).contains(number)) {
             Some(number) => self.max_events = number,
-            None => self.refuse(MAX_EVENTS, &format!("must be an integer from 1 to {EVENTS_MOST}")),
+            None => self.refuse(MAX_EVENTS, &format!("must be an integer from 1 to {EVENTS_MAX}")),
         }
     }
 
@@ -171,7 +175,7 @@ impl<'c> Reading<'c> {
 
     fn query(&self) -> Option<String> {
         let mut query = String::new();
-        for param in self.route.params.iter().filter(|param| param.place == ParamPlace::Query) {
+        for param in self.route.params.iter().filter(|param| param.location == ParamLocation::Query) {
             let Some(value) = self.values.get(&*param.name) else { continue };
             query.push_str(if query.is_empty() { "" } else { "&" });
             push_encoded(&param.name, &mut query);
@@ -216,7 +220,7 @@ fn segment_problem(param: &Param, value: &str) -> Option<&'static str> {
     if value.len() > VALUE_BYTES_MAX {
         return Some("must be at most 2000 bytes long");
     }
-    let in_path = param.place == ParamPlace::Path;
+    let in_path = param.location == ParamLocation::Path;
     (in_path && (value.contains(['/', '\\']) || matches!(value, "." | "..")))
         .then_some("must be one path segment: no / or \\, and not . or ..")
 }

@@ -9,8 +9,8 @@ use rmcp::model::CallToolResult;
 use serde_json::Value;
 
 use super::document::{Document, Json};
-use crate::answer::header;
 use crate::error::{ClientError, Refusal};
+use crate::response::header;
 use crate::transport::Unreachable;
 
 /// The largest response that is passed on, in bytes. A result contains it twice, and its reader is a model.
@@ -49,8 +49,8 @@ impl Failure {
     pub(super) fn into_result(self, is_local: bool) -> CallToolResult {
         let document = match self {
             Self::Client(ClientError::Refused(refusal)) => refused(&refusal),
-            Self::Client(error) => unanswered(&error, is_local),
-            Self::Body(error, headers) => with_money(unanswered(&error, is_local), &headers),
+            Self::Client(error) => no_response(&error, is_local),
+            Self::Body(error, headers) => with_money(no_response(&error, is_local), &headers),
             Self::TooLarge(headers) => with_money(too_large(), &headers),
         };
         document.into_error()
@@ -70,8 +70,8 @@ fn refused(refusal: &Refusal) -> Document {
     let own = own.filter(|body| body.has_text("error") && body.has_text("message"));
     // Not the gateway's own error: the upstream or a proxy wrote it.
     let document = own.unwrap_or_else(|| {
-        let document = error(beginning(&refusal.code), beginning(&refusal.message));
-        if refusal.body.is_empty() { document } else { document.with("body", foreign(&refusal.body)) }
+        let document = error(truncated(&refusal.code), truncated(&refusal.message));
+        if refusal.body.is_empty() { document } else { document.with("body", unknown_format(&refusal.body)) }
     });
     let document = match refusal.retry_after {
         Some(wait) => document.with("retry_after_sec", Json::from(Value::from(wait.as_secs()))),
@@ -81,18 +81,18 @@ fn refused(refusal: &Refusal) -> Document {
 }
 
 /// A body in an unknown format, such as a proxy's error page.
-fn foreign(body: &[u8]) -> Json {
+fn unknown_format(body: &[u8]) -> Json {
     let cut = &body[..body.len().min(TEXT_BYTES_MAX)];
-    let whole = if body.len() <= RESULT_BYTES_MAX { Json::parse(body) } else { None };
-    whole.unwrap_or_else(|| Json::or_text(cut))
+    let document = if body.len() <= RESULT_BYTES_MAX { Json::parse(body) } else { None };
+    document.unwrap_or_else(|| Json::or_text(cut))
 }
 
 /// As much of a text as is useful to an agent.
-fn beginning(text: &str) -> &str {
+fn truncated(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
 }
 
-fn unanswered(fault: &ClientError, is_local: bool) -> Document {
+fn no_response(fault: &ClientError, is_local: bool) -> Document {
     let (code, message, why) = match fault {
         ClientError::Unreachable(Unreachable(why)) => ("service_unreachable", "The request to the service failed", why),
         ClientError::Garbled(why) => ("unreadable_answer", "Could not read the service's response", why),

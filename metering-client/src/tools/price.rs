@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_exact_or_said_to_be_rounded() {
+    fn amounts_are_exact_or_marked_as_rounded() {
         let table = [
             (0, "nothing"),
             (1_000_000, "1 × 1/7200 credit (0.0001388889 credits, rounded)"),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metering_core::{Param, ParamPlace, ParamType, Pricing, Route};
+use metering_core::{Param, ParamLocation, ParamType, Pricing, Route};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ pub(super) const MAX_EVENTS: &str = "max_events";
 /// How many events a stream tool returns by default.
 pub(super) const EVENTS_DEFAULT: usize = 5;
 /// The most events a stream tool returns.
-pub(super) const EVENTS_MOST: usize = 50;
+pub(super) const EVENTS_MAX: usize = 50;
 
 /// Whether the tool has the `max_events` argument. If the route declares a parameter of that name, it is the route's.
 pub(super) fn takes_max_events(route: &Route) -> bool {
@@ -66,8 +66,8 @@ fn input(route: &Route) -> JsonObject {
             .insert(param.name.clone(), json!({"type": json_type(param.kind), "description": about(route, param)}));
     }
     if takes_max_events(route) {
-        let about = format!("Return after this many events, 1 to {EVENTS_MOST}.");
-        let schema = json!({"type": "integer", "minimum": 1, "maximum": EVENTS_MOST, "default": EVENTS_DEFAULT,
+        let about = format!("Return after this many events, 1 to {EVENTS_MAX}.");
+        let schema = json!({"type": "integer", "minimum": 1, "maximum": EVENTS_MAX, "default": EVENTS_DEFAULT,
             "description": about});
         properties.insert(MAX_EVENTS.to_owned(), schema);
     }
@@ -88,7 +88,7 @@ fn arguments(properties: JsonObject, required: Vec<Value>) -> JsonObject {
 
 /// Whether calls without the parameter are rejected.
 pub(super) fn is_required(param: &Param) -> bool {
-    param.required || param.place == ParamPlace::Path
+    param.required || param.location == ParamLocation::Path
 }
 
 const fn json_type(kind: ParamType) -> &'static str {
@@ -101,9 +101,9 @@ const fn json_type(kind: ParamType) -> &'static str {
 }
 
 fn about(route: &Route, param: &Param) -> String {
-    let place = match param.place {
-        ParamPlace::Path => "path",
-        ParamPlace::Query => "query",
+    let place = match param.location {
+        ParamLocation::Path => "path",
+        ParamLocation::Query => "query",
     };
     let words = param.name.replace('_', " ");
     let need = if is_required(param) { "Required" } else { "Optional" };

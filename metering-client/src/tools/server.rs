@@ -93,8 +93,8 @@ impl McpServer {
         require_key(client)?;
         let catalogue = self.toolbox.catalogue();
         let route = &catalogue.routes()[index];
-        let asked = arguments::read(catalogue, route, arguments)?;
-        Ok(call::route(client, route, &asked, self.settings.stream_wait).await?)
+        let request = arguments::read(catalogue, route, arguments)?;
+        Ok(call::route(client, route, &request, self.settings.stream_wait).await?)
     }
 
     async fn get(

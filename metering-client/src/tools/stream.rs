@@ -34,11 +34,11 @@ impl EndedBy {
 ///
 /// # Errors
 /// When the stream breaks off before its first event. After that, it returns the events so far instead of an error.
-pub(super) async fn gather(mut events: Events, most: usize, deadline: Instant) -> Result<Document, ClientError> {
+pub(super) async fn gather(mut events: Events, max_events: usize, deadline: Instant) -> Result<Document, ClientError> {
     let mut gathered = Vec::new();
     let mut bytes = 0;
     let ended_by = loop {
-        if gathered.len() >= most {
+        if gathered.len() >= max_events {
             break EndedBy::Count;
         }
         match timeout_at(deadline, events.next()).await {

@@ -10,7 +10,7 @@ use rmcp::service::{RequestContext, ServiceError};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
 
-use crate::script::{Script, answer, charged};
+use crate::script::{Script, charged, response};
 use crate::session::{Session, call, connect, error, request, success, text, toolbox};
 
 fn header<'r>(request: &'r http::Request<bytes::Bytes>, name: &str) -> Option<&'r str> {
@@ -33,8 +33,8 @@ async fn a_call_is_a_request_with_key_and_source() {
 }
 
 #[tokio::test]
-async fn results_hold_the_answer_and_the_money_to_the_byte() {
-    const MONEY: &str = r#""credit_balance":1.9998611111,"credits_charged":0.0001388889"#;
+async fn results_contain_response_and_charge_to_the_byte() {
+    const CHARGE: &str = r#""credit_balance":1.9998611111,"credits_charged":0.0001388889"#;
     // body, the text's data
     let table = [
         (
@@ -52,7 +52,7 @@ async fn results_hold_the_answer_and_the_money_to_the_byte() {
     for (body, data) in table {
         let session = Session::start(&Script::default().then(charged(body))).await;
         let result = session.call("bds_mpp_ethPrice", json!({})).await;
-        assert_eq!(text(&result), format!("{{\"data\":{data},{MONEY}}}"));
+        assert_eq!(text(&result), format!("{{\"data\":{data},{CHARGE}}}"));
         let object = success(&result);
         assert_eq!(object.keys().collect::<Vec<_>>().len(), 3, "{object:?}");
         assert_eq!(object["credit_balance"], json!(1.9998611111));
@@ -61,7 +61,7 @@ async fn results_hold_the_answer_and_the_money_to_the_byte() {
 }
 
 #[tokio::test]
-async fn an_answer_too_deep_for_some_clients_is_passed_on_as_text() {
+async fn deeply_nested_response_is_passed_on_as_text() {
     for (depth, is_text) in [(100, false), (101, true), (127, true), (5000, true)] {
         let deep = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         let session = Session::start(&Script::default().then(charged(deep.clone()))).await;
@@ -72,8 +72,8 @@ async fn an_answer_too_deep_for_some_clients_is_passed_on_as_text() {
 }
 
 #[tokio::test]
-async fn money_that_the_service_does_not_state_is_left_out() {
-    let script = Script::default().then(answer(200, &[("x-bds-credit-balance", "lots")], "{}"));
+async fn unstated_amounts_are_left_out() {
+    let script = Script::default().then(response(200, &[("x-bds-credit-balance", "lots")], "{}"));
     let result = Session::start(&script).await.call("bds_mpp_ethPrice", json!({})).await;
     assert_eq!(text(&result), r#"{"data":{}}"#);
 }
@@ -82,7 +82,7 @@ async fn money_that_the_service_does_not_state_is_left_out() {
 async fn balance_and_plans_are_the_services_documents() {
     let balance = r#"{"org_id":"org_1","credit_balance":123456789.12345678,"email":null}"#;
     let plans = r#"{"plans":[{"id":"p","credits":10.00}],"chains":[]}"#;
-    let script = Script::default().then(answer(200, &[], balance)).then(answer(200, &[], plans));
+    let script = Script::default().then(response(200, &[], balance)).then(response(200, &[], plans));
     let session = Session::start(&script).await;
     for (tool, document, target) in
         [("get_credit_balance", balance, "/credits/balance"), ("list_plans", plans, "/credits/plans")]
@@ -118,7 +118,7 @@ async fn calls_of_one_session_do_not_wait_for_each_other() {
     let session = Session::start(&script).await;
     let slow = session.mcp.call_tool(request("bds_mpp_ethPrice", json!({})));
     let quick = async {
-        script.asked().await;
+        script.wait_for_request().await;
         session.call("bds_mpp_ethPrice", json!({})).await
     };
     tokio::select! {
@@ -166,7 +166,7 @@ async fn over_http_each_call_has_the_key_of_its_own_request() {
         (vec![("authorization", bearer.clone()), ("authorization", bearer.clone())], false),
     ];
     for (headers, called) in table {
-        let script = Script::default().then(charged("1")).then(answer(200, &[], r#"{"plans":[]}"#));
+        let script = Script::default().then(charged("1")).then(response(200, &[], r#"{"plans":[]}"#));
         let client = Client::new(Arc::new(script.clone()), ClientSource::Direct);
         let server = McpServer::new(toolbox(), Callers::PerRequest(client), ToolSettings::default());
         let mcp = connect(OverHttp { server, headers: headers.clone() }).await;

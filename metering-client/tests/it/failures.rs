@@ -8,7 +8,7 @@ use metering_client::tools::{Callers, McpServer, ToolSettings};
 use metering_core::{ApiKey, ClientSource, SystemRandomness};
 use serde_json::json;
 
-use crate::script::{Chunk, Reply, Script, answer, charged, chunks};
+use crate::script::{Chunk, Reply, Script, charged, chunks, response};
 use crate::session::{Session, call, connect, error, text, toolbox};
 
 const CALL: &str = "bds_mpp_ethPrice";
@@ -41,7 +41,7 @@ async fn errors_of_the_gateway_are_passed_on_to_the_byte() {
         ),
     ];
     for (status, headers, body, added) in table {
-        let script = Script::default().then(answer(status, headers, body));
+        let script = Script::default().then(response(status, headers, body));
         let result = Session::start(&script).await.call(CALL, json!({})).await;
         error(&result);
         assert_eq!(text(&result), format!("{}{added}}}", body.strip_suffix('}').unwrap()));
@@ -91,21 +91,21 @@ async fn errors_from_behind_the_gateway_get_the_same_form() {
         ),
     ];
     for (status, headers, body, expected) in table {
-        let script = Script::default().then(answer(status, headers, body));
+        let script = Script::default().then(response(status, headers, body));
         let result = Session::start(&script).await.call(CALL, json!({})).await;
         assert_eq!(json!(error(&result)), expected);
     }
 }
 
 #[tokio::test]
-async fn a_long_page_of_a_proxy_is_cut() {
-    let script = Script::default().then(answer(502, &[], "<p>".repeat(100_000)));
+async fn long_proxy_error_page_is_truncated() {
+    let script = Script::default().then(response(502, &[], "<p>".repeat(100_000)));
     let result = Session::start(&script).await.call(CALL, json!({})).await;
     assert_eq!(error(&result)["body"].as_str().unwrap().len(), 4096);
 }
 
 #[tokio::test]
-async fn arguments_that_do_not_fit_send_nothing() {
+async fn invalid_arguments_send_no_request() {
     let script = Script::default();
     let session = Session::start(&script).await;
     let path = "bds_mpp_snapshot_allTrades_block_number";
@@ -148,7 +148,7 @@ fn faults() -> Vec<(Reply, &'static str)> {
 }
 
 #[tokio::test]
-async fn a_service_that_is_away_is_an_error_of_the_same_form() {
+async fn unreachable_service_is_an_error_of_the_same_form() {
     for (reply, code) in faults() {
         let session = Session::start(&Script::default().then(reply)).await;
         let result = session.call(CALL, json!({})).await;
@@ -160,14 +160,14 @@ async fn a_service_that_is_away_is_an_error_of_the_same_form() {
 }
 
 #[tokio::test]
-async fn what_a_broken_answer_was_charged_is_told() {
+async fn charge_of_a_broken_response_is_reported() {
     let (reply, _) = faults().pop().unwrap();
     let result = Session::start(&Script::default().then(reply)).await.call(CALL, json!({})).await;
     assert_eq!((&error(&result)["credit_balance"], &error(&result)["credits_charged"]), (&json!(1.5), &json!(0.5)));
 }
 
 #[tokio::test]
-async fn callers_from_afar_learn_nothing_of_the_operators_network() {
+async fn remote_callers_learn_nothing_about_the_network() {
     for (reply, code) in faults() {
         let key = ApiKey::generate(&SystemRandomness);
         // A client that already has a key stands in for a transport that found one.
@@ -180,16 +180,16 @@ async fn callers_from_afar_learn_nothing_of_the_operators_network() {
 }
 
 #[tokio::test]
-async fn a_balance_that_is_no_document_cannot_be_read() {
+async fn invalid_balance_document_is_unreadable() {
     for body in ["[]", "busy", ""] {
-        let script = Script::default().then(answer(200, &[], body));
+        let script = Script::default().then(response(200, &[], body));
         let result = Session::start(&script).await.call("get_credit_balance", json!({})).await;
         assert_eq!(error(&result)["error"], "unreadable_answer", "{body}");
     }
 }
 
 #[tokio::test]
-async fn an_answer_too_large_for_a_model_is_refused_and_closed() {
+async fn oversized_response_is_rejected_and_closed() {
     const MEBIBYTE: usize = 1024 * 1024;
     let money = [("x-bds-credit-balance", "1.5"), ("x-bds-credit-charged", "0.5")];
     // mebibytes, too large
@@ -211,9 +211,9 @@ async fn an_answer_too_large_for_a_model_is_refused_and_closed() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_revoked_between_two_calls_ends_only_the_second() {
+async fn key_revoked_between_calls_fails_only_the_second() {
     let revoked =
-        answer(401, &[("www-authenticate", "Bearer")], r#"{"error":"unauthorized","message":"Send a live key."}"#);
+        response(401, &[("www-authenticate", "Bearer")], r#"{"error":"unauthorized","message":"Send a live key."}"#);
     let script = Script::default().then(charged("1")).then(revoked);
     let session = Session::start(&script).await;
     assert_eq!(session.call(CALL, json!({})).await.is_error, Some(false));
@@ -221,11 +221,11 @@ async fn a_key_that_is_revoked_between_two_calls_ends_only_the_second() {
 }
 
 #[tokio::test]
-async fn an_error_of_any_size_has_a_result_of_a_bounded_one() {
+async fn error_result_size_is_bounded() {
     let pad = "x".repeat(5 * 1024 * 1024);
     let own = format!(r#"{{"error":"not_there","message":"{pad}","pad":"{pad}"}}"#);
     for body in [own, pad] {
-        let script = Script::default().then(answer(404, &[("x-bds-credit-charged", "0.01")], body));
+        let script = Script::default().then(response(404, &[("x-bds-credit-charged", "0.01")], body));
         let result = Session::start(&script).await.call(CALL, json!({})).await;
         error(&result);
         let text = text(&result);

@@ -18,11 +18,11 @@ use crate::script::{Chunk, Script, chunks};
 /// What a service received: the request line, the headers that matter, and the body.
 type Seen = Arc<Mutex<Vec<String>>>;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-fn client(url: &str, patience: Duration) -> (Client, ApiKey) {
+fn client(url: &str, timeout: Duration) -> (Client, ApiKey) {
     let key = ApiKey::generate(&SystemRandomness);
-    let transport = HttpTransport::new(url.parse().unwrap(), patience).unwrap();
+    let transport = HttpTransport::new(url.parse().unwrap(), timeout).unwrap();
     (Client::new(Arc::new(transport), ClientSource::Cli).with_key(key.clone()), key)
 }
 
@@ -59,7 +59,7 @@ async fn recorder(elsewhere: Option<String>) -> (String, Seen) {
 }
 
 /// Responds to every connection with these bytes and closes it. Returns the URL.
-async fn say(answer: &'static [u8]) -> String {
+async fn respond_with(response: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -68,7 +68,7 @@ async fn say(answer: &'static [u8]) -> String {
             while !head.ends_with(b"\r\n\r\n") {
                 head.push(socket.read_u8().await.unwrap());
             }
-            socket.write_all(answer).await.unwrap();
+            socket.write_all(response).await.unwrap();
             socket.shutdown().await.unwrap();
         }
     });
@@ -78,7 +78,7 @@ async fn say(answer: &'static [u8]) -> String {
 #[tokio::test]
 async fn requests_go_below_the_services_path_with_key_and_source() {
     let (url, seen) = recorder(None).await;
-    let (client, key) = client(&format!("{url}/v1/"), PATIENCE);
+    let (client, key) = client(&format!("{url}/v1/"), TIMEOUT);
     let bearer = format!("Bearer {}", key.expose());
     assert_eq!(&client.get("/mpp/x?page=2&q=a%20b").await.unwrap().body[..], br#"{"ok":true}"#);
     client.post("/credits/topup", &serde_json::json!({"a": 1})).await.unwrap();
@@ -92,10 +92,10 @@ async fn requests_go_below_the_services_path_with_key_and_source() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed_so_the_key_goes_nowhere_else() {
+async fn redirect_is_not_followed_so_the_key_does_not_leak() {
     let (elsewhere, stolen) = recorder(None).await;
     let (url, seen) = recorder(Some(elsewhere)).await;
-    let (client, _) = client(&url, PATIENCE);
+    let (client, _) = client(&url, TIMEOUT);
     for outcome in [client.get("/away").await.map(drop), client.events("/away", None).await.map(drop)] {
         let Err(ClientError::Refused(refusal)) = outcome else { panic!("{outcome:?}") };
         assert_eq!((refusal.status.as_u16(), refusal.code.as_str()), (307, "http_307"));
@@ -105,7 +105,7 @@ async fn a_redirect_is_not_followed_so_the_key_goes_nowhere_else() {
 }
 
 #[tokio::test]
-async fn broken_answers_are_told_apart() {
+async fn broken_responses_are_distinguished() {
     use ClientError::{Garbled, Unreachable};
     let cut_error = b"HTTP/1.1 402 Payment Required\r\ncontent-length: 100\r\n\r\n{\"error\":";
     let limit = b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n";
@@ -128,17 +128,18 @@ async fn broken_answers_are_told_apart() {
         ),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]", |error| matches!(error, Garbled(_))),
     ];
-    for (answer, is_expected) in table {
-        let (client, key) = client(&say(answer).await, PATIENCE);
-        let outcome = client.get("/x").await.and_then(|answer| answer.json::<std::collections::BTreeMap<String, u8>>());
+    for (response, is_expected) in table {
+        let (client, key) = client(&respond_with(response).await, TIMEOUT);
+        let outcome =
+            client.get("/x").await.and_then(|response| response.json::<std::collections::BTreeMap<String, u8>>());
         let error = outcome.expect_err("the response is broken");
-        assert!(is_expected(&error), "{:?}: {error:?}", String::from_utf8_lossy(answer));
+        assert!(is_expected(&error), "{:?}: {error:?}", String::from_utf8_lossy(response));
         assert!(!format!("{error} {error:?}").contains(&key.expose()[8..]), "{error:?}");
     }
 }
 
 #[tokio::test]
-async fn a_service_that_is_away_or_silent_is_unreachable_within_patience() {
+async fn closed_or_silent_service_is_unreachable_after_the_timeout() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let silent = format!("http://{}", listener.local_addr().unwrap());
     let closed = {
@@ -151,7 +152,7 @@ async fn a_service_that_is_away_or_silent_is_unreachable_within_patience() {
         let error = client.get("/x").await.unwrap_err();
         assert!(matches!(&error, ClientError::Unreachable(why) if why.0.starts_with(&url)), "{error:?}");
         assert_eq!(error.code(), None);
-        assert!(start.elapsed() < PATIENCE);
+        assert!(start.elapsed() < TIMEOUT);
     }
 }
 
@@ -168,7 +169,7 @@ async fn all(mut events: Events) -> (Vec<String>, Option<ClientError>) {
 }
 
 #[tokio::test]
-async fn events_are_read_whatever_the_pieces_and_breaks_are_told() {
+async fn events_are_read_in_any_chunks_and_breaks_reported() {
     const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n";
     // the rest of the response, the events, whether it breaks off
     let table: [(&'static str, &[&str], bool); 4] = [
@@ -182,7 +183,7 @@ async fn events_are_read_whatever_the_pieces_and_breaks_are_told() {
         ("transfer-encoding: chunked\r\n\r\n9\r\ndata: x\n\n\r\n7\r\ndata", &["message None x"], true),
     ];
     for (rest, expected, breaks) in table {
-        let (client, _) = client(&say(format!("{HEAD}{rest}").leak().as_bytes()).await, PATIENCE);
+        let (client, _) = client(&respond_with(format!("{HEAD}{rest}").leak().as_bytes()).await, TIMEOUT);
         let (events, error) = all(client.events("/s", None).await.unwrap()).await;
         assert_eq!(events, expected, "{rest}");
         assert_eq!(matches!(error, Some(ClientError::Unreachable(_))), breaks, "{rest}: {error:?}");
@@ -190,16 +191,18 @@ async fn events_are_read_whatever_the_pieces_and_breaks_are_told() {
 }
 
 #[tokio::test]
-async fn what_is_no_stream_of_events_is_not_read_as_one() {
-    let page = say(b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 4\r\n\r\n<p>\n").await;
-    let bare = say(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+async fn other_media_types_are_not_read_as_events() {
+    let page = respond_with(b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 4\r\n\r\n<p>\n").await;
+    let bare = respond_with(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
     for url in [page, bare] {
-        let error = client(&url, PATIENCE).0.events("/s", None).await.unwrap_err();
+        let error = client(&url, TIMEOUT).0.events("/s", None).await.unwrap_err();
         assert!(matches!(error, ClientError::Garbled(_)), "{error:?}");
     }
-    let noise =
-        say(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\ndata: \xff\xfe\n\n").await;
-    let (events, error) = all(client(&noise, PATIENCE).0.events("/s", None).await.unwrap()).await;
+    let noise = respond_with(
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\ndata: \xff\xfe\n\n",
+    )
+    .await;
+    let (events, error) = all(client(&noise, TIMEOUT).0.events("/s", None).await.unwrap()).await;
     assert_eq!(events, [""; 0]);
     assert!(matches!(error, Some(ClientError::Garbled(_))), "{error:?}");
 }
@@ -216,14 +219,14 @@ async fn dropping_events_closes_the_connection() {
         // Zero bytes: the other side has closed.
         socket.read(&mut buffer).await.unwrap_or(0)
     });
-    let mut events = client(&url, PATIENCE).0.events("/s", None).await.unwrap();
+    let mut events = client(&url, TIMEOUT).0.events("/s", None).await.unwrap();
     assert_eq!(events.next().await.unwrap().unwrap().data, "1");
     drop(events);
-    assert_eq!(tokio::time::timeout(PATIENCE, service).await.unwrap().unwrap(), 0);
+    assert_eq!(tokio::time::timeout(TIMEOUT, service).await.unwrap().unwrap(), 0);
 }
 
 #[tokio::test]
-async fn answers_and_events_without_an_end_are_cut_off() {
+async fn endless_responses_and_events_are_cut_off() {
     const MEBIBYTE: usize = 1024 * 1024;
     let piece = Chunk::Data(Bytes::from(vec![b'x'; MEBIBYTE]));
     let endless = || vec![piece.clone(); 65];
@@ -237,7 +240,7 @@ async fn answers_and_events_without_an_end_are_cut_off() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_a_request_is_not_sent() {
+async fn invalid_request_is_not_sent() {
     let script = Script::default();
     let client = Client::new(Arc::new(script.clone()), ClientSource::Direct);
     assert!(!client.has_key());

@@ -122,7 +122,7 @@ async fn descriptions_state_the_price() {
 }
 
 #[tokio::test]
-async fn what_costs_something_is_not_called_read_only() {
+async fn priced_tools_are_not_marked_read_only() {
     for tool in tools().await {
         let hints = tool.annotations.unwrap();
         let free = matches!(&*tool.name, "get_credit_balance" | "list_plans");
@@ -149,7 +149,7 @@ async fn output_schemas_take_results_and_errors() {
 }
 
 #[tokio::test]
-async fn the_server_says_who_it_is_and_how_errors_are_handled() {
+async fn server_info_names_it_and_explains_errors() {
     let session = Session::start(&Script::default()).await;
     let info = session.mcp.peer_info().unwrap();
     assert_eq!(info.server_info.as_ref().unwrap().name, "metering");
@@ -177,7 +177,7 @@ fn catalogue(routes: &[(&str, &str, bool)]) -> Catalogue {
 }
 
 #[test]
-fn methods_of_one_path_are_told_apart_and_free_routes_are_no_tools() {
+fn methods_of_one_path_are_separate_tools_and_free_routes_none() {
     let routes = [("GET", "/a/{b}", true), ("POST", "/a/{b}", true), ("DELETE", "/c", true), ("GET", "/free", false)];
     let toolbox = Toolbox::new(&catalogue(&routes)).unwrap();
     let names: Vec<_> = toolbox.names().collect();

@@ -22,7 +22,7 @@ pub(crate) struct Script {
 #[derive(Debug)]
 pub(crate) enum Reply {
     /// It responds.
-    Answer(http::Response<Vec<Chunk>>),
+    Response(http::Response<Vec<Chunk>>),
     /// It cannot be reached.
     Unreachable(&'static str),
 }
@@ -61,13 +61,13 @@ impl Script {
     }
 
     /// Waits for the next request.
-    pub(crate) async fn asked(&self) {
-        let asked = async {
+    pub(crate) async fn wait_for_request(&self) {
+        let request = async {
             while self.requests.lock().unwrap().is_empty() {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(10), asked).await.expect("a request arrives");
+        tokio::time::timeout(Duration::from_secs(10), request).await.expect("a request arrives");
     }
 
     pub(crate) fn open_bodies(&self) -> usize {
@@ -82,9 +82,9 @@ impl Transport for Script {
         let reply = self.replies.lock().unwrap().pop_front();
         match reply.expect("the test has a reply to every request") {
             Reply::Unreachable(why) => Err(Unreachable(why.to_owned())),
-            Reply::Answer(answer) => {
+            Reply::Response(response) => {
                 let open = Open::new(&self.open_bodies);
-                Ok(answer.map(|chunks| {
+                Ok(response.map(|chunks| {
                     let chunks = stream::iter(chunks).filter_map(arrive);
                     // The guard lives as long as the stream.
                     chunks.map(move |chunk| (&open, chunk).1).boxed()
@@ -125,11 +125,11 @@ impl Drop for Open {
 
 /// The response to a charged request; the balance is 1.9998611111 credits afterwards.
 pub(crate) fn charged(body: impl Into<Bytes>) -> Reply {
-    answer(200, &[("x-bds-credit-balance", "1.9998611111"), ("x-bds-credit-charged", "0.0001388889")], body)
+    response(200, &[("x-bds-credit-balance", "1.9998611111"), ("x-bds-credit-charged", "0.0001388889")], body)
 }
 
 /// Any response.
-pub(crate) fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Reply {
+pub(crate) fn response(status: u16, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Reply {
     chunks(status, headers, vec![Chunk::Data(body.into())])
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<Byte
 pub(crate) fn chunks(status: u16, headers: &[(&str, &str)], chunks: Vec<Chunk>) -> Reply {
     let head = http::Response::builder().status(status);
     let head = headers.iter().fold(head, |head, (name, value)| head.header(*name, *value));
-    Reply::Answer(head.body(chunks).unwrap())
+    Reply::Response(head.body(chunks).unwrap())
 }
 
 /// A stream of events, charged half a credit.

@@ -7,7 +7,7 @@ use rmcp::model::{CallToolRequest, ClientRequest};
 use rmcp::service::PeerRequestOptions;
 use serde_json::{Value, json};
 
-use crate::script::{Chunk, Script, answer, charged, events};
+use crate::script::{Chunk, Script, charged, events, response};
 use crate::session::{STREAM_WAIT, Session, error, request, success, text};
 
 const STREAM: &str = "bds_mpp_stream_allTrades";
@@ -61,7 +61,7 @@ async fn a_stream_ends_by_count_time_or_its_own_end() {
 }
 
 #[tokio::test]
-async fn events_are_returned_to_the_byte_with_what_to_go_on_from() {
+async fn events_are_returned_to_the_byte_with_the_last_id() {
     let script = Script::default().then(events(vec![event(7), data("data: plain\n\n"), data("data: a\ndata: b\n\n")]));
     let session = Session::start(&script).await;
     let result = session.call(STREAM, json!({"from_epoch": 7})).await;
@@ -90,11 +90,11 @@ async fn a_stream_whose_events_are_too_large_ends_by_size() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_refused_or_breaks_at_once_is_an_error() {
+async fn stream_rejected_or_broken_at_once_is_an_error() {
     let limit = r#"{"error":"too_many_streams","message":"Close one.","retry_after_sec":5}"#;
     // reply, code, charge
     let table = [
-        (answer(429, &[("retry-after", "5")], limit), "too_many_streams", Value::Null),
+        (response(429, &[("retry-after", "5")], limit), "too_many_streams", Value::Null),
         (events(vec![Chunk::Break("reset")]), "service_unreachable", json!(0.5)),
         (
             events(vec![data("data: \u{fffd}"), Chunk::Data(Bytes::from_static(b"\xff\xfe\n\n"))]),
@@ -119,13 +119,13 @@ async fn a_stream_route_that_answers_with_a_document_returns_it() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_cancelled_closes_its_request_and_leaves_the_session() {
+async fn cancelled_call_closes_its_request_and_keeps_the_session() {
     for tool in [STREAM, "bds_mpp_ethPrice"] {
         let script = Script::default().then(events(vec![event(0), Chunk::Hang])).then(charged("1"));
         let session = Session::start(&script).await;
         let call = ClientRequest::CallToolRequest(CallToolRequest::new(request(tool, json!({}))));
         let handle = session.mcp.send_cancellable_request(call, PeerRequestOptions::no_options()).await.unwrap();
-        script.asked().await;
+        script.wait_for_request().await;
         assert_eq!(script.open_bodies(), 1, "{tool}");
         handle.cancel(Some("no longer needed".to_owned())).await.unwrap();
         script.all_closed().await;
@@ -135,12 +135,12 @@ async fn a_call_that_is_cancelled_closes_its_request_and_leaves_the_session() {
 }
 
 #[tokio::test]
-async fn a_client_that_vanishes_closes_its_requests() {
+async fn client_disconnect_closes_its_requests() {
     let script = Script::default().then(events(vec![event(0), Chunk::Hang]));
     let session = Session::start(&script).await;
     let call = ClientRequest::CallToolRequest(CallToolRequest::new(request(STREAM, json!({}))));
     let handle = session.mcp.send_cancellable_request(call, PeerRequestOptions::no_options()).await.unwrap();
-    script.asked().await;
+    script.wait_for_request().await;
     drop((handle, session));
     script.all_closed().await;
 }

@@ -50,7 +50,7 @@ mod tests {
     use crate::credits::Credits;
 
     #[test]
-    fn what_differs_is_named_with_both_amounts() {
+    fn differing_sums_are_named_with_both_amounts() {
         let account: AccountId = "org_xxxxxxxxxxxxxxxxxxxx".parse().unwrap();
         let mut books = Books::default();
         books.add_entries(LedgerKind::PurchaseTopup, 70);

@@ -29,10 +29,10 @@ pub fn page_of_rows<T>(rows: Vec<(i64, T)>, limit: u32) -> Page<T> {
 }
 
 /// The first `limit` of `rows`, with a cursor at the last of them if more follow.
-pub fn page<P, T>(mut rows: Vec<(P, T)>, limit: u32, place: impl Fn(&P) -> Cursor) -> Page<T> {
+pub fn page<P, T>(mut rows: Vec<(P, T)>, limit: u32, cursor_of: impl Fn(&P) -> Cursor) -> Page<T> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let more = rows.len() > limit;
     rows.truncate(limit);
-    let next = rows.last().filter(|_| more).map(|(last, _)| place(last));
+    let next = rows.last().filter(|_| more).map(|(last, _)| cursor_of(last));
     Page { items: rows.into_iter().map(|(_, item)| item).collect(), next }
 }

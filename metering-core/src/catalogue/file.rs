@@ -10,7 +10,7 @@ use super::{CatalogueError, param_name};
 use crate::credits::Credits;
 use crate::path::{RequestPath, TargetError};
 use crate::price::{LookbackTiers, Multiplier, Pricing, Weight};
-use crate::route::{Param, ParamPlace, ParamType, Route};
+use crate::route::{Param, ParamLocation, ParamType, Route};
 
 const FILE_KEYS: [&str; 4] = ["market", "version", "description", "endpoints"];
 const ROUTE_KEYS: [&str; 9] =
@@ -43,12 +43,12 @@ impl CatalogueFile {
         let mut routes = Vec::with_capacity(endpoints.len());
         for (index, endpoint) in endpoints.iter().enumerate() {
             // Errors name the route by its own method and path, if those can be read.
-            let said = |key: &str| endpoint.get::<String>(key).ok().flatten();
-            let refuse = |problem: String| match (said("method"), said("path")) {
+            let text = |key: &str| endpoint.get::<String>(key).ok().flatten();
+            let refuse = |problem: String| match (text("method"), text("path")) {
                 (Some(method), Some(path)) => CatalogueError::Route { method, path, problem },
                 _ => CatalogueError::File(format!("endpoints[{index}]: {problem}")),
             };
-            routes.push(route(&endpoint.placed_at(""), unknown).map_err(refuse)?);
+            routes.push(route(&endpoint.at_location(""), unknown).map_err(refuse)?);
         }
         Ok(Self { market, version, routes })
     }
@@ -79,7 +79,7 @@ fn read_param(param: &Object<'_>, unknown: UnknownKeys) -> Result<Param, String>
     param.only(&PARAM_KEYS, unknown)?;
     Ok(Param {
         name: param.require("name")?,
-        place: param.require("in")?,
+        location: param.require("in")?,
         kind: param.require("type")?,
         required: param.get("required")?.unwrap_or_default(),
     })
@@ -93,7 +93,7 @@ fn check_template(template: &str, params: &[Param]) -> Result<(), String> {
         Err(error) => return Err(error.to_string()),
     }
     let mut declared: BTreeSet<_> =
-        params.iter().filter(|param| param.place == ParamPlace::Path).map(|param| param.name.as_str()).collect();
+        params.iter().filter(|param| param.location == ParamLocation::Path).map(|param| param.name.as_str()).collect();
     let names: BTreeSet<_> = params.iter().map(|param| param.name.as_str()).collect();
     if names.len() != params.len() {
         return Err("two parameters have the same name".to_owned());
@@ -181,7 +181,7 @@ fn lookback(modifier: &Object<'_>, base: Credits, params: &[Param], unknown: Unk
     let steps = modifier.list("tiers")?.iter().map(tier).collect::<Result<Vec<_>, String>>()?;
     let tiers =
         LookbackTiers::new(steps, overflow).ok_or("tiers must not be empty, and their max_seconds must increase")?;
-    let given = |param: &&Param| param.place == ParamPlace::Path || param.required;
+    let given = |param: &&Param| param.location == ParamLocation::Path || param.required;
     let integer = |param: &Param| param.kind == ParamType::Integer;
     if !params.iter().filter(given).any(|param| param.name == name && integer(param)) {
         return Err(format!("lookback parameter {name} must be a required integer parameter"));

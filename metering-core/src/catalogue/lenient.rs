@@ -87,12 +87,12 @@ impl Catalogue {
 
     /// The template that a path without a route was probably meant to match.
     pub(crate) fn nearest_template(&self, path: &str) -> Option<&str> {
-        let wanted: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+        let path_segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
         let steps = |route: &Route| {
-            if segments(route).count() != wanted.len() {
+            if segments(route).count() != path_segments.len() {
                 return None;
             }
-            let mut pieces = segments(route).zip(&wanted).filter(|(piece, _)| param_name(piece).is_none());
+            let mut pieces = segments(route).zip(&path_segments).filter(|(piece, _)| param_name(piece).is_none());
             pieces.try_fold(0, |sum, (piece, segment)| Some(sum + distance(segment, piece)?))
         };
         let near = self.routes.iter().filter_map(|route| Some((route, steps(route)?)));

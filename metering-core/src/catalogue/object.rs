@@ -22,46 +22,46 @@ pub(super) enum UnknownKeys {
 pub(super) struct Object<'j> {
     members: Vec<(String, &'j RawValue)>,
     /// Its location, for messages: empty, or for example `params[0].`.
-    place: String,
+    location: String,
 }
 
 impl<'j> Object<'j> {
-    /// Reads an object at `place`.
-    pub(super) fn read(json: &'j str, place: impl Into<String>) -> Result<Self, String> {
-        let place = place.into();
-        let Members(members) = serde_json::from_str(json).map_err(|error| format!("{place}{}", reason(&error)))?;
-        Ok(Self { members, place })
+    /// Reads an object at `location`.
+    pub(super) fn read(json: &'j str, location: impl Into<String>) -> Result<Self, String> {
+        let location = location.into();
+        let Members(members) = serde_json::from_str(json).map_err(|error| format!("{location}{}", reason(&error)))?;
+        Ok(Self { members, location })
     }
 
     /// The same object, with another location in its messages.
-    pub(super) fn placed_at(&self, place: impl Into<String>) -> Self {
-        Self { place: place.into(), ..self.clone() }
+    pub(super) fn at_location(&self, location: impl Into<String>) -> Self {
+        Self { location: location.into(), ..self.clone() }
     }
 
     /// A member's value; `None` when it is missing or `null`.
     pub(super) fn get<T: Deserialize<'j>>(&self, key: &str) -> Result<Option<T>, String> {
         let Some((_, value)) = self.members.iter().find(|(name, _)| name == key) else { return Ok(None) };
         let value: Result<Option<T>, _> = serde_json::from_str(value.get());
-        value.map_err(|error| format!("{}{key}: {}", self.place, reason(&error)))
+        value.map_err(|error| format!("{}{key}: {}", self.location, reason(&error)))
     }
 
     /// The value of a required member.
     pub(super) fn require<T: Deserialize<'j>>(&self, key: &str) -> Result<T, String> {
-        self.get(key)?.ok_or_else(|| format!("{}{key} is missing", self.place))
+        self.get(key)?.ok_or_else(|| format!("{}{key} is missing", self.location))
     }
 
     /// The objects of a list; empty when it is missing.
     pub(super) fn list(&self, key: &str) -> Result<Vec<Object<'j>>, String> {
         let items: Vec<&'j RawValue> = self.get(key)?.unwrap_or_default();
         let read =
-            |(index, item): (usize, &&'j RawValue)| Self::read(item.get(), format!("{}{key}[{index}].", self.place));
+            |(index, item): (usize, &&'j RawValue)| Self::read(item.get(), format!("{}{key}[{index}].", self.location));
         items.iter().enumerate().map(read).collect()
     }
 
     /// A nested object.
     pub(super) fn object(&self, key: &str) -> Result<Option<Object<'j>>, String> {
         let Some(value) = self.get::<&'j RawValue>(key)?.filter(|value| value.get() != "null") else { return Ok(None) };
-        Self::read(value.get(), format!("{}{key}.", self.place)).map(Some)
+        Self::read(value.get(), format!("{}{key}.", self.location)).map(Some)
     }
 
     /// Whether the object has this key with a value other than `null`.
@@ -78,7 +78,7 @@ impl<'j> Object<'j> {
                     Some(meant) => format!("did you mean {meant}?"),
                     None => format!("known keys are {}; keys that start with x- are free to use", known.join(", ")),
                 };
-                Err(format!("unknown key {}{name}; {hint}", self.place))
+                Err(format!("unknown key {}{name}; {hint}", self.location))
             }
             _ => Ok(()),
         }

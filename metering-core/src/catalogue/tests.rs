@@ -60,7 +60,7 @@ fn requests_find_their_route_and_price() {
 }
 
 #[test]
-fn unknown_paths_and_methods_are_told_apart() {
+fn unknown_paths_and_methods_are_distinguished() {
     for target in
         ["/mpp/ethprice", "/mpp/ethPrice/", "/mpp//ethPrice", "/mpp", "/", "/mpp/ethPrice/1/2", "/mpp/token//pools"]
     {
@@ -108,7 +108,7 @@ fn the_forwarded_query_is_in_normal_form() {
 }
 
 #[test]
-fn a_cheap_spelling_of_a_dear_route_is_no_route() {
+fn spelling_of_an_expensive_route_does_not_match_a_cheap_one() {
     let text = r#"{"market": "M", "version": 1, "endpoints": [
         {"path": "/v1/{document}", "method": "GET", "metered": true, "credit_weight": 1,
          "params": [{"name": "document", "in": "path", "type": "string"}]},
@@ -148,7 +148,7 @@ fn a_cheap_spelling_of_a_dear_route_is_no_route() {
 }
 
 #[test]
-fn a_price_in_credits_is_exact_and_stands_in_the_place_of_a_weight() {
+fn price_in_credits_is_exact_and_replaces_the_weight() {
     let price = |fields: &str| {
         let text = format!(
             r#"{{"market":"M","version":1,"endpoints":[{{"path":"/x","method":"GET","metered":true,{fields}}}]}}"#
@@ -210,7 +210,7 @@ fn misspelt_and_misplaced_keys_are_refused_and_the_right_one_is_named() {
 }
 
 #[test]
-fn everything_below_the_streams_costs_a_session() {
+fn everything_below_streams_costs_a_session() {
     let catalogue = Catalogue::from_json(include_str!("../../../metering-server/assets/routes.json")).unwrap();
     // path, atoms
     let table = [
@@ -235,7 +235,7 @@ fn everything_below_the_streams_costs_a_session() {
 }
 
 #[test]
-fn the_nearest_route_is_suggested_for_a_slip_of_the_pen() {
+fn nearest_route_is_suggested_for_a_typo() {
     let catalogue = Catalogue::from_json(CATALOGUE).unwrap();
     // path, suggested
     let table = [

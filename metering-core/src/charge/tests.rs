@@ -103,7 +103,7 @@ fn windows_follow_the_clock_but_not_its_errors() {
 
 /// A reading that is far ahead costs an account only the requests accepted at that reading.
 #[test]
-fn one_bad_reading_does_not_hold_an_account() {
+fn one_wrong_clock_reading_does_not_block_an_account() {
     let mut state = state(i64::MAX, 2, 10);
     let ahead = NOON.saturating_add(std::time::Duration::from_secs(40 * 86_400));
     let mut charge = |now| apply(&mut state, Credits::BASE_CALL, now).is_ok();
@@ -118,7 +118,7 @@ fn one_bad_reading_does_not_hold_an_account() {
 }
 
 #[test]
-fn an_exhausted_account_spends_no_allowance() {
+fn account_without_credits_uses_no_rate_limit() {
     let mut state = state(0, 1, 1);
     for _ in 0..3 {
         let refusal = apply(&mut state, Credits::BASE_CALL, NOON).unwrap_err();
@@ -128,7 +128,7 @@ fn an_exhausted_account_spends_no_allowance() {
 }
 
 #[test]
-fn windows_say_what_is_left_and_when_they_end() {
+fn windows_report_remaining_requests_and_reset() {
     let mut state = state(i64::MAX, 240, 0);
     let now = Timestamp::from_unix_millis(NOON.unix_millis() + 20_001);
     let rate = apply(&mut state, Credits::BASE_CALL, now).unwrap();
@@ -139,7 +139,7 @@ fn windows_say_what_is_left_and_when_they_end() {
 }
 
 #[test]
-fn a_refund_undoes_the_money_and_not_the_count() {
+fn refund_restores_money_but_not_the_request_count() {
     let mut state = state(5_000_000, 0, 0);
     apply(&mut state, Credits::BASE_CALL, NOON).unwrap();
     assert!(apply_refund(&mut state, Credits::BASE_CALL));
@@ -154,7 +154,7 @@ fn a_refund_undoes_the_money_and_not_the_count() {
 
 proptest! {
     #[test]
-    fn balance_is_always_what_came_less_what_went(
+    fn balance_is_always_credits_minus_debits(
         start in 0_i64..50_000_000, prices in prop::collection::vec(0_i64..10_000_000, 0..60)
     ) {
         let mut state = state(start, 40, 0);

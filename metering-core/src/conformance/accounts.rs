@@ -11,8 +11,8 @@ use crate::ledger::LedgerKind;
 use crate::store::{Created, NewAccount, Posted, Store};
 
 use super::scene::{
-    ALWAYS, BASE, NOON, UNCAPPED, account, adjustment, atoms, charge, create, customer, entry, new_id, new_key,
-    newcomer, refused,
+    ALWAYS, BASE, NOON, UNCAPPED, account, adjustment, atoms, charge, create, customer, entry, new_account, new_id,
+    new_key, refused,
 };
 
 /// A new account has the fields it was created with, whichever way it is looked up.
@@ -25,7 +25,7 @@ pub async fn a_new_account_is_found_as_it_was_made(store: Arc<dyn Store>) {
         payer,
         limits,
         entries: vec![adjustment(3)],
-        ..newcomer()
+        ..new_account()
     };
     let expected = Account {
         id: new.id.clone(),
@@ -50,8 +50,8 @@ pub async fn a_new_account_is_found_as_it_was_made(store: Arc<dyn Store>) {
 }
 
 /// An account created without optional fields has none of them.
-pub async fn a_bare_account_has_nothing(store: Arc<dyn Store>) {
-    let new = newcomer();
+pub async fn account_without_entries_has_no_credits(store: Arc<dyn Store>) {
+    let new = new_account();
     let id = new.id.clone();
     create(&*store, new).await;
     let found = account(&*store, &id).await;
@@ -62,7 +62,7 @@ pub async fn a_bare_account_has_nothing(store: Arc<dyn Store>) {
 }
 
 /// Every operation on an account that does not exist reports that.
-pub async fn an_unknown_account_is_none(store: Arc<dyn Store>) {
+pub async fn unknown_account_is_none(store: Arc<dyn Store>) {
     customer(&*store, BASE).await;
     let (id, key) = (new_id(), new_key());
     assert_eq!(store.account(&id).await.unwrap(), None);
@@ -86,7 +86,7 @@ pub async fn first_entries_add_up_to_the_first_totals(store: Arc<dyn Store>) {
         entry(LedgerKind::PurchaseTopup, 6),
         entry(LedgerKind::Adjustment, -3),
     ];
-    let created = create(&*store, NewAccount { entries: entries.clone(), ..newcomer() }).await;
+    let created = create(&*store, NewAccount { entries: entries.clone(), ..new_account() }).await;
     let expected = Totals { balance: atoms(543), purchased: atoms(506), granted: atoms(37), used: Credits::ZERO };
     assert_eq!(created.totals, expected);
     assert_eq!(account(&*store, &created.id).await.totals, expected);
@@ -97,14 +97,15 @@ pub async fn first_entries_add_up_to_the_first_totals(store: Arc<dyn Store>) {
 }
 
 /// An account whose first entries are out of range is not created.
-pub async fn first_entries_beyond_range_make_nothing(store: Arc<dyn Store>) {
+pub async fn out_of_range_first_entries_create_no_account(store: Arc<dyn Store>) {
     let table = [
         [entry(LedgerKind::PurchasePaySignup, i64::MAX), entry(LedgerKind::SignupBonus, 1)],
         [entry(LedgerKind::PurchasePaySignup, i64::MAX), entry(LedgerKind::PurchaseTopup, 1)],
         [adjustment(i64::MIN), adjustment(-1)],
     ];
     for entries in table {
-        let new = NewAccount { email: Some("a@example.com".parse().unwrap()), entries: entries.to_vec(), ..newcomer() };
+        let new =
+            NewAccount { email: Some("a@example.com".parse().unwrap()), entries: entries.to_vec(), ..new_account() };
         assert_eq!(store.create_account(new.clone()).await.unwrap(), Created::OutOfRange, "{entries:?}");
         assert_eq!(store.account(&new.id).await.unwrap(), None);
         assert_eq!(refused(&*store, charge(new.key, BASE), NOON).await, Refusal::UnknownKey);
@@ -112,13 +113,13 @@ pub async fn first_entries_beyond_range_make_nothing(store: Arc<dyn Store>) {
         assert_eq!(store.accounts(None, 10).await.unwrap().items, []);
     }
     // The email, the id and the key are still free.
-    create(&*store, NewAccount { email: Some("a@example.com".parse().unwrap()), ..newcomer() }).await;
+    create(&*store, NewAccount { email: Some("a@example.com".parse().unwrap()), ..new_account() }).await;
 }
 
 /// The largest and smallest amounts are stored exactly.
-pub async fn the_ends_of_the_range_are_held(store: Arc<dyn Store>) {
+pub async fn smallest_and_largest_amounts_are_stored(store: Arc<dyn Store>) {
     for amount in [i64::MAX, i64::MIN, i64::MAX - 1, i64::MIN + 1, -1, (1 << 53) + 1] {
-        let created = create(&*store, NewAccount { entries: vec![adjustment(amount)], ..newcomer() }).await;
+        let created = create(&*store, NewAccount { entries: vec![adjustment(amount)], ..new_account() }).await;
         let found = account(&*store, &created.id).await;
         assert_eq!((found.totals.balance.atoms(), found.totals.granted.atoms()), (amount, amount));
     }
@@ -126,13 +127,13 @@ pub async fn the_ends_of_the_range_are_held(store: Arc<dyn Store>) {
 }
 
 /// An account with an id or key that is or was in use is not created.
-pub async fn an_id_or_key_in_use_makes_nothing(store: Arc<dyn Store>) {
+pub async fn id_or_key_in_use_creates_no_account(store: Arc<dyn Store>) {
     let first = customer(&*store, BASE).await;
     let new_key = new_key();
     store.replace_key(&first.id, new_key, NOON).await.unwrap().expect("the account is live");
     let revoked = customer(&*store, BASE).await;
     store.revoke_account(&revoked.id, NOON).await.unwrap();
-    let fresh = || NewAccount { entries: vec![adjustment(1)], ..newcomer() };
+    let fresh = || NewAccount { entries: vec![adjustment(1)], ..new_account() };
     let table = [
         ("id", NewAccount { id: first.id.clone(), ..fresh() }),
         ("id of a revoked account", NewAccount { id: revoked.id.clone(), ..fresh() }),
@@ -150,11 +151,11 @@ pub async fn an_id_or_key_in_use_makes_nothing(store: Arc<dyn Store>) {
 }
 
 /// Times are stored to the millisecond.
-pub async fn times_are_kept_to_the_millisecond(store: Arc<dyn Store>) {
+pub async fn times_are_stored_to_the_millisecond(store: Arc<dyn Store>) {
     let table = [0, 1, 999, 1_795_262_400_001, 1_795_262_399_999, -1, 253_402_300_799_999];
     for millis in table {
         let at = Timestamp::from_unix_millis(millis);
-        let new = NewAccount { created_at: at, entries: vec![adjustment(1)], ..newcomer() };
+        let new = NewAccount { created_at: at, entries: vec![adjustment(1)], ..new_account() };
         let created = create(&*store, new).await;
         assert_eq!(account(&*store, &created.id).await.created_at, at);
         assert_eq!(store.activity(&created.id, 1).await.unwrap()[0].created_at, at);

@@ -10,8 +10,8 @@ use crate::store::Store;
 use crate::usage::{ACTIVITY_KEPT, Activity, ActivityKind};
 
 use super::scene::{
-    BASE, NOON, accepted, adjustment, assert_verified, atoms, balance, charge, charge_on, commit, customer, line,
-    new_id, pay_back, post,
+    BASE, NOON, accepted, adjustment, assert_verified, atoms, balance, charge, charge_on, commit, commit_refund,
+    customer, line, new_id, post,
 };
 
 async fn all_activity(store: &dyn Store, id: &crate::AccountId) -> Vec<Activity> {
@@ -23,14 +23,14 @@ fn after(seconds: u64) -> Timestamp {
 }
 
 /// An entry has its kind, amount, number of calls, time and, if it is the same for all calls, the path.
-pub async fn entries_say_what_happened(store: Arc<dyn Store>) {
+pub async fn activity_entries_describe_their_change(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     let grant = NewLedgerEntry { description: "Welcome — “hello”".to_owned(), ..adjustment(10 * BASE) };
     post(&*store, &customer.id, grant, after(0)).await;
     let mut request = charge_on(customer.key, 2 * BASE, line("/price/{block}"));
     request.request_path = "/price/17".into();
     let receipt = accepted(&*store, request, after(1)).await;
-    pay_back(&*store, receipt.into_refund().expect("there is a charge to refund"), after(2))
+    commit_refund(&*store, receipt.into_refund().expect("there is a charge to refund"), after(2))
         .await
         .expect("the refund succeeds");
     let entries = all_activity(&*store, &customer.id).await;
@@ -59,7 +59,7 @@ pub async fn entries_say_what_happened(store: Arc<dyn Store>) {
 }
 
 /// Usage and ledger entries are one history, listed in reverse order of writing whatever the clocks said.
-pub async fn what_was_written_last_comes_first(store: Arc<dyn Store>) {
+pub async fn activity_is_newest_first(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     post(&*store, &customer.id, adjustment(100), after(10)).await;
     accepted(&*store, charge(customer.key, 1), after(20)).await;
@@ -76,7 +76,7 @@ pub async fn what_was_written_last_comes_first(store: Arc<dyn Store>) {
 }
 
 /// Requests may share entries, but the sums of calls and amounts are complete.
-pub async fn entries_may_share_but_totals_hold(store: Arc<dyn Store>) {
+pub async fn activity_entries_may_merge_but_totals_are_exact(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1_000).await;
     let mut batch = Vec::new();
     for n in 0..30 {
@@ -107,7 +107,7 @@ pub async fn ids_are_unique_and_stable(store: Arc<dyn Store>) {
     for second in 0..6 {
         let receipt = accepted(&*store, charge(customer.key, 5), after(second)).await;
         accepted(&*store, charge_on(customer.key, 1, line("/other")), after(second)).await;
-        pay_back(&*store, receipt.into_refund().expect("there is a charge to refund"), after(second)).await;
+        commit_refund(&*store, receipt.into_refund().expect("there is a charge to refund"), after(second)).await;
         post(&*store, &customer.id, adjustment(1), after(second)).await;
         let entries = all_activity(&*store, &customer.id).await;
         let ids: HashSet<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
@@ -121,7 +121,7 @@ pub async fn ids_are_unique_and_stable(store: Arc<dyn Store>) {
 }
 
 /// An account sees only its own activity; an unknown account has none.
-pub async fn activity_is_each_accounts_own(store: Arc<dyn Store>) {
+pub async fn activity_is_separate_per_account(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 10).await, customer(&*store, 10).await);
     commit(&*store, vec![charge(first.key, 1), charge(second.key, 2), charge(first.key, 1)], after(1)).await;
     let sum = |entries: Vec<Activity>| entries.iter().map(|entry| entry.amount.atoms()).sum::<i64>();
@@ -132,7 +132,7 @@ pub async fn activity_is_each_accounts_own(store: Arc<dyn Store>) {
 
 /// After every commit, small or large, the newest entries are kept, and at most twice the minimum number in total.
 /// Deleting old entries changes no total.
-pub async fn activity_is_bounded_and_keeps_the_last(store: Arc<dyn Store>) {
+pub async fn activity_keeps_only_the_newest_entries(store: Arc<dyn Store>) {
     let (busy, quiet) = (customer(&*store, 1_000_000 * BASE).await, customer(&*store, 10 * BASE).await);
     accepted(&*store, charge(quiet.key, BASE), NOON).await;
     let bound = ACTIVITY_KEPT as usize;

@@ -83,15 +83,15 @@ impl Pair {
             Operation::Post { account, kind, atoms } => self.post(account, kind, atoms).await,
             Operation::SetLimits { account, limits } => {
                 let Some(number) = self.number(account) else { return };
-                let answer = self.store.set_limits(&self.model.id(number), limits).await.unwrap();
+                let result = self.store.set_limits(&self.model.id(number), limits).await.unwrap();
                 self.model.owners[number].limits = limits;
-                assert_eq!(answer, Some(self.model.owners[number].account()), "the limits were set");
+                assert_eq!(result, Some(self.model.owners[number].account()), "the limits were set");
             }
             Operation::Revoke { account } => {
                 let Some(number) = self.number(account) else { return };
-                let answer = self.store.revoke_account(&self.model.id(number), self.now).await.unwrap();
+                let result = self.store.revoke_account(&self.model.id(number), self.now).await.unwrap();
                 self.model.owners[number].revoked_at.get_or_insert(self.now);
-                assert_eq!(answer, Some(self.model.owners[number].account()), "the account was revoked");
+                assert_eq!(result, Some(self.model.owners[number].account()), "the account was revoked");
             }
             Operation::ReplaceKey { account, key } => self.replace_key(account, key).await,
             Operation::Sell(sale) => self.sell(sale).await,
@@ -160,19 +160,19 @@ impl Pair {
         let Some(number) = self.number(account) else { return };
         let entry = entry(kind, amount);
         let expected = self.model.post(number, &entry, self.now);
-        let answer = self.store.post_entry(&self.model.id(number), entry, self.now).await.unwrap();
-        assert_eq!(answer, expected, "whether the entry was written");
+        let result = self.store.post_entry(&self.model.id(number), entry, self.now).await.unwrap();
+        assert_eq!(result, expected, "whether the entry was written");
     }
 
     async fn replace_key(&mut self, account: usize, key: Option<usize>) {
         let Some(number) = self.number(account) else { return };
         let key = self.key(key);
-        let answer = self.store.replace_key(&self.model.id(number), key, self.now).await;
+        let result = self.store.replace_key(&self.model.id(number), key, self.now).await;
         let expected = self.model.replace_key(number, key);
         if matches!(expected, Ok(Some(_))) {
             self.keys.push(key);
         }
-        assert_agree(answer, expected, "whether the key was replaced");
+        assert_agree(result, expected, "whether the key was replaced");
     }
 
     async fn commit(&mut self, items: Vec<Item>) {
@@ -222,10 +222,10 @@ impl Pair {
 }
 
 /// Compares a result with the model's. The model says only that there is an error, not which one.
-fn assert_agree<T: PartialEq + Debug>(answer: Result<T, StoreError>, expected: Result<T, InUse>, what: &str) {
+fn assert_agree<T: PartialEq + Debug>(result: Result<T, StoreError>, expected: Result<T, InUse>, what: &str) {
     match expected {
-        Ok(expected) => assert_eq!(answer.unwrap(), expected, "{what}"),
-        Err(InUse) => assert!(answer.is_err(), "{what}: something is in use, but the store returned {answer:?}"),
+        Ok(expected) => assert_eq!(result.unwrap(), expected, "{what}"),
+        Err(InUse) => assert!(result.is_err(), "{what}: something is in use, but the store returned {result:?}"),
     }
 }
 

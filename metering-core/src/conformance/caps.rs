@@ -9,8 +9,8 @@ use crate::clock::Timestamp;
 use crate::store::Store;
 
 use super::scene::{
-    BASE, Customer, DAY, MINUTE, NOON, UNCAPPED, accepted, account, adjustment, balance, charge, commit, customer,
-    customer_with, pay_back, post, refused,
+    BASE, Customer, DAY, MINUTE, NOON, UNCAPPED, accepted, account, adjustment, balance, charge, commit, commit_refund,
+    customer, customer_with, post, refused,
 };
 
 const PLENTY: i64 = 1_000_000 * BASE;
@@ -35,7 +35,7 @@ async fn admitted(store: &dyn Store, customer: &Customer, size: usize, window: L
 }
 
 /// A limit of ten admits exactly ten requests, for any batch sizes.
-pub async fn caps_hold_exactly_over_batches(store: Arc<dyn Store>) {
+pub async fn caps_are_exact_across_batches(store: Arc<dyn Store>) {
     for sizes in [vec![12], vec![4, 4, 4], vec![1; 12], vec![9, 3], vec![10, 2]] {
         for (limits, window) in [(per_minute(10), LimitWindow::Minute), (per_day(10), LimitWindow::Day)] {
             let customer = customer_with(&*store, PLENTY, limits).await;
@@ -50,7 +50,7 @@ pub async fn caps_hold_exactly_over_batches(store: Arc<dyn Store>) {
 }
 
 /// A refusal names the limit and reports the account's use of its limits.
-pub async fn a_refusal_says_where_the_account_stands(store: Arc<dyn Store>) {
+pub async fn refusal_reports_the_accounts_rate_status(store: Arc<dyn Store>) {
     let limits = RateLimits { requests_per_minute: 1, requests_per_day: 9 };
     let customer = customer_with(&*store, PLENTY, limits).await;
     let at = NOON.saturating_add(Duration::from_secs(20));
@@ -64,14 +64,14 @@ pub async fn a_refusal_says_where_the_account_stands(store: Arc<dyn Store>) {
 }
 
 /// When both limits are reached, the refusal names the day: waiting for the next minute would not help.
-pub async fn the_day_is_named_first(store: Arc<dyn Store>) {
+pub async fn day_limit_is_reported_before_minute_limit(store: Arc<dyn Store>) {
     let limits = RateLimits { requests_per_minute: 2, requests_per_day: 2 };
     let customer = customer_with(&*store, PLENTY, limits).await;
     assert_eq!(admitted(&*store, &customer, 3, LimitWindow::Day, NOON).await, 2);
 }
 
 /// A new minute or day starts with a count of zero at its first millisecond, not before.
-pub async fn a_new_window_starts_afresh(store: Arc<dyn Store>) {
+pub async fn new_window_starts_at_zero(store: Arc<dyn Store>) {
     let table = [
         (per_minute(2), LimitWindow::Minute, NOON.saturating_add(MINUTE)),
         (per_day(2), LimitWindow::Day, NOON.saturating_add(DAY).day().start()),
@@ -98,7 +98,7 @@ pub async fn a_lagging_clock_counts_in_the_newest_window(store: Arc<dyn Store>) 
 }
 
 /// A clock reading that was far ahead does not block an account until that time.
-pub async fn a_clock_that_jumped_ahead_holds_nobody(store: Arc<dyn Store>) {
+pub async fn clock_that_jumped_ahead_blocks_no_account(store: Arc<dyn Store>) {
     for (limits, window) in [(per_minute(3), LimitWindow::Minute), (per_day(3), LimitWindow::Day)] {
         let customer = customer_with(&*store, PLENTY, limits).await;
         let ahead = NOON.saturating_add(DAY * 400);
@@ -128,9 +128,9 @@ pub async fn a_capped_account_without_credits_is_rate_limited(store: Arc<dyn Sto
 pub async fn new_limits_count_what_was_accepted(store: Arc<dyn Store>) {
     let customer = customer_with(&*store, PLENTY, per_minute(5)).await;
     assert_eq!(admitted(&*store, &customer, 9, LimitWindow::Minute, NOON).await, 5);
-    let answer = store.set_limits(&customer.id, per_minute(7)).await.unwrap().expect("the account exists");
-    assert_eq!(answer.limits, per_minute(7));
-    assert_eq!(account(&*store, &customer.id).await, answer);
+    let result = store.set_limits(&customer.id, per_minute(7)).await.unwrap().expect("the account exists");
+    assert_eq!(result.limits, per_minute(7));
+    assert_eq!(account(&*store, &customer.id).await, result);
     assert_eq!(admitted(&*store, &customer, 9, LimitWindow::Minute, NOON).await, 2);
     store.set_limits(&customer.id, per_minute(3)).await.unwrap();
     assert_eq!(admitted(&*store, &customer, 9, LimitWindow::Minute, NOON).await, 0);
@@ -139,7 +139,7 @@ pub async fn new_limits_count_what_was_accepted(store: Arc<dyn Store>) {
 }
 
 /// A limit of zero means no limit.
-pub async fn no_cap_admits_everything(store: Arc<dyn Store>) {
+pub async fn without_a_cap_all_requests_are_accepted(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     assert_eq!(admitted(&*store, &customer, 2_000, LimitWindow::Minute, NOON).await, 2_000);
     let receipt = accepted(&*store, charge(customer.key, BASE), NOON).await;
@@ -147,7 +147,7 @@ pub async fn no_cap_admits_everything(store: Arc<dyn Store>) {
 }
 
 /// The largest possible limit is stored exactly.
-pub async fn the_largest_cap_is_held(store: Arc<dyn Store>) {
+pub async fn largest_cap_is_enforced(store: Arc<dyn Store>) {
     let largest = RateLimits { requests_per_minute: u32::MAX, requests_per_day: u32::MAX };
     let customer = customer_with(&*store, PLENTY, UNCAPPED).await;
     store.set_limits(&customer.id, largest).await.unwrap();
@@ -157,7 +157,7 @@ pub async fn the_largest_cap_is_held(store: Arc<dyn Store>) {
 }
 
 /// One account's requests do not count towards another's limits.
-pub async fn caps_are_each_accounts_own(store: Arc<dyn Store>) {
+pub async fn caps_are_separate_per_account(store: Arc<dyn Store>) {
     let (first, second) =
         (customer_with(&*store, PLENTY, per_minute(2)).await, customer_with(&*store, PLENTY, per_minute(2)).await);
     let keys = [first.key, second.key, first.key, first.key, second.key, second.key];
@@ -167,10 +167,10 @@ pub async fn caps_are_each_accounts_own(store: Arc<dyn Store>) {
 }
 
 /// A refund returns the price, but the request still counts.
-pub async fn a_refund_gives_no_allowance_back(store: Arc<dyn Store>) {
+pub async fn refund_does_not_restore_the_rate_limit(store: Arc<dyn Store>) {
     let customer = customer_with(&*store, PLENTY, per_day(1)).await;
     let receipt = accepted(&*store, charge(customer.key, BASE), NOON).await;
-    pay_back(&*store, receipt.into_refund().expect("there is a charge to refund"), NOON)
+    commit_refund(&*store, receipt.into_refund().expect("there is a charge to refund"), NOON)
         .await
         .expect("the refund succeeds");
     assert_eq!(admitted(&*store, &customer, 1, LimitWindow::Day, NOON).await, 0);

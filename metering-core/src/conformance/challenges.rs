@@ -14,7 +14,7 @@ async fn failures(store: &dyn Store, nonce: &str) -> Option<u32> {
 }
 
 /// All fields of a challenge are stored as given. Whether its account exists is only checked at the rotation.
-pub async fn challenges_are_kept_as_given(store: Arc<dyn Store>) {
+pub async fn challenges_are_stored_unchanged(store: Arc<dyn Store>) {
     let owner = buyer(&*store, 1).await.id;
     let at = Timestamp::from_unix_millis;
     let long = "x".repeat(10_000);
@@ -57,7 +57,7 @@ pub async fn a_challenge_with_a_nonce_in_use_is_an_error(store: Arc<dyn Store>) 
 }
 
 /// Failures are counted, and the fifth uses the challenge up. Other challenges of the account are not affected.
-pub async fn five_failures_use_a_challenge_up(store: Arc<dyn Store>) {
+pub async fn challenge_is_used_up_after_five_failures(store: Arc<dyn Store>) {
     let owner = buyer(&*store, 1).await.id;
     for nonce in ["first", "second"] {
         store.open_challenge(challenge(&owner, wallet(1), nonce)).await.unwrap();
@@ -73,11 +73,11 @@ pub async fn five_failures_use_a_challenge_up(store: Arc<dyn Store>) {
 }
 
 /// A challenge that starts with some failures has fewer attempts left.
-pub async fn failures_are_counted_from_what_is_kept(store: Arc<dyn Store>) {
+pub async fn failures_continue_from_the_stored_count(store: Arc<dyn Store>) {
     let owner = buyer(&*store, 1).await.id;
     let failures_so_far = Challenge::MAX_FAILURES - 2;
-    let asked = Challenge { failures: failures_so_far, ..challenge(&owner, wallet(1), "asked") };
-    store.open_challenge(asked).await.unwrap();
+    let opened = Challenge { failures: failures_so_far, ..challenge(&owner, wallet(1), "asked") };
+    store.open_challenge(opened).await.unwrap();
     store.fail_challenge("asked").await.unwrap();
     assert_eq!(failures(&*store, "asked").await, Some(failures_so_far + 1));
     store.fail_challenge("asked").await.unwrap();
@@ -88,10 +88,10 @@ pub async fn failures_are_counted_from_what_is_kept(store: Arc<dyn Store>) {
 pub async fn failing_an_unknown_challenge_does_nothing(store: Arc<dyn Store>) {
     let owner = buyer(&*store, 1).await.id;
     store.fail_challenge("asked").await.unwrap();
-    let asked = challenge(&owner, wallet(1), "asked");
-    store.open_challenge(asked.clone()).await.unwrap();
+    let opened = challenge(&owner, wallet(1), "asked");
+    store.open_challenge(opened.clone()).await.unwrap();
     store.fail_challenge("other").await.unwrap();
-    assert_eq!(store.challenge("asked").await.unwrap(), Some(asked), "failures before it do not count");
+    assert_eq!(store.challenge("asked").await.unwrap(), Some(opened), "failures before it do not count");
     assert_eq!(store.challenge("other").await.unwrap(), None);
     for _ in 0..Challenge::MAX_FAILURES + 3 {
         store.fail_challenge("asked").await.unwrap();

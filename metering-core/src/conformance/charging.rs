@@ -39,7 +39,7 @@ pub async fn a_credit_is_7200_base_calls(store: Arc<dyn Store>) {
 }
 
 /// A receipt has the account, the charge, the usage line, the balance and the rate limits.
-pub async fn a_receipt_says_what_was_charged(store: Arc<dyn Store>) {
+pub async fn receipt_reports_the_charge(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let mut sought = line("/mpp/ethPrice/{block_number}");
     sought.source = ClientSource::Mcp;
@@ -54,7 +54,7 @@ pub async fn a_receipt_says_what_was_charged(store: Arc<dyn Store>) {
 }
 
 /// An empty batch returns no outcomes and changes nothing.
-pub async fn an_empty_batch_is_answered_with_nothing(store: Arc<dyn Store>) {
+pub async fn empty_batch_has_no_outcomes(store: Arc<dyn Store>) {
     customer(&*store, BASE).await;
     assert_eq!(store.commit(Vec::new(), NOON).await.unwrap(), []);
     assert_eq!(all_daily_totals(&*store).await, []);
@@ -69,7 +69,7 @@ pub async fn an_unknown_key_is_refused(store: Arc<dyn Store>) {
 }
 
 /// In a mixed batch (live, empty, revoked and unknown accounts, and a refund), each posting gets its own outcome.
-pub async fn a_mixed_batch_is_answered_in_order(store: Arc<dyn Store>) {
+pub async fn mixed_batch_has_outcomes_in_order(store: Arc<dyn Store>) {
     let (rich, poor, gone) =
         (customer(&*store, 10 * BASE).await, customer(&*store, 1).await, customer(&*store, BASE).await);
     let receipt = accepted(&*store, charge(rich.key, 2 * BASE), NOON).await;
@@ -85,7 +85,7 @@ pub async fn a_mixed_batch_is_answered_in_order(store: Arc<dyn Store>) {
         paid(rich.key, 4 * BASE),
     ];
     let outcomes = store.commit(batch, NOON).await.unwrap();
-    let told: Vec<Result<i64, &str>> = outcomes.iter().map(in_short).collect();
+    let results: Vec<Result<i64, &str>> = outcomes.iter().map(summary).collect();
     let expected = [
         Ok(7 * BASE),
         Ok(1 - BASE),
@@ -95,7 +95,7 @@ pub async fn a_mixed_batch_is_answered_in_order(store: Arc<dyn Store>) {
         Err("unknown key"),
         Ok(5 * BASE),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(results, expected);
     assert_eq!(balance(&*store, &rich.id).await, 5 * BASE);
     assert_eq!(balance(&*store, &poor.id).await, 1 - BASE);
     assert_eq!(balance(&*store, &gone.id).await, BASE);
@@ -103,7 +103,7 @@ pub async fn a_mixed_batch_is_answered_in_order(store: Arc<dyn Store>) {
 }
 
 /// The balance after the posting, or why there is none.
-fn in_short(outcome: &Outcome) -> Result<i64, &'static str> {
+fn summary(outcome: &Outcome) -> Result<i64, &'static str> {
     match outcome {
         Outcome::Decided(Decision::Accepted(receipt)) => Ok(receipt.balance.atoms()),
         Outcome::Decided(Decision::Refused(Refusal::UnknownKey)) => Err("unknown key"),
@@ -144,7 +144,7 @@ pub async fn the_last_charge_may_go_below_zero(store: Arc<dyn Store>) {
 }
 
 /// A refusal changes nothing: no usage, no activity, no rate limit window.
-pub async fn a_refused_charge_leaves_no_trace(store: Arc<dyn Store>) {
+pub async fn refused_charge_changes_nothing(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     for _ in 0..3 {
         let refusal = refused(&*store, charge(customer.key, BASE), NOON).await;
@@ -168,7 +168,7 @@ pub async fn a_free_request_is_counted(store: Arc<dyn Store>) {
 }
 
 /// A top-up can be spent by the next commit.
-pub async fn a_top_up_counts_at_once(store: Arc<dyn Store>) {
+pub async fn top_up_takes_effect_immediately(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     refused(&*store, charge(customer.key, BASE), NOON).await;
     post(&*store, &customer.id, adjustment(BASE), NOON).await;

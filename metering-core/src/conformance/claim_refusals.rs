@@ -12,7 +12,7 @@ use super::sale::{
     BONUS, Books, SOLD, buyer, claim, claimed, credit, credited, late_claim, open, payment_by, purchase, quote, tx,
     wallet,
 };
-use super::scene::{BASE, NOON, assert_verified, atoms, create, customer, entry, new_key, newcomer};
+use super::scene::{BASE, NOON, assert_verified, atoms, create, customer, entry, new_account, new_key};
 
 /// Claims a quote as owner and as watcher, and expects `refusal` and no changes.
 async fn assert_refused(store: &dyn Store, claim: &Claim, refusal: Claimed) {
@@ -64,12 +64,12 @@ pub async fn a_payer_with_an_account_claims_nothing(store: Arc<dyn Store>) {
 }
 
 /// Entries out of range leave the quote and the transaction unused; a claim with other entries can still use them.
-pub async fn entries_beyond_range_claim_nothing(store: Arc<dyn Store>) {
-    let sold = |amount| purchase(LedgerKind::PurchasePaySignup, amount, tx(1));
+pub async fn out_of_range_entries_claim_nothing(store: Arc<dyn Store>) {
+    let purchase_of = |amount| purchase(LedgerKind::PurchasePaySignup, amount, tx(1));
     let table = [
-        vec![sold(i64::MAX), entry(LedgerKind::SignupBonus, 1)],
-        vec![sold(SOLD), entry(LedgerKind::Adjustment, i64::MAX)],
-        vec![sold(i64::MIN), entry(LedgerKind::Adjustment, -1)],
+        vec![purchase_of(i64::MAX), entry(LedgerKind::SignupBonus, 1)],
+        vec![purchase_of(SOLD), entry(LedgerKind::Adjustment, i64::MAX)],
+        vec![purchase_of(i64::MIN), entry(LedgerKind::Adjustment, -1)],
     ];
     let quote = open(&*store, Quote { email: Some("a@example.com".parse().unwrap()), ..quote(1) }).await;
     for entries in table {
@@ -85,7 +85,7 @@ pub async fn entries_beyond_range_claim_nothing(store: Arc<dyn Store>) {
 }
 
 /// With several reasons for a refusal, the order is: used transaction, payer with an account, amount out of range.
-pub async fn refusals_of_claims_come_in_their_order(store: Arc<dyn Store>) {
+pub async fn claim_refusals_have_a_fixed_order(store: Arc<dyn Store>) {
     buyer(&*store, 1).await;
     let quote = open(&*store, quote(2)).await;
     let beyond = [entry(LedgerKind::Adjustment, i64::MAX), entry(LedgerKind::Adjustment, 1)];
@@ -109,7 +109,7 @@ pub async fn a_claim_with_an_id_or_key_in_use_changes_nothing(store: Arc<dyn Sto
     let first = customer(&*store, BASE).await;
     let key = new_key();
     store.replace_key(&first.id, key, NOON).await.unwrap().expect("the account is live");
-    let revoked = create(&*store, newcomer()).await;
+    let revoked = create(&*store, new_account()).await;
     store.revoke_account(&revoked.id, NOON).await.unwrap();
     let quote = open(&*store, quote(1)).await;
     let fresh = || claim(&quote, tx(1)).account;

@@ -15,11 +15,11 @@ use super::sale::{
     quote, state_of, tx, tx_on, wallet,
 };
 use super::scene::{
-    BASE, DAY, MINUTE, NOON, accepted, account, assert_verified, atoms, charge, create, customer, newcomer,
+    BASE, DAY, MINUTE, NOON, accepted, account, assert_verified, atoms, charge, create, customer, new_account,
 };
 
 /// A claim creates everything together: the requested account, its live key, its credits, and the payment's record.
-pub async fn a_claim_makes_the_account(store: Arc<dyn Store>) {
+pub async fn claim_creates_the_account(store: Arc<dyn Store>) {
     let quote = open(&*store, Quote { email: Some("Jörg@Example.com".parse().unwrap()), ..quote(1) }).await;
     let mut claim = Claim { now: after(MINUTE * 2), ..claim(&quote, tx(1)) };
     claim.account.created_at = after(MINUTE);
@@ -106,7 +106,7 @@ pub async fn a_quote_is_claimed_once(store: Arc<dyn Store>) {
 }
 
 /// A payment without a quote cannot be claimed.
-pub async fn a_claim_without_a_quote_makes_nothing(store: Arc<dyn Store>) {
+pub async fn claim_without_quote_creates_nothing(store: Arc<dyn Store>) {
     open(&*store, quote(1)).await;
     for unknown in [claim(&quote(2), tx(1)), late_claim(&quote(2), tx(1))] {
         assert_eq!(store.claim_quote(unknown).await.unwrap(), Claimed::NoSuchQuote);
@@ -116,7 +116,7 @@ pub async fn a_claim_without_a_quote_makes_nothing(store: Arc<dyn Store>) {
 }
 
 /// The store does not check deadlines: a claim succeeds at any time while its quote is stored.
-pub async fn a_claim_counts_however_late_it_comes(store: Arc<dyn Store>) {
+pub async fn claim_after_quote_expiry_is_accepted(store: Arc<dyn Store>) {
     let quote = open(&*store, quote(1)).await;
     let now = quote.honoured_until().saturating_add(DAY);
     let made = claimed(&*store, Claim { now, ..claim(&quote, tx(1)) }).await;
@@ -125,7 +125,7 @@ pub async fn a_claim_counts_however_late_it_comes(store: Arc<dyn Store>) {
 }
 
 /// A hash identifies a transaction on one chain; the same hash on another chain is another transaction.
-pub async fn a_hash_counts_once_on_each_chain(store: Arc<dyn Store>) {
+pub async fn same_hash_can_be_used_once_per_chain(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     for (chain_id, number) in [(1, 1), (8453, 2), (u64::MAX, 3)] {
         let target = PaymentTarget { chain_id, ..TARGET };
@@ -139,11 +139,11 @@ pub async fn a_hash_counts_once_on_each_chain(store: Arc<dyn Store>) {
 }
 
 /// If the quote's email address was taken meanwhile, the paid account is created without it.
-pub async fn an_email_taken_meanwhile_is_left_out(store: Arc<dyn Store>) {
+pub async fn claim_omits_email_taken_since_the_quote(store: Arc<dyn Store>) {
     let email = |text: &str| Some(text.parse().unwrap());
     let first = open(&*store, Quote { email: email("jörg@example.com"), ..quote(1) }).await;
     let second = open(&*store, Quote { email: email("jörg@example.com"), ..quote(2) }).await;
-    let owner = create(&*store, NewAccount { email: email("JÖRG@Example.com"), ..newcomer() }).await;
+    let owner = create(&*store, NewAccount { email: email("JÖRG@Example.com"), ..new_account() }).await;
     let made = claimed(&*store, claim(&first, tx(1))).await;
     assert_eq!(made.email, None);
     assert_eq!(account(&*store, &made.id).await, made);

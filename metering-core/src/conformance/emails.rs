@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use crate::store::{Created, NewAccount, Store};
 
-use super::scene::{NOON, adjustment, create, newcomer};
+use super::scene::{NOON, adjustment, create, new_account};
 
 fn with_email(email: &str) -> NewAccount {
-    NewAccount { email: Some(email.parse().unwrap()), entries: vec![adjustment(1)], ..newcomer() }
+    NewAccount { email: Some(email.parse().unwrap()), entries: vec![adjustment(1)], ..new_account() }
 }
 
 /// Addresses that differ only in case are the same address, beyond ASCII too.
-pub async fn an_email_is_taken_in_any_case(store: Arc<dyn Store>) {
+pub async fn email_uniqueness_ignores_case(store: Arc<dyn Store>) {
     create(&*store, with_email("Name@Example.com")).await;
     create(&*store, with_email("jörg@exämple.de")).await;
     for taken in ["Name@Example.com", "name@example.com", "NAME@EXAMPLE.COM", "JÖRG@EXÄMPLE.DE"] {
@@ -26,7 +26,7 @@ pub async fn an_email_is_taken_in_any_case(store: Arc<dyn Store>) {
 }
 
 /// After a refusal for a taken email, the same id and key can be used with another email.
-pub async fn a_taken_email_spends_neither_id_nor_key(store: Arc<dyn Store>) {
+pub async fn refused_email_leaves_id_and_key_unused(store: Arc<dyn Store>) {
     create(&*store, with_email("a@example.com")).await;
     let new = with_email("a@example.com");
     assert_eq!(store.create_account(new.clone()).await.unwrap(), Created::EmailTaken);
@@ -53,7 +53,7 @@ pub async fn an_email_is_free_again_after_revocation(store: Arc<dyn Store>) {
 /// Accounts without an email do not collide with each other.
 pub async fn accounts_without_email_do_not_collide(store: Arc<dyn Store>) {
     for _ in 0..3 {
-        create(&*store, newcomer()).await;
+        create(&*store, new_account()).await;
     }
     assert_eq!(store.accounts(None, 10).await.unwrap().items.len(), 3);
 }

@@ -14,16 +14,16 @@ use super::scene::{BASE, DAY, NOON, accepted, charge_named, customer, new_key};
 
 /// When an unpaid quote may be deleted.
 fn unpaid_over(quote: &Quote) -> Timestamp {
-    quote.honoured_until().saturating_add(Quote::UNPAID_REMEMBERED)
+    quote.honoured_until().saturating_add(Quote::UNPAID_RETENTION)
 }
 
 /// When a claimed quote may be deleted.
 fn claimed_over(quote: &Quote) -> Timestamp {
-    quote.honoured_until().saturating_add(Quote::REMEMBERED)
+    quote.honoured_until().saturating_add(Quote::RETENTION)
 }
 
 /// Unpaid quotes are deleted soon after their grace period, claimed ones much later. Their accounts and records stay.
-pub async fn quotes_are_forgotten_when_their_time_is_over(store: Arc<dyn Store>) {
+pub async fn expired_quotes_are_deleted(store: Arc<dyn Store>) {
     let (first, second) = (open(&*store, quote(1)).await, open(&*store, quote(2)).await);
     let later = Quote { created_at: NOON.saturating_add(DAY), expires_at: NOON.saturating_add(DAY * 2), ..quote(3) };
     let later = open(&*store, later).await;
@@ -51,7 +51,7 @@ pub async fn quotes_are_forgotten_when_their_time_is_over(store: Arc<dyn Store>)
 }
 
 /// A paid quote is kept until its key is given out, however late; then it expires like any claimed quote.
-pub async fn awaited_quotes_are_not_forgotten(store: Arc<dyn Store>) {
+pub async fn awaited_quotes_are_not_deleted(store: Arc<dyn Store>) {
     let quote = open(&*store, quote(1)).await;
     let made = claimed(&*store, late_claim(&quote, tx(1))).await;
     let state = QuoteState::Paid { account: made.id.clone(), tx: tx(1) };
@@ -66,34 +66,34 @@ pub async fn awaited_quotes_are_not_forgotten(store: Arc<dyn Store>) {
 }
 
 /// A challenge is deleted once its time is up, whether or not it was used.
-pub async fn challenges_are_forgotten_when_their_time_is_over(store: Arc<dyn Store>) {
+pub async fn expired_challenges_are_deleted(store: Arc<dyn Store>) {
     let owner = buyer(&*store, 1).await.id;
     for nonce in ["asked", "answered", "failed"] {
         store.open_challenge(challenge(&owner, wallet(1), nonce)).await.unwrap();
     }
-    let asked = challenge(&owner, wallet(1), "asked");
+    let opened = challenge(&owner, wallet(1), "asked");
     let later =
-        Challenge { expires_at: asked.expires_at.saturating_add(MOMENT), ..challenge(&owner, wallet(1), "later") };
+        Challenge { expires_at: opened.expires_at.saturating_add(MOMENT), ..challenge(&owner, wallet(1), "later") };
     store.open_challenge(later.clone()).await.unwrap();
     store.rotate_key("answered", new_key(), NOON).await.unwrap().expect("the challenge is open");
     for _ in 0..Challenge::MAX_FAILURES {
         store.fail_challenge("failed").await.unwrap();
     }
-    let over = asked.expires_at.saturating_add(Challenge::REMEMBERED);
-    for early in [NOON, asked.expires_at, over.saturating_sub(MOMENT)] {
+    let over = opened.expires_at.saturating_add(Challenge::RETENTION);
+    for early in [NOON, opened.expires_at, over.saturating_sub(MOMENT)] {
         assert_eq!(store.forget_expired(early).await.unwrap(), 0, "at {early}");
-        assert_eq!(store.challenge("asked").await.unwrap().as_ref(), Some(&asked), "at {early}");
+        assert_eq!(store.challenge("asked").await.unwrap().as_ref(), Some(&opened), "at {early}");
     }
     assert_eq!(store.forget_expired(over).await.unwrap(), 1);
     assert_eq!(store.challenge("asked").await.unwrap(), None);
     assert_eq!(store.challenge("later").await.unwrap(), Some(later));
     assert_eq!(store.forget_expired(over.saturating_add(MOMENT)).await.unwrap(), 1);
     // The nonce is free again.
-    store.open_challenge(asked).await.unwrap();
+    store.open_challenge(opened).await.unwrap();
 }
 
 /// The returned count includes every deleted item.
-pub async fn everything_forgotten_is_counted(store: Arc<dyn Store>) {
+pub async fn deleted_rows_are_counted(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     for request_id in ["r1", "r2", "r3"] {
         accepted(&*store, charge_named(customer.key, BASE, request_id), NOON).await;

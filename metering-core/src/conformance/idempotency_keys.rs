@@ -11,8 +11,8 @@ use crate::store::Store;
 use crate::tally::{Outcome, Posting};
 
 use super::scene::{
-    ALWAYS, BASE, NOON, accepted, all_daily_totals, assert_verified, balance, charge, charge_named, commit, customer,
-    new_key, pay_back, refused, report,
+    ALWAYS, BASE, NOON, accepted, all_daily_totals, assert_verified, balance, charge, charge_named, commit,
+    commit_refund, customer, new_key, refused, report,
 };
 
 const LEASE: Duration = Duration::from_secs(40);
@@ -45,7 +45,7 @@ fn number(receipt: &Receipt) -> u32 {
 }
 
 /// During an attempt's lease a retry is refused; after it, a retry is accepted and not charged.
-pub async fn a_key_is_tried_again_after_its_lease(store: Arc<dyn Store>) {
+pub async fn key_can_be_retried_after_its_lease(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let first = accepted(&*store, keyed(customer.key, BASE, "k", 1), NOON).await;
     assert_eq!((first.repeated, number(&first)), (false, 1));
@@ -64,7 +64,7 @@ pub async fn a_key_is_tried_again_after_its_lease(store: Arc<dyn Store>) {
 }
 
 /// One charge pays for at most three attempts.
-pub async fn tries_are_bounded(store: Arc<dyn Store>) {
+pub async fn attempts_are_limited(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     for (time, expected) in [(0, 1), (40, 2), (80, 3)] {
         let receipt = accepted(&*store, keyed(customer.key, BASE, "k", 1), later(time)).await;
@@ -98,23 +98,23 @@ pub async fn a_delivered_key_is_used_up(store: Arc<dyn Store>) {
 }
 
 /// A refund forgets the key, so a retry is charged, immediately.
-pub async fn a_refunded_key_is_charged_anew(store: Arc<dyn Store>) {
+pub async fn refunded_key_is_charged_again(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     for price in [BASE, 0] {
         let first = accepted(&*store, keyed(customer.key, price, "k", 1), NOON).await;
         let refund = first.into_refund().expect("even a free charge has a refund that forgets its key");
-        assert_eq!(pay_back(&*store, refund, later(1)).await.map(|left| left.atoms()), Some(10 * BASE));
+        assert_eq!(commit_refund(&*store, refund, later(1)).await.map(|left| left.atoms()), Some(10 * BASE));
         // Even another request may use the key, and a node with a lagging clock does not find the old one.
         let again = accepted(&*store, keyed(customer.key, 2 * BASE, "k", 2), NOON).await;
         assert_eq!((again.repeated, number(&again), again.balance.atoms()), (false, 1, 8 * BASE));
-        pay_back(&*store, again.into_refund().unwrap(), later(1)).await.unwrap();
+        commit_refund(&*store, again.into_refund().unwrap(), later(1)).await.unwrap();
     }
     assert_eq!(balance(&*store, &customer.id).await, 10 * BASE);
     assert_verified(&*store).await;
 }
 
 /// A later attempt takes over the first one's charge: only the last attempt refunds it, on the day of the charge.
-pub async fn the_last_try_pays_the_charge_back(store: Arc<dyn Store>) {
+pub async fn only_the_last_attempt_refunds_the_charge(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let evening = NOON.saturating_add(Duration::from_secs(12 * 60 * 60 - 5));
     let first = accepted(&*store, keyed(customer.key, BASE, "k", 1), evening).await;
@@ -122,9 +122,9 @@ pub async fn the_last_try_pays_the_charge_back(store: Arc<dyn Store>) {
     assert_ne!(evening.day(), next_day.day());
     let second = accepted(&*store, keyed(customer.key, BASE, "k", 1), next_day).await;
     assert_eq!((number(&second), second.day), (2, evening.day()));
-    let late = pay_back(&*store, first.into_refund().unwrap(), next_day).await;
+    let late = commit_refund(&*store, first.into_refund().unwrap(), next_day).await;
     assert_eq!(late.map(|left| left.atoms()), Some(9 * BASE), "the second attempt has taken over the charge");
-    let paid = pay_back(&*store, second.into_refund().unwrap(), next_day).await;
+    let paid = commit_refund(&*store, second.into_refund().unwrap(), next_day).await;
     assert_eq!(paid.map(|left| left.atoms()), Some(10 * BASE));
     let totals = all_daily_totals(&*store).await;
     assert_eq!(
@@ -135,7 +135,7 @@ pub async fn the_last_try_pays_the_charge_back(store: Arc<dyn Store>) {
 }
 
 /// The same rules apply to keys within one batch and across batches.
-pub async fn a_batch_decides_keys_in_its_order(store: Arc<dyn Store>) {
+pub async fn batch_decides_keys_in_order(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let one = || Posting::Charge(keyed(customer.key, BASE, "k", 1));
     let outcomes = store.commit(vec![one(), one()], NOON).await.unwrap();
@@ -160,7 +160,7 @@ pub async fn a_batch_decides_keys_in_its_order(store: Arc<dyn Store>) {
 }
 
 /// A client's idempotency key never matches a deduction's request id, so a cheap request cannot pay for another.
-pub async fn keys_and_request_ids_are_apart(store: Arc<dyn Store>) {
+pub async fn keys_and_request_ids_are_separate(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     accepted(&*store, keyed(customer.key, BASE, "same", 1), NOON).await;
     assert!(!accepted(&*store, charge_named(customer.key, 2 * BASE, "same"), NOON).await.repeated);
@@ -170,7 +170,7 @@ pub async fn keys_and_request_ids_are_apart(store: Arc<dyn Store>) {
 }
 
 /// A key belongs to the account, with any of its API keys, and to no other account. A dead API key reveals nothing.
-pub async fn keys_belong_to_the_account(store: Arc<dyn Store>) {
+pub async fn keys_are_separate_per_account(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 10 * BASE).await, customer(&*store, 10 * BASE).await);
     let decisions = commit(&*store, vec![keyed(first.key, BASE, "k", 1), keyed(second.key, BASE, "k", 1)], NOON).await;
     assert!(decisions.iter().all(|decision| matches!(decision, crate::charge::Decision::Accepted(_))));
@@ -181,12 +181,12 @@ pub async fn keys_belong_to_the_account(store: Arc<dyn Store>) {
 }
 
 /// A key is stored for a day from its charge, regardless of retries, and is new after that.
-pub async fn a_key_is_new_after_its_time(store: Arc<dyn Store>) {
+pub async fn expired_key_can_be_used_again(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     accepted(&*store, keyed(customer.key, BASE, "k", 1), NOON).await;
     let second = accepted(&*store, keyed(customer.key, BASE, "k", 1), later(100)).await;
     settle(&*store, &second, later(101)).await;
-    let end = NOON.saturating_add(RequestId::REMEMBERED);
+    let end = NOON.saturating_add(RequestId::RETENTION);
     let last = end.saturating_sub(Duration::from_millis(1));
     assert_eq!(store.forget_expired(last).await.unwrap(), 0);
     assert_eq!(repeated(&*store, keyed(customer.key, BASE, "k", 1), last).await, Repetition::UsedUp);

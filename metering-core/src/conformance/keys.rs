@@ -14,18 +14,18 @@ use super::scene::{
 pub async fn a_replaced_key_is_refused_and_the_new_one_works(store: Arc<dyn Store>) {
     let customer = customer(&*store, 5 * BASE).await;
     let new = new_key();
-    let answer = store.replace_key(&customer.id, new, NOON).await.unwrap().expect("the account is live");
-    assert_eq!(answer, account(&*store, &customer.id).await);
+    let result = store.replace_key(&customer.id, new, NOON).await.unwrap().expect("the account is live");
+    assert_eq!(result, account(&*store, &customer.id).await);
     assert_eq!(refused(&*store, charge(customer.key, BASE), NOON).await, Refusal::UnknownKey);
     assert_eq!(store.account_by_key(&customer.key).await.unwrap(), None);
-    assert_eq!(store.account_by_key(&new).await.unwrap(), Some(answer));
+    assert_eq!(store.account_by_key(&new).await.unwrap(), Some(result));
     assert_eq!(store.live_keys(&[customer.key, new]).await.unwrap(), [false, true]);
     let receipt = accepted(&*store, charge(new, BASE), NOON).await;
     assert_eq!((receipt.account, receipt.balance), (customer.id, atoms(4 * BASE)));
 }
 
 /// In one batch, each charge is decided by its own key.
-pub async fn old_and_new_key_in_one_batch_are_told_apart(store: Arc<dyn Store>) {
+pub async fn old_and_new_key_in_one_batch_are_distinguished(store: Arc<dyn Store>) {
     let customer = customer(&*store, 5 * BASE).await;
     let new = new_key();
     store.replace_key(&customer.id, new, NOON).await.unwrap();
@@ -52,7 +52,7 @@ pub async fn a_replaced_key_keeps_balance_and_windows(store: Arc<dyn Store>) {
 }
 
 /// A key that an account has or had cannot be given to another account or used again.
-pub async fn a_key_in_use_is_not_put_in_place(store: Arc<dyn Store>) {
+pub async fn key_in_use_cannot_replace_another(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 5 * BASE).await, customer(&*store, 5 * BASE).await);
     let second_key = new_key();
     store.replace_key(&second.id, second_key, NOON).await.unwrap();
@@ -65,7 +65,7 @@ pub async fn a_key_in_use_is_not_put_in_place(store: Arc<dyn Store>) {
 }
 
 /// The result has one entry per key, in order.
-pub async fn live_keys_are_answered_in_order(store: Arc<dyn Store>) {
+pub async fn live_keys_are_returned_in_order(store: Arc<dyn Store>) {
     let (live, revoked, replaced) =
         (customer(&*store, 0).await, customer(&*store, BASE).await, customer(&*store, BASE).await);
     store.revoke_account(&revoked.id, NOON).await.unwrap();
@@ -75,6 +75,6 @@ pub async fn live_keys_are_answered_in_order(store: Arc<dyn Store>) {
     assert_eq!(store.live_keys(&keys).await.unwrap(), [false, true, false, true, false, true]);
     assert_eq!(store.live_keys(&[]).await.unwrap(), [false; 0]);
     let many: Vec<_> = (0..1_500).map(|n| if n % 3 == 0 { live.key } else { new_key() }).collect();
-    let answers = store.live_keys(&many).await.unwrap();
-    assert!(answers.iter().copied().eq((0..1_500).map(|n| n % 3 == 0)));
+    let results = store.live_keys(&many).await.unwrap();
+    assert!(results.iter().copied().eq((0..1_500).map(|n| n % 3 == 0)));
 }

@@ -24,14 +24,14 @@ pub async fn entries_change_the_balance_and_their_total(store: Arc<dyn Store>) {
     ];
     for (kind, amount, purchased, granted) in table {
         let customer = customer(&*store, 0).await;
-        let answer = post(&*store, &customer.id, entry(kind, amount), NOON).await;
+        let result = post(&*store, &customer.id, entry(kind, amount), NOON).await;
         let expected = Totals {
             balance: atoms(amount),
             purchased: atoms(purchased),
             granted: atoms(granted),
             used: Credits::ZERO,
         };
-        assert_eq!(answer.totals, expected, "{kind:?} {amount}");
+        assert_eq!(result.totals, expected, "{kind:?} {amount}");
         assert_eq!(totals(&*store, &customer.id).await, expected, "{kind:?} {amount}");
     }
     assert_verified(&*store).await;
@@ -100,7 +100,7 @@ pub async fn a_total_beyond_range_changes_nothing(store: Arc<dyn Store>) {
 
 /// Over its lifetime, an account may receive and spend more credits than the range of an amount; verification still
 /// adds them up exactly.
-pub async fn a_lifetime_beyond_range_adds_up(store: Arc<dyn Store>) {
+pub async fn lifetime_totals_can_exceed_the_amount_range(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     post(&*store, &customer.id, entry(LedgerKind::PurchaseTopup, i64::MAX), NOON).await;
     accepted(&*store, charge(customer.key, i64::MAX), NOON).await;

@@ -23,7 +23,7 @@ mod signups;
 
 pub(super) use owner::{Entry, Event, Owner, credits};
 use payments::Used;
-use quotes::Asked;
+use quotes::OpenedQuote;
 
 /// Everything that ever happened.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ pub(super) struct Model {
     /// All ledger entries: the owner's number, and the entry.
     pub(super) ledger: Vec<(usize, Entry)>,
     /// Every quote that has not been deleted.
-    quotes: Vec<Asked>,
+    quotes: Vec<OpenedQuote>,
     /// Every payment that was used, in that order.
     used: Vec<Used>,
     /// Every challenge that a store must still find.
@@ -138,9 +138,9 @@ impl Model {
 
     /// Deletes everything that has expired and returns how many items that was.
     pub(super) fn forget(&mut self, now: Timestamp) -> u64 {
-        let answers: usize = self.owners.iter_mut().map(|owner| owner.forget(now)).sum();
-        let sold = self.forget_quotes(now) + self.forget_challenges(now);
-        u64::try_from(answers + sold + self.forget_signups(now)).unwrap()
+        let results: usize = self.owners.iter_mut().map(|owner| owner.forget(now)).sum();
+        let sales = self.forget_quotes(now) + self.forget_challenges(now);
+        u64::try_from(results + sales + self.forget_signups(now)).unwrap()
     }
 
     pub(super) fn id(&self, number: usize) -> AccountId {

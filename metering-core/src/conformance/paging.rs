@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::store::{Cursor, NewAccount, Page, Store};
 
 use super::sale::{claim, claimed, credit, credited, open, payment_by, quote, tx};
-use super::scene::{BASE, DAY, NOON, adjustment, charge_on, commit, create, customer, line, newcomer, post};
+use super::scene::{BASE, DAY, NOON, adjustment, charge_on, commit, create, customer, line, new_account, post};
 
 /// Reads a whole list in pages of at most `$limit` items, and runs a block between pages.
 macro_rules! pages {
@@ -31,8 +31,8 @@ macro_rules! pages {
 
 const SIZES: [u32; 8] = [1, 2, 3, 4, 7, 11, 12, 1_000];
 
-fn assert_same<T: PartialEq + Debug>(pages: &[T], whole: &[T], size: u32) {
-    assert_eq!(pages, whole, "pages of {size}");
+fn assert_same<T: PartialEq + Debug>(pages: &[T], full: &[T], size: u32) {
+    assert_eq!(pages, full, "pages of {size}");
 }
 
 /// An empty list is one empty page.
@@ -44,38 +44,38 @@ pub async fn an_empty_list_is_one_empty_page(store: Arc<dyn Store>) {
 }
 
 /// Accounts are listed in the order of creation, not of their times or ids.
-pub async fn accounts_are_paged_in_the_order_of_their_making(store: Arc<dyn Store>) {
+pub async fn accounts_are_paged_by_creation(store: Arc<dyn Store>) {
     let mut ids = Vec::new();
     for n in 0..12_u32 {
         let created_at = NOON.saturating_sub(Duration::from_secs(u64::from(n * 7 % 5)));
-        ids.push(create(&*store, NewAccount { created_at, ..newcomer() }).await.id);
+        ids.push(create(&*store, NewAccount { created_at, ..new_account() }).await.id);
     }
-    let whole = store.accounts(None, 1_000).await.unwrap();
-    assert_eq!(whole.next, None);
-    assert!(whole.items.iter().map(|account| &account.id).eq(&ids));
+    let full = store.accounts(None, 1_000).await.unwrap();
+    assert_eq!(full.next, None);
+    assert!(full.items.iter().map(|account| &account.id).eq(&ids));
     for size in SIZES {
-        assert_same(&pages!(store, accounts, size), &whole.items, size);
+        assert_same(&pages!(store, accounts, size), &full.items, size);
     }
 }
 
 /// Ledger entries of all accounts are listed in the order of writing.
-pub async fn the_ledger_is_paged_in_the_order_of_its_writing(store: Arc<dyn Store>) {
+pub async fn ledger_is_paged_in_write_order(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 1).await, customer(&*store, 1).await);
     for n in 0..10_u32 {
         let id = if n % 3 == 0 { &first.id } else { &second.id };
         let at = NOON.saturating_sub(Duration::from_secs(u64::from(n * 7 % 5)));
         post(&*store, id, adjustment(i64::from(n)), at).await;
     }
-    let whole = store.ledger(None, 1_000).await.unwrap();
-    assert_eq!((whole.items.len(), &whole.next), (12, &None));
-    assert!(whole.items[2..].iter().map(|entry| entry.amount.atoms()).eq(0..10));
+    let full = store.ledger(None, 1_000).await.unwrap();
+    assert_eq!((full.items.len(), &full.next), (12, &None));
+    assert!(full.items[2..].iter().map(|entry| entry.amount.atoms()).eq(0..10));
     for size in SIZES {
-        assert_same(&pages!(store, ledger, size), &whole.items, size);
+        assert_same(&pages!(store, ledger, size), &full.items, size);
     }
 }
 
 /// Daily totals of all accounts are listed in ascending order of days, and within a day in a stable order.
-pub async fn daily_totals_are_paged_by_rising_day(store: Arc<dyn Store>) {
+pub async fn daily_totals_are_paged_by_ascending_day(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 1_000 * BASE).await, customer(&*store, 1_000 * BASE).await);
     for day in [2, 0, 1] {
         let at = NOON.saturating_add(DAY * day);
@@ -83,16 +83,16 @@ pub async fn daily_totals_are_paged_by_rising_day(store: Arc<dyn Store>) {
         let charges = batch.map(|(customer, template)| charge_on(customer.key, BASE, line(template)));
         commit(&*store, charges.to_vec(), at).await;
     }
-    let whole = store.daily_totals(None, 1_000).await.unwrap();
-    assert_eq!((whole.items.len(), &whole.next), (12, &None));
-    assert!(whole.items.windows(2).all(|pair| pair[0].day <= pair[1].day));
+    let full = store.daily_totals(None, 1_000).await.unwrap();
+    assert_eq!((full.items.len(), &full.next), (12, &None));
+    assert!(full.items.windows(2).all(|pair| pair[0].day <= pair[1].day));
     for size in SIZES {
-        assert_same(&pages!(store, daily_totals, size), &whole.items, size);
+        assert_same(&pages!(store, daily_totals, size), &full.items, size);
     }
 }
 
 /// Records of claims and top-ups are listed in the order of writing; those written between pages come last.
-pub async fn payments_are_paged_in_the_order_of_their_writing(store: Arc<dyn Store>) {
+pub async fn payments_are_paged_in_write_order(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let top_up = |number: u8| credit(&customer.id, payment_by(number, tx(number)));
     for number in (1..=12_u8).rev() {
@@ -103,11 +103,11 @@ pub async fn payments_are_paged_in_the_order_of_their_writing(store: Arc<dyn Sto
             credited(&*store, top_up(number)).await;
         }
     }
-    let whole = store.payments(None, 1_000).await.unwrap();
-    assert_eq!(whole.next, None);
-    assert!(whole.items.iter().map(|record| record.payment.tx).eq((1..=12).rev().map(tx)));
+    let full = store.payments(None, 1_000).await.unwrap();
+    assert_eq!(full.next, None);
+    assert!(full.items.iter().map(|record| record.payment.tx).eq((1..=12).rev().map(tx)));
     for size in SIZES {
-        assert_same(&pages!(store, payments, size), &whole.items, size);
+        assert_same(&pages!(store, payments, size), &full.items, size);
     }
     let mut written = 100;
     let paged = pages!(
@@ -119,15 +119,15 @@ pub async fn payments_are_paged_in_the_order_of_their_writing(store: Arc<dyn Sto
             written += 1;
         }
     );
-    assert_eq!(paged[..12], whole.items);
+    assert_eq!(paged[..12], full.items);
     assert!(paged[12..].iter().map(|record| record.payment.tx).eq((100..104).map(tx)));
 }
 
 /// Items created between pages do not move others: all earlier items are listed once, in order.
-pub async fn items_made_between_pages_move_nothing(store: Arc<dyn Store>) {
+pub async fn items_added_between_pages_shift_nothing(store: Arc<dyn Store>) {
     let old = customer(&*store, 1_000 * BASE).await;
     for n in 0..5 {
-        create(&*store, NewAccount { entries: vec![adjustment(n)], ..newcomer() }).await;
+        create(&*store, NewAccount { entries: vec![adjustment(n)], ..new_account() }).await;
         let at = NOON.saturating_add(DAY * u32::try_from(n).unwrap());
         commit(&*store, vec![charge_on(old.key, 1, line("/m"))], at).await;
     }
@@ -142,7 +142,7 @@ pub async fn items_made_between_pages_move_nothing(store: Arc<dyn Store>) {
         2,
         if made < 4 {
             made += 1;
-            create(&*store, NewAccount { created_at: NOON.saturating_sub(DAY), ..newcomer() }).await;
+            create(&*store, NewAccount { created_at: NOON.saturating_sub(DAY), ..new_account() }).await;
         }
     );
     let ids = |accounts: &[crate::Account]| accounts.iter().map(|account| account.id.clone()).collect::<Vec<_>>();
@@ -186,7 +186,7 @@ pub async fn items_made_between_pages_move_nothing(store: Arc<dyn Store>) {
 }
 
 /// A cursor that the store did not issue is an error.
-pub async fn a_made_up_cursor_is_an_error(store: Arc<dyn Store>) {
+pub async fn invalid_cursor_is_an_error(store: Arc<dyn Store>) {
     customer(&*store, BASE).await;
     for text in ["", "no cursor", "1x", "💥", "'; --"] {
         let cursor = Cursor::new(text);

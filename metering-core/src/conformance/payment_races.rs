@@ -27,11 +27,11 @@ async fn claim_at_once(store: &Arc<dyn Store>, claims: Vec<Claim>) -> Vec<Claime
             tokio::spawn(async move { store.claim_quote(claim).await.unwrap() })
         })
         .collect();
-    let mut answers = Vec::new();
+    let mut results = Vec::new();
     for task in tasks {
-        answers.push(task.await.unwrap());
+        results.push(task.await.unwrap());
     }
-    answers
+    results
 }
 
 /// Makes all credits at once, each in its own task. The results are in no particular order.
@@ -45,59 +45,59 @@ async fn credit_at_once(store: &Arc<dyn Store>, credits: Vec<PaymentCredit>) -> 
 }
 
 /// How many results are an account, and how many are `expected`.
-fn made_and(answers: &[Claimed], expected: &Claimed) -> (usize, usize) {
-    let made = answers.iter().filter(|answer| matches!(answer, Claimed::Account(_))).count();
-    (made, answers.iter().filter(|answer| *answer == expected).count())
+fn made_and(results: &[Claimed], expected: &Claimed) -> (usize, usize) {
+    let made = results.iter().filter(|result| matches!(result, Claimed::Account(_))).count();
+    (made, results.iter().filter(|result| *result == expected).count())
 }
 
-fn credited_count(answers: &[PaymentCredited]) -> usize {
-    answers.iter().filter(|answer| matches!(answer, PaymentCredited::Account(_))).count()
+fn credited_count(results: &[PaymentCredited]) -> usize {
+    results.iter().filter(|result| matches!(result, PaymentCredited::Account(_))).count()
 }
 
 /// 50 claims of one quote race with the same payment: one account, credited once, with one key.
-pub async fn a_quote_makes_one_account(store: Arc<dyn Store>) {
+pub async fn concurrent_claims_of_a_quote_create_one_account(store: Arc<dyn Store>) {
     let quote = open(&*store, quote(1)).await;
     let claims: Vec<Claim> = (0..TASKS).map(|_| claim(&quote, tx(1))).collect();
     let keys: Vec<_> = claims.iter().map(|claim| claim.account.key).collect();
-    let answers = claim_at_once(&store, claims).await;
-    assert_eq!(made_and(&answers, &Claimed::AlreadyClaimed), (1, TASKS - 1));
+    let results = claim_at_once(&store, claims).await;
+    assert_eq!(made_and(&results, &Claimed::AlreadyClaimed), (1, TASKS - 1));
     let books = Books::read(&*store).await;
     assert_eq!(books.counts(), (1, 2, 1));
     assert_eq!(books.accounts[0].totals.balance, atoms(SOLD + BONUS));
-    assert!(answers.contains(&Claimed::Account(books.accounts[0].clone())));
+    assert!(results.contains(&Claimed::Account(books.accounts[0].clone())));
     let live = store.live_keys(&keys).await.unwrap();
-    let winners = answers.iter().map(|answer| matches!(answer, Claimed::Account(_)));
+    let winners = results.iter().map(|result| matches!(result, Claimed::Account(_)));
     assert!(live.iter().copied().eq(winners), "the winner's key is the live one");
     assert_verified(&*store).await;
 }
 
 /// 50 claims race for the key of a quote that the watcher claimed: one gets it.
-pub async fn an_awaited_key_is_given_out_once(store: Arc<dyn Store>) {
+pub async fn awaited_key_is_delivered_once(store: Arc<dyn Store>) {
     let quote = open(&*store, quote(1)).await;
     let placeholder = late_claim(&quote, tx(1));
     let mut keys = vec![placeholder.account.key];
     claimed(&*store, placeholder).await;
     let claims: Vec<Claim> = (0..TASKS).map(|_| claim(&quote, tx(1))).collect();
     keys.extend(claims.iter().map(|claim| claim.account.key));
-    let answers = claim_at_once(&store, claims).await;
-    assert_eq!(made_and(&answers, &Claimed::AlreadyClaimed), (1, TASKS - 1));
+    let results = claim_at_once(&store, claims).await;
+    assert_eq!(made_and(&results, &Claimed::AlreadyClaimed), (1, TASKS - 1));
     let live = store.live_keys(&keys).await.unwrap();
-    let winners = answers.iter().map(|answer| matches!(answer, Claimed::Account(_)));
+    let winners = results.iter().map(|result| matches!(result, Claimed::Account(_)));
     assert!(live.iter().copied().eq(std::iter::once(false).chain(winners)), "the winner's key is the live one");
     assert_eq!(Books::read(&*store).await.counts(), (1, 2, 1));
 }
 
 /// Watcher and owner claim a quote at once: in either order, the owner has the live key and the credits are added once.
-pub async fn watcher_and_owner_make_one_account(store: Arc<dyn Store>) {
+pub async fn watcher_and_owner_create_one_account(store: Arc<dyn Store>) {
     for number in 0..ROUNDS {
         let quote = open(&*store, quote(number)).await;
         let (owners, watchers) = (claim(&quote, tx(number)), late_claim(&quote, tx(number)));
         let keys = [owners.account.key, watchers.account.key];
         let claims = if number % 2 == 0 { vec![owners, watchers] } else { vec![watchers, owners] };
-        let mut answers = claim_at_once(&store, claims).await;
-        let owners = answers.remove(usize::from(number % 2));
+        let mut results = claim_at_once(&store, claims).await;
+        let owners = results.remove(usize::from(number % 2));
         let Claimed::Account(account) = owners else { panic!("the owner got no key: {owners:?}") };
-        match answers.remove(0) {
+        match results.remove(0) {
             Claimed::AlreadyClaimed => {}
             Claimed::Account(made) => assert_eq!(made.id, account.id, "the same account"),
             other => panic!("{other:?}"),
@@ -117,12 +117,12 @@ pub async fn a_transaction_claims_one_quote(store: Arc<dyn Store>) {
     for number in 1..=u8::try_from(TASKS).unwrap() {
         quotes.push(open(&*store, quote(number)).await);
     }
-    let answers = claim_at_once(&store, quotes.iter().map(|quote| claim(quote, tx(1))).collect()).await;
-    assert_eq!(made_and(&answers, &Claimed::TxUsed), (1, TASKS - 1));
+    let results = claim_at_once(&store, quotes.iter().map(|quote| claim(quote, tx(1))).collect()).await;
+    assert_eq!(made_and(&results, &Claimed::TxUsed), (1, TASKS - 1));
     assert_eq!(Books::read(&*store).await.counts(), (1, 2, 1));
-    for (quote, answer) in quotes.iter().zip(answers) {
+    for (quote, result) in quotes.iter().zip(results) {
         let is_open = store.quote(&quote.nonce).await.unwrap().as_ref() == Some(quote);
-        assert_eq!(is_open, answer == Claimed::TxUsed, "{answer:?}");
+        assert_eq!(is_open, result == Claimed::TxUsed, "{result:?}");
     }
 }
 
@@ -142,15 +142,15 @@ pub async fn a_wallet_gets_one_account(store: Arc<dyn Store>) {
 }
 
 /// 50 quotes with one email address are claimed at once: all accounts are created, one of them with the address.
-pub async fn an_email_goes_to_one_claim(store: Arc<dyn Store>) {
+pub async fn concurrent_claims_share_no_email(store: Arc<dyn Store>) {
     let mut claims = Vec::new();
     for number in 1..=u8::try_from(TASKS).unwrap() {
         let email = Some("name@example.com".parse().unwrap());
         let quote = open(&*store, Quote { email, ..quote(number) }).await;
         claims.push(claim(&quote, tx(number)));
     }
-    let answers = claim_at_once(&store, claims).await;
-    assert_eq!(made_and(&answers, &Claimed::TxUsed), (TASKS, 0));
+    let results = claim_at_once(&store, claims).await;
+    assert_eq!(made_and(&results, &Claimed::TxUsed), (TASKS, 0));
     let accounts = Books::read(&*store).await.accounts;
     assert_eq!(accounts.iter().filter(|account| account.email.is_some()).count(), 1);
 }
@@ -159,9 +159,9 @@ pub async fn an_email_goes_to_one_claim(store: Arc<dyn Store>) {
 pub async fn a_payment_is_credited_once(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let one = PaymentCredit { link_payer: true, ..credit(&customer.id, payment_by(1, tx(1))) };
-    let answers = credit_at_once(&store, vec![one; TASKS]).await;
-    let repeated = answers.iter().filter(|answer| matches!(answer, PaymentCredited::Repeated(..))).count();
-    assert_eq!((credited_count(&answers), repeated), (1, TASKS - 1));
+    let results = credit_at_once(&store, vec![one; TASKS]).await;
+    let repeated = results.iter().filter(|result| matches!(result, PaymentCredited::Repeated(..))).count();
+    assert_eq!((credited_count(&results), repeated), (1, TASKS - 1));
     assert_eq!(balance(&*store, &customer.id).await, SOLD + BASE);
     assert_eq!(Books::read(&*store).await.counts(), (1, 2, 1));
     assert_eq!(store.linked_accounts(&wallet(1)).await.unwrap(), [customer.id]);
@@ -169,14 +169,14 @@ pub async fn a_payment_is_credited_once(store: Arc<dyn Store>) {
 }
 
 /// 50 accounts register one payment at once: one of them gets it.
-pub async fn a_payment_goes_to_one_account(store: Arc<dyn Store>) {
+pub async fn concurrent_credits_of_a_payment_credit_one_account(store: Arc<dyn Store>) {
     let mut credits = Vec::new();
     for _ in 0..TASKS {
         credits.push(credit(&customer(&*store, BASE).await.id, payment_by(1, tx(1))));
     }
-    let answers = credit_at_once(&store, credits).await;
-    let used = answers.iter().filter(|answer| **answer == PaymentCredited::TxUsed).count();
-    assert_eq!((credited_count(&answers), used), (1, TASKS - 1));
+    let results = credit_at_once(&store, credits).await;
+    let used = results.iter().filter(|result| **result == PaymentCredited::TxUsed).count();
+    assert_eq!((credited_count(&results), used), (1, TASKS - 1));
     let books = Books::read(&*store).await;
     assert_eq!(books.counts(), (TASKS, TASKS + 1, 1));
     let richer = books.accounts.iter().filter(|account| account.totals.balance == atoms(SOLD + BASE)).count();
@@ -252,8 +252,8 @@ pub async fn a_challenge_rotates_once(store: Arc<dyn Store>) {
         let store = Arc::clone(&store);
         tasks.spawn(async move { (key, store.rotate_key("asked", key, NOON).await.unwrap()) });
     }
-    let answers = tasks.join_all().await;
-    let winners: Vec<_> = answers.iter().filter(|(_, answer)| answer.is_some()).map(|(key, _)| *key).collect();
+    let results = tasks.join_all().await;
+    let winners: Vec<_> = results.iter().filter(|(_, result)| result.is_some()).map(|(key, _)| *key).collect();
     assert_eq!(winners.len(), 1);
     let live = store.live_keys(&keys).await.unwrap();
     assert!(keys.iter().zip(live).all(|(key, live)| live == winners.contains(key)));
@@ -277,24 +277,24 @@ pub async fn every_failure_is_counted(store: Arc<dyn Store>) {
 }
 
 /// A wallet opens 50 quotes of one amount at once: one of them succeeds.
-pub async fn an_amount_is_promised_once(store: Arc<dyn Store>) {
+pub async fn concurrent_quotes_share_no_amount(store: Arc<dyn Store>) {
     let amount = quote(1).amount;
     let mut tasks = JoinSet::new();
     for number in 1..=u8::try_from(TASKS).unwrap() {
         let (store, quote) = (Arc::clone(&store), Quote { amount, payer: quote(1).payer, ..quote(number) });
         tasks.spawn(async move { (quote.nonce, store.open_quote(quote).await.unwrap()) });
     }
-    let answers = tasks.join_all().await;
-    let with = |wanted| answers.iter().filter(move |(_, answer)| *answer == wanted).map(|(nonce, _)| *nonce);
+    let results = tasks.join_all().await;
+    let with = |wanted| results.iter().filter(move |(_, result)| *result == wanted).map(|(nonce, _)| *nonce);
     let opened: Vec<NonceHash> = with(QuoteOpened::Opened).collect();
     assert_eq!((opened.len(), with(QuoteOpened::AmountTaken).count()), (1, TASKS - 1));
-    for (nonce, _) in &answers {
+    for (nonce, _) in &results {
         assert_eq!(store.quote(nonce).await.unwrap().is_some(), opened.contains(nonce));
     }
 }
 
 /// Scans are recorded in any order: the mark is the furthest of them.
-pub async fn the_furthest_scan_is_the_mark(store: Arc<dyn Store>) {
+pub async fn highest_scanned_block_is_the_mark(store: Arc<dyn Store>) {
     let mut tasks = JoinSet::new();
     for block in 1..=u64::try_from(TASKS).unwrap() {
         let store = Arc::clone(&store);

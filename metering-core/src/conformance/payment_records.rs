@@ -28,7 +28,7 @@ pub async fn an_unused_transaction_has_no_record(store: Arc<dyn Store>) {
 }
 
 /// All fields of a payment are stored exactly: the largest amounts and numbers, and times to the millisecond.
-pub async fn payments_are_kept_as_given(store: Arc<dyn Store>) {
+pub async fn payments_are_stored_unchanged(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let at = Timestamp::from_unix_millis;
     let units = TokenUnits::new;
@@ -59,7 +59,7 @@ pub async fn payments_are_kept_as_given(store: Arc<dyn Store>) {
 }
 
 /// A claim's payment is stored as given, even where it differs from the quote.
-pub async fn a_claims_payment_is_kept_as_judged(store: Arc<dyn Store>) {
+pub async fn claim_stores_the_judged_payment(store: Arc<dyn Store>) {
     let quote = open(&*store, Quote { plan_id: "then".to_owned(), ..quote(1) }).await;
     let mut claim = claim(&quote, tx(1));
     claim.payment = Payment { amount: TokenUnits::MAX, block_number: u64::MAX, ..payment_by(2, tx(1)) };
@@ -94,7 +94,7 @@ pub async fn records_are_listed_as_written(store: Arc<dyn Store>) {
 }
 
 /// A record outlives the account's revocation, the quote's expiry, and the deletion of expired items.
-pub async fn a_record_stays_for_ever(store: Arc<dyn Store>) {
+pub async fn payment_record_is_never_deleted(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
     let quote = open(&*store, quote(2)).await;

@@ -38,7 +38,7 @@ fn key(id: &str, chain_id: u64) -> PlanKey {
 }
 
 /// Every field is stored as given.
-pub async fn plans_are_kept_as_given(store: Arc<dyn Store>) {
+pub async fn plans_are_stored_unchanged(store: Arc<dyn Store>) {
     assert_eq!(store.plans().await.unwrap(), []);
     let bare = plan("bare", 1, 0);
     let full = Plan {

@@ -25,7 +25,7 @@ async fn assert_taken(store: &dyn Store, new: Quote) {
 
 /// Quotes of other payers never block an amount, even if they use every amount: the sender already distinguishes each
 /// payer's payments.
-pub async fn quotes_of_others_use_up_no_amounts(store: Arc<dyn Store>) {
+pub async fn other_payers_may_use_the_same_amount(store: Arc<dyn Store>) {
     const TAGS: u8 = 9;
     let of = |nonce: u8, payer: u8, tag: u8| Quote {
         nonce: NonceHash::from_bytes([nonce; 32]),
@@ -53,7 +53,7 @@ pub async fn quotes_of_others_use_up_no_amounts(store: Arc<dyn Store>) {
 }
 
 /// A payer gets the same amount again only when a payment of it can match only one quote.
-pub async fn an_amount_is_kept_for_its_payer_through_the_grace(store: Arc<dyn Store>) {
+pub async fn amount_is_reserved_for_its_payer_during_the_grace_period(store: Arc<dyn Store>) {
     let first = open(&*store, quote(1)).await;
     let again = |at| same_amount(2, at);
     let (expired, until) = (first.expires_at, first.honoured_until());
@@ -99,7 +99,7 @@ pub async fn amounts_that_differ_by_a_unit_do_not_collide(store: Arc<dyn Store>)
 }
 
 /// A paid quote keeps its amount reserved for its payer, because the amount still identifies that payment.
-pub async fn a_paid_amount_is_kept_for_its_payer(store: Arc<dyn Store>) {
+pub async fn paid_amount_stays_reserved_for_its_payer(store: Arc<dyn Store>) {
     for (number, late) in [(1, false), (2, true)] {
         let first = open(&*store, quote(number)).await;
         let paid = if late { late_claim(&first, tx(number)) } else { claim(&first, tx(number)) };

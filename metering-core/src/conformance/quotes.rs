@@ -15,10 +15,10 @@ use crate::units::TokenUnits;
 use super::sale::{
     MOMENT, TARGET, after, claim, claimed, late_claim, open, payment_of, quote, state_of, tx, tx_on, wallet,
 };
-use super::scene::{MINUTE, NOON, create, new_id, newcomer};
+use super::scene::{MINUTE, NOON, create, new_account, new_id};
 
 /// All fields of a quote are stored exactly: the largest amounts, numbers and times, and the exact text of an email.
-pub async fn quotes_are_kept_as_given(store: Arc<dyn Store>) {
+pub async fn quotes_are_stored_unchanged(store: Arc<dyn Store>) {
     let at = Timestamp::from_unix_millis;
     let quotes = [
         quote(1),
@@ -53,7 +53,7 @@ pub async fn an_unknown_nonce_finds_no_quote(store: Arc<dyn Store>) {
 }
 
 /// A new quote must be open and have an unused nonce.
-pub async fn a_quote_that_cannot_be_new_is_an_error(store: Arc<dyn Store>) {
+pub async fn quote_that_is_not_new_is_an_error(store: Arc<dyn Store>) {
     let (first, second) = (open(&*store, quote(1)).await, open(&*store, quote(2)).await);
     claimed(&*store, claim(&second, tx(2))).await;
     let (account, tx) = (new_id(), tx(3));
@@ -74,10 +74,10 @@ pub async fn a_quote_that_cannot_be_new_is_an_error(store: Arc<dyn Store>) {
 }
 
 /// The order of refusals is: taken email, payer with an account, amount in use. A refused quote is not stored.
-pub async fn refusals_of_quotes_come_in_their_order(store: Arc<dyn Store>) {
+pub async fn quote_refusals_have_a_fixed_order(store: Arc<dyn Store>) {
     let (email, free_email) = ("jörg@example.com".parse().unwrap(), "other@example.com".parse().unwrap());
     let payer = Some(Payer { address: wallet(9), chain_id: 1 });
-    create(&*store, NewAccount { email: Some(email), payer, ..newcomer() }).await;
+    create(&*store, NewAccount { email: Some(email), payer, ..new_account() }).await;
     let amount = open(&*store, quote(1)).await.amount;
     let taken = Some("JÖRG@Example.com".parse().unwrap());
     let free = Some(free_email);
@@ -91,27 +91,27 @@ pub async fn refusals_of_quotes_come_in_their_order(store: Arc<dyn Store>) {
         (free.clone(), wallet(1), amount, QuoteOpened::AmountTaken),
         (free, wallet(2), amount, QuoteOpened::Opened),
     ];
-    for (email, payer, amount, answer) in table {
+    for (email, payer, amount, result) in table {
         let new = Quote { email, payer, amount, ..quote(2) };
-        assert_eq!(store.open_quote(new.clone()).await.unwrap(), answer, "{new:?}");
-        let kept = (answer == QuoteOpened::Opened).then_some(new.clone());
+        assert_eq!(store.open_quote(new.clone()).await.unwrap(), result, "{new:?}");
+        let kept = (result == QuoteOpened::Opened).then_some(new.clone());
         assert_eq!(store.quote(&new.nonce).await.unwrap(), kept, "{new:?}");
     }
 }
 
 /// Quotes do not reserve emails or wallets; only live accounts do.
-pub async fn only_live_accounts_stand_against_a_quote(store: Arc<dyn Store>) {
+pub async fn revoked_accounts_do_not_prevent_a_quote(store: Arc<dyn Store>) {
     let email = || Some("a@example.com".parse().unwrap());
     for round in 0..2 {
-        let asked = |number: u8| Quote { email: email(), payer: wallet(9), ..quote(10 * round + number) };
-        let first = open(&*store, asked(1)).await;
-        let second = open(&*store, asked(2)).await;
+        let opened = |number: u8| Quote { email: email(), payer: wallet(9), ..quote(10 * round + number) };
+        let first = open(&*store, opened(1)).await;
+        let second = open(&*store, opened(2)).await;
         let made = claimed(&*store, claim(&first, tx(round))).await;
-        assert_eq!(store.open_quote(asked(3)).await.unwrap(), QuoteOpened::EmailTaken);
-        assert_eq!(store.open_quote(Quote { email: None, ..asked(3) }).await.unwrap(), QuoteOpened::PayerTaken);
+        assert_eq!(store.open_quote(opened(3)).await.unwrap(), QuoteOpened::EmailTaken);
+        assert_eq!(store.open_quote(Quote { email: None, ..opened(3) }).await.unwrap(), QuoteOpened::PayerTaken);
         assert_eq!(store.quote(&second.nonce).await.unwrap(), Some(second), "an earlier open quote stays open");
         store.revoke_account(&made.id, NOON).await.unwrap();
-        open(&*store, asked(3)).await;
+        open(&*store, opened(3)).await;
     }
 }
 
@@ -167,7 +167,7 @@ pub async fn each_payment_finds_its_own_quote(store: Arc<dyn Store>) {
 }
 
 /// A paid quote matches no further payment, whether or not its key was given out.
-pub async fn a_paid_quote_waits_for_no_payment(store: Arc<dyn Store>) {
+pub async fn paid_quote_awaits_no_payment(store: Arc<dyn Store>) {
     let (first, second) = (open(&*store, quote(1)).await, open(&*store, quote(2)).await);
     claimed(&*store, claim(&first, tx(1))).await;
     claimed(&*store, late_claim(&second, tx(2))).await;
@@ -183,7 +183,7 @@ pub async fn a_paid_quote_waits_for_no_payment(store: Arc<dyn Store>) {
 
 /// The payment targets of quotes are listed as long as the quotes are stored, paid or not, per chain and without
 /// duplicates.
-pub async fn where_quotes_were_to_be_paid_is_remembered_with_them(store: Arc<dyn Store>) {
+pub async fn payment_targets_are_stored_with_quotes(store: Arc<dyn Store>) {
     let coin = PaymentTarget { token: Address::ZERO, ..TARGET };
     let elsewhere = PaymentTarget { recipient: wallet(1), ..TARGET };
     let other_chain = PaymentTarget { chain_id: u64::MAX, ..TARGET };
@@ -198,7 +198,7 @@ pub async fn where_quotes_were_to_be_paid_is_remembered_with_them(store: Arc<dyn
     assert_eq!(store.quoted_targets(1).await.unwrap(), []);
     // Unpaid quotes are deleted first, and their targets with them.
     let ended = quote(1).honoured_until();
-    for (remembered, targets) in [(Quote::UNPAID_REMEMBERED, vec![TARGET]), (Quote::REMEMBERED, vec![])] {
+    for (remembered, targets) in [(Quote::UNPAID_RETENTION, vec![TARGET]), (Quote::RETENTION, vec![])] {
         store.forget_expired(ended.saturating_add(remembered)).await.unwrap();
         assert_eq!(store.quoted_targets(TARGET.chain_id).await.unwrap(), targets);
     }

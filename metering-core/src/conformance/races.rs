@@ -13,8 +13,8 @@ use crate::store::{Created, NewAccount, Posted, Store};
 
 use super::scene::{
     ALWAYS, BASE, NOON, UNCAPPED, accepted, adjustment, all_daily_totals, assert_verified, atoms, balance, charge,
-    charge_named, charge_on, commit, customer, customer_with, decide, entry, line, new_key, newcomer, pay_back, report,
-    totals,
+    charge_named, charge_on, commit, commit_refund, customer, customer_with, decide, entry, line, new_account, new_key,
+    report, totals,
 };
 
 const TASKS: usize = 64;
@@ -109,13 +109,13 @@ pub async fn an_email_is_given_once(store: Arc<dyn Store>) {
     let mut tasks = JoinSet::new();
     for task in 0..TASKS {
         let email = if task % 2 == 0 { "name@example.com" } else { "NAME@Example.com" };
-        let new = NewAccount { email: Some(email.parse().unwrap()), entries: vec![adjustment(1)], ..newcomer() };
+        let new = NewAccount { email: Some(email.parse().unwrap()), entries: vec![adjustment(1)], ..new_account() };
         let store = Arc::clone(&store);
         tasks.spawn(async move { store.create_account(new).await.unwrap() });
     }
-    let answers = tasks.join_all().await;
-    let made = answers.iter().filter(|answer| matches!(answer, Created::Account(_))).count();
-    let taken = answers.iter().filter(|answer| **answer == Created::EmailTaken).count();
+    let results = tasks.join_all().await;
+    let made = results.iter().filter(|result| matches!(result, Created::Account(_))).count();
+    let taken = results.iter().filter(|result| **result == Created::EmailTaken).count();
     assert_eq!((made, taken), (1, TASKS - 1));
     assert_eq!(store.accounts(None, 1_000).await.unwrap().items.len(), 1);
     assert_eq!(store.ledger(None, 1_000).await.unwrap().items.len(), 1);
@@ -131,13 +131,13 @@ pub async fn top_ups_charges_and_refunds_add_up(store: Arc<dyn Store>) {
             match task % 3 {
                 0 => {
                     let topup = entry(LedgerKind::PurchaseTopup, 5 * BASE);
-                    let answer = store.post_entry(&customer.id, topup, NOON).await.unwrap();
-                    assert!(matches!(answer, Posted::Account(_)));
+                    let result = store.post_entry(&customer.id, topup, NOON).await.unwrap();
+                    assert!(matches!(result, Posted::Account(_)));
                 }
                 1 => drop(accepted(&*store, charge(customer.key, 2 * BASE), NOON).await),
                 _ => {
                     let receipt = accepted(&*store, charge(customer.key, 7 * BASE), NOON).await;
-                    pay_back(&*store, receipt.into_refund().expect("there is a charge to refund"), NOON)
+                    commit_refund(&*store, receipt.into_refund().expect("there is a charge to refund"), NOON)
                         .await
                         .expect("the amount is in range");
                 }
@@ -153,7 +153,7 @@ pub async fn top_ups_charges_and_refunds_add_up(store: Arc<dyn Store>) {
 }
 
 /// No charge that starts after the revocation has returned is accepted.
-pub async fn a_revocation_counts_once_it_returned(store: Arc<dyn Store>) {
+pub async fn no_charge_is_accepted_after_revocation_returned(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1_000_000 * BASE).await;
     let revoked = Arc::new(AtomicBool::new(false));
     let mut tasks = JoinSet::new();
@@ -195,7 +195,7 @@ pub async fn rotations_leave_one_live_key(store: Arc<dyn Store>) {
 }
 
 /// A report read during writes is consistent: its account, days and endpoints agree.
-pub async fn a_report_is_of_one_moment(store: Arc<dyn Store>) {
+pub async fn usage_report_is_one_snapshot(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1_000_000 * BASE).await;
     let done = Arc::new(AtomicBool::new(false));
     let mut readers = JoinSet::new();
@@ -224,7 +224,7 @@ pub async fn a_report_is_of_one_moment(store: Arc<dyn Store>) {
                 let template = format!("/{}", (task + n) % 4);
                 let receipt = accepted(&*store, charge_on(customer.key, BASE + n, line(&template)), NOON).await;
                 if n % 3 == 0 {
-                    pay_back(&*store, receipt.into_refund().expect("there is a charge to refund"), NOON)
+                    commit_refund(&*store, receipt.into_refund().expect("there is a charge to refund"), NOON)
                         .await
                         .expect("the amount is in range");
                 }
@@ -240,7 +240,7 @@ pub async fn a_report_is_of_one_moment(store: Arc<dyn Store>) {
 }
 
 /// Ledger numbers are unique and in the order of writing, with any number of writers.
-pub async fn ledger_numbers_rise_in_a_race(store: Arc<dyn Store>) {
+pub async fn concurrent_ledger_entries_have_ascending_numbers(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 0).await, customer(&*store, 0).await);
     let mut tasks = JoinSet::new();
     for task in 0..TASKS {

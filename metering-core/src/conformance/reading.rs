@@ -97,9 +97,9 @@ async fn daily_totals_agree(store: &dyn Store, model: &Model) {
 async fn report_agrees(store: &dyn Store, owner: &Owner, range: DayRange) {
     let entries = owner.entries.iter().filter(|entry| range.contains(entry.at.day()));
     let added: i128 = entries.map(|entry| entry.atoms).sum();
-    let answer = store.usage_report(&owner.made.id, range).await;
+    let result = store.usage_report(&owner.made.id, range).await;
     if i64::try_from(added).is_err() {
-        assert!(answer.is_err(), "{added} atoms are out of range");
+        assert!(result.is_err(), "{added} atoms are out of range");
         return;
     }
     let events = || owner.usage.iter().filter(|event| range.contains(event.booked_on));
@@ -125,7 +125,7 @@ async fn report_agrees(store: &dyn Store, owner: &Owner, range: DayRange) {
         by_endpoint: by_endpoint.collect(),
         credits_added: credits(added),
     };
-    assert_eq!(answer.unwrap(), Some(expected), "the report of {range:?}");
+    assert_eq!(result.unwrap(), Some(expected), "the report of {range:?}");
 }
 
 /// The part of activity that does not depend on how requests share entries: calls and atoms by time, kind and line.

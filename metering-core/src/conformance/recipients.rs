@@ -10,7 +10,7 @@ use super::sale::{after, wallet};
 use super::scene::NOON;
 
 /// Each recipient is known since its first registration on its chain, however often it is registered again.
-pub async fn a_recipient_is_known_since_it_was_first_registered(store: Arc<dyn Store>) {
+pub async fn recipient_is_known_since_first_registration(store: Arc<dyn Store>) {
     let first = store.register_recipients(vec![(1, wallet(1)), (u64::MAX, wallet(1))], NOON).await.unwrap();
     assert!(first.iter().all(|registration| registration.is_new && registration.since == NOON));
     let listed = store.recipients().await.unwrap();
@@ -41,7 +41,7 @@ pub async fn recipients_are_listed_in_order(store: Arc<dyn Store>) {
 }
 
 /// The registration that replaces a recipient names the old one; repeating it does not.
-pub async fn a_changed_recipient_is_told(store: Arc<dyn Store>) {
+pub async fn changed_recipient_is_reported(store: Arc<dyn Store>) {
     store.register_recipients(vec![(1, wallet(1))], NOON).await.unwrap();
     let later = after(Duration::from_secs(60));
     let changed = store.register_recipients(vec![(1, wallet(2))], later).await.unwrap();

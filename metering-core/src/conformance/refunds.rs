@@ -12,8 +12,8 @@ use crate::tally::{Outcome, Posting};
 use crate::usage::ActivityKind;
 
 use super::scene::{
-    ALWAYS, BASE, DAY, NOON, accepted, all_daily_totals, assert_verified, atoms, balance, charge, charge_on, customer,
-    entry, line, new_id, pay_back, post, report, totals,
+    ALWAYS, BASE, DAY, NOON, accepted, all_daily_totals, assert_verified, atoms, balance, charge, charge_on,
+    commit_refund, customer, entry, line, new_id, post, report, totals,
 };
 
 async fn refund_of_a_charge(store: &dyn Store, key: KeyHash, price: i64) -> Refund {
@@ -21,11 +21,11 @@ async fn refund_of_a_charge(store: &dyn Store, key: KeyHash, price: i64) -> Refu
 }
 
 /// A refund restores balance and usage; the call still counts.
-pub async fn a_refund_gives_the_price_back(store: Arc<dyn Store>) {
+pub async fn refund_restores_the_price(store: Arc<dyn Store>) {
     let customer = customer(&*store, 5 * BASE).await;
     accepted(&*store, charge(customer.key, BASE), NOON).await;
     let refund = refund_of_a_charge(&*store, customer.key, 3 * BASE).await;
-    assert_eq!(pay_back(&*store, refund, NOON).await, Some(atoms(4 * BASE)));
+    assert_eq!(commit_refund(&*store, refund, NOON).await, Some(atoms(4 * BASE)));
     let Totals { balance, used, granted, .. } = totals(&*store, &customer.id).await;
     assert_eq!((balance, used, granted), (atoms(4 * BASE), atoms(BASE), atoms(5 * BASE)));
     let report = report(&*store, &customer.id, ALWAYS).await;
@@ -42,7 +42,7 @@ pub async fn a_refund_is_booked_on_the_day_of_its_charge(store: Arc<dyn Store>) 
     let receipt = accepted(&*store, charge_on(customer.key, 2 * BASE, here.clone()), NOON).await;
     accepted(&*store, charge_on(customer.key, BASE, there.clone()), NOON).await;
     accepted(&*store, charge_on(customer.key, BASE, here.clone()), next_day).await;
-    pay_back(&*store, receipt.into_refund().expect("there is a charge to refund"), next_day)
+    commit_refund(&*store, receipt.into_refund().expect("there is a charge to refund"), next_day)
         .await
         .expect("the refund succeeds");
     let totals: Vec<_> = all_daily_totals(&*store).await;
@@ -75,7 +75,7 @@ pub async fn refunds_of_one_batch_add_up(store: Arc<dyn Store>) {
 }
 
 /// A refund is available to later charges of its batch, not to earlier ones.
-pub async fn a_refund_counts_for_what_follows_it(store: Arc<dyn Store>) {
+pub async fn refund_is_available_to_later_charges(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let refund = refund_of_a_charge(&*store, customer.key, BASE).await;
     let paid = || Posting::Charge(charge(customer.key, BASE));
@@ -107,7 +107,7 @@ pub async fn a_refund_beyond_range_changes_nothing(store: Arc<dyn Store>) {
     let (totals_before, days_before) = (totals(&*store, &customer.id).await, all_daily_totals(&*store).await);
     let activity_before = store.activity(&customer.id, 10).await.unwrap();
     assert_eq!(totals_before.balance, Credits::MAX);
-    assert_eq!(pay_back(&*store, refund, NOON).await, None);
+    assert_eq!(commit_refund(&*store, refund, NOON).await, None);
     assert_eq!(totals(&*store, &customer.id).await, totals_before);
     assert_eq!(all_daily_totals(&*store).await, days_before);
     assert_eq!(store.activity(&customer.id, 10).await.unwrap(), activity_before);

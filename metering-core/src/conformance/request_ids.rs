@@ -11,29 +11,29 @@ use crate::store::Store;
 
 use super::scene::{
     ALWAYS, BASE, NOON, UNCAPPED, accepted, adjustment, assert_verified, atoms, balance, charge, charge_named, commit,
-    customer, customer_with, new_key, pay_back, post, refused, report,
+    commit_refund, customer, customer_with, new_key, post, refused, report,
 };
 
-const REMEMBERED: Duration = RequestId::REMEMBERED;
+const RETENTION: Duration = RequestId::RETENTION;
 
 fn end_of_memory(first: Timestamp) -> Timestamp {
-    first.saturating_add(REMEMBERED)
+    first.saturating_add(RETENTION)
 }
 
-fn told(receipt: &Receipt) -> (bool, i64, i64) {
+fn summary(receipt: &Receipt) -> (bool, i64, i64) {
     (receipt.repeated, receipt.charged.atoms(), receipt.balance.atoms())
 }
 
 /// A retry in a later batch gets the first result, whatever happened since.
-pub async fn a_retry_is_answered_as_the_first_try_was(store: Arc<dyn Store>) {
+pub async fn retry_returns_the_first_result(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let first = accepted(&*store, charge_named(customer.key, 2 * BASE, "r1"), NOON).await;
-    assert_eq!(told(&first), (false, 2 * BASE, 8 * BASE));
+    assert_eq!(summary(&first), (false, 2 * BASE, 8 * BASE));
     accepted(&*store, charge(customer.key, 3 * BASE), NOON).await;
     // The retry gets the first result even if it has another price.
     for price in [2 * BASE, 5 * BASE, 0] {
         let retry = accepted(&*store, charge_named(customer.key, price, "r1"), NOON).await;
-        assert_eq!(told(&retry), (true, 2 * BASE, 8 * BASE));
+        assert_eq!(summary(&retry), (true, 2 * BASE, 8 * BASE));
         assert_eq!(retry.rate.minute.count, 2, "a retry is not counted");
         assert_eq!(retry.into_refund(), None, "a retry that was not charged has no refund");
     }
@@ -47,12 +47,12 @@ pub async fn a_retry_in_the_same_batch_is_not_charged(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let names = ["r1", "r2", "r1", "r1", "r2"];
     let decisions = commit(&*store, names.map(|name| charge_named(customer.key, BASE, name)).to_vec(), NOON).await;
-    let answers = decisions.iter().map(|decision| match decision {
-        Decision::Accepted(receipt) => told(receipt),
+    let results = decisions.iter().map(|decision| match decision {
+        Decision::Accepted(receipt) => summary(receipt),
         Decision::Refused(refusal) => panic!("{refusal:?}"),
     });
     let (first, second) = (9 * BASE, 8 * BASE);
-    assert!(answers.eq([
+    assert!(results.eq([
         (false, BASE, first),
         (false, BASE, second),
         (true, BASE, first),
@@ -63,12 +63,12 @@ pub async fn a_retry_in_the_same_batch_is_not_charged(store: Arc<dyn Store>) {
 }
 
 /// A retry gets the first result even if a rate limit is reached or the balance is empty.
-pub async fn a_retry_needs_neither_credits_nor_allowance(store: Arc<dyn Store>) {
+pub async fn retry_needs_no_credits_and_no_rate_limit(store: Arc<dyn Store>) {
     let limits = RateLimits { requests_per_minute: 1, ..UNCAPPED };
     let customer = customer_with(&*store, BASE, limits).await;
     accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
     let retry = accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
-    assert_eq!(told(&retry), (true, BASE, 0));
+    assert_eq!(summary(&retry), (true, BASE, 0));
     let refusal = refused(&*store, charge_named(customer.key, BASE, "r2"), NOON).await;
     assert!(matches!(refusal, Refusal::RateLimited { .. }), "{refusal:?}");
 }
@@ -78,8 +78,11 @@ pub async fn refusals_are_not_remembered(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     refused(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
     post(&*store, &customer.id, adjustment(5 * BASE), NOON).await;
-    assert_eq!(told(&accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await), (false, BASE, 4 * BASE));
-    assert_eq!(told(&accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await), (true, BASE, 4 * BASE));
+    assert_eq!(
+        summary(&accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await),
+        (false, BASE, 4 * BASE)
+    );
+    assert_eq!(summary(&accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await), (true, BASE, 4 * BASE));
 }
 
 /// A free request is remembered like any other.
@@ -87,7 +90,7 @@ pub async fn a_free_request_is_remembered(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     accepted(&*store, charge_named(customer.key, 0, "r1"), NOON).await;
     let retry = accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
-    assert_eq!(told(&retry), (true, 0, BASE));
+    assert_eq!(summary(&retry), (true, 0, BASE));
     assert_eq!(retry.charged, Credits::ZERO);
 }
 
@@ -95,15 +98,15 @@ pub async fn a_free_request_is_remembered(store: Arc<dyn Store>) {
 pub async fn a_refunded_request_is_still_remembered(store: Arc<dyn Store>) {
     let customer = customer(&*store, 5 * BASE).await;
     let receipt = accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
-    pay_back(&*store, receipt.into_refund().expect("there is a charge to refund"), NOON)
+    commit_refund(&*store, receipt.into_refund().expect("there is a charge to refund"), NOON)
         .await
         .expect("the refund succeeds");
-    assert_eq!(told(&accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await), (true, BASE, 4 * BASE));
+    assert_eq!(summary(&accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await), (true, BASE, 4 * BASE));
     assert_eq!(balance(&*store, &customer.id).await, 5 * BASE);
 }
 
 /// An id is remembered until its expiry, to the millisecond, whether or not expired ids are deleted in between.
-pub async fn an_id_is_new_again_after_its_time(store: Arc<dyn Store>) {
+pub async fn expired_request_id_can_be_used_again(store: Arc<dyn Store>) {
     for forget in [false, true] {
         let customer = customer(&*store, 10 * BASE).await;
         accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
@@ -117,17 +120,17 @@ pub async fn an_id_is_new_again_after_its_time(store: Arc<dyn Store>) {
             store.forget_expired(end).await.unwrap();
         }
         let again = accepted(&*store, charge_named(customer.key, 2 * BASE, "r1"), end).await;
-        assert_eq!(told(&again), (false, 2 * BASE, 7 * BASE), "forget: {forget}");
+        assert_eq!(summary(&again), (false, 2 * BASE, 7 * BASE), "forget: {forget}");
         // From then on, the new request is remembered.
         let retry = accepted(&*store, charge_named(customer.key, BASE, "r1"), end).await;
-        assert_eq!(told(&retry), (true, 2 * BASE, 7 * BASE));
+        assert_eq!(summary(&retry), (true, 2 * BASE, 7 * BASE));
         store.forget_expired(end).await.unwrap();
         assert!(accepted(&*store, charge_named(customer.key, BASE, "r1"), end).await.repeated, "not expired yet");
     }
 }
 
 /// A node with a lagging clock finds results written by a node whose clock is ahead.
-pub async fn a_lagging_clock_finds_the_answer(store: Arc<dyn Store>) {
+pub async fn lagging_clock_finds_the_stored_result(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
     let earlier = NOON.saturating_sub(Duration::from_secs(5));
@@ -135,15 +138,15 @@ pub async fn a_lagging_clock_finds_the_answer(store: Arc<dyn Store>) {
 }
 
 /// Ids belong to the account, and stay known when its key is replaced.
-pub async fn ids_belong_to_the_account(store: Arc<dyn Store>) {
+pub async fn request_ids_are_separate_per_account(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 10 * BASE).await, customer(&*store, 20 * BASE).await);
     let named = |key| charge_named(key, BASE, "same");
     let decisions = commit(&*store, vec![named(first.key), named(second.key)], NOON).await;
     assert!(decisions.iter().all(|decision| matches!(decision, Decision::Accepted(receipt) if !receipt.repeated)));
     let new = new_key();
     store.replace_key(&first.id, new, NOON).await.unwrap();
-    assert_eq!(told(&accepted(&*store, named(new), NOON).await), (true, BASE, 9 * BASE));
-    assert_eq!(told(&accepted(&*store, named(second.key), NOON).await), (true, BASE, 19 * BASE));
+    assert_eq!(summary(&accepted(&*store, named(new), NOON).await), (true, BASE, 9 * BASE));
+    assert_eq!(summary(&accepted(&*store, named(second.key), NOON).await), (true, BASE, 19 * BASE));
 }
 
 /// Ids are compared exactly, up to the longest.
@@ -171,7 +174,7 @@ pub async fn a_retry_shows_the_running_window(store: Arc<dyn Store>) {
 }
 
 /// Expired ids are deleted, and the number deleted is returned.
-pub async fn forgetting_takes_what_has_expired(store: Arc<dyn Store>) {
+pub async fn expiry_deletes_expired_request_ids(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 10 * BASE).await, customer(&*store, 10 * BASE).await);
     assert_eq!(store.forget_expired(NOON).await.unwrap(), 0);
     let later = NOON.saturating_add(Duration::from_secs(1));
@@ -189,11 +192,11 @@ pub async fn forgetting_takes_what_has_expired(store: Arc<dyn Store>) {
 }
 
 /// A deleted id is new, even for a node with a lagging clock.
-pub async fn the_forgotten_stays_forgotten(store: Arc<dyn Store>) {
+pub async fn deleted_request_ids_stay_deleted(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     accepted(&*store, charge_named(customer.key, BASE, "r1"), NOON).await;
     assert_eq!(store.forget_expired(end_of_memory(NOON)).await.unwrap(), 1);
     let lagging = end_of_memory(NOON).saturating_sub(Duration::from_secs(1));
     let again = accepted(&*store, charge_named(customer.key, BASE, "r1"), lagging).await;
-    assert_eq!(told(&again), (false, BASE, 8 * BASE));
+    assert_eq!(summary(&again), (false, BASE, 8 * BASE));
 }

@@ -9,7 +9,7 @@ use crate::store::{Posted, Store};
 
 use super::scene::{
     ALWAYS, BASE, NOON, accepted, account, adjustment, all_daily_totals, assert_verified, atoms, charge, charge_named,
-    customer, new_key, pay_back, refused, report,
+    commit_refund, customer, new_key, refused, report,
 };
 
 /// As soon as the revocation returns, the key is refused.
@@ -60,7 +60,7 @@ pub async fn a_revoked_account_keeps_its_records(store: Arc<dyn Store>) {
 }
 
 /// A revoked account cannot buy or be granted credits.
-pub async fn a_revoked_account_takes_no_entry(store: Arc<dyn Store>) {
+pub async fn revoked_account_accepts_no_entry(store: Arc<dyn Store>) {
     let revoked = customer(&*store, 5).await;
     store.revoke_account(&revoked.id, NOON).await.unwrap();
     assert_eq!(store.post_entry(&revoked.id, adjustment(1), NOON).await.unwrap(), Posted::NoSuchAccount);
@@ -79,23 +79,23 @@ pub async fn a_revoked_account_gets_no_new_key(store: Arc<dyn Store>) {
 }
 
 /// A revoked account's rate limits can be set, but it stays revoked.
-pub async fn a_revoked_account_takes_limits(store: Arc<dyn Store>) {
+pub async fn revoked_account_accepts_new_limits(store: Arc<dyn Store>) {
     let revoked = customer(&*store, BASE).await;
     store.revoke_account(&revoked.id, NOON).await.unwrap();
     let limits = RateLimits { requests_per_minute: 3, requests_per_day: 4 };
-    let answer = store.set_limits(&revoked.id, limits).await.unwrap().expect("the account exists");
-    assert_eq!((answer.limits, answer.revoked_at), (limits, Some(NOON)));
-    assert_eq!(account(&*store, &revoked.id).await, answer);
+    let result = store.set_limits(&revoked.id, limits).await.unwrap().expect("the account exists");
+    assert_eq!((result.limits, result.revoked_at), (limits, Some(NOON)));
+    assert_eq!(account(&*store, &revoked.id).await, result);
     assert_eq!(refused(&*store, charge(revoked.key, BASE), NOON).await, Refusal::UnknownKey);
 }
 
 /// A revoked account still gets refunds, so totals stay exact.
-pub async fn a_revoked_account_is_paid_back(store: Arc<dyn Store>) {
+pub async fn revoked_account_is_refunded(store: Arc<dyn Store>) {
     let revoked = customer(&*store, 5 * BASE).await;
     let receipt = accepted(&*store, charge(revoked.key, BASE), NOON).await;
     store.revoke_account(&revoked.id, NOON).await.unwrap();
     let refund = receipt.into_refund().expect("there is a charge to refund");
-    assert_eq!(pay_back(&*store, refund, NOON).await, Some(atoms(5 * BASE)));
+    assert_eq!(commit_refund(&*store, refund, NOON).await, Some(atoms(5 * BASE)));
     assert_eq!(account(&*store, &revoked.id).await.totals.balance, atoms(5 * BASE));
     assert_verified(&*store).await;
 }

@@ -10,14 +10,14 @@ use crate::store::{NewAccount, Store};
 
 use super::sale::{MOMENT, buyer, challenge, wallet};
 use super::scene::{
-    BASE, Customer, MINUTE, NOON, accepted, account, adjustment, atoms, charge, create, customer, new_id, new_key,
-    newcomer, refused,
+    BASE, Customer, MINUTE, NOON, accepted, account, adjustment, atoms, charge, create, customer, new_account, new_id,
+    new_key, refused,
 };
 
 /// A customer with credits for ten base calls, paid for by wallet `number`.
 async fn payer(store: &dyn Store, number: u8, limits: RateLimits) -> Customer {
     let payer = Some(Payer { address: wallet(number), chain_id: 8453 });
-    let new = NewAccount { payer, limits, entries: vec![adjustment(10 * BASE)], ..newcomer() };
+    let new = NewAccount { payer, limits, entries: vec![adjustment(10 * BASE)], ..new_account() };
     let customer = Customer { id: new.id.clone(), key: new.key };
     create(store, new).await;
     customer
@@ -25,9 +25,9 @@ async fn payer(store: &dyn Store, number: u8, limits: RateLimits) -> Customer {
 
 /// Opens a challenge for an account and a wallet.
 async fn ask(store: &dyn Store, account: &AccountId, number: u8, nonce: &str) -> Challenge {
-    let asked = challenge(account, wallet(number), nonce);
-    store.open_challenge(asked.clone()).await.unwrap();
-    asked
+    let opened = challenge(account, wallet(number), nonce);
+    store.open_challenge(opened.clone()).await.unwrap();
+    opened
 }
 
 /// Tries a rotation and expects that it changes neither the key nor the challenge.
@@ -44,9 +44,9 @@ pub async fn a_challenge_replaces_the_key_once(store: Arc<dyn Store>) {
     let owner = payer(&*store, 1, RateLimits::default()).await;
     ask(&*store, &owner.id, 1, "asked").await;
     let key = new_key();
-    let answer = store.rotate_key("asked", key, NOON).await.unwrap().expect("the challenge is open");
-    assert_eq!(answer, account(&*store, &owner.id).await);
-    assert_eq!(store.account_by_key(&key).await.unwrap(), Some(answer));
+    let result = store.rotate_key("asked", key, NOON).await.unwrap().expect("the challenge is open");
+    assert_eq!(result, account(&*store, &owner.id).await);
+    assert_eq!(store.account_by_key(&key).await.unwrap(), Some(result));
     assert_eq!(refused(&*store, charge(owner.key, BASE), NOON).await, Refusal::UnknownKey);
     assert_eq!(accepted(&*store, charge(key, BASE), NOON).await.account, owner.id);
     assert_eq!(store.challenge("asked").await.unwrap(), None);
@@ -67,7 +67,7 @@ pub async fn a_rotated_key_keeps_balance_and_windows(store: Arc<dyn Store>) {
 }
 
 /// An account can have several open challenges; each can be used, one after the other.
-pub async fn each_of_several_challenges_can_be_answered(store: Arc<dyn Store>) {
+pub async fn each_of_several_challenges_can_be_used(store: Arc<dyn Store>) {
     let owner = payer(&*store, 1, RateLimits::default()).await;
     let other = payer(&*store, 2, RateLimits::default()).await;
     for nonce in ["first", "second", "third"] {
@@ -88,7 +88,7 @@ pub async fn each_of_several_challenges_can_be_answered(store: Arc<dyn Store>) {
 }
 
 /// A challenge can be used until its expiry, and not a moment later.
-pub async fn a_challenge_is_answered_in_time_or_not_at_all(store: Arc<dyn Store>) {
+pub async fn expired_challenge_rotates_nothing(store: Arc<dyn Store>) {
     let owner = payer(&*store, 1, RateLimits::default()).await;
     let until = ask(&*store, &owner.id, 1, "asked").await.expires_at;
     for late in [until.saturating_add(MOMENT), until.saturating_add(MINUTE)] {
@@ -127,15 +127,15 @@ pub async fn another_wallet_rotates_nothing(store: Arc<dyn Store>) {
 }
 
 /// A key that an account has or had is an error: the old key and the challenge stay, and another key can still be set.
-pub async fn a_key_in_use_is_not_rotated_in(store: Arc<dyn Store>) {
+pub async fn key_in_use_cannot_be_rotated_in(store: Arc<dyn Store>) {
     let owner = payer(&*store, 1, RateLimits::default()).await;
     let other = customer(&*store, BASE).await;
     let others: KeyHash = new_key();
     store.replace_key(&other.id, others, NOON).await.unwrap().expect("the account is live");
-    let asked = ask(&*store, &owner.id, 1, "asked").await;
+    let opened = ask(&*store, &owner.id, 1, "asked").await;
     for (what, key) in [("its own", owner.key), ("another's", others), ("another's old one", other.key)] {
         assert!(store.rotate_key("asked", key, NOON).await.is_err(), "{what}");
-        assert_eq!(store.challenge("asked").await.unwrap().as_ref(), Some(&asked), "{what}");
+        assert_eq!(store.challenge("asked").await.unwrap().as_ref(), Some(&opened), "{what}");
         assert_eq!(store.live_keys(&[owner.key, others, other.key]).await.unwrap(), [true, true, false], "{what}");
     }
     assert!(store.rotate_key("asked", new_key(), NOON).await.unwrap().is_some());

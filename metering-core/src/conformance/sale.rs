@@ -15,7 +15,7 @@ use crate::store::{
 use crate::transaction::{TxHash, TxRef};
 use crate::units::TokenUnits;
 
-use super::scene::{BASE, MINUTE, NOON, atoms, entry, newcomer};
+use super::scene::{BASE, MINUTE, NOON, atoms, entry, new_account};
 
 pub(super) const TARGET: PaymentTarget = PaymentTarget {
     chain_id: 8453,
@@ -89,7 +89,7 @@ pub(super) fn claim(quote: &Quote, tx: TxRef) -> Claim {
         email: quote.email.clone(),
         payer: Some(Payer { address: quote.payer, chain_id: tx.chain_id }),
         entries: vec![purchase(LedgerKind::PurchasePaySignup, SOLD, tx), entry(LedgerKind::SignupBonus, BONUS)],
-        ..newcomer()
+        ..new_account()
     };
     Claim { nonce: quote.nonce, payment: payment_of(quote, tx), account, delivery: KeyDelivery::Now, now: NOON }
 }

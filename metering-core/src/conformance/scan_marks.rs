@@ -24,7 +24,7 @@ pub async fn marks_are_kept_for_each_chain(store: Arc<dyn Store>) {
 }
 
 /// A mark only moves forward, anywhere in the range.
-pub async fn a_mark_never_goes_back(store: Arc<dyn Store>) {
+pub async fn scan_mark_never_decreases(store: Arc<dyn Store>) {
     let high = 1_u64 << 63;
     // block scanned, mark after it
     let table = [(5, 5), (5, 5), (4, 5), (0, 5), (6, 6), (high - 1, high - 1), (7, high - 1), (high, high)];

@@ -45,7 +45,7 @@ pub(super) fn new_key() -> KeyHash {
 }
 
 /// A new account without email, rate limits or credits.
-pub(super) fn newcomer() -> NewAccount {
+pub(super) fn new_account() -> NewAccount {
     NewAccount {
         id: new_id(),
         agent_name: "agent".parse().unwrap(),
@@ -82,7 +82,7 @@ pub(super) async fn customer(store: &dyn Store, balance: i64) -> Customer {
 /// A customer with a balance of `balance` atoms and these rate limits.
 pub(super) async fn customer_with(store: &dyn Store, balance: i64, limits: RateLimits) -> Customer {
     let entries = if balance == 0 { Vec::new() } else { vec![entry(LedgerKind::SignupBonus, balance)] };
-    let new = NewAccount { entries, limits, ..newcomer() };
+    let new = NewAccount { entries, limits, ..new_account() };
     let customer = Customer { id: new.id.clone(), key: new.key };
     create(store, new).await;
     customer
@@ -159,7 +159,7 @@ pub(super) async fn refused(store: &dyn Store, charge: Charge, now: Timestamp) -
 }
 
 /// Commits one refund and returns the balance after it.
-pub(super) async fn pay_back(store: &dyn Store, refund: Refund, now: Timestamp) -> Option<Credits> {
+pub(super) async fn commit_refund(store: &dyn Store, refund: Refund, now: Timestamp) -> Option<Credits> {
     let mut outcomes = store.commit(vec![Posting::Refund(refund)], now).await.unwrap();
     match (outcomes.pop(), outcomes.len()) {
         (Some(Outcome::Refunded(balance)), 0) => balance,

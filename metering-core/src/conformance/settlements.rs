@@ -69,7 +69,7 @@ pub async fn a_payment_is_unsettled_until_it_is_final(store: Arc<dyn Store>) {
 }
 
 /// A payment without a block hash cannot be watched, so it is final immediately.
-pub async fn a_payment_without_a_blocks_hash_is_final_at_once(store: Arc<dyn Store>) {
+pub async fn payment_without_block_hash_is_final_immediately(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let payment = Payment { block_hash: None, ..payment_by(1, tx(1)) };
     credited(&*store, credit(&customer.id, payment)).await;
@@ -78,7 +78,7 @@ pub async fn a_payment_without_a_blocks_hash_is_final_at_once(store: Arc<dyn Sto
 }
 
 /// A reversal takes the credits back with its own ledger entry that says why, below zero if they are already spent.
-pub async fn a_reversal_takes_back_what_was_bought(store: Arc<dyn Store>) {
+pub async fn reversal_removes_the_purchased_credits(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
     accepted(&*store, charge(customer.key, 3 * BASE), NOON).await;
@@ -158,7 +158,7 @@ pub async fn a_revoked_account_is_reversed_too(store: Arc<dyn Store>) {
 }
 
 /// Each settlement state allows certain steps; other steps, and steps based on a wrong record, change nothing.
-pub async fn a_step_that_does_not_fit_changes_nothing(store: Arc<dyn Store>) {
+pub async fn stale_settlement_step_changes_nothing(store: Arc<dyn Store>) {
     let made = buyer(&*store, 1).await;
     let unknown = PaymentRecord { payment: payment_by(2, tx(2)), ..record(&*store, tx(1)).await };
     let change = SettlementChange { seen: unknown, step: SettlementStep::Reverse, now: NOON };
@@ -240,7 +240,7 @@ async fn at_once(store: &Arc<dyn Store>, change: &SettlementChange) -> usize {
 
 /// If many watchers report the same change, one of them changes the record: credits are taken back once, and given
 /// again once.
-pub async fn of_many_watchers_one_reverses(store: Arc<dyn Store>) {
+pub async fn concurrent_watchers_reverse_a_payment_once(store: Arc<dyn Store>) {
     let made = buyer(&*store, 1).await;
     for (wanted, balance) in [
         (SettlementStep::Reverse, BONUS),

@@ -11,7 +11,7 @@ use crate::random::SystemRandomness;
 use crate::signup::{SessionToken, SignupSession, UserCode};
 use crate::store::{NewAccount, SignupApproved, SignupOpened, SignupRedeemed, Store};
 
-use super::scene::{BASE, NOON, adjustment, assert_verified, atoms, create, entry, newcomer};
+use super::scene::{BASE, NOON, adjustment, assert_verified, atoms, create, entry, new_account};
 
 const LIFETIME: Duration = Duration::from_secs(15 * 60);
 
@@ -42,7 +42,7 @@ async fn approved(store: &dyn Store, email: &str) -> SignupSession {
 /// The account that redeeming a session creates.
 fn account_of(session: &SignupSession) -> NewAccount {
     let entries = vec![entry(LedgerKind::SignupBonus, 5 * BASE)];
-    NewAccount { email: Some(session.email.clone()), entries, ..newcomer() }
+    NewAccount { email: Some(session.email.clone()), entries, ..new_account() }
 }
 
 const fn at_the_end(session: &SignupSession) -> Timestamp {
@@ -64,7 +64,7 @@ pub async fn a_session_is_found_as_it_was_opened(store: Arc<dyn Store>) {
 
 /// A taken email is refused in upper or lower case, and before a code in use. A token in use is an error.
 pub async fn a_session_needs_a_free_email_and_code(store: Arc<dyn Store>) {
-    create(&*store, NewAccount { email: Some("name@example.com".parse().unwrap()), ..newcomer() }).await;
+    create(&*store, NewAccount { email: Some("name@example.com".parse().unwrap()), ..new_account() }).await;
     let known = open(&*store, "other@example.com").await;
     let taken = SignupSession { user_code: known.user_code, ..session("NAME@example.com") };
     assert_eq!(store.open_signup(taken).await.unwrap(), SignupOpened::EmailTaken);
@@ -84,14 +84,14 @@ pub async fn a_session_is_approved_once_in_time(store: Arc<dyn Store>) {
     let late = open(&*store, "late@example.com").await;
     let approve = store.approve_signup(&late.user_code, at_the_end(&late)).await.unwrap();
     assert_eq!(approve, SignupApproved::NotPending);
-    let nobody = UserCode::generate(&SystemRandomness);
-    assert_eq!(store.approve_signup(&nobody, NOON).await.unwrap(), SignupApproved::NotPending);
+    let unknown_code = UserCode::generate(&SystemRandomness);
+    assert_eq!(store.approve_signup(&unknown_code, NOON).await.unwrap(), SignupApproved::NotPending);
 }
 
 /// An email address taken meanwhile is refused at the approval and at the redemption.
-pub async fn an_email_given_away_is_refused_later_too(store: Arc<dyn Store>) {
+pub async fn email_taken_since_opening_is_refused(store: Arc<dyn Store>) {
     let (pending, ready) = (open(&*store, "name@example.com").await, approved(&*store, "name@example.com").await);
-    create(&*store, NewAccount { email: Some("NAME@example.com".parse().unwrap()), ..newcomer() }).await;
+    create(&*store, NewAccount { email: Some("NAME@example.com".parse().unwrap()), ..new_account() }).await;
     assert_eq!(store.approve_signup(&pending.user_code, NOON).await.unwrap(), SignupApproved::EmailTaken);
     let redeemed = store.redeem_signup(&ready.token, account_of(&ready), NOON).await.unwrap();
     assert_eq!(redeemed, SignupRedeemed::EmailTaken);
@@ -115,13 +115,13 @@ pub async fn a_session_is_redeemed_once(store: Arc<dyn Store>) {
 }
 
 /// Only an approved session can be redeemed, as long as it is stored.
-pub async fn what_is_not_approved_is_not_redeemed(store: Arc<dyn Store>) {
+pub async fn unapproved_session_is_not_redeemed(store: Arc<dyn Store>) {
     let pending = open(&*store, "name@example.com").await;
     let redeemed = store.redeem_signup(&pending.token, account_of(&pending), NOON).await.unwrap();
     assert_eq!(redeemed, SignupRedeemed::NotApproved);
     assert!(store.accounts(None, 10).await.unwrap().items.is_empty());
     let ready = approved(&*store, "other@example.com").await;
-    let end = at_the_end(&ready).saturating_add(SignupSession::REMEMBERED);
+    let end = at_the_end(&ready).saturating_add(SignupSession::RETENTION);
     let late = store.redeem_signup(&ready.token, account_of(&ready), end).await.unwrap();
     assert_eq!(late, SignupRedeemed::NotApproved);
     let last = end.saturating_sub(Duration::from_millis(1));
@@ -139,15 +139,15 @@ pub async fn a_redemption_beyond_range_changes_nothing(store: Arc<dyn Store>) {
 }
 
 /// Many redemptions race: one gets the account.
-pub async fn one_of_many_redemptions_wins(store: Arc<dyn Store>) {
+pub async fn concurrent_redemptions_create_one_account(store: Arc<dyn Store>) {
     let session = approved(&*store, "name@example.com").await;
     let mut tasks = JoinSet::new();
     for _ in 0..32 {
         let (store, session) = (Arc::clone(&store), session.clone());
         tasks.spawn(async move { store.redeem_signup(&session.token, account_of(&session), NOON).await.unwrap() });
     }
-    let answers = tasks.join_all().await;
-    let made = answers.iter().filter(|answer| matches!(answer, SignupRedeemed::Account(_))).count();
+    let results = tasks.join_all().await;
+    let made = results.iter().filter(|result| matches!(result, SignupRedeemed::Account(_))).count();
     assert_eq!((made, store.accounts(None, 100).await.unwrap().items.len()), (1, 1));
 }
 
@@ -165,9 +165,9 @@ pub async fn a_solution_is_used_once(store: Arc<dyn Store>) {
 }
 
 /// Sessions, including approved ones, are deleted when their storage time is over.
-pub async fn old_sessions_are_forgotten(store: Arc<dyn Store>) {
+pub async fn expired_sessions_are_deleted(store: Arc<dyn Store>) {
     let (pending, ready) = (open(&*store, "one@example.com").await, approved(&*store, "two@example.com").await);
-    let over = at_the_end(&pending).saturating_add(SignupSession::REMEMBERED);
+    let over = at_the_end(&pending).saturating_add(SignupSession::RETENTION);
     assert_eq!(store.forget_expired(over.saturating_sub(Duration::from_millis(1))).await.unwrap(), 0);
     assert_eq!(store.forget_expired(over).await.unwrap(), 2);
     assert_eq!(store.signup(&pending.token).await.unwrap(), None);

@@ -56,7 +56,7 @@ pub async fn a_payment_is_credited(store: Arc<dyn Store>) {
 }
 
 /// Credits from a payment can be spent by the next charge.
-pub async fn a_payment_counts_at_once(store: Arc<dyn Store>) {
+pub async fn credited_payment_takes_effect_immediately(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     accepted(&*store, charge(customer.key, 3 * BASE), NOON).await;
     let refusal = refused(&*store, charge(customer.key, BASE), NOON).await;
@@ -68,7 +68,7 @@ pub async fn a_payment_counts_at_once(store: Arc<dyn Store>) {
 }
 
 /// A credit can have an entry of any kind, with a plan, without a plan, or without naming the payment.
-pub async fn a_credit_is_what_its_entry_says(store: Arc<dyn Store>) {
+pub async fn credit_equals_its_ledger_entry(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     let plain = |kind| entry(kind, SOLD);
     let of = |number, plan_id| Some(PaymentRef { tx: tx(number), plan_id });
@@ -110,8 +110,8 @@ pub async fn a_repeated_credit_changes_nothing(store: Arc<dyn Store>) {
             PaymentCredit { entry: adjustment(i64::MAX), quotes: QuotePrecedence::Account, ..first.clone() },
         ];
         for again in again {
-            let answer = PaymentCredited::Repeated(now.clone(), Box::new(record.clone()));
-            assert_refused(&*store, again, answer).await;
+            let result = PaymentCredited::Repeated(now.clone(), Box::new(record.clone()));
+            assert_refused(&*store, again, result).await;
         }
     }
     assert_verified(&*store).await;
@@ -140,7 +140,7 @@ pub async fn a_used_transaction_credits_nothing(store: Arc<dyn Store>) {
 }
 
 /// A payment that matches an open quote belongs to the quote and stays unused until the quote is claimed.
-pub async fn a_payment_that_a_quote_waits_for_is_the_quotes(store: Arc<dyn Store>) {
+pub async fn payment_awaited_by_a_quote_is_not_credited_elsewhere(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let quote = open(&*store, quote(1)).await;
     let payment = payment_of(&quote, tx(1));
@@ -160,7 +160,7 @@ pub async fn a_payment_that_a_quote_waits_for_is_the_quotes(store: Arc<dyn Store
 }
 
 /// The payer may give the account precedence over the quote; the quote stays open for another payment.
-pub async fn an_account_may_go_before_a_quote(store: Arc<dyn Store>) {
+pub async fn account_may_take_precedence_over_a_quote(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let quote = open(&*store, quote(1)).await;
     let credit = credit(&customer.id, payment_of(&quote, tx(1)));
@@ -173,7 +173,7 @@ pub async fn an_account_may_go_before_a_quote(store: Arc<dyn Store>) {
 }
 
 /// An unknown or revoked account is not credited, and the transaction stays unused.
-pub async fn no_account_is_credited_that_is_not_live(store: Arc<dyn Store>) {
+pub async fn only_live_accounts_are_credited(store: Arc<dyn Store>) {
     let (revoked, live) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     credited(&*store, credit(&revoked.id, payment_by(1, tx(1)))).await;
     store.revoke_account(&revoked.id, NOON).await.unwrap();
@@ -209,7 +209,7 @@ pub async fn a_credit_beyond_range_changes_nothing(store: Arc<dyn Store>) {
 }
 
 /// With several reasons for a refusal, the order is: used transaction, matching quote, amount out of range.
-pub async fn refusals_of_credits_come_in_their_order(store: Arc<dyn Store>) {
+pub async fn credit_refusals_have_a_fixed_order(store: Arc<dyn Store>) {
     let (own, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     credited(&*store, credit(&own.id, payment_by(1, tx(1)))).await;
     let record = store.payment(&tx(1)).await.unwrap().expect("the payment is recorded");
@@ -227,7 +227,7 @@ pub async fn refusals_of_credits_come_in_their_order(store: Arc<dyn Store>) {
 }
 
 /// Crediting an account whose key has not been given out does not give it out.
-pub async fn a_credit_gives_no_key_out(store: Arc<dyn Store>) {
+pub async fn credit_delivers_no_key(store: Arc<dyn Store>) {
     let quote = open(&*store, Quote { email: Some("a@example.com".parse().unwrap()), ..quote(1) }).await;
     let made = claimed(&*store, late_claim(&quote, tx(1))).await;
     let topped_up = credited(&*store, credit(&made.id, payment_by(2, tx(2)))).await;

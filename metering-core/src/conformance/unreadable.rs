@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::payment::{ArrivalPlace, UnreadableArrival};
+use crate::payment::{ArrivalLocation, UnreadableArrival};
 use crate::store::Store;
 use crate::transaction::TxHash;
 
 const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
-fn place(chain_id: u64, block_number: u64, byte: Option<u8>) -> ArrivalPlace {
-    ArrivalPlace { chain_id, block_number, hash: byte.map(|byte| TxHash::from_bytes([byte; 32])) }
+fn location(chain_id: u64, block_number: u64, byte: Option<u8>) -> ArrivalLocation {
+    ArrivalLocation { chain_id, block_number, hash: byte.map(|byte| TxHash::from_bytes([byte; 32])) }
 }
 
-fn arrival(place: ArrivalPlace) -> UnreadableArrival {
-    UnreadableArrival::new(place, "the response is larger than 16777216 bytes", NOON)
+fn arrival(location: ArrivalLocation) -> UnreadableArrival {
+    UnreadableArrival::new(location, "the response is larger than 16777216 bytes", NOON)
 }
 
 fn later(seconds: u64) -> Timestamp {
@@ -23,29 +23,34 @@ fn later(seconds: u64) -> Timestamp {
 }
 
 /// Unreadable arrivals of a chain are listed by block and hash, starting at a given block.
-pub async fn unreadable_arrivals_are_listed_in_the_order_of_their_chain(store: Arc<dyn Store>) {
-    let places =
-        [place(1, 7, Some(2)), place(1, 7, Some(1)), place(1, 7, None), place(1, 9, Some(1)), place(1, 5, None)];
-    for place in places {
-        store.put_unreadable(arrival(place)).await.unwrap();
+pub async fn unreadable_arrivals_are_listed_in_chain_order(store: Arc<dyn Store>) {
+    let locations = [
+        location(1, 7, Some(2)),
+        location(1, 7, Some(1)),
+        location(1, 7, None),
+        location(1, 9, Some(1)),
+        location(1, 5, None),
+    ];
+    for location in locations {
+        store.put_unreadable(arrival(location)).await.unwrap();
     }
-    store.put_unreadable(arrival(place(2, 7, Some(2)))).await.unwrap();
+    store.put_unreadable(arrival(location(2, 7, Some(2)))).await.unwrap();
     let listed = async |from, limit| {
         let listed = store.unreadable(1, from, limit).await.unwrap();
-        listed.into_iter().map(|arrival| arrival.place).collect::<Vec<_>>()
+        listed.into_iter().map(|arrival| arrival.location).collect::<Vec<_>>()
     };
-    let all = [places[4], places[2], places[1], places[0], places[3]];
+    let all = [locations[4], locations[2], locations[1], locations[0], locations[3]];
     assert_eq!(listed(0, 10).await, all);
     assert_eq!(listed(6, 10).await, all[1..]);
     assert_eq!(listed(0, 2).await, all[..2]);
     assert!(listed(10, 10).await.is_empty());
-    assert_eq!(store.unreadable(2, 0, 10).await.unwrap(), [arrival(place(2, 7, Some(2)))]);
+    assert_eq!(store.unreadable(2, 0, 10).await.unwrap(), [arrival(location(2, 7, Some(2)))]);
     assert_eq!(store.unreadable(3, 0, 10).await.unwrap(), []);
 }
 
 /// A new record for the same place replaces the old one completely.
-pub async fn an_unreadable_arrival_is_replaced_by_what_is_known_later(store: Arc<dyn Store>) {
-    let first = arrival(place(8453, 7, Some(1)));
+pub async fn newer_record_of_an_unreadable_arrival_replaces_it(store: Arc<dyn Store>) {
+    let first = arrival(location(8453, 7, Some(1)));
     store.put_unreadable(first.clone()).await.unwrap();
     let second = first.failed_again("no status", later(30));
     store.put_unreadable(second.clone()).await.unwrap();
@@ -56,18 +61,18 @@ pub async fn an_unreadable_arrival_is_replaced_by_what_is_known_later(store: Arc
 }
 
 /// An arrival is due when its next attempt is, the earliest first. One that was given up on is never due.
-pub async fn unreadable_arrivals_are_due_when_their_time_has_come(store: Arc<dyn Store>) {
+pub async fn unreadable_arrivals_are_due_at_their_next_attempt(store: Arc<dyn Store>) {
     let at = |block, seconds: Option<u64>| UnreadableArrival {
         next_attempt_at: seconds.map(later),
-        ..arrival(place(1, block, Some(1)))
+        ..arrival(location(1, block, Some(1)))
     };
     for arrival in [at(1, Some(60)), at(2, Some(30)), at(3, None), at(4, Some(61))] {
         store.put_unreadable(arrival).await.unwrap();
     }
-    store.put_unreadable(UnreadableArrival { place: place(2, 1, Some(1)), ..at(1, Some(0)) }).await.unwrap();
+    store.put_unreadable(UnreadableArrival { location: location(2, 1, Some(1)), ..at(1, Some(0)) }).await.unwrap();
     let due = async |seconds, limit| {
         let due = store.unreadable_due(1, later(seconds), limit).await.unwrap();
-        due.into_iter().map(|arrival| arrival.place.block_number).collect::<Vec<_>>()
+        due.into_iter().map(|arrival| arrival.location.block_number).collect::<Vec<_>>()
     };
     assert!(due(29, 10).await.is_empty());
     assert_eq!(due(30, 10).await, [2]);
@@ -77,12 +82,12 @@ pub async fn unreadable_arrivals_are_due_when_their_time_has_come(store: Arc<dyn
 }
 
 /// An arrival that was finally read is deleted, and no other.
-pub async fn an_arrival_that_was_read_is_forgotten(store: Arc<dyn Store>) {
-    let (one, block) = (place(1, 7, Some(1)), place(1, 7, None));
-    for place in [one, block] {
-        store.put_unreadable(arrival(place)).await.unwrap();
+pub async fn arrival_is_deleted_once_it_was_read(store: Arc<dyn Store>) {
+    let (one, block) = (location(1, 7, Some(1)), location(1, 7, None));
+    for location in [one, block] {
+        store.put_unreadable(arrival(location)).await.unwrap();
     }
-    store.forget_unreadable(&place(2, 7, Some(1))).await.unwrap();
+    store.forget_unreadable(&location(2, 7, Some(1))).await.unwrap();
     store.forget_unreadable(&one).await.unwrap();
     store.forget_unreadable(&one).await.unwrap();
     assert_eq!(store.unreadable(1, 0, 10).await.unwrap(), [arrival(block)]);

@@ -18,7 +18,7 @@ fn line_by(template: &str, method: &str, source: ClientSource) -> UsageLine {
 }
 
 /// The sum of the days, the sum of the endpoints and the account's used credits are equal.
-pub async fn a_report_adds_up_with_its_account(store: Arc<dyn Store>) {
+pub async fn report_matches_the_account_totals(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1_000_000 * BASE).await;
     let other = super::scene::customer(&*store, 1_000 * BASE).await;
     for (day, price) in [(0, 1), (1, 777_777), (1, 3), (5, 1_000_003)] {
@@ -44,7 +44,7 @@ pub async fn a_report_adds_up_with_its_account(store: Arc<dyn Store>) {
 }
 
 /// A report covers exactly its days, including both ends, for usage and for credits added.
-pub async fn a_report_covers_its_days_only(store: Arc<dyn Store>) {
+pub async fn report_covers_only_its_days(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     let at = |day: u32| NOON.saturating_add(DAY * day);
     for day in 0..5_u32 {
@@ -62,7 +62,7 @@ pub async fn a_report_covers_its_days_only(store: Arc<dyn Store>) {
 }
 
 /// Usage and ledger entries at the first and last millisecond of a UTC day belong to that day.
-pub async fn a_days_first_and_last_milliseconds_belong_to_it(store: Arc<dyn Store>) {
+pub async fn day_includes_its_first_and_last_millisecond(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     let first = NOON.day().start();
     let last = first.saturating_add(DAY).saturating_sub(std::time::Duration::from_millis(1));
@@ -96,7 +96,7 @@ pub async fn a_report_without_usage_is_empty(store: Arc<dyn Store>) {
 }
 
 /// Endpoints are ordered by credits, calls, template and method; sources of the same endpoint are added up.
-pub async fn endpoints_are_ordered_and_not_parted_by_source(store: Arc<dyn Store>) {
+pub async fn endpoints_are_ordered_and_merge_sources(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1_000).await;
     let batch = [
         ("/cheap", "GET", ClientSource::Direct, 1),
@@ -137,7 +137,7 @@ pub async fn endpoints_are_ordered_and_not_parted_by_source(store: Arc<dyn Store
 }
 
 /// Credits added are the sum of all entries, of any kind and sign.
-pub async fn what_was_added_is_the_sum_of_the_ledger(store: Arc<dyn Store>) {
+pub async fn added_credits_are_the_sum_of_the_ledger(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     for (kind, amount) in [
         (LedgerKind::PurchaseTopup, 700),
@@ -151,7 +151,7 @@ pub async fn what_was_added_is_the_sum_of_the_ledger(store: Arc<dyn Store>) {
 }
 
 /// A sum out of range is an error, never a wrong number.
-pub async fn additions_beyond_range_are_an_error(store: Arc<dyn Store>) {
+pub async fn out_of_range_additions_are_an_error(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     post(&*store, &customer.id, entry(LedgerKind::PurchaseTopup, i64::MAX), NOON).await;
     accepted(&*store, charge(customer.key, i64::MAX), NOON).await;
@@ -162,7 +162,7 @@ pub async fn additions_beyond_range_are_an_error(store: Arc<dyn Store>) {
 }
 
 /// There is one daily total per account, day, route, method and source, over all commits.
-pub async fn daily_totals_are_kept_by_day_and_line(store: Arc<dyn Store>) {
+pub async fn daily_totals_are_stored_by_day_and_line(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 1_000).await, customer(&*store, 1_000).await);
     let lines =
         [line("/a"), line("/A"), line_by("/a", "POST", ClientSource::Direct), line_by("/a", "GET", ClientSource::Cli)];

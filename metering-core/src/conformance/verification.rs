@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::ledger::LedgerKind;
 use crate::store::{Store, Verification};
 
-use super::scene::{DAY, NOON, accepted, adjustment, charge, customer, entry, pay_back, post};
+use super::scene::{DAY, NOON, accepted, adjustment, charge, commit_refund, customer, entry, post};
 
 /// An empty store has no discrepancies.
 pub async fn an_empty_store_is_verified(store: Arc<dyn Store>) {
@@ -13,13 +13,13 @@ pub async fn an_empty_store_is_verified(store: Arc<dyn Store>) {
 }
 
 /// Every account is recomputed, including revoked and unused ones, and all add up.
-pub async fn every_account_is_recomputed(store: Arc<dyn Store>) {
+pub async fn verify_recomputes_every_account(store: Arc<dyn Store>) {
     for n in 0..7_i64 {
         let customer = customer(&*store, 1_000 * n).await;
         post(&*store, &customer.id, entry(LedgerKind::PurchaseTopup, 10 + n), NOON).await;
         accepted(&*store, charge(customer.key, 3 * n), NOON).await;
         let undelivered = accepted(&*store, charge(customer.key, 5), NOON.saturating_add(DAY)).await;
-        pay_back(&*store, undelivered.into_refund().expect("there is a charge to refund"), NOON)
+        commit_refund(&*store, undelivered.into_refund().expect("there is a charge to refund"), NOON)
             .await
             .expect("the amount is in range");
         post(&*store, &customer.id, adjustment(-n), NOON).await;

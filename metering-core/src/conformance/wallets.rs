@@ -8,11 +8,11 @@ use crate::payment::PaymentUse;
 use crate::store::{Created, NewAccount, PaymentCredit, PaymentCredited, Store};
 
 use super::sale::{BONUS, buyer, credit, credited, payment_by, tx, wallet};
-use super::scene::{BASE, NOON, adjustment, create, customer, newcomer};
+use super::scene::{BASE, NOON, adjustment, create, customer, new_account};
 
 fn paid_by(number: u8, chain_id: u64) -> NewAccount {
     let payer = Some(Payer { address: wallet(number), chain_id });
-    NewAccount { payer, entries: vec![adjustment(BONUS)], ..newcomer() }
+    NewAccount { payer, entries: vec![adjustment(BONUS)], ..new_account() }
 }
 
 /// Credits a payment by wallet `wallet` with transaction `number`, and links the wallet.
@@ -25,7 +25,7 @@ async fn linked(store: &dyn Store, number: u8) -> Vec<AccountId> {
 }
 
 /// A wallet has one account, on any chain. A refusal for that leaves the id and the key free.
-pub async fn a_payer_is_taken_on_every_chain(store: Arc<dyn Store>) {
+pub async fn payer_has_one_account_across_chains(store: Arc<dyn Store>) {
     create(&*store, paid_by(1, 8453)).await;
     for (chain_id, free) in [(8453, 2), (1, 3), (u64::MAX, 4)] {
         let new = paid_by(1, chain_id);
@@ -40,7 +40,7 @@ pub async fn a_payer_is_taken_on_every_chain(store: Arc<dyn Store>) {
 }
 
 /// The order of refusals is: taken email, taken payer, entries out of range.
-pub async fn a_taken_payer_comes_between_email_and_range(store: Arc<dyn Store>) {
+pub async fn payer_is_checked_after_email_and_before_range(store: Arc<dyn Store>) {
     let email = || Some("a@example.com".parse().unwrap());
     create(&*store, NewAccount { email: email(), ..paid_by(1, 1) }).await;
     let beyond = vec![adjustment(i64::MAX), adjustment(1)];
@@ -68,7 +68,7 @@ pub async fn a_payer_is_free_again_after_revocation(store: Arc<dyn Store>) {
 /// Accounts without a payer do not collide with each other.
 pub async fn accounts_without_payer_do_not_collide(store: Arc<dyn Store>) {
     for _ in 0..3 {
-        create(&*store, newcomer()).await;
+        create(&*store, new_account()).await;
     }
     assert_eq!(store.account_by_payer(&Address::ZERO).await.unwrap(), None);
     assert_eq!(store.accounts(None, 10).await.unwrap().items.len(), 3);
@@ -79,7 +79,7 @@ pub async fn an_account_is_found_by_its_payer(store: Arc<dyn Store>) {
     let by = async |number: u8| store.account_by_payer(&wallet(number)).await.unwrap();
     let first = create(&*store, paid_by(1, 1)).await;
     let second = buyer(&*store, 2).await;
-    create(&*store, newcomer()).await;
+    create(&*store, new_account()).await;
     assert_eq!((by(1).await, by(2).await), (Some(first.clone()), Some(second.clone())));
     link(&*store, &first.id, 3, 3).await;
     assert_eq!((by(0).await, by(3).await), (None, None), "a linked wallet is not a payer");
@@ -90,7 +90,7 @@ pub async fn an_account_is_found_by_its_payer(store: Arc<dyn Store>) {
 }
 
 /// A wallet is linked only by a credit with `link_payer`.
-pub async fn a_wallet_is_linked_when_it_is_said(store: Arc<dyn Store>) {
+pub async fn wallet_is_linked_on_request(store: Arc<dyn Store>) {
     let (customer, buyer) = (customer(&*store, BASE).await, buyer(&*store, 1).await);
     assert_eq!(linked(&*store, 1).await, [], "paying for a signup does not link");
     credited(&*store, credit(&buyer.id, payment_by(2, tx(2)))).await;

@@ -53,7 +53,7 @@ impl State {
     }
 
     fn remembered(&self, account: usize, request: &RequestId, now: Timestamp) -> Option<Remembered> {
-        self.accounts[account].answers.get(request).copied().filter(|remembered| now < remembered.expires_at)
+        self.accounts[account].results.get(request).copied().filter(|remembered| now < remembered.expires_at)
     }
 
     fn write(&mut self, changes: Changes<usize, UsageLine>, now: Timestamp) {
@@ -65,8 +65,8 @@ impl State {
         for change in changes.usage {
             self.write_usage(change, now);
         }
-        for (account, request, remembered) in changes.answers {
-            self.accounts[account].answers.insert(request, remembered);
+        for (account, request, remembered) in changes.results {
+            self.accounts[account].results.insert(request, remembered);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::usage::{ClientSource, DailyTotal, UsageLine};
 use super::state::{DayTotal, State};
 
 /// The position of a daily total: day, index of the account, line.
-type Place = (Day, usize, UsageLine);
+type Position = (Day, usize, UsageLine);
 
 impl State {
     pub(super) fn accounts_page(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Account>, StoreError> {
@@ -49,15 +49,15 @@ impl State {
     }
 
     pub(super) fn daily_totals_page(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>, StoreError> {
-        let after = after.map(read_place).transpose()?;
-        let mut totals: Vec<(Place, DayTotal)> = Vec::new();
+        let after = after.map(read_position).transpose()?;
+        let mut totals: Vec<(Position, DayTotal)> = Vec::new();
         for (index, record) in self.accounts.iter().enumerate() {
             totals.extend(record.usage.iter().map(|((day, line), total)| ((*day, index, line.clone()), *total)));
         }
-        totals.retain(|(place, _)| after.as_ref().is_none_or(|after| place > after));
+        totals.retain(|(position, _)| after.as_ref().is_none_or(|after| position > after));
         totals.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let Page { items, next } = page(totals.into_iter(), limit, |(place, _)| place_cursor(place));
-        let total = |((day, index, line), DayTotal { calls, atoms }): (Place, DayTotal)| {
+        let Page { items, next } = page(totals.into_iter(), limit, |(position, _)| position_cursor(position));
+        let total = |((day, index, line), DayTotal { calls, atoms }): (Position, DayTotal)| {
             let account = self.accounts[index].account.id.clone();
             Ok(DailyTotal { account, day, line, calls, credits_used: credits(atoms)? })
         };
@@ -66,10 +66,10 @@ impl State {
 }
 
 /// The first `limit` items of `sorted`, and a cursor if more follow.
-fn page<T>(sorted: impl Iterator<Item = T>, limit: u32, place: impl Fn(&T) -> Cursor) -> Page<T> {
+fn page<T>(sorted: impl Iterator<Item = T>, limit: u32, position: impl Fn(&T) -> Cursor) -> Page<T> {
     let mut sorted = sorted.peekable();
     let items: Vec<T> = sorted.by_ref().take(limit as usize).collect();
-    let next = sorted.peek().and_then(|_| items.last()).map(place);
+    let next = sorted.peek().and_then(|_| items.last()).map(position);
     Page { items, next }
 }
 
@@ -79,12 +79,12 @@ impl<T> Page<T> {
     }
 }
 
-fn place_cursor((day, index, line): &Place) -> Cursor {
+fn position_cursor((day, index, line): &Position) -> Cursor {
     let UsageLine { route_template, http_method, source } = line;
     Cursor::new(format!("{} {index} {} {http_method} {route_template}", day.unix_days(), source.as_str()))
 }
 
-fn read_place(cursor: &Cursor) -> Result<Place, StoreError> {
+fn read_position(cursor: &Cursor) -> Result<Position, StoreError> {
     let mut words = cursor.as_str().splitn(5, ' ');
     let mut word = || words.next().ok_or_else(|| unusable(cursor));
     let day = word()?.parse().map_err(|_| unusable(cursor))?;

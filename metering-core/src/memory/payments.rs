@@ -7,7 +7,7 @@ use crate::address::Address;
 use crate::clock::Timestamp;
 use crate::key::KeyHash;
 use crate::payment::{
-    ArrivalPlace, Payment, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse, UnreadableArrival,
+    ArrivalLocation, Payment, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse, UnreadableArrival,
 };
 use crate::quote::{NonceHash, Quote, QuoteState};
 use crate::recipient::{RecipientRecord, Registration, register_recipients};
@@ -38,7 +38,7 @@ pub(super) struct PaymentState {
     challenges: BTreeMap<String, Challenge>,
     scan_marks: BTreeMap<u64, u64>,
     recipients: BTreeMap<(u64, Address), RecipientRecord>,
-    unreadable: BTreeMap<ArrivalPlace, UnreadableArrival>,
+    unreadable: BTreeMap<ArrivalLocation, UnreadableArrival>,
 }
 
 impl PaymentState {
@@ -73,7 +73,7 @@ impl PaymentState {
     pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {
         let before = self.quotes.len() + self.challenges.len();
         self.quotes.retain(|_, quote| quote.forgotten_from().is_none_or(|from| now < from));
-        self.challenges.retain(|_, challenge| now < challenge.expires_at.saturating_add(Challenge::REMEMBERED));
+        self.challenges.retain(|_, challenge| now < challenge.expires_at.saturating_add(Challenge::RETENTION));
         u64::try_from(before - self.quotes.len() - self.challenges.len()).unwrap_or(u64::MAX)
     }
 }
@@ -332,7 +332,7 @@ impl PaymentStore for MemoryStore {
     }
 
     async fn put_unreadable(&self, arrival: UnreadableArrival) -> Result<(), StoreError> {
-        self.state()?.payments.unreadable.insert(arrival.place, arrival);
+        self.state()?.payments.unreadable.insert(arrival.location, arrival);
         Ok(())
     }
 
@@ -343,9 +343,9 @@ impl PaymentStore for MemoryStore {
         limit: u32,
     ) -> Result<Vec<UnreadableArrival>, StoreError> {
         let state = self.state()?;
-        let first = ArrivalPlace { chain_id, block_number: from_block, hash: None };
+        let first = ArrivalLocation { chain_id, block_number: from_block, hash: None };
         let all = state.payments.unreadable.range(first..).map(|(_, arrival)| arrival);
-        let of_chain = all.take_while(|arrival| arrival.place.chain_id == chain_id);
+        let of_chain = all.take_while(|arrival| arrival.location.chain_id == chain_id);
         Ok(of_chain.take(usize::try_from(limit).unwrap_or(usize::MAX)).cloned().collect())
     }
 
@@ -357,16 +357,16 @@ impl PaymentStore for MemoryStore {
     ) -> Result<Vec<UnreadableArrival>, StoreError> {
         let state = self.state()?;
         let due = |arrival: &&UnreadableArrival| {
-            arrival.place.chain_id == chain_id && arrival.next_attempt_at.is_some_and(|at| at <= now)
+            arrival.location.chain_id == chain_id && arrival.next_attempt_at.is_some_and(|at| at <= now)
         };
         let mut due: Vec<_> = state.payments.unreadable.values().filter(due).cloned().collect();
-        due.sort_by_key(|arrival| (arrival.next_attempt_at, arrival.place));
+        due.sort_by_key(|arrival| (arrival.next_attempt_at, arrival.location));
         due.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
         Ok(due)
     }
 
-    async fn forget_unreadable(&self, place: &ArrivalPlace) -> Result<(), StoreError> {
-        self.state()?.payments.unreadable.remove(place);
+    async fn forget_unreadable(&self, location: &ArrivalLocation) -> Result<(), StoreError> {
+        self.state()?.payments.unreadable.remove(location);
         Ok(())
     }
 }

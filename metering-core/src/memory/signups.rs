@@ -24,7 +24,7 @@ impl SignupState {
 
     pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {
         let before = self.sessions.len() + self.solutions.len();
-        self.sessions.retain(|_, session| now < session.expires_at.saturating_add(SignupSession::REMEMBERED));
+        self.sessions.retain(|_, session| now < session.expires_at.saturating_add(SignupSession::RETENTION));
         self.solutions.retain(|_, expires_at| now < *expires_at);
         u64::try_from(before - self.sessions.len() - self.solutions.len()).unwrap_or(u64::MAX)
     }

@@ -45,7 +45,7 @@ pub(super) struct Record {
     /// Usage entries by number, oldest first.
     pub(super) recent: BTreeMap<i64, Activity>,
     /// The remembered outcomes of charges, by request id.
-    pub(super) answers: BTreeMap<RequestId, Remembered>,
+    pub(super) results: BTreeMap<RequestId, Remembered>,
 }
 
 /// One daily total. Its atoms are 128 bits wide, so that charges and refunds can be added in any order.
@@ -66,7 +66,7 @@ impl Record {
             day: Window::default(),
             usage: BTreeMap::new(),
             recent: BTreeMap::new(),
-            answers: BTreeMap::new(),
+            results: BTreeMap::new(),
         }
     }
 
@@ -169,7 +169,7 @@ impl State {
     pub(super) fn forget_expired(&mut self, now: Timestamp) -> u64 {
         let mut forgotten = self.payments.forget_expired(now) + self.signups.forget_expired(now);
         for record in &mut self.accounts {
-            record.answers.retain(|_, remembered| {
+            record.results.retain(|_, remembered| {
                 let keep = now < remembered.expires_at;
                 forgotten += u64::from(!keep);
                 keep

@@ -22,20 +22,20 @@ use crate::tally::Posting;
 const RECEIVED_AT_ONCE: usize = 1_024;
 
 /// A commit that takes longer than this counts as slow. A healthy store commits in milliseconds.
-const PATIENCE: Duration = Duration::from_secs(10);
+const COMMIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) struct Committer {
-    work: Work,
-    places: Arc<Semaphore>,
+    context: CommitContext,
+    permits: Arc<Semaphore>,
     lanes: Lanes<Request>,
-    most: usize,
+    max_batch: usize,
     /// Running commits that are not slow yet, oldest first: when each becomes slow, and its lanes.
     expected: VecDeque<(tokio::time::Instant, Vec<usize>)>,
 }
 
 /// What a commit needs.
 #[derive(Clone)]
-struct Work {
+struct CommitContext {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     stats: Arc<MeterStats>,
@@ -43,13 +43,13 @@ struct Work {
 
 /// What wakes the task.
 enum Event {
-    Ended(Result<Ended, JoinError>),
-    TakesLong,
-    Asked,
+    CommitFinished(Result<FinishedCommit, JoinError>),
+    CommitTimedOut,
+    RequestsReceived,
 }
 
 /// A finished commit: the lanes to free, and whether the store is broken.
-struct Ended {
+struct FinishedCommit {
     lanes: Vec<usize>,
     broken: bool,
 }
@@ -59,11 +59,17 @@ impl Committer {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         stats: Arc<MeterStats>,
-        places: Arc<Semaphore>,
-        most: NonZeroUsize,
+        permits: Arc<Semaphore>,
+        max_batch: NonZeroUsize,
     ) -> Self {
         let lanes = Lanes::new(store.commit_lanes().get());
-        Self { work: Work { store, clock, stats }, places, lanes, most: most.get(), expected: VecDeque::new() }
+        Self {
+            context: CommitContext { store, clock, stats },
+            permits,
+            lanes,
+            max_batch: max_batch.get(),
+            expected: VecDeque::new(),
+        }
     }
 
     /// Commits until the meter is drained or dropped and nothing is waiting, or until the store breaks.
@@ -75,66 +81,66 @@ impl Committer {
         let (mut received, mut commits) = (Vec::new(), JoinSet::new());
         let mut open = true;
         loop {
-            let takes_long = self.expected.front().map(|(at, _)| *at);
+            let slow_at = self.expected.front().map(|(at, _)| *at);
             let event = tokio::select! {
                 // Finished commits first: that frees their lanes for the requests received next.
                 biased;
-                Some(ended) = commits.join_next() => Event::Ended(ended),
+                Some(ended) = commits.join_next() => Event::CommitFinished(ended),
                 count = inbox.recv_many(&mut received, RECEIVED_AT_ONCE), if open => {
                     open = count > 0;
-                    Event::Asked
+                    Event::RequestsReceived
                 }
                 // Requests already queued are still received. An error means that the meter was dropped, which also
                 // closes the inbox.
                 Ok(_) = drain.wait_for(|draining| *draining), if !inbox.is_closed() => {
                     inbox.close();
-                    Event::Asked
+                    Event::RequestsReceived
                 }
-                () = sleep_until(takes_long.unwrap_or_else(tokio::time::Instant::now)), if takes_long.is_some() => {
-                    Event::TakesLong
+                () = sleep_until(slow_at.unwrap_or_else(tokio::time::Instant::now)), if slow_at.is_some() => {
+                    Event::CommitTimedOut
                 }
                 else => return MeterEnd::Drained,
             };
             match event {
-                Event::Asked => {}
-                Event::TakesLong => self.takes_long(),
-                Event::Ended(Ok(Ended { lanes, broken: false })) => {
+                Event::RequestsReceived => {}
+                Event::CommitTimedOut => self.mark_slow(),
+                Event::CommitFinished(Ok(FinishedCommit { lanes, broken: false })) => {
                     self.expected.retain(|(_, expected)| *expected != lanes);
-                    self.lanes.give_back(&lanes);
+                    self.lanes.free(&lanes);
                 }
                 // A commit that panicked or was cancelled has an unknown outcome, as with a broken store.
-                Event::Ended(Ok(Ended { broken: true, .. }) | Err(_)) => {
-                    received.drain(..).for_each(|request| self.sort_in(request));
+                Event::CommitFinished(Ok(FinishedCommit { broken: true, .. }) | Err(_)) => {
+                    received.drain(..).for_each(|request| self.assign_lane(request));
                     return self.broken(inbox, commits).await;
                 }
             }
             while let Ok(request) = inbox.try_recv() {
                 received.push(request);
             }
-            received.drain(..).for_each(|request| self.sort_in(request));
-            self.refuse_those_behind();
-            while let Some(batch) = self.lanes.take(self.most) {
-                self.places.add_permits(batch.items.len());
-                self.expected.push_back((tokio::time::Instant::now() + PATIENCE, batch.lanes.clone()));
-                commits.spawn(self.work.clone().commit(batch));
+            received.drain(..).for_each(|request| self.assign_lane(request));
+            self.reject_behind_slow_commits();
+            while let Some(batch) = self.lanes.take(self.max_batch) {
+                self.permits.add_permits(batch.items.len());
+                self.expected.push_back((tokio::time::Instant::now() + COMMIT_TIMEOUT, batch.lanes.clone()));
+                commits.spawn(self.context.clone().commit(batch));
             }
         }
     }
 
-    fn takes_long(&mut self) {
+    fn mark_slow(&mut self) {
         if let Some((_, lanes)) = self.expected.pop_front() {
             tracing::warn!("a commit is slow; rejecting charges that would wait for it");
-            self.lanes.takes_long(&lanes);
+            self.lanes.mark_slow(&lanes);
         }
     }
 
     /// Rejects charges that would wait for a slow commit. Refunds are owed, so they wait.
-    fn refuse_those_behind(&mut self) {
-        let refused = self.lanes.give_up(|request| matches!(request.posting, Posting::Charge(_)));
+    fn reject_behind_slow_commits(&mut self) {
+        let refused = self.lanes.remove_waiting(|request| matches!(request.posting, Posting::Charge(_)));
         if refused.is_empty() {
             return;
         }
-        self.places.add_permits(refused.len());
+        self.permits.add_permits(refused.len());
         let error = Arc::new(StoreError::Unavailable("an earlier commit takes too long".into()));
         for request in refused {
             let _ = request.reply.send(Err(MeterError::Store(Arc::clone(&error))));
@@ -143,7 +149,7 @@ impl Committer {
 
     /// Puts a request into its lane. Charges go by key, and an account has one live key, so all its charges share a
     /// lane. Refunds go by account id and may be in another lane; the store serialises the two.
-    fn sort_in(&mut self, request: Request) {
+    fn assign_lane(&mut self, request: Request) {
         match &request.posting {
             Posting::Charge(charge) => {
                 let key = charge.key;
@@ -162,11 +168,15 @@ impl Committer {
 
     /// Stops accepting requests, rejects those whose commit has not begun (nothing was charged for them), and waits for
     /// running commits to finish.
-    async fn broken(&mut self, mut inbox: mpsc::UnboundedReceiver<Request>, mut commits: JoinSet<Ended>) -> MeterEnd {
+    async fn broken(
+        &mut self,
+        mut inbox: mpsc::UnboundedReceiver<Request>,
+        mut commits: JoinSet<FinishedCommit>,
+    ) -> MeterEnd {
         inbox.close();
-        self.places.close();
+        self.permits.close();
         while let Ok(request) = inbox.try_recv() {
-            self.sort_in(request);
+            self.assign_lane(request);
         }
         for request in self.lanes.take_all() {
             let _ = request.reply.send(Err(MeterError::Closed));
@@ -176,15 +186,15 @@ impl Committer {
     }
 }
 
-impl Work {
+impl CommitContext {
     /// Commits a batch and replies to its callers. Waking all callers from this one task keeps that cheap.
-    async fn commit(self, batch: Batch<Request>) -> Ended {
+    async fn commit(self, batch: Batch<Request>) -> FinishedCommit {
         let Batch { items, lanes } = batch;
         let (postings, replies): (Vec<_>, Vec<_>) =
             items.into_iter().map(|request| (request.posting, request.reply)).unzip();
-        let begun = Instant::now();
+        let started_at = Instant::now();
         let outcomes = self.store.commit(postings, self.clock.now()).await;
-        self.stats.count_commit(replies.len(), begun.elapsed());
+        self.stats.count_commit(replies.len(), started_at.elapsed());
         match outcomes {
             Ok(outcomes) => {
                 assert_eq!(outcomes.len(), replies.len(), "a store returns one outcome per posting");
@@ -194,7 +204,7 @@ impl Work {
                     // The caller may be gone; its charge is recorded anyway.
                     let _ = reply.send(Ok(outcome));
                 }
-                Ended { lanes, broken: false }
+                FinishedCommit { lanes, broken: false }
             }
             Err(error) => {
                 let broken = error.must_reopen();
@@ -204,7 +214,7 @@ impl Work {
                 for reply in replies {
                     let _ = reply.send(Err(MeterError::Store(Arc::clone(&error))));
                 }
-                Ended { lanes, broken }
+                FinishedCommit { lanes, broken }
             }
         }
     }

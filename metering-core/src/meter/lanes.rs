@@ -7,7 +7,7 @@
 //! A slow commit blocks only its own lanes.
 
 /// How many charges justify a concurrent commit. A commit takes no further lane once it has this many.
-const WORTH_A_COMMIT: usize = 64;
+const MIN_CONCURRENT_BATCH: usize = 64;
 
 /// Waiting items, by lane.
 #[derive(Debug)]
@@ -22,15 +22,15 @@ pub(super) struct Lanes<T> {
 #[derive(Debug)]
 struct Lane<T> {
     waiting: Vec<T>,
-    holder: Holder,
+    state: LaneState,
 }
 
 /// Who holds a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Holder {
-    Nobody,
-    Commit,
-    CommitThatTakesLong,
+enum LaneState {
+    Free,
+    Committing,
+    SlowCommit,
 }
 
 /// The items of a commit, and the lanes it holds until it ends.
@@ -43,7 +43,7 @@ pub(super) struct Batch<T> {
 impl<T> Lanes<T> {
     /// Makes `count` empty lanes, at least one.
     pub(super) fn new(count: usize) -> Self {
-        let lane = |_| Lane { waiting: Vec::new(), holder: Holder::Nobody };
+        let lane = |_| Lane { waiting: Vec::new(), state: LaneState::Free };
         Self { lanes: (0..count.max(1)).map(lane).collect(), next: 0, under_way: 0 }
     }
 
@@ -56,28 +56,28 @@ impl<T> Lanes<T> {
         self.lanes[number % count].waiting.push(item);
     }
 
-    /// The next commit, with at most `most` items; `None` when the waiting items do not justify one.
-    pub(super) fn take(&mut self, most: usize) -> Option<Batch<T>> {
-        let (count, worth) = (self.lanes.len(), WORTH_A_COMMIT.min(most));
+    /// The next commit, with at most `max_batch` items; `None` when the waiting items do not justify one.
+    pub(super) fn take(&mut self, max_batch: usize) -> Option<Batch<T>> {
+        let (count, min_batch) = (self.lanes.len(), MIN_CONCURRENT_BATCH.min(max_batch));
         let free: Vec<usize> =
             (0..count).map(|step| (self.next + step) % count).filter(|lane| self.is_free(*lane)).collect();
         let waiting: usize = free.iter().map(|lane| self.lanes[*lane].waiting.len()).sum();
-        if waiting == 0 || (self.under_way > 0 && waiting < worth) {
+        if waiting == 0 || (self.under_way > 0 && waiting < min_batch) {
             return None;
         }
         let mut batch = Batch { items: Vec::new(), lanes: Vec::new() };
         for number in free {
-            if batch.items.len() >= worth {
+            if batch.items.len() >= min_batch {
                 break;
             }
             let lane = &mut self.lanes[number];
-            let room = most - batch.items.len();
+            let room = max_batch - batch.items.len();
             if batch.items.is_empty() && lane.waiting.len() <= room {
                 batch.items = std::mem::take(&mut lane.waiting);
             } else {
                 batch.items.extend(lane.waiting.drain(..room.min(lane.waiting.len())));
             }
-            lane.holder = Holder::Commit;
+            lane.state = LaneState::Committing;
             batch.lanes.push(number);
             self.next = (number + 1) % count;
         }
@@ -86,27 +86,27 @@ impl<T> Lanes<T> {
     }
 
     /// Frees the lanes of a finished commit.
-    pub(super) fn give_back(&mut self, lanes: &[usize]) {
-        if lanes.iter().any(|lane| self.lanes[*lane].holder == Holder::Commit) {
+    pub(super) fn free(&mut self, lanes: &[usize]) {
+        if lanes.iter().any(|lane| self.lanes[*lane].state == LaneState::Committing) {
             self.under_way -= 1;
         }
         for lane in lanes {
-            self.lanes[*lane].holder = Holder::Nobody;
+            self.lanes[*lane].state = LaneState::Free;
         }
     }
 
     /// Marks the commit of these lanes as slow.
-    pub(super) fn takes_long(&mut self, lanes: &[usize]) {
+    pub(super) fn mark_slow(&mut self, lanes: &[usize]) {
         for lane in lanes {
-            self.lanes[*lane].holder = Holder::CommitThatTakesLong;
+            self.lanes[*lane].state = LaneState::SlowCommit;
         }
         self.under_way -= 1;
     }
 
-    /// Removes the items that wait for slow commits, if `may_be_taken_out` allows it.
-    pub(super) fn give_up(&mut self, may_be_taken_out: impl Fn(&T) -> bool) -> Vec<T> {
-        let held_up = self.lanes.iter_mut().filter(|lane| lane.holder == Holder::CommitThatTakesLong);
-        held_up.flat_map(|lane| lane.waiting.extract_if(.., |item| may_be_taken_out(item))).collect()
+    /// Removes the items that wait for slow commits, if `may_remove` allows it.
+    pub(super) fn remove_waiting(&mut self, may_remove: impl Fn(&T) -> bool) -> Vec<T> {
+        let slow = self.lanes.iter_mut().filter(|lane| lane.state == LaneState::SlowCommit);
+        slow.flat_map(|lane| lane.waiting.extract_if(.., |item| may_remove(item))).collect()
     }
 
     /// Removes all waiting items, to end without another commit.
@@ -115,7 +115,7 @@ impl<T> Lanes<T> {
     }
 
     fn is_free(&self, lane: usize) -> bool {
-        self.lanes[lane].holder == Holder::Nobody && !self.lanes[lane].waiting.is_empty()
+        self.lanes[lane].state == LaneState::Free && !self.lanes[lane].waiting.is_empty()
     }
 }
 
@@ -132,12 +132,12 @@ mod tests {
         lanes
     }
 
-    fn sizes(lanes: &mut Lanes<usize>, most: usize) -> Vec<(usize, Vec<usize>)> {
-        std::iter::from_fn(|| lanes.take(most)).map(|batch| (batch.items.len(), batch.lanes)).collect()
+    fn sizes(lanes: &mut Lanes<usize>, max_batch: usize) -> Vec<(usize, Vec<usize>)> {
+        std::iter::from_fn(|| lanes.take(max_batch)).map(|batch| (batch.items.len(), batch.lanes)).collect()
     }
 
     #[test]
-    fn commits_beside_others_carry_a_good_many() {
+    fn concurrent_commits_have_a_minimum_size() {
         // waiting in each lane, the commits that run at once
         type Commit = (usize, &'static [usize]);
         let table: [(&[usize], &[Commit]); 8] = [
@@ -157,48 +157,48 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_is_one_commits_own_until_it_ends() {
+    fn lane_belongs_to_one_commit_until_it_ends() {
         let mut lanes = lanes(&[70, 70]);
         let (first, second) = (lanes.take(64).unwrap(), lanes.take(64).unwrap());
         assert_eq!((&*first.lanes, &*second.lanes), (&[0][..], &[1][..]));
         assert!(lanes.take(64).is_none(), "six more are waiting in each");
-        lanes.give_back(&first.lanes);
+        lanes.free(&first.lanes);
         assert!(lanes.take(64).is_none(), "too few for a concurrent commit");
-        lanes.give_back(&second.lanes);
+        lanes.free(&second.lanes);
         let last = lanes.take(64).unwrap();
         assert_eq!((last.items.len(), last.lanes), (12, vec![0, 1]));
     }
 
     #[test]
-    fn each_lane_has_its_turn() {
+    fn lanes_are_served_in_rotation() {
         let mut lanes = Lanes::new(3);
         for round in 0..9_usize {
             (0..3_u8).for_each(|lane| (0..100).for_each(|_| lanes.push(&[lane], lane)));
             let batch = lanes.take(100).unwrap();
             assert_eq!(batch.lanes, [round % 3]);
-            lanes.give_back(&batch.lanes);
+            lanes.free(&batch.lanes);
         }
     }
 
     #[test]
-    fn a_commit_that_takes_long_holds_up_its_own_lanes_only() {
+    fn slow_commit_blocks_only_its_own_lanes() {
         let mut lanes = lanes(&[64, 2]);
         let stuck = lanes.take(100).unwrap();
         assert!(lanes.take(100).is_none(), "too few for a concurrent commit");
-        lanes.takes_long(&stuck.lanes);
-        assert!(lanes.give_up(|_| true).is_empty(), "nothing is waiting behind it");
+        lanes.mark_slow(&stuck.lanes);
+        assert!(lanes.remove_waiting(|_| true).is_empty(), "nothing is waiting behind it");
         [(0, 10), (0, 11), (1, 20)].into_iter().for_each(|(lane, item)| lanes.push(&[lane], item));
-        assert_eq!(lanes.give_up(|item| *item != 10), [11]);
+        assert_eq!(lanes.remove_waiting(|item| *item != 10), [11]);
         let other = lanes.take(100).unwrap();
         assert_eq!((&*other.lanes, &*other.items), (&[1][..], &[1, 1, 20][..]));
-        lanes.give_back(&stuck.lanes);
+        lanes.free(&stuck.lanes);
         assert!(lanes.take(100).is_none(), "too few for a concurrent commit");
-        lanes.give_back(&other.lanes);
+        lanes.free(&other.lanes);
         assert_eq!(lanes.take(100).unwrap().items, [10]);
     }
 
     #[test]
-    fn small_batches_by_configuration_still_go_side_by_side() {
+    fn small_configured_batches_still_run_concurrently() {
         assert_eq!(sizes(&mut lanes(&[2, 2, 2]), 2), [(2, vec![0]), (2, vec![1]), (2, vec![2])]);
     }
 }

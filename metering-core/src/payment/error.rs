@@ -79,7 +79,7 @@ pub enum PaymentError {
     )]
     AlreadyClaimed,
     /// The chain could not be read.
-    #[error("{}", chain_trouble(.0))]
+    #[error("{}", chain_problem(.0))]
     Chain(ChainError),
     /// The chain does not know the transaction.
     #[error("The chain does not know this transaction yet; if you just sent it, try again.")]
@@ -213,7 +213,7 @@ impl RecoveryError {
     }
 }
 
-const fn chain_trouble(error: &ChainError) -> &'static str {
+const fn chain_problem(error: &ChainError) -> &'static str {
     match error {
         ChainError::Unreadable(_) => {
             "The chain's record of this transaction is too large to read. Nothing was credited; ask the operator to \

@@ -11,15 +11,15 @@ use crate::payment::{PaymentFault, PaymentTarget};
 impl PaymentTarget {
     /// The address to check for code before deciding whether a pending transaction can pay this target; `None` when
     /// code makes no difference.
-    pub(crate) fn undecided(&self, pending: &PendingTransaction) -> Option<Address> {
+    pub(crate) fn address_to_check(&self, pending: &PendingTransaction) -> Option<Address> {
         let to = pending.native.to?;
         let plain = !pending.native.has_input && to != self.token && to != self.recipient;
         (self.token != Address::ZERO && plain).then_some(to)
     }
 
     /// The evidence that a pending transaction will leave if it succeeds; `None` when that cannot be predicted.
-    /// `runs_code` is true if there is code at [`PaymentTarget::undecided`].
-    pub(crate) fn foreseen(&self, pending: &PendingTransaction, runs_code: bool) -> Option<Evidence> {
+    /// `runs_code` is true if there is code at [`PaymentTarget::address_to_check`].
+    pub(crate) fn predicted_evidence(&self, pending: &PendingTransaction, runs_code: bool) -> Option<Evidence> {
         let native = pending.native;
         let transfers = if self.token == Address::ZERO {
             Vec::new()
@@ -27,7 +27,7 @@ impl PaymentTarget {
             && to == self.token
         {
             vec![TokenTransfer { token: self.token, from: native.from, to: receiver, value }]
-        } else if self.undecided(pending).is_some() && !runs_code {
+        } else if self.address_to_check(pending).is_some() && !runs_code {
             Vec::new()
         } else {
             return None;
@@ -42,7 +42,7 @@ impl PaymentTarget {
 impl PaymentFault {
     /// True if the fault will hold whichever block the transaction ends up in. A wrong amount of a token may not: some
     /// tokens move less than the call says.
-    pub(crate) const fn is_foreseeable(&self, native: bool) -> bool {
+    pub(crate) const fn is_certain(&self, native: bool) -> bool {
         match self {
             Self::NoTransfer { .. }
             | Self::WrongRecipient { .. }
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_certainly_cannot_pay_is_foreseen_as_a_fault() {
+    fn only_certain_failures_are_predicted() {
         let target = |token| PaymentTarget { chain_id: 1, token, recipient: RECIPIENT };
         let tx = TxRef { chain_id: 1, hash: TxHash::from_bytes([9; 32]) };
         // case, token to pay in, transaction, whether its target has code, whether it certainly does not pay
@@ -107,20 +107,21 @@ mod tests {
         ];
         for (what, token, pending, runs_code, certain) in table {
             let target = target(token);
-            let fault = target.foreseen(&pending, runs_code).and_then(|evidence| target.payment(tx, &evidence).err());
-            let foreseen = fault.is_some_and(|fault| fault.is_foreseeable(token == Address::ZERO));
-            assert_eq!(foreseen, certain, "{what}");
+            let fault =
+                target.predicted_evidence(&pending, runs_code).and_then(|evidence| target.payment(tx, &evidence).err());
+            let predicted_evidence = fault.is_some_and(|fault| fault.is_certain(token == Address::ZERO));
+            assert_eq!(predicted_evidence, certain, "{what}");
         }
     }
 
     #[test]
-    fn code_is_only_asked_about_where_it_decides() {
+    fn code_is_checked_only_where_it_matters() {
         let target = PaymentTarget { chain_id: 1, token: TOKEN, recipient: RECIPIENT };
-        assert_eq!(target.undecided(&plain(Some(OTHER))), Some(OTHER));
+        assert_eq!(target.address_to_check(&plain(Some(OTHER))), Some(OTHER));
         for pending in [plain(None), plain(Some(TOKEN)), plain(Some(RECIPIENT)), calling(OTHER, None)] {
-            assert_eq!(target.undecided(&pending), None, "{pending:?}");
+            assert_eq!(target.address_to_check(&pending), None, "{pending:?}");
         }
         let native = PaymentTarget { token: Address::ZERO, ..target };
-        assert_eq!(native.undecided(&plain(Some(OTHER))), None);
+        assert_eq!(native.address_to_check(&plain(Some(OTHER))), None);
     }
 }

@@ -3,7 +3,7 @@
 //! Payments are credited before their block is final, so that customers do not wait for finality. Until then the
 //! watcher keeps checking them, and [`decide`] says what to do. It is a pure function: no store, no network, no clock.
 
-use crate::chain::{Block, BlockHash, Evidence, Heights, Sighting};
+use crate::chain::{Block, BlockHash, Evidence, Heights, TransactionStatus};
 use crate::clock::Timestamp;
 use crate::credits::Credits;
 use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
@@ -89,7 +89,7 @@ pub enum SettlementEntry {
 
 /// What the chain shows of a payment that is not final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
+pub enum ChainView {
     /// The block that it was recorded in is still part of the chain.
     InPlace,
     /// It is in another block, and pays the same.
@@ -100,7 +100,7 @@ pub enum Seen {
     Unclear,
 }
 
-impl Seen {
+impl ChainView {
     /// Decides from the block hash at the recorded height alone; `None` when the transaction must be read too.
     #[must_use]
     pub fn in_place(record: &PaymentRecord, canonical: Option<BlockHash>) -> Option<Self> {
@@ -110,12 +110,12 @@ impl Seen {
 
     /// Decides from the block hash at the recorded height (`None` if unknown) and the transaction.
     #[must_use]
-    pub fn of(record: &PaymentRecord, canonical: Option<BlockHash>, sighting: &Sighting) -> Self {
+    pub fn of(record: &PaymentRecord, canonical: Option<BlockHash>, status: &TransactionStatus) -> Self {
         if let Some(seen) = Self::in_place(record, canonical) {
             return seen;
         }
         let missing = if canonical.is_some() { Self::Missing } else { Self::Unclear };
-        let Sighting::Mined(evidence) = sighting else { return missing };
+        let TransactionStatus::Mined(evidence) = status else { return missing };
         let recorded = &record.payment;
         match recorded.target().payment(recorded.tx, evidence) {
             Ok(now) if (now.payer, now.amount) != (recorded.payer, recorded.amount) => missing,
@@ -147,31 +147,36 @@ pub enum SettlementDecision {
 /// checks. Most transactions are soon mined again, and stay credited throughout. When sources lag or disagree, nothing
 /// is reversed.
 #[must_use]
-pub fn decide(record: &PaymentRecord, seen: Seen, heights: Heights, missing_since: Option<u64>) -> SettlementDecision {
+pub fn decide(
+    record: &PaymentRecord,
+    seen: ChainView,
+    heights: Heights,
+    missing_since: Option<u64>,
+) -> SettlementDecision {
     use SettlementDecision::{Keep, Step, Wait};
     match (record.settlement, seen) {
-        (PaymentSettlement::Final, _) | (_, Seen::Unclear) => match missing_since {
+        (PaymentSettlement::Final, _) | (_, ChainView::Unclear) => match missing_since {
             Some(missing_since) => Wait { missing_since },
             None => Keep,
         },
-        (PaymentSettlement::Unsettled, Seen::InPlace) if record.payment.block_number <= heights.finalized => {
+        (PaymentSettlement::Unsettled, ChainView::InPlace) if record.payment.block_number <= heights.finalized => {
             Step(SettlementStep::Finalize)
         }
-        (PaymentSettlement::Unsettled, Seen::InPlace) => Keep,
-        (PaymentSettlement::Unsettled, Seen::Elsewhere(block)) => Step(SettlementStep::Move(block)),
-        (PaymentSettlement::Unsettled, Seen::Missing) => match missing_since {
+        (PaymentSettlement::Unsettled, ChainView::InPlace) => Keep,
+        (PaymentSettlement::Unsettled, ChainView::Elsewhere(block)) => Step(SettlementStep::Move(block)),
+        (PaymentSettlement::Unsettled, ChainView::Missing) => match missing_since {
             Some(since) if since <= heights.confirmed => Step(SettlementStep::Reverse),
             Some(missing_since) => Wait { missing_since },
             None => Wait { missing_since: heights.newest },
         },
-        (PaymentSettlement::Reversed { .. }, Seen::InPlace) => match record.block() {
+        (PaymentSettlement::Reversed { .. }, ChainView::InPlace) => match record.block() {
             Some(block) if block.number <= heights.confirmed => Step(SettlementStep::Restore(block)),
             _ => Keep,
         },
-        (PaymentSettlement::Reversed { .. }, Seen::Elsewhere(block)) if block.number <= heights.confirmed => {
+        (PaymentSettlement::Reversed { .. }, ChainView::Elsewhere(block)) if block.number <= heights.confirmed => {
             Step(SettlementStep::Restore(block))
         }
-        (PaymentSettlement::Reversed { .. }, Seen::Elsewhere(_) | Seen::Missing) => Keep,
+        (PaymentSettlement::Reversed { .. }, ChainView::Elsewhere(_) | ChainView::Missing) => Keep,
     }
 }
 

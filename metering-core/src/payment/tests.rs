@@ -38,20 +38,20 @@ fn target(token: Address) -> PaymentTarget {
 }
 
 #[test]
-fn a_token_payment_is_the_owners_whoever_sent_it() {
+fn token_payment_belongs_to_the_token_owner() {
     let payment = target(TOKEN).payment(TX, &evidence()).unwrap();
     assert_eq!((payment.payer, payment.amount.get()), (PAYER, 5_003_817));
     assert_eq!((payment.tx, payment.token, payment.recipient, payment.block_number), (TX, TOKEN, RECIPIENT, 100));
 }
 
 #[test]
-fn a_native_payment_is_its_senders() {
+fn native_payment_belongs_to_its_sender() {
     let payment = target(Address::ZERO).payment(TX, &native_evidence()).unwrap();
     assert_eq!((payment.payer, payment.amount.get(), payment.token), (PAYER, 25, Address::ZERO));
 }
 
 #[test]
-fn transfers_of_other_tokens_and_to_others_do_not_disturb() {
+fn other_transfers_are_ignored() {
     let mut seen = evidence();
     let ours = seen.transfers[0];
     seen.transfers.insert(0, TokenTransfer { token: OTHER_TOKEN, ..ours });
@@ -60,7 +60,7 @@ fn transfers_of_other_tokens_and_to_others_do_not_disturb() {
 }
 
 #[test]
-fn what_is_no_token_payment_is_refused_with_its_reason() {
+fn invalid_token_payment_is_refused_with_reason() {
     type Change = fn(&mut Evidence);
     // case, change, code
     let table: [(&str, Change, ErrorCode); 5] = [
@@ -84,7 +84,7 @@ fn what_is_no_token_payment_is_refused_with_its_reason() {
 }
 
 #[test]
-fn what_is_no_native_payment_is_refused_with_its_reason() {
+fn invalid_native_payment_is_refused_with_reason() {
     type Change = fn(&mut Evidence);
     let table: [(&str, Change, ErrorCode); 5] = [
         ("reverted", |e| e.succeeded = false, ErrorCode::TxReverted),
@@ -108,7 +108,7 @@ fn the_same_hash_on_another_chain_is_another_transaction() {
 }
 
 #[test]
-fn messages_name_what_was_found_but_not_endlessly() {
+fn messages_name_findings_up_to_a_limit() {
     let mut seen = evidence();
     seen.transfers = vec![TokenTransfer { to: ELSEWHERE, ..seen.transfers[0] }; 500];
     let message = target(TOKEN).payment(TX, &seen).unwrap_err().to_string();

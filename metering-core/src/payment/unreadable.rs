@@ -16,7 +16,7 @@ const FIRST_WAIT: Duration = Duration::from_secs(30);
 
 /// The location of an arrival that could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ArrivalPlace {
+pub struct ArrivalLocation {
     /// The chain's id (EIP-155).
     pub chain_id: u64,
     /// The number of its block.
@@ -29,7 +29,7 @@ pub struct ArrivalPlace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadableArrival {
     /// Where it is.
-    pub place: ArrivalPlace,
+    pub location: ArrivalLocation,
     /// Why the last attempt failed.
     pub reason: String,
     /// The number of attempts so far.
@@ -46,18 +46,18 @@ impl UnreadableArrival {
 
     /// An arrival whose first attempt just failed.
     #[must_use]
-    pub fn new(place: ArrivalPlace, reason: &str, now: Timestamp) -> Self {
+    pub fn new(location: ArrivalLocation, reason: &str, now: Timestamp) -> Self {
         let next_attempt_at = Some(now.saturating_add(FIRST_WAIT));
-        Self { place, reason: shortened(reason), attempts: 1, found_at: now, next_attempt_at }
+        Self { location, reason: shortened(reason), attempts: 1, found_at: now, next_attempt_at }
     }
 
     /// The same arrival after one more failed attempt.
     ///
     /// ```
-    /// use metering_core::{ArrivalPlace, Timestamp, UnreadableArrival};
+    /// use metering_core::{ArrivalLocation, Timestamp, UnreadableArrival};
     ///
-    /// let place = ArrivalPlace { chain_id: 1, block_number: 7, hash: None };
-    /// let mut arrival = UnreadableArrival::new(place, "the response is too large", Timestamp::from_unix_millis(0));
+    /// let location = ArrivalLocation { chain_id: 1, block_number: 7, hash: None };
+    /// let mut arrival = UnreadableArrival::new(location, "the response is too large", Timestamp::from_unix_millis(0));
     /// while let Some(now) = arrival.next_attempt_at {
     ///     arrival = arrival.failed_again("the response is too large", now);
     /// }
@@ -77,7 +77,7 @@ fn shortened(reason: &str) -> String {
     reason.chars().take(REASON_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-impl fmt::Display for ArrivalPlace {
+impl fmt::Display for ArrivalLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { chain_id, block_number, hash } = self;
         match hash {
@@ -94,8 +94,8 @@ mod tests {
     #[test]
     fn waits_grow_and_end() {
         let start = Timestamp::from_unix_millis(0);
-        let place = ArrivalPlace { chain_id: 1, block_number: 2, hash: None };
-        let mut arrival = UnreadableArrival::new(place, "a", start);
+        let location = ArrivalLocation { chain_id: 1, block_number: 2, hash: None };
+        let mut arrival = UnreadableArrival::new(location, "a", start);
         let mut waits = Vec::new();
         let mut now = start;
         while let Some(next) = arrival.next_attempt_at {
@@ -109,9 +109,9 @@ mod tests {
 
     #[test]
     fn reasons_are_short_and_of_one_line() {
-        let place = ArrivalPlace { chain_id: 1, block_number: 2, hash: None };
+        let location = ArrivalLocation { chain_id: 1, block_number: 2, hash: None };
         let arrival =
-            UnreadableArrival::new(place, &format!("a\0b\n{}", "é".repeat(1_000)), Timestamp::from_unix_millis(0));
+            UnreadableArrival::new(location, &format!("a\0b\n{}", "é".repeat(1_000)), Timestamp::from_unix_millis(0));
         assert!(arrival.reason.starts_with("a b é"));
         assert_eq!(arrival.reason.chars().count(), REASON_CHARS_MAX);
     }

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_nonce_is_refused() {
+    fn invalid_nonce_is_refused() {
         for text in ["", "sqn_", "sk_live_x", &format!("sqn_{}", "a".repeat(42)), &format!("sqn_{}!", "a".repeat(42))] {
             assert_eq!(QuoteNonce::parse(text).unwrap_err(), MalformedNonce, "{text}");
         }

@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn tags_are_small_and_never_zero() {
         // price in units, decimals, largest tag
-        let table: [(u128, u8, u128); 6] = [
+        let table: [(u128, u8, u128); 7] = [
             (5_000_000, 6, 9_999),
             (5_000_000_000, 6, 9_999),
             (10_000, 8, 9_999),
@@ -78,6 +78,8 @@ mod tests {
             (500_000, 4, 99),
             // 0.0025 of an 18-decimal coin: a thousandth of that, in steps of 10^-12.
             (2_500_000_000_000_000, 18, 2_500_000_000_000),
+            // A hundred of them: just below a hundredth of one.
+            (100_000_000_000_000_000_000, 18, 9_999_999_999_000_000),
         ];
         for (price, decimals, largest) in table {
             for _ in 0..2_000 {
@@ -93,6 +95,12 @@ mod tests {
                 assert_eq!(may_be_tagged(price, decimals, amount), expected, "{amount} for {price}");
             }
         }
+    }
+
+    #[test]
+    fn amounts_out_of_range_are_not_drawn() {
+        let highest = TokenUnits::new(u128::MAX - 1);
+        assert!((0..200).all(|_| draw_amount(&SystemRandomness, highest, 3).is_none()));
     }
 
     #[test]

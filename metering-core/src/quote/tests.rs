@@ -54,7 +54,7 @@ fn evidence(mined_at: Timestamp) -> Evidence {
 }
 
 #[test]
-fn the_time_of_mining_decides_and_not_that_of_claiming() {
+fn block_time_decides_not_claim_time() {
     let quote = quote();
     let (early, late) = (QUOTED_AT.saturating_sub(2 * MINUTE), quote.expires_at.saturating_add(7 * DAY));
     let millisecond = Duration::from_millis(1);
@@ -90,7 +90,7 @@ fn payer_and_amount_must_be_the_quotes_exactly() {
 }
 
 #[test]
-fn a_payment_that_is_wrong_is_refused_before_anybody_waits_for_its_depth() {
+fn wrong_payment_is_refused_before_waiting_for_confirmations() {
     let mut seen = evidence(QUOTED_AT);
     seen.depth = Depth { confirmations: 11, required: 12 };
     assert_eq!(quote().judge(TX, &seen).unwrap_err().code(), ErrorCode::PaymentUnconfirmed);
@@ -99,7 +99,7 @@ fn a_payment_that_is_wrong_is_refused_before_anybody_waits_for_its_depth() {
 }
 
 #[test]
-fn a_payment_is_matched_to_its_quote_and_no_other() {
+fn payment_matches_only_its_own_quote() {
     let quote = quote();
     let payment = quote.judge(TX, &evidence(QUOTED_AT)).unwrap();
     assert!(quote.is_paid_by(&payment));
@@ -113,4 +113,10 @@ fn a_payment_is_matched_to_its_quote_and_no_other() {
     for other in others {
         assert!(!other.is_paid_by(&payment), "{other:?}");
     }
+}
+
+#[test]
+fn quotes_are_kept_as_long_as_documented() {
+    let times = [Quote::CLOCK_SKEW, Quote::GRACE, Quote::UNPAID_RETENTION, Quote::RETENTION];
+    assert_eq!(times, [2 * MINUTE, 7 * DAY, DAY, 90 * DAY]);
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::address::Address;
-use crate::chain::{Block, Chain, ChainError, ChainReader, Evidence, Sighting};
-use crate::payment::{ArrivalPlace, Payment, PaymentFault, PaymentTarget};
+use crate::chain::{Block, Chain, ChainError, ChainReader, Evidence, TransactionStatus};
+use crate::payment::{ArrivalLocation, Payment, PaymentFault, PaymentTarget};
 use crate::plan::Plan;
 use crate::store::{PaymentStore, StoreError};
 use crate::transaction::{TxHash, TxRef};
@@ -42,7 +42,7 @@ pub struct Arrivals {
     /// Sorted by block.
     pub read: Vec<Arrival>,
     /// What could not be read although the chain itself could, and why.
-    pub unread: BTreeMap<ArrivalPlace, ChainError>,
+    pub unread: BTreeMap<ArrivalLocation, ChainError>,
 }
 
 /// Everything that arrived at `targets` of one chain in a range of confirmed blocks, both ends included.
@@ -66,8 +66,8 @@ pub async fn arrivals(
     for ((chain_id, recipient), tokens) in tokens_of {
         let found = reader.payments_to(recipient, &tokens, from_block, to_block).await?;
         for (block_number, why) in found.unreadable_blocks {
-            let place = ArrivalPlace { chain_id, block_number, hash: None };
-            arrivals.unread.insert(place, ChainError::Unreadable(why));
+            let location = ArrivalLocation { chain_id, block_number, hash: None };
+            arrivals.unread.insert(location, ChainError::Unreadable(why));
         }
         for (block_number, hash) in found.transactions {
             if !seen.insert((chain_id, hash)) {
@@ -76,8 +76,8 @@ pub async fn arrivals(
             match arrivals_in(reader, targets, TxRef { chain_id, hash }).await {
                 Ok(some) => arrivals.read.extend(some),
                 Err(error) => {
-                    is_of_this_alone(reader, &error).await?;
-                    arrivals.unread.insert(ArrivalPlace { chain_id, block_number, hash: Some(hash) }, error);
+                    check_chain_is_readable(reader, &error).await?;
+                    arrivals.unread.insert(ArrivalLocation { chain_id, block_number, hash: Some(hash) }, error);
                 }
             }
         }
@@ -98,7 +98,7 @@ pub(super) async fn arrivals_in(
 }
 
 /// Returns `Ok` if the error is about one transaction or block only, and fails if the whole chain cannot be read.
-pub(super) async fn is_of_this_alone(reader: &dyn ChainReader, error: &ChainError) -> Result<(), ChainError> {
+pub(super) async fn check_chain_is_readable(reader: &dyn ChainReader, error: &ChainError) -> Result<(), ChainError> {
     match error {
         ChainError::Unreadable(_) => Ok(()),
         _ => reader.heights().await.map(drop),
@@ -107,7 +107,7 @@ pub(super) async fn is_of_this_alone(reader: &dyn ChainReader, error: &ChainErro
 
 async fn mined(reader: &dyn ChainReader, hash: &TxHash) -> Result<Evidence, ChainError> {
     match reader.transaction(hash).await? {
-        Sighting::Mined(evidence) if evidence.depth.is_enough() => Ok(evidence),
+        TransactionStatus::Mined(evidence) if evidence.depth.is_enough() => Ok(evidence),
         // It was in a confirmed block a moment ago. Fail, so that the blocks are read again and no payment is missed.
         other => Err(ChainError::Disagreement(format!("{hash} was in a confirmed block, and now is {other:?}"))),
     }

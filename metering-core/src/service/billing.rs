@@ -12,11 +12,11 @@ use crate::error::Error;
 use crate::key::ApiKey;
 use crate::path::{encode_path, plain_segments};
 use crate::price::{Multiplier, Pricing, Weight};
-use crate::route::{ParamPlace, Route};
+use crate::route::{ParamLocation, Route};
 use crate::service::Service;
 use crate::service::gate::kept_path;
 use crate::usage::ClientSource;
-use crate::wire::{DeductRequest, LookupAnswer};
+use crate::wire::{DeductRequest, LookupResponse};
 
 /// How to charge requests that another service serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Default for BillingSettings {
 }
 
 /// The path and method that the caller gives, in normal form.
-struct Described {
+struct NormalizedRoute {
     path: String,
     method: Arc<str>,
 }
@@ -65,9 +65,9 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, or when the store fails.
-    pub async fn lookup(&self, key: Option<&ApiKey>) -> Result<LookupAnswer, Error> {
+    pub async fn lookup(&self, key: Option<&ApiKey>) -> Result<LookupResponse, Error> {
         let account = self.authenticate(key).await?;
-        Ok(LookupAnswer {
+        Ok(LookupResponse {
             org_id: account.id.to_string(),
             email: account.email.map(|email| email.to_string()),
             credit_balance: account.totals.balance,
@@ -78,7 +78,7 @@ impl Service {
         check_weights(request)?;
         let request_id = request.request_id.as_deref().map(RequestId::parse).transpose();
         let request_id = request_id.map_err(|error| Error::field("request_id", error))?;
-        let described = Described::of(request)?;
+        let described = NormalizedRoute::of(request)?;
         let segments = plain_segments(&described.path);
         let by_template =
             request.route_template.as_deref().and_then(|template| self.route_of_template(template, &described.method));
@@ -107,7 +107,7 @@ impl Service {
     }
 }
 
-impl Described {
+impl NormalizedRoute {
     fn of(request: &DeductRequest) -> Result<Self, Error> {
         let method = request.method.to_ascii_uppercase();
         if !(1..=32).contains(&method.len()) || !method.bytes().all(is_token_char) {
@@ -163,7 +163,7 @@ fn price(
 /// How far a path looks back, if its route takes that from the path.
 fn lookback_seconds(route: &Route, segments: &[&str]) -> Option<u64> {
     let Pricing::PerLookback { param, .. } = &route.pricing else { return None };
-    route.param(ParamPlace::Path, param)?;
-    let place = route.template[1..].split('/').position(|piece| param_name(piece) == Some(param))?;
-    segments.get(place)?.parse().ok()
+    route.param(ParamLocation::Path, param)?;
+    let segment_index = route.template[1..].split('/').position(|piece| param_name(piece) == Some(param))?;
+    segments.get(segment_index)?.parse().ok()
 }

@@ -9,11 +9,11 @@ use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::payment::{Payment, PaymentError};
 use crate::quote::{Quote, QuoteNonce, QuoteState};
 use crate::service::Service;
-use crate::service::desk::Caller;
 use crate::service::fields::Fields;
+use crate::service::payments::Caller;
 use crate::store::{Claim, Claimed, KeyDelivery, NewAccount};
 use crate::transaction::{TxHash, TxRef};
-use crate::wire::{ClaimAnswer, ClaimRequest};
+use crate::wire::{ClaimRequest, ClaimResponse};
 
 impl Service {
     /// Creates the account that a quote was paid for, and returns its key.
@@ -24,12 +24,12 @@ impl Service {
     /// # Errors
     /// [`Error::ValidationFailed`], [`Error::Payment`] when the payment does not pay the quote, or when the store
     /// fails.
-    pub async fn claim(&self, request: &ClaimRequest) -> Result<ClaimAnswer, Error> {
+    pub async fn claim(&self, request: &ClaimRequest) -> Result<ClaimResponse, Error> {
         let (nonce, hash) = read(request)?;
         let nonce = QuoteNonce::parse(&nonce).map_err(|_| PaymentError::UnknownQuote)?.hash();
         let quote = self.store.quote(&nonce).await?.ok_or(PaymentError::UnknownQuote)?;
         let named = TxRef { chain_id: quote.target.chain_id, hash };
-        let key = ApiKey::generate(&*self.desk.randomness);
+        let key = ApiKey::generate(&*self.payments.randomness);
         let payment = self.payment_of(&quote, named).await?;
         let mut tx = payment.tx;
         let mut claimed = self.claim_by_nonce(self.claim_of(&quote, payment, &key, KeyDelivery::Now)?).await?;
@@ -48,7 +48,7 @@ impl Service {
             Claimed::PayerTaken => return Err(PaymentError::PayerTaken.into()),
             Claimed::OutOfRange => return Err(out_of_range(&quote)),
         };
-        Ok(ClaimAnswer {
+        Ok(ClaimResponse {
             status: "approved",
             api_key: key.into(),
             org_id: account.id.to_string(),
@@ -81,7 +81,7 @@ impl Service {
                     (verdict, Some(first)) => first.after(verdict, &evidence.block),
                     (verdict, None) => verdict,
                 };
-                self.desk.await_payment(Caller::Quote(quote.nonce), tx, quote.target, judge).await
+                self.payments.await_payment(Caller::Quote(quote.nonce), tx, quote.target, judge).await
             }
         }
     }
@@ -121,7 +121,7 @@ impl Service {
     ) -> Result<Claim, Error> {
         let now = self.clock.now();
         let account = NewAccount {
-            id: AccountId::generate(&*self.desk.randomness),
+            id: AccountId::generate(&*self.payments.randomness),
             agent_name: quote.agent_name.clone(),
             email: quote.email.clone(),
             payer: Some(Payer { address: payment.payer, chain_id: payment.tx.chain_id }),
@@ -141,7 +141,7 @@ impl Service {
             description: format!("Plan {}", quote.plan_id),
             payment: Some(PaymentRef { tx, plan_id: Some(quote.plan_id.clone()) }),
         }];
-        let bonus = self.desk.settings.signup_bonus;
+        let bonus = self.payments.settings.signup_bonus;
         if bonus.is_positive() {
             entries.push(NewLedgerEntry::new(LedgerKind::SignupBonus, bonus, "Free credits of a new account"));
         }

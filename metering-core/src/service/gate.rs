@@ -6,7 +6,7 @@ use crate::catalogue::RouteRefusal;
 use crate::charge::{Charge, Decision, Receipt, Refusal, RequestId};
 use crate::credentials::KeyFault;
 use crate::delivery::{DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError};
-use crate::error::{Error, Shortage};
+use crate::error::{Error, PaymentRequired};
 use crate::key::ApiKey;
 use crate::path::{RequestPath, TargetError};
 use crate::route::Route;
@@ -41,12 +41,12 @@ pub struct Admission<'c> {
     /// Path and query in normal form. Forward exactly this.
     pub target: String,
     /// How it was admitted.
-    pub passage: Passage,
+    pub kind: AdmissionKind,
 }
 
 /// How a request was admitted.
 #[derive(Debug)]
-pub enum Passage {
+pub enum AdmissionKind {
     /// It was charged, and the charge is durable.
     Charged(Receipt),
     /// The route is not metered.
@@ -83,7 +83,7 @@ impl Service {
             None => path.as_str().to_owned(),
         };
         if !route.metered {
-            return Ok(Admission { route, target, passage: Passage::Free });
+            return Ok(Admission { route, target, kind: AdmissionKind::Free });
         }
         let key = request.key.ok_or(Error::Unauthorized)?;
         let line = route.usage_line(request.source);
@@ -102,7 +102,7 @@ impl Service {
         let request_path = kept_path(path.as_str());
         let charge = Charge { key: key.hash(), price, line, request_path, request_id, delivery };
         let receipt = self.charge(charge).await?;
-        Ok(Admission { route, target, passage: Passage::Charged(receipt) })
+        Ok(Admission { route, target, kind: AdmissionKind::Charged(receipt) })
     }
 
     /// Replaces `error` with the authentication error for a caller without a live key: that error always comes first.
@@ -124,8 +124,8 @@ impl Service {
                 let plans = self.plans().await?;
                 let at = |path: &str| format!("{}{path}", self.config.public_url);
                 let (plans_url, topup_url) = (at("/credits/plans"), at("/credits/topup"));
-                let shortage = Shortage { balance, required, rate, plans_url, topup_url, plans };
-                Err(Error::InsufficientCredits(Box::new(shortage)))
+                let payment_required = PaymentRequired { balance, required, rate, plans_url, topup_url, plans };
+                Err(Error::InsufficientCredits(Box::new(payment_required)))
             }
         }
     }

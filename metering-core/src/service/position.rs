@@ -8,7 +8,7 @@ use std::sync::PoisonError;
 use crate::chain::{BlockHash, ChainError, ChainReader, Heights};
 use crate::error::Error;
 use crate::service::Service;
-use crate::service::desk::Desk;
+use crate::service::payments::Payments;
 
 /// The last scanned block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(super) struct Position {
     hash: BlockHash,
 }
 
-impl Desk {
+impl Payments {
     /// The last block of a chain that needs no further scan, or `None`. `mark` is the store's mark.
     pub(super) async fn scanned_to(
         &self,

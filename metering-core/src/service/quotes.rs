@@ -8,16 +8,16 @@ use crate::payment::PaymentError;
 use crate::plan::{PaymentKind, Plan};
 use crate::quote::{Quote, QuoteNonce, QuoteState, draw_amount};
 use crate::service::Service;
-use crate::service::desk::find_chain;
 use crate::service::fields::Fields;
+use crate::service::payments::find_chain;
 use crate::store::QuoteOpened;
-use crate::wire::{QuoteAnswer, QuoteRequest};
+use crate::wire::{QuoteRequest, QuoteResponse};
 
 /// How many amounts to try before giving up on a price. With nine of ten amounts in use, one quote in a thousand fails.
 const MAX_DRAWS: usize = 64;
 
 /// A request with all fields present and valid.
-struct Order {
+struct ValidQuoteRequest {
     agent_name: AgentName,
     plan_id: String,
     chain_id: u64,
@@ -31,21 +31,21 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`Error::Payment`] when the plan cannot be sold, or when the store fails.
-    pub async fn quote(&self, request: &QuoteRequest) -> Result<QuoteAnswer, Error> {
-        let order = Order::read(request)?;
-        let (plan, chain) = self.plan_on_sale(&order.plan_id, order.chain_id).await?;
-        if !plan.token_symbol.eq_ignore_ascii_case(&order.token_symbol) {
-            let (expected, found) = (plan.token_symbol, order.token_symbol);
+    pub async fn quote(&self, request: &QuoteRequest) -> Result<QuoteResponse, Error> {
+        let valid = ValidQuoteRequest::read(request)?;
+        let (plan, chain) = self.plan_on_sale(&valid.plan_id, valid.chain_id).await?;
+        if !plan.token_symbol.eq_ignore_ascii_case(&valid.token_symbol) {
+            let (expected, found) = (plan.token_symbol, valid.token_symbol);
             return Err(PaymentError::UnsupportedToken { expected, found }.into());
         }
-        self.desk.confirm_token(&plan).await?;
-        self.confirm_payer(&plan, order.payer).await?;
+        self.payments.confirm_token(&plan).await?;
+        self.confirm_payer(&plan, valid.payer).await?;
         for _ in 0..MAX_DRAWS {
-            let nonce = QuoteNonce::generate(&*self.desk.randomness);
-            let quote = self.draw_quote(&order, &plan, chain, &nonce)?;
-            let answer = self.quote_answer(&quote, &plan, chain, &nonce);
+            let nonce = QuoteNonce::generate(&*self.payments.randomness);
+            let quote = self.draw_quote(&valid, &plan, chain, &nonce)?;
+            let response = self.quote_response(&quote, &plan, chain, &nonce);
             match self.store.open_quote(quote).await? {
-                QuoteOpened::Opened => return Ok(answer),
+                QuoteOpened::Opened => return Ok(response),
                 QuoteOpened::AmountTaken => {}
                 QuoteOpened::EmailTaken => return Err(PaymentError::EmailTaken.into()),
                 QuoteOpened::PayerTaken => return Err(PaymentError::PayerTaken.into()),
@@ -60,7 +60,7 @@ impl Service {
         if plan.payment_kind != PaymentKind::NativeValue {
             return Ok(());
         }
-        let is_contract = self.desk.reader(plan.chain_id)?.has_code(payer).await.map_err(PaymentError::Chain)?;
+        let is_contract = self.payments.reader(plan.chain_id)?.has_code(payer).await.map_err(PaymentError::Chain)?;
         if is_contract { Err(PaymentError::ContractPayer { payer, chain_id: plan.chain_id }) } else { Ok(()) }
     }
 
@@ -71,18 +71,24 @@ impl Service {
         self.register_recipients_of(&plans).await;
         let plan = plans.into_iter().find(|plan| plan.active && plan.id == id && plan.chain_id == chain_id);
         let plan = plan.ok_or(PaymentError::UnknownPlan)?;
-        self.desk.reader(chain_id)?;
+        self.payments.reader(chain_id)?;
         Ok((plan, chain))
     }
 
-    fn draw_quote(&self, order: &Order, plan: &Plan, chain: &Chain, nonce: &QuoteNonce) -> Result<Quote, Error> {
-        let drawn = plan.price().and_then(|price| draw_amount(&*self.desk.randomness, price, plan.token_decimals));
+    fn draw_quote(
+        &self,
+        valid: &ValidQuoteRequest,
+        plan: &Plan,
+        chain: &Chain,
+        nonce: &QuoteNonce,
+    ) -> Result<Quote, Error> {
+        let drawn = plan.price().and_then(|price| draw_amount(&*self.payments.randomness, price, plan.token_decimals));
         let now = self.clock.now();
         Ok(Quote {
             nonce: nonce.hash(),
-            agent_name: order.agent_name.clone(),
-            email: order.email.clone(),
-            payer: order.payer,
+            agent_name: valid.agent_name.clone(),
+            email: valid.email.clone(),
+            payer: valid.payer,
             target: plan.target(chain),
             // A validated plan's price has room for a tag.
             amount: drawn.ok_or(PaymentError::NotConfigured)?,
@@ -90,12 +96,12 @@ impl Service {
             credits: plan.credits,
             bonus_credits: plan.bonus_credits,
             created_at: now,
-            expires_at: now.saturating_add(self.desk.settings.quote_lifetime),
+            expires_at: now.saturating_add(self.payments.settings.quote_lifetime),
             state: QuoteState::Open,
         })
     }
 
-    fn quote_answer(&self, quote: &Quote, plan: &Plan, chain: &Chain, nonce: &QuoteNonce) -> QuoteAnswer {
+    fn quote_response(&self, quote: &Quote, plan: &Plan, chain: &Chain, nonce: &QuoteNonce) -> QuoteResponse {
         let amount_human = quote.amount.to_human(plan.token_decimals);
         let recipient = quote.target.recipient.to_checksummed();
         let notice = format!(
@@ -107,7 +113,7 @@ impl Service {
             plan.chain_id,
             quote.expires_at,
         );
-        QuoteAnswer {
+        QuoteResponse {
             signup_nonce: nonce.expose().to_owned(),
             recipient,
             amount_atomic: quote.amount.to_string(),
@@ -126,7 +132,7 @@ impl Service {
     }
 }
 
-impl Order {
+impl ValidQuoteRequest {
     fn read(request: &QuoteRequest) -> Result<Self, Error> {
         let mut fields = Fields::default();
         let agent_name = fields.parsed("agent_name", request.agent_name.as_deref());

@@ -41,13 +41,13 @@ impl Service {
 
     /// Registers recipients, unless this process knows them all.
     async fn register(&self, recipients: BTreeSet<(u64, Address)>) -> Result<(), Error> {
-        if recipients.iter().all(|recipient| self.desk.known_since(recipient).is_some()) {
+        if recipients.iter().all(|recipient| self.payments.known_since(recipient).is_some()) {
             return Ok(());
         }
         let configured = recipients.into_iter().collect();
         for registration in self.store.register_recipients(configured, self.clock.now()).await? {
-            self.desk.remember(&registration);
-            tell(&registration);
+            self.payments.remember(&registration);
+            log_registration(&registration);
         }
         Ok(())
     }
@@ -58,21 +58,21 @@ impl Service {
             return Ok(configured);
         }
         let recipient = (target.chain_id, target.recipient);
-        if self.desk.known_since(&recipient).is_none() {
+        if self.payments.known_since(&recipient).is_none() {
             let mut recipients = self.configured_recipients(&self.store.plans().await?);
             recipients.insert(recipient);
             self.register(recipients).await?;
         }
-        self.desk.known_since(&recipient).map(NotBefore::since).ok_or(Error::Internal)
+        self.payments.known_since(&recipient).map(NotBefore::since).ok_or(Error::Internal)
     }
 
     /// The operator's setting for a chain. Quotes need no other limit: a payment is never older than its quote.
     pub(super) fn configured_not_before(&self, chain_id: u64) -> Option<NotBefore> {
-        self.desk.settings.not_before.get(&chain_id).copied()
+        self.payments.settings.not_before.get(&chain_id).copied()
     }
 }
 
-fn tell(registration: &Registration) {
+fn log_registration(registration: &Registration) {
     let Registration { chain_id, recipient, since, is_new, other_store, replaces } = registration;
     if let Some(other) = other_store {
         let other = hex::encode(other.as_bytes());

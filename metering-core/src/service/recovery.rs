@@ -10,7 +10,7 @@ use crate::recovery::Challenge;
 use crate::service::Service;
 use crate::service::fields::Fields;
 use crate::signature::{WalletSignature, signer, signing_digest};
-use crate::wire::{ChallengeAnswer, ChallengeRequest, VerifyAnswer, VerifyRequest};
+use crate::wire::{ChallengeRequest, ChallengeResponse, VerifyRequest, VerifyResponse};
 
 /// 190 bits: nobody can guess another wallet's challenge and use it up.
 const NONCE_DIGITS: usize = 32;
@@ -20,16 +20,16 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`RecoveryError::NoLinkedWallet`], or when the store fails.
-    pub async fn challenge(&self, request: &ChallengeRequest) -> Result<ChallengeAnswer, Error> {
+    pub async fn challenge(&self, request: &ChallengeRequest) -> Result<ChallengeResponse, Error> {
         let mut fields = Fields::default();
         let address = fields.parsed("address", request.address.as_deref());
         let address: Address = address.ok_or_else(|| fields.into_error())?;
         let account = self.store.account_by_payer(&address).await?.ok_or(RecoveryError::NoLinkedWallet)?;
-        let nonce = random_digits(&*self.desk.randomness, NONCE_DIGITS);
-        let lifetime = self.desk.settings.challenge_lifetime;
+        let nonce = random_digits(&*self.payments.randomness, NONCE_DIGITS);
+        let lifetime = self.payments.settings.challenge_lifetime;
         let expires_at = self.clock.now().saturating_add(lifetime);
         let message = Challenge::message(&self.name(), address, &nonce, expires_at, &self.config.terms_url);
-        let answer = ChallengeAnswer {
+        let response = ChallengeResponse {
             nonce: nonce.clone(),
             message: message.clone(),
             expires_at: expires_at.to_string(),
@@ -37,14 +37,14 @@ impl Service {
         };
         let challenge = Challenge { nonce, address, account: account.id, message, expires_at, failures: 0 };
         self.store.open_challenge(challenge).await?;
-        Ok(answer)
+        Ok(response)
     }
 
     /// Replaces the key of a challenge's account, if the wallet signed the challenge.
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`Error::Recovery`], or when the store fails.
-    pub async fn verify(&self, request: &VerifyRequest) -> Result<VerifyAnswer, Error> {
+    pub async fn verify(&self, request: &VerifyRequest) -> Result<VerifyResponse, Error> {
         let (address, nonce, signature) = read(request)?;
         if !is_nonce(&nonce) {
             return Err(RecoveryError::UnknownChallenge.into());
@@ -65,10 +65,10 @@ impl Service {
             self.store.fail_challenge(&nonce).await?;
             return Err(RecoveryError::InvalidSignature.into());
         }
-        let key = ApiKey::generate(&*self.desk.randomness);
+        let key = ApiKey::generate(&*self.payments.randomness);
         let rotated = self.store.rotate_key(&nonce, key.hash(), self.clock.now()).await?;
         let account: Account = rotated.ok_or(RecoveryError::UnknownChallenge)?;
-        Ok(VerifyAnswer {
+        Ok(VerifyResponse {
             status: "ok",
             rotated: true,
             api_key: key.into(),
@@ -86,7 +86,9 @@ impl Service {
         }
         let account = self.store.account(&challenge.account).await?;
         let payer = account.and_then(|account| account.payer);
-        let Some(reader) = payer.and_then(|payer| self.desk.readers().get(&payer.chain_id)) else { return Ok(false) };
+        let Some(reader) = payer.and_then(|payer| self.payments.readers().get(&payer.chain_id)) else {
+            return Ok(false);
+        };
         let digest = signing_digest(&challenge.message);
         let accepted = reader.accepts_signature(challenge.address, digest, signature.as_bytes()).await;
         accepted.map_err(|error| RecoveryError::Chain(error).into())

@@ -10,7 +10,7 @@ use crate::wire::{metered_headers, refunded_headers};
 
 /// The result of a refund.
 #[derive(Debug)]
-pub struct PaidBack {
+pub struct RefundResult {
     /// Headers for the response, which say what the request cost in the end.
     pub headers: Vec<(&'static str, String)>,
     /// [`Error::NotRefunded`] when the refund could not be recorded. The charge then stands, and the failure was
@@ -30,7 +30,7 @@ impl Service {
     /// Refunds a charge like [`Service::refund`], before the response to its request is sent.
     ///
     /// Runs in its own task, so that the refund is made even if the client goes away.
-    pub async fn pay_back(&self, receipt: Receipt) -> PaidBack {
+    pub async fn refund_undelivered(&self, receipt: Receipt) -> RefundResult {
         let (charged, rate, balance) = (metered_headers(&receipt), receipt.rate, receipt.balance);
         let (meter, account, amount) = (Arc::clone(&self.meter), receipt.account.clone(), receipt.charged);
         let refund = tokio::spawn(async move {
@@ -41,8 +41,10 @@ impl Service {
             refunded
         });
         match refund.await {
-            Ok(Ok(after)) => PaidBack { headers: refunded_headers(&rate, after.unwrap_or(balance)), outcome: Ok(()) },
-            Ok(Err(_)) | Err(_) => PaidBack { headers: charged, outcome: Err(Error::NotRefunded) },
+            Ok(Ok(after)) => {
+                RefundResult { headers: refunded_headers(&rate, after.unwrap_or(balance)), outcome: Ok(()) }
+            }
+            Ok(Err(_)) | Err(_) => RefundResult { headers: charged, outcome: Err(Error::NotRefunded) },
         }
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::chain::{BlockHash, ChainReader, Heights};
 use crate::error::Error;
 use crate::payment::{
-    PaymentError, PaymentRecord, PaymentSettlement, Seen, SettlementDecision, SettlementStep, decide,
+    ChainView, PaymentError, PaymentRecord, PaymentSettlement, SettlementDecision, SettlementStep, decide,
 };
 use crate::service::Service;
 use crate::store::{PaymentSettled, SettlementChange};
@@ -18,11 +18,11 @@ use crate::store::{PaymentSettled, SettlementChange};
 /// How many records to read from the store at a time.
 const PAGE: u32 = 500;
 /// How long to look for a reversed payment. After that, its owner can still register it again.
-const LOOKED_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+const REVERSED_PAYMENT_WATCH: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The result of one check of a chain's credited payments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SettlementLook {
+pub struct SettlementReport {
     /// Payments that are still unsettled.
     pub unsettled: u64,
     /// Payments that are reversed, now or from earlier checks.
@@ -42,17 +42,17 @@ impl Service {
     ///
     /// # Errors
     /// When the chain or the store cannot be read. The payments stay as they are until the next check.
-    pub async fn settle_payments(&self, chain_id: u64) -> Result<SettlementLook, Error> {
-        let reader = self.desk.reader(chain_id)?;
-        let (mut look, mut after) = (SettlementLook::default(), None);
+    pub async fn settle_payments(&self, chain_id: u64) -> Result<SettlementReport, Error> {
+        let reader = self.payments.reader(chain_id)?;
+        let (mut report, mut after) = (SettlementReport::default(), None);
         loop {
             let page = self.store.unsettled_payments(chain_id, after.as_ref(), PAGE).await?;
             if !page.items.is_empty() {
-                self.settle_page(&**reader, page.items, &mut look).await?;
+                self.settle_page(&**reader, page.items, &mut report).await?;
             }
             after = page.next;
             if after.is_none() {
-                return Ok(look);
+                return Ok(report);
             }
         }
     }
@@ -61,13 +61,13 @@ impl Service {
         &self,
         reader: &dyn ChainReader,
         records: Vec<PaymentRecord>,
-        look: &mut SettlementLook,
+        report: &mut SettlementReport,
     ) -> Result<(), Error> {
-        let oldest_reversal = self.clock.now().saturating_sub(LOOKED_FOR);
+        let oldest_reversal = self.clock.now().saturating_sub(REVERSED_PAYMENT_WATCH);
         let (watched, given_up): (Vec<_>, Vec<_>) = records
             .into_iter()
             .partition(|record| record.settlement.reversed_at().is_none_or(|at| at >= oldest_reversal));
-        look.reversed += u64::try_from(given_up.len()).unwrap_or(u64::MAX);
+        report.reversed += u64::try_from(given_up.len()).unwrap_or(u64::MAX);
         if watched.is_empty() {
             return Ok(());
         }
@@ -75,23 +75,23 @@ impl Service {
         let canonical = canonical_hashes(reader, &watched).await?;
         for record in watched {
             let hash = canonical.get(&record.payment.block_number).copied().flatten();
-            let seen = match Seen::in_place(&record, hash) {
+            let seen = match ChainView::in_place(&record, hash) {
                 Some(seen) => seen,
-                None => self.look_again(reader, &record, hash).await,
+                None => self.read_again(reader, &record, hash).await,
             };
-            self.settle_one(record, seen, heights, look).await?;
+            self.settle_one(record, seen, heights, report).await?;
         }
         Ok(())
     }
 
     /// Reads a payment's transaction, when its block is no longer in the chain or sources disagree about the block.
-    async fn look_again(&self, reader: &dyn ChainReader, record: &PaymentRecord, hash: Option<BlockHash>) -> Seen {
+    async fn read_again(&self, reader: &dyn ChainReader, record: &PaymentRecord, hash: Option<BlockHash>) -> ChainView {
         let tx = record.payment.tx;
         match reader.transaction(&tx.hash).await {
-            Ok(sighting) => Seen::of(record, hash, &sighting),
+            Ok(status) => ChainView::of(record, hash, &status),
             Err(error) => {
                 tracing::debug!(%tx, %error, "a credited payment could not be checked; trying again");
-                Seen::Unclear
+                ChainView::Unclear
             }
         }
     }
@@ -99,15 +99,15 @@ impl Service {
     async fn settle_one(
         &self,
         record: PaymentRecord,
-        seen: Seen,
+        seen: ChainView,
         heights: Heights,
-        look: &mut SettlementLook,
+        report: &mut SettlementReport,
     ) -> Result<(), Error> {
         let tx = record.payment.tx;
-        let missing_since = self.desk.missing.lock().unwrap_or_else(PoisonError::into_inner).get(&tx).copied();
+        let missing_since = self.payments.missing.lock().unwrap_or_else(PoisonError::into_inner).get(&tx).copied();
         let decision = decide(&record, seen, heights, missing_since);
         let step = {
-            let mut missing = self.desk.missing.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut missing = self.payments.missing.lock().unwrap_or_else(PoisonError::into_inner);
             match decision {
                 SettlementDecision::Wait { missing_since } => {
                     if missing.insert(tx, missing_since).is_none() {
@@ -126,12 +126,12 @@ impl Service {
             }
         };
         let settlement = match step {
-            Some(step) => self.take_step(record, step, look).await?,
+            Some(step) => self.take_step(record, step, report).await?,
             None => record.settlement,
         };
         match settlement {
-            PaymentSettlement::Unsettled => look.unsettled += 1,
-            PaymentSettlement::Reversed { .. } => look.reversed += 1,
+            PaymentSettlement::Unsettled => report.unsettled += 1,
+            PaymentSettlement::Reversed { .. } => report.reversed += 1,
             PaymentSettlement::Final => {}
         }
         Ok(())
@@ -142,7 +142,7 @@ impl Service {
         &self,
         record: PaymentRecord,
         step: SettlementStep,
-        look: &mut SettlementLook,
+        report: &mut SettlementReport,
     ) -> Result<PaymentSettlement, Error> {
         let (tx, before, now) = (record.payment.tx, record.settlement, self.clock.now());
         let after = record.after(&step, now).map_or(before, |record| record.settlement);
@@ -158,19 +158,19 @@ impl Service {
         };
         let balance = account.totals.balance;
         match step {
-            SettlementStep::Finalize => look.finalized += 1,
+            SettlementStep::Finalize => report.finalized += 1,
             SettlementStep::Move(block) => {
                 tracing::info!(%tx, block = block.number, "a credited payment was mined again in another block");
             }
             SettlementStep::Reverse => {
-                look.newly_reversed += 1;
+                report.newly_reversed += 1;
                 tracing::warn!(
                     %tx, account = %account.id, %balance,
                     "a reorganisation removed a credited payment; its credits were taken back"
                 );
             }
             SettlementStep::Restore(block) => {
-                look.restored += 1;
+                report.restored += 1;
                 tracing::warn!(
                     %tx, account = %account.id, %balance, block = block.number,
                     "a reversed payment was mined again; its credits were restored"

@@ -14,7 +14,9 @@ use crate::service::Service;
 use crate::service::fields::Fields;
 use crate::signup::{SessionToken, SignupError, SignupSession, UserCode};
 use crate::store::{NewAccount, SignupApproved, SignupOpened, SignupRedeemed};
-use crate::wire::{ApproveAnswer, ApproveRequest, InitiateAnswer, InitiateRequest, PendingAnswer, StatusAnswer};
+use crate::wire::{
+    ApproveRequest, ApproveResponse, InitiateRequest, InitiateResponse, PendingResponse, StatusResponse,
+};
 
 /// How many user codes to try. There are 25 billion, so if all of these are taken, the randomness is broken.
 const MAX_DRAWS: usize = 16;
@@ -41,16 +43,16 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::ValidationFailed`], [`SignupError::EmailTaken`], or when the store fails.
-    pub async fn initiate_signup(&self, request: &InitiateRequest) -> Result<InitiateAnswer, Error> {
+    pub async fn initiate_signup(&self, request: &InitiateRequest) -> Result<InitiateResponse, Error> {
         let mut fields = Fields::default();
         let email = fields.parsed("email", request.email.as_deref());
         let agent_name = fields.parsed("agent_name", request.agent_name.as_deref());
         let (Some(email), Some(agent_name)) = (email, agent_name) else { return Err(fields.into_error()) };
-        let token = SessionToken::generate(&*self.desk.randomness);
+        let token = SessionToken::generate(&*self.payments.randomness);
         let created_at = self.clock.now();
         let mut session = SignupSession {
             token: token.hash(),
-            user_code: UserCode::generate(&*self.desk.randomness),
+            user_code: UserCode::generate(&*self.payments.randomness),
             email,
             agent_name,
             created_at,
@@ -59,9 +61,9 @@ impl Service {
         };
         for _ in 0..MAX_DRAWS {
             match self.store.open_signup(session.clone()).await? {
-                SignupOpened::Opened => return Ok(self.initiate_answer(&session, &token)),
+                SignupOpened::Opened => return Ok(self.initiate_response(&session, &token)),
                 SignupOpened::EmailTaken => return Err(SignupError::EmailTaken.into()),
-                SignupOpened::CodeTaken => session.user_code = UserCode::generate(&*self.desk.randomness),
+                SignupOpened::CodeTaken => session.user_code = UserCode::generate(&*self.payments.randomness),
             }
         }
         tracing::error!("found no free user code; the randomness must be broken");
@@ -72,12 +74,12 @@ impl Service {
     ///
     /// # Errors
     /// [`SignupError::InvalidCode`] when there is none, or when the store fails.
-    pub async fn pending_signup(&self, code: &str) -> Result<PendingAnswer, Error> {
+    pub async fn pending_signup(&self, code: &str) -> Result<PendingResponse, Error> {
         let code: UserCode = code.parse().map_err(|_| SignupError::InvalidCode)?;
         let now = self.clock.now();
         let found = self.store.signup_of_code(&code).await?.filter(|session| session.is_pending(now));
         let session = found.ok_or(SignupError::InvalidCode)?;
-        Ok(PendingAnswer {
+        Ok(PendingResponse {
             user_code: session.user_code.to_string(),
             agent_name: session.agent_name.to_string(),
             email: session.email.to_string(),
@@ -94,7 +96,7 @@ impl Service {
         &self,
         request: &ApproveRequest,
         client: Option<IpAddr>,
-    ) -> Result<ApproveAnswer, Error> {
+    ) -> Result<ApproveResponse, Error> {
         let mut fields = Fields::default();
         let code = fields.required("user_code", request.user_code.as_deref());
         let Some(code) = code else { return Err(fields.into_error()) };
@@ -106,7 +108,7 @@ impl Service {
         self.pass_bot_check(request.captcha_token.as_deref(), client).await?;
         let code: UserCode = code.parse().map_err(|_| SignupError::InvalidCode)?;
         match self.store.approve_signup(&code, self.clock.now()).await? {
-            SignupApproved::Approved => Ok(ApproveAnswer { status: "approved" }),
+            SignupApproved::Approved => Ok(ApproveResponse { status: "approved" }),
             SignupApproved::NotPending => Err(SignupError::InvalidCode.into()),
             SignupApproved::EmailTaken => Err(SignupError::EmailTaken.into()),
         }
@@ -117,20 +119,20 @@ impl Service {
     /// # Errors
     /// [`SignupError::UnknownSession`], [`SignupError::EmailTaken`] when another account took the address meanwhile, or
     /// when the store fails.
-    pub async fn signup_status(&self, token: &str) -> Result<StatusAnswer, Error> {
+    pub async fn signup_status(&self, token: &str) -> Result<StatusResponse, Error> {
         let token = SessionToken::parse(token).map_err(|_| SignupError::UnknownSession)?.hash();
         let session = self.store.signup(&token).await?.ok_or(SignupError::UnknownSession)?;
         let now = self.clock.now();
         if session.is_pending(now) {
-            return Ok(StatusAnswer::Pending { expires_in: seconds_until(session.expires_at, now) });
+            return Ok(StatusResponse::Pending { expires_in: seconds_until(session.expires_at, now) });
         }
         if !session.is_redeemable(now) {
-            return Ok(StatusAnswer::Expired);
+            return Ok(StatusResponse::Expired);
         }
-        let key = ApiKey::generate(&*self.desk.randomness);
+        let key = ApiKey::generate(&*self.payments.randomness);
         let account = self.new_account_of(session, &key, now);
         match self.store.redeem_signup(&token, account, now).await? {
-            SignupRedeemed::Account(account) => Ok(StatusAnswer::Approved {
+            SignupRedeemed::Account(account) => Ok(StatusResponse::Approved {
                 api_key: key.into(),
                 org_id: account.id.to_string(),
                 credit_balance: account.totals.balance,
@@ -156,10 +158,10 @@ impl Service {
         if fresh { Ok(()) } else { Err(SignupError::ChallengeFailed.into()) }
     }
 
-    fn initiate_answer(&self, session: &SignupSession, token: &SessionToken) -> InitiateAnswer {
+    fn initiate_response(&self, session: &SignupSession, token: &SessionToken) -> InitiateResponse {
         let pages = [&self.config.pages_url, &self.config.public_url].into_iter().find(|url| !url.is_empty());
         let verification_url = format!("{}/verify", pages.map(String::as_str).unwrap_or_default());
-        InitiateAnswer {
+        InitiateResponse {
             session_token: token.expose().to_owned(),
             verification_url_complete: format!("{verification_url}?code={}", session.user_code),
             verification_url,
@@ -170,10 +172,10 @@ impl Service {
     }
 
     fn new_account_of(&self, session: SignupSession, key: &ApiKey, now: Timestamp) -> NewAccount {
-        let free = self.desk.settings.signup_bonus;
+        let free = self.payments.settings.signup_bonus;
         let bonus = NewLedgerEntry::new(LedgerKind::SignupBonus, free, "Free credits of a new account");
         NewAccount {
-            id: AccountId::generate(&*self.desk.randomness),
+            id: AccountId::generate(&*self.payments.randomness),
             agent_name: session.agent_name,
             email: Some(session.email),
             payer: None,

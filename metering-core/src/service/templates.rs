@@ -11,9 +11,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::clock::Timestamp;
+use crate::invisible::is_invisible;
 use crate::key::{ApiKey, KeyHash};
 use crate::service::Service;
-use crate::unseen::is_unseen;
 use crate::usage::{ClientSource, DayRange, UsageLine};
 
 /// The template to book usage on when its own is too long or over the limit.
@@ -25,7 +25,7 @@ const MAX_TEMPLATE_BYTES: usize = 256;
 /// How many days back an account's templates count towards its limit.
 const LOOK_BACK_DAYS: u32 = 90;
 /// How long an account's templates are cached.
-const RELIED_ON: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
+const CACHED_FOR: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
 /// The most accounts to cache. Beyond that, the cache is cleared.
 const MAX_ACCOUNTS: usize = 10_000;
 const METHODS: [&str; 9] = ["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"];
@@ -33,14 +33,14 @@ const METHODS: [&str; 9] = ["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATC
 /// Each account's templates outside the catalogue.
 #[derive(Debug, Default)]
 pub(super) struct OwnTemplates {
-    accounts: Mutex<HashMap<KeyHash, Known>>,
+    accounts: Mutex<HashMap<KeyHash, KnownLines>>,
     /// Seeded at start, so that clients cannot choose templates whose hashes collide.
     hasher: RandomState,
 }
 
 /// The lines are hashes, so that an entry stays small however long the templates are.
 #[derive(Debug)]
-struct Known {
+struct KnownLines {
     lines: HashSet<u64>,
     read_at: Timestamp,
 }
@@ -49,7 +49,7 @@ impl OwnTemplates {
     /// Whether an account may use a line; `None` when its lines must be read first.
     fn admits(&self, key: &KeyHash, line: (&str, &str), most: usize, now: Timestamp) -> Option<bool> {
         let mut accounts = self.lock();
-        let known = accounts.get_mut(key).filter(|known| known.read_at.saturating_add(RELIED_ON) > now)?;
+        let known = accounts.get_mut(key).filter(|known| known.read_at.saturating_add(CACHED_FOR) > now)?;
         let line = self.hasher.hash_one(line);
         if known.lines.contains(&line) {
             return Some(true);
@@ -67,10 +67,10 @@ impl OwnTemplates {
         if accounts.len() >= MAX_ACCOUNTS {
             accounts.clear();
         }
-        accounts.insert(key, Known { lines, read_at: now });
+        accounts.insert(key, KnownLines { lines, read_at: now });
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<KeyHash, Known>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<KeyHash, KnownLines>> {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -93,7 +93,7 @@ impl Service {
     }
 
     async fn admits_template(&self, key: &ApiKey, template: &str, method: &str) -> bool {
-        if template == OTHER || template.len() > MAX_TEMPLATE_BYTES || template.chars().any(is_unseen) {
+        if template == OTHER || template.len() > MAX_TEMPLATE_BYTES || template.chars().any(is_invisible) {
             return false;
         }
         let (key, now, most) = (key.hash(), self.clock.now(), self.billing.templates_per_account);

@@ -10,22 +10,22 @@ use crate::payment::{Payment, PaymentError, PaymentRecord, PaymentUse, Settlemen
 use crate::plan::Plan;
 use crate::proof::payer_proof_message;
 use crate::service::Service;
-use crate::service::desk::Caller;
 use crate::service::fields::Fields;
+use crate::service::payments::Caller;
 use crate::signature::{WalletSignature, signer, signing_digest};
 use crate::store::{PaymentCredit, PaymentCredited, PaymentSettled, QuotePrecedence, SettlementChange};
 use crate::transaction::TxRef;
-use crate::wire::{ChainIdInput, TopUpAnswer, TopUpRequest};
+use crate::wire::{ChainIdInput, TopUpRequest, TopUpResponse};
 
 /// How to credit a payment that an account may use.
-pub(super) struct Title {
+pub(super) struct Entitlement {
     /// Whether to link the payer's wallet to the account.
     pub(super) links: bool,
     /// Who gets a payment that an open quote expects.
     pub(super) quotes: QuotePrecedence,
 }
 
-impl Title {
+impl Entitlement {
     /// The payer is known, or no proof is required. An open quote of the payer takes precedence.
     pub(super) const AFTER_QUOTES: Self = Self { links: false, quotes: QuotePrecedence::Quote };
     /// The payer is the account's own wallet, so its quotes can no longer be claimed.
@@ -38,7 +38,7 @@ impl Service {
     /// # Errors
     /// [`Error::Unauthorized`], [`Error::Payment`] when the payment does not pay the plan or the account may not use
     /// it, or when the store fails.
-    pub async fn top_up(&self, key: Option<&ApiKey>, request: &TopUpRequest) -> Result<TopUpAnswer, Error> {
+    pub async fn top_up(&self, key: Option<&ApiKey>, request: &TopUpRequest) -> Result<TopUpResponse, Error> {
         let account = self.authenticate(key).await?;
         let (plan_id, chain_id, tx_hash) = self.read_top_up(request)?;
         let hash = tx_hash.parse().map_err(|_| PaymentError::InvalidTxHash)?;
@@ -49,18 +49,18 @@ impl Service {
             return self.top_up_again(&account, record).await;
         }
         let (plan, chain) = self.plan_on_sale(&plan_id, chain_id).await?;
-        self.desk.confirm_token(&plan).await?;
+        self.payments.confirm_token(&plan).await?;
         let target = plan.target(chain);
         let not_before = self.not_before(&target).await?;
         let judge = |evidence: &Evidence| not_before.after(plan.judge(chain, tx, evidence), &evidence.block);
-        let payment = self.desk.await_payment(Caller::Account(account.id.clone()), tx, target, judge).await?;
-        let title = self.title(&account, &payment, proof.as_ref()).await?;
-        self.credit(&account, &plan, payment, title).await
+        let payment = self.payments.await_payment(Caller::Account(account.id.clone()), tx, target, judge).await?;
+        let entitlement = self.entitlement(&account, &payment, proof.as_ref()).await?;
+        self.credit(&account, &plan, payment, entitlement).await
     }
 
     /// Responds to an account that registers a payment again. If the payment was reversed and the chain has it after
     /// all, it is credited again, however long ago that was.
-    async fn top_up_again(&self, account: &Account, record: PaymentRecord) -> Result<TopUpAnswer, Error> {
+    async fn top_up_again(&self, account: &Account, record: PaymentRecord) -> Result<TopUpResponse, Error> {
         let is_own = record.account == account.id && record.used_as != PaymentUse::PaySignup;
         if record.settlement.reversed_at().is_none() || !is_own {
             return repeated(account, &record);
@@ -68,7 +68,7 @@ impl Service {
         let tx = record.payment.tx;
         let found = {
             let (caller, target) = (Caller::Account(account.id.clone()), record.payment.target());
-            self.desk.await_payment(caller, tx, target, |evidence| record.judge_again(evidence)).await?
+            self.payments.await_payment(caller, tx, target, |evidence| record.judge_again(evidence)).await?
         };
         let Some(block) = found.block() else { return Err(Error::Internal) };
         let change = SettlementChange { seen: record, step: SettlementStep::Restore(block), now: self.clock.now() };
@@ -89,8 +89,8 @@ impl Service {
         account: &Account,
         plan: &Plan,
         payment: Payment,
-        title: Title,
-    ) -> Result<TopUpAnswer, Error> {
+        entitlement: Entitlement,
+    ) -> Result<TopUpResponse, Error> {
         let amount = plan.credits_in_all().ok_or(Error::Internal)?;
         let tx = payment.tx;
         let entry = NewLedgerEntry {
@@ -104,12 +104,12 @@ impl Service {
             payment,
             used_as: PaymentUse::Topup,
             entry,
-            link_payer: title.links,
-            quotes: title.quotes,
+            link_payer: entitlement.links,
+            quotes: entitlement.quotes,
             now: self.clock.now(),
         };
         match self.store.credit_payment(credit).await? {
-            PaymentCredited::Account(after) => Ok(answer(&after, tx, plan.id.clone(), amount, false)),
+            PaymentCredited::Account(after) => Ok(top_up_response(&after, tx, plan.id.clone(), amount, false)),
             PaymentCredited::Repeated(after, record) => repeated(&after, &record),
             PaymentCredited::TxUsed => Err(PaymentError::TxUsed.into()),
             PaymentCredited::BelongsToQuote => Err(PaymentError::Reserved.into()),
@@ -123,25 +123,25 @@ impl Service {
     }
 
     /// Decides whether the account may use the payment. If not, the error asks for the payer's signature.
-    async fn title(
+    async fn entitlement(
         &self,
         account: &Account,
         payment: &Payment,
         proof: Option<&WalletSignature>,
-    ) -> Result<Title, Error> {
+    ) -> Result<Entitlement, Error> {
         let from_contract = self.is_from_contract(payment).await?;
         if !from_contract && is_own_wallet(account, payment) {
-            return Ok(Title::OWN_WALLET);
+            return Ok(Entitlement::OWN_WALLET);
         }
         let message = payer_proof_message(&self.name(), &account.id, payment.payer, payment.tx);
         if let Some(proof) = proof
-            && let Some(title) = self.proven(payment, from_contract, &message, proof).await?
+            && let Some(entitlement) = self.proven(payment, from_contract, &message, proof).await?
         {
-            return Ok(title);
+            return Ok(entitlement);
         }
         let linked = !from_contract && self.store.linked_accounts(&payment.payer).await?.contains(&account.id);
-        if linked || !self.desk.settings.require_payer_proof {
-            return Ok(Title::AFTER_QUOTES);
+        if linked || !self.payments.settings.require_payer_proof {
+            return Ok(Entitlement::AFTER_QUOTES);
         }
         let wallet = payment.payer.to_checksummed();
         let failed = if proof.is_some() { "The signature is not from the payer's wallet. " } else { "" };
@@ -165,7 +165,7 @@ impl Service {
     /// Whether a contract paid. Its address proves nothing: a router or an exchange pays for many people, and on
     /// another chain the same address may be someone else's contract.
     pub(super) async fn is_from_contract(&self, payment: &Payment) -> Result<bool, Error> {
-        let reader = self.desk.reader(payment.tx.chain_id)?;
+        let reader = self.payments.reader(payment.tx.chain_id)?;
         Ok(reader.has_code(payment.payer).await.map_err(PaymentError::Chain)?)
     }
 
@@ -177,15 +177,15 @@ impl Service {
         from_contract: bool,
         message: &str,
         proof: &WalletSignature,
-    ) -> Result<Option<Title>, Error> {
+    ) -> Result<Option<Entitlement>, Error> {
         let quotes = QuotePrecedence::Account;
         if !from_contract {
             let signed = signer(message, proof) == Some(payment.payer);
-            return Ok(signed.then_some(Title { links: true, quotes }));
+            return Ok(signed.then_some(Entitlement { links: true, quotes }));
         }
-        let reader = self.desk.reader(payment.tx.chain_id)?;
+        let reader = self.payments.reader(payment.tx.chain_id)?;
         let accepted = reader.accepts_signature(payment.payer, signing_digest(message), proof.as_bytes()).await;
-        Ok(accepted.map_err(PaymentError::Chain)?.then_some(Title { links: false, quotes }))
+        Ok(accepted.map_err(PaymentError::Chain)?.then_some(Entitlement { links: false, quotes }))
     }
 
     fn read_top_up(&self, request: &TopUpRequest) -> Result<(String, u64, String), Error> {
@@ -209,16 +209,22 @@ pub(super) fn is_own_wallet(account: &Account, payment: &Payment) -> bool {
 }
 
 /// The response to an account that registers its own top-up again. For every other account the transaction is used up.
-fn repeated(account: &Account, record: &PaymentRecord) -> Result<TopUpAnswer, Error> {
+fn repeated(account: &Account, record: &PaymentRecord) -> Result<TopUpResponse, Error> {
     if record.account != account.id || record.used_as == PaymentUse::PaySignup {
         return Err(PaymentError::TxUsed.into());
     }
     let plan_id = record.plan_id.clone().unwrap_or_default();
-    Ok(answer(account, record.payment.tx, plan_id, Credits::ZERO, true))
+    Ok(top_up_response(account, record.payment.tx, plan_id, Credits::ZERO, true))
 }
 
-fn answer(account: &Account, tx: TxRef, plan_id: String, amount_added: Credits, already_credited: bool) -> TopUpAnswer {
-    TopUpAnswer {
+fn top_up_response(
+    account: &Account,
+    tx: TxRef,
+    plan_id: String,
+    amount_added: Credits,
+    already_credited: bool,
+) -> TopUpResponse {
+    TopUpResponse {
         credit_balance: account.totals.balance,
         amount_added,
         total_credits_purchased: account.totals.purchased,

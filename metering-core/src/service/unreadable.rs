@@ -7,16 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::chain::{Chain, ChainError, ChainReader};
 use crate::error::Error;
-use crate::payment::{ArrivalPlace, PaymentTarget, UnreadableArrival};
+use crate::payment::{ArrivalLocation, PaymentTarget, UnreadableArrival};
 use crate::plan::Plan;
 use crate::service::Service;
-use crate::service::arrivals::{Arrivals, arrivals, arrivals_in, is_of_this_alone};
-use crate::service::watch::Watched;
+use crate::service::arrivals::{Arrivals, arrivals, arrivals_in, check_chain_is_readable};
+use crate::service::watch::WatchReport;
 use crate::transaction::TxRef;
 
 /// After this many rounds with a failure that may be temporary, an arrival is set aside. Only rounds in which the rest
 /// of the chain could be read count.
-const ROUNDS_HELD: u32 = 3;
+const MAX_HELD_ROUNDS: u32 = 3;
 /// The most arrivals that one round retries.
 const RETRIES_MAX: u32 = 20;
 
@@ -25,30 +25,30 @@ impl Service {
     /// first.
     pub(super) async fn set_aside(
         &self,
-        unread: BTreeMap<ArrivalPlace, ChainError>,
-        watched: &mut Watched,
+        unread: BTreeMap<ArrivalLocation, ChainError>,
+        report: &mut WatchReport,
     ) -> Result<(), Error> {
-        for (place, error) in unread {
+        for (location, error) in unread {
             let lasting = matches!(error, ChainError::Unreadable(_));
-            if !lasting && self.desk.failed_rounds(place) < ROUNDS_HELD {
-                tracing::warn!(%place, %error, "an arrival could not be read; trying again");
-                watched.held = true;
+            if !lasting && self.payments.failed_rounds(location) < MAX_HELD_ROUNDS {
+                tracing::warn!(place = %location, %error, "an arrival could not be read; trying again");
+                report.held = true;
                 continue;
             }
-            self.record_unreadable(place, &error, watched).await?;
+            self.record_unreadable(location, &error, report).await?;
         }
         Ok(())
     }
 
     async fn record_unreadable(
         &self,
-        place: ArrivalPlace,
+        location: ArrivalLocation,
         error: &ChainError,
-        watched: &mut Watched,
+        report: &mut WatchReport,
     ) -> Result<(), Error> {
-        self.store.put_unreadable(UnreadableArrival::new(place, &error.to_string(), self.clock.now())).await?;
-        tracing::error!(%place, %error, "an arrival cannot be read; metering admin payments list shows it");
-        watched.unreadable += 1;
+        self.store.put_unreadable(UnreadableArrival::new(location, &error.to_string(), self.clock.now())).await?;
+        tracing::error!(place = %location, %error, "an arrival cannot be read; metering admin payments list shows it");
+        report.unreadable += 1;
         Ok(())
     }
 
@@ -67,33 +67,33 @@ impl Service {
         plans: &[Plan],
         targets: &BTreeSet<PaymentTarget>,
         due: Vec<UnreadableArrival>,
-        watched: &mut Watched,
+        report: &mut WatchReport,
     ) -> Result<(), Error> {
-        let reader = self.desk.reader(chain.chain_id)?;
+        let reader = self.payments.reader(chain.chain_id)?;
         for arrival in due {
-            match read_again(&**reader, targets, arrival.place).await {
+            match read_again(&**reader, targets, arrival.location).await {
                 Ok(Arrivals { read, unread }) => {
                     for arrival in read {
-                        self.settle_arrival(chain, plans, arrival, watched).await?;
+                        self.settle_arrival(chain, plans, arrival, report).await?;
                     }
-                    for (place, error) in unread {
-                        self.record_unreadable(place, &error, watched).await?;
+                    for (location, error) in unread {
+                        self.record_unreadable(location, &error, report).await?;
                     }
-                    self.store.forget_unreadable(&arrival.place).await?;
+                    self.store.forget_unreadable(&arrival.location).await?;
                 }
                 // The whole chain fails, which says nothing about the arrival: it stays due.
-                Err(error) if is_of_this_alone(&**reader, &error).await.is_err() => return Ok(()),
-                Err(error) => self.give_up_or_wait(arrival, &error).await?,
+                Err(error) if check_chain_is_readable(&**reader, &error).await.is_err() => return Ok(()),
+                Err(error) => self.retry_later_or_give_up(arrival, &error).await?,
             }
         }
         Ok(())
     }
 
-    async fn give_up_or_wait(&self, arrival: UnreadableArrival, error: &ChainError) -> Result<(), Error> {
+    async fn retry_later_or_give_up(&self, arrival: UnreadableArrival, error: &ChainError) -> Result<(), Error> {
         let arrival = arrival.failed_again(&error.to_string(), self.clock.now());
         if arrival.next_attempt_at.is_none() {
             tracing::error!(
-                place = %arrival.place, %error, attempts = arrival.attempts,
+                place = %arrival.location, %error, attempts = arrival.attempts,
                 "gave up reading an arrival; if it is a payment, credit it by hand"
             );
         }
@@ -105,13 +105,13 @@ impl Service {
 async fn read_again(
     reader: &dyn ChainReader,
     targets: &BTreeSet<PaymentTarget>,
-    place: ArrivalPlace,
+    location: ArrivalLocation,
 ) -> Result<Arrivals, ChainError> {
-    let ArrivalPlace { chain_id, block_number, hash } = place;
+    let ArrivalLocation { chain_id, block_number, hash } = location;
     if let Some(hash) = hash {
         let read = arrivals_in(reader, targets, TxRef { chain_id, hash }).await?;
         return Ok(Arrivals { read, unread: BTreeMap::new() });
     }
     let mut arrivals = arrivals(reader, targets, block_number, block_number).await?;
-    arrivals.unread.remove(&place).map_or(Ok(arrivals), Err)
+    arrivals.unread.remove(&location).map_or(Ok(arrivals), Err)
 }

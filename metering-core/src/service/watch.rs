@@ -14,8 +14,8 @@ use crate::quote::{Quote, may_be_tagged};
 use crate::recipient::NotBefore;
 use crate::service::Service;
 use crate::service::arrivals::{Arrival, Arrivals, arrivals, payment_targets};
-use crate::service::desk::find_chain;
-use crate::service::topups::Title;
+use crate::service::payments::find_chain;
+use crate::service::topups::Entitlement;
 use crate::store::{Claimed, KeyDelivery};
 
 /// The most blocks that one call scans.
@@ -23,7 +23,7 @@ const CHUNK_BLOCKS: u64 = 500;
 
 /// The result of one scan of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Watched {
+pub struct WatchReport {
     /// The last scanned block; `None` when there is none yet.
     pub scanned_to: Option<u64>,
     /// Whether all confirmed blocks have been scanned.
@@ -41,7 +41,7 @@ pub struct Watched {
 }
 
 /// The outcome for one payment.
-enum Settled {
+enum ArrivalOutcome {
     Claimed,
     Credited,
     Left,
@@ -58,25 +58,25 @@ impl Service {
     /// # Errors
     /// When the chain or the store cannot be read; the next call scans the same blocks again. A single arrival that
     /// cannot be read is not an error: it is recorded and retried later.
-    pub async fn watch(&self, chain_id: u64, from_block: Option<u64>) -> Result<Watched, Error> {
+    pub async fn watch(&self, chain_id: u64, from_block: Option<u64>) -> Result<WatchReport, Error> {
         let chain = find_chain(&self.config.chains, chain_id)?;
-        let reader = self.desk.reader(chain_id)?;
+        let reader = self.payments.reader(chain_id)?;
         let heights = reader.heights().await.map_err(PaymentError::Chain)?;
         let confirmed = heights.confirmed;
         let mark = self.store.scan_mark(chain_id).await?;
-        let scanned = self.desk.scanned_to(chain_id, &**reader, mark).await.map_err(PaymentError::Chain)?;
+        let scanned = self.payments.scanned_to(chain_id, &**reader, mark).await.map_err(PaymentError::Chain)?;
         let from = scanned.map_or(from_block.unwrap_or(confirmed), |scanned| scanned.saturating_add(1));
         let due = self.unreadable_due(chain_id).await?;
-        let mut watched = Watched { scanned_to: scanned, up_to_date: true, ..Watched::default() };
+        let mut report = WatchReport { scanned_to: scanned, up_to_date: true, ..WatchReport::default() };
         if from > confirmed && due.is_empty() {
-            return Ok(watched);
+            return Ok(report);
         }
         let plans = self.store.plans().await?;
         self.register_recipients_of(&plans).await;
         let targets = payment_targets(&*self.store, chain, &plans).await?;
-        self.retry_unreadable(chain, &plans, &targets, due, &mut watched).await?;
+        self.retry_unreadable(chain, &plans, &targets, due, &mut report).await?;
         if from > confirmed {
-            return Ok(watched);
+            return Ok(report);
         }
         if mark.is_none() && from_block.is_none() && from > 0 {
             // A process that restarts before any block is final begins here too.
@@ -87,17 +87,17 @@ impl Service {
         let hash = reader.block_hashes(&[to]).await.map_err(PaymentError::Chain)?.first().copied().flatten();
         let Arrivals { read, unread } = arrivals(&**reader, &targets, from, to).await.map_err(PaymentError::Chain)?;
         for arrival in read {
-            self.settle_arrival(chain, &plans, arrival, &mut watched).await?;
+            self.settle_arrival(chain, &plans, arrival, &mut report).await?;
         }
-        self.set_aside(unread, &mut watched).await?;
-        if watched.held {
-            return Ok(Watched { up_to_date: false, ..watched });
+        self.set_aside(unread, &mut report).await?;
+        if report.held {
+            return Ok(WatchReport { up_to_date: false, ..report });
         }
-        self.desk.scanned(chain_id, to, hash);
-        self.desk.forget_failed_rounds(chain_id, to);
+        self.payments.scanned(chain_id, to, hash);
+        self.payments.forget_failed_rounds(chain_id, to);
         let first = mark.map_or(from_block.unwrap_or(0), |mark| mark.saturating_add(1));
         self.mark_scanned(chain_id, first, to, heights).await?;
-        Ok(Watched { scanned_to: Some(to), up_to_date: to == confirmed, ..watched })
+        Ok(WatchReport { scanned_to: Some(to), up_to_date: to == confirmed, ..report })
     }
 
     /// Credits an arrival if possible, and counts the result.
@@ -106,65 +106,65 @@ impl Service {
         chain: &Chain,
         plans: &[Plan],
         arrival: Arrival,
-        watched: &mut Watched,
+        report: &mut WatchReport,
     ) -> Result<(), Error> {
         let settled = match arrival.payment {
             Ok(payment) => self.settle(chain, plans, payment).await?,
-            Err(_) => Settled::Left,
+            Err(_) => ArrivalOutcome::Left,
         };
         match settled {
-            Settled::Claimed => watched.claimed += 1,
-            Settled::Credited => watched.credited += 1,
-            Settled::Left => {
+            ArrivalOutcome::Claimed => report.claimed += 1,
+            ArrivalOutcome::Credited => report.credited += 1,
+            ArrivalOutcome::Left => {
                 tracing::info!(tx = %arrival.tx, "a payment arrived that nobody claimed; metering admin payments list shows it");
-                watched.left += 1;
+                report.left += 1;
             }
-            Settled::UsedBefore => {}
+            ArrivalOutcome::UsedBefore => {}
         }
         Ok(())
     }
 
-    async fn settle(&self, chain: &Chain, plans: &[Plan], payment: Payment) -> Result<Settled, Error> {
+    async fn settle(&self, chain: &Chain, plans: &[Plan], payment: Payment) -> Result<ArrivalOutcome, Error> {
         if self.store.payment(&payment.tx).await?.is_some() {
-            return Ok(Settled::UsedBefore);
+            return Ok(ArrivalOutcome::UsedBefore);
         }
         let is_early = |first: NotBefore| first.check(payment.block_number, payment.mined_at).is_err();
         if self.configured_not_before(chain.chain_id).is_some_and(is_early) {
-            return Ok(Settled::Left);
+            return Ok(ArrivalOutcome::Left);
         }
         if let Some(quote) = self.store.quote_paid_by(&payment).await?
             && let Some(settled) = self.settle_quote(&quote, &payment).await?
         {
             return Ok(settled);
         }
-        let Some((account, title)) = self.owner_of(&payment).await? else { return Ok(Settled::Left) };
-        let Some(plan) = plan_paid_by(plans, chain, &payment) else { return Ok(Settled::Left) };
+        let Some((account, entitlement)) = self.owner_of(&payment).await? else { return Ok(ArrivalOutcome::Left) };
+        let Some(plan) = plan_paid_by(plans, chain, &payment) else { return Ok(ArrivalOutcome::Left) };
         if is_early(self.not_before(&payment.target()).await?) {
-            return Ok(Settled::Left);
+            return Ok(ArrivalOutcome::Left);
         }
-        match self.credit(&account, plan, payment, title).await {
-            Ok(answer) if answer.already_credited => Ok(Settled::UsedBefore),
+        match self.credit(&account, plan, payment, entitlement).await {
+            Ok(response) if response.already_credited => Ok(ArrivalOutcome::UsedBefore),
             Ok(_) => {
                 tracing::info!(account = %account.id, plan = %plan.key(), "the watcher credited a payment that nobody claimed");
-                Ok(Settled::Credited)
+                Ok(ArrivalOutcome::Credited)
             }
-            Err(Error::Payment(refused)) if matches!(*refused, PaymentError::TxUsed) => Ok(Settled::UsedBefore),
-            Err(Error::Payment(_) | Error::Unauthorized) => Ok(Settled::Left),
+            Err(Error::Payment(refused)) if matches!(*refused, PaymentError::TxUsed) => Ok(ArrivalOutcome::UsedBefore),
+            Err(Error::Payment(_) | Error::Unauthorized) => Ok(ArrivalOutcome::Left),
             Err(error) => Err(error),
         }
     }
 
     /// `None` when the quote cannot be claimed after all, because its payer has an account by now.
-    async fn settle_quote(&self, quote: &Quote, payment: &Payment) -> Result<Option<Settled>, Error> {
+    async fn settle_quote(&self, quote: &Quote, payment: &Payment) -> Result<Option<ArrivalOutcome>, Error> {
         // This key is never shown; the quote's owner gets another.
-        let key = ApiKey::generate(&*self.desk.randomness);
+        let key = ApiKey::generate(&*self.payments.randomness);
         let claim = self.claim_of(quote, payment.clone(), &key, KeyDelivery::Later)?;
         Ok(match self.claim_by_nonce(claim).await? {
             Claimed::Account(account) => {
                 tracing::info!(account = %account.id, tx = %payment.tx, "a quote was paid; its account was created, unclaimed");
-                Some(Settled::Claimed)
+                Some(ArrivalOutcome::Claimed)
             }
-            Claimed::AlreadyClaimed | Claimed::TxUsed => Some(Settled::UsedBefore),
+            Claimed::AlreadyClaimed | Claimed::TxUsed => Some(ArrivalOutcome::UsedBefore),
             Claimed::NoSuchQuote | Claimed::PayerTaken => None,
             Claimed::OutOfRange => return Err(Error::Internal),
         })
@@ -172,16 +172,16 @@ impl Service {
 
     /// The one account that a payment's wallet belongs to: the wallet paid for its signup, or is linked to it and no
     /// other. `None` for a contract's payment, which others may have made through it.
-    async fn owner_of(&self, payment: &Payment) -> Result<Option<(Account, Title)>, Error> {
+    async fn owner_of(&self, payment: &Payment) -> Result<Option<(Account, Entitlement)>, Error> {
         if self.is_from_contract(payment).await? {
             return Ok(None);
         }
         if let Some(account) = self.store.account_by_payer(&payment.payer).await? {
-            return Ok(Some((account, Title::OWN_WALLET)));
+            return Ok(Some((account, Entitlement::OWN_WALLET)));
         }
         let [account] = &*self.store.linked_accounts(&payment.payer).await? else { return Ok(None) };
         let account = self.store.account(account).await?;
-        Ok(account.map(|account| (account, Title::AFTER_QUOTES)))
+        Ok(account.map(|account| (account, Entitlement::AFTER_QUOTES)))
     }
 }
 

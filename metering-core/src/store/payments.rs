@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::key::KeyHash;
 use crate::ledger::NewLedgerEntry;
 use crate::payment::{
-    ArrivalPlace, Payment, PaymentRecord, PaymentTarget, PaymentUse, SettlementStep, UnreadableArrival,
+    ArrivalLocation, Payment, PaymentRecord, PaymentTarget, PaymentUse, SettlementStep, UnreadableArrival,
 };
 use crate::quote::{NonceHash, Quote};
 use crate::recipient::{RecipientRecord, Registration};
@@ -155,7 +155,7 @@ pub trait PaymentStore: Send + Sync + fmt::Debug {
     ) -> Result<Vec<UnreadableArrival>, StoreError>;
 
     /// Deletes an arrival that was read after all. Does nothing if it is not stored.
-    async fn forget_unreadable(&self, place: &ArrivalPlace) -> Result<(), StoreError>;
+    async fn forget_unreadable(&self, location: &ArrivalLocation) -> Result<(), StoreError>;
 }
 
 /// The outcome of [`PaymentStore::open_quote`].

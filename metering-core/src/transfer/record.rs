@@ -16,7 +16,7 @@ use crate::quote::Quote;
 use crate::recipient::RecipientRecord;
 use crate::recovery::Challenge;
 use crate::signup::SignupSession;
-use crate::tally::Answer;
+use crate::tally::StoredResult;
 use crate::usage::{DailyTotal, UsageLine};
 
 use super::section::Section;
@@ -33,7 +33,7 @@ pub enum Record {
     /// A recent usage entry.
     Activity(ActivityRecord),
     /// The remembered outcome of a charge.
-    Answer(AnswerRecord),
+    Idempotency(IdempotencyRecord),
     /// A plan.
     Plan(Box<Plan>),
     /// The record of a payment.
@@ -105,13 +105,13 @@ pub struct ActivityRecord {
 
 /// The outcome of a charge with a request id, while it is remembered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AnswerRecord {
+pub struct IdempotencyRecord {
     /// The account of the request.
     pub account: AccountId,
     /// Its id.
     pub request: RequestId,
     /// The outcome.
-    pub answer: Answer,
+    pub result: StoredResult,
     /// When it expires.
     pub expires_at: Timestamp,
 }
@@ -171,7 +171,7 @@ impl Record {
             Self::Ledger(_) => Section::Ledger,
             Self::Usage(_) => Section::Usage,
             Self::Activity(_) => Section::Activity,
-            Self::Answer(_) => Section::Answers,
+            Self::Idempotency(_) => Section::Idempotency,
             Self::Plan(_) => Section::Plans,
             Self::Payment(_) => Section::Payments,
             Self::Quote(_) => Section::Quotes,
@@ -219,7 +219,7 @@ impl Record {
             Self::Ledger(record) => vec![("amount", record.entry.amount)],
             Self::Usage(total) => vec![("credits_used", total.credits_used)],
             Self::Activity(record) => vec![("amount", record.amount)],
-            Self::Answer(record) => vec![("charged", record.answer.charged)],
+            Self::Idempotency(record) => vec![("charged", record.result.charged)],
             Self::Quote(quote) => vec![("credits", quote.credits), ("bonus_credits", quote.bonus_credits)],
             _ => Vec::new(),
         }
@@ -242,7 +242,9 @@ impl Record {
             Self::Activity(record) => {
                 format!("activity of {} at {}, {} before the last", record.account, record.created_at, record.newer)
             }
-            Self::Answer(record) => format!("outcome of request {} of {}", record.request.as_str(), record.account),
+            Self::Idempotency(record) => {
+                format!("outcome of request {} of {}", record.request.as_str(), record.account)
+            }
             Self::Plan(plan) => format!("plan {}", plan.key()),
             Self::Payment(record) => format!("payment {}", record.payment.tx),
             Self::Quote(quote) => format!("quote {:?}", quote.nonce),
@@ -250,7 +252,7 @@ impl Record {
             Self::Challenge(challenge) => format!("challenge of {}", challenge.account),
             Self::ScanMark(mark) => format!("scan mark of chain {}", mark.chain_id),
             Self::Recipient(record) => format!("recipient {} on chain {}", record.recipient, record.chain_id),
-            Self::Unreadable(arrival) => format!("unreadable arrival {}", arrival.place),
+            Self::Unreadable(arrival) => format!("unreadable arrival {}", arrival.location),
             Self::Signup(session) => format!("signup {:?}", session.token),
             Self::Solution(record) => format!("solution {record:?}"),
             Self::Key(record) => format!("key {:?} of {}", record.hash, record.account),

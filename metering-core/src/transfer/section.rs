@@ -14,7 +14,7 @@ pub enum Section {
     /// Recent usage: by account, in the order written.
     Activity,
     /// Remembered outcomes of charges: by account and the bytes of the request id.
-    Answers,
+    Idempotency,
     /// Plans: by chain and the bytes of their id.
     Plans,
     /// Payment records, in the order written.
@@ -47,7 +47,7 @@ impl Section {
         Self::Ledger,
         Self::Usage,
         Self::Activity,
-        Self::Answers,
+        Self::Idempotency,
         Self::Plans,
         Self::Payments,
         Self::Quotes,
@@ -69,7 +69,7 @@ impl Section {
             Self::Ledger => "ledger",
             Self::Usage => "usage",
             Self::Activity => "activity",
-            Self::Answers => "answers",
+            Self::Idempotency => "answers",
             Self::Plans => "plans",
             Self::Payments => "payments",
             Self::Quotes => "quotes",

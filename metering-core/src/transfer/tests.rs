@@ -56,12 +56,12 @@ impl Export for Lists {
 
 #[async_trait]
 impl Import for Lists {
-    async fn standing(&self, _: &SourceId) -> Result<Standing, StoreError> {
-        Ok(Standing::Empty)
+    async fn target_state(&self, _: &SourceId) -> Result<TargetState, StoreError> {
+        Ok(TargetState::Empty)
     }
 
-    async fn begin(&self, _: &SourceId) -> Result<Standing, StoreError> {
-        Ok(Standing::Empty)
+    async fn begin(&self, _: &SourceId) -> Result<TargetState, StoreError> {
+        Ok(TargetState::Empty)
     }
 
     async fn import(&self, records: Vec<Record>) -> Result<(), StoreError> {
@@ -123,7 +123,7 @@ fn records() -> Vec<Record> {
 fn unwatched(_: Section, _: u64) {}
 
 #[tokio::test]
-async fn a_copy_is_equal_whatever_the_pages() {
+async fn copy_is_equal_for_every_page_size() {
     for (from_page, to_page) in [(1, 3), (2, 2), (5, 1), (100, 4)] {
         let (from, to) = (Lists::of(from_page, records()), Lists { page: to_page, ..Lists::default() });
         let mut seen = Vec::new();
@@ -145,7 +145,7 @@ async fn a_copy_is_equal_whatever_the_pages() {
 }
 
 #[tokio::test]
-async fn whatever_differs_is_found_and_named() {
+async fn every_difference_is_found_and_named() {
     type Change = fn(&mut Vec<Record>);
     let amount: Change = |records| {
         let Record::Account(record) = &mut records[2] else { panic!() };
@@ -184,14 +184,14 @@ async fn whatever_differs_is_found_and_named() {
             "expected usage of org_00000000000000000001 on 1970-01-01",
         ),
     ];
-    for (section, change, differing, said) in table {
+    for (section, change, differing, expected) in table {
         let (from, to) = (Lists::of(3, records()), Lists::of(2, records()));
         to.change(section, change);
         let comparison = compare(&from, &to, &mut unwatched).await.unwrap();
-        assert!(!comparison.is_equal(), "{said}");
-        assert_eq!(comparison.differing(), differing, "{said}");
+        assert!(!comparison.is_equal(), "{expected}");
+        assert_eq!(comparison.differing(), differing, "{expected}");
         let first = comparison.differences().next().unwrap().to_string();
-        assert!(first.starts_with(said), "{first}");
+        assert!(first.starts_with(expected), "{first}");
         assert!(!first.contains("example.com"), "{first}");
     }
 }
@@ -223,11 +223,11 @@ async fn a_target_that_fails_ends_the_copy() {
 }
 
 #[test]
-fn places_survive_their_cursors_and_others_are_refused() {
-    let place = Place(vec![Part::Number(-7), Part::Text("a/\"b".to_owned()), Part::Bytes(vec![0, 255])]);
-    assert_eq!(Place::of(&place.cursor(), 3).unwrap(), place);
-    assert!(Place::of(&place.cursor(), 2).is_err());
-    assert!(Place::of(&Cursor::new("17"), 1).is_err());
+fn positions_round_trip_as_cursors_and_others_are_refused() {
+    let position = Position(vec![Part::Number(-7), Part::Text("a/\"b".to_owned()), Part::Bytes(vec![0, 255])]);
+    assert_eq!(Position::of(&position.cursor(), 3).unwrap(), position);
+    assert!(Position::of(&position.cursor(), 2).is_err());
+    assert!(Position::of(&Cursor::new("17"), 1).is_err());
 }
 
 #[test]

@@ -19,12 +19,12 @@ pub trait Export: Send + Sync + fmt::Debug {
 #[async_trait]
 pub trait Import: Export {
     /// The status of this store as a target for moving `source`.
-    async fn standing(&self, source: &SourceId) -> Result<Standing, StoreError>;
+    async fn target_state(&self, source: &SourceId) -> Result<TargetState, StoreError>;
 
     /// Begins a move to this store, and deletes what an unfinished move left. Does so only if the status is
-    /// [`Standing::Empty`] or [`Standing::Unfinished`]; otherwise nothing happens. From then until [`Import::finish`],
-    /// nobody else can open the store or write to it.
-    async fn begin(&self, source: &SourceId) -> Result<Standing, StoreError>;
+    /// [`TargetState::Empty`] or [`TargetState::Unfinished`]; otherwise nothing happens. From then until
+    /// [`Import::finish`], nobody else can open the store or write to it.
+    async fn begin(&self, source: &SourceId) -> Result<TargetState, StoreError>;
 
     /// Writes records of one section. Sections arrive in the order of [`Section::ALL`], and records in their section's
     /// order. An error when another move has begun meanwhile.
@@ -57,7 +57,7 @@ impl SourceId {
 
 /// The status of a target store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum TargetState {
     /// It is empty.
     Empty,
     /// It holds an unfinished move, of this source or another.

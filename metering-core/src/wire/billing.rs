@@ -36,7 +36,7 @@ pub struct DeductRequest {
 /// The response to `POST /internal/billing/deduct`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct DeductAnswer {
+pub struct DeductResponse {
     /// Always true: the request was charged.
     pub ok: bool,
     /// The balance after the charge.
@@ -52,7 +52,7 @@ pub struct DeductAnswer {
 /// The response to `POST /internal/billing/lookup`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct LookupAnswer {
+pub struct LookupResponse {
     /// The id of the key's account.
     pub org_id: String,
     /// Its owner's email address, if any.

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn each_cap_is_one_item_of_the_draft() {
+    fn rate_headers_have_one_item_per_cap() {
         let headers = rate_headers(&status(240, 1_500_000));
         assert_eq!(headers[0], ("ratelimit-policy", "\"minute\";q=240;w=60, \"day\";q=1500000;w=86400".to_owned()));
         assert_eq!(headers[1], ("ratelimit", "\"minute\";r=237;t=30, \"day\";r=1499991;t=86310".to_owned()));

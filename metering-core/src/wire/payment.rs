@@ -36,7 +36,7 @@ pub struct QuoteRequest {
 /// The response to `POST /signup/pay/quote`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct QuoteAnswer {
+pub struct QuoteResponse {
     /// The secret that claims the quote; it is not sent again.
     pub signup_nonce: String,
     /// The address to pay (EIP-55).
@@ -83,7 +83,7 @@ pub struct ClaimRequest {
 /// The response to `POST /signup/pay/claim`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct ClaimAnswer {
+pub struct ClaimResponse {
     /// `approved`.
     pub status: &'static str,
     /// The account's key, shown only once.
@@ -124,7 +124,7 @@ pub struct TopUpRequest {
 /// The response to `POST /credits/topup`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct TopUpAnswer {
+pub struct TopUpResponse {
     /// Credits left.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credit_balance: Credits,

@@ -18,7 +18,7 @@ pub struct ChallengeRequest {
 /// The response to `POST /api-key/recover/challenge`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct ChallengeAnswer {
+pub struct ChallengeResponse {
     /// Identifies the challenge.
     pub nonce: String,
     /// The text to sign, unchanged (EIP-191).
@@ -48,7 +48,7 @@ pub struct VerifyRequest {
 /// The response to `POST /api-key/recover/verify`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct VerifyAnswer {
+pub struct VerifyResponse {
     /// `ok`.
     pub status: &'static str,
     /// Always true.

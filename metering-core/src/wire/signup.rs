@@ -21,7 +21,7 @@ pub struct InitiateRequest {
 /// The response to `POST /signup/initiate`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct InitiateAnswer {
+pub struct InitiateResponse {
     /// The secret that gets the key once the signup is approved; it is not sent again.
     pub session_token: String,
     /// The page where a person approves the signup.
@@ -39,7 +39,7 @@ pub struct InitiateAnswer {
 /// The response to `GET /signup/pending`: the signup to approve.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct PendingAnswer {
+pub struct PendingResponse {
     /// The code, formatted for display.
     pub user_code: String,
     /// The name of the new account.
@@ -68,7 +68,7 @@ pub struct ApproveRequest {
 /// The response to `POST /verify`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct ApproveAnswer {
+pub struct ApproveResponse {
     /// `approved`.
     pub status: &'static str,
 }
@@ -77,7 +77,7 @@ pub struct ApproveAnswer {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "status", rename_all = "snake_case")]
-pub enum StatusAnswer {
+pub enum StatusResponse {
     /// It is not approved yet.
     Pending {
         /// Seconds left to approve it.

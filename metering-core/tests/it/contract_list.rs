@@ -13,36 +13,36 @@ fn read(path: &Path) -> String {
 }
 
 /// The subjects of the suite, which are its public modules.
-fn nouns(suite: &str) -> BTreeSet<&str> {
+fn subjects(suite: &str) -> BTreeSet<&str> {
     suite.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect()
 }
 
 /// `module::contract` for every public async function in those modules.
 fn contracts(suite: &str) -> BTreeSet<String> {
     let mut contracts = BTreeSet::new();
-    for noun in nouns(suite) {
-        let text = read(&source("conformance").join(format!("{noun}.rs")));
+    for subject in subjects(suite) {
+        let text = read(&source("conformance").join(format!("{subject}.rs")));
         let names = text.lines().filter_map(|line| Some(line.strip_prefix("pub async fn ")?.split_once('(')?.0));
-        contracts.extend(names.map(|name| format!("{noun}::{name}")));
+        contracts.extend(names.map(|name| format!("{subject}::{name}")));
     }
     contracts
 }
 
 /// The entries of the macro's list, in order.
-fn stamped(suite: &str) -> Vec<&str> {
-    let (_, list) = suite.split_once("@stamp $fresh;").expect("the macro's list has a start");
+fn listed(suite: &str) -> Vec<&str> {
+    let (_, list) = suite.split_once("@generate $fresh;").expect("the macro's list has a start");
     let (list, _) = list.split_once('}').expect("the macro's list has an end");
     list.lines().filter_map(|line| line.trim().strip_suffix(',')).collect()
 }
 
 #[test]
-fn every_contract_is_stamped_once() {
+fn every_contract_has_one_test() {
     let suite = read(&source("conformance.rs"));
-    let (contracts, stamped) = (contracts(&suite), stamped(&suite));
+    let (contracts, listed) = (contracts(&suite), listed(&suite));
     assert!(contracts.len() >= 180, "found only {} contracts; does this test read the right files?", contracts.len());
-    let forgotten: Vec<_> = contracts.iter().filter(|contract| !stamped.contains(&contract.as_str())).collect();
+    let forgotten: Vec<_> = contracts.iter().filter(|contract| !listed.contains(&contract.as_str())).collect();
     assert!(forgotten.is_empty(), "not in the list of `store_conformance!`: {forgotten:#?}");
-    assert_eq!(stamped.len(), contracts.len(), "no entry is listed twice or without a contract");
+    assert_eq!(listed.len(), contracts.len(), "no entry is listed twice or without a contract");
 }
 
 /// The files and folders in a folder: their paths and module names.
@@ -74,8 +74,8 @@ fn every_file_of_the_suite_is_part_of_it() {
                 assert!(!has_contracts(&path), "{module}/{part}: contracts must be in public modules");
             }
         } else {
-            let is_noun = nouns(&suite).contains(module.as_str());
-            assert_eq!(has_contracts(&path), is_noun, "{module}: contracts must be in public modules");
+            let is_subject = subjects(&suite).contains(module.as_str());
+            assert_eq!(has_contracts(&path), is_subject, "{module}: contracts must be in public modules");
         }
     }
 }

@@ -17,11 +17,11 @@ async fn fresh_pair() -> ([Arc<dyn Store>; 2], ()) {
 metering_core::store_conformance!(fresh);
 
 #[test]
-fn it_agrees_with_the_model() {
+fn memory_store_agrees_with_the_model() {
     conformance::agrees_on_random_operations(256, fresh);
 }
 
 #[test]
-fn it_agrees_with_the_model_by_turns() {
+fn two_openers_of_memory_store_agree_with_the_model() {
     conformance::openers_agree(256, fresh_pair);
 }

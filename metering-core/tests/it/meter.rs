@@ -26,7 +26,7 @@ struct Scene {
 
 impl Scene {
     async fn new(commits: usize, config: MeterConfig) -> Self {
-        let store = Arc::new(Gated::letting_through(commits));
+        let store = Arc::new(Gated::passing(commits));
         let (account, key) = (AccountId::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness).hash());
         let mut new = NewAccount::new(account.clone(), "agent".parse().unwrap(), key, SystemClock.now());
         new.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
@@ -74,7 +74,7 @@ fn accepted(outcome: Result<Decision, MeterError>) -> Receipt {
 }
 
 #[tokio::test]
-async fn what_comes_during_a_commit_shares_the_next() {
+async fn charges_during_a_commit_share_the_next() {
     let scene = Scene::new(0, config(100, 8)).await;
     let first = scene.charge();
     scene.settled(1, 0).await;
@@ -90,7 +90,7 @@ async fn what_comes_during_a_commit_shares_the_next() {
 }
 
 #[tokio::test]
-async fn a_full_queue_refuses_at_once_and_takes_refunds_all_the_same() {
+async fn full_queue_rejects_charges_but_accepts_refunds() {
     let scene = Scene::new(1, config(2, 1)).await;
     let receipt = accepted(scene.charge().await.unwrap());
     let under_way = scene.charge();
@@ -110,21 +110,21 @@ async fn a_full_queue_refuses_at_once_and_takes_refunds_all_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn charges_behind_a_commit_that_takes_long_are_refused_and_refunds_wait() {
+async fn slow_commit_rejects_charges_and_delays_refunds() {
     let scene = Scene::new(1, config(10, 1)).await;
     let receipt = accepted(scene.charge().await.unwrap());
     let stuck = scene.charge();
     scene.settled(2, 0).await;
     let meter = Arc::clone(&scene.meter);
     let refund = tokio::spawn(async move { meter.refund(receipt).await });
-    let begun = tokio::time::Instant::now();
+    let started_at = tokio::time::Instant::now();
     // One that already waits, and one that arrives after the commit counts as slow.
     for _ in 0..2 {
         let refused = scene.charge().await.unwrap();
         assert!(matches!(&refused, Err(MeterError::Store(_))), "{refused:?}");
-        assert!(begun.elapsed() < Duration::from_secs(11), "{:?}", begun.elapsed());
+        assert!(started_at.elapsed() < Duration::from_secs(11), "{:?}", started_at.elapsed());
     }
-    assert!(begun.elapsed() >= Duration::from_secs(9), "{:?}", begun.elapsed());
+    assert!(started_at.elapsed() >= Duration::from_secs(9), "{:?}", started_at.elapsed());
     assert!(!stuck.is_finished() && !refund.is_finished(), "their outcomes are not known yet");
     scene.store.open(10);
     accepted(stuck.await.unwrap());
@@ -135,7 +135,7 @@ async fn charges_behind_a_commit_that_takes_long_are_refused_and_refunds_wait() 
 }
 
 #[tokio::test]
-async fn a_charge_stands_although_its_caller_went_away() {
+async fn charge_stands_after_its_caller_disconnects() {
     let scene = Scene::new(0, config(10, 10)).await;
     let gone = scene.charge();
     scene.settled(1, 0).await;
@@ -147,7 +147,7 @@ async fn a_charge_stands_although_its_caller_went_away() {
 }
 
 #[tokio::test]
-async fn draining_finishes_what_was_accepted_and_takes_no_more() {
+async fn draining_finishes_accepted_requests_and_rejects_new_ones() {
     let scene = Scene::new(0, config(10, 2)).await;
     let charges: Vec<_> = (0..5).map(|_| scene.charge()).collect();
     scene.settled(1, 3).await;
@@ -163,7 +163,7 @@ async fn draining_finishes_what_was_accepted_and_takes_no_more() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_unavailable_charges_nothing_and_may_come_back() {
+async fn unavailable_store_charges_nothing_and_may_recover() {
     let scene = Scene::new(10, config(10, 10)).await;
     scene.store.fail_next(StoreError::Unavailable("the disk is full".into()));
     assert_eq!(scene.meter.last_failure(), None);
@@ -176,7 +176,7 @@ async fn a_store_that_is_unavailable_charges_nothing_and_may_come_back() {
 }
 
 #[tokio::test]
-async fn only_charges_whose_commit_had_begun_are_in_doubt() {
+async fn only_charges_of_a_started_commit_have_unknown_outcomes() {
     let scene = Scene::new(0, config(10, 1)).await;
     let under_way = scene.charge();
     scene.settled(1, 0).await;

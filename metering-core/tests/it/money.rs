@@ -72,17 +72,17 @@ fn a_receipt_refunds_what_was_charged_once() {
 fn a_remembered_charge_is_not_taken_again() {
     let mut tally = tally(&[(1, 100)]);
     let (charged, balance) = (Credits::from_atoms(3), Credits::from_atoms(42));
-    let answer = metering_core::Answer { charged, balance, delivery: None };
-    let expires_at = NOON.saturating_add(RequestId::REMEMBERED);
-    let remembered = metering_core::Remembered { answer, expires_at };
+    let result = metering_core::StoredResult { charged, balance, delivery: None };
+    let expires_at = NOON.saturating_add(RequestId::RETENTION);
+    let remembered = metering_core::Remembered { result, expires_at };
     let receipt = accepted(tally.charge(1, 7, charge(10, "/a", Some("id")), Some(remembered)));
     assert_eq!((receipt.charged.atoms(), receipt.balance.atoms(), receipt.repeated), (3, 42, true));
     let changes = tally.finish();
-    assert!(changes.accounts.is_empty() && changes.usage.is_empty() && changes.answers.is_empty());
+    assert!(changes.accounts.is_empty() && changes.usage.is_empty() && changes.results.is_empty());
 }
 
 #[test]
-fn a_batch_writes_only_what_changed_in_the_order_of_its_rows() {
+fn batch_writes_only_changed_rows_in_order() {
     let mut tally = tally(&[(3, 100), (1, 100), (2, 0), (4, 100)]);
     assert!(tally.is_loaded(4) && !tally.is_loaded(5));
     for account in [3, 1, 3] {
@@ -96,26 +96,26 @@ fn a_batch_writes_only_what_changed_in_the_order_of_its_rows() {
     let balances: Vec<_> =
         changes.accounts.iter().map(|(account, state)| (*account, state.totals.balance.atoms())).collect();
     assert_eq!(balances, [(1, 90), (3, 80)]);
-    assert!(changes.answers.is_empty(), "refusals are not remembered");
+    assert!(changes.results.is_empty(), "refusals are not remembered");
     let usage: Vec<_> = changes.usage.iter().map(|usage| (usage.account, usage.calls, usage.amount.atoms())).collect();
     assert_eq!(usage, [(1, 1, 10), (3, 2, 20)]);
 }
 
 #[test]
-fn answers_are_remembered_under_account_and_request() {
+fn results_are_stored_by_account_and_request() {
     let mut tally = tally(&[(1, 100), (2, 100)]);
     for account in [2, 1] {
         let receipt = accepted(tally.charge(account, 7, charge(10, "/a", Some("same")), None));
         assert!(!receipt.repeated, "the same id in another account is another request");
     }
-    let answers = tally.finish().answers;
-    let answers: Vec<_> =
-        answers.iter().map(|(account, id, known)| (*account, id.as_str(), known.answer.balance.atoms())).collect();
-    assert_eq!(answers, [(1, "same", 90), (2, "same", 90)]);
+    let results = tally.finish().results;
+    let results: Vec<_> =
+        results.iter().map(|(account, id, known)| (*account, id.as_str(), known.result.balance.atoms())).collect();
+    assert_eq!(results, [(1, "same", 90), (2, "same", 90)]);
 }
 
 #[test]
-fn daily_totals_net_usage_and_refunds_of_one_line_and_no_other() {
+fn daily_totals_net_usage_and_refunds_per_line() {
     let mut tally = tally(&[(1, 1_000), (2, 1_000)]);
     let refund = accepted(tally.charge(1, 7, charge(10, "/a", None), None)).into_refund().unwrap();
     let _ = accepted(tally.charge(1, 7, charge(30, "/a", None), None));
@@ -133,7 +133,7 @@ fn daily_totals_net_usage_and_refunds_of_one_line_and_no_other() {
 }
 
 #[test]
-fn a_path_is_kept_when_all_requests_had_the_same() {
+fn path_is_stored_if_all_requests_share_it() {
     // paths of the requests of one line, the path kept
     let table: [(&[&str], Option<&str>); 4] =
         [(&["/a"], Some("/a")), (&["/a", "/a"], Some("/a")), (&["/a", "/b"], None), (&["/a", "/b", "/a"], None)];
@@ -157,7 +157,7 @@ fn a_refund_that_no_account_can_hold_changes_nothing() {
 }
 
 #[test]
-fn what_is_left_of_a_cap_and_when_it_resets() {
+fn rate_status_shows_remaining_and_reset() {
     let limits = RateLimits { requests_per_minute: 5, requests_per_day: 100 };
     let at = NOON.saturating_add(std::time::Duration::from_millis(20_001));
     let rate = RateStatus {
@@ -184,7 +184,7 @@ fn request_ids_are_visible_ascii_of_bounded_length() {
     for bad in ["", " ", "a b", "\u{e9}", "\n", &"x".repeat(129)] {
         assert!(RequestId::parse(bad).is_err(), "{bad:?}");
     }
-    assert_eq!(RequestId::REMEMBERED.as_secs(), 86_400);
+    assert_eq!(RequestId::RETENTION.as_secs(), 86_400);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn the_tag_of_a_large_price_stays_under_a_hundredth_of_a_token() {
 }
 
 #[test]
-fn names_in_stores_and_on_the_wire_stay_what_they_are() {
+fn stored_and_wire_names_are_stable() {
     let uses: Vec<_> = PaymentUse::ALL.iter().map(|used| used.as_str()).collect();
     assert_eq!(uses[..3], ["pay_signup", "topup", "assigned"]);
     for used in PaymentUse::ALL {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use metering_core::wire::{ApproveRequest, InitiateAnswer, InitiateRequest, StatusAnswer};
+use metering_core::wire::{ApproveRequest, InitiateRequest, InitiateResponse, StatusResponse};
 use metering_core::{
     ApiKey, BotCheck, BotCheckError, BotVerdict, Catalogue, Clock, Error, MemoryStore, Meter, MeterConfig, Service,
     ServiceConfig, SignupSettings, SignupStore, Store, Timestamp,
@@ -14,9 +14,9 @@ use metering_core::{
 use tokio::task::JoinSet;
 
 #[derive(Debug)]
-struct HandClock(AtomicI64);
+struct ManualClock(AtomicI64);
 
-impl Clock for HandClock {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_unix_millis(self.0.load(Ordering::SeqCst))
     }
@@ -24,14 +24,14 @@ impl Clock for HandClock {
 
 /// A bot check that passes `good`, and each token that starts with `once` a single time. For `down` it fails.
 #[derive(Debug, Default)]
-struct Doorman {
-    asked: Mutex<Vec<String>>,
+struct BotCheckStub {
+    tokens: Mutex<Vec<String>>,
 }
 
 #[async_trait]
-impl BotCheck for Doorman {
+impl BotCheck for BotCheckStub {
     async fn judge(&self, token: &str, _: Option<IpAddr>, now: Timestamp) -> Result<BotVerdict, BotCheckError> {
-        self.asked.lock().unwrap().push(token.to_owned());
+        self.tokens.lock().unwrap().push(token.to_owned());
         match token {
             "good" => Ok(BotVerdict::Passed { once: None }),
             "down" => Err(BotCheckError("no response".to_owned())),
@@ -48,26 +48,26 @@ impl BotCheck for Doorman {
 struct Scene {
     service: Arc<Service>,
     store: Arc<MemoryStore>,
-    clock: Arc<HandClock>,
-    doorman: Arc<Doorman>,
+    clock: Arc<ManualClock>,
+    bot_check: Arc<BotCheckStub>,
 }
 
 impl Scene {
     fn new() -> Self {
-        let clock = Arc::new(HandClock(AtomicI64::new(1_795_262_400_000)));
+        let clock = Arc::new(ManualClock(AtomicI64::new(1_795_262_400_000)));
         let store = Arc::new(MemoryStore::new());
-        let doorman = Arc::new(Doorman::default());
+        let bot_check = Arc::new(BotCheckStub::default());
         let shared: Arc<dyn Clock> = Arc::clone(&clock) as _;
         let meter = Meter::start(Arc::clone(&store) as _, Arc::clone(&shared), MeterConfig::default());
         let catalogue = r#"{"market": "M", "version": 1, "endpoints": []}"#;
         let config = ServiceConfig { public_url: "https://api.example".to_owned(), ..ServiceConfig::default() };
         let catalogue = Arc::new(Catalogue::from_json(catalogue).unwrap());
         let service = Service::new(Arc::clone(&store) as _, Arc::new(meter), catalogue, shared, config);
-        let settings = SignupSettings { bot_check: Some(Arc::clone(&doorman) as _), ..SignupSettings::default() };
-        Self { service: Arc::new(service.with_signup(settings)), store, clock, doorman }
+        let settings = SignupSettings { bot_check: Some(Arc::clone(&bot_check) as _), ..SignupSettings::default() };
+        Self { service: Arc::new(service.with_signup(settings)), store, clock, bot_check }
     }
 
-    async fn initiate(&self, email: &str) -> Result<InitiateAnswer, Error> {
+    async fn initiate(&self, email: &str) -> Result<InitiateResponse, Error> {
         let request = InitiateRequest { email: Some(email.to_owned()), agent_name: Some("agent".to_owned()) };
         self.service.initiate_signup(&request).await
     }
@@ -78,10 +78,10 @@ impl Scene {
             tos_accepted: true,
             captcha_token: Some(token.to_owned()),
         };
-        self.service.approve_signup(&request, None).await.map(|answer| answer.status)
+        self.service.approve_signup(&request, None).await.map(|response| response.status)
     }
 
-    async fn status(&self, session: &InitiateAnswer) -> Result<StatusAnswer, Error> {
+    async fn status(&self, session: &InitiateResponse) -> Result<StatusResponse, Error> {
         self.service.signup_status(&session.session_token).await
     }
 
@@ -90,15 +90,15 @@ impl Scene {
     }
 }
 
-fn code<T: std::fmt::Debug>(answer: Result<T, Error>) -> &'static str {
-    match answer {
-        Ok(answer) => panic!("accepted: {answer:?}"),
+fn code<T: std::fmt::Debug>(response: Result<T, Error>) -> &'static str {
+    match response {
+        Ok(response) => panic!("accepted: {response:?}"),
         Err(error) => error.code().as_str(),
     }
 }
 
-fn key_of(answer: StatusAnswer) -> ApiKey {
-    let document = serde_json::to_value(&answer).unwrap();
+fn key_of(response: StatusResponse) -> ApiKey {
+    let document = serde_json::to_value(&response).unwrap();
     assert_eq!(document["status"], "approved");
     ApiKey::parse(document["api_key"].as_str().unwrap()).unwrap()
 }
@@ -129,7 +129,7 @@ async fn an_approved_signup_gets_its_key_once() {
 }
 
 #[tokio::test]
-async fn a_second_caller_with_the_same_email_learns_and_changes_nothing() {
+async fn second_signup_with_same_email_reveals_and_changes_nothing() {
     let scene = Scene::new();
     let victim = scene.initiate("name@example.com").await.unwrap();
     let other = scene.initiate("name@example.com").await.unwrap();
@@ -143,7 +143,7 @@ async fn a_second_caller_with_the_same_email_learns_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn whatever_is_wrong_leaves_the_session_pending() {
+async fn invalid_approvals_leave_the_session_pending() {
     let scene = Scene::new();
     let session = scene.initiate("name@example.com").await.unwrap();
     let request = |code: Option<&str>, tos_accepted, token: Option<&str>| ApproveRequest {
@@ -165,16 +165,16 @@ async fn whatever_is_wrong_leaves_the_session_pending() {
     for (request, expected) in table {
         assert_eq!(code(scene.service.approve_signup(&request, None).await), expected, "{request:?}");
     }
-    assert!(matches!(scene.status(&session).await.unwrap(), StatusAnswer::Pending { .. }));
+    assert!(matches!(scene.status(&session).await.unwrap(), StatusResponse::Pending { .. }));
     scene.approve(&session.user_code, "good").await.unwrap();
 }
 
 #[tokio::test]
-async fn guessing_codes_costs_a_solution_for_each_guess() {
+async fn each_guessed_code_costs_a_solution() {
     let scene = Scene::new();
     assert_eq!(code(scene.approve("BCDF-GHJK", "once").await), "invalid_code");
     assert_eq!(code(scene.approve("BCDF-GHJL", "once").await), "challenge_failed");
-    assert_eq!(scene.doorman.asked.lock().unwrap().len(), 2);
+    assert_eq!(scene.bot_check.tokens.lock().unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -185,7 +185,7 @@ async fn signups_expire_unless_they_were_approved_in_time() {
     scene.approve(&kept.user_code, "good").await.unwrap();
     scene.pass(16);
     assert_eq!(code(scene.approve(&late.user_code, "good").await), "invalid_code");
-    assert!(matches!(scene.status(&late).await.unwrap(), StatusAnswer::Expired));
+    assert!(matches!(scene.status(&late).await.unwrap(), StatusResponse::Expired));
     key_of(scene.status(&kept).await.unwrap());
     scene.pass(25 * 60);
     assert!(scene.store.forget_expired(scene.clock.now()).await.unwrap() >= 1);
@@ -202,13 +202,13 @@ async fn many_polls_at_once_get_one_key() {
         let (service, token) = (scene.service.clone(), session.session_token.clone());
         tasks.spawn(async move { service.signup_status(&token).await });
     }
-    let answers = tasks.join_all().await;
-    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
+    let responses = tasks.join_all().await;
+    assert_eq!(responses.iter().filter(|response| response.is_ok()).count(), 1);
     assert_eq!(scene.store.accounts(None, 10).await.unwrap().items.len(), 1);
 }
 
 #[tokio::test]
-async fn a_used_solution_is_remembered_until_its_challenge_is_over() {
+async fn used_solution_is_stored_until_its_challenge_expires() {
     let scene = Scene::new();
     let now = scene.clock.now();
     let over = now.saturating_add(Duration::from_secs(60));

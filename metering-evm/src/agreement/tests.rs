@@ -3,9 +3,9 @@ use metering_core::{Address, Block, NativeTransfer, Timestamp, TokenUnits};
 use super::*;
 
 /// A transaction in the given block, with the given confirmations; 12 are required.
-fn mined(block: u8, confirmations: u64) -> Sighting {
+fn mined(block: u8, confirmations: u64) -> TransactionStatus {
     let address = Address::from_bytes([7; 20]);
-    Sighting::Mined(Evidence {
+    TransactionStatus::Mined(Evidence {
         succeeded: true,
         block: Block { number: 5, hash: [block; 32], time: Timestamp::from_unix_millis(0) },
         depth: Depth { confirmations, required: 12 },
@@ -14,33 +14,33 @@ fn mined(block: u8, confirmations: u64) -> Sighting {
     })
 }
 
-fn pending() -> Sighting {
-    Sighting::Pending { required: 12, transaction: None }
+fn pending() -> TransactionStatus {
+    TransactionStatus::Pending { required: 12, transaction: None }
 }
 
-fn say<T>(answers: impl IntoIterator<Item = T>) -> Vec<Said<T>> {
-    answers.into_iter().map(|answer| Said { host: "rpc.example.com".to_owned(), answer }).collect()
+fn say<T>(results: impl IntoIterator<Item = T>) -> Vec<SourceResponse<T>> {
+    results.into_iter().map(|value| SourceResponse { host: "rpc.example.com".to_owned(), value }).collect()
 }
 
-/// The verdict as text: `?` for disagreement, `…` for too few responses.
-fn judged(agree: usize, answers: &[Sighting]) -> String {
-    match verdict(agree, &say(answers.to_vec())) {
+/// The agreed status as text: `?` for disagreement, `…` for too few responses.
+fn judged(agree: usize, results: &[TransactionStatus]) -> String {
+    match agreed_status(agree, &say(results.to_vec())) {
         None => "…".to_owned(),
         Some(Err(ChainError::Disagreement(_))) => "?".to_owned(),
         Some(Err(error)) => panic!("{error}"),
-        Some(Ok(Sighting::Unknown)) => "unknown".to_owned(),
-        Some(Ok(Sighting::Pending { required, .. })) => format!("pending {required}"),
-        Some(Ok(Sighting::Mined(evidence))) => {
+        Some(Ok(TransactionStatus::Unknown)) => "unknown".to_owned(),
+        Some(Ok(TransactionStatus::Pending { required, .. })) => format!("pending {required}"),
+        Some(Ok(TransactionStatus::Mined(evidence))) => {
             format!("block {} at {}", evidence.block.hash[0], evidence.depth.confirmations)
         }
     }
 }
 
 #[test]
-fn what_enough_sources_say_alike_is_believed_and_nothing_else() {
-    use Sighting::Unknown;
-    // agree, responses, verdict
-    let table: [(usize, &[Sighting], &str); 25] = [
+fn only_values_from_enough_sources_are_believed() {
+    use TransactionStatus::Unknown;
+    // agree, responses, agreed status
+    let table: [(usize, &[TransactionStatus], &str); 25] = [
         (1, &[], "…"),
         (1, &[Unknown], "unknown"),
         (1, &[pending()], "pending 12"),
@@ -60,7 +60,7 @@ fn what_enough_sources_say_alike_is_believed_and_nothing_else() {
         // Both know it; for one of them it is in a block.
         (2, &[mined(1, 3), pending()], "pending 12"),
         // If two sources require different depths, the deeper one counts.
-        (2, &[pending(), Sighting::Pending { required: 40, transaction: None }], "pending 40"),
+        (2, &[pending(), TransactionStatus::Pending { required: 40, transaction: None }], "pending 40"),
         (2, &[mined(1, 3), Unknown], "?"),
         (2, &[pending(), Unknown], "?"),
         (2, &[mined(1, 30), Unknown, Unknown], "unknown"),
@@ -72,16 +72,16 @@ fn what_enough_sources_say_alike_is_believed_and_nothing_else() {
         (3, &[mined(1, 3), mined(1, 9), mined(1, 6)], "block 1 at 3"),
         (3, &[mined(1, 3), mined(2, 9)], "?"),
     ];
-    for (agree, answers, verdict) in table {
-        assert_eq!(judged(agree, answers), verdict, "{agree} of {answers:?}");
-        let reversed: Vec<_> = answers.iter().rev().cloned().collect();
-        assert_eq!(judged(agree, &reversed), verdict, "{agree} of {reversed:?}");
+    for (agree, results, agreed_status) in table {
+        assert_eq!(judged(agree, results), agreed_status, "{agree} of {results:?}");
+        let reversed: Vec<_> = results.iter().rev().cloned().collect();
+        assert_eq!(judged(agree, &reversed), agreed_status, "{agree} of {reversed:?}");
     }
 }
 
 #[test]
 fn every_part_of_the_evidence_must_be_the_same() {
-    let Sighting::Mined(evidence) = mined(1, 20) else { unreachable!("`mined` returns a mined sighting") };
+    let TransactionStatus::Mined(evidence) = mined(1, 20) else { unreachable!("`mined` returns a mined sighting") };
     let block = evidence.block;
     let native = evidence.native.unwrap();
     let transfer = metering_core::TokenTransfer {
@@ -100,29 +100,33 @@ fn every_part_of_the_evidence_must_be_the_same() {
         Evidence { transfers: vec![transfer], ..evidence.clone() },
     ];
     for other in others {
-        assert_eq!(judged(2, &[Sighting::Mined(evidence.clone()), Sighting::Mined(other.clone())]), "?", "{other:?}");
+        assert_eq!(
+            judged(2, &[TransactionStatus::Mined(evidence.clone()), TransactionStatus::Mined(other.clone())]),
+            "?",
+            "{other:?}"
+        );
     }
 }
 
 #[test]
-fn only_what_cannot_get_better_is_final() {
+fn poll_is_final_only_when_it_cannot_improve() {
     // agree, responses, standing
-    let table: [(usize, &[Sighting], Standing); 7] = [
-        (1, &[], Standing::Open),
-        (1, &[Sighting::Unknown], Standing::Sufficient),
-        (1, &[pending()], Standing::Sufficient),
-        (1, &[mined(1, 11)], Standing::Sufficient),
-        (1, &[mined(1, 12)], Standing::Final),
-        (2, &[mined(1, 12)], Standing::Open),
-        (2, &[mined(1, 12), mined(2, 12)], Standing::Open),
+    let table: [(usize, &[TransactionStatus], PollState); 7] = [
+        (1, &[], PollState::Open),
+        (1, &[TransactionStatus::Unknown], PollState::Sufficient),
+        (1, &[pending()], PollState::Sufficient),
+        (1, &[mined(1, 11)], PollState::Sufficient),
+        (1, &[mined(1, 12)], PollState::Final),
+        (2, &[mined(1, 12)], PollState::Open),
+        (2, &[mined(1, 12), mined(2, 12)], PollState::Open),
     ];
-    for (agree, answers, expected) in table {
-        assert_eq!(standing(agree, &say(answers.to_vec())), expected, "{agree} of {answers:?}");
+    for (agree, results, expected) in table {
+        assert_eq!(state(agree, &say(results.to_vec())), expected, "{agree} of {results:?}");
     }
 }
 
 #[test]
-fn a_height_is_one_that_enough_sources_have_come_to() {
+fn height_is_one_that_enough_sources_reached() {
     // agree, heights, height
     let table: [(usize, &[u64], Option<u64>); 6] = [
         (1, &[], None),
@@ -145,7 +149,7 @@ fn a_height_is_one_that_enough_sources_have_come_to() {
 }
 
 #[test]
-fn an_answer_is_one_that_enough_sources_give() {
+fn value_is_one_that_enough_sources_give() {
     assert_eq!(common(2, &say([Some(6), Some(18), Some(6)])), Some(Some(6)));
     assert_eq!(common(2, &say([Some(6), Some(18), None])), None);
     let error = disagreement(&say([Some(6), None])).to_string();
@@ -153,12 +157,12 @@ fn an_answer_is_one_that_enough_sources_give() {
 }
 
 #[test]
-fn what_a_pending_transaction_does_is_believed_when_enough_sources_say_it_alike() {
+fn pending_transaction_needs_agreement_of_enough_sources() {
     let showing = |units: u128| {
         let address = Address::from_bytes([1; 20]);
         let native = NativeTransfer { from: address, to: None, value: TokenUnits::new(units), has_input: false };
         let transaction = Some(Box::new(metering_core::PendingTransaction { native, transfer: None }));
-        Sighting::Pending { required: 12, transaction }
+        TransactionStatus::Pending { required: 12, transaction }
     };
     // agree, responses, whether the transaction is believed
     let table = [
@@ -168,10 +172,11 @@ fn what_a_pending_transaction_does_is_believed_when_enough_sources_say_it_alike(
         (2, vec![showing(5), pending()], false),
         (2, vec![showing(5), showing(5), showing(6)], false),
     ];
-    for (agree, answers, believed) in table {
-        let Some(Ok(Sighting::Pending { transaction, .. })) = verdict(agree, &say(answers.clone())) else {
-            panic!("{answers:?}")
+    for (agree, results, believed) in table {
+        let Some(Ok(TransactionStatus::Pending { transaction, .. })) = agreed_status(agree, &say(results.clone()))
+        else {
+            panic!("{results:?}")
         };
-        assert_eq!(transaction.is_some(), believed, "{answers:?}");
+        assert_eq!(transaction.is_some(), believed, "{results:?}");
     }
 }

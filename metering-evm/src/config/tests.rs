@@ -65,7 +65,7 @@ fn every_key_is_read_and_shown_without_secrets() {
 }
 
 #[test]
-fn a_chain_is_watched_where_it_can_be_read_unless_told_otherwise() {
+fn readable_chain_is_watched_by_default() {
     let urls = "rpc_urls = \"https://a.example.com\"\n";
     // section, whether it is watched
     let table = [(String::new(), false), (urls.to_owned(), true), (format!("{urls}watch = false"), false)];
@@ -75,7 +75,7 @@ fn a_chain_is_watched_where_it_can_be_read_unless_told_otherwise() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused() {
+fn unreadable_values_are_refused() {
     // line, part of the message
     let table = [
         ("confirmations = 0", "a number of confirmations from 1"),
@@ -96,7 +96,7 @@ fn what_cannot_be_read_is_refused() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_by_its_key() {
+fn invalid_values_are_refused_with_their_key() {
     let two = "rpc_urls = \"https://a.example.com/hidden,https://b.example.com/hidden\"";
     let twice = "rpc_urls = \"https://a.example.com/hidden,https://a.example.com/hidden\"";
     // lines, key

@@ -3,17 +3,17 @@
 use super::error::PayError;
 use super::payer::Payer;
 use super::payment::SignedPayment;
-use super::standing::Standing;
-use crate::answers::Answers;
+use super::status::PaymentStatus;
 use crate::call::Call;
 use crate::encoding::Word;
 use crate::failure::{Failure, RpcError};
+use crate::results::BatchResults;
 
 const METHOD: &str = "eth_sendRawTransaction";
 
 impl Payer {
     /// Sends a payment. It is not an error if it was sent before or is already in a block. A payment that was sent may
-    /// still not be mined: see [`Payer::standing`].
+    /// still not be mined: see [`Payer::status`].
     ///
     /// # Errors
     /// [`PayError::Replaced`] if it will never be mined. After any other error it may have been sent, and can be sent
@@ -30,27 +30,29 @@ impl Payer {
         }
         // There are no error codes for these cases, and every node has its own messages. What is in the chain is
         // unambiguous.
-        match self.look(payment).await {
-            Ok(Standing::Pending | Standing::Mined { .. }) => Ok(()),
-            Ok(Standing::Replaced) => Err(PayError::Replaced),
-            Ok(Standing::Unknown) if refusal.is_place_taken() => Err(PayError::PlaceTaken),
-            Ok(Standing::Unknown) if !failure.is_transient() => Err(PayError::Refused(self.source.complaint(&failure))),
-            Ok(Standing::Unknown) | Err(_) => Err(self.failed(&failure)),
+        match self.read_status(payment).await {
+            Ok(PaymentStatus::Pending | PaymentStatus::Mined { .. }) => Ok(()),
+            Ok(PaymentStatus::Replaced) => Err(PayError::Replaced),
+            Ok(PaymentStatus::Unknown) if refusal.is_nonce_taken() => Err(PayError::NonceTaken),
+            Ok(PaymentStatus::Unknown) if !failure.is_transient() => {
+                Err(PayError::Refused(self.source.problem(&failure)))
+            }
+            Ok(PaymentStatus::Unknown) | Err(_) => Err(self.failed(&failure)),
         }
     }
 
     /// Sends it until the node responds. A lost response does no harm: the next one says that the transaction is
     /// already known.
     async fn send(&self, payment: &SignedPayment) -> Result<(), Failure> {
-        let read = |answers: &mut Answers<'_>| {
-            let Word(hash) = answers.next()?;
+        let read = |results: &mut BatchResults<'_>| {
+            let Word(hash) = results.next()?;
             if hash == *payment.hash.as_bytes() {
                 Ok(())
             } else {
                 Err(Failure::malformed(METHOD, "the hash of another transaction"))
             }
         };
-        self.source.ask(&[Call::send(&payment.raw)], read).await
+        self.source.send_batch(&[Call::send(&payment.raw)], read).await
     }
 }
 
@@ -64,7 +66,7 @@ impl RpcError {
     }
 
     /// Whether another transaction with the same nonce is pending.
-    fn is_place_taken(&self) -> bool {
+    fn is_nonce_taken(&self) -> bool {
         self.says(&["replacement", "replace existing"])
     }
 }
@@ -74,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_are_told_apart_as_nodes_word_them() {
+    fn node_refusals_are_classified_by_message() {
         // message, already known, place taken
         let table = [
             ("already known", true, false),
@@ -94,7 +96,7 @@ mod tests {
         ];
         for (message, known, taken) in table {
             let error = RpcError { code: -32_000, message: message.to_owned() };
-            assert_eq!((error.is_already_known(), error.is_place_taken()), (known, taken), "{message}");
+            assert_eq!((error.is_already_known(), error.is_nonce_taken()), (known, taken), "{message}");
         }
     }
 }

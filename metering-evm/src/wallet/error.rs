@@ -82,7 +82,7 @@ pub enum PayError {
     WouldRevert(String),
     /// Another transaction of the wallet with the same nonce is pending.
     #[error("Another transaction of the wallet with the same nonce is pending: wait for it, then try again.")]
-    PlaceTaken,
+    NonceTaken,
     /// Another transaction of the wallet with the same nonce was mined, so this one never will be.
     #[error("Another transaction of the wallet used this payment's nonce, so it was not made: make a new payment.")]
     Replaced,

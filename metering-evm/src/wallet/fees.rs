@@ -1,23 +1,23 @@
 //! The gas price and gas limit of a transaction.
 
-use super::questions::{FeeBlock, units};
+use super::calls::{FeeBlock, units};
 use super::transaction::GasPrice;
-use crate::answers::Answers;
 use crate::call::Call;
 use crate::encoding::Amount;
 use crate::failure::Failure;
+use crate::results::BatchResults;
 
 /// The calls that determine the gas price.
-pub(crate) fn questions() -> [Call; 3] {
+pub(crate) fn calls() -> [Call; 3] {
     [Call::newest_block(), Call::gas_price(), Call::tip()]
 }
 
-/// Reads the responses to [`questions`].
-pub(crate) fn read(answers: &mut Answers<'_>) -> Result<GasPrice, Failure> {
-    let block: FeeBlock = answers.next()?;
-    let usual = units(answers.next()?).get();
+/// Reads the responses to [`calls`].
+pub(crate) fn read(results: &mut BatchResults<'_>) -> Result<GasPrice, Failure> {
+    let block: FeeBlock = results.next()?;
+    let usual = units(results.next()?).get();
     // Not every node with a base fee supports this call. Without it, the tip is derived from the usual price.
-    let tip = answers.next_or_error::<Amount>()?.ok().map(|tip| units(tip).get());
+    let tip = results.next_or_error::<Amount>()?.ok().map(|tip| units(tip).get());
     Ok(price(block.base_fee_per_gas.map(|fee| units(fee).get()), usual, tip))
 }
 
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cap_is_twice_the_base_fee_and_the_tip() {
+    fn fee_cap_is_twice_the_base_fee_plus_tip() {
         let dynamic = |tip, most| GasPrice::Dynamic { tip, most };
         let most = u128::MAX;
         // base fee, usual price, tip, price

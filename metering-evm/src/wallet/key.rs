@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused_without_repeating_it() {
+    fn invalid_key_is_refused_without_repeating_it() {
         let order = "fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141";
         // text, error
         let table = [
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_signed_as_other_wallets_sign_it() {
+    fn text_signature_matches_other_wallets() {
         // The example in the documentation of `web3.eth.accounts.sign`; eth-account has it too.
         let wallet = Wallet::from_hex("0x4c0883a69102937d6231471b5dbb6204fe5129617082792ae468d01a3f362318").unwrap();
         let expected = concat!(

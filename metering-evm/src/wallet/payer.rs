@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use metering_core::{Address, TokenUnits};
 
+use super::calls::{Attempt, count, transfer, units};
 use super::error::PayError;
 use super::fees;
 use super::key::Wallet;
 use super::payment::{PaymentOrder, SignedPayment, hash_of};
-use super::questions::{Attempt, count, transfer, units};
 use super::transaction::{GasPrice, Transaction};
-use crate::answers::Answers;
 use crate::call::Call;
 use crate::encoding::{Amount, Data, Quantity};
 use crate::failure::{Failure, RpcError};
+use crate::results::BatchResults;
 use crate::rpc_url::RpcUrl;
 use crate::source::Source;
 
@@ -43,7 +43,7 @@ struct Balances {
 }
 
 /// The result of simulating the payment.
-struct Trial {
+struct Simulation {
     /// The returned data and the gas estimate, or why the payment would fail.
     outcome: Result<(Vec<u8>, u64), RpcError>,
     price: GasPrice,
@@ -88,7 +88,7 @@ impl Payer {
             Some(token) => (token, 0, transfer(order.recipient, order.amount)),
             None => (order.recipient, order.amount.get(), Vec::new()),
         };
-        let trial = self.try_out(&Attempt { from, to, value, input: &input }).await?;
+        let trial = self.simulate(&Attempt { from, to, value, input: &input }).await?;
         let gas = self.gas(order, trial.outcome)?;
         let fee_max = TokenUnits::new(u128::from(gas).saturating_mul(trial.price.most()));
         self.check_fee(fee_max, value, balances.native)?;
@@ -114,37 +114,37 @@ impl Payer {
     async fn balances(&self, of: Address, order: &PaymentOrder) -> Result<Balances, PayError> {
         let calls: Vec<_> =
             [Call::balance(of)].into_iter().chain(order.token.map(|token| Call::token_balance(token, of))).collect();
-        let read = |answers: &mut Answers<'_>| {
-            let native = units(answers.next::<Amount>()?);
+        let read = |results: &mut BatchResults<'_>| {
+            let native = units(results.next::<Amount>()?);
             let token = match order.token {
-                Some(_) => answer_of(answers)?.ok().as_deref().and_then(first_word).map(TokenUnits::from_word),
+                Some(_) => output_of(results)?.ok().as_deref().and_then(first_word).map(TokenUnits::from_word),
                 None => None,
             };
             Ok(Balances { native, token })
         };
-        self.source.ask(&calls, read).await.map_err(|failure| self.failed(&failure))
+        self.source.send_batch(&calls, read).await.map_err(|failure| self.failed(&failure))
     }
 
-    async fn try_out(&self, attempt: &Attempt<'_>) -> Result<Trial, PayError> {
-        let mut calls = vec![Call::try_out(attempt), Call::estimate(attempt), Call::next_nonce(attempt.from)];
-        calls.extend(fees::questions());
-        let read = |answers: &mut Answers<'_>| {
-            let answer = answer_of(answers)?;
-            let gas = refusal(answers.next_or_error::<Quantity>()?)?;
-            let nonce = count(answers.next()?);
-            let price = fees::read(answers)?;
-            let outcome = answer.and_then(|answer| Ok((answer, count(gas?))));
-            Ok(Trial { outcome, price, nonce })
+    async fn simulate(&self, attempt: &Attempt<'_>) -> Result<Simulation, PayError> {
+        let mut calls = vec![Call::simulate(attempt), Call::estimate(attempt), Call::next_nonce(attempt.from)];
+        calls.extend(fees::calls());
+        let read = |results: &mut BatchResults<'_>| {
+            let output = output_of(results)?;
+            let gas = refusal(results.next_or_error::<Quantity>()?)?;
+            let nonce = count(results.next()?);
+            let price = fees::read(results)?;
+            let outcome = output.and_then(|output| Ok((output, count(gas?))));
+            Ok(Simulation { outcome, price, nonce })
         };
-        self.source.ask(&calls, read).await.map_err(|failure| self.failed(&failure))
+        self.source.send_batch(&calls, read).await.map_err(|failure| self.failed(&failure))
     }
 
     /// The gas limit of the payment, if it would succeed.
     fn gas(&self, order: &PaymentOrder, outcome: Result<(Vec<u8>, u64), RpcError>) -> Result<u64, PayError> {
-        let (answer, estimate) =
-            outcome.map_err(|error| PayError::WouldRevert(self.source.complaint(&Failure::Rpc(error))))?;
+        let (output, estimate) =
+            outcome.map_err(|error| PayError::WouldRevert(self.source.problem(&Failure::Rpc(error))))?;
         // Tokens from before EIP-20 was final return nothing; all others must return true.
-        if order.token.is_some() && !answer.is_empty() && !is_yes(&answer) {
+        if order.token.is_some() && !output.is_empty() && !is_yes(&output) {
             return Err(PayError::WouldRevert("the token contract reports that the transfer would fail".to_owned()));
         }
         Ok(fees::gas_limit(estimate))
@@ -161,7 +161,7 @@ impl Payer {
     pub(super) fn failed(&self, failure: &Failure) -> PayError {
         match failure {
             Failure::WrongChain(found) => PayError::WrongChain { expected: self.chain_id, found: *found },
-            failure => PayError::Rpc(self.source.complaint(failure)),
+            failure => PayError::Rpc(self.source.problem(failure)),
         }
     }
 }
@@ -173,23 +173,23 @@ impl fmt::Debug for Payer {
 }
 
 /// The data that a contract returns, or why it reverts.
-fn answer_of(answers: &mut Answers<'_>) -> Result<Result<Vec<u8>, RpcError>, Failure> {
-    Ok(refusal(answers.next_or_error::<Data>()?)?.map(|Data(answer)| answer))
+fn output_of(results: &mut BatchResults<'_>) -> Result<Result<Vec<u8>, RpcError>, Failure> {
+    Ok(refusal(results.next_or_error::<Data>()?)?.map(|Data(output)| output))
 }
 
 /// Separates reverts by a contract from failures of the source.
-fn refusal<T>(answer: Result<T, RpcError>) -> Result<Result<T, RpcError>, Failure> {
-    match answer {
+fn refusal<T>(output: Result<T, RpcError>) -> Result<Result<T, RpcError>, Failure> {
+    match output {
         Err(error) if !error.is_revert() => Err(Failure::Rpc(error)),
-        answer => Ok(answer),
+        output => Ok(output),
     }
 }
 
-fn first_word(answer: &[u8]) -> Option<[u8; 32]> {
-    answer.first_chunk().copied()
+fn first_word(output: &[u8]) -> Option<[u8; 32]> {
+    output.first_chunk().copied()
 }
 
 /// Whether it is the word 1, as contracts write `true`.
-fn is_yes(answer: &[u8]) -> bool {
-    first_word(answer).is_some_and(|word| word[..31].iter().all(|byte| *byte == 0) && word[31] == 1)
+fn is_yes(output: &[u8]) -> bool {
+    first_word(output).is_some_and(|word| word[..31].iter().all(|byte| *byte == 0) && word[31] == 1)
 }

@@ -25,7 +25,7 @@ pub struct PaymentOrder {
 ///
 /// Deserializing checks that the bytes match the hash. Anyone who has it can make this payment, but no other.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(try_from = "StoredPayment")]
 pub struct SignedPayment {
     /// The transaction's hash.
     pub hash: TxHash,
@@ -43,7 +43,7 @@ pub struct SignedPayment {
 }
 
 #[derive(Deserialize)]
-struct Written {
+struct StoredPayment {
     hash: TxHash,
     chain_id: u64,
     from: Address,
@@ -54,18 +54,18 @@ struct Written {
 
 impl SignedPayment {
     /// Whether the bytes match the hash.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub(crate) fn matches_hash(&self) -> bool {
         hash_of(&self.raw) == self.hash
     }
 }
 
-impl TryFrom<Written> for SignedPayment {
+impl TryFrom<StoredPayment> for SignedPayment {
     type Error = &'static str;
 
-    fn try_from(written: Written) -> Result<Self, Self::Error> {
-        let Written { hash, chain_id, from, nonce, fee_max, raw: Data(raw) } = written;
+    fn try_from(stored: StoredPayment) -> Result<Self, Self::Error> {
+        let StoredPayment { hash, chain_id, from, nonce, fee_max, raw: Data(raw) } = stored;
         let payment = Self { hash, chain_id, from, nonce, fee_max, raw };
-        if payment.is_whole() { Ok(payment) } else { Err("the transaction's bytes do not match its hash") }
+        if payment.matches_hash() { Ok(payment) } else { Err("the transaction's bytes do not match its hash") }
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_can_pay_with_what_is_shown() {
+    fn debug_output_reveals_no_key() {
         assert!(!format!("{:?}", payment()).contains("raw"));
     }
 }

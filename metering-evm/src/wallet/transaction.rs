@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_eip_155_is_signed_as_it_says() {
+    fn eip_155_example_is_signed_as_specified() {
         let wallet = Wallet::from_hex(&"46".repeat(32)).unwrap();
         let transaction = Transaction {
             chain_id: 1,
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_of_ethereum_has_its_hash() {
+    fn ethereum_transaction_has_the_right_hash() {
         let input = concat!(
             "a22cb465",
             "0000000000000000000000005eee75727d804a2b13038928d36f8b188945a57a",

@@ -21,16 +21,16 @@ async fn decimals_are_a_number_of_8_bits_or_none() {
         (Err((-32_000, "execution reverted")), None),
         (Err((-32_000, "invalid opcode: INVALID")), None),
     ];
-    for (answer, decimals) in table {
-        let (node, reader) = alone(Chain::default().with_contract(address(1), DECIMALS, answer.clone())).await;
-        assert_eq!(reader.token_decimals(address(1)).await, Ok(decimals), "{answer:?}");
-        assert_eq!(node.state().asked, [["eth_chainId", "eth_call"]]);
+    for (output, decimals) in table {
+        let (node, reader) = alone(Chain::default().with_contract(address(1), DECIMALS, output.clone())).await;
+        assert_eq!(reader.token_decimals(address(1)).await, Ok(decimals), "{output:?}");
+        assert_eq!(node.state().requests, [["eth_chainId", "eth_call"]]);
     }
-    for answer in [word("0x100"), format!("0x01{}", "0".repeat(62)), "0x12".to_owned()] {
-        let chain = Chain::default().with_contract(address(1), DECIMALS, Ok(json!(answer)));
+    for output in [word("0x100"), format!("0x01{}", "0".repeat(62)), "0x12".to_owned()] {
+        let chain = Chain::default().with_contract(address(1), DECIMALS, Ok(json!(output)));
         let (_node, reader) = alone(chain).await;
         let why = unavailable(reader.token_decimals(address(1)).await);
-        assert!(why.contains("not a number of 8 bits"), "{answer}: {why}");
+        assert!(why.contains("not a number of 8 bits"), "{output}: {why}");
     }
     let (node, reader) = alone(Chain::default()).await;
     node.always(Fault::Errs(-32_000, "missing trie node"));
@@ -38,7 +38,7 @@ async fn decimals_are_a_number_of_8_bits_or_none() {
 }
 
 #[tokio::test]
-async fn a_wallet_accepts_with_the_whole_magic_word_only() {
+async fn signature_is_accepted_only_with_the_full_magic_value() {
     let magic = format!("0x1626ba7e{}", "0".repeat(56));
     // response, accepted
     let table = [
@@ -53,10 +53,10 @@ async fn a_wallet_accepts_with_the_whole_magic_word_only() {
         (Err((3, "execution reverted")), false),
         (Err((-32_015, "VM execution error.")), false),
     ];
-    for (answer, accepted) in table {
+    for (output, accepted) in table {
         let (node, reader) =
-            alone(Chain::default().with_contract(address(1), IS_VALID_SIGNATURE, answer.clone())).await;
-        assert_eq!(reader.accepts_signature(address(1), [0xab; 32], &[7; 65]).await, Ok(accepted), "{answer:?}");
+            alone(Chain::default().with_contract(address(1), IS_VALID_SIGNATURE, output.clone())).await;
+        assert_eq!(reader.accepts_signature(address(1), [0xab; 32], &[7; 65]).await, Ok(accepted), "{output:?}");
         let input = node.state().parameters[0][0]["data"].as_str().unwrap().to_owned();
         let call =
             ["1626ba7e", &"ab".repeat(32), &word("0x40")[2..], &word("0x41")[2..], &"07".repeat(65), &"00".repeat(31)];
@@ -68,7 +68,7 @@ async fn a_wallet_accepts_with_the_whole_magic_word_only() {
 }
 
 #[tokio::test]
-async fn a_contract_has_code_that_is_its_own() {
+async fn delegation_is_not_contract_code() {
     let delegation = format!("0xef0100{}", "ab".repeat(20));
     // code, contract
     let table = [("0x", false), ("0x6080", true), (&*delegation, false), ("0xef0100", true)];

@@ -1,11 +1,11 @@
 //! When payments are credited and final by default, and the hashes of blocks.
 
-use metering_core::{ChainError, ChainReader, Heights, Sighting};
+use metering_core::{ChainError, ChainReader, Heights, TransactionStatus};
 use metering_evm::{ChainConfig, EvmReader};
 use serde_json::{Value, json};
 
 use crate::node::{Chain, Fault, Node, Tx, block_hash};
-use crate::scene::{among, config, evidence, reader, sight, unavailable};
+use crate::scene::{among, config, evidence, reader, status, unavailable};
 
 async fn scene(chain: Chain, change: impl FnOnce(ChainConfig) -> ChainConfig) -> (Node, EvmReader) {
     let node = Node::start(chain).await;
@@ -42,7 +42,7 @@ async fn confirmations_follow_the_measured_block_time() {
 }
 
 #[tokio::test]
-async fn the_block_time_is_asked_once_for_many_looks() {
+async fn block_time_is_measured_once_for_many_reads() {
     let (node, reader) = scene(Chain { newest: 1_000, ..Chain::default() }.with(95, Tx::new(1)), |config| config).await;
     let _ = evidence(&reader).await;
     let first = node.requests();
@@ -55,7 +55,7 @@ async fn the_block_time_is_asked_once_for_many_looks() {
 async fn a_chain_that_cannot_be_measured_credits_nothing() {
     let (node, reader) = scene(Chain::default().with(95, Tx::new(1)), |config| config).await;
     node.always(Fault::Status(503, None));
-    assert!(unavailable(sight(&reader).await).contains("503"));
+    assert!(unavailable(status(&reader).await).contains("503"));
     assert_eq!(reader.confirmations(), None);
 }
 
@@ -64,14 +64,18 @@ async fn young_chains_need_few_confirmations_and_have_a_first_block() {
     for newest in [0, 1, 2] {
         let chain = Chain { newest, safe: Some(0), finalized: Some(0), ..Chain::default() }.with_pending(Tx::new(1));
         let (_node, reader) = scene(chain, |config| config).await;
-        assert_eq!(sight(&reader).await, Ok(Sighting::Pending { required: 2, transaction: None }), "{newest}");
+        assert_eq!(
+            status(&reader).await,
+            Ok(TransactionStatus::Pending { required: 2, transaction: None }),
+            "{newest}"
+        );
         let heights = reader.heights().await.unwrap();
         assert_eq!(heights, Heights { newest, confirmed: newest.saturating_sub(1), finalized: 0 });
     }
 }
 
 #[tokio::test]
-async fn what_is_final_sooner_needs_no_more_confirmations() {
+async fn finality_limits_the_confirmations() {
     let fast = Chain { newest: 1_000, ..Chain::default() };
     let (node, reader) = scene(fast, |config| ChainConfig { finality: Some("5".parse().unwrap()), ..config }).await;
     node.tamper(|method, mut result| {
@@ -106,7 +110,7 @@ async fn a_block_is_final_by_the_chains_tag_or_by_depth() {
 }
 
 #[tokio::test]
-async fn a_source_that_knows_no_tags_has_none_and_one_that_named_one_keeps_to_it() {
+async fn finalized_falls_back_to_depth_only_without_tag_support() {
     // Some sources respond to an unknown tag with an error.
     let (node, reader) = scene(Chain::default(), |config| config).await;
     assert_eq!(reader.heights().await.unwrap().finalized, 80);

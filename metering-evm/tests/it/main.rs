@@ -3,7 +3,8 @@
 
 mod contracts;
 mod credited;
-mod garbage;
+mod failures;
+mod malformed;
 mod node;
 #[cfg(feature = "wallet")]
 mod payer;
@@ -11,6 +12,5 @@ mod payments;
 mod scene;
 mod secrets;
 mod settled;
-mod several;
+mod several_sources;
 mod transaction;
-mod trouble;

@@ -2,7 +2,7 @@
 
 mod chain;
 mod fault;
-mod purse;
+mod wallet_state;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -33,7 +33,7 @@ pub(crate) struct State {
     /// The fault for all requests after those.
     pub(crate) always: Option<Fault>,
     /// The methods of every batch received.
-    pub(crate) asked: Vec<Vec<String>>,
+    pub(crate) requests: Vec<Vec<String>>,
     /// The path and query of every request.
     pub(crate) targets: Vec<String>,
     /// The parameters of all `eth_getLogs` and `eth_call` calls.
@@ -57,8 +57,8 @@ impl Node {
         let port = listener.local_addr().unwrap().port();
         let state = Arc::new(Mutex::new(State { chain, ..State::default() }));
         let shared = Arc::clone(&state);
-        let answer = move |request: axum::extract::Request| answer(Arc::clone(&shared), request);
-        let router = Router::new().fallback(answer);
+        let handler = move |request: axum::extract::Request| respond(Arc::clone(&shared), request);
+        let router = Router::new().fallback(handler);
         let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self { port, state, task }
     }
@@ -104,7 +104,7 @@ impl Node {
 
     /// How many requests it has received.
     pub(crate) fn requests(&self) -> usize {
-        self.state().asked.len()
+        self.state().requests.len()
     }
 }
 
@@ -114,14 +114,14 @@ impl Drop for Node {
     }
 }
 
-async fn answer(state: Arc<Mutex<State>>, request: axum::extract::Request) -> Response {
+async fn respond(state: Arc<Mutex<State>>, request: axum::extract::Request) -> Response {
     let target = request.uri().to_string();
     let body: Bytes = axum::body::to_bytes(request.into_body(), usize::MAX).await.unwrap();
     let calls: Vec<Value> = serde_json::from_slice(&body).unwrap();
     let (fault, replies) = {
         let mut state = state.lock().unwrap();
         state.targets.push(target);
-        state.asked.push(calls.iter().map(|call| call["method"].as_str().unwrap().to_owned()).collect());
+        state.requests.push(calls.iter().map(|call| call["method"].as_str().unwrap().to_owned()).collect());
         let fault = if state.faults.is_empty() { state.always.clone() } else { Some(state.faults.remove(0)) };
         let replies: Vec<_> = calls.iter().map(|call| state.reply(call)).collect();
         (fault, replies)
@@ -140,8 +140,8 @@ impl State {
             self.parameters.push(call["params"].clone());
         }
         let refused = self.refuse.as_mut().and_then(|refuse| refuse(method, &call["params"]));
-        let answer = refused.map_or_else(|| self.chain.answer(method, &call["params"]), Err);
-        match answer {
+        let result = refused.map_or_else(|| self.chain.respond(method, &call["params"]), Err);
+        match result {
             Ok(result) => {
                 let result = match &mut self.tamper {
                     Some(tamper) => tamper(method, result),

@@ -45,7 +45,7 @@ fn chain() -> Chain {
         TRANSFER,
         Ok(json!(word("1"))),
     );
-    chain.purse.gas = Ok(json!("0xc350"));
+    chain.wallet_state.gas = Ok(json!("0xc350"));
     chain
 }
 
@@ -63,6 +63,6 @@ async fn scene(chain: Chain) -> (Node, Payer) {
 async fn prepared(chain: Chain, order: PaymentOrder) -> Result<SignedPayment, PayError> {
     let (node, payer) = scene(chain).await;
     let result = payer.prepare(&wallet(), &order).await;
-    assert_eq!(node.state().chain.purse.taken, [""; 0]);
+    assert_eq!(node.state().chain.wallet_state.received, [""; 0]);
     result
 }

@@ -47,19 +47,19 @@ async fn tokens_are_found_by_their_logs_in_chunks() {
     assert_eq!(log_spans(&state.parameters), [2000, 2000, 2000, 2000, 1000]);
     assert_eq!(state.parameters[0][0]["address"], json!([TOKEN]));
     assert_eq!(state.parameters[0][0]["topics"][2], word(&RECIPIENT.to_string()));
-    assert_eq!(state.asked[0], ["eth_chainId", "eth_blockNumber", "eth_getLogs"]);
+    assert_eq!(state.requests[0], ["eth_chainId", "eth_blockNumber", "eth_getLogs"]);
 }
 
 #[tokio::test]
 async fn the_native_coin_is_found_in_the_blocks() {
     let (node, reader) = alone(chain()).await;
     assert_eq!(found(&reader, RECIPIENT, &[Address::ZERO], 1, 50).await, Ok(vec![tx(1), tx(3)]));
-    let sizes: Vec<_> = node.state().asked.iter().map(Vec::len).collect();
+    let sizes: Vec<_> = node.state().requests.iter().map(Vec::len).collect();
     assert_eq!(sizes, [22, 22, 12]);
 }
 
 #[tokio::test]
-async fn blocks_whose_transactions_lack_fields_are_read_nevertheless() {
+async fn blocks_with_incomplete_transactions_are_read() {
     let lists = Tx::new(0xa1).sending(RECIPIENT, "0x9");
     let hashes = Tx::new(0xa2).sending(RECIPIENT, "0x9");
     let odd = Tx::new(0xa3).sending(RECIPIENT, "0x9");
@@ -83,14 +83,14 @@ async fn blocks_whose_transactions_lack_fields_are_read_nevertheless() {
 }
 
 #[tokio::test]
-async fn both_are_told_in_the_order_of_the_chain() {
+async fn tokens_and_coins_are_returned_in_chain_order() {
     let (_node, reader) = alone(chain()).await;
     let tokens = [Address::ZERO, TOKEN, address(0x21)];
     assert_eq!(found(&reader, RECIPIENT, &tokens, 10, 60).await, Ok(vec![tx(1), tx(2), tx(0x92), tx(3)]));
 }
 
 #[tokio::test]
-async fn both_ends_count_and_nothing_is_asked_for_nothing() {
+async fn both_ends_count_and_empty_ranges_send_no_requests() {
     let (node, reader) = alone(chain()).await;
     assert_eq!(found(&reader, RECIPIENT, &[TOKEN, Address::ZERO], 11, 9).await, Ok(vec![]));
     assert_eq!(found(&reader, RECIPIENT, &[], 1, 100).await, Ok(vec![]));
@@ -100,7 +100,7 @@ async fn both_ends_count_and_nothing_is_asked_for_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_too_much_for_a_source_is_halved() {
+async fn too_large_ranges_are_halved() {
     // code, message
     let table = [
         (-32_005, "query returned more than 10000 results"),
@@ -117,16 +117,16 @@ async fn what_is_too_much_for_a_source_is_halved() {
 }
 
 #[tokio::test]
-async fn answers_that_are_too_large_are_halved_as_well() {
+async fn too_large_responses_halve_the_range() {
     let (node, reader) = alone(chain()).await;
     node.fail([Fault::Huge { announced: true }, Fault::Status(413, None)]);
     assert_eq!(found(&reader, RECIPIENT, &[Address::ZERO], 1, 50).await, Ok(vec![tx(1), tx(3)]));
-    let sizes: Vec<_> = node.state().asked.iter().map(|methods| methods.len() - 2).collect();
+    let sizes: Vec<_> = node.state().requests.iter().map(|methods| methods.len() - 2).collect();
     assert_eq!(sizes[..4], [20, 10, 5, 5]);
 }
 
 #[tokio::test]
-async fn a_block_that_is_too_much_by_itself_is_a_failure() {
+async fn single_block_that_is_too_large_is_a_failure() {
     let (node, reader) = alone(chain()).await;
     node.always(Fault::Errs(-32_005, "query returned more than 10000 results"));
     assert!(unavailable(found(&reader, RECIPIENT, &[TOKEN], 1, 8).await).contains("more than 10000"));
@@ -139,7 +139,7 @@ async fn a_block_that_is_too_much_by_itself_is_a_failure() {
 }
 
 #[tokio::test]
-async fn a_block_that_is_too_large_does_not_hide_the_others() {
+async fn too_large_block_does_not_hide_others() {
     // Block 10 is too large for the source; the first block of the chain is not.
     for token in [TOKEN, Address::ZERO] {
         let (node, reader) = alone(chain()).await;
@@ -162,7 +162,7 @@ async fn a_block_that_is_too_large_does_not_hide_the_others() {
 }
 
 #[tokio::test]
-async fn a_source_that_has_not_come_so_far_is_not_believed() {
+async fn source_behind_the_range_is_not_believed() {
     let (_node, reader) = alone(Chain { newest: 40, ..chain() }).await;
     for tokens in [[TOKEN], [Address::ZERO]] {
         let why = unavailable(found(&reader, RECIPIENT, &tokens, 1, 50).await);
@@ -174,7 +174,7 @@ async fn a_source_that_has_not_come_so_far_is_not_believed() {
 }
 
 #[tokio::test]
-async fn logs_that_were_not_asked_for_are_refused() {
+async fn unrequested_logs_are_refused() {
     // JSON pointer, value, fragment of the error
     let table = [
         ("/0/blockNumber", json!("0x2328"), "a block that was not requested"),
@@ -182,7 +182,7 @@ async fn logs_that_were_not_asked_for_are_refused() {
         ("/0/blockNumber", Value::Null, "without its position"),
         ("/0/transactionHash", json!("0x12"), "not 32 bytes"),
     ];
-    for (place, value, complaint) in table {
+    for (place, value, problem) in table {
         let (node, reader) = alone(chain()).await;
         node.tamper(move |method, mut result| {
             if method == "eth_getLogs" {
@@ -191,7 +191,7 @@ async fn logs_that_were_not_asked_for_are_refused() {
             result
         });
         let why = unavailable(found(&reader, RECIPIENT, &[TOKEN], 1, 100).await);
-        assert!(why.contains(complaint), "{place}: {why}");
+        assert!(why.contains(problem), "{place}: {why}");
     }
     // Logs that report no transfer to the recipient are ignored.
     let (node, reader) = alone(chain()).await;
@@ -206,14 +206,14 @@ async fn logs_that_were_not_asked_for_are_refused() {
 }
 
 #[tokio::test]
-async fn a_transaction_that_sources_see_in_different_blocks_is_told_once() {
+async fn transaction_seen_in_different_blocks_is_returned_once() {
     let paying = || Tx::new(1).moving(TOKEN, RECIPIENT, "0x5");
     let (_nodes, reader) = among(2, [Chain::default().with(10, paying()), Chain::default().with(12, paying())]).await;
     assert_eq!(found(&reader, RECIPIENT, &[TOKEN], 1, 50).await, Ok(vec![tx(1)]));
 }
 
 #[tokio::test]
-async fn what_any_of_the_agreeing_sources_knows_is_a_candidate_once() {
+async fn payments_known_to_any_source_are_returned_once() {
     let missing = Chain { newest: 9000, ..Chain::default() }.with(10, Tx::new(2).moving(TOKEN, RECIPIENT, "0x5"));
     let (nodes, reader) = among(2, [missing, chain(), chain()]).await;
     // The third source responds late, but is not needed.

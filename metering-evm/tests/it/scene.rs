@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use metering_core::{Address, ChainError, ChainReader, Evidence, Sighting, TxHash};
+use metering_core::{Address, ChainError, ChainReader, Evidence, TransactionStatus, TxHash};
 use metering_evm::{ChainConfig, EvmReader};
 
 use crate::node::{Chain, Node, Tx};
@@ -53,17 +53,17 @@ pub(crate) async fn among(agree: u32, chains: impl IntoIterator<Item = Chain>) -
 }
 
 /// What the reader reports about the transaction `Tx::new(1)`; without the contents of a pending one.
-pub(crate) async fn sight(reader: &EvmReader) -> Result<Sighting, ChainError> {
+pub(crate) async fn status(reader: &EvmReader) -> Result<TransactionStatus, ChainError> {
     Ok(match reader.transaction(&Tx::new(1).hash).await? {
-        Sighting::Pending { required, .. } => Sighting::Pending { required, transaction: None },
+        TransactionStatus::Pending { required, .. } => TransactionStatus::Pending { required, transaction: None },
         sighting => sighting,
     })
 }
 
 /// The evidence for the transaction `Tx::new(1)`.
 pub(crate) async fn evidence(reader: &EvmReader) -> Evidence {
-    match sight(reader).await.unwrap() {
-        Sighting::Mined(evidence) => evidence,
+    match status(reader).await.unwrap() {
+        TransactionStatus::Mined(evidence) => evidence,
         other => panic!("{other:?}"),
     }
 }
@@ -99,7 +99,7 @@ pub(crate) fn unavailable<T: std::fmt::Debug>(result: Result<T, ChainError>) -> 
 
 /// How long some work took, and its result.
 pub(crate) async fn timed<T>(work: impl Future<Output = T>) -> (Duration, T) {
-    let begun = Instant::now();
+    let started_at = Instant::now();
     let result = work.await;
-    (begun.elapsed(), result)
+    (started_at.elapsed(), result)
 }

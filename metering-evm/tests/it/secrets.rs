@@ -5,7 +5,7 @@ use metering_evm::ChainConfig;
 use serde_json::json;
 
 use crate::node::{Chain, Fault, Node, address};
-use crate::scene::{SHORT, config, reader, sight};
+use crate::scene::{SHORT, config, reader, status};
 
 const KEY: &str = "topsecret-0123456789";
 
@@ -27,10 +27,10 @@ async fn the_whole_url_is_called() {
 #[tokio::test]
 async fn no_error_shows_more_than_the_host() {
     let node = Node::start(Chain::default()).await;
-    let complaint = format!("key {KEY} has no credit left at /v2/{KEY}");
+    let problem = format!("key {KEY} has no credit left at /v2/{KEY}");
     let faults = [
         Fault::Status(403, None),
-        Fault::StatusWith(403, json!({ "error": { "code": 1, "message": complaint } })),
+        Fault::StatusWith(403, json!({ "error": { "code": 1, "message": problem } })),
         Fault::Body("\"topsecret-0123456789\""),
         Fault::Errs(-32_001, "unknown key topsecret-0123456789"),
         Fault::Hangs,
@@ -40,7 +40,7 @@ async fn no_error_shows_more_than_the_host() {
         let reader = reader(&config);
         for fault in &faults {
             node.always(fault.clone());
-            for error in [sight(&reader).await.unwrap_err(), reader.has_code(address(1)).await.unwrap_err()] {
+            for error in [status(&reader).await.unwrap_err(), reader.has_code(address(1)).await.unwrap_err()] {
                 let shown = format!("{error} {error:?}");
                 assert!(!shown.contains(KEY) && shown.contains(&node.host()), "{url} {fault:?}: {shown}");
             }
@@ -57,17 +57,17 @@ async fn a_source_that_cannot_be_reached_is_named_by_its_host() {
     let host = node.host();
     drop(node);
     for url in urls {
-        let error = sight(&reader(&config(&[url]))).await.unwrap_err();
+        let error = status(&reader(&config(&[url]))).await.unwrap_err();
         let shown = format!("{error} {error:?}");
         assert!(!shown.contains(KEY) && shown.contains(&host), "{shown}");
     }
 }
 
 #[tokio::test]
-async fn complaints_are_cut_and_kept_on_one_line() {
+async fn messages_are_shortened_to_one_line() {
     let node = Node::start(Chain::default()).await;
-    let complaint = format!("first\r\nsecond {}", "é".repeat(5000));
-    node.always(Fault::StatusWith(400, json!({ "error": { "code": 1, "message": complaint } })));
-    let error = sight(&reader(&config(&[node.url()]))).await.unwrap_err().to_string();
+    let problem = format!("first\r\nsecond {}", "é".repeat(5000));
+    node.always(Fault::StatusWith(400, json!({ "error": { "code": 1, "message": problem } })));
+    let error = status(&reader(&config(&[node.url()]))).await.unwrap_err().to_string();
     assert!(error.contains("first  second é") && error.chars().count() < 400, "{error}");
 }

@@ -1,11 +1,11 @@
 //! When a block counts as confirmed.
 
-use metering_core::{ChainReader, Depth, Sighting};
+use metering_core::{ChainReader, Depth, TransactionStatus};
 use metering_evm::{ChainConfig, EvmReader};
 use serde_json::Value;
 
 use crate::node::{Chain, Node, Tx};
-use crate::scene::{config, evidence, reader, sight, unavailable};
+use crate::scene::{config, evidence, reader, status, unavailable};
 
 async fn scene(confirmations: &str, chain: Chain) -> (Node, EvmReader) {
     let node = Node::start(chain).await;
@@ -14,7 +14,7 @@ async fn scene(confirmations: &str, chain: Chain) -> (Node, EvmReader) {
 }
 
 #[tokio::test]
-async fn a_block_counts_by_number_or_by_the_chains_word() {
+async fn block_is_confirmed_by_depth_or_tag() {
     // finality, block, confirmations, required, enough
     let table = [
         ("1", 100, 1, 1, true),
@@ -32,7 +32,7 @@ async fn a_block_counts_by_number_or_by_the_chains_word() {
         assert_eq!(depth, Depth { confirmations, required }, "{finality} {block}");
         assert_eq!(depth.is_enough(), enough);
         let tags = usize::from(finality.parse::<u32>().is_err());
-        assert_eq!(node.state().asked[0].len(), 4 + tags, "one batch is enough");
+        assert_eq!(node.state().requests[0].len(), 4 + tags, "one batch is enough");
     }
 }
 
@@ -48,15 +48,19 @@ async fn the_confirmed_block_is_the_newest_that_counts() {
 }
 
 #[tokio::test]
-async fn what_waits_for_a_block_is_told_how_many_it_will_need() {
+async fn pending_payment_reports_required_confirmations() {
     for (finality, expected) in [("7", 7), ("safe", 11), ("finalized", 21)] {
         let (_node, reader) = scene(finality, Chain::default().with_pending(Tx::new(1))).await;
-        assert_eq!(sight(&reader).await, Ok(Sighting::Pending { required: expected, transaction: None }), "{finality}");
+        assert_eq!(
+            status(&reader).await,
+            Ok(TransactionStatus::Pending { required: expected, transaction: None }),
+            "{finality}"
+        );
     }
 }
 
 #[tokio::test]
-async fn a_newest_block_older_than_the_transactions_makes_it_the_newest() {
+async fn newest_block_is_at_least_the_transactions_block() {
     for (finality, required) in [("12", 12), ("safe", 6)] {
         let (node, reader) = scene(finality, Chain::default().with(95, Tx::new(1))).await;
         node.tamper(|method, result| if method == "eth_blockNumber" { Value::from("0x50") } else { result });
@@ -65,9 +69,9 @@ async fn a_newest_block_older_than_the_transactions_makes_it_the_newest() {
 }
 
 #[tokio::test]
-async fn a_chain_that_calls_no_block_final_yet_cannot_be_judged() {
+async fn chain_without_finalized_block_is_unavailable() {
     let chain = Chain { finalized: None, ..Chain::default() }.with(95, Tx::new(1));
     let (_node, reader) = scene("finalized", chain).await;
-    assert!(unavailable(sight(&reader).await).contains("no finalized block yet"));
+    assert!(unavailable(status(&reader).await).contains("no finalized block yet"));
     assert!(unavailable(reader.heights().await).contains("no finalized block yet"));
 }

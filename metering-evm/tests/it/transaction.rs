@@ -1,16 +1,18 @@
 //! Looking up a transaction at one source.
 
-use metering_core::{ChainError, ChainReader, Depth, NativeTransfer, Sighting, Timestamp, TokenTransfer, TokenUnits};
+use metering_core::{
+    ChainError, ChainReader, Depth, NativeTransfer, Timestamp, TokenTransfer, TokenUnits, TransactionStatus,
+};
 use metering_evm::ChainConfig;
 use serde_json::{Value, json};
 
 use crate::node::{Chain, Fault, Node, Tx, address, block_hash, transfer_topic, word};
-use crate::scene::{alone, config, evidence, reader, sight, unavailable, unreadable};
+use crate::scene::{alone, config, evidence, reader, status, unavailable, unreadable};
 
-const PENDING: Sighting = Sighting::Pending { required: 12, transaction: None };
+const PENDING: TransactionStatus = TransactionStatus::Pending { required: 12, transaction: None };
 
 #[tokio::test]
-async fn a_token_payment_is_told_in_full_by_two_batches() {
+async fn token_payment_is_read_in_two_batches() {
     let tx = Tx { input: "0xa9059cbb00".to_owned(), ..Tx::new(1).moving(address(0x20), address(0x70), "0x4c5a69") };
     let (node, reader) = alone(Chain::default().with(97, Tx::new(9)).with(95, tx)).await;
     let evidence = evidence(&reader).await;
@@ -33,11 +35,11 @@ async fn a_token_payment_is_told_in_full_by_two_batches() {
     );
     let first = ["eth_chainId", "eth_getTransactionReceipt", "eth_getTransactionByHash", "eth_blockNumber"];
     let second = ["eth_chainId", "eth_getBlockByNumber"];
-    assert_eq!(node.state().asked, [first.to_vec(), second.to_vec()]);
+    assert_eq!(node.state().requests, [first.to_vec(), second.to_vec()]);
 }
 
 #[tokio::test]
-async fn a_payment_in_the_native_coin_is_told_with_its_value() {
+async fn native_payment_is_returned_with_its_value() {
     // value, units
     let table = [
         ("0x8e1bc9bf04000".to_owned(), TokenUnits::new(2_500_000_000_000_000)),
@@ -64,7 +66,7 @@ fn as_list_of_calls(transaction: &mut Value) {
 }
 
 #[tokio::test]
-async fn a_token_payment_is_proven_by_the_receipt_whatever_the_transaction_looks_like() {
+async fn token_payment_is_proven_by_the_receipt_alone() {
     type Change = fn(&mut Value);
     let table: [(&str, Change); 5] = [
         ("a list of calls", as_list_of_calls),
@@ -103,13 +105,13 @@ async fn logs_of_a_receipt_need_not_repeat_its_hash() {
 }
 
 #[tokio::test]
-async fn a_transaction_that_failed_is_told_so() {
+async fn failed_transaction_is_reported_as_failed() {
     let (_node, reader) = alone(Chain::default().with(95, Tx { succeeded: false, ..Tx::new(1) })).await;
     assert!(!evidence(&reader).await.succeeded);
 }
 
 #[tokio::test]
-async fn only_transfers_of_eip_20_are_told_in_order() {
+async fn only_erc_20_transfers_are_returned_in_order() {
     let token = address(0x20);
     let (from, to) = (word(&address(0xf0).to_string()), word(&address(0x70).to_string()));
     let nft = json!({ "address": token, "topics": [transfer_topic(), from, to, word("0x7")], "data": "0x" });
@@ -131,20 +133,20 @@ async fn only_transfers_of_eip_20_are_told_in_order() {
 }
 
 #[tokio::test]
-async fn what_is_in_no_block_is_unknown_or_waits_for_one() {
+async fn transaction_without_block_is_unknown_or_pending() {
     let (node, reader) = alone(Chain::default()).await;
-    assert_eq!(sight(&reader).await, Ok(Sighting::Unknown));
+    assert_eq!(status(&reader).await, Ok(TransactionStatus::Unknown));
     assert_eq!(node.requests(), 1);
 
     let (node, reader) = alone(Chain::default().with_pending(Tx::new(1))).await;
-    assert_eq!(sight(&reader).await, Ok(PENDING));
+    assert_eq!(status(&reader).await, Ok(PENDING));
     assert_eq!(node.requests(), 1);
 }
 
 #[tokio::test]
-async fn what_a_transaction_will_do_is_told_while_it_waits_for_a_block() {
+async fn pending_transaction_shows_its_transfer() {
     let pending = async |reader: &metering_evm::EvmReader| match reader.transaction(&Tx::new(1).hash).await.unwrap() {
-        Sighting::Pending { transaction, .. } => transaction,
+        TransactionStatus::Pending { transaction, .. } => transaction,
         other => panic!("{other:?}"),
     };
     let (node, reader) = alone(Chain::default().with_pending(Tx::new(1).sending(address(0x71), "0x5"))).await;
@@ -162,7 +164,7 @@ async fn what_a_transaction_will_do_is_told_while_it_waits_for_a_block() {
 }
 
 #[tokio::test]
-async fn a_source_between_two_states_has_not_seen_the_transaction_mined() {
+async fn source_with_inconsistent_state_reports_pending() {
     // what, method, result
     let table = [
         ("no receipt yet", "eth_getTransactionReceipt", Value::Null),
@@ -172,7 +174,7 @@ async fn a_source_between_two_states_has_not_seen_the_transaction_mined() {
     for (what, method, result) in table {
         let (node, reader) = alone(Chain::default().with(95, Tx::new(1))).await;
         node.set(method, result);
-        assert_eq!(sight(&reader).await, Ok(PENDING), "{what}");
+        assert_eq!(status(&reader).await, Ok(PENDING), "{what}");
     }
     let (node, reader) = alone(Chain::default().with(95, Tx::new(1))).await;
     let other = Value::from(word("0xabc"));
@@ -182,11 +184,11 @@ async fn a_source_between_two_states_has_not_seen_the_transaction_mined() {
         }
         result
     });
-    assert_eq!(sight(&reader).await, Ok(PENDING), "the transaction names a different block from the receipt's");
+    assert_eq!(status(&reader).await, Ok(PENDING), "the transaction names a different block from the receipt's");
 }
 
 #[tokio::test]
-async fn a_receipt_of_a_block_that_was_undone_proves_nothing() {
+async fn receipt_of_a_reverted_block_proves_nothing() {
     let (node, reader) = alone(Chain::default().with(95, Tx::new(1))).await;
     let other = format!("0x{}", hex::encode(block_hash(95, 1)));
     node.tamper(move |method, mut result| {
@@ -195,7 +197,7 @@ async fn a_receipt_of_a_block_that_was_undone_proves_nothing() {
         }
         result
     });
-    assert_eq!(sight(&reader).await, Ok(PENDING));
+    assert_eq!(status(&reader).await, Ok(PENDING));
 
     // The new block contains it too: then it is mined.
     node.state().tamper = None;
@@ -204,11 +206,11 @@ async fn a_receipt_of_a_block_that_was_undone_proves_nothing() {
 }
 
 #[tokio::test]
-async fn a_source_of_another_chain_is_not_asked_twice_or_believed() {
+async fn source_of_another_chain_is_not_retried_or_believed() {
     let node = Node::start(Chain { id: 8453, ..Chain::default() }.with(95, Tx::new(1))).await;
     let reader = reader(&ChainConfig { attempts: 3, ..config(&[node.url()]) });
     let wrong = ChainError::WrongChain { expected: 1, found: 8453 };
-    assert_eq!(sight(&reader).await, Err(wrong.clone()));
+    assert_eq!(status(&reader).await, Err(wrong.clone()));
     assert_eq!(reader.heights().await, Err(wrong.clone()));
     assert_eq!(reader.payments_to(address(0x70), &[address(0x20)], 1, 2).await, Err(wrong.clone()));
     assert_eq!(reader.token_decimals(address(0x20)).await, Err(wrong.clone()));
@@ -226,11 +228,11 @@ async fn a_source_that_changes_its_chain_between_two_batches_is_not_believed() {
         batches += u32::from(method == "eth_chainId");
         if method == "eth_chainId" && batches > 1 { json!("0x5") } else { result }
     });
-    assert_eq!(sight(&reader).await, Err(ChainError::WrongChain { expected: 1, found: 5 }));
+    assert_eq!(status(&reader).await, Err(ChainError::WrongChain { expected: 1, found: 5 }));
 }
 
 #[tokio::test]
-async fn answers_that_are_not_about_the_question_are_refused() {
+async fn responses_about_something_else_are_refused() {
     // method, JSON pointer into its result, value, fragment of the error
     let table = [
         ("eth_getTransactionReceipt", "/transactionHash", word("0x2"), "a transaction other than"),
@@ -246,7 +248,7 @@ async fn answers_that_are_not_about_the_question_are_refused() {
         ("eth_getBlockByNumber", "/timestamp", "0xffffffffffffffff".to_owned(), "a timestamp"),
         ("eth_getBlockByNumber", "/hash", "0x".to_owned(), "not 32 bytes"),
     ];
-    for (method, place, value, complaint) in table {
+    for (method, place, value, problem) in table {
         let (node, reader) = alone(Chain::default().with(95, Tx::new(1).moving(address(1), address(2), "0x1"))).await;
         node.tamper(move |called, mut result| {
             if called == method {
@@ -254,8 +256,8 @@ async fn answers_that_are_not_about_the_question_are_refused() {
             }
             result
         });
-        let why = unavailable(sight(&reader).await);
-        assert!(why.contains(complaint) && why.contains(method), "{method} {place}: {why}");
+        let why = unavailable(status(&reader).await);
+        assert!(why.contains(problem) && why.contains(method), "{method} {place}: {why}");
     }
 }
 
@@ -268,18 +270,18 @@ async fn a_receipt_without_status_is_refused() {
         }
         result
     });
-    assert!(unreadable(sight(&reader).await).contains("no status (EIP-658)"));
+    assert!(unreadable(status(&reader).await).contains("no status (EIP-658)"));
 }
 
 #[tokio::test]
-async fn an_error_in_any_place_is_the_sources_failure() {
+async fn error_in_any_call_is_a_source_failure() {
     let (node, reader) = alone(Chain::default().with(95, Tx::new(1))).await;
     node.fail([Fault::Errs(-32_000, "transaction indexing is in progress")]);
-    assert!(unavailable(sight(&reader).await).contains("error -32000: transaction indexing is in progress"));
+    assert!(unavailable(status(&reader).await).contains("error -32000: transaction indexing is in progress"));
 }
 
 #[tokio::test]
-async fn answers_in_another_order_are_the_same_answers() {
+async fn reordered_responses_give_the_same_results() {
     let (node, reader) = alone(Chain::default().with(95, Tx::new(1))).await;
     node.always(Fault::Backwards);
     assert_eq!(evidence(&reader).await.block.number, 95);

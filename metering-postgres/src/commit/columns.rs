@@ -86,7 +86,7 @@ impl<'r> MeterRows<'r> {
     }
 }
 
-pub(super) const ANSWERS: &str = "INSERT INTO request_id \
+pub(super) const STORED_RESULTS: &str = "INSERT INTO request_id \
      (account, request_id, charged, balance, expires_at, fingerprint, tries, open_until) \
      SELECT * FROM unnest($1::BIGINT[], $2::TEXT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BYTEA[], \
      $7::BIGINT[], $8::BIGINT[]) \
@@ -94,7 +94,7 @@ pub(super) const ANSWERS: &str = "INSERT INTO request_id \
      SET charged = excluded.charged, balance = excluded.balance, expires_at = excluded.expires_at, \
      fingerprint = excluded.fingerprint, tries = excluded.tries, open_until = excluded.open_until";
 
-pub(super) struct AnswerRows<'a> {
+pub(super) struct StoredResultRows<'a> {
     accounts: Vec<i64>,
     requests: Vec<&'a str>,
     charged: Vec<i64>,
@@ -105,15 +105,15 @@ pub(super) struct AnswerRows<'a> {
     open_until: Vec<Option<i64>>,
 }
 
-impl<'a> AnswerRows<'a> {
-    pub(super) fn new(answers: &'a [(i64, RequestId, Remembered)]) -> Self {
-        let deliveries = || answers.iter().map(|(.., remembered)| remembered.answer.delivery.as_ref());
+impl<'a> StoredResultRows<'a> {
+    pub(super) fn new(results: &'a [(i64, RequestId, Remembered)]) -> Self {
+        let deliveries = || results.iter().map(|(.., remembered)| remembered.result.delivery.as_ref());
         Self {
-            accounts: answers.iter().map(|(account, ..)| *account).collect(),
-            requests: answers.iter().map(|(_, request, _)| request.as_str()).collect(),
-            charged: answers.iter().map(|(.., remembered)| remembered.answer.charged.atoms()).collect(),
-            balances: answers.iter().map(|(.., remembered)| remembered.answer.balance.atoms()).collect(),
-            expire_at: answers.iter().map(|(.., remembered)| remembered.expires_at.unix_millis()).collect(),
+            accounts: results.iter().map(|(account, ..)| *account).collect(),
+            requests: results.iter().map(|(_, request, _)| request.as_str()).collect(),
+            charged: results.iter().map(|(.., remembered)| remembered.result.charged.atoms()).collect(),
+            balances: results.iter().map(|(.., remembered)| remembered.result.balance.atoms()).collect(),
+            expire_at: results.iter().map(|(.., remembered)| remembered.expires_at.unix_millis()).collect(),
             fingerprints: deliveries().map(|delivery| Some(delivery?.fingerprint.as_bytes().as_slice())).collect(),
             tries: deliveries().map(|delivery| Some(i64::from(delivery?.tries))).collect(),
             open_until: deliveries().map(|delivery| Some(delivery?.open_until?.unix_millis())).collect(),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use metering_core::backend::{page, unknown_cursor};
-use metering_core::transfer::{ActivityRecord, Part, Place, Record};
+use metering_core::transfer::{ActivityRecord, Part, Position, Record};
 use metering_core::{ACTIVITY_KEPT, AccountId, Credits, Cursor, Page, Timestamp};
 
 use crate::entry::{Entry, unpack};
@@ -30,9 +30,9 @@ pub(super) async fn records<C: GenericClient>(
     after: Option<&Cursor>,
     limit: u32,
 ) -> Result<Page<Record>> {
-    let place = after.map(place_of).transpose()?.unwrap_or((i64::MIN, 0));
+    let position = after.map(position_of).transpose()?.unwrap_or((i64::MIN, 0));
     let most = usize::try_from(limit).unwrap_or(usize::MAX).saturating_add(1);
-    let (mut first, mut found) = (Some(place.0), Vec::new());
+    let (mut first, mut found) = (Some(position.0), Vec::new());
     while let Some(from) = first {
         let owners = owners(client, from, most - found.len()).await?;
         first = owners.last().map(|owner| owner.row + 1);
@@ -49,7 +49,7 @@ pub(super) async fn records<C: GenericClient>(
                 if found.len() == most {
                     return Ok(page(found, limit, cursor_of));
                 }
-                if (owner.row, entry.number) > place {
+                if (owner.row, entry.number) > position {
                     found.push(((owner.row, entry.number), record(client, known, &owner, &entry).await?));
                 }
             }
@@ -59,7 +59,7 @@ pub(super) async fn records<C: GenericClient>(
 }
 
 /// Accounts from row number `from` on that together have about `wanted` entries: at least one account, if there is any.
-async fn owners<C: GenericClient>(client: &C, from: i64, wanted: usize) -> Result<Vec<Owner>> {
+async fn owners<C: GenericClient>(client: &C, from: i64, count: usize) -> Result<Vec<Owner>> {
     let sql = "SELECT m.account, a.org_id, m.entries, m.tail FROM meter m JOIN account a ON a.id = m.account \
                WHERE m.account >= $1 ORDER BY m.account LIMIT $2";
     let (mut owners, mut entries) = (Vec::new(), 0);
@@ -69,7 +69,7 @@ async fn owners<C: GenericClient>(client: &C, from: i64, wanted: usize) -> Resul
         entries += usize::try_from(owner.entries.min(ACTIVITY_KEPT.into())).unwrap_or_default();
         owners.push(owner);
         // Allow for one more account's entries, since some of the first account's may already be exported.
-        if entries > wanted.saturating_add(ACTIVITY_KEPT as usize) {
+        if entries > count.saturating_add(ACTIVITY_KEPT as usize) {
             break;
         }
     }
@@ -104,11 +104,11 @@ async fn record<C: GenericClient>(client: &C, known: &Known, owner: &Owner, entr
 }
 
 fn cursor_of(&(account, number): &(i64, i64)) -> Cursor {
-    Place(vec![Part::Number(account), Part::Number(number)]).cursor()
+    Position(vec![Part::Number(account), Part::Number(number)]).cursor()
 }
 
-fn place_of(cursor: &Cursor) -> Result<(i64, i64)> {
-    match *Place::of(cursor, 2)?.0 {
+fn position_of(cursor: &Cursor) -> Result<(i64, i64)> {
+    match *Position::of(cursor, 2)?.0 {
         [Part::Number(account), Part::Number(number)] => Ok((account, number)),
         _ => Err(unknown_cursor().into()),
     }

@@ -3,13 +3,13 @@
 //! Text keys are compared as bytes (collation `"C"`), no matter what the database's own collation is.
 
 use metering_core::transfer::{
-    AccountRecord, AnswerRecord, KeyRecord, LedgerRecord, Record, ScanMark, Section, SolutionRecord, WalletLink,
+    AccountRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark, Section, SolutionRecord, WalletLink,
 };
 use metering_core::{ACTIVITY_KEPT, KeyHash, Remembered, RequestId, Timestamp, Window};
 use tokio_postgres::Row;
 
 use crate::error::{Result, corrupt};
-use crate::rows::{ACCOUNT_COLUMNS, account, address, answer, bytes, parsed, timestamp, unsigned};
+use crate::rows::{ACCOUNT_COLUMNS, account, address, bytes, parsed, stored_result, timestamp, unsigned};
 use crate::{challenges, ledger, payments, plans, quotes, recipients, signups, unreadable};
 
 const _: () = assert!(ACTIVITY_KEPT == 1_000, "the SQL below has this number as a literal");
@@ -32,7 +32,7 @@ impl Source {
     pub(super) fn sql(&self, after: bool) -> String {
         let Self { columns, from, condition, keys, indexed, .. } = self;
         let values = |count: usize| (2..2 + count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ");
-        let place = if after {
+        let position = if after {
             let (prefix, all) = (keys[..*indexed].join(", "), keys.join(", "));
             // The first comparison is there so that the index can be used.
             format!("AND ({prefix}) >= ({}) AND ({all}) > ({})", values(*indexed), values(keys.len()))
@@ -40,12 +40,12 @@ impl Source {
             String::new()
         };
         let keys = keys.join(", ");
-        format!("SELECT {columns}, {keys} FROM {from} WHERE {condition} {place} ORDER BY {keys} LIMIT $1")
+        format!("SELECT {columns}, {keys} FROM {from} WHERE {condition} {position} ORDER BY {keys} LIMIT $1")
     }
 
     pub(super) fn of(section: Section) -> Self {
         match section {
-            Section::Accounts | Section::Ledger | Section::Answers => books(section),
+            Section::Accounts | Section::Ledger | Section::Idempotency => books(section),
             _ => rest(section),
         }
     }
@@ -68,11 +68,11 @@ fn books(section: Section) -> Source {
             &["l.id"],
             ledger_record,
         ),
-        Section::Answers => Source::new(
+        Section::Idempotency => Source::new(
             "a.org_id, q.request_id, q.charged, q.balance, q.expires_at, q.fingerprint, q.tries, q.open_until",
             "request_id q JOIN account a ON a.id = q.account",
             &["q.account", "q.request_id COLLATE \"C\""],
-            answer_record,
+            idempotency_record,
         ),
         _ => Source::new(
             format!(
@@ -152,11 +152,11 @@ fn number(newer: i64) -> Result<u32> {
     u32::try_from(newer).map_err(|_| corrupt(format_args!("{newer} newer entries are out of range")))
 }
 
-fn answer_record(row: &Row) -> Result<Record> {
+fn idempotency_record(row: &Row) -> Result<Record> {
     let text: &str = row.try_get(1)?;
     let request = RequestId::from_stored(text).map_err(|error| corrupt(format_args!("{text:?}: {error}")))?;
-    let Remembered { answer, expires_at } = answer(row, 2)?;
-    Ok(Record::Answer(AnswerRecord { account: parsed(row, 0)?, request, answer, expires_at }))
+    let Remembered { result, expires_at } = stored_result(row, 2)?;
+    Ok(Record::Idempotency(IdempotencyRecord { account: parsed(row, 0)?, request, result, expires_at }))
 }
 
 fn mark_record(row: &Row) -> Result<Record> {

@@ -6,7 +6,7 @@ use metering_core::{Challenge, SignupSession};
 use super::books::{column, of_kind};
 use crate::error::Result;
 use crate::rows::execute;
-use crate::turn::Turn;
+use crate::serialized::SerializedWrite;
 
 const CHALLENGES: &str = "INSERT INTO challenge (nonce, address, org_id, message, expires_at, failures) \
      SELECT * FROM unnest($1::TEXT[], $2::BYTEA[], $3::TEXT[], $4::TEXT[], $5::BIGINT[], $6::BIGINT[])";
@@ -28,10 +28,10 @@ const LIVE_KEYS: &str = "UPDATE meter SET key = live.hash \
      FROM (SELECT account, hash FROM api_key WHERE hash = ANY($1) AND revoked_at IS NULL) live \
      WHERE live.account = meter.account";
 
-pub(super) async fn challenges(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+pub(super) async fn challenges(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
     let records: Vec<&Challenge> = of_kind!(records, Challenge);
     execute(
-        turn.client(),
+        write.client(),
         CHALLENGES,
         &[
             &column!(records, challenge => challenge.nonce.as_str()),
@@ -45,10 +45,10 @@ pub(super) async fn challenges(turn: &Turn<'_>, records: &[Record]) -> Result<u6
     .await
 }
 
-pub(super) async fn signups(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+pub(super) async fn signups(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
     let records: Vec<&SignupSession> = of_kind!(records, Signup);
     execute(
-        turn.client(),
+        write.client(),
         SIGNUPS,
         &[
             &column!(records, session => session.token.as_bytes().as_slice()),
@@ -63,17 +63,18 @@ pub(super) async fn signups(turn: &Turn<'_>, records: &[Record]) -> Result<u64> 
     .await
 }
 
-pub(super) async fn solutions(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+pub(super) async fn solutions(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
     let records: Vec<&SolutionRecord> = of_kind!(records, Solution);
     let solutions = column!(records, record => record.solution.as_slice());
-    execute(turn.client(), SOLUTIONS, &[&solutions, &column!(records, record => record.expires_at.unix_millis())]).await
+    execute(write.client(), SOLUTIONS, &[&solutions, &column!(records, record => record.expires_at.unix_millis())])
+        .await
 }
 
-pub(super) async fn keys(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+pub(super) async fn keys(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
     let records: Vec<&KeyRecord> = of_kind!(records, Key);
     let hashes = column!(records, key => key.hash.as_bytes().as_slice());
     let written = execute(
-        turn.client(),
+        write.client(),
         KEYS,
         &[
             &hashes,
@@ -83,6 +84,6 @@ pub(super) async fn keys(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
         ],
     )
     .await?;
-    execute(turn.client(), LIVE_KEYS, &[&hashes]).await?;
+    execute(write.client(), LIVE_KEYS, &[&hashes]).await?;
     Ok(written)
 }

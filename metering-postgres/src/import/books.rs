@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use metering_core::transfer::{AccountRecord, ActivityRecord, AnswerRecord, LedgerRecord, Record};
+use metering_core::transfer::{AccountRecord, ActivityRecord, IdempotencyRecord, LedgerRecord, Record};
 use metering_core::{AccountId, Credits, DailyTotal, Delivery, Email};
 
 use crate::activity::{BLOCKS, BlockRows};
 use crate::entry::{Entry, Path};
 use crate::error::Result;
 use crate::rows::{all, execute, parsed};
+use crate::serialized::SerializedWrite;
 use crate::tail::Folds;
-use crate::turn::Turn;
 
 const ACCOUNTS: &str = "INSERT INTO account \
      (id, org_id, agent_name, email, email_folded, payer_address, payer_chain_id, created_at, revoked_at) \
@@ -41,7 +41,7 @@ const USAGE: &str = "INSERT INTO usage_daily (account, day, line, calls, amount)
      FROM unnest($1::TEXT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[]) \
      AS new (org_id, day, line, calls, amount) JOIN account a ON a.org_id = new.org_id";
 
-const ANSWERS: &str = "INSERT INTO request_id \
+const STORED_RESULTS: &str = "INSERT INTO request_id \
      (account, request_id, charged, balance, expires_at, fingerprint, tries, open_until) \
      SELECT a.id, new.request_id, new.charged, new.balance, new.expires_at, new.fingerprint, new.tries, new.open_until \
      FROM unnest($1::TEXT[], $2::TEXT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BYTEA[], $7::BIGINT[], \
@@ -75,12 +75,12 @@ fn number(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-pub(super) async fn accounts(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+pub(super) async fn accounts(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
     let records: Vec<&AccountRecord> = of_kind!(records, Account).into_iter().map(|record| &**record).collect();
-    let rows = turn.next_ids(records.len()).await?;
+    let rows = write.next_ids(records.len()).await?;
     let folded = column!(records, record => record.account.email.as_ref().map(Email::folded));
     execute(
-        turn.client(),
+        write.client(),
         ACCOUNTS,
         &[
             &rows,
@@ -98,7 +98,7 @@ pub(super) async fn accounts(turn: &Turn<'_>, records: &[Record]) -> Result<u64>
     let amount = |of: fn(&AccountRecord) -> Credits| column!(records, record => of(record).atoms());
     let of = |of: fn(&AccountRecord) -> i64| column!(records, record => of(record));
     execute(
-        turn.client(),
+        write.client(),
         METERS,
         &[
             &rows,
@@ -118,11 +118,11 @@ pub(super) async fn accounts(turn: &Turn<'_>, records: &[Record]) -> Result<u64>
     .await
 }
 
-pub(super) async fn ledger(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+pub(super) async fn ledger(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
     let records: Vec<&LedgerRecord> = of_kind!(records, Ledger);
     let payments = column!(records, record => record.entry.payment.as_ref());
     execute(
-        turn.client(),
+        write.client(),
         LEDGER,
         &[
             &column!(records, record => record.entry.id),
@@ -140,10 +140,10 @@ pub(super) async fn ledger(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
     .await
 }
 
-pub(super) async fn usage(turn: &Turn<'_>, records: &[Record], lines: &[i64]) -> Result<u64> {
+pub(super) async fn usage(write: &SerializedWrite<'_>, records: &[Record], lines: &[i64]) -> Result<u64> {
     let records: Vec<&DailyTotal> = of_kind!(records, Usage);
     execute(
-        turn.client(),
+        write.client(),
         USAGE,
         &[
             &column!(records, total => total.account.as_str()),
@@ -157,12 +157,12 @@ pub(super) async fn usage(turn: &Turn<'_>, records: &[Record], lines: &[i64]) ->
 }
 
 /// Entries arrive by account, oldest first, and are numbered backwards from the account's newest number.
-pub(super) async fn activity(turn: &Turn<'_>, records: &[Record], lines: &[i64]) -> Result<u64> {
+pub(super) async fn activity(write: &SerializedWrite<'_>, records: &[Record], lines: &[i64]) -> Result<u64> {
     let records: Vec<&ActivityRecord> = of_kind!(records, Activity);
     let sql = "SELECT a.org_id, a.id, m.entries FROM account a JOIN meter m ON m.account = a.id \
                WHERE a.org_id = ANY($1)";
     let mut accounts: HashMap<AccountId, (i64, i64)> = HashMap::new();
-    for row in all(turn.client(), sql, &[&column!(records, entry => entry.account.as_str())]).await? {
+    for row in all(write.client(), sql, &[&column!(records, entry => entry.account.as_str())]).await? {
         accounts.insert(parsed(&row, 0)?, (row.try_get(1)?, row.try_get(2)?));
     }
     let (mut folds, mut written) = (Folds::default(), 0);
@@ -180,20 +180,20 @@ pub(super) async fn activity(turn: &Turn<'_>, records: &[Record], lines: &[i64])
         folds.add(*account, entry.block(), entry.pack(Vec::new())?);
         written += 1;
     }
-    execute(turn.client(), BLOCKS, &BlockRows::new(&folds).values()).await?;
+    execute(write.client(), BLOCKS, &BlockRows::new(&folds).values()).await?;
     Ok(written)
 }
 
-pub(super) async fn answers(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
-    let records: Vec<&AnswerRecord> = of_kind!(records, Answer);
+pub(super) async fn idempotency_records(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
+    let records: Vec<&IdempotencyRecord> = of_kind!(records, Idempotency);
     execute(
-        turn.client(),
-        ANSWERS,
+        write.client(),
+        STORED_RESULTS,
         &[
             &column!(records, record => record.account.as_str()),
             &column!(records, record => record.request.as_str()),
-            &column!(records, record => record.answer.charged.atoms()),
-            &column!(records, record => record.answer.balance.atoms()),
+            &column!(records, record => record.result.charged.atoms()),
+            &column!(records, record => record.result.balance.atoms()),
             &column!(records, record => record.expires_at.unix_millis()),
             &column!(records, record => delivery(record).map(|delivery| delivery.fingerprint.as_bytes().as_slice())),
             &column!(records, record => delivery(record).map(|delivery| i64::from(delivery.tries))),
@@ -203,6 +203,6 @@ pub(super) async fn answers(turn: &Turn<'_>, records: &[Record]) -> Result<u64> 
     .await
 }
 
-fn delivery(record: &AnswerRecord) -> Option<&Delivery> {
-    record.answer.delivery.as_ref()
+fn delivery(record: &IdempotencyRecord) -> Option<&Delivery> {
+    record.result.delivery.as_ref()
 }

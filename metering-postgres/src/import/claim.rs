@@ -48,7 +48,7 @@ impl Claim {
     }
 
     /// Releases the lock, if this claim holds it.
-    pub(super) async fn give_back(&self) {
+    pub(super) async fn release(&self) {
         let holder = self.holder.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((mut holder, stop)) = holder {
             // If the task has already ended, the lock is released too.
@@ -62,7 +62,7 @@ impl Claim {
     /// Locks the row until the claim is dropped or released; `false` if another process holds the lock.
     pub(super) async fn take(&self, pool: &Pool) -> Result<bool, StoreError> {
         // The database notices a connection that is merely dropped a moment later, and would say that the lock is held.
-        self.give_back().await;
+        self.release().await;
         let client = pool.get().await.map_err(Failure::from)?;
         let lock = format!("{}; {LOCK}", client.begin());
         let client = client.leave_pool();
@@ -104,9 +104,9 @@ impl Drop for Claim {
 /// Whether a move to this database is running.
 pub(super) async fn is_held(pool: &Pool) -> Result<bool, StoreError> {
     let client = pool.get().await.map_err(Failure::from)?;
-    let answer = client.batch_execute(&format!("{}; {LOCK}", client.begin())).await;
+    let result = client.batch_execute(&format!("{}; {LOCK}", client.begin())).await;
     client.batch_execute("ROLLBACK").await.map_err(Failure::from)?;
-    match answer {
+    match result {
         Ok(()) => Ok(false),
         Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => Ok(true),
         Err(error) => Err(Failure::from(error).into()),

@@ -9,7 +9,7 @@ use super::books::{column, of_kind};
 use crate::error::Result;
 use crate::plans;
 use crate::rows::{execute, units_column};
-use crate::turn::Turn;
+use crate::serialized::SerializedWrite;
 use crate::unreadable::hash_column;
 
 const PAYMENTS: &str = "INSERT INTO payment (id, chain_id, tx_hash, payer, recipient, token, amount, block_number, \
@@ -48,18 +48,18 @@ const SCAN_MARKS: &str = "INSERT INTO scan_mark (chain_id, block) SELECT * FROM 
 const RECIPIENTS: &str = "INSERT INTO recipient (chain_id, recipient, since, store, configured_at) \
      SELECT * FROM unnest($1::BIGINT[], $2::BYTEA[], $3::BIGINT[], $4::BYTEA[], $5::BIGINT[])";
 
-pub(super) async fn plans(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+pub(super) async fn plans(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
     let records: Vec<Plan> = of_kind!(records, Plan).into_iter().map(|plan| Plan::clone(plan)).collect();
-    plans::put(turn, &records).await?;
+    plans::put(write, &records).await?;
     Ok(u64::try_from(records.len()).unwrap_or(u64::MAX))
 }
 
-pub(super) async fn payments(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+pub(super) async fn payments(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
     let records: Vec<&PaymentRecord> = of_kind!(records, Payment).into_iter().map(|record| &**record).collect();
-    let rows = turn.next_ids(records.len()).await?;
+    let rows = write.next_ids(records.len()).await?;
     let amounts = column!(records, record => units_column(record.payment.amount));
     execute(
-        turn.client(),
+        write.client(),
         PAYMENTS,
         &[
             &rows,
@@ -92,12 +92,12 @@ fn state(quote: &Quote) -> (&'static str, Option<&str>, Option<TxRef>) {
     }
 }
 
-pub(super) async fn quotes(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+pub(super) async fn quotes(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
     let records: Vec<&Quote> = of_kind!(records, Quote).into_iter().map(|quote| &**quote).collect();
     let amounts = column!(records, quote => units_column(quote.amount));
     let states = column!(records, quote => state(quote));
     execute(
-        turn.client(),
+        write.client(),
         QUOTES,
         &[
             &column!(records, quote => quote.nonce.as_bytes().as_slice()),
@@ -123,23 +123,23 @@ pub(super) async fn quotes(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
     .await
 }
 
-pub(super) async fn links(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+pub(super) async fn links(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
     let records: Vec<&WalletLink> = of_kind!(records, Link);
-    let rows = turn.next_ids(records.len()).await?;
+    let rows = write.next_ids(records.len()).await?;
     let wallets = column!(records, link => link.wallet.as_bytes().as_slice());
-    execute(turn.client(), LINKS, &[&rows, &wallets, &column!(records, link => link.account.as_str())]).await
+    execute(write.client(), LINKS, &[&rows, &wallets, &column!(records, link => link.account.as_str())]).await
 }
 
-pub(super) async fn scan_marks(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+pub(super) async fn scan_marks(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
     let records: Vec<&ScanMark> = of_kind!(records, ScanMark);
     let chains = column!(records, mark => mark.chain_id.cast_signed());
-    execute(turn.client(), SCAN_MARKS, &[&chains, &column!(records, mark => mark.block.cast_signed())]).await
+    execute(write.client(), SCAN_MARKS, &[&chains, &column!(records, mark => mark.block.cast_signed())]).await
 }
 
-pub(super) async fn recipients(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+pub(super) async fn recipients(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
     let records: Vec<&RecipientRecord> = of_kind!(records, Recipient);
     execute(
-        turn.client(),
+        write.client(),
         RECIPIENTS,
         &[
             &column!(records, record => record.chain_id.cast_signed()),
@@ -152,15 +152,15 @@ pub(super) async fn recipients(turn: &Turn<'_>, records: &[Record]) -> Result<u6
     .await
 }
 
-pub(super) async fn unreadable(turn: &Turn<'_>, records: &[Record]) -> Result<u64> {
+pub(super) async fn unreadable(write: &SerializedWrite<'_>, records: &[Record]) -> Result<u64> {
     let records: Vec<&UnreadableArrival> = of_kind!(records, Unreadable);
     execute(
-        turn.client(),
+        write.client(),
         UNREADABLE,
         &[
-            &column!(records, arrival => arrival.place.chain_id.cast_signed()),
-            &column!(records, arrival => arrival.place.block_number.cast_signed()),
-            &column!(records, arrival => hash_column(&arrival.place)),
+            &column!(records, arrival => arrival.location.chain_id.cast_signed()),
+            &column!(records, arrival => arrival.location.block_number.cast_signed()),
+            &column!(records, arrival => hash_column(&arrival.location)),
             &column!(records, arrival => arrival.reason.as_str()),
             &column!(records, arrival => i64::from(arrival.attempts)),
             &column!(records, arrival => arrival.found_at.unix_millis()),

@@ -10,7 +10,7 @@ use super::{DIGESTED, PACKED, SCRIPTS, check_encoding, lines, packing, supported
 use crate::error::{Failure, Result};
 use crate::rows::{execute, one};
 use crate::session::{Client, GenericClient, Pool, Transaction};
-use crate::wait::{REPORT_WAIT, within};
+use crate::wait::{REPORT_TIMEOUT, within};
 
 /// The table that is created before all others. Its row is the lock for migrations.
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS metering_schema (id SMALLINT PRIMARY KEY CHECK (id = 1), \
@@ -19,7 +19,7 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS metering_schema (id SMALLINT PRI
 
 /// How long a script waits for a table that is in use. Meanwhile all other statements on that table queue behind it,
 /// including charges of nodes that still run the earlier version.
-const TABLE_WAIT: &str = "SET LOCAL lock_timeout = '2s'";
+const TABLE_LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '2s'";
 
 /// The result of an attempt that did not fail.
 #[derive(Debug)]
@@ -49,16 +49,16 @@ impl fmt::Display for Holder {
 
 /// Each step has its own timeout, but the migration as a whole has none: its duration depends on the amount of data.
 pub(super) async fn migrate(pool: &Pool, make: bool) -> Result<Attempt> {
-    let mut client: Client = within(REPORT_WAIT, async { Ok(pool.get().await?) }).await?;
-    within(REPORT_WAIT, check_encoding(&client)).await?;
-    let is_made = within(REPORT_WAIT, version(&client)).await?.is_some();
+    let mut client: Client = within(REPORT_TIMEOUT, async { Ok(pool.get().await?) }).await?;
+    within(REPORT_TIMEOUT, check_encoding(&client)).await?;
+    let is_made = within(REPORT_TIMEOUT, version(&client)).await?.is_some();
     if !is_made && !make {
         let missing = "there is no metering store in this database; create one by starting a server on it, or with \
                        `metering admin account create`";
         return Err(Failure::Store(StoreError::Unavailable(missing.into())));
     }
-    let transaction = within(REPORT_WAIT, async { Ok(client.transaction().await?) }).await?;
-    let missing = match within(REPORT_WAIT, lock(&transaction, is_made)).await {
+    let transaction = within(REPORT_TIMEOUT, async { Ok(client.transaction().await?) }).await?;
+    let missing = match within(REPORT_TIMEOUT, lock(&transaction, is_made)).await {
         Ok(missing) => missing,
         Err(failure) => return held(Holder::Node, failure),
     };
@@ -69,7 +69,7 @@ pub(super) async fn migrate(pool: &Pool, make: bool) -> Result<Attempt> {
         Ok(()) => {}
         Err(failure) => return held(Holder::Reader, failure),
     }
-    within(REPORT_WAIT, async { Ok(transaction.commit().await?) }).await?;
+    within(REPORT_TIMEOUT, async { Ok(transaction.commit().await?) }).await?;
     tracing::info!(version = supported(), "the schema is up to date");
     Ok(Attempt::Done)
 }
@@ -96,9 +96,9 @@ async fn lock(transaction: &Transaction<'_>, is_made: bool) -> Result<&'static [
 }
 
 async fn apply(transaction: &Transaction<'_>, missing: &[&str]) -> Result<()> {
-    within(REPORT_WAIT, async { Ok(transaction.batch_execute(TABLE_WAIT).await?) }).await?;
+    within(REPORT_TIMEOUT, async { Ok(transaction.batch_execute(TABLE_LOCK_TIMEOUT).await?) }).await?;
     for (version, script) in (SCRIPTS.len() - missing.len() + 1..).zip(missing) {
-        within(REPORT_WAIT, async { transaction.batch_execute(script).await.map_err(taken) }).await?;
+        within(REPORT_TIMEOUT, async { transaction.batch_execute(script).await.map_err(taken) }).await?;
         if version == PACKED {
             packing::pack_activity(transaction).await?;
         }
@@ -106,7 +106,7 @@ async fn apply(transaction: &Transaction<'_>, missing: &[&str]) -> Result<()> {
             lines::digest_lines(transaction).await?;
         }
     }
-    within(REPORT_WAIT, async {
+    within(REPORT_TIMEOUT, async {
         execute(transaction, "UPDATE metering_schema SET version = $1 WHERE id = 1", &[&supported()]).await.map(drop)
     })
     .await

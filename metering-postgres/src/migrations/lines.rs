@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::rows::one;
 use crate::session::GenericClient;
-use crate::wait::{REPORT_WAIT, within};
+use crate::wait::{REPORT_TIMEOUT, within};
 
 /// Lines per statement, which must finish within the statement timeout of one minute.
 const LINES: i64 = 50_000;
@@ -23,11 +23,11 @@ const INDEX: &str = "ALTER TABLE usage_line ALTER COLUMN digest SET NOT NULL; \
 pub(super) async fn digest_lines<C: GenericClient>(client: &C) -> Result<()> {
     let mut after = i64::MIN;
     loop {
-        let row = within(REPORT_WAIT, one(client, SLICE, &[&after, &LINES])).await?;
+        let row = within(REPORT_TIMEOUT, one(client, SLICE, &[&after, &LINES])).await?;
         match row.try_get::<_, Option<i64>>(0)? {
             Some(last) => after = last,
             None => break,
         }
     }
-    within(REPORT_WAIT, async { Ok(client.batch_execute(INDEX).await?) }).await
+    within(REPORT_TIMEOUT, async { Ok(client.batch_execute(INDEX).await?) }).await
 }

@@ -10,32 +10,32 @@ use crate::error::Result;
 use crate::rows::{all, execute, one};
 use crate::session::GenericClient;
 use crate::tail::Folds;
-use crate::wait::{REPORT_WAIT, within};
+use crate::wait::{REPORT_TIMEOUT, within};
 
 /// Accounts per step. Each has at most a thousand entries.
 const ACCOUNTS: i64 = 64;
 
 /// How often to log the progress.
-const TOLD_EVERY: Duration = Duration::from_secs(5);
+const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Packs `activity_entry` into `activity`, and drops it.
 pub(super) async fn pack_activity<C: GenericClient>(client: &C) -> Result<()> {
-    let count = within(REPORT_WAIT, one(client, "SELECT count(*) FROM meter", &[])).await?;
+    let count = within(REPORT_TIMEOUT, one(client, "SELECT count(*) FROM meter", &[])).await?;
     let (count, mut packed): (i64, usize) = (count.try_get(0)?, 0);
     let (accounts, mut after) = ("SELECT account FROM meter WHERE account > $1 ORDER BY account LIMIT $2", i64::MIN);
-    let mut told = Instant::now();
+    let mut last_report = Instant::now();
     loop {
-        let rows = within(REPORT_WAIT, all(client, accounts, &[&after, &ACCOUNTS])).await?;
+        let rows = within(REPORT_TIMEOUT, all(client, accounts, &[&after, &ACCOUNTS])).await?;
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else { break };
         after = last.try_get(0)?;
-        within(REPORT_WAIT, pack(client, first.try_get(0)?, after)).await?;
+        within(REPORT_TIMEOUT, pack(client, first.try_get(0)?, after)).await?;
         packed += rows.len();
-        if told.elapsed() >= TOLD_EVERY {
+        if last_report.elapsed() >= REPORT_INTERVAL {
             tracing::info!("packing activity: {packed} of {count} accounts");
-            told = Instant::now();
+            last_report = Instant::now();
         }
     }
-    within(REPORT_WAIT, async { Ok(client.batch_execute("DROP TABLE activity_entry").await?) }).await
+    within(REPORT_TIMEOUT, async { Ok(client.batch_execute("DROP TABLE activity_entry").await?) }).await
 }
 
 /// Packs a range of accounts. The query names the range for both tables instead of a list of accounts: without

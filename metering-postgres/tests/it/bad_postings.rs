@@ -44,7 +44,7 @@ async fn fresh() -> (PostgresStore, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_usage_line_whose_number_another_has_is_charged_as_any_other() {
+async fn usage_line_with_a_taken_number_is_charged_normally() {
     if is_skipped() {
         return;
     }
@@ -91,7 +91,7 @@ async fn nodes_agree_on_the_number_of_a_new_line() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_text_that_the_database_refuses_fails_its_own_posting_only() {
+async fn text_refused_by_the_database_fails_only_its_posting() {
     if is_skipped() {
         return;
     }
@@ -112,7 +112,7 @@ async fn a_text_that_the_database_refuses_fails_its_own_posting_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_corrupt_row_stops_the_charges_of_its_account_only() {
+async fn corrupt_row_blocks_charges_of_its_account_only() {
     if is_skipped() {
         return;
     }

@@ -9,7 +9,7 @@ use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_facts_have_their_turn_while_much_is_forgotten() {
+async fn other_writes_continue_during_a_large_expiry() {
     if is_skipped() {
         return;
     }
@@ -39,7 +39,7 @@ async fn other_facts_have_their_turn_while_much_is_forgotten() {
 /// The expiry of outcomes depends only on the database's clock, no matter what a node's clock says when it writes or
 /// sweeps.
 #[tokio::test(flavor = "multi_thread")]
-async fn outcomes_are_not_forgotten_by_a_clock_that_is_wrong() {
+async fn wrong_clock_does_not_delete_outcomes() {
     if is_skipped() {
         return;
     }
@@ -57,7 +57,7 @@ async fn outcomes_are_not_forgotten_by_a_clock_that_is_wrong() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_store_has_the_databases_clock() {
+async fn store_uses_the_database_clock() {
     if is_skipped() {
         return;
     }

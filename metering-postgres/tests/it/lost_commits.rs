@@ -7,7 +7,7 @@ use metering_core::{
     Posted, Posting, RateLimits, Store, SystemRandomness, Timestamp, UsageLine,
 };
 use metering_postgres::PostgresStore;
-use metering_tests::link::Link;
+use metering_tests::database_proxy::DatabaseProxy;
 use metering_tests::postgres::{Cluster, is_skipped};
 
 pub(crate) const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
@@ -25,13 +25,13 @@ pub(crate) fn charge(key: &ApiKey) -> Posting {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_link_that_is_cut_around_commits_loses_nothing_and_counts_nothing_twice() {
+async fn connection_cuts_around_commits_lose_and_repeat_nothing() {
     if is_skipped() {
         return;
     }
     let cluster = Cluster::shared();
     let url = cluster.fresh_schema();
-    let link = Link::to(cluster.address());
+    let link = DatabaseProxy::to(cluster.address());
     let direct = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     let store = Arc::new(
         PostgresStore::connect(&format!("{}&pool_size=4", link.through(&url)).parse().unwrap()).await.unwrap(),

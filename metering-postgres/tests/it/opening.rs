@@ -26,7 +26,7 @@ fn held(sql: impl FnOnce(&str) -> String) -> (String, JoinHandle<String>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_cannot_hold_every_text_is_refused() {
+async fn database_without_utf8_encoding_is_refused() {
     if is_skipped() {
         return;
     }
@@ -36,42 +36,42 @@ async fn a_database_that_cannot_hold_every_text_is_refused() {
     for refused in [
         PostgresStore::connect(&config).await.map(drop),
         PostgresStore::connect_to_import(&config).await.map(drop),
-        PostgresStore::connect_to_look(&config).await.map(drop),
+        PostgresStore::connect_to_inspect(&config).await.map(drop),
     ] {
-        let said = refused.unwrap_err().to_string();
-        assert!(said.contains("LATIN1") && said.contains("--encoding UTF8"), "{said}");
+        let message = refused.unwrap_err().to_string();
+        assert!(message.contains("LATIN1") && message.contains("--encoding UTF8"), "{message}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_programs_tables_are_left_without_a_trace() {
+async fn database_of_another_program_is_left_unchanged() {
     if is_skipped() {
         return;
     }
     let (cluster, url) = (Cluster::shared(), Cluster::shared().fresh_schema());
     let schema = schema_of(&url);
     cluster.run(&format!("CREATE TABLE {schema}.account (name TEXT)"));
-    let said = PostgresStore::connect(&url.parse().unwrap()).await.unwrap_err().to_string();
-    assert!(said.contains("tables of another program"), "{said}");
+    let message = PostgresStore::connect(&url.parse().unwrap()).await.unwrap_err().to_string();
+    assert!(message.contains("tables of another program"), "{message}");
     let tables = format!("SELECT string_agg(tablename, ' ') FROM pg_tables WHERE schemaname = '{schema}'");
     assert_eq!(cluster.run(&tables), "account");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_waits_for_another_that_is_long_at_the_schema() {
+async fn node_waits_for_another_nodes_slow_migration() {
     if is_skipped() {
         return;
     }
     let (url, other) = held(|schema| format!("SELECT version FROM {schema}.metering_schema FOR UPDATE"));
-    let begun = Instant::now();
+    let started_at = Instant::now();
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-    assert!(begun.elapsed() > LONG - Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert!(started_at.elapsed() > LONG - Duration::from_secs(2), "{:?}", started_at.elapsed());
     store.check().await.unwrap();
     other.join().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_backup_is_waited_for_and_nobody_waits_long_behind_the_upgrade() {
+async fn upgrade_waits_for_a_backup_without_blocking_others() {
     if is_skipped() {
         return;
     }
@@ -80,35 +80,35 @@ async fn a_backup_is_waited_for_and_nobody_waits_long_behind_the_upgrade() {
     let schema = schema_of(&url);
     let config = url.parse().unwrap();
     let node = tokio::spawn(async move { PostgresStore::connect(&config).await });
-    let (begun, mut longest) = (Instant::now(), Duration::ZERO);
-    while begun.elapsed() < Duration::from_secs(14) {
-        let asked = Instant::now();
+    let (started_at, mut longest) = (Instant::now(), Duration::ZERO);
+    while started_at.elapsed() < Duration::from_secs(14) {
+        let sent_at = Instant::now();
         Cluster::shared().run(&format!("SELECT count(*) FROM {schema}.meter"));
-        longest = longest.max(asked.elapsed());
+        longest = longest.max(sent_at.elapsed());
         thread::sleep(Duration::from_millis(50));
     }
     assert!(longest < Duration::from_secs(5), "a statement waited for {longest:?}");
     let store = node.await.unwrap().unwrap();
-    assert!(begun.elapsed() > LONG - Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert!(started_at.elapsed() > LONG - Duration::from_secs(2), "{:?}", started_at.elapsed());
     store.check().await.unwrap();
     backup.join().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_several_hosts_the_error_that_matters_is_told_at_once() {
+async fn most_relevant_error_of_several_hosts_is_reported() {
     if is_skipped() {
         return;
     }
     let cluster = Cluster::start(&["fsync=off"]);
     cluster.run("ALTER ROLE metering PASSWORD 'right'");
     cluster.admit("host all all all scram-sha-256");
-    let (address, nobody) = (cluster.address(), "127.0.0.1:1");
-    for hosts in [format!("{address},{nobody}"), format!("{nobody},{address}")] {
-        let begun = Instant::now();
+    let (address, closed_address) = (cluster.address(), "127.0.0.1:1");
+    for hosts in [format!("{address},{closed_address}"), format!("{closed_address},{address}")] {
+        let started_at = Instant::now();
         let config = format!("postgres://metering:wrong@{hosts}/postgres").parse().unwrap();
-        let said = PostgresStore::connect(&config).await.unwrap_err().to_string();
-        assert!(said.contains("password authentication failed"), "{hosts}: {said}");
-        assert!(begun.elapsed() < Duration::from_secs(5), "{hosts}: {:?}", begun.elapsed());
+        let message = PostgresStore::connect(&config).await.unwrap_err().to_string();
+        assert!(message.contains("password authentication failed"), "{hosts}: {message}");
+        assert!(started_at.elapsed() < Duration::from_secs(5), "{hosts}: {:?}", started_at.elapsed());
     }
 }
 
@@ -127,7 +127,7 @@ async fn connections_that_end_while_a_store_is_opened_do_not_fail_it() {
             for _ in 0..60 {
                 drop(PostgresStore::connect(&config).await.unwrap());
                 opened.fetch_add(1, Ordering::SeqCst);
-                assert!(PostgresStore::connect_to_look(&config).await.unwrap().is_some());
+                assert!(PostgresStore::connect_to_inspect(&config).await.unwrap().is_some());
                 opened.fetch_add(1, Ordering::SeqCst);
             }
         }

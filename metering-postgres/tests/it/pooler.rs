@@ -52,20 +52,20 @@ async fn account(store: &PostgresStore) -> (AccountId, ApiKey) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn transaction_mode_without_its_option_is_refused_with_what_to_do() {
+async fn transaction_mode_without_option_is_refused_with_advice() {
     if is_skipped() {
         return;
     }
     let (url, direct) = shared().fresh_schema();
     for _ in 0..5 {
-        let said = refusal(&url).await;
-        assert!(said.contains("statement_cache=off") && said.contains("pool_mode = session"), "{said}");
+        let message = refusal(&url).await;
+        assert!(message.contains("statement_cache=off") && message.contains("pool_mode = session"), "{message}");
     }
     PostgresStore::connect(&direct.parse().unwrap()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn session_mode_needs_no_option_and_statement_mode_is_refused() {
+async fn session_mode_works_and_statement_mode_is_refused() {
     if is_skipped() {
         return;
     }
@@ -76,13 +76,13 @@ async fn session_mode_needs_no_option_and_statement_mode_is_refused() {
     let pooler = Pooler::start(Cluster::shared(), "statement");
     let (url, _) = pooler.fresh_schema();
     for url in [url.clone(), format!("{url}?statement_cache=off")] {
-        let said = refusal(&url).await;
-        assert!(said.contains("statement mode") && said.contains("pool_mode = transaction"), "{said}");
+        let message = refusal(&url).await;
+        assert!(message.contains("statement mode") && message.contains("pool_mode = transaction"), "{message}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_transaction_makes_its_own_settings_and_leaves_none() {
+async fn transactions_set_their_own_settings_and_leave_none() {
     if is_skipped() {
         return;
     }
@@ -125,7 +125,7 @@ async fn each_transaction_makes_its_own_settings_and_leaves_none() {
 /// The server commits, and its connection is lost before it can report that. The pooler then reports an error of its
 /// own, which does not mean that nothing was committed.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_commit_whose_server_was_lost_behind_the_pooler_counts_once() {
+async fn commit_lost_behind_the_pooler_counts_once() {
     if is_skipped() {
         return;
     }

@@ -23,7 +23,7 @@ fn number(entry: &Activity) -> u32 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn entries_are_shown_without_gaps_also_where_a_block_is_the_ledgers_alone() {
+async fn activity_has_no_gaps_where_a_block_has_only_ledger_entries() {
     if is_skipped() {
         return;
     }

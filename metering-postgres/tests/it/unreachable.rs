@@ -26,20 +26,20 @@ async fn hosts_that_refuse_or_do_not_respond_are_named_within_three_seconds() {
     for (hosts, expected) in table {
         let config = format!("postgres://metering:secret@{hosts}/metering").parse().unwrap();
         for is_cached in [true, false] {
-            let begun = Instant::now();
+            let started_at = Instant::now();
             let opened = match is_cached {
                 true => PostgresStore::connect(&config).await.map(drop),
-                false => PostgresStore::connect_to_look(&config).await.map(drop),
+                false => PostgresStore::connect_to_inspect(&config).await.map(drop),
             };
-            let mut said = String::new();
+            let mut message = String::new();
             let mut cause: Option<&dyn std::error::Error> = Some(&opened.unwrap_err());
             while let Some(error) = cause {
-                said = format!("{said} {error}");
+                message = format!("{message} {error}");
                 cause = error.source();
             }
-            assert!(begun.elapsed() < SOON, "{hosts}: {:?}", begun.elapsed());
-            assert!(said.contains(&expected) && said.contains("check that PostgreSQL is running"), "{said}");
-            assert!(!said.contains("secret"), "{said}");
+            assert!(started_at.elapsed() < SOON, "{hosts}: {:?}", started_at.elapsed());
+            assert!(message.contains(&expected) && message.contains("check that PostgreSQL is running"), "{message}");
+            assert!(!message.contains("secret"), "{message}");
         }
     }
 }

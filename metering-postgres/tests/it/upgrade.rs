@@ -1,6 +1,6 @@
 //! Migrates databases of earlier schema versions, with data.
 
-use metering_core::transfer::{SourceId, Standing};
+use metering_core::transfer::{SourceId, TargetState};
 use metering_core::{
     Activity, ActivityKind, Charge, ClientSource, Credits, Day, DayRange, Decision, KeyHash, Outcome, PaymentStore,
     Posting, Store, Timestamp, UsageLine,
@@ -59,7 +59,7 @@ fn line() -> UsageLine {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_with_a_row_for_each_entry_is_packed_and_goes_on() {
+async fn migration_packs_existing_usage_rows() {
     if is_skipped() {
         return;
     }
@@ -92,7 +92,7 @@ async fn a_database_with_a_row_for_each_entry_is_packed_and_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_account_is_packed_whatever_gaps_their_numbers_have() {
+async fn migration_packs_accounts_despite_number_gaps() {
     if is_skipped() {
         return;
     }
@@ -117,24 +117,24 @@ async fn every_account_is_packed_whatever_gaps_their_numbers_have() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn looking_at_an_earlier_schema_leaves_it_as_it_is() {
+async fn inspecting_an_earlier_schema_changes_nothing() {
     if is_skipped() {
         return;
     }
     let url = Cluster::shared().fresh_schema();
     version_two(&url);
-    let look = PostgresStore::connect_to_look(&url.parse().unwrap()).await.unwrap().unwrap();
-    assert_eq!(look.upgrade(), Some((2, 4)));
-    assert_eq!(look.standing(&SourceId::from_bytes([7; 16])).await.unwrap(), Standing::Empty);
+    let inspection = PostgresStore::connect_to_inspect(&url.parse().unwrap()).await.unwrap().unwrap();
+    assert_eq!(inspection.upgrade(), Some((2, 4)));
+    assert_eq!(inspection.target_state(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);
     assert_eq!(run_in(&url, "SELECT version FROM metering_schema"), "2");
     run_in(&url, BOOKS);
-    assert!(matches!(look.standing(&SourceId::from_bytes([7; 16])).await.unwrap(), Standing::Occupied(_)));
+    assert!(matches!(inspection.target_state(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Occupied(_)));
 }
 
 /// Payments that are on their way during the migration still count: chains that were already in use are registered from
 /// the time of the store's first account.
 #[tokio::test(flavor = "multi_thread")]
-async fn recipients_of_chains_in_use_are_known_since_the_store_began() {
+async fn recipients_of_used_chains_are_known_since_store_creation() {
     if is_skipped() {
         return;
     }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use metering_core::ApiKey;
-use metering_core::wire::{DeductAnswer, DeductRequest, ErrorBody, ErrorCode, LookupAnswer, metered_headers};
+use metering_core::wire::{DeductRequest, DeductResponse, ErrorBody, ErrorCode, LookupResponse, metered_headers};
 
 use crate::api::body::read;
 use crate::app::App;
@@ -17,7 +17,7 @@ const SECRET_HEADER: &str = "x-bds-internal-billing-secret";
 /// Exists only if the operator has configured an internal billing secret.
 #[utoipa::path(post, path = "/internal/billing/deduct", tag = "internal",
     security(("billing_secret" = [], "bearer" = [])), request_body = DeductRequest, responses(
-    (status = 200, description = "Charged", body = DeductAnswer),
+    (status = 200, description = "Charged", body = DeductResponse),
     (status = 400, description = "`invalid_json`, `validation_failed`", body = ErrorBody),
     (status = 401, description = "`unauthorized`", body = ErrorBody),
     (status = 402, description = "`insufficient_credits`", body = ErrorBody),
@@ -36,13 +36,13 @@ pub(crate) async fn deduct(app: &App, headers: HeaderMap, body: Bytes) -> Result
         }
     };
     let receipt = app.service.deduct(key.as_ref(), &request).await?;
-    let answer = DeductAnswer {
+    let response = DeductResponse {
         ok: true,
         credit_balance: receipt.balance,
         amount_charged: receipt.charged,
         org_id: receipt.account.to_string(),
     };
-    Ok(with_headers(json(StatusCode::OK, &answer), metered_headers(&receipt)))
+    Ok(with_headers(json(StatusCode::OK, &response), metered_headers(&receipt)))
 }
 
 /// Look up the account of a key, without charging
@@ -50,7 +50,7 @@ pub(crate) async fn deduct(app: &App, headers: HeaderMap, body: Bytes) -> Result
 /// Exists only if the operator has configured an internal billing secret.
 #[utoipa::path(post, path = "/internal/billing/lookup", tag = "internal",
     security(("billing_secret" = [], "bearer" = [])), responses(
-    (status = 200, description = "The account", body = LookupAnswer),
+    (status = 200, description = "The account", body = LookupResponse),
     (status = 401, description = "`unauthorized`", body = ErrorBody),
     (status = 403, description = "`forbidden`", body = ErrorBody),
     (status = 404, description = "`not_found`: no secret is configured", body = ErrorBody),

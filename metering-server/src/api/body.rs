@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_with_a_body_is_told_apart() {
+    fn body_errors_are_distinguished() {
         use ErrorCode::{InvalidJson, ValidationFailed};
         // body, code
         let table: [(&[u8], ErrorCode); 14] = [

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use metering_core::wire::{
-    ApproveAnswer, ApproveRequest, ErrorBody, InitiateAnswer, InitiateRequest, PendingAnswer, StatusAnswer,
+    ApproveRequest, ApproveResponse, ErrorBody, InitiateRequest, InitiateResponse, PendingResponse, StatusResponse,
 };
 use metering_core::{Clock, Error, SystemClock};
 
@@ -18,7 +18,7 @@ use crate::metrics::counted;
 /// The caller owns the session: show `user_code` and `verification_url` to the user, and poll the status with
 /// `session_token`.
 #[utoipa::path(post, path = "/signup/initiate", tag = "signup", request_body = InitiateRequest, responses(
-    (status = 201, description = "The session", body = InitiateAnswer),
+    (status = 201, description = "The session", body = InitiateResponse),
     (status = 400, description = "`invalid_json`, `validation_failed`", body = ErrorBody),
     (status = 409, description = "`email_already_registered`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
@@ -55,7 +55,7 @@ pub(crate) async fn bot_challenge(app: &App, client: ClientAddress) -> Result<Re
 #[utoipa::path(get, path = "/signup/pending", tag = "signup", params(
     ("code" = String, Query, description = "The user code", example = "BCDF-GHJK"),
 ), responses(
-    (status = 200, description = "The pending signup", body = PendingAnswer),
+    (status = 200, description = "The pending signup", body = PendingResponse),
     (status = 400, description = "`invalid_code`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
     (status = 503, description = "`storage_unavailable`, `outcome_unknown`", body = ErrorBody),
@@ -70,7 +70,7 @@ pub(crate) async fn pending(app: &App, client: ClientAddress, query: String) -> 
 ///
 /// Accepts JSON or a form. A form may send the challenge's solution under the field name of its widget.
 #[utoipa::path(post, path = "/verify", tag = "signup", request_body = ApproveRequest, responses(
-    (status = 200, description = "Approved", body = ApproveAnswer),
+    (status = 200, description = "Approved", body = ApproveResponse),
     (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_code`, `terms_not_accepted`, `challenge_failed`", body = ErrorBody),
     (status = 409, description = "`email_already_registered`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
@@ -87,9 +87,9 @@ pub(crate) async fn approve(
         .get(header::CONTENT_TYPE)
         .is_some_and(|kind| kind.as_bytes().to_ascii_lowercase().starts_with(b"application/x-www-form-urlencoded"));
     let request = if form { read_form(&body) } else { read(&body)? };
-    let answer: ApproveAnswer = counted("approval", app.service.approve_signup(&request, Some(client.ip())).await)?;
+    let response: ApproveResponse = counted("approval", app.service.approve_signup(&request, Some(client.ip())).await)?;
     app.bot_challenge.approved(client.ip(), SystemClock.now());
-    Ok(json(StatusCode::OK, &answer))
+    Ok(json(StatusCode::OK, &response))
 }
 
 /// Get the status of a signup
@@ -99,7 +99,7 @@ pub(crate) async fn approve(
 #[utoipa::path(get, path = "/signup/status", tag = "signup", params(
     ("session_token" = String, Query, description = "The session's token"),
 ), responses(
-    (status = 200, description = "The status", body = StatusAnswer),
+    (status = 200, description = "The status", body = StatusResponse),
     (status = 400, description = "`validation_failed`", body = ErrorBody),
     (status = 404, description = "`not_found`: no such session, or its key was already returned", body = ErrorBody),
     (status = 409, description = "`email_already_registered`", body = ErrorBody),
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_are_read_under_the_widgets_names() {
+    fn forms_are_read_with_the_widgets_field_names() {
         for name in ["captcha_token", "cf-turnstile-response", "altcha"] {
             let request = read_form(format!("user_code=BCDF-GHJK&tos_accepted=on&{name}=abc%3D&other=1").as_bytes());
             assert_eq!(request.user_code.as_deref(), Some("BCDF-GHJK"));

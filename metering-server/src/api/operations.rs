@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::http::{Document, Problem, Reply, bytes, json, with_headers};
 use crate::metrics;
-use crate::readiness::{Hindrance, Parts};
+use crate::readiness::{NotReady, Parts};
 
 /// The health of the service.
 #[derive(Debug, Serialize, ToSchema)]
@@ -49,14 +49,14 @@ pub(crate) async fn ready(app: &App) -> Result<Reply, Problem> {
         readers: &app.readers,
         progress: &app.progress,
     };
-    let (code, message) = match app.readiness.hindrance(parts).await {
+    let (code, message) = match app.readiness.not_ready(parts).await {
         None => return Ok(json(StatusCode::OK, &HealthDocument::OK)),
-        Some(Hindrance::Store) => (ErrorCode::StorageUnavailable, "The store cannot be written to".to_owned()),
-        Some(Hindrance::Clock(skew)) => {
+        Some(NotReady::Store) => (ErrorCode::StorageUnavailable, "The store cannot be written to".to_owned()),
+        Some(NotReady::Clock(skew)) => {
             (ErrorCode::ClockSkew, format!("This machine's clock is {skew} of the database's"))
         }
-        Some(Hindrance::Chain(id)) => (ErrorCode::ChainUnreachable, format!("Chain {id} cannot be read")),
-        Some(Hindrance::Stalled(id)) => {
+        Some(NotReady::Chain(id)) => (ErrorCode::ChainUnreachable, format!("Chain {id} cannot be read")),
+        Some(NotReady::Stalled(id)) => {
             (ErrorCode::ChainStalled, format!("Chain {id} makes no progress, so payments on it are not credited"))
         }
     };

@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_or_named_as_wrong() {
+    fn numbers_are_read_or_reported_as_invalid() {
         let table = [
             ("", Some(7)),
             ("days=30", Some(30)),

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use metering_core::wire::{ChallengeAnswer, ChallengeRequest, ErrorBody, VerifyAnswer, VerifyRequest};
+use metering_core::wire::{ChallengeRequest, ChallengeResponse, ErrorBody, VerifyRequest, VerifyResponse};
 
 use crate::api::body::read;
 use crate::app::App;
@@ -11,7 +11,7 @@ use crate::metrics::counted;
 
 /// Get a message for the wallet to sign
 #[utoipa::path(post, path = "/api-key/recover/challenge", tag = "recovery", request_body = ChallengeRequest, responses(
-    (status = 201, description = "The message to sign", body = ChallengeAnswer),
+    (status = 201, description = "The message to sign", body = ChallengeResponse),
     (status = 400, description = "`invalid_json`, `validation_failed`", body = ErrorBody),
     (status = 404, description = "`no_linked_wallet`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
@@ -29,7 +29,7 @@ pub(crate) async fn challenge(app: &App, client: ClientAddress, body: Bytes) -> 
 /// The old key stops working with this response, and its streams end within five seconds. For smart-contract wallets,
 /// the contract verifies the signature (EIP-1271) on the chain that the account was paid on.
 #[utoipa::path(post, path = "/api-key/recover/verify", tag = "recovery", request_body = VerifyRequest, responses(
-    (status = 200, description = "The new key, shown only once", body = VerifyAnswer),
+    (status = 200, description = "The new key, shown only once", body = VerifyResponse),
     (status = 400, description = "`invalid_json`, `validation_failed`, `address_mismatch`, `invalid_signature`", body = ErrorBody),
     (status = 404, description = "`not_found`: no open challenge with this nonce", body = ErrorBody),
     (status = 410, description = "`challenge_expired`", body = ErrorBody),

@@ -48,7 +48,7 @@ const COMPRESSED: [&str; 5] =
     ["/credits/plans", "/credits/usage", "/credits/usage/summary", "/credits/usage/by-endpoint", "/metrics"];
 
 /// This path returns its result only once. A `HEAD` request, whose body is discarded, would lose it.
-const GIVES_ONCE: &str = "/signup/status";
+const RETURNS_ONCE: &str = "/signup/status";
 
 /// Whether the API has this path, with any method. A trailing slash makes no difference.
 pub(crate) fn is_path(path: &str) -> bool {
@@ -57,7 +57,7 @@ pub(crate) fn is_path(path: &str) -> bool {
 
 /// Whether a path supports `HEAD`: all paths with `GET` do, except the one that returns its result only once.
 pub(crate) fn takes_head(path: &str) -> bool {
-    methods(path).any(|method| method == "GET") && without_slash(path) != GIVES_ONCE
+    methods(path).any(|method| method == "GET") && without_slash(path) != RETURNS_ONCE
 }
 
 /// Whether responses of a path may be compressed.

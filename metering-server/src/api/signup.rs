@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use metering_core::wire::{ClaimAnswer, ClaimRequest, ErrorBody, QuoteAnswer, QuoteRequest};
+use metering_core::wire::{ClaimRequest, ClaimResponse, ErrorBody, QuoteRequest, QuoteResponse};
 
 use crate::api::body::read;
 use crate::app::App;
@@ -14,7 +14,7 @@ use crate::metrics::counted;
 /// The amount is the plan's price plus a small tag that identifies this quote. Pay exactly that amount from
 /// `payer_address`, in a plain transfer. Payments mined within seven days of `expires_at` are honoured.
 #[utoipa::path(post, path = "/signup/pay/quote", tag = "payments", request_body = QuoteRequest, responses(
-    (status = 201, description = "The quote", body = QuoteAnswer),
+    (status = 201, description = "The quote", body = QuoteResponse),
     (status = 400, description = "`invalid_json`, `validation_failed`, `unsupported_chain`, `unknown_plan`, `unsupported_token`, `payer_is_contract`", body = ErrorBody),
     (status = 409, description = "`email_already_registered`, `payer_already_registered`", body = ErrorBody),
     (status = 429, description = "`rate_limited`", body = ErrorBody),
@@ -33,7 +33,7 @@ pub(crate) async fn quote(app: &App, client: ClientAddress, body: Bytes) -> Resu
 /// Waits for the payment's confirmations, by default for up to 45 seconds. The key is shown only once. A claim that
 /// fails changes nothing and can be repeated.
 #[utoipa::path(post, path = "/signup/pay/claim", tag = "payments", request_body = ClaimRequest, responses(
-    (status = 200, description = "The account and its key", body = ClaimAnswer),
+    (status = 200, description = "The account and its key", body = ClaimResponse),
     (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_tx_hash`, `tx_reverted`, `payment_mismatch`, `payer_mismatch`, `payment_predates_quote`, `payment_predates_service`", body = ErrorBody),
     (status = 404, description = "`not_found`: no such quote; `tx_not_found`", body = ErrorBody),
     (status = 409, description = "`already_claimed`, `payment_unconfirmed`, `tx_already_used`, `payer_already_registered`", body = ErrorBody),

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
-use metering_core::wire::{ErrorBody, TopUpAnswer, TopUpRequest};
+use metering_core::wire::{ErrorBody, TopUpRequest, TopUpResponse};
 
 use crate::api::body::read;
 use crate::app::App;
@@ -17,7 +17,7 @@ use crate::metrics::counted;
 /// `signature`. Submitting the same payment again changes nothing.
 #[utoipa::path(post, path = "/credits/topup", tag = "payments", security(("bearer" = []), ("api_key" = [])),
     request_body = TopUpRequest, responses(
-    (status = 200, description = "Credited, now or earlier", body = TopUpAnswer),
+    (status = 200, description = "Credited, now or earlier", body = TopUpResponse),
     (status = 400, description = "`invalid_json`, `validation_failed`, `invalid_tx_hash`, `invalid_signature`, `unsupported_chain`, `unknown_plan`, `tx_reverted`, `payment_mismatch`, `payment_predates_service`", body = ErrorBody),
     (status = 401, description = "`unauthorized`", body = ErrorBody),
     (status = 403, description = "`payer_proof_required`: `message` is the text that the payer must sign", body = ErrorBody),

@@ -19,13 +19,13 @@ use super::demand::Demand;
 
 /// How long a challenge is valid.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
-/// How many tries a browser needs when there were few recent signups: at least `FEWEST_TRIES`, plus up to `MORE_TRIES`.
-/// With 5,000 iterations each, a phone takes a second or two. More work means more tries, not more iterations:
-/// verifying costs the server one derivation whatever the number of tries, and the widget shows progress.
-const FEWEST_TRIES: u32 = 300;
-const MORE_TRIES: u32 = 512;
+/// How many attempts a browser needs when there were few recent signups: at least `MIN_ATTEMPTS`, plus up to
+/// `EXTRA_ATTEMPTS`. With 5,000 iterations each, a phone takes a second or two. More work means more attempts, not more
+/// iterations: verifying costs the server one derivation whatever their number, and the widget shows progress.
+const MIN_ATTEMPTS: u32 = 300;
+const EXTRA_ATTEMPTS: u32 = 512;
 /// The longest solution that is parsed, in bytes.
-const MAX_ANSWER_BYTES: usize = 8_192;
+const MAX_SOLUTION_BYTES: usize = 8_192;
 
 /// Issues challenges and verifies solutions.
 pub(crate) struct ProofOfWork {
@@ -75,11 +75,11 @@ impl ProofOfWork {
         let factor = self.demand.challenge(client, now);
         let mut drawn = [0; 4];
         SystemRandomness.fill(&mut drawn);
-        let tries = FEWEST_TRIES * factor + u32::from_le_bytes(drawn) % (MORE_TRIES * factor);
+        let attempts = MIN_ATTEMPTS * factor + u32::from_le_bytes(drawn) % (EXTRA_ATTEMPTS * factor);
         create_challenge(CreateChallengeOptions {
             algorithm: "PBKDF2/SHA-256".to_owned(),
             cost: self.cost,
-            counter: Some(tries),
+            counter: Some(attempts),
             expires_at: Some(now.saturating_add(LIFETIME).unix_seconds()),
             hmac_signature_secret: Some(self.challenge_secret.to_string()),
             hmac_key_signature_secret: Some(self.key_secret.to_string()),
@@ -130,7 +130,7 @@ impl BotCheck for ProofOfWork {
 
 /// Decodes what the widget sends: the challenge and its solution, as JSON in base64.
 fn read(token: &str) -> Option<Payload> {
-    if token.len() > MAX_ANSWER_BYTES {
+    if token.len() > MAX_SOLUTION_BYTES {
         return None;
     }
     serde_json::from_slice(&STANDARD.decode(token.trim()).ok()?).ok()
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_not_worked_for_fails() {
+    async fn unsolved_challenge_fails() {
         let check = check();
         let challenge = check.challenge(CLIENT, now()).unwrap();
         let good = solve(&challenge);
@@ -209,12 +209,12 @@ mod tests {
     /// How the work of one network's challenges grows, in tries. `cargo test -- --nocapture` also prints the time that
     /// the least and the most work take on one core at the default cost.
     #[test]
-    fn work_rises_with_the_challenges_of_a_network_and_stays_solvable() {
+    fn work_rises_with_a_networks_challenges_and_stays_solvable() {
         let check = ProofOfWork::new(&SignupConfig::default());
         let solved = |challenge: &Challenge| {
-            let begun = std::time::Instant::now();
+            let started = std::time::Instant::now();
             let solution = solve(challenge).solution;
-            println!("{} tries took {:?} of one core", solution.counter, begun.elapsed());
+            println!("{} attempts took {:?} of one core", solution.counter, started.elapsed());
             solution.counter
         };
         let first = solved(&check.challenge(CLIENT, now()).unwrap());
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn servers_with_one_secret_take_each_others_challenges() {
+    async fn servers_sharing_a_secret_accept_each_others_challenges() {
         let config: SignupConfig =
             toml::from_str("altcha_cost = 10\nchallenge_secret = 'a secret of sixteen or more'").unwrap();
         let (one, other) = (ProofOfWork::new(&config), ProofOfWork::new(&config));

@@ -16,10 +16,10 @@ use crate::limits::Network;
 /// At each of these counts, a network's work doubles. A person who reloads the page stays below the first.
 const NETWORK_STEPS: [u32; 4] = [8, 12, 16, 24];
 /// The time after which a network's count decreases by one.
-const NETWORK_FADES: Duration = Duration::from_secs(5 * 60);
+const NETWORK_DECAY: Duration = Duration::from_secs(5 * 60);
 /// The same for all signups of the process. An hour at one signup per minute changes nothing.
 const TOTAL_STEPS: [u32; 4] = [60, 120, 240, 480];
-const TOTAL_FADES: Duration = Duration::from_secs(60);
+const TOTAL_DECAY: Duration = Duration::from_secs(60);
 /// How much a challenge and a signup add to the count of their network.
 const CHALLENGE: u32 = 1;
 const SIGNUP: u32 = 2;
@@ -38,11 +38,11 @@ impl Count {
     }
 
     /// The count after decay. Keeps the time already passed towards the next decrement.
-    fn faded(self, now: Timestamp, fades: Duration) -> Self {
-        let fades = i64::try_from(fades.as_millis()).unwrap_or(i64::MAX);
-        let steps = now.unix_millis().saturating_sub(self.at.unix_millis()).max(0) / fades;
+    fn decayed(self, now: Timestamp, decay: Duration) -> Self {
+        let decay = i64::try_from(decay.as_millis()).unwrap_or(i64::MAX);
+        let steps = now.unix_millis().saturating_sub(self.at.unix_millis()).max(0) / decay;
         let count = self.count.saturating_sub(u32::try_from(steps).unwrap_or(u32::MAX));
-        let at = Timestamp::from_unix_millis(self.at.unix_millis().saturating_add(steps.saturating_mul(fades)));
+        let at = Timestamp::from_unix_millis(self.at.unix_millis().saturating_add(steps.saturating_mul(decay)));
         if count == 0 { Self::none(now) } else { Self { count, at } }
     }
 
@@ -82,7 +82,7 @@ impl Demand {
         let network = counts.network(client, now);
         let of_network = factor(network.count, NETWORK_STEPS);
         *network = network.plus(CHALLENGE, NETWORK_STEPS);
-        counts.total = counts.total.faded(now, TOTAL_FADES);
+        counts.total = counts.total.decayed(now, TOTAL_DECAY);
         let of_all = factor(counts.total.count, TOTAL_STEPS);
         of_network.max(of_all).min(self.highest)
     }
@@ -92,13 +92,13 @@ impl Demand {
         let mut counts = self.counts();
         let network = counts.network(client, now);
         *network = network.plus(SIGNUP, NETWORK_STEPS);
-        counts.total = counts.total.faded(now, TOTAL_FADES).plus(1, TOTAL_STEPS);
+        counts.total = counts.total.decayed(now, TOTAL_DECAY).plus(1, TOTAL_STEPS);
     }
 
     /// Removes networks whose count has decayed to zero, and releases their memory.
     pub(super) fn forget_idle(&self, now: Timestamp) {
         let networks = &mut self.counts().networks;
-        networks.retain(|_, count| count.faded(now, NETWORK_FADES).count > 0);
+        networks.retain(|_, count| count.decayed(now, NETWORK_DECAY).count > 0);
         networks.shrink_to_fit();
     }
 
@@ -110,7 +110,7 @@ impl Demand {
 impl Counts {
     fn network(&mut self, client: IpAddr, now: Timestamp) -> &mut Count {
         let count = self.networks.entry(Network::around(client)).or_insert_with(|| Count::none(now));
-        *count = count.faded(now, NETWORK_FADES);
+        *count = count.decayed(now, NETWORK_DECAY);
         count
     }
 }
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_networks_work_rises_to_a_bound_and_falls_again() {
+    fn work_of_a_network_rises_to_a_maximum_and_falls_again() {
         let demand = Demand::new(16, NOON);
         let factors: Vec<u32> = (0..40).map(|_| demand.challenge(ip("203.0.113.7"), NOON)).collect();
         assert_eq!(factors[..8], [1; 8], "a person who reloads the page");
@@ -134,9 +134,9 @@ mod tests {
         // Neighbouring addresses belong to the same network, others do not.
         assert_eq!(demand.challenge(ip("203.0.113.200"), NOON), 16);
         assert_eq!(demand.challenge(ip("203.0.114.7"), NOON), 1);
-        let later = NOON.saturating_add(NETWORK_FADES * 100);
+        let later = NOON.saturating_add(NETWORK_DECAY * 100);
         assert_eq!(demand.challenge(ip("203.0.113.7"), later), 1, "the count decays completely");
-        demand.forget_idle(later.saturating_add(NETWORK_FADES * 2));
+        demand.forget_idle(later.saturating_add(NETWORK_DECAY * 2));
         assert!(demand.counts().networks.is_empty());
     }
 
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn many_signups_from_many_networks_raise_everybodys_work_and_challenges_alone_do_not() {
+    fn signups_from_many_networks_raise_the_work_for_all() {
         let demand = Demand::new(16, NOON);
         let network = |number: u32| IpAddr::from(number.to_be_bytes().map(|byte| byte.wrapping_add(1)));
         for number in 0..10_000 {
@@ -167,12 +167,12 @@ mod tests {
         }
         assert_eq!(demand.challenge(ip("192.0.2.1"), NOON), 16);
         assert_eq!(Demand::new(1, NOON).challenge(ip("192.0.2.1"), NOON), 1);
-        let later = NOON.saturating_add(TOTAL_FADES * TOTAL_STEPS[3] * 2);
+        let later = NOON.saturating_add(TOTAL_DECAY * TOTAL_STEPS[3] * 2);
         assert_eq!(demand.challenge(ip("192.0.2.1"), later), 1);
     }
 
     #[test]
-    fn a_clock_that_goes_back_forgives_nothing() {
+    fn backward_clock_does_not_lower_the_work() {
         let demand = Demand::new(16, NOON);
         for _ in 0..30 {
             let _ = demand.challenge(ip("192.0.2.1"), NOON);

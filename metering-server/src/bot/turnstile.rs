@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::config::{Secret, TurnstileConfig};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const VERIFY_TIMEOUT: Duration = Duration::from_secs(10);
 /// According to Cloudflare, a token has at most 2,048 characters.
 const MAX_TOKEN_BYTES: usize = 2_048;
 
@@ -23,7 +23,7 @@ pub(crate) struct Turnstile {
 
 /// The part of Cloudflare's response that is used.
 #[derive(Debug, Deserialize)]
-struct Answer {
+struct VerifyResponse {
     success: bool,
 }
 
@@ -35,7 +35,7 @@ impl Turnstile {
     pub(crate) fn new(config: &TurnstileConfig) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let secret = config.secret.clone().ok_or("signup.turnstile.secret is missing")?;
         let redirect = reqwest::redirect::Policy::none();
-        let client = reqwest::Client::builder().timeout(PATIENCE).redirect(redirect).build()?;
+        let client = reqwest::Client::builder().timeout(VERIFY_TIMEOUT).redirect(redirect).build()?;
         Ok(Self { client, verify_url: config.verify_url.clone(), secret })
     }
 }
@@ -67,7 +67,8 @@ impl BotCheck for Turnstile {
             return Err(BotCheckError(format!("the response was {}", response.status())));
         }
         let body = response.bytes().await.map_err(failed)?;
-        let answer: Answer = serde_json::from_slice(&body).map_err(|error| BotCheckError(error.to_string()))?;
-        Ok(if answer.success { BotVerdict::Passed { once: None } } else { BotVerdict::Failed })
+        let response: VerifyResponse =
+            serde_json::from_slice(&body).map_err(|error| BotCheckError(error.to_string()))?;
+        Ok(if response.success { BotVerdict::Passed { once: None } } else { BotVerdict::Failed })
     }
 }

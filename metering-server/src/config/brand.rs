@@ -44,12 +44,12 @@ impl Default for BrandConfig {
     }
 }
 
-/// One line of 1 to `MOST` characters, without control characters.
+/// One line of 1 to `MAX` characters, without control characters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub struct BrandText<const MOST: usize>(String);
+pub struct BrandText<const MAX: usize>(String);
 
-impl<const MOST: usize> BrandText<MOST> {
+impl<const MAX: usize> BrandText<MAX> {
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -57,11 +57,11 @@ impl<const MOST: usize> BrandText<MOST> {
     }
 }
 
-impl<'de, const MOST: usize> Deserialize<'de> for BrandText<MOST> {
+impl<'de, const MAX: usize> Deserialize<'de> for BrandText<MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?.trim().to_owned();
-        if text.is_empty() || text.chars().count() > MOST || text.chars().any(char::is_control) {
-            return Err(Error::custom(format_args!("must be one line of 1 to {MOST} characters")));
+        if text.is_empty() || text.chars().count() > MAX || text.chars().any(char::is_control) {
+            return Err(Error::custom(format_args!("must be one line of 1 to {MAX} characters")));
         }
         Ok(Self(text))
     }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_configured_is_read() {
+    fn valid_values_are_read() {
         let brand = read("name = ' Acme Data '\nlogo = 'acme'\naccent = '#C026d3'").unwrap();
         assert_eq!((brand.name.as_str(), brand.logo()), ("Acme Data", "acme"));
         assert_eq!(brand.accent.to_string(), "#c026d3");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shown_is_refused() {
+    fn unprintable_text_is_rejected() {
         let long = format!("name = '{}'", "x".repeat(41));
         let refused = [
             "name = ''",

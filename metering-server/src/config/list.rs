@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_printed_as_an_array() {
+    fn list_is_serialized_as_an_array() {
         let holder: Holder = toml::from_str("spans = '2s, 1s'").unwrap();
         assert_eq!(toml::to_string(&holder).unwrap(), "spans = [\"2s\", \"1s\"]\n");
     }

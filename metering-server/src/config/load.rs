@@ -119,9 +119,9 @@ fn check(config: &Config) -> Result<(), ConfigError> {
         return Err(ConfigError::key("primary_chain", format_args!("{primary:?} is not one of the configured chains")));
     }
     for (section, chain) in &config.chains {
-        let wrong =
+        let invalid =
             |error: ChainConfigError| ConfigError::key(format!("chains.{section}.{}", error.key), error.problem);
-        chain.validate().map_err(wrong)?;
+        chain.validate().map_err(invalid)?;
     }
     let mut ids: Vec<_> = config.chains.values().map(|chain| chain.chain_id).collect();
     ids.sort_unstable();
@@ -134,16 +134,16 @@ fn check(config: &Config) -> Result<(), ConfigError> {
 /// Requests for pages are recognized by their host, so a separate origin for pages needs a host name of its own.
 fn check_pages_url(config: &Config) -> Result<(), ConfigError> {
     let Some(pages) = config.pages_url.as_deref().and_then(|url| Url::parse(url).ok()) else { return Ok(()) };
-    let wrong = |problem| Err(ConfigError::key("pages_url", problem));
+    let invalid = |problem| Err(ConfigError::key("pages_url", problem));
     if pages.path() != "/" {
-        return wrong("must not have a path: pages are served at the root of their host");
+        return invalid("must not have a path: pages are served at the root of their host");
     }
     let Some(public) = config.public_url.as_deref().and_then(|url| Url::parse(url).ok()) else {
-        return wrong("requires public_url, the URL under which clients reach the metered routes");
+        return invalid("requires public_url, the URL under which clients reach the metered routes");
     };
     let host = |url: &Url| (url.host_str().map(str::to_owned), url.port_or_known_default());
     if host(&pages) == host(&public) {
-        return wrong("has the same host as public_url: use another host name for the pages, or remove this key");
+        return invalid("has the same host as public_url: use another host name for the pages, or remove this key");
     }
     Ok(())
 }

@@ -114,11 +114,11 @@ impl Visitor<'_> for CreditAmountVisitor {
         Ok(CreditAmount(credits))
     }
 
-    fn visit_i64<E: Error>(self, whole: i64) -> Result<CreditAmount, E> {
-        self.visit_str(&whole.to_string())
+    fn visit_i64<E: Error>(self, number: i64) -> Result<CreditAmount, E> {
+        self.visit_str(&number.to_string())
     }
 
-    fn visit_u64<E: Error>(self, whole: u64) -> Result<CreditAmount, E> {
-        self.visit_str(&whole.to_string())
+    fn visit_u64<E: Error>(self, number: u64) -> Result<CreditAmount, E> {
+        self.visit_str(&number.to_string())
     }
 }

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn networks_hold_their_addresses_and_no_others() {
+    fn networks_contain_exactly_their_addresses() {
         // network, normal form, an address inside, an address outside
         let table = [
             ("127.0.0.1", "127.0.0.1/32", "127.0.0.1", "127.0.0.2"),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_network_is_refused() {
+    fn invalid_networks_are_rejected() {
         for text in ["", "localhost", "*", "10.0.0.0/33", "::/129", "10.0.0/8", "10.0.0.1:80", "[::1]", "10.0.0.0/"] {
             assert_eq!(text.parse::<Network>(), Err(NetworkError(text.to_owned())), "{text}");
         }

@@ -21,9 +21,9 @@ pub struct Quota(Option<(NonZeroU32, Span)>);
 #[error("{0:?} is not a quota such as 30/1m (1 to 1000000 requests in 1s to 1d) or off")]
 pub struct QuotaError(String);
 
-const MOST_REQUESTS: u32 = 1_000_000;
-const SHORTEST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_REQUESTS: u32 = 1_000_000;
+const MIN_PERIOD: Duration = Duration::from_secs(1);
+const MAX_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Quota {
     /// No limit.
@@ -32,7 +32,7 @@ impl Quota {
     /// `requests` per `per`, or `None` when either is out of bounds.
     #[must_use]
     pub fn new(requests: u32, per: Span) -> Option<Self> {
-        let within = requests <= MOST_REQUESTS && (SHORTEST..=LONGEST).contains(&per.duration());
+        let within = requests <= MAX_REQUESTS && (MIN_PERIOD..=MAX_PERIOD).contains(&per.duration());
         let requests = NonZeroU32::new(requests).filter(|_| within)?;
         Some(Self(Some((requests, per))))
     }
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quota_is_refused() {
+    fn invalid_quotas_are_rejected() {
         for text in [
             "",
             "30",
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_highest_rate_has_an_interval() {
-        let quota = Quota::new(MOST_REQUESTS, Span::seconds(1)).unwrap();
+        let quota = Quota::new(MAX_REQUESTS, Span::seconds(1)).unwrap();
         assert_eq!(quota.burst_and_interval().map(|(_, interval)| interval), Some(Duration::from_micros(1)));
     }
 }

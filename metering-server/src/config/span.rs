@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The longest duration allowed. A longer one is most likely a typo in the number or unit, and would produce dates
 /// outside the usual format.
-const LONGEST: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
+const MAX: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
 
 /// A duration above zero and of at most a hundred years.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl FromStr for Span {
 
     fn from_str(text: &str) -> Result<Self, SpanError> {
         match humantime::parse_duration(text) {
-            Ok(duration) if !duration.is_zero() && duration <= LONGEST => Ok(Self(duration)),
+            Ok(duration) if !duration.is_zero() && duration <= MAX => Ok(Self(duration)),
             _ => Err(SpanError(text.to_owned())),
         }
     }

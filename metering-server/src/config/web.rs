@@ -55,12 +55,12 @@ impl FromStr for WebOrigin {
     type Err = WebOriginError;
 
     fn from_str(text: &str) -> Result<Self, WebOriginError> {
-        let wrong = || WebOriginError(text.to_owned());
-        let url = Url::parse(text).map_err(|_| wrong())?;
+        let invalid = || WebOriginError(text.to_owned());
+        let url = Url::parse(text).map_err(|_| invalid())?;
         let nothing_more = url.path().trim_end_matches('/').is_empty() && url.query().is_none();
-        let nobody = url.username().is_empty() && url.password().is_none();
-        if !url.has_host() || text.contains('*') || !nothing_more || !nobody || url.fragment().is_some() {
-            return Err(wrong());
+        let no_user_info = url.username().is_empty() && url.password().is_none();
+        if !url.has_host() || text.contains('*') || !nothing_more || !no_user_info || url.fragment().is_some() {
+            return Err(invalid());
         }
         // In the URL standard, application origins such as vscode-file://vscode-app are opaque, so build those from the
         // URL's parts.

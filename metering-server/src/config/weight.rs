@@ -54,12 +54,12 @@ impl Visitor<'_> for WeightVisitor {
         Ok(WeightSetting(weight))
     }
 
-    fn visit_i64<E: Error>(self, whole: i64) -> Result<WeightSetting, E> {
-        self.visit_str(&whole.to_string())
+    fn visit_i64<E: Error>(self, number: i64) -> Result<WeightSetting, E> {
+        self.visit_str(&number.to_string())
     }
 
-    fn visit_u64<E: Error>(self, whole: u64) -> Result<WeightSetting, E> {
-        self.visit_str(&whole.to_string())
+    fn visit_u64<E: Error>(self, number: u64) -> Result<WeightSetting, E> {
+        self.visit_str(&number.to_string())
     }
 }
 

@@ -90,11 +90,11 @@ pub(crate) fn refunded_if_broken(response: Response, receipt: Receipt, service: 
         return response;
     }
     let service = Arc::clone(service);
-    response.map(|body| Undelivered { body, state: State::NothingPassed(receipt, service) }.boxed_unsync())
+    response.map(|body| RefundingBody { body, state: State::NothingPassed(receipt, service) }.boxed_unsync())
 }
 
 /// A body that refunds its charge if it breaks before anything has been passed on.
-struct Undelivered {
+struct RefundingBody {
     body: ResponseBody,
     state: State,
 }
@@ -105,7 +105,7 @@ enum State {
     Passing,
 }
 
-impl Body for Undelivered {
+impl Body for RefundingBody {
     type Data = Bytes;
     type Error = BodyError;
 
@@ -123,7 +123,7 @@ impl Body for Undelivered {
             Some(Err(error)) => match std::mem::replace(&mut self.state, State::Passing) {
                 State::NothingPassed(receipt, service) => {
                     // Report the error to the connection only after the refund is on disk.
-                    let refund = Box::pin(async move { drop(service.pay_back(receipt).await) });
+                    let refund = Box::pin(async move { drop(service.refund_undelivered(receipt).await) });
                     self.state = State::Refunding(refund, Some(error));
                     self.poll_frame(context)
                 }

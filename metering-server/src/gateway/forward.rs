@@ -43,7 +43,7 @@ pub(crate) struct HttpUpstream {
     plain: Client,
     /// For streams, without a read timeout since they may be silent.
     streaming: Client,
-    patience: Duration,
+    response_timeout: Duration,
 }
 
 impl HttpUpstream {
@@ -52,7 +52,7 @@ impl HttpUpstream {
     /// # Errors
     /// When the client cannot be set up.
     pub(crate) fn new(base: &Url, config: &GatewayConfig) -> reqwest::Result<Self> {
-        let patience = config.upstream_timeout.duration();
+        let response_timeout = config.upstream_timeout.duration();
         let builder = || {
             Client::builder()
                 .connect_timeout(config.connect_timeout.duration())
@@ -62,9 +62,9 @@ impl HttpUpstream {
         };
         Ok(Self {
             base: base.as_str().trim_end_matches('/').to_owned(),
-            plain: builder().read_timeout(patience).build()?,
+            plain: builder().read_timeout(response_timeout).build()?,
             streaming: builder().build()?,
-            patience,
+            response_timeout,
         })
     }
 
@@ -80,12 +80,12 @@ impl HttpUpstream {
             // Otherwise no header would say that the body is empty, and some servers reject such a POST with 411.
             request = request.header(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
-        let answer = match tokio::time::timeout(self.patience, request.send()).await {
-            Ok(Ok(answer)) => answer,
+        let response = match tokio::time::timeout(self.response_timeout, request.send()).await {
+            Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(broken(error)),
             Err(_) => return Err(timed_out()),
         };
-        delivered(answer, call.streams).await
+        delivered(response, call.streams).await
     }
 }
 
@@ -119,8 +119,8 @@ fn timed_out() -> Problem {
 
 /// A 502, 503, 504 or an unsolicited 1xx means that the upstream did not serve the request. Any other response counts
 /// as delivered, unless it breaks before the first byte of its body.
-async fn delivered(answer: reqwest::Response, streams: bool) -> Result<Response, Problem> {
-    let code = match answer.status() {
+async fn delivered(response: reqwest::Response, streams: bool) -> Result<Response, Problem> {
+    let code = match response.status() {
         status if status.is_informational() => {
             // The gateway never sends `Upgrade`, so the connection cannot have switched to anything.
             tracing::warn!(%status, "the upstream sent an informational (1xx) status as its final response");
@@ -129,16 +129,16 @@ async fn delivered(answer: reqwest::Response, streams: bool) -> Result<Response,
         StatusCode::BAD_GATEWAY => ErrorCode::UpstreamUnreachable,
         StatusCode::SERVICE_UNAVAILABLE => ErrorCode::UpstreamUnavailable,
         StatusCode::GATEWAY_TIMEOUT => ErrorCode::UpstreamTimeout,
-        _ => return passed_on(answer, streams).await,
+        _ => return pass_on(response, streams).await,
     };
-    let seconds = answer.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    let seconds = response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
     let message = "The service behind this route is unavailable. Nothing was charged; try again.";
     Err(Problem::new(code, message).retry_after(seconds.unwrap_or(RETRY_SECONDS)))
 }
 
 /// Passes the upstream's response on: at once for a stream, otherwise once the first byte of its body has arrived.
-async fn passed_on(answer: reqwest::Response, streams: bool) -> Result<Response, Problem> {
-    let (mut head, body) = http::Response::<reqwest::Body>::from(answer).into_parts();
+async fn pass_on(response: reqwest::Response, streams: bool) -> Result<Response, Problem> {
+    let (mut head, body) = http::Response::<reqwest::Body>::from(response).into_parts();
     let streams = streams || delivery::is_stream(&head.headers);
     head.headers = headers::returned(&head.headers);
     // The HTTP version of the upstream connection does not matter to the client.

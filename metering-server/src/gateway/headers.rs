@@ -94,7 +94,7 @@ pub(crate) fn forwarded(
     let stopped = |name: &str| {
         is_any_of(&NOT_FORWARDED, name) || starts_like_any_of(&NOT_FORWARDED_PREFIXES, name) || overrides_request(name)
     };
-    let mut headers = passing(incoming, stopped);
+    let mut headers = filtered(incoming, stopped);
     if let Some(chain) = client.and_then(|client| client.forwarded_for(incoming)) {
         headers.insert("x-forwarded-for", chain);
     }
@@ -110,7 +110,7 @@ pub(crate) fn forwarded(
 
 /// The headers to return to the client.
 pub(crate) fn returned(upstream: &HeaderMap) -> HeaderMap {
-    let mut headers = passing(upstream, |name| is_any_of(&NOT_RETURNED, name));
+    let mut headers = filtered(upstream, |name| is_any_of(&NOT_RETURNED, name));
     // One account paid for this response: caches must not serve it to another, unless the upstream allows it.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     headers
@@ -118,7 +118,7 @@ pub(crate) fn returned(upstream: &HeaderMap) -> HeaderMap {
 
 /// The headers that pass the gateway. Names are compared as CGI-style servers read them, so `X_Metering_Org_Id` is
 /// dropped like `X-Metering-Org-Id`.
-fn passing(incoming: &HeaderMap, stopped: impl Fn(&str) -> bool) -> HeaderMap {
+fn filtered(incoming: &HeaderMap, dropped: impl Fn(&str) -> bool) -> HeaderMap {
     let named_by_connection: Vec<&str> = incoming
         .get_all(header::CONNECTION)
         .iter()
@@ -129,7 +129,7 @@ fn passing(incoming: &HeaderMap, stopped: impl Fn(&str) -> bool) -> HeaderMap {
         .collect();
     let passes = |name: &str| {
         !is_any_of(&HOP_BY_HOP, name)
-            && !stopped(name)
+            && !dropped(name)
             && !is_any_of(&named_by_connection, name)
             && !starts_like_any_of(&OWN_PREFIXES, name)
     };

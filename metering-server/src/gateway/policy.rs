@@ -43,16 +43,16 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::http::whole;
+    use crate::http::into_response;
 
     fn applied(config: &GatewayConfig) -> Response {
-        let mut response = whole(http::Response::new(Bytes::new()));
+        let mut response = into_response(http::Response::new(Bytes::new()));
         response.headers_mut().insert("content-security-policy", HeaderValue::from_static("script-src *"));
         ResponsePolicy::new(config).apply(response)
     }
 
     #[test]
-    fn a_policy_of_the_upstreams_own_does_not_replace_the_gateways() {
+    fn upstream_policy_does_not_replace_the_gateways() {
         let response = applied(&GatewayConfig::default());
         let policies: Vec<_> = response.headers().get_all("content-security-policy").iter().collect();
         assert_eq!(policies, ["script-src *", "sandbox"]);
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn the_operator_can_leave_responses_as_they_are() {
+    fn response_policy_can_be_switched_off() {
         let config =
             GatewayConfig { content_security_policy: String::new(), nosniff: false, ..GatewayConfig::default() };
         let response = applied(&config);

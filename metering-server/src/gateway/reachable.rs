@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_upstream_that_listens_is_told_from_one_that_does_not() {
+    async fn listening_upstream_is_distinguished_from_a_closed_one() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/base", listener.local_addr().unwrap());
         assert_eq!(connect(&url, Duration::from_secs(5)).await, Ok(()));

@@ -26,7 +26,7 @@ const END_GRACE: Duration = Duration::from_secs(1);
 /// The open streams of this node.
 #[derive(Debug)]
 pub(crate) struct Streams {
-    most_per_key: usize,
+    max_per_key: usize,
     open: Mutex<HashMap<KeyHash, OpenStreams>>,
 }
 
@@ -41,7 +41,7 @@ struct OpenStreams {
 
 /// The slot of a stream among those of its key, released on drop.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct StreamPermit {
     streams: Arc<Streams>,
     key: KeyHash,
     number: u64,
@@ -49,21 +49,21 @@ pub(crate) struct Seat {
 }
 
 impl Streams {
-    pub(crate) fn new(most_per_key: usize) -> Self {
-        Self { most_per_key, open: Mutex::default() }
+    pub(crate) fn new(max_per_key: usize) -> Self {
+        Self { max_per_key, open: Mutex::default() }
     }
 
     /// Reserves a slot for one more stream of a key.
-    pub(crate) fn reserve(self: &Arc<Self>, key: KeyHash) -> Result<Seat, Problem> {
+    pub(crate) fn reserve(self: &Arc<Self>, key: KeyHash) -> Result<StreamPermit, Problem> {
         let mut open = self.lock();
         let streams = open.entry(key).or_insert_with(OpenStreams::none);
-        if streams.count >= self.most_per_key {
+        if streams.count >= self.max_per_key {
             let message = format!("This key already has {} open streams, its maximum; close one.", streams.count);
             return Err(Problem::new(ErrorCode::TooManyStreams, message).retry_after(RETRY_SECONDS));
         }
         streams.count += 1;
         streams.next += 1;
-        Ok(Seat { streams: Arc::clone(self), key, number: streams.next, end: streams.end.clone() })
+        Ok(StreamPermit { streams: Arc::clone(self), key, number: streams.next, end: streams.end.clone() })
     }
 
     /// The number of open streams.
@@ -135,14 +135,14 @@ impl OpenStreams {
     }
 }
 
-impl Seat {
+impl StreamPermit {
     /// Wraps the response to the client of `connection`: its body ends when the stream is told to end, and releases the
     /// slot when it is done.
     pub(crate) fn hold(self, reply: Response, connection: Option<&Connection>) -> Response {
         if let (Some(connection), Some(streams)) = (connection, self.streams.lock().get_mut(&self.key)) {
             streams.connections.insert(self.number, connection.clone());
         }
-        let connection = connection.filter(|_| takes_comments(reply.headers()));
+        let connection = connection.filter(|_| accepts_comments(reply.headers()));
         reply.map(|body| {
             let end = self.end.clone().cancelled_owned();
             let mut frames = Box::pin(EventStream::new(body.into_data_stream(), connection).take_until(end));
@@ -156,7 +156,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
         if let Entry::Occupied(mut streams) = self.streams.lock().entry(self.key) {
             streams.get_mut().count -= 1;
@@ -169,7 +169,7 @@ impl Drop for Seat {
 }
 
 /// Whether a body is an unencoded event stream, into which comments can be inserted.
-fn takes_comments(headers: &header::HeaderMap) -> bool {
+fn accepts_comments(headers: &header::HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).map(|kind| kind.as_bytes().to_ascii_lowercase());
     kind.is_some_and(|kind| kind.starts_with(b"text/event-stream")) && !headers.contains_key(header::CONTENT_ENCODING)
 }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_has_so_many_places_and_gets_them_back() {
+    fn key_has_a_stream_limit_and_gets_permits_back() {
         let streams = Arc::new(Streams::new(2));
         let first = streams.reserve(key(1)).unwrap();
         let _second = streams.reserve(key(1)).unwrap();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_of_keys_without_streams() {
+    fn keys_without_streams_are_forgotten() {
         let streams = Arc::new(Streams::new(1));
         drop(streams.reserve(key(1)));
         assert!(streams.lock().is_empty());

@@ -8,8 +8,8 @@ use http_body_util::{BodyExt, StreamBody};
 
 use crate::gateway::forward::Call;
 pub(crate) use crate::gateway::forward::HttpUpstream;
-use crate::http::{Problem, Response, bytes, whole};
-use crate::sample::{SampleAnswer, SampleFeed};
+use crate::http::{Problem, Response, bytes, into_response};
+use crate::sample::{SampleFeed, SampleResponse};
 
 /// The upstream behind the gateway.
 #[derive(Debug)]
@@ -35,12 +35,12 @@ fn sample(feed: &SampleFeed, call: &Call<'_>) -> Response {
         None => (call.target, None),
     };
     let last_event_id = call.head.headers.get("last-event-id").and_then(|value| value.to_str().ok());
-    let mut response = match feed.answer(path, query, last_event_id) {
-        SampleAnswer::Json { status, body } => {
+    let mut response = match feed.respond(path, query, last_event_id) {
+        SampleResponse::Json { status, body } => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-            whole(bytes(status, HeaderValue::from_static("application/json"), body))
+            into_response(bytes(status, HeaderValue::from_static("application/json"), body))
         }
-        SampleAnswer::Events(events) => {
+        SampleResponse::Events(events) => {
             let frames = events.map(|event: Bytes| Ok(Frame::data(event)));
             let mut response = http::Response::new(StreamBody::new(frames).boxed_unsync());
             let headers = response.headers_mut();

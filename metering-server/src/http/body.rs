@@ -9,11 +9,11 @@ use metering_core::wire::ErrorCode;
 
 use crate::http::Problem;
 
-/// Reads the whole body: at most `limit` bytes, within `patience`.
+/// Reads the whole body: at most `limit` bytes, within `timeout`.
 ///
 /// # Errors
 /// 413 when it is too large, 408 when it is too slow, 400 when the client breaks off.
-pub(crate) async fn read_capped<B>(body: B, limit: usize, patience: Duration) -> Result<Bytes, Problem>
+pub(crate) async fn read_capped<B>(body: B, limit: usize, timeout: Duration) -> Result<Bytes, Problem>
 where
     B: Body<Data = Bytes> + Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -29,7 +29,7 @@ where
     if usize::try_from(body.size_hint().lower()).map_or(true, |announced| announced > limit) {
         return Err(too_large());
     }
-    match tokio::time::timeout(patience, Limited::new(body, limit).collect()).await {
+    match tokio::time::timeout(timeout, Limited::new(body, limit).collect()).await {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
         Ok(Err(_)) => Err(Problem::new(ErrorCode::InvalidJson, "The body is incomplete or not valid HTTP.")),

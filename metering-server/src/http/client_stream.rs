@@ -47,7 +47,7 @@ impl ClientStream {
     }
 
     /// Checks whether the client half-closed or reset the connection, without consuming what it sent.
-    fn look(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+    fn check_half_close(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         let mut byte = [0];
         match self.socket.poll_peek(context, &mut ReadBuf::new(&mut byte)) {
             Poll::Ready(Ok(0)) => {
@@ -104,7 +104,7 @@ impl AsyncWrite for ClientStream {
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.socket).poll_flush(context))?;
         if !self.half_closed && self.connection.is_serving() {
-            self.look(context)?;
+            self.check_half_close(context)?;
         }
         Poll::Ready(Ok(()))
     }
@@ -150,13 +150,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_write_that_makes_no_progress_fails_and_one_that_does_goes_on() {
+    async fn stalled_write_fails_and_slow_write_continues() {
         let (mut stream, mut client, _) = pair().await;
-        let begun = tokio::time::Instant::now();
+        let started = tokio::time::Instant::now();
         let reading = tokio::spawn(async move {
             let mut buffer = vec![0; 1 << 20];
             // Read slowly, for much longer than the timeout; then stop reading.
-            while begun.elapsed() < 5 * TIMEOUT {
+            while started.elapsed() < 5 * TIMEOUT {
                 let _ = client.read(&mut buffer).await.unwrap();
                 tokio::time::sleep(TIMEOUT / 10).await;
             }
@@ -164,12 +164,12 @@ mod tests {
         });
         let error = write_on(&mut stream).await;
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        assert!(begun.elapsed() >= 5 * TIMEOUT, "{:?}", begun.elapsed());
+        assert!(started.elapsed() >= 5 * TIMEOUT, "{:?}", started.elapsed());
         let _ = reading.await.unwrap();
     }
 
     #[tokio::test]
-    async fn a_client_that_closes_its_side_is_noticed_while_its_request_is_served() {
+    async fn half_close_is_noticed_while_a_request_is_served() {
         let (mut stream, mut client, connection) = pair().await;
         client.write_all(b"x").await.unwrap();
         assert_eq!(stream.read_u8().await.unwrap(), b'x');
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_that_was_chosen_to_be_closed_takes_no_request() {
+    async fn connection_being_closed_takes_no_request() {
         let (mut stream, mut client, connection) = pair().await;
         assert!(connection.cut_if_unproductive());
         client.write_all(b"x").await.unwrap();

@@ -14,7 +14,7 @@ use http_body_util::BodyExt;
 use sha3::{Digest, Sha3_256};
 
 use crate::http::negotiation::accepts_gzip;
-use crate::http::reply::{Reply, Response, bytes, whole};
+use crate::http::reply::{Reply, Response, bytes, into_response};
 
 /// Shorter bodies fit into one packet without compression.
 const WORTHWHILE_BYTES: usize = 1_024;
@@ -101,7 +101,7 @@ pub(crate) async fn compressed(mut response: Response, request: &HeaderMap) -> R
         Ok(body) => body.to_bytes(),
         Err(error) => {
             tracing::error!(%error, "could not compress a response");
-            return whole(crate::http::Problem::internal().into_reply());
+            return into_response(crate::http::Problem::internal().into_reply());
         }
     };
     let body = match gzip(&body, Compression::fast()) {
@@ -112,7 +112,7 @@ pub(crate) async fn compressed(mut response: Response, request: &HeaderMap) -> R
         }
         None => body,
     };
-    whole(http::Response::from_parts(head, body))
+    into_response(http::Response::from_parts(head, body))
 }
 
 /// The gzipped body; `None` when the body is short or gzip saves less than a tenth of it.
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_is_sent_as_the_client_takes_it_and_not_twice() {
+    fn document_is_compressed_if_accepted_and_not_resent_if_known() {
         let document = Document::new("text/plain", text());
         let plain = document.reply(&HeaderMap::new());
         assert_eq!(plain.body(), &text());
@@ -180,7 +180,7 @@ mod tests {
         let table = [(text(), &gzip, true), ("short".to_owned(), &gzip, false), (text(), &HeaderMap::new(), false)];
         for (body, request, expected) in table {
             let reply = bytes(StatusCode::OK, HeaderValue::from_static("text/plain"), body.clone().into());
-            let (head, sent) = compressed(whole(reply), request).await.into_parts();
+            let (head, sent) = compressed(into_response(reply), request).await.into_parts();
             assert_eq!(head.headers.contains_key("content-encoding"), expected, "{:.9}", body);
             assert_eq!(head.headers["vary"], "accept-encoding");
             let sent = sent.collect().await.unwrap().to_bytes();

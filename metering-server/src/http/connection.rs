@@ -14,7 +14,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 /// A connection whose client has read nothing for this long may be closed to make room. Short hiccups are tolerated.
 const STALL_TOLERANCE: Duration = Duration::from_secs(2);
 /// A connection younger than this may not have had time to send a request.
-pub(super) const YOUNG: Duration = Duration::from_millis(250);
+pub(super) const MIN_AGE: Duration = Duration::from_millis(250);
 
 /// Waiting for the client, between requests or in the middle of one. Nothing has been charged yet.
 const WAITING: u8 = 0;
@@ -67,9 +67,9 @@ impl Connection {
     }
 
     /// Whether the connection was just opened. Such a connection is not closed to make room: in a flood, it is cheaper
-    /// to refuse the newcomer, and fairer to clients that are about to send a request.
-    pub(super) fn is_young(&self) -> bool {
-        self.0.opened.elapsed() < YOUNG
+    /// to refuse the new connection, and fairer to clients that are about to send a request.
+    pub(super) fn is_new(&self) -> bool {
+        self.0.opened.elapsed() < MIN_AGE
     }
 
     /// Cuts the connection if that loses no charged work, or if its client does not read the response.
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_connection_that_waits_for_its_client_is_closed() {
+    fn only_idle_connections_are_closed() {
         let connection = Connection::new();
         assert!(connection.received());
         assert!(!connection.cut_if_unproductive() && !is_cut(&connection), "a request is being served");
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_does_not_take_its_response_is_closed_after_a_while() {
+    async fn client_that_does_not_read_its_response_is_closed() {
         let connection = Connection::new();
         tokio::time::advance(Duration::from_secs(60)).await;
         assert!(connection.received());

@@ -1,9 +1,8 @@
 //! Connection limits, in total and per client address, and which connections are closed to make room.
 //!
-//! If newcomers had to wait at the limit, a few clients could lock everybody else out. So an unproductive connection
-//! (it waits for its client, or its client does not read the response) is closed for a newcomer: the oldest such
-//! connection, brand-new ones excepted, of the address that has the most. A request that is being served is never cut
-//! to make room.
+//! If new connections had to wait at the limit, a few clients could lock everybody else out. So an unproductive one (it
+//! waits for its client, or its client does not read the response) is closed for a new one: the oldest such connection,
+//! brand-new ones excepted, of the address that has the most. A request that is being served is never cut to make room.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -20,7 +19,7 @@ use crate::limits::Network;
 /// Sockets above the limit, for connections that were told to close and have not closed yet.
 const CLOSING_MAX: usize = 64;
 /// How many of the addresses with the most connections are searched for one to close.
-const SEARCHED: usize = 16;
+const MAX_SEARCHED: usize = 16;
 /// When to search again if nothing could be closed.
 const RETRY: Duration = Duration::from_millis(100);
 /// Refused connections are logged at most this often.
@@ -29,14 +28,14 @@ const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 /// The limits and all admitted connections.
 #[derive(Debug)]
 pub(super) struct Connections {
-    most: usize,
+    max: usize,
     books: Mutex<Books>,
     freed: Notify,
 }
 
 /// The slot of an admitted connection, released on drop.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionPermit {
     connections: Arc<Connections>,
     id: u64,
     network: Option<Network>,
@@ -56,8 +55,8 @@ enum Refusal {
 
 #[derive(Debug)]
 struct Books {
-    most: usize,
-    most_per_address: usize,
+    max: usize,
+    max_per_address: usize,
     next: u64,
     /// Open sockets, including those being closed.
     sockets: usize,
@@ -70,10 +69,10 @@ struct Books {
 }
 
 impl Connections {
-    pub(super) fn new(most: usize, most_per_address: usize) -> Self {
+    pub(super) fn new(max: usize, max_per_address: usize) -> Self {
         let books = Books {
-            most,
-            most_per_address,
+            max,
+            max_per_address,
             next: 0,
             sockets: 0,
             total: 0,
@@ -81,14 +80,14 @@ impl Connections {
             by_count: BTreeSet::new(),
             warned: None,
         };
-        Self { most, books: Mutex::new(books), freed: Notify::new() }
+        Self { max, books: Mutex::new(books), freed: Notify::new() }
     }
 
     /// Waits until a file descriptor is free for one more socket.
     pub(super) async fn socket_free(&self) {
         loop {
             let freed = self.freed.notified();
-            if self.lock().sockets < self.most + CLOSING_MAX {
+            if self.lock().sockets < self.max + CLOSING_MAX {
                 return;
             }
             freed.await;
@@ -97,14 +96,14 @@ impl Connections {
 
     /// Waits for a slot for a connection from `peer`. Returns `None` when the connection must be closed at once. A
     /// trusted proxy stands for many clients, so it has no limit per address.
-    pub(super) async fn admit(self: &Arc<Self>, peer: IpAddr, is_proxy: bool) -> Option<Place> {
+    pub(super) async fn admit(self: &Arc<Self>, peer: IpAddr, is_proxy: bool) -> Option<ConnectionPermit> {
         let network = (!is_proxy).then(|| Network::of(peer));
         loop {
             let freed = self.freed.notified();
             let refusal = match self.lock().admit(network) {
                 Ok((id, connection)) => {
                     gauge!("metering_connections_open").increment(1.0);
-                    return Some(Place { connections: Arc::clone(self), id, network, connection });
+                    return Some(ConnectionPermit { connections: Arc::clone(self), id, network, connection });
                 }
                 Err(refusal) => refusal,
             };
@@ -137,7 +136,7 @@ impl Connections {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut books = self.connections.lock();
         books.sockets -= 1;
@@ -154,16 +153,16 @@ impl Drop for Place {
 impl Books {
     fn admit(&mut self, network: Option<Network>) -> Result<(u64, Connection), Refusal> {
         if let Some(network) = network
-            && self.count(network) >= self.most_per_address
+            && self.count(network) >= self.max_per_address
             && !self.close_one(network, "address_limit")
         {
             return Err(Refusal::Address);
         }
-        if self.total >= self.most {
-            let held = network.map_or(0, |network| self.count(network)) + 1;
+        if self.total >= self.max {
+            let own_count = network.map_or(0, |network| self.count(network)) + 1;
             let own = |books: &mut Self| network.is_some_and(|network| books.close_one(network, "server_limit"));
-            if !self.close_one_of_the_heaviest(held) && !own(self) {
-                return Err(self.refusal(network, held));
+            if !self.close_one_of_the_heaviest(own_count) && !own(self) {
+                return Err(self.refusal(network, own_count));
             }
         }
         let (id, connection) = (self.next, Connection::new());
@@ -176,20 +175,20 @@ impl Books {
         Ok((id, connection))
     }
 
-    /// Whether a newcomer waits when nothing can be closed for it. A newcomer from the address with the most
+    /// Whether a new connection waits when nothing can be closed for it. One from the address with the most
     /// connections must not wait, since others would queue behind it.
-    fn refusal(&self, network: Option<Network>, held: usize) -> Refusal {
+    fn refusal(&self, network: Option<Network>, own_count: usize) -> Refusal {
         let others = |network| self.total > self.count(network);
         let heaviest = self.by_count.last().map_or(0, |(count, _)| *count);
         match network {
-            Some(network) if held > heaviest && others(network) => Refusal::Server,
+            Some(network) if own_count > heaviest && others(network) => Refusal::Server,
             _ => Refusal::Later,
         }
     }
 
-    /// Closes a connection of an address that has at least as many as the newcomer's address would have.
-    fn close_one_of_the_heaviest(&mut self, held: usize) -> bool {
-        let heavy = self.by_count.iter().rev().take_while(|(count, _)| *count >= held).take(SEARCHED);
+    /// Closes a connection of an address that has at least as many as the new one's address would have.
+    fn close_one_of_the_heaviest(&mut self, own_count: usize) -> bool {
+        let heavy = self.by_count.iter().rev().take_while(|(count, _)| *count >= own_count).take(MAX_SEARCHED);
         let heavy: Vec<Network> = heavy.map(|(_, network)| *network).collect();
         heavy.into_iter().any(|network| self.close_one(network, "server_limit"))
     }
@@ -197,7 +196,7 @@ impl Books {
     /// Closes the oldest unproductive connection of an address.
     fn close_one(&mut self, network: Network, reason: &'static str) -> bool {
         let holder = self.holders.get(&network);
-        let mut connections = holder.into_iter().flatten().take_while(|(_, connection)| !connection.is_young());
+        let mut connections = holder.into_iter().flatten().take_while(|(_, connection)| !connection.is_new());
         let Some(id) = connections.find(|(_, connection)| connection.cut_if_unproductive()).map(|(id, _)| *id) else {
             return false;
         };

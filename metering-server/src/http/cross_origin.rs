@@ -16,7 +16,7 @@ use crate::config::WebOrigin;
 use crate::http::Response;
 
 /// How long a browser may cache a preflight response.
-const REMEMBERED: Duration = Duration::from_hours(1);
+const RETENTION: Duration = Duration::from_hours(1);
 
 /// The allowed origins.
 #[derive(Debug, Clone)]
@@ -36,25 +36,25 @@ impl CrossOrigin {
             .allow_methods(AllowMethods::mirror_request())
             .allow_headers(AllowHeaders::mirror_request())
             .expose_headers(ExposeHeaders::any())
-            .max_age(REMEMBERED);
+            .max_age(RETENTION);
         Self { origins, layer }
     }
 
     /// Responds to preflight requests from allowed origins, and lets their pages read responses. Other requests are
     /// passed on unchanged.
-    pub(crate) async fn answer<B, F>(&self, request: Request<B>, mut answer: impl FnMut(Request<B>) -> F) -> Response
+    pub(crate) async fn respond<B, F>(&self, request: Request<B>, mut handler: impl FnMut(Request<B>) -> F) -> Response
     where
         F: Future<Output = Response>,
     {
         let origin = request.headers().get(header::ORIGIN);
         if origin.is_none_or(|origin| !self.origins.contains(origin)) {
-            return answer(request).await;
+            return handler(request).await;
         }
-        let answering = service_fn(|request| {
-            let answer = answer(request);
-            async { Ok::<_, Infallible>(answer.await) }
+        let inner = service_fn(|request| {
+            let response = handler(request);
+            async { Ok::<_, Infallible>(response.await) }
         });
-        match self.layer.layer(answering).call(request).await {
+        match self.layer.layer(inner).call(request).await {
             Ok(response) => response,
             Err(never) => match never {},
         }

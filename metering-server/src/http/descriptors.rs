@@ -3,12 +3,12 @@
 use std::num::NonZeroUsize;
 
 /// Reserved for the database, the log, listening sockets and closing connections.
-const RESERVE: usize = 256;
+const RESERVED: usize = 256;
 
 /// Raises the process's limit to fit `wanted` connections, as far as the system allows, and returns how many fit.
 /// `per_connection` is 2 when each connection may need another one to an upstream.
 pub(crate) fn connections_that_fit(wanted: NonZeroUsize, per_connection: usize) -> NonZeroUsize {
-    let needed = wanted.get().saturating_mul(per_connection).saturating_add(RESERVE);
+    let needed = wanted.get().saturating_mul(per_connection).saturating_add(RESERVED);
     let limit = match raise(needed) {
         Ok(limit) => limit,
         Err(error) => {
@@ -29,7 +29,7 @@ pub(crate) fn connections_that_fit(wanted: NonZeroUsize, per_connection: usize) 
 
 fn fitting(limit: usize, per_connection: usize) -> NonZeroUsize {
     // Even with a very low limit, leave half for connections.
-    let usable = limit.saturating_sub(RESERVE).max(limit / 2);
+    let usable = limit.saturating_sub(RESERVED).max(limit / 2);
     NonZeroUsize::new(usable / per_connection).unwrap_or(NonZeroUsize::MIN)
 }
 

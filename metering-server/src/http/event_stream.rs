@@ -102,16 +102,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_silent_stream_sends_comments_once_its_client_has_closed_its_side() {
+    async fn silent_stream_sends_comments_after_a_half_close() {
         let connection = Connection::new();
         let (sender, mut events) = open(&connection);
         assert_eq!(next(&mut events).await, None, "a client that has not half-closed gets events only");
         connection.half_close();
-        let begun = Instant::now();
+        let started = Instant::now();
         for _ in 0..2 {
             assert_eq!(next(&mut events).await.as_deref(), Some(":\n"));
         }
-        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
         sender.send("data: 1\n\n").unwrap();
         assert_eq!(
             next(&mut events).await.as_deref(),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_comment_never_lands_within_a_line() {
+    async fn comment_is_never_sent_inside_a_line() {
         let connection = Connection::new();
         let (sender, mut events) = open(&connection);
         sender.send("data: ha").unwrap();

@@ -21,12 +21,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::{HttpConfig, TrustedProxies};
 use crate::http::client_stream::ClientStream;
-use crate::http::connections::{Connections, Place};
+use crate::http::connections::{ConnectionPermit, Connections};
 use crate::http::{ClientAddress, Response};
 
 /// The pause after a failed accept, most likely because the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// Connections that the operating system queues until they are accepted. A full queue delays newcomers by seconds.
+/// Connections that the operating system queues until they are accepted. A full queue delays new ones by seconds.
 const BACKLOG: u32 = 4_096;
 /// TCP keepalive: idle time, probe interval, and number of failed probes before the connection is dropped.
 const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(60), Duration::from_secs(15), 4);
@@ -89,8 +89,9 @@ impl Listener {
                 accepted = self.accept() => accepted,
                 () = shutdown.cancelled() => break,
             };
-            let Some((stream, peer, place)) = accepted else { continue };
-            let (proxies, handler, connection) = (Arc::clone(&self.proxies), handler.clone(), place.connection.clone());
+            let Some((stream, peer, permit)) = accepted else { continue };
+            let (proxies, handler, connection) =
+                (Arc::clone(&self.proxies), handler.clone(), permit.connection.clone());
             let handler = move |mut request: Request<Incoming>| {
                 let address = ClientAddress::find(peer.ip(), request.headers(), &proxies);
                 request.extensions_mut().insert(address);
@@ -99,8 +100,8 @@ impl Listener {
             };
             // Otherwise the last packet of each response waits until the client acknowledges the one before.
             let _ = stream.set_nodelay(true);
-            let stream = ClientStream::new(stream, place.connection.clone(), self.write_timeout);
-            tokio::spawn(connection_task(self.http.clone(), stream, peer, handler, connections.watcher(), place));
+            let stream = ClientStream::new(stream, permit.connection.clone(), self.write_timeout);
+            tokio::spawn(connection_task(self.http.clone(), stream, peer, handler, connections.watcher(), permit));
         }
         drop(self.socket);
         if tokio::time::timeout(self.grace, connections.shutdown()).await.is_err() {
@@ -109,12 +110,12 @@ impl Listener {
     }
 
     /// Accepts the next connection; `None` when it was refused or accepting failed.
-    async fn accept(&self) -> Option<(TcpStream, SocketAddr, Place)> {
+    async fn accept(&self) -> Option<(TcpStream, SocketAddr, ConnectionPermit)> {
         self.connections.socket_free().await;
         match self.socket.accept().await {
             Ok((stream, peer)) => {
-                let place = self.connections.admit(peer.ip(), self.proxies.contains(peer.ip())).await?;
-                Some((stream, peer, place))
+                let permit = self.connections.admit(peer.ip(), self.proxies.contains(peer.ip())).await?;
+                Some((stream, peer, permit))
             }
             Err(error) => {
                 tracing::warn!(%error, "could not accept a connection");
@@ -167,7 +168,7 @@ fn connection_task<H, F>(
     peer: SocketAddr,
     handler: H,
     watcher: Watcher,
-    place: Place,
+    permit: ConnectionPermit,
 ) -> impl Future<Output = ()>
 where
     H: Fn(Request<Incoming>) -> F + Send + 'static,
@@ -181,7 +182,7 @@ where
     let served: BoxFuture<'static, hyper::Result<()>> =
         Box::pin(watcher.watch(http.serve_connection(TokioIo::new(stream), service)));
     async move {
-        match place.connection.run(served).await {
+        match permit.connection.run(served).await {
             Some(Ok(())) => {}
             Some(Err(error)) => tracing::debug!(%error, %peer, "a connection ended early"),
             None => tracing::debug!(%peer, "a connection was closed by the server"),

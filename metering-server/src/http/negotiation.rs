@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn gzip_goes_to_those_who_take_it() {
+    fn gzip_is_sent_only_if_accepted() {
         // Accept-Encoding, gzip accepted
         let table: [(&[&str], bool); 11] = [
             (&[], false),
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn browsers_get_pages_and_programs_json() {
+    fn browsers_get_html_and_programs_json() {
         // Accept, HTML preferred
         let table: [(&[&str], bool); 8] = [
             (&[], false),

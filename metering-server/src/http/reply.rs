@@ -38,7 +38,7 @@ pub(crate) fn bytes(status: StatusCode, content_type: HeaderValue, bytes: Bytes)
 }
 
 /// Converts a complete reply to a [`Response`].
-pub(crate) fn whole(reply: Reply) -> Response {
+pub(crate) fn into_response(reply: Reply) -> Response {
     reply.map(|bytes| Full::new(bytes).map_err(|never| match never {}).boxed_unsync())
 }
 

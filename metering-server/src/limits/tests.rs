@@ -43,9 +43,9 @@ fn wallet(byte: u8) -> Address {
 }
 
 /// How many of `tries` are allowed, and the wait of the last refusal.
-fn tries(tries: usize, ask: impl Fn() -> Result<(), Problem>) -> (usize, Option<u64>) {
-    let problems: Vec<_> = (0..tries).filter_map(|_| ask().err()).collect();
-    (tries - problems.len(), problems.last().map(wait))
+fn attempt(attempts: usize, send: impl Fn() -> Result<(), Problem>) -> (usize, Option<u64>) {
+    let problems: Vec<_> = (0..attempts).filter_map(|_| send().err()).collect();
+    (attempts - problems.len(), problems.last().map(wait))
 }
 
 fn wait(problem: &Problem) -> u64 {
@@ -59,32 +59,32 @@ fn wait(problem: &Problem) -> u64 {
 }
 
 #[test]
-fn one_more_than_the_quota_is_refused_until_the_time_it_was_told() {
+fn requests_over_quota_are_rejected_until_retry_after() {
     let Scene { limits, clock } = scene(&small());
     let (one, its_wallet) = (client("1.2.3.4"), wallet(1));
-    assert_eq!(tries(5, || limits.signup(&one)), (3, Some(20)));
-    assert_eq!(tries(5, || limits.recovery(&one)), (2, Some(30)));
-    assert_eq!(tries(5, || limits.wallet(&its_wallet)), (4, Some(150)));
+    assert_eq!(attempt(5, || limits.signup(&one)), (3, Some(20)));
+    assert_eq!(attempt(5, || limits.recovery(&one)), (2, Some(30)));
+    assert_eq!(attempt(5, || limits.wallet(&its_wallet)), (4, Some(150)));
 
     clock.advance(Duration::from_millis(19_999));
-    assert_eq!(tries(1, || limits.signup(&one)), (0, Some(1)), "the rest of the wait is rounded up");
-    assert_eq!(tries(1, || limits.recovery(&one)), (0, Some(11)));
+    assert_eq!(attempt(1, || limits.signup(&one)), (0, Some(1)), "the rest of the wait is rounded up");
+    assert_eq!(attempt(1, || limits.recovery(&one)), (0, Some(11)));
     clock.advance(Duration::from_millis(1));
-    assert_eq!(tries(2, || limits.signup(&one)), (1, Some(20)), "refusals do not count");
+    assert_eq!(attempt(2, || limits.signup(&one)), (1, Some(20)), "refusals do not count");
     clock.advance(Duration::from_secs(60));
-    assert_eq!(tries(5, || limits.signup(&one)), (3, Some(20)), "the whole quota is back");
+    assert_eq!(attempt(5, || limits.signup(&one)), (3, Some(20)), "the whole quota is back");
 }
 
 #[test]
-fn one_client_or_wallet_does_not_use_up_the_quota_of_another() {
+fn clients_and_wallets_have_separate_quotas() {
     let limits = scene(&small()).limits;
     let full = (3, Some(20));
-    assert_eq!(tries(9, || limits.signup(&client("1.2.3.4"))), full);
-    assert_eq!(tries(9, || limits.signup(&client("1.2.3.5"))), full);
-    assert_eq!(tries(9, || limits.signup(&client("2001:db8:1:2::1"))), full);
-    assert_eq!(tries(9, || limits.signup(&client("2001:db8:1:3::1"))), full);
-    assert_eq!(tries(9, || limits.wallet(&wallet(1))), (4, Some(150)));
-    assert_eq!(tries(9, || limits.wallet(&wallet(2))), (4, Some(150)));
+    assert_eq!(attempt(9, || limits.signup(&client("1.2.3.4"))), full);
+    assert_eq!(attempt(9, || limits.signup(&client("1.2.3.5"))), full);
+    assert_eq!(attempt(9, || limits.signup(&client("2001:db8:1:2::1"))), full);
+    assert_eq!(attempt(9, || limits.signup(&client("2001:db8:1:3::1"))), full);
+    assert_eq!(attempt(9, || limits.wallet(&wallet(1))), (4, Some(150)));
+    assert_eq!(attempt(9, || limits.wallet(&wallet(2))), (4, Some(150)));
 }
 
 #[test]
@@ -95,14 +95,14 @@ fn one_network_cannot_lock_others_out_of_an_email_address_or_a_wallet() {
     let neighbours = |minute: usize| [format!("6.6.6.{}", minute % 256), format!("2001:db8:1:{minute:x}::1")];
     for minute in 0..24 * 60 {
         for from in neighbours(minute).map(|address| client(&address)) {
-            let _ = tries(30, || limits.email(&from, &named));
-            let _ = tries(30, || limits.quote(&from, &its_wallet));
+            let _ = attempt(30, || limits.email(&from, &named));
+            let _ = attempt(30, || limits.quote(&from, &its_wallet));
         }
         clock.advance(Duration::from_secs(60));
     }
     let owner = client("1.2.3.4");
-    assert_eq!(tries(11, || limits.email(&owner, &named)), (10, Some(60)));
-    assert_eq!(tries(21, || limits.quote(&owner, &its_wallet)), (20, Some(180)));
+    assert_eq!(attempt(11, || limits.email(&owner, &named)), (10, Some(60)));
+    assert_eq!(attempt(21, || limits.quote(&owner, &its_wallet)), (20, Some(180)));
     assert!(limits.wallet(&its_wallet).is_ok(), "the owner can still rotate the key");
 }
 
@@ -113,14 +113,14 @@ fn one_network_cannot_reserve_all_tags_of_a_wallet() {
     // For as long as the first quote's tag is kept: seven days and the half hour that the quote is valid.
     for minute in 0..(7 * 24 * 60 + 30) {
         let from = client(&format!("6.6.6.{}", minute % 256));
-        quotes += tries(2, || limits.quote(&from, &wallet(1))).0;
+        quotes += attempt(2, || limits.quote(&from, &wallet(1))).0;
         clock.advance(Duration::from_secs(60));
     }
     assert!((3_000..4_000).contains(&quotes), "{quotes} of 9,999 tags");
 }
 
 #[test]
-fn looks_at_codes_are_counted_for_a_network_too() {
+fn code_checks_are_counted_per_network() {
     let quota = |text: &str| text.parse::<Quota>().unwrap();
     let config = LimitsConfig { verification_per_network: quota("3/1m"), ..LimitsConfig::default() };
     let limits = scene(&config).limits;
@@ -129,37 +129,37 @@ fn looks_at_codes_are_counted_for_a_network_too() {
 }
 
 #[test]
-fn whoever_asks_as_often_as_told_is_never_refused() {
+fn polling_at_the_announced_interval_is_never_rejected() {
     // poll interval, announced interval in seconds
     let table = [("2s", 2), ("1s", 1), ("2500ms", 2), ("1m", 60)];
-    for (interval, told) in table {
+    for (interval, retry_after) in table {
         let clock = FakeRelativeClock::default();
         let limits = Limits::with_clock(&LimitsConfig::default(), interval.parse().unwrap(), clock.clone());
         let token = SessionToken::generate(&metering_core::SystemRandomness);
-        let ask = || limits.poll(&client("1.2.3.4"), token.expose());
-        assert!(ask().is_ok());
+        let send = || limits.poll(&client("1.2.3.4"), token.expose());
+        assert!(send().is_ok());
         // Every other poll arrives a quarter of a second late.
         for late in [0, 250, -250, 250, -250] {
-            clock.advance(Duration::from_millis((told * 1_000_u64).saturating_add_signed(late)));
-            assert!(ask().is_ok(), "{interval}, {late}");
+            clock.advance(Duration::from_millis((retry_after * 1_000_u64).saturating_add_signed(late)));
+            assert!(send().is_ok(), "{interval}, {late}");
         }
-        clock.advance(Duration::from_millis(told * 1_000 - 600));
-        assert!(ask().is_err(), "{interval}: too soon");
+        clock.advance(Duration::from_millis(retry_after * 1_000 - 600));
+        assert!(send().is_err(), "{interval}: too soon");
     }
 }
 
 #[test]
 fn all_addresses_of_a_client_share_its_quota() {
     let limits = scene(&small()).limits;
-    let ask = |address: &str| limits.signup(&client(address)).is_ok();
-    let answers = ["2001:db8:1:2::1", "2001:db8:1:2::2", "2001:db8:1:2:ffff::", "2001:db8:1:2::3"].map(ask);
-    assert_eq!(answers, [true, true, true, false]);
-    let answers = ["1.2.3.4", "::ffff:1.2.3.4", "1.2.3.4", "::ffff:1.2.3.4"].map(ask);
-    assert_eq!(answers, [true, true, true, false]);
+    let send = |address: &str| limits.signup(&client(address)).is_ok();
+    let accepted = ["2001:db8:1:2::1", "2001:db8:1:2::2", "2001:db8:1:2:ffff::", "2001:db8:1:2::3"].map(send);
+    assert_eq!(accepted, [true, true, true, false]);
+    let accepted = ["1.2.3.4", "::ffff:1.2.3.4", "1.2.3.4", "::ffff:1.2.3.4"].map(send);
+    assert_eq!(accepted, [true, true, true, false]);
 }
 
 #[test]
-fn a_limit_that_is_off_refuses_and_remembers_nobody() {
+fn disabled_limit_rejects_and_remembers_no_client() {
     let off = LimitsConfig {
         signup_per_ip: Quota::OFF,
         signup_per_network: Quota::OFF,
@@ -170,35 +170,36 @@ fn a_limit_that_is_off_refuses_and_remembers_nobody() {
     };
     let limits = scene(&off).limits;
     let one = client("1.2.3.4");
-    let ask = || limits.signup(&one).and_then(|()| limits.recovery(&one)).and_then(|()| limits.quote(&one, &wallet(1)));
-    assert_eq!(tries(10_000, ask), (10_000, None));
+    let send =
+        || limits.signup(&one).and_then(|()| limits.recovery(&one)).and_then(|()| limits.quote(&one, &wallet(1)));
+    assert_eq!(attempt(10_000, send), (10_000, None));
     limits.forget_idle();
     assert_eq!((limits.signup.len(), limits.recovery.len()), (0, 0));
     assert_eq!((limits.wallet.len(), limits.quotes.len()), (0, 0));
 }
 
 #[test]
-fn a_flood_is_forgotten_and_who_is_refused_is_not() {
+fn flood_is_forgotten_but_limited_clients_are_not() {
     let Scene { limits, clock } = scene(&small());
     let busy = client("1.2.3.4");
     for network in 0..5_000_u16 {
         assert!(limits.signup(&client(&format!("2001:db8:{network:x}:2::1"))).is_ok());
     }
-    assert_eq!(tries(3, || limits.signup(&busy)), (3, None));
+    assert_eq!(attempt(3, || limits.signup(&busy)), (3, None));
     limits.forget_idle();
     assert_eq!(limits.signup.len(), 5_001, "no client has its whole quota back");
 
     // After two intervals of 20 s, the flood has its quota back; the busy client lacks one request.
     clock.advance(Duration::from_secs(40));
-    assert_eq!(tries(3, || limits.signup(&busy)), (2, Some(20)));
+    assert_eq!(attempt(3, || limits.signup(&busy)), (2, Some(20)));
     limits.forget_idle();
     assert_eq!(limits.signup.len(), 1);
-    assert_eq!(tries(1, || limits.signup(&busy)), (0, Some(20)), "forgetting the others gives it no quota");
+    assert_eq!(attempt(1, || limits.signup(&busy)), (0, Some(20)), "forgetting the others gives it no quota");
     assert!(format!("{limits:?}").contains("remembered: 1") && !format!("{limits:?}").contains("1.2.3.4"));
 }
 
 #[test]
-fn the_process_clock_lets_time_pass() {
+fn process_clock_advances() {
     let config = LimitsConfig { signup_per_ip: Quota::new(10, crate::config::Span::seconds(1)).unwrap(), ..small() };
     let (limits, one) = (Limits::new(&config, Span::seconds(2)), client("1.2.3.4"));
     while limits.signup(&one).is_ok() {}

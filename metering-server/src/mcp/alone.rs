@@ -15,12 +15,12 @@ use super::{Mcp, remote};
 use crate::api::Documents;
 use crate::config::{Config, needs_gateway};
 use crate::front::OPERATIONS;
-use crate::http::{Problem, Reply, Response, Shutdown, bytes, json, whole, without_body};
+use crate::http::{Problem, Reply, Response, Shutdown, bytes, into_response, json, without_body};
 use crate::run::{self, Ending, RunError};
 use crate::{api, metrics, openapi};
 
 /// How often to run the upkeep of the metrics.
-const UPKEEP: Duration = Duration::from_secs(5);
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The state of such a process.
 struct Alone {
@@ -60,7 +60,7 @@ pub(crate) async fn run_alone(
     let alone = Arc::new(Alone { mcp, service, documents, metrics, metrics_here });
     let (watched, interval) = (Arc::clone(&alone), config.mcp.key_check.duration());
     let watching = tokio::spawn(async move { watched.mcp.watch(interval).await });
-    let upkeep = tokio::spawn(tidy(alone.metrics.clone(), shutdown.clone()));
+    let upkeep = tokio::spawn(run_upkeep(alone.metrics.clone(), shutdown.clone()));
     let serving = tokio::spawn(listener.serve(handler(&alone), shutdown.clone()));
     let administering = admin.map(|admin| tokio::spawn(admin.serve(admin_handler(&alone), shutdown.clone())));
     announce(address);
@@ -77,20 +77,20 @@ pub(crate) async fn run_alone(
 
 async fn fetch_catalogue(service: &Client, gateway: &str) -> Result<Catalogue, RunError> {
     let shown = gateway.parse::<ServiceUrl>().map(|url| url.to_string()).unwrap_or_default();
-    let wrong = |problem: String| {
+    let invalid = |problem: String| {
         let problem =
             format!("cannot fetch the catalogue from {shown}: {problem}; start that service first, or set catalogue");
         RunError::Config(crate::config::ConfigError::Key { key: "mcp.gateway".to_owned(), problem })
     };
-    let answer = service.get("/endpoints.json").await.map_err(|error| wrong(error.to_string()))?;
-    let text = std::str::from_utf8(&answer.body).map_err(|error| wrong(error.to_string()))?;
-    Catalogue::from_published_json(text).map_err(|error| wrong(error.to_string()))
+    let response = service.get("/endpoints.json").await.map_err(|error| invalid(error.to_string()))?;
+    let text = std::str::from_utf8(&response.body).map_err(|error| invalid(error.to_string()))?;
+    Catalogue::from_published_json(text).map_err(|error| invalid(error.to_string()))
 }
 
-async fn tidy(metrics: PrometheusHandle, shutdown: Shutdown) {
+async fn run_upkeep(metrics: PrometheusHandle, shutdown: Shutdown) {
     loop {
         tokio::select! {
-            () = tokio::time::sleep(UPKEEP) => metrics.run_upkeep(),
+            () = tokio::time::sleep(UPKEEP_INTERVAL) => metrics.run_upkeep(),
             () = shutdown.cancelled() => return,
         }
     }
@@ -101,9 +101,9 @@ fn handler(alone: &Arc<Alone>) -> impl Fn(Request<Incoming>) -> run::Reply + Clo
     move |request| {
         let alone = Arc::clone(&alone);
         Box::pin(async move {
-            let begun = Instant::now();
-            let response = alone.answer(request).await;
-            metrics::request("mcp", response.status(), begun.elapsed());
+            let started = Instant::now();
+            let response = alone.respond(request).await;
+            metrics::request("mcp", response.status(), started.elapsed());
             response
         })
     }
@@ -114,8 +114,8 @@ fn admin_handler(alone: &Arc<Alone>) -> impl Fn(Request<Incoming>) -> run::Reply
     move |request| {
         let alone = Arc::clone(&alone);
         Box::pin(async move {
-            whole(match request.uri().path() {
-                "/metrics" => alone.figures(),
+            into_response(match request.uri().path() {
+                "/metrics" => alone.metrics(),
                 _ => Problem::not_found().into_reply(),
             })
         })
@@ -123,10 +123,10 @@ fn admin_handler(alone: &Arc<Alone>) -> impl Fn(Request<Incoming>) -> run::Reply
 }
 
 impl Alone {
-    async fn answer(&self, request: Request<Incoming>) -> Response {
+    async fn respond(&self, request: Request<Incoming>) -> Response {
         let path = request.uri().path();
-        if Mcp::answers_for(path) {
-            return self.mcp.answer(request).await;
+        if Mcp::handles(path) {
+            return self.mcp.respond(request).await;
         }
         let reply = match path {
             _ if OPERATIONS.contains(&path) && !matches!(*request.method(), Method::GET | Method::HEAD) => {
@@ -134,12 +134,12 @@ impl Alone {
             }
             "/health" => json(StatusCode::OK, &api::HealthDocument::OK),
             "/ready" => self.readiness().await,
-            "/metrics" if self.metrics_here => self.figures(),
+            "/metrics" if self.metrics_here => self.metrics(),
             "/openapi.json" => self.documents.openapi(request.headers()),
             "/endpoints.json" => self.documents.catalogue(request.headers()),
             _ => Problem::not_found().into_reply(),
         };
-        let response = whole(reply);
+        let response = into_response(reply);
         if request.method() == Method::HEAD { without_body(response) } else { response }
     }
 
@@ -155,7 +155,7 @@ impl Alone {
         }
     }
 
-    fn figures(&self) -> Reply {
+    fn metrics(&self) -> Reply {
         self.metrics.run_upkeep();
         let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
         bytes(StatusCode::OK, text, self.metrics.render().into())

@@ -18,18 +18,18 @@ const CALLS_MAX: usize = 64;
 
 /// The calls and responses of one session.
 #[derive(Debug)]
-pub(crate) struct Backlog(Mutex<Owed>);
+pub(crate) struct Backlog(Mutex<State>);
 
 #[derive(Debug)]
-struct Owed {
-    under_way: HashSet<RequestId>,
+struct State {
+    in_progress: HashSet<RequestId>,
     unread: usize,
     last_read: Instant,
 }
 
 impl Backlog {
     pub(crate) fn new() -> Self {
-        Self(Mutex::new(Owed { under_way: HashSet::new(), unread: 0, last_read: Instant::now() }))
+        Self(Mutex::new(State { in_progress: HashSet::new(), unread: 0, last_read: Instant::now() }))
     }
 
     /// Records a client's message before it is accepted.
@@ -37,25 +37,25 @@ impl Backlog {
     /// # Errors
     /// 429 for a call above the limit; 400 for a call that reuses the id of a call in progress, since their responses
     /// could not be told apart.
-    pub(crate) fn note(&self, message: &ClientJsonRpcMessage) -> Result<(), Problem> {
-        let mut owed = self.lock();
+    pub(crate) fn record(&self, message: &ClientJsonRpcMessage) -> Result<(), Problem> {
+        let mut state = self.lock();
         match message {
-            JsonRpcMessage::Request(call) if owed.under_way.contains(&call.id) => {
+            JsonRpcMessage::Request(call) if state.in_progress.contains(&call.id) => {
                 let message = "A call with this id is in progress in this session; use a new id for each call.";
                 Err(Problem::new(ErrorCode::ValidationFailed, message))
             }
-            JsonRpcMessage::Request(_) if owed.under_way.len() + owed.unread >= CALLS_MAX => Err(busy(format!(
+            JsonRpcMessage::Request(_) if state.in_progress.len() + state.unread >= CALLS_MAX => Err(busy(format!(
                 "{CALLS_MAX} calls of this session are in progress or have unread responses; read those first."
             ))),
             JsonRpcMessage::Request(call) => {
-                owed.under_way.insert(call.id.clone());
+                state.in_progress.insert(call.id.clone());
                 Ok(())
             }
             JsonRpcMessage::Notification(notification) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
-                    owed.under_way.remove(id);
+                    state.in_progress.remove(id);
                 }
                 Ok(())
             }
@@ -65,25 +65,25 @@ impl Backlog {
 
     /// Removes a call that was recorded but not accepted.
     pub(crate) fn forget(&self, call: &RequestId) {
-        self.lock().under_way.remove(call);
+        self.lock().in_progress.remove(call);
     }
 
     /// Records a message that now waits to be read.
-    pub(crate) fn waits(&self, message: &ServerJsonRpcMessage) {
-        let mut owed = self.lock();
-        owed.unread += 1;
+    pub(crate) fn queued(&self, message: &ServerJsonRpcMessage) {
+        let mut state = self.lock();
+        state.unread += 1;
         match message {
-            JsonRpcMessage::Response(answer) => drop(owed.under_way.remove(&answer.id)),
-            JsonRpcMessage::Error(error) => drop(error.id.as_ref().map(|id| owed.under_way.remove(id))),
+            JsonRpcMessage::Response(response) => drop(state.in_progress.remove(&response.id)),
+            JsonRpcMessage::Error(error) => drop(error.id.as_ref().map(|id| state.in_progress.remove(id))),
             JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {}
         }
     }
 
     /// Records that one such message is on its way out.
     pub(crate) fn read(&self) {
-        let mut owed = self.lock();
-        owed.unread = owed.unread.saturating_sub(1);
-        owed.last_read = Instant::now();
+        let mut state = self.lock();
+        state.unread = state.unread.saturating_sub(1);
+        state.last_read = Instant::now();
     }
 
     /// How long nothing has been read.
@@ -91,7 +91,7 @@ impl Backlog {
         self.lock().last_read.elapsed()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Owed> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -107,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    const MOST: i64 = 64;
+    const MAX: i64 = 64;
 
     fn call(id: i64) -> ClientJsonRpcMessage {
         serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "method": "ping"})).unwrap()
@@ -119,7 +119,7 @@ mod tests {
         serde_json::from_value(cancelled).unwrap()
     }
 
-    fn answer(id: i64) -> ServerJsonRpcMessage {
+    fn response(id: i64) -> ServerJsonRpcMessage {
         serde_json::from_value(json!({"jsonrpc": "2.0", "id": id, "result": {}})).unwrap()
     }
 
@@ -129,36 +129,36 @@ mod tests {
 
     fn full() -> Backlog {
         let backlog = Backlog::new();
-        assert!((0..MOST).all(|id| backlog.note(&call(id)).is_ok()));
-        assert_eq!(code(backlog.note(&call(MOST))), Some(ErrorCode::TooManySessions));
+        assert!((0..MAX).all(|id| backlog.record(&call(id)).is_ok()));
+        assert_eq!(code(backlog.record(&call(MAX))), Some(ErrorCode::TooManySessions));
         backlog
     }
 
     #[test]
-    fn an_answer_makes_room_once_it_is_read_and_not_before() {
+    fn response_frees_its_slot_once_it_is_read() {
         let backlog = full();
-        backlog.waits(&answer(3));
-        assert_eq!(code(backlog.note(&call(MOST))), Some(ErrorCode::TooManySessions));
+        backlog.queued(&response(3));
+        assert_eq!(code(backlog.record(&call(MAX))), Some(ErrorCode::TooManySessions));
         backlog.read();
-        assert!(backlog.note(&call(MOST)).is_ok());
+        assert!(backlog.record(&call(MAX)).is_ok());
     }
 
     #[test]
-    fn a_cancelled_call_makes_room_but_not_its_answer_that_waits() {
+    fn cancelled_call_frees_its_slot_unless_its_response_is_queued() {
         let backlog = full();
-        backlog.note(&cancel(1)).unwrap();
-        assert!(backlog.note(&call(MOST)).is_ok());
-        backlog.waits(&answer(2));
-        backlog.note(&cancel(2)).unwrap();
-        assert_eq!(code(backlog.note(&call(MOST + 1))), Some(ErrorCode::TooManySessions));
+        backlog.record(&cancel(1)).unwrap();
+        assert!(backlog.record(&call(MAX)).is_ok());
+        backlog.queued(&response(2));
+        backlog.record(&cancel(2)).unwrap();
+        assert_eq!(code(backlog.record(&call(MAX + 1))), Some(ErrorCode::TooManySessions));
     }
 
     #[test]
-    fn two_calls_with_one_id_are_not_taken_and_a_forgotten_one_is() {
+    fn duplicate_call_id_is_rejected_until_forgotten() {
         let backlog = Backlog::new();
-        backlog.note(&call(1)).unwrap();
-        assert_eq!(code(backlog.note(&call(1))), Some(ErrorCode::ValidationFailed));
+        backlog.record(&call(1)).unwrap();
+        assert_eq!(code(backlog.record(&call(1))), Some(ErrorCode::ValidationFailed));
         backlog.forget(&RequestId::Number(1));
-        assert!(backlog.note(&call(1)).is_ok());
+        assert!(backlog.record(&call(1)).is_ok());
     }
 }

@@ -55,12 +55,12 @@ pub(crate) async fn authenticate(service: &Client, headers: &HeaderMap) -> Resul
 /// When the service cannot tell.
 pub(crate) async fn look_up(service: &Client, key: &ApiKey) -> Result<Option<Caller>, ClientError> {
     // This endpoint is free and works at any balance.
-    let answer = match service.with_key(key.clone()).get("/credits/balance").await {
-        Ok(answer) => answer,
+    let response = match service.with_key(key.clone()).get("/credits/balance").await {
+        Ok(response) => response,
         Err(ClientError::Refused(refusal)) if refusal.status == http::StatusCode::UNAUTHORIZED => return Ok(None),
         Err(error) => return Err(error),
     };
-    Ok(Some(caller(key, &answer.body)))
+    Ok(Some(caller(key, &response.body)))
 }
 
 /// The caller with this key, read from the service's balance document. If a service sends another format, the key is
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn balances_are_read_as_they_are_printed() {
+    fn balance_sign_is_read_from_json_numbers() {
         let table = [
             ("0.9998611111", true),
             ("0.0000000001", true),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_stands_for_its_account_where_the_service_says_nothing_of_it() {
+    fn key_hash_stands_in_for_an_unknown_account() {
         let [one, other] = [(); 2].map(|()| ApiKey::generate(&SystemRandomness));
         let [first, again, second] = [&one, &one, &other].map(|key| caller(key, b"{}"));
         assert!(first.has_credit);

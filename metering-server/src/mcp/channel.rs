@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::backlog::Backlog;
 
 /// A client that reads nothing for this long while messages wait loses its session, because they take up memory.
-const STALL: Duration = Duration::from_secs(60);
+const STALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Incoming messages of the client, and outgoing messages of the server.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Transport<RoleServer> for Channel {
 
     fn send(&mut self, message: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
         // Count it now and not when the future is polled: rmcp has many of these in flight, and all count.
-        self.backlog.waits(&message);
+        self.backlog.queued(&message);
         let (outbox, backlog, end) = (self.outbox.clone(), Arc::clone(&self.backlog), self.end.clone());
         async move {
             deliver(&outbox, message, &backlog, &end).await;
@@ -58,15 +58,15 @@ async fn deliver(
 ) {
     loop {
         tokio::select! {
-            turn = outbox.reserve() => {
-                if let Ok(turn) = turn {
-                    turn.send(message);
+            permit = outbox.reserve() => {
+                if let Ok(permit) = permit {
+                    permit.send(message);
                 }
                 return;
             }
             () = end.cancelled() => return,
-            () = tokio::time::sleep(STALL) => {
-                if backlog.unread_for() >= STALL {
+            () = tokio::time::sleep(STALL_TIMEOUT) => {
+                if backlog.unread_for() >= STALL_TIMEOUT {
                     tracing::info!("ended an MCP session: its client does not read");
                     end.cancel();
                 }
@@ -85,22 +85,22 @@ mod tests {
         (Channel { received, outbox, backlog: Arc::new(Backlog::new()), end: end.clone() }, messages)
     }
 
-    fn answer(id: i64) -> ServerJsonRpcMessage {
+    fn response(id: i64) -> ServerJsonRpcMessage {
         serde_json::from_value(serde_json::json!({"jsonrpc": "2.0", "id": id, "result": {}})).unwrap()
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_reads_nothing_loses_its_session_and_one_that_reads_slowly_does_not() {
+    async fn silent_reader_loses_its_session_and_slow_reader_keeps_it() {
         let end = CancellationToken::new();
         let (mut channel, mut messages) = channel(&end);
-        let sends: Vec<_> = (1..=4).map(|id| tokio::spawn(channel.send(answer(id)))).collect();
+        let sends: Vec<_> = (1..=4).map(|id| tokio::spawn(channel.send(response(id)))).collect();
         for _ in 0..2 {
-            tokio::time::sleep(STALL - Duration::from_secs(1)).await;
+            tokio::time::sleep(STALL_TIMEOUT - Duration::from_secs(1)).await;
             assert!(messages.recv().await.is_some());
             channel.backlog.read();
         }
         assert!(!end.is_cancelled(), "the client reads");
-        tokio::time::sleep(2 * STALL).await;
+        tokio::time::sleep(2 * STALL_TIMEOUT).await;
         assert!(end.is_cancelled(), "the client has stopped reading");
         for send in sends {
             assert!(send.await.is_ok(), "no send is left waiting");
@@ -108,9 +108,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_has_gone_is_no_error() {
+    async fn disconnected_client_is_not_an_error() {
         let (mut channel, messages) = channel(&CancellationToken::new());
         drop(messages);
-        assert_eq!(channel.send(answer(1)).await, Ok(()));
+        assert_eq!(channel.send(response(1)).await, Ok(()));
     }
 }

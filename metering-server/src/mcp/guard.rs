@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_of_this_server_are_answered() {
+    fn only_own_host_names_are_accepted() {
         let url = Some("https://api.example/v1");
         // listen, host, admitted
         let table = [
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pages_of_this_server_and_those_that_are_named_may_call() {
+    fn only_own_and_configured_origins_may_call() {
         let guard = guard("127.0.0.1:8787", Some("https://api.example/v1"));
         // host, origin, admitted
         let table = [
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_given_twice_is_refused() {
+    fn repeated_header_is_rejected() {
         let mut headers = HeaderMap::new();
         headers.append("host", "127.0.0.1".parse().unwrap());
         headers.append("host", "127.0.0.1".parse().unwrap());

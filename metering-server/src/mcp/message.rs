@@ -26,24 +26,24 @@ pub(super) fn read(body: &[u8]) -> Result<ClientJsonRpcMessage, Problem> {
 ///
 /// # Errors
 /// The refusal, when it is one.
-pub(super) async fn refused<B>(answer: http::Response<B>, body: &[u8]) -> Result<http::Response<B>, Problem>
+pub(super) async fn refused<B>(response: http::Response<B>, body: &[u8]) -> Result<http::Response<B>, Problem>
 where
     B: http_body::Body<Data = Bytes, Error = Infallible> + Send,
 {
-    let code = match answer.status() {
+    let code = match response.status() {
         StatusCode::BAD_REQUEST => ErrorCode::ValidationFailed,
         StatusCode::NOT_ACCEPTABLE => ErrorCode::NotAcceptable,
         StatusCode::UNSUPPORTED_MEDIA_TYPE => {
             read(body)?;
             ErrorCode::UnsupportedMediaType
         }
-        _ => return Ok(answer),
+        _ => return Ok(response),
     };
-    let media_type = answer.headers().get(header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);
+    let media_type = response.headers().get(header::CONTENT_TYPE).map(http::HeaderValue::as_bytes);
     if media_type.is_some_and(|media_type| media_type.starts_with(b"application/json")) {
-        return Ok(answer);
+        return Ok(response);
     }
-    let text = match answer.into_body().collect().await {
+    let text = match response.into_body().collect().await {
         Ok(body) => body.to_bytes(),
         Err(never) => match never {},
     };

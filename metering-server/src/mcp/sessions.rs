@@ -24,10 +24,10 @@ use crate::http::{Problem, Shutdown};
 const RETRY_SECONDS: u64 = 5;
 
 /// How many keys are checked concurrently, so that a slow check does not delay the others.
-const LOOKUPS_AT_ONCE: usize = 16;
+const MAX_LOOKUPS: usize = 16;
 
 /// Timeout of a key check.
-const LOOKUP_PATIENCE: Duration = Duration::from_secs(5);
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The open sessions of this process, and its calls in progress outside of sessions.
 #[derive(Debug)]
@@ -64,13 +64,13 @@ struct Session {
     key: ApiKey,
     account: AccountKey,
     inbox: Inbox,
-    last_heard: Instant,
+    last_request: Instant,
     end: CancellationToken,
 }
 
 /// The slot of a session among those of its account. Dropping it releases the slot and ends the session.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct SessionPermit {
     sessions: Arc<Sessions>,
     id: SessionId,
     end: CancellationToken,
@@ -78,7 +78,7 @@ pub(crate) struct Place {
 
 /// The slot of a call among those of its account, released on drop.
 #[derive(Debug)]
-pub(crate) struct CallPlace {
+pub(crate) struct CallPermit {
     sessions: Arc<Sessions>,
     account: AccountKey,
 }
@@ -105,14 +105,14 @@ impl Sessions {
     pub(crate) fn new(config: &McpConfig, shutdown: &Shutdown) -> Self {
         Self {
             session_shares: Shares {
-                most: config.max_sessions.get(),
-                most_per_account: config.max_sessions_per_key.get(),
-                most_without_credit: config.max_without_credit.get(),
+                max: config.max_sessions.get(),
+                max_per_account: config.max_sessions_per_key.get(),
+                max_without_credit: config.max_without_credit.get(),
             },
             call_shares: Shares {
-                most: config.max_calls.get(),
-                most_per_account: config.max_calls_per_key.get(),
-                most_without_credit: config.max_without_credit.get(),
+                max: config.max_calls.get(),
+                max_per_account: config.max_calls_per_key.get(),
+                max_without_credit: config.max_without_credit.get(),
             },
             idle_timeout: config.idle_timeout.duration(),
             shutdown: shutdown.clone(),
@@ -121,18 +121,18 @@ impl Sessions {
     }
 
     /// Reserves a slot for a call without a session.
-    pub(crate) fn reserve(self: &Arc<Self>, caller: &Caller) -> Result<CallPlace, Problem> {
+    pub(crate) fn reserve(self: &Arc<Self>, caller: &Caller) -> Result<CallPermit, Problem> {
         let mut open = self.lock();
         let count = open.calls.get(&caller.account).copied().unwrap_or_default();
         let own = Holding { count, has_credit: caller.has_credit };
         self.call_shares.call(own, open.calls_total).map_err(|refused| too_many("calls in progress", own, refused))?;
         open.calls.insert(Arc::clone(&caller.account), count + 1);
         open.calls_total += 1;
-        Ok(CallPlace { sessions: Arc::clone(self), account: Arc::clone(&caller.account) })
+        Ok(CallPermit { sessions: Arc::clone(self), account: Arc::clone(&caller.account) })
     }
 
     /// Opens a session for a caller, and returns its id and slot.
-    pub(crate) fn open(self: &Arc<Self>, caller: Caller, inbox: Inbox) -> Result<(SessionId, Place), Problem> {
+    pub(crate) fn open(self: &Arc<Self>, caller: Caller, inbox: Inbox) -> Result<(SessionId, SessionPermit), Problem> {
         let (id, end) = (SessionId::draw(), self.shutdown.child_token());
         let Caller { key, account, has_credit } = caller;
         let mut open = self.lock();
@@ -145,12 +145,12 @@ impl Sessions {
         // Count again: the session that was ended may have been the caller's own.
         let holding = open.holdings.entry(Arc::clone(&account)).or_insert(Holding { count: 0, has_credit });
         *holding = Holding { count: holding.count + 1, has_credit };
-        let session = Session { key, account, inbox, last_heard: Instant::now(), end: end.clone() };
+        let session = Session { key, account, inbox, last_request: Instant::now(), end: end.clone() };
         open.sessions.insert(id.clone(), session);
         drop(open);
-        self.show();
-        let place = Place { sessions: Arc::clone(self), id: id.clone(), end };
-        Ok((id, place))
+        self.update_gauge();
+        let permit = SessionPermit { sessions: Arc::clone(self), id: id.clone(), end };
+        Ok((id, permit))
     }
 
     /// The inbox of a session, if it belongs to this key. Resets the session's idle time.
@@ -158,17 +158,17 @@ impl Sessions {
         let mut open = self.lock();
         // A session of another key looks like none, so that an unauthenticated client learns nothing.
         let session = open.sessions.get_mut(id).filter(|session| session.key.hash() == key.hash())?;
-        session.last_heard = Instant::now();
+        session.last_request = Instant::now();
         Some(session.inbox.clone())
     }
 
     /// Ends idle sessions and sessions of keys that are no longer live. Returns at shutdown, which ends all sessions.
     pub(crate) async fn watch(&self, service: &Client, interval: Duration) {
-        self.show();
+        self.update_gauge();
         let watching = async {
             loop {
                 tokio::time::sleep(interval).await;
-                self.look(service).await;
+                self.check_keys(service).await;
             }
         };
         // A check in progress must not delay the shutdown.
@@ -179,18 +179,18 @@ impl Sessions {
     }
 
     /// Checks every session once.
-    async fn look(&self, service: &Client) {
+    async fn check_keys(&self, service: &Client) {
         let lookups = self.end_idle().into_iter().map(|key| async move {
-            let lookup = tokio::time::timeout(LOOKUP_PATIENCE, caller::look_up(service, &key)).await;
+            let lookup = tokio::time::timeout(LOOKUP_TIMEOUT, caller::look_up(service, &key)).await;
             match &lookup {
                 Ok(Ok(None)) => self.end_of(&key.hash()),
-                Ok(Ok(Some(caller))) => self.note_credit(caller),
+                Ok(Ok(Some(caller))) => self.record_credit(caller),
                 Ok(Err(_)) | Err(_) => {}
             }
             // A key that cannot be checked now is checked again next time.
             usize::from(!matches!(lookup, Ok(Ok(_))))
         });
-        let lookups = stream::iter(lookups).buffer_unordered(LOOKUPS_AT_ONCE);
+        let lookups = stream::iter(lookups).buffer_unordered(MAX_LOOKUPS);
         let unknown = lookups.fold(0, |sum, unknown| std::future::ready(sum + unknown)).await;
         if unknown > 0 {
             tracing::warn!(keys = unknown, "could not check whether the keys of open MCP sessions are live");
@@ -202,7 +202,7 @@ impl Sessions {
         let open = self.lock();
         let mut keys: HashMap<KeyHash, ApiKey> = HashMap::new();
         for session in open.sessions.values() {
-            if session.last_heard.elapsed() >= self.idle_timeout {
+            if session.last_request.elapsed() >= self.idle_timeout {
                 session.end.cancel();
             } else {
                 keys.entry(session.key.hash()).or_insert_with(|| session.key.clone());
@@ -211,7 +211,7 @@ impl Sessions {
         keys.into_values().collect()
     }
 
-    fn note_credit(&self, caller: &Caller) {
+    fn record_credit(&self, caller: &Caller) {
         if let Some(holding) = self.lock().holdings.get_mut(&caller.account) {
             holding.has_credit = caller.has_credit;
         }
@@ -225,7 +225,7 @@ impl Sessions {
     }
 
     /// Updates the metric of open sessions.
-    fn show(&self) {
+    fn update_gauge(&self) {
         let open = self.lock();
         // Set while holding the lock; otherwise an older value could be set last.
         gauge!("metering_mcp_sessions").set(u32::try_from(open.sessions.len()).map_or(f64::INFINITY, f64::from));
@@ -240,7 +240,7 @@ impl Open {
     /// Ends the session of an account that has been idle for the longest.
     fn end_stalest(&mut self, account: &AccountKey) {
         let sessions = self.sessions.iter().filter(|(_, session)| session.account == *account);
-        let stalest = sessions.min_by_key(|(_, session)| session.last_heard).map(|(id, _)| id.clone());
+        let stalest = sessions.min_by_key(|(_, session)| session.last_request).map(|(id, _)| id.clone());
         if let Some(id) = stalest {
             tracing::info!(%account, "ended an MCP session to make room for a new one");
             self.remove(&id);
@@ -274,22 +274,22 @@ fn too_many(what: &str, own: Holding, refused: Refused) -> Problem {
     Problem::new(ErrorCode::TooManySessions, message).retry_after(RETRY_SECONDS)
 }
 
-impl Place {
+impl SessionPermit {
     /// The token that ends the session.
     pub(crate) fn end(&self) -> &CancellationToken {
         &self.end
     }
 }
 
-impl Drop for Place {
+impl Drop for SessionPermit {
     fn drop(&mut self) {
         self.end.cancel();
         self.sessions.lock().remove(&self.id);
-        self.sessions.show();
+        self.sessions.update_gauge();
     }
 }
 
-impl Drop for CallPlace {
+impl Drop for CallPermit {
     fn drop(&mut self) {
         let mut open = self.sessions.lock();
         open.calls_total -= 1;

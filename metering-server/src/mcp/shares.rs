@@ -1,6 +1,6 @@
 //! Shares sessions and calls fairly between accounts, so that a few accounts cannot lock out the others.
 //!
-//! Sessions are long-lived, so at the limit a newcomer takes one from the account with the most. Calls have been
+//! Sessions are long-lived, so at the limit a new session takes one from the account with the most. Calls have been
 //! charged and end soon, so none is cut; instead, the more calls are in progress, the fewer an account may have.
 
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// One in this many call slots is reserved for accounts without a call in progress. Otherwise accounts that each take
 /// half of the remaining slots would soon leave none.
-const FOR_NEWCOMERS: usize = 4;
+const NEW_ACCOUNT_RESERVE: usize = 4;
 
 /// An account's id.
 pub(super) type AccountKey = Arc<str>;
@@ -16,9 +16,9 @@ pub(super) type AccountKey = Arc<str>;
 /// The limits of sessions, or of calls.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shares {
-    pub(super) most: usize,
-    pub(super) most_per_account: usize,
-    pub(super) most_without_credit: usize,
+    pub(super) max: usize,
+    pub(super) max_per_account: usize,
+    pub(super) max_without_credit: usize,
 }
 
 /// How many sessions or calls an account has, and whether it has credit.
@@ -49,7 +49,7 @@ impl Shares {
         if own.count >= self.limit(own) {
             return Err(Refused::Account);
         }
-        if total < self.most {
+        if total < self.max {
             return Ok(None);
         }
         let heaviest = holdings.iter().max_by_key(|(account, holding)| (weight(**holding), Arc::clone(account)));
@@ -66,16 +66,16 @@ impl Shares {
         if own.count >= self.limit(own) {
             return Err(Refused::Account);
         }
-        let free = self.most.saturating_sub(total);
-        let for_newcomers = if own.count == 0 { 0 } else { self.most / FOR_NEWCOMERS };
-        if own.count >= free || free <= for_newcomers {
+        let free = self.max.saturating_sub(total);
+        let reserved = if own.count == 0 { 0 } else { self.max / NEW_ACCOUNT_RESERVE };
+        if own.count >= free || free <= reserved {
             return Err(Refused::Server);
         }
         Ok(())
     }
 
     fn limit(&self, own: Holding) -> usize {
-        if own.has_credit { self.most_per_account } else { self.most_without_credit.min(self.most_per_account) }
+        if own.has_credit { self.max_per_account } else { self.max_without_credit.min(self.max_per_account) }
     }
 }
 
@@ -88,7 +88,7 @@ fn weight(holding: Holding) -> (bool, usize) {
 mod tests {
     use super::*;
 
-    const SHARES: Shares = Shares { most: 12, most_per_account: 5, most_without_credit: 2 };
+    const SHARES: Shares = Shares { max: 12, max_per_account: 5, max_without_credit: 2 };
 
     fn with(count: usize) -> Holding {
         Holding { count, has_credit: true }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_comes_from_whoever_has_the_most_and_from_accounts_without_credit_first() {
+    fn session_is_taken_from_accounts_without_credit_then_the_heaviest() {
         let others = holdings(&[("a", with(5)), ("b", with(4)), ("c", without(2)), ("d", without(1))]);
         let rich = holdings(&[("a", with(5)), ("b", with(4)), ("c", with(3))]);
         let even = holdings(&[("a", with(4)), ("b", with(4)), ("c", with(4))]);
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_few_accounts_never_take_all_calls() {
-        let shares = Shares { most: 1_000, most_per_account: 1_000, most_without_credit: 4 };
+        let shares = Shares { max: 1_000, max_per_account: 1_000, max_without_credit: 4 };
         for accounts in [1, 2, 32, 100] {
             let mut counts = vec![0; accounts];
             let mut total = 0;

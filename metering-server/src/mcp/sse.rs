@@ -63,8 +63,8 @@ impl Sse {
         let (inbox, received) = mpsc::channel(INBOX);
         let (outbox, messages) = mpsc::channel(OUTBOX);
         let backlog = Arc::new(Backlog::new());
-        let (id, place) = self.sessions.open(caller, Inbox { messages: inbox, backlog: Arc::clone(&backlog) })?;
-        let end = place.end().clone();
+        let (id, permit) = self.sessions.open(caller, Inbox { messages: inbox, backlog: Arc::clone(&backlog) })?;
+        let end = permit.end().clone();
         let channel = Channel { received, outbox, backlog: Arc::clone(&backlog), end: end.clone() };
         let (server, serving) = (self.server.clone(), end.clone());
         let sent = CancellationToken::new();
@@ -75,7 +75,7 @@ impl Sse {
                 Err(error) => tracing::debug!(%error, "an MCP session did not start"),
             }
             // Released here and not in the body, which a client that stops reading keeps alive for as long as it likes.
-            drop(place);
+            drop(permit);
             if let Some(connection) = open
                 && tokio::time::timeout(END_GRACE, sent.cancelled()).await.is_err()
             {
@@ -101,7 +101,7 @@ impl Sse {
         let id = session_id(head.uri.query().unwrap_or_default());
         let inbox = id.and_then(|id| self.sessions.inbox(&id, key)).ok_or_else(no_session)?;
         let mut message = message::read(body)?;
-        inbox.backlog.note(&message)?;
+        inbox.backlog.record(&message)?;
         // The tools read the caller's key from the request head.
         head.extensions = http::Extensions::new();
         let mut call = None;

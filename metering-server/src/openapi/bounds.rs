@@ -49,13 +49,13 @@ const USER_CODE: &str = "^[ -]*([BCDFGHJKLMNPQRSTVWXZbcdfghjklmnpqrstvwxz][ -]*)
 /// Amounts that are never negative: sold, charged and added credits. Balances may be negative.
 const NOT_NEGATIVE: [(&str, &str); 8] = [
     ("BalanceDocument", "total_credits_purchased"),
-    ("DeductAnswer", "amount_charged"),
+    ("DeductResponse", "amount_charged"),
     ("EpochUnit", "credits_per_epoch"),
     ("ErrorBody", "required"),
     ("PlanDocument", "bonus_credits"),
     ("PlanDocument", "credits"),
-    ("TopUpAnswer", "amount_added"),
-    ("TopUpAnswer", "total_credits_purchased"),
+    ("TopUpResponse", "amount_added"),
+    ("TopUpResponse", "total_credits_purchased"),
 ];
 
 /// A string in the query of a metered route: no control characters.

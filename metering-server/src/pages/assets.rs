@@ -51,15 +51,15 @@ impl Assets {
     /// # Errors
     /// When a referenced file does not exist, or files refer to each other in a cycle.
     pub(super) fn new(files: BTreeMap<String, Vec<u8>>) -> Result<Self, AssetError> {
-        let mut naming = Naming {
+        let mut builder = AssetBuilder {
             files: &files,
             done: Self { by_path: BTreeMap::new(), paths: BTreeMap::new(), imports: BTreeMap::new() },
-            under_way: Vec::new(),
+            in_progress: Vec::new(),
         };
         for name in files.keys() {
-            naming.name(name, "the list of files")?;
+            builder.name(name, "the list of files")?;
         }
-        Ok(naming.done)
+        Ok(builder.done)
     }
 
     /// The asset at a path such as `/assets/style.0123456789abcdef.css`.
@@ -94,13 +94,13 @@ impl Assets {
     }
 }
 
-struct Naming<'f> {
+struct AssetBuilder<'f> {
     files: &'f BTreeMap<String, Vec<u8>>,
     done: Assets,
-    under_way: Vec<String>,
+    in_progress: Vec<String>,
 }
 
-impl Naming<'_> {
+impl AssetBuilder<'_> {
     /// The path of a file. If the file has no name yet, names everything it refers to, then the file itself.
     fn name(&mut self, name: &str, from: &str) -> Result<String, AssetError> {
         if let Some(path) = self.done.paths.get(name) {
@@ -110,10 +110,10 @@ impl Naming<'_> {
         let Some((content, content_type)) = file else {
             return Err(AssetError::Unknown { from: from.to_owned(), name: name.to_owned() });
         };
-        if self.under_way.iter().any(|other| other == name) {
+        if self.in_progress.iter().any(|other| other == name) {
             return Err(AssetError::Circle(name.to_owned()));
         }
-        self.under_way.push(name.to_owned());
+        self.in_progress.push(name.to_owned());
         let content = if content_type.starts_with("text/") {
             let text = std::str::from_utf8(content).map_err(|_| AssetError::NotText(name.to_owned()))?;
             let mut imports = BTreeSet::new();
@@ -131,7 +131,7 @@ impl Naming<'_> {
         } else {
             Bytes::copy_from_slice(content)
         };
-        self.under_way.pop();
+        self.in_progress.pop();
         let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
         let hash = hex::encode(Sha3_256::digest(&content));
         let path = format!("{FOLDER}{stem}.{}.{extension}", &hash[..HASH_DIGITS]);

@@ -3,18 +3,18 @@
 use url::Url;
 
 /// Headers of pages and assets alike.
-pub(super) const EVERYWHERE: [(&str, &str); 7] = [
+pub(super) const COMMON_HEADERS: [(&str, &str); 7] = [
     ("referrer-policy", "no-referrer"),
     ("x-content-type-options", "nosniff"),
     ("x-frame-options", "DENY"),
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-resource-policy", "same-origin"),
-    ("permissions-policy", PERMISSIONS),
+    ("permissions-policy", PERMISSIONS_POLICY),
     ("x-robots-tag", "noarchive"),
 ];
 
 /// Pages need no browser feature except writing to the clipboard, for the copy buttons.
-const PERMISSIONS: &str = "accelerometer=(), autoplay=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), \
+const PERMISSIONS_POLICY: &str = "accelerometer=(), autoplay=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), \
      magnetometer=(), microphone=(), midi=(), payment=(), usb=(), clipboard-read=(), clipboard-write=(self)";
 
 /// The content security policy of a page. `guest` is a third-party script that the page needs, with its frame.

@@ -106,14 +106,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contrasts_are_those_of_the_standard() {
+    fn contrast_matches_the_standard() {
         assert!((contrast(BLACK, WHITE) - 21.0).abs() < 0.001);
         let grey: Colour = "#767676".parse().unwrap();
         assert!((contrast(grey, WHITE) - 4.54).abs() < 0.01, "the well-known lightest grey that passes");
     }
 
     #[test]
-    fn an_accent_that_fits_is_left_as_it_is() {
+    fn readable_accent_is_unchanged() {
         let accent: Colour = "#0b6e4f".parse().unwrap();
         let palette = Palette::new(accent);
         assert_eq!((palette.light.accent, palette.light.accent_text), (accent, accent));

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use metering_core::{Catalogue, ParamPlace};
+use metering_core::{Catalogue, ParamLocation};
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
 use rust_embed::RustEmbed;
@@ -28,7 +28,7 @@ struct Files;
 /// The folder of the templates. Files in all other folders are assets, named without their folder.
 const TEMPLATES: &str = "templates/";
 /// Templates that are rendered to assets because they contain the accent colour.
-const DRAWN: [&str; 2] = ["theme.css", "icon.svg"];
+const RENDERED_ASSETS: [&str; 2] = ["theme.css", "icon.svg"];
 /// The URL of Turnstile's script. Cloudflare requires it to be loaded from there.
 const TURNSTILE: &str = "https://challenges.cloudflare.com/turnstile/v0/api.js?render=explicit";
 
@@ -85,7 +85,7 @@ fn api_url(config: &Config) -> String {
 /// The first metered route that can be called without parameters, or else the balance.
 fn sample_path(catalogue: &Catalogue) -> String {
     let callable = catalogue.routes().iter().find(|route| {
-        let plain = route.params.iter().all(|param| !param.required && param.place != ParamPlace::Path);
+        let plain = route.params.iter().all(|param| !param.required && param.location != ParamLocation::Path);
         route.metered && !route.sse && &*route.method == "GET" && plain
     });
     callable.map_or_else(|| "/credits/balance".to_owned(), |route| route.template.to_string())
@@ -94,9 +94,9 @@ fn sample_path(catalogue: &Catalogue) -> String {
 /// All pages.
 pub(super) fn pages(config: &Config, catalogue: &Catalogue) -> Result<Pages, PagesError> {
     let site = Site::new(config, catalogue);
-    let drawn = drawn(config)?;
-    let icon = Document::new("image/svg+xml", drawn["icon.svg"].clone());
-    let assets = Arc::new(Assets::new(files(drawn))?);
+    let rendered_assets = rendered_assets(config)?;
+    let icon = Document::new("image/svg+xml", rendered_assets["icon.svg"].clone());
+    let assets = Arc::new(Assets::new(files(rendered_assets))?);
     let environment = environment(&assets)?;
     let guest = match config.signup.bot_check {
         BotCheckKind::Turnstile => Url::parse(TURNSTILE).ok(),
@@ -137,7 +137,7 @@ fn terms_text(config: &Config) -> Result<Option<String>, PagesError> {
 }
 
 /// The assets that contain the accent colour.
-fn drawn(config: &Config) -> Result<BTreeMap<String, Vec<u8>>, PagesError> {
+fn rendered_assets(config: &Config) -> Result<BTreeMap<String, Vec<u8>>, PagesError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     let palette = Value::from(Serde(Palette::new(config.brand.accent)));
@@ -145,12 +145,12 @@ fn drawn(config: &Config) -> Result<BTreeMap<String, Vec<u8>>, PagesError> {
         let template = text(&format!("{TEMPLATES}{name}"));
         Ok((name.to_owned(), environment.render_str(&template, context! { palette => palette.clone() })?.into_bytes()))
     };
-    DRAWN.into_iter().map(draw).collect()
+    RENDERED_ASSETS.into_iter().map(draw).collect()
 }
 
-/// The embedded assets, and those in `drawn`.
-fn files(drawn: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
-    let mut files = drawn;
+/// The embedded assets, and those in `rendered_assets`.
+fn files(rendered_assets: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
+    let mut files = rendered_assets;
     for path in Files::iter().filter(|path| path.contains('/') && !path.starts_with(TEMPLATES)) {
         let name = path.rsplit('/').next().unwrap_or(&path).to_owned();
         let content = Files::get(&path).map(|file| file.data.into_owned()).unwrap_or_default();

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn markdown_can_do_nothing_but_read_well() {
+    fn markdown_renders_without_active_content() {
         // case, source, expected HTML
         let table = [
             ("headings", "# Terms\n## Key", "<h2>Terms</h2>\n<h3>Key</h3>\n"),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_text_names_the_service() {
+    fn default_terms_name_the_service() {
         let html = default("Acme <b>");
         assert!(html.contains("Acme &lt;b&gt;") && !html.contains("{brand}"), "{html}");
     }

@@ -13,7 +13,7 @@ fn pages_of(toml: &str) -> Pages {
 }
 
 fn get(pages: &Pages, path: &str) -> Reply {
-    pages.answer(&Method::GET, path, &HeaderMap::new()).unwrap()
+    pages.respond(&Method::GET, path, &HeaderMap::new()).unwrap()
 }
 
 fn body(reply: &Reply) -> &str {
@@ -49,20 +49,20 @@ fn the_pages_are_where_the_protocol_says() {
         assert_eq!(get(&pages, path).status(), StatusCode::NOT_FOUND, "{path}");
     }
     for path in ["/credits/plans", "/metering-other", "/signup/challenge", "/openapi.json", "/verify/x"] {
-        assert!(pages.answer(&Method::GET, path, &HeaderMap::new()).is_none(), "{path} does not belong to the pages");
+        assert!(pages.respond(&Method::GET, path, &HeaderMap::new()).is_none(), "{path} does not belong to the pages");
     }
 }
 
 #[test]
-fn the_root_and_slips_of_the_pen_lead_to_pages() {
+fn root_and_trailing_slashes_lead_to_pages() {
     let pages = pages_of("");
     for (path, to) in [("/", "/metering"), ("/metering/", "/metering"), ("/metering/account/", "/metering/account")] {
         let reply = get(&pages, path);
         assert_eq!((reply.status(), header(&reply, "location")), (StatusCode::FOUND, to), "{path}");
     }
-    let slip = get(&pages, "/verify/");
+    let with_slash = get(&pages, "/verify/");
     assert_eq!(
-        (slip.status(), body(&slip)),
+        (with_slash.status(), body(&with_slash)),
         (StatusCode::OK, body(&get(&pages, "/verify"))),
         "served without a redirect, so the query is kept"
     );
@@ -93,7 +93,7 @@ fn every_page_carries_the_headers_that_protect_it() {
 }
 
 #[test]
-fn turnstile_is_let_in_where_there_is_a_challenge_and_nowhere_else() {
+fn turnstile_is_allowed_only_on_challenge_pages() {
     let pages = pages_of("[signup]\nbot_check = 'turnstile'\n[signup.turnstile]\nsite_key = 'site\"key'");
     for (path, reply) in all(&pages) {
         let challenged = matches!(path.as_str(), "/metering" | "/verify");
@@ -159,7 +159,7 @@ fn our_scripts_and_styles_name_no_other_site_and_run_no_text() {
 }
 
 #[test]
-fn whatever_pages_load_is_there_and_may_be_kept_for_good() {
+fn page_assets_exist_and_are_immutable() {
     let pages = pages_of("");
     for (path, reply) in all(&pages) {
         let html = body(&reply);
@@ -190,7 +190,7 @@ fn whatever_pages_load_is_there_and_may_be_kept_for_good() {
 }
 
 #[test]
-fn assets_have_no_other_names() {
+fn assets_are_served_under_hashed_names_only() {
     let pages = pages_of("");
     let real = pages.assets.path("base.css").unwrap();
     let other_hash = real.replace("base.", "base.0");
@@ -216,7 +216,7 @@ fn assets_have_no_other_names() {
 }
 
 #[test]
-fn what_operators_write_is_escaped() {
+fn operator_text_is_escaped() {
     let toml = format!(
         "[brand]\nname = '{SCRIPT}'\nlogo = '<b onclick=\"x\">'\nheadline = '{SCRIPT}'\ntagline = '\" onload=\"x'\n\
          [terms]\nversion = '1\"><i>'\nurl = 'javascript:alert(\"1\")'"
@@ -265,11 +265,11 @@ fn terms_come_from_the_operator_where_they_give_any() {
 }
 
 #[test]
-fn a_head_is_the_answer_without_its_body() {
+fn head_is_the_response_without_its_body() {
     let pages = pages_of("");
     for path in ["/metering", "/favicon.ico", pages.assets.path("base.css").unwrap(), "/metering/nothing"] {
         let full = get(&pages, path);
-        let head = pages.answer(&Method::HEAD, path, &HeaderMap::new()).unwrap();
+        let head = pages.respond(&Method::HEAD, path, &HeaderMap::new()).unwrap();
         assert!(head.body().is_empty(), "{path}");
         assert_eq!(head.status(), full.status(), "{path}");
         assert_eq!(header(&head, "content-length"), full.body().len().to_string(), "{path}");
@@ -278,21 +278,21 @@ fn a_head_is_the_answer_without_its_body() {
 }
 
 #[test]
-fn other_methods_are_told_which_ones_there_are() {
+fn other_methods_get_the_allowed_ones() {
     let pages = pages_of("");
     for (method, path, allow) in [
         (Method::POST, "/metering", "GET, HEAD"),
         (Method::DELETE, "/assets/x", "GET, HEAD"),
         (Method::PUT, "/verify", "GET, HEAD, POST"),
     ] {
-        let reply = pages.answer(&method, path, &HeaderMap::new()).unwrap();
+        let reply = pages.respond(&method, path, &HeaderMap::new()).unwrap();
         assert_eq!(
             (reply.status(), header(&reply, "allow")),
             (StatusCode::METHOD_NOT_ALLOWED, allow),
             "{method} {path}"
         );
     }
-    assert!(pages.answer(&Method::POST, "/verify", &HeaderMap::new()).is_none(), "the API handles it");
+    assert!(pages.respond(&Method::POST, "/verify", &HeaderMap::new()).is_none(), "the API handles it");
 }
 
 #[test]
@@ -302,11 +302,11 @@ fn a_known_icon_is_not_sent_again() {
     assert_eq!((icon.status(), header(&icon, "content-type")), (StatusCode::OK, "image/svg+xml"));
     let mut headers = HeaderMap::new();
     headers.insert(header::IF_NONE_MATCH, icon.headers()[header::ETAG].clone());
-    let again = pages.answer(&Method::GET, "/favicon.ico", &headers).unwrap();
+    let again = pages.respond(&Method::GET, "/favicon.ico", &headers).unwrap();
     assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
     assert!(again.body().is_empty());
     headers.insert(header::IF_NONE_MATCH, HeaderValue::from_static("\"another\""));
-    assert_eq!(pages.answer(&Method::GET, "/favicon.ico", &headers).unwrap().status(), StatusCode::OK);
+    assert_eq!(pages.respond(&Method::GET, "/favicon.ico", &headers).unwrap().status(), StatusCode::OK);
 }
 
 #[test]

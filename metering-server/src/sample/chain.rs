@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_final_when_64_blocks_lie_on_top_of_it() {
+    fn block_is_final_after_64_more_blocks() {
         const TWELVE: Duration = Duration::from_secs(12);
         // milliseconds after genesis, latest final block
         let table = [
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oddest_clocks_and_block_times_give_blocks_or_none() {
+    fn odd_clocks_and_block_times_give_blocks_or_none() {
         for block_time in [Duration::ZERO, Duration::from_nanos(1), Duration::from_secs(12), Duration::MAX] {
             for millis in [i64::MIN, -1, 0, 1, i64::MAX] {
                 let chain = chain_at(millis, block_time);

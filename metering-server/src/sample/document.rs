@@ -21,7 +21,7 @@ struct Document<T> {
 }
 
 /// The JSON of a response about a block.
-pub(super) fn answer<T: Serialize>(block: Block, content: T) -> Bytes {
+pub(super) fn render<T: Serialize>(block: Block, content: T) -> Bytes {
     to_json(&Document {
         sample: true,
         notice: NOTICE,
@@ -34,8 +34,8 @@ pub(super) fn answer<T: Serialize>(block: Block, content: T) -> Bytes {
 /// Serializes one of the sample's own documents.
 pub(super) fn to_json<T: Serialize>(document: &T) -> Bytes {
     // The size of a response with two trades, so that most are written without reallocation.
-    const USUAL_BYTES: usize = 1_024;
-    let mut json = Vec::with_capacity(USUAL_BYTES);
+    const TYPICAL_BYTES: usize = 1_024;
+    let mut json = Vec::with_capacity(TYPICAL_BYTES);
     serde_json::to_writer(&mut json, document).expect("the documents are structs of numbers and strings");
     json.into()
 }

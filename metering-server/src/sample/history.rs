@@ -8,7 +8,7 @@ use metering_core::{Address, Timestamp};
 use serde::Serialize;
 
 use super::chain::{Block, BlockNumber, Chain, count, numbers};
-use super::document::answer;
+use super::document::render;
 use super::pool::Pool;
 use super::refusal::Refusal;
 use super::trade::{Trade, trades_in};
@@ -63,7 +63,7 @@ pub(super) fn trades_between(
         to_block: blocks.as_ref().map(|blocks| *blocks.end()),
         trades: blocks.into_iter().flat_map(numbers).flat_map(placed).collect(),
     };
-    Ok(answer(latest, content))
+    Ok(render(latest, content))
 }
 
 fn blocks_between(chain: &Chain, latest: Block, start: u64, end: u64) -> Option<RangeInclusive<BlockNumber>> {

@@ -5,7 +5,7 @@ use metering_core::Address;
 use serde::Serialize;
 
 use super::chain::Block;
-use super::document::answer;
+use super::document::render;
 use super::pool::Pool;
 use super::token::Token;
 
@@ -48,11 +48,11 @@ impl From<&Pool> for PoolMetadata {
 
 /// Metadata of one pool.
 pub(super) fn pool_metadata(latest: Block, pool: &Pool) -> Bytes {
-    answer(latest, PoolMetadata::from(pool))
+    render(latest, PoolMetadata::from(pool))
 }
 
 /// The pools that hold a token.
 pub(super) fn pools_of(latest: Block, token: &Token) -> Bytes {
     let pools = Pool::holding(token).map(|(pool, _)| pool.into()).collect();
-    answer(latest, TokenPools { token: token.into(), pools })
+    render(latest, TokenPools { token: token.into(), pools })
 }

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn query_parameters_are_found_by_name_and_held_to_their_type() {
+    fn query_parameters_are_found_by_name_and_type_checked() {
         let query = Query::new(Some("page=3&size=-1&metadata=True&time_interval=x&flag=2&bare"));
         assert_eq!(query.number("page"), Ok(Some(3)));
         assert_eq!(query.number("absent"), Ok(None));

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn reserves_are_worth_what_the_pool_is_said_to_hold() {
+    fn reserves_are_worth_the_pools_stated_value() {
         let block = BlockNumber::from_u64(24_000_000);
         for pool in &POOLS {
             let reserves = pool.reserves(block);

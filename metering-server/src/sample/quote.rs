@@ -5,7 +5,7 @@ use metering_core::Address;
 use serde::Serialize;
 
 use super::chain::{Block, BlockNumber};
-use super::document::answer;
+use super::document::render;
 use super::pool::{Pool, Side};
 use super::quantity::{Quantity, Usd};
 use super::refusal::Refusal;
@@ -56,20 +56,20 @@ impl Quote {
 
 /// The price of ether.
 pub(super) fn eth(block: Block) -> Bytes {
-    answer(block, EthPrice { price_usd: WETH.price_usd(block.number) })
+    render(block, EthPrice { price_usd: WETH.price_usd(block.number) })
 }
 
 /// The price of a token in one pool.
 pub(super) fn token_in_pool(block: Block, token: &Token, pool: &Pool) -> Result<Bytes, Refusal> {
     let quote = Quote::of(pool, side_in(token, pool)?, block.number);
-    Ok(answer(block, TokenPrice { token_address: token.address, symbol: token.symbol, quote }))
+    Ok(render(block, TokenPrice { token_address: token.address, symbol: token.symbol, quote }))
 }
 
 /// The prices of a token in all pools that hold it.
 pub(super) fn token_everywhere(block: Block, token: &Token) -> Bytes {
     let prices = Pool::holding(token).map(|(pool, side)| Quote::of(pool, side, block.number)).collect();
     let price_usd = token.price_usd(block.number);
-    answer(block, TokenPrices { token_address: token.address, symbol: token.symbol, price_usd, prices })
+    render(block, TokenPrices { token_address: token.address, symbol: token.symbol, price_usd, prices })
 }
 
 /// The side of a token in the pool.

@@ -7,7 +7,7 @@ use metering_core::Address;
 use serde::Serialize;
 
 use super::chain::{Block, Chain};
-use super::document::answer;
+use super::document::render;
 use super::listing::{PoolMetadata, TokenMetadata};
 use super::param::{Query, at_least_one};
 use super::quantity::Usd;
@@ -17,7 +17,7 @@ use super::volume::{self, MAX_BLOCKS_SUMMED, Span};
 
 const SECONDS_PER_DAY: u64 = 86_400;
 const MAX_SIZE: u64 = 100;
-const USUAL_SIZE: u64 = 10;
+const DEFAULT_SIZE: u64 = 10;
 
 /// The requested page of a ranking, and its period.
 struct Page {
@@ -78,7 +78,7 @@ pub(super) fn tokens(chain: &Chain, latest: Block, query: Query<'_>) -> Result<B
     });
     let mut tokens: Vec<_> = active.filter(|token| token.trade_count > 0).collect();
     tokens.sort_by_key(|token| Reverse((token.volume_usd, token.token_address)));
-    Ok(page.answer(latest, tokens, |tokens| ActiveTokens { tokens }))
+    Ok(page.render(latest, tokens, |tokens| ActiveTokens { tokens }))
 }
 
 /// The pools by traded volume.
@@ -92,13 +92,13 @@ pub(super) fn pools(chain: &Chain, latest: Block, query: Query<'_>) -> Result<By
     });
     let mut pools: Vec<_> = active.filter(|pool| pool.trade_count > 0).collect();
     pools.sort_by_key(|pool| Reverse((pool.volume_usd, pool.pool_address)));
-    Ok(page.answer(latest, pools, |pools| ActivePools { pools }))
+    Ok(page.render(latest, pools, |pools| ActivePools { pools }))
 }
 
 impl Page {
     fn read(chain: &Chain, latest: Block, query: Query<'_>) -> Result<Self, Refusal> {
         let page = at_least_one("page", query.number("page")?.unwrap_or(1))?;
-        let size = at_least_one("size", query.number("size")?.unwrap_or(USUAL_SIZE))?;
+        let size = at_least_one("size", query.number("size")?.unwrap_or(DEFAULT_SIZE))?;
         if size > MAX_SIZE {
             return Err(Refusal::invalid("size", format!("must be at most {MAX_SIZE}")));
         }
@@ -110,11 +110,11 @@ impl Page {
         Ok(Self { page, size, metadata: query.flag("metadata")?, span })
     }
 
-    fn answer<E, T: Serialize>(self, latest: Block, entries: Vec<E>, name: impl FnOnce(Vec<E>) -> T) -> Bytes {
+    fn render<E, T: Serialize>(self, latest: Block, entries: Vec<E>, name: impl FnOnce(Vec<E>) -> T) -> Bytes {
         let total = entries.len();
         let skipped = usize::try_from((self.page - 1).saturating_mul(self.size)).unwrap_or(usize::MAX);
         let taken = usize::try_from(self.size).unwrap_or(usize::MAX);
         let entries = name(entries.into_iter().skip(skipped).take(taken).collect());
-        answer(latest, Ranking { page: self.page, size: self.size, total, span: self.span, entries })
+        render(latest, Ranking { page: self.page, size: self.size, total, span: self.span, entries })
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use metering_core::Address;
 use serde::Serialize;
 
-use super::SampleAnswer;
+use super::SampleResponse;
 use super::chain::BlockNumber;
 use super::document::{NOTICE, to_json};
 
@@ -48,7 +48,7 @@ impl Refusal {
     }
 
     /// The error response.
-    pub(super) fn into_answer(self) -> SampleAnswer {
+    pub(super) fn into_response(self) -> SampleResponse {
         let (status, error) = match self {
             Self::UnknownRoute => (404, "unknown_route"),
             Self::UnknownPool(_) => (404, "unknown_pool"),
@@ -56,7 +56,7 @@ impl Refusal {
             Self::NotFinal { .. } => (404, "block_not_final"),
             Self::Invalid { .. } => (400, "invalid_parameter"),
         };
-        SampleAnswer::Json { status, body: self.body(error) }
+        SampleResponse::Json { status, body: self.body(error) }
     }
 
     fn body(&self, error: &'static str) -> Bytes {
@@ -122,7 +122,7 @@ mod tests {
             ),
         ];
         for (refusal, status, own) in table {
-            let SampleAnswer::Json { status: given, body } = refusal.into_answer() else { panic!("not JSON") };
+            let SampleResponse::Json { status: given, body } = refusal.into_response() else { panic!("not JSON") };
             assert_eq!(given, status);
             let mut body: Value = serde_json::from_slice(&body).unwrap();
             let fields = body.as_object_mut().unwrap();

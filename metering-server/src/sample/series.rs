@@ -7,7 +7,7 @@ use metering_core::Address;
 use serde::Serialize;
 
 use super::chain::{Block, BlockNumber, Chain};
-use super::document::answer;
+use super::document::render;
 use super::pool::Pool;
 use super::quantity::{Quantity, Usd};
 use super::quote::side_in;
@@ -74,5 +74,5 @@ pub(super) fn prices(
         step_seconds: step,
         points,
     };
-    Ok(answer(latest, content))
+    Ok(render(latest, content))
 }

@@ -5,7 +5,7 @@ use metering_core::Address;
 use serde::Serialize;
 
 use super::chain::{Block, BlockNumber};
-use super::document::answer;
+use super::document::render;
 use super::pool::{Pool, Side};
 use super::quantity::{Quantity, Usd};
 use super::token::Token;
@@ -73,22 +73,22 @@ impl Base {
 
 /// The reserves and prices of a pool.
 pub(super) fn base(block: Block, pool: &Pool) -> Bytes {
-    answer(block, Base::of(pool, block.number))
+    render(block, Base::of(pool, block.number))
 }
 
 /// The reserves and prices of all pools of a token.
 pub(super) fn base_of_all(block: Block, token: &Token) -> Bytes {
     let snapshots = Pool::holding(token).map(|(pool, _)| Base::of(pool, block.number)).collect();
-    answer(block, BaseOfAll { token_address: token.address, snapshots })
+    render(block, BaseOfAll { token_address: token.address, snapshots })
 }
 
 /// The trades of one pool.
 pub(super) fn pool_trades(block: Block, pool: &Pool) -> Bytes {
     let trades = trades_in(pool, block.number).collect();
-    answer(block, PoolTrades { pool_address: pool.address, trades })
+    render(block, PoolTrades { pool_address: pool.address, trades })
 }
 
 /// The trades of all pools.
 pub(super) fn all_trades(block: Block) -> Bytes {
-    answer(block, AllTrades { epoch: block.number, trades: trades(block.number) })
+    render(block, AllTrades { epoch: block.number, trades: trades(block.number) })
 }

@@ -39,10 +39,10 @@ pub(super) fn first_block(
     let Some(latest) = chain.finalized() else {
         return Err(Refusal::NotFinal { finalized: None });
     };
-    let asked = query.number("from_epoch")?;
-    let (name, first) = match (last_event_id, asked) {
+    let from_epoch = query.number("from_epoch")?;
+    let (name, first) = match (last_event_id, from_epoch) {
         (Some(seen), _) if !seen.is_empty() => ("Last-Event-ID", number("Last-Event-ID", seen)?.saturating_add(1)),
-        (_, Some(asked)) => ("from_epoch", asked),
+        (_, Some(from_epoch)) => ("from_epoch", from_epoch),
         (_, None) => return Ok(latest.number),
     };
     let first = BlockNumber::from_u64(first);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use metering_core::{Clock, Timestamp};
 use serde_json::Value;
 
-use super::{SampleAnswer, SampleFeed};
+use super::{SampleFeed, SampleResponse};
 
 const BLOCK_TIME: Duration = Duration::from_secs(12);
 
@@ -47,15 +47,15 @@ fn feed_at(now: Timestamp) -> (SampleFeed, Arc<ManualClock>) {
 }
 
 /// Status and body of the response to a target.
-fn ask(feed: &SampleFeed, target: &str) -> (u16, String) {
+fn request(feed: &SampleFeed, target: &str) -> (u16, String) {
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
-    match feed.answer(path, query, None) {
-        SampleAnswer::Json { status, body } => (status, String::from_utf8(body.to_vec()).unwrap()),
-        SampleAnswer::Events(_) => panic!("{target} responds with events"),
+    match feed.respond(path, query, None) {
+        SampleResponse::Json { status, body } => (status, String::from_utf8(body.to_vec()).unwrap()),
+        SampleResponse::Events(_) => panic!("{target} responds with events"),
     }
 }
 
-fn ask_json(feed: &SampleFeed, target: &str) -> (u16, Value) {
-    let (status, body) = ask(feed, target);
+fn request_json(feed: &SampleFeed, target: &str) -> (u16, Value) {
+    let (status, body) = request(feed, target);
     (status, serde_json::from_str(&body).unwrap())
 }

@@ -14,7 +14,7 @@ use super::quantity::{Quantity, Usd};
 const KIND: u64 = u64::from_be_bytes(*b"\0\0trades");
 
 /// The distribution of trades per block: the probability in percent of at most one, two, three.
-const AT_MOST: [u32; 3] = [45, 75, 92];
+const TRADE_COUNT_PERCENTILES: [u32; 3] = [45, 75, 92];
 
 /// A swap from the pool's point of view: positive amounts go into the pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -45,7 +45,7 @@ pub(super) struct TxHash([u64; 4]);
 pub(super) fn trades(block: BlockNumber) -> Vec<Trade> {
     let mut draws = Draws::of(KIND, block.get());
     let dice = draws.below(100);
-    let count = 1 + AT_MOST.into_iter().filter(|percent| dice >= *percent).count();
+    let count = 1 + TRADE_COUNT_PERCENTILES.into_iter().filter(|percent| dice >= *percent).count();
     let mut log_index = 0;
     let mut trades = Vec::with_capacity(count);
     for _ in 0..count {

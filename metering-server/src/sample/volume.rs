@@ -5,7 +5,7 @@ use metering_core::Address;
 use serde::Serialize;
 
 use super::chain::{Block, BlockNumber, Chain, count, numbers};
-use super::document::answer;
+use super::document::render;
 use super::pool::{POOLS, Pool, Side};
 use super::quantity::{Quantity, Usd};
 use super::refusal::Refusal;
@@ -148,7 +148,7 @@ pub(super) fn pool_volume(chain: &Chain, latest: Block, pool: &Pool, seconds: u6
         volume_token0: pool.token0.quantity(traded.units[0]),
         volume_token1: pool.token1.quantity(traded.units[1]),
     };
-    Ok(answer(latest, volume))
+    Ok(render(latest, volume))
 }
 
 /// The volume of a token over the last seconds, in all pools that hold it.
@@ -161,5 +161,5 @@ pub(super) fn token_volume(chain: &Chain, latest: Block, token: &Token, seconds:
     };
     let pools = in_each(token, &sums).map(in_pool).collect();
     let sum = of_all(token, &sums).volume(token);
-    Ok(answer(latest, TokenVolume { token_address: token.address, symbol: token.symbol, span, sum, pools }))
+    Ok(render(latest, TokenVolume { token_address: token.address, symbol: token.symbol, span, sum, pools }))
 }

@@ -28,7 +28,7 @@ async fn store_with_account() -> (Arc<dyn Store>, ApiKey) {
 }
 
 #[tokio::test]
-async fn a_warp_filter_behind_the_layer_is_paid_for() {
+async fn warp_filter_behind_the_layer_is_charged() {
     let (store, key) = store_with_account().await;
     let service = Arc::new(Service::start(store, Catalogue::from_json(CATALOGUE).unwrap(), ServiceConfig::default()));
     let price = warp::path!("price" / i64)
@@ -51,10 +51,10 @@ async fn a_warp_filter_behind_the_layer_is_paid_for() {
             request = request.header("authorization", &bearer);
         }
         let request = request.body(Full::<Bytes>::default()).unwrap();
-        let answer = metered.clone().oneshot(request).await.unwrap();
-        assert_eq!(answer.status(), status, "{path}");
-        assert_eq!(answer.headers().contains_key("x-bds-credit-balance"), with_key, "{path}");
-        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        let response = metered.clone().oneshot(request).await.unwrap();
+        assert_eq!(response.status(), status, "{path}");
+        assert_eq!(response.headers().contains_key("x-bds-credit-balance"), with_key, "{path}");
+        let body = response.into_body().collect().await.unwrap().to_bytes();
         match expected {
             Some(text) => assert_eq!(body, text),
             None => assert!(body.starts_with(b"{\"error\":\"unauthorized\""), "{body:?}"),

@@ -2,13 +2,13 @@
 
 use metering_core::ClientSource;
 use metering_core::transfer::{
-    AccountRecord, ActivityRecord, AnswerRecord, KeyRecord, LedgerRecord, Record, ScanMark, Section, SolutionRecord,
-    WalletLink,
+    AccountRecord, ActivityRecord, IdempotencyRecord, KeyRecord, LedgerRecord, Record, ScanMark, Section,
+    SolutionRecord, WalletLink,
 };
 use metering_core::{Credits, DailyTotal, Day, KeyHash, Remembered, RequestId, Timestamp, UsageLine, Window};
 use rusqlite::Row;
 
-use crate::commit::{ANSWER_COLUMNS, answer};
+use crate::commit::{STORED_RESULT_COLUMNS, stored_result};
 use crate::error::{Result, corrupt};
 use crate::rows::{ACCOUNT_COLUMNS, account, address, parse, timestamp};
 use crate::{challenges, ledger, payments, plans, quotes, recipients, signups, unreadable};
@@ -33,7 +33,7 @@ impl Source {
         let Self { columns, from, condition, keys, indexed, .. } = self;
         let tuple = |keys: &[&str]| keys.join(", ");
         let values = |count: usize| (2..2 + count).map(|number| format!("?{number}")).collect::<Vec<_>>().join(", ");
-        let place = if after {
+        let position = if after {
             let (prefix, all) = (tuple(&keys[..*indexed]), tuple(keys));
             // The first comparison lets SQLite use the index; the second cannot, since it has keys of other tables.
             format!("AND ({prefix}) >= ({}) AND ({all}) > ({})", values(*indexed), values(keys.len()))
@@ -41,12 +41,12 @@ impl Source {
             String::new()
         };
         let keys = tuple(keys);
-        format!("SELECT {columns}, {keys} FROM {from} WHERE {condition} {place} ORDER BY {keys} LIMIT ?1")
+        format!("SELECT {columns}, {keys} FROM {from} WHERE {condition} {position} ORDER BY {keys} LIMIT ?1")
     }
 
     pub(super) fn of(section: Section) -> Self {
         match section {
-            Section::Accounts | Section::Ledger | Section::Usage | Section::Activity | Section::Answers => {
+            Section::Accounts | Section::Ledger | Section::Usage | Section::Activity | Section::Idempotency => {
                 books(section)
             }
             _ => rest(section),
@@ -93,13 +93,13 @@ fn books(section: Section) -> Source {
                 activity_record,
             )
         },
-        Section::Answers => Source {
+        Section::Idempotency => Source {
             indexed: 2,
             ..Source::new(
-                format!("a.org_id, q.request_id, {ANSWER_COLUMNS}"),
+                format!("a.org_id, q.request_id, {STORED_RESULT_COLUMNS}"),
                 "request_id q CROSS JOIN account a ON a.id = q.account",
                 &["q.account", "q.request_id"],
-                answer_record,
+                idempotency_record,
             )
         },
         _ => Source::new(
@@ -198,13 +198,13 @@ fn activity_record(row: &Row<'_>) -> Read<Record> {
     }))
 }
 
-fn answer_record(row: &Row<'_>) -> Read<Record> {
+fn idempotency_record(row: &Row<'_>) -> Read<Record> {
     let (org_id, request): (String, String) = (row.get(0)?, row.get(1)?);
-    let Remembered { answer, expires_at } = answer(row, 2)?;
+    let Remembered { result, expires_at } = stored_result(row, 2)?;
     let read = || {
         let request =
             RequestId::from_stored(&request).map_err(|error| corrupt(format_args!("{request:?}: {error}")))?;
-        Ok(Record::Answer(AnswerRecord { account: parse(&org_id)?, request, answer, expires_at }))
+        Ok(Record::Idempotency(IdempotencyRecord { account: parse(&org_id)?, request, result, expires_at }))
     };
     Ok(read())
 }

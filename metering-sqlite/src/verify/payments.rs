@@ -20,7 +20,7 @@ const NOT_RECORDED: &str = "
 
 /// Payments whose record and ledger disagree on whether they are reversed. The reversals and restorations in the ledger
 /// must add up to minus the purchase if the payment is reversed, and to zero otherwise.
-const SETTLED_OTHERWISE: &str = "
+const SETTLEMENT_MISMATCHES: &str = "
     SELECT chain_id, tx_hash FROM payment p WHERE (
       SELECT coalesce(sum(amount), 0) FROM ledger l
       WHERE l.tx_hash = p.tx_hash AND l.tx_chain_id = p.chain_id AND l.account = p.account AND kind IN (?3, ?4)
@@ -36,7 +36,7 @@ const REVERSED_UNRECORDED: &str = "
     ORDER BY id";
 
 /// Payments that have more than one purchase in the ledger.
-const COUNTED_AGAIN: &str = "
+const COUNTED_TWICE: &str = "
     SELECT tx_chain_id, tx_hash FROM ledger WHERE tx_hash IS NOT NULL AND kind IN (?1, ?2)
     GROUP BY tx_chain_id, tx_hash HAVING count(*) > 1 ORDER BY min(id)";
 
@@ -47,10 +47,10 @@ pub(super) fn verify(connection: &Connection) -> Result<()> {
         (LedgerKind::PURCHASES.map(LedgerKind::as_str), LedgerKind::SETTLEMENTS.map(LedgerKind::as_str));
     refuse(connection, NOT_IN_LEDGER, &[], "are recorded for a plan, but not in the ledger of their account")?;
     refuse(connection, NOT_RECORDED, &purchases, "have a purchase in the ledger, but are not recorded")?;
-    refuse(connection, COUNTED_AGAIN, &purchases, "have more than one purchase in the ledger")?;
+    refuse(connection, COUNTED_TWICE, &purchases, "have more than one purchase in the ledger")?;
     refuse(connection, REVERSED_UNRECORDED, &settlements, "are reversed or restored in the ledger, but not recorded")?;
     let both = [purchases, settlements].concat();
-    refuse(connection, SETTLED_OTHERWISE, &both, "are reversed in their record or in the ledger, but not in both")
+    refuse(connection, SETTLEMENT_MISMATCHES, &both, "are reversed in their record or in the ledger, but not in both")
 }
 
 fn refuse(connection: &Connection, sql: &str, values: &[&str], problem: &str) -> Result<()> {

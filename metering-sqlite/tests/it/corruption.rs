@@ -49,7 +49,7 @@ fn is_corrupt<T>(found: Result<T, StoreError>) -> bool {
 }
 
 #[tokio::test]
-async fn every_zeroed_page_is_noticed_by_verify_and_by_backup() {
+async fn verify_and_backup_detect_every_zeroed_page() {
     let folder = fast_folder();
     let (file, copy, backup) =
         (folder.path().join("metering.db"), folder.path().join("copy.db"), folder.path().join("backup.db"));
@@ -77,7 +77,7 @@ async fn every_zeroed_page_is_noticed_by_verify_and_by_backup() {
 }
 
 #[tokio::test]
-async fn keys_that_do_not_resolve_are_noticed() {
+async fn unresolvable_keys_are_detected() {
     // damage, expected fragment of the message
     let table = [
         ("DELETE FROM api_key", "do not have the key"),
@@ -86,14 +86,14 @@ async fn keys_that_do_not_resolve_are_noticed() {
         ("UPDATE account SET revoked_at = 1 WHERE id = 7", "1 accounts do not have the key"),
         ("INSERT INTO api_key (hash, account, created_at) VALUES (x'00', 99, 1)", "belong to no account"),
     ];
-    for (damage, said) in table {
+    for (damage, expected) in table {
         let folder = fast_folder();
         let file = folder.path().join("metering.db");
         filled(&file).await;
         execute(&file, &format!("PRAGMA foreign_keys = off; {damage}"));
         let store = SqliteStore::open(&file).unwrap();
         match store.verify().await {
-            Err(StoreError::Corrupt(problem)) => assert!(problem.contains(said), "{damage}: {problem}"),
+            Err(StoreError::Corrupt(problem)) => assert!(problem.contains(expected), "{damage}: {problem}"),
             other => panic!("{damage}: {other:?}"),
         }
     }
@@ -129,7 +129,7 @@ async fn a_database_that_crashed_is_checked_before_it_is_used() {
 }
 
 #[tokio::test]
-async fn a_store_that_found_damage_is_not_ready_until_it_is_mended() {
+async fn damaged_store_is_not_ready_until_repaired() {
     let folder = fast_folder();
     let file = folder.path().join("metering.db");
     filled(&file).await;

@@ -3,10 +3,10 @@
 use metering_core::{KeyDelivery, PaymentStore, Store, StoreError};
 use metering_sqlite::SqliteStore;
 
-use crate::scene::{account, claim, credit, execute, place, quote, tx};
+use crate::scene::{account, claim, credit, database_path, execute, quote, tx};
 
 #[tokio::test]
-async fn payments_that_do_not_fit_the_ledger_are_noticed() {
+async fn payments_that_contradict_the_ledger_are_detected() {
     // damage, expected fragment of the message
     let table = [
         ("DELETE FROM payment WHERE used_as = 'topup'", "not recorded"),
@@ -42,8 +42,8 @@ async fn payments_that_do_not_fit_the_ledger_are_noticed() {
             "reversed or restored in the ledger, but not recorded",
         ),
     ];
-    for (damage, said) in table {
-        let (_folder, file) = place();
+    for (damage, expected) in table {
+        let (_folder, file) = database_path();
         let store = SqliteStore::create(&file).unwrap();
         let (id, _) = account(&store, 1).await;
         store.credit_payment(credit(&id, 1, tx(1))).await.unwrap();
@@ -52,7 +52,7 @@ async fn payments_that_do_not_fit_the_ledger_are_noticed() {
         assert_eq!(store.verify().await.unwrap().discrepancies, [], "before: {damage}");
         execute(&file, &format!("PRAGMA foreign_keys = off; {damage}"));
         match store.verify().await {
-            Err(StoreError::Corrupt(problem)) => assert!(problem.contains(said), "{damage}: {problem}"),
+            Err(StoreError::Corrupt(problem)) => assert!(problem.contains(expected), "{damage}: {problem}"),
             other => panic!("{damage}: {other:?}"),
         }
     }

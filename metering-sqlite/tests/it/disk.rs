@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use metering_core::{Charge, ClientSource, Credits, Posted, Posting, Refusal, Store, StoreError, UsageLine};
 use metering_sqlite::SqliteStore;
 
-use crate::scene::{NOON, account, charge, execute, grant, new_key, place};
+use crate::scene::{NOON, account, charge, database_path, execute, grant, new_key};
 
 #[cfg(unix)]
 fn mode(path: &Path) -> u32 {
@@ -15,9 +15,9 @@ fn mode(path: &Path) -> u32 {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn the_files_are_their_owners_alone() {
+async fn files_are_private_to_their_owner() {
     use std::os::unix::fs::PermissionsExt;
-    let (_folder, file) = place();
+    let (_folder, file) = database_path();
     let store = SqliteStore::create(&file).unwrap();
     account(&store, 1).await;
     assert_eq!(mode(file.parent().unwrap()), 0o700);
@@ -32,8 +32,8 @@ async fn the_files_are_their_owners_alone() {
 }
 
 #[tokio::test]
-async fn everything_is_there_after_it_was_opened_anew() {
-    let (_folder, file) = place();
+async fn data_survives_reopening() {
+    let (_folder, file) = database_path();
     let store = SqliteStore::create(&file).unwrap();
     let (id, key) = account(&store, 5).await;
     assert_eq!(charge(&store, key).await, Ok(4));
@@ -45,8 +45,8 @@ async fn everything_is_there_after_it_was_opened_anew() {
 }
 
 #[tokio::test]
-async fn what_one_opener_changes_counts_for_the_other_at_once() {
-    let (_folder, file) = place();
+async fn changes_of_one_opener_are_visible_to_the_other() {
+    let (_folder, file) = database_path();
     let here = SqliteStore::create(&file).unwrap();
     let there = SqliteStore::open(&file).unwrap();
     let (id, key) = account(&here, 3).await;
@@ -66,8 +66,8 @@ async fn what_one_opener_changes_counts_for_the_other_at_once() {
 }
 
 #[tokio::test]
-async fn what_is_done_through_the_store_itself_counts_at_once() {
-    let (_folder, file) = place();
+async fn writes_through_the_store_take_effect_immediately() {
+    let (_folder, file) = database_path();
     let store = SqliteStore::create(&file).unwrap();
     let (id, key) = account(&store, 2).await;
     assert_eq!(charge(&store, key).await, Ok(1));
@@ -80,8 +80,8 @@ async fn what_is_done_through_the_store_itself_counts_at_once() {
 }
 
 #[tokio::test]
-async fn a_backup_is_a_whole_store_of_its_own() {
-    let (folder, file) = place();
+async fn backup_is_a_complete_separate_store() {
+    let (folder, file) = database_path();
     let store = SqliteStore::create(&file).unwrap();
     let (_, key) = account(&store, 3).await;
     charge(&store, key).await.unwrap();
@@ -98,8 +98,8 @@ async fn a_backup_is_a_whole_store_of_its_own() {
 }
 
 #[test]
-fn files_that_are_not_ours_to_write_are_left_alone() {
-    let (folder, file) = place();
+fn files_of_others_are_left_unchanged() {
+    let (folder, file) = database_path();
     drop(SqliteStore::create(&file).unwrap());
     execute(&file, "PRAGMA user_version = 99");
     match SqliteStore::open(&file) {
@@ -142,7 +142,7 @@ fn open_to_all(file: &Path) {
 
 #[test]
 fn a_folder_that_is_missing_is_named() {
-    let (folder, _) = place();
+    let (folder, _) = database_path();
     let missing = folder.path().join("no");
     let file = missing.join("such").join("metering.db");
     match SqliteStore::open(&file) {
@@ -158,8 +158,8 @@ fn a_folder_that_is_missing_is_named() {
 
 /// The size of the log is bounded by the number of entries kept, no matter how many are written.
 #[tokio::test]
-async fn the_activity_log_does_not_grow_with_the_number_of_requests() {
-    let (_folder, file) = place();
+async fn activity_log_size_is_independent_of_request_count() {
+    let (_folder, file) = database_path();
     let store = SqliteStore::create(&file).unwrap();
     let (_, quiet) = account(&store, 1_000_000).await;
     charge(&store, quiet).await.unwrap();

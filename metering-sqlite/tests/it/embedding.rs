@@ -26,7 +26,7 @@ fn blocks(language: &str) -> Vec<String> {
 }
 
 #[test]
-fn its_snippets_compile_when_pasted_one_after_the_other() {
+fn embedding_guide_snippets_compile_in_order() {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let project = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {

@@ -70,9 +70,9 @@ impl Site {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let authorization = key.map(|key| format!("Authorization: Bearer {key}\r\n")).unwrap_or_default();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: example\r\nConnection: close\r\n{authorization}\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").expect("an HTTP response");
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        let (head, body) = response.split_once("\r\n\r\n").expect("an HTTP response");
         let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a status line");
         (status, head.to_lowercase(), serde_json::from_str(body).unwrap_or(Value::Null))
     }
@@ -120,10 +120,10 @@ fn the_axum_example_charges_for_its_routes() {
 
 #[cfg(unix)]
 #[test]
-fn the_axum_example_ends_in_order_when_it_is_told_to() {
+fn axum_example_shuts_down_gracefully() {
     let mut site = Site::start();
-    let told = Command::new("sh").arg("-c").arg(format!("kill -TERM {}", site.process.id())).status().unwrap();
-    assert!(told.success());
+    let killed = Command::new("sh").arg("-c").arg(format!("kill -TERM {}", site.process.id())).status().unwrap();
+    assert!(killed.success());
     let mut rest = String::new();
     site.output.read_to_string(&mut rest).unwrap();
     assert!(rest.ends_with("stopped\n"), "{rest}");

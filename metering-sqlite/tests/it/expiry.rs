@@ -3,13 +3,13 @@
 use metering_core::Store;
 use metering_sqlite::SqliteStore;
 
-use crate::scene::{NOON, account, charge, count, execute, place};
+use crate::scene::{NOON, account, charge, count, database_path, execute};
 
 const EXPIRED: i64 = 50_000;
 
 #[tokio::test]
-async fn charges_are_committed_while_much_is_forgotten() {
-    let (_folder, file) = place();
+async fn charges_are_committed_during_a_large_expiry() {
+    let (_folder, file) = database_path();
     let store = SqliteStore::create(&file).unwrap();
     let (_, key) = account(&store, 5).await;
     execute(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use metering_core::{Charge, ClientSource, Credits, KeyHash, Outcome, Posting, Store, StoreError, UsageLine};
 use metering_sqlite::SqliteStore;
 
-use crate::scene::{NOON, account, charge, execute, place};
+use crate::scene::{NOON, account, charge, database_path, execute};
 
 fn named(file: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(format!("{}{suffix}", file.display()))
@@ -19,10 +19,10 @@ async fn commit(store: &SqliteStore, key: KeyHash) -> Result<Vec<Outcome>, Store
 }
 
 #[tokio::test]
-async fn a_store_whose_files_are_gone_charges_nothing_more() {
+async fn store_with_deleted_files_charges_nothing() {
     for suffix in ["", "-wal", "-shm"] {
         for replaced in [false, true] {
-            let (_folder, file) = place();
+            let (_folder, file) = database_path();
             let store = SqliteStore::create(&file).unwrap();
             let (_, key) = account(&store, 5).await;
             charge(&store, key).await.unwrap();
@@ -52,8 +52,8 @@ async fn a_store_whose_files_are_gone_charges_nothing_more() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_lost_during_a_commit_leaves_its_outcome_unknown() {
-    let (_folder, file) = place();
+async fn file_lost_during_commit_leaves_outcome_unknown() {
+    let (_folder, file) = database_path();
     let store = SqliteStore::create(&file).unwrap();
     let (_, key) = account(&store, 5).await;
     // The commit waits for this lock. Meanwhile the file is deleted.
@@ -71,8 +71,8 @@ async fn a_file_that_is_lost_during_a_commit_leaves_its_outcome_unknown() {
 }
 
 #[tokio::test]
-async fn what_other_processes_may_do_to_the_files_is_not_a_loss() {
-    let (folder, file) = place();
+async fn harmless_file_operations_are_not_a_loss() {
+    let (folder, file) = database_path();
     let store = SqliteStore::create(&file).unwrap();
     let (_, key) = account(&store, 5).await;
     execute(&file, "PRAGMA wal_checkpoint(TRUNCATE)");

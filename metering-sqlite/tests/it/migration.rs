@@ -9,7 +9,7 @@ use metering_core::{
 };
 use metering_sqlite::SqliteStore;
 
-use crate::scene::{NOON, charge, credit, place, quote, tx};
+use crate::scene::{NOON, charge, credit, database_path, quote, tx};
 
 /// The scripts of versions 2 to 4.
 const LATER: [&str; 3] = [
@@ -51,8 +51,8 @@ fn write_version_1(file: &Path) {
 }
 
 #[tokio::test]
-async fn a_database_of_version_1_is_brought_up_to_date_with_all_that_is_in_it() {
-    let (_folder, file) = place();
+async fn version_1_database_is_migrated_with_its_data() {
+    let (_folder, file) = database_path();
     write_version_1(&file);
     let store = SqliteStore::open(&file).unwrap();
     let first: AccountId = "org_aaaaaaaaaaaaaaaaaaaa".parse().unwrap();
@@ -103,7 +103,7 @@ const PAYMENT: &str = "
 
 #[tokio::test]
 async fn payments_of_version_4_are_final() {
-    let (_folder, file) = place();
+    let (_folder, file) = database_path();
     write_version_1(&file);
     let connection = rusqlite::Connection::open(&file).unwrap();
     for script in &UP_TO_VERSION_4[1..] {
@@ -120,7 +120,7 @@ async fn payments_of_version_4_are_final() {
 
 #[test]
 fn an_up_to_date_database_is_opened_as_it_is() {
-    let (_folder, file) = place();
+    let (_folder, file) = database_path();
     write_version_1(&file);
     let schema = || {
         let connection = rusqlite::Connection::open(&file).unwrap();
@@ -138,8 +138,8 @@ fn an_up_to_date_database_is_opened_as_it_is() {
 /// Payments that are on their way during the migration still count: chains that were already in use are registered from
 /// the time of the store's first account.
 #[tokio::test]
-async fn recipients_of_chains_in_use_are_known_since_the_store_began() {
-    let (_folder, file) = place();
+async fn recipients_of_used_chains_are_known_since_store_creation() {
+    let (_folder, file) = database_path();
     write_version_1(&file);
     let connection = rusqlite::Connection::open(&file).unwrap();
     for script in LATER {

@@ -5,7 +5,7 @@ use metering_core::{ACTIVITY_KEPT, Store};
 use metering_sqlite::{Moved, SqliteStore};
 
 use crate::contract::fast_folder;
-use crate::scene::{NOON, account, charge, grant, place};
+use crate::scene::{NOON, account, charge, database_path, grant};
 
 async fn records(store: &SqliteStore, section: Section) -> Vec<Record> {
     let (mut records, mut after) = (Vec::new(), None);
@@ -33,7 +33,7 @@ async fn newer(store: &SqliteStore) -> (Vec<Option<u32>>, Vec<u32>) {
 }
 
 #[tokio::test]
-async fn records_follow_what_is_written_by_whomever() {
+async fn records_follow_writes_of_every_opener() {
     let folder = fast_folder();
     let file = folder.path().join("metering.db");
     let (store, other) = (SqliteStore::open(&file).unwrap(), SqliteStore::open(&file).unwrap());
@@ -48,7 +48,7 @@ async fn records_follow_what_is_written_by_whomever() {
 }
 
 #[tokio::test]
-async fn of_a_long_history_the_last_entries_are_told() {
+async fn export_has_the_last_entries_of_a_long_history() {
     let folder = fast_folder();
     let store = SqliteStore::open(&folder.path().join("metering.db")).unwrap();
     let (id, key) = account(&store, 10_000).await;
@@ -65,8 +65,8 @@ async fn of_a_long_history_the_last_entries_are_told() {
 }
 
 #[tokio::test]
-async fn a_store_alone_is_read_and_marked() {
-    let (_folder, file) = place();
+async fn exclusively_opened_store_is_read_and_marked() {
+    let (_folder, file) = database_path();
     assert!(SqliteStore::open_alone(&file).is_err() && !file.exists(), "open_alone creates nothing");
     let store = SqliteStore::create(&file).unwrap();
     let (id, key) = account(&store, 5).await;

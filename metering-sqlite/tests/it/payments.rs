@@ -9,7 +9,7 @@ use metering_core::{
 use metering_sqlite::SqliteStore;
 
 use crate::scene::{
-    NOON, account, challenge, charge, claim, count, credit, new_key, newcomer, place, quote, tx, wallet,
+    NOON, account, challenge, charge, claim, count, credit, database_path, new_account, new_key, quote, tx, wallet,
 };
 
 async fn open(store: &SqliteStore, number: u8) -> Quote {
@@ -27,8 +27,8 @@ async fn claimed(store: &SqliteStore, quote: &Quote, delivery: KeyDelivery) -> (
 }
 
 #[tokio::test]
-async fn what_was_claimed_and_credited_is_there_after_it_was_opened_anew() {
-    let (_folder, file) = place();
+async fn claims_and_credits_survive_reopening() {
+    let (_folder, file) = database_path();
     let store = SqliteStore::create(&file).unwrap();
     let quote = open(&store, 1).await;
     let (id, key) = claimed(&store, &quote, KeyDelivery::Now).await;
@@ -82,42 +82,42 @@ where
     T: Send + 'static,
 {
     let tasks: Vec<_> = (0..50).map(|n| tokio::spawn(act(Arc::clone(&openers[n % 2])))).collect();
-    let mut answers = Vec::new();
+    let mut results = Vec::new();
     for task in tasks {
-        answers.push(task.await.unwrap());
+        results.push(task.await.unwrap());
     }
-    answers
+    results
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_quote_that_two_openers_race_for_makes_one_account() {
-    let (_folder, file) = place();
+async fn two_openers_claiming_a_quote_create_one_account() {
+    let (_folder, file) = database_path();
     let openers = [SqliteStore::create(&file).unwrap(), SqliteStore::open(&file).unwrap()].map(Arc::new);
     let quote = open(&openers[0], 1).await;
-    let answers = race(&openers, |store| {
+    let results = race(&openers, |store| {
         let (claim, _) = claim(&quote, tx(1), KeyDelivery::Now);
         async move { store.claim_quote(claim).await.unwrap() }
     });
-    let answers = answers.await;
-    let made = answers.iter().filter(|answer| matches!(answer, Claimed::Account(_))).count();
-    let late = answers.iter().filter(|answer| **answer == Claimed::AlreadyClaimed).count();
+    let results = results.await;
+    let made = results.iter().filter(|result| matches!(result, Claimed::Account(_))).count();
+    let late = results.iter().filter(|result| **result == Claimed::AlreadyClaimed).count();
     assert_eq!((made, late), (1, 49));
     assert_eq!(["account", "api_key", "ledger", "payment"].map(|table| count(&file, table)), [1, 1, 1, 1]);
     assert_eq!(openers[1].verify().await.unwrap().discrepancies, []);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_payment_that_two_openers_race_for_is_credited_once() {
-    let (_folder, file) = place();
+async fn two_openers_credit_a_payment_once() {
+    let (_folder, file) = database_path();
     let openers = [SqliteStore::create(&file).unwrap(), SqliteStore::open(&file).unwrap()].map(Arc::new);
     let (id, key) = account(&openers[0], 0).await;
-    let answers = race(&openers, |store| {
+    let results = race(&openers, |store| {
         let credit = credit(&id, 1, tx(1));
         async move { store.credit_payment(credit).await.unwrap() }
     });
-    let answers = answers.await;
-    let credited = answers.iter().filter(|answer| matches!(answer, PaymentCredited::Account(_))).count();
-    let repeated = answers.iter().filter(|answer| matches!(answer, PaymentCredited::Repeated(..))).count();
+    let results = results.await;
+    let credited = results.iter().filter(|result| matches!(result, PaymentCredited::Account(_))).count();
+    let repeated = results.iter().filter(|result| matches!(result, PaymentCredited::Repeated(..))).count();
     assert_eq!((credited, repeated), (1, 49));
     assert_eq!(["payment", "wallet_link"].map(|table| count(&file, table)), [1, 1]);
     assert_eq!(charge(&openers[1], key).await, Ok(9));
@@ -125,8 +125,8 @@ async fn a_payment_that_two_openers_race_for_is_credited_once() {
 }
 
 #[tokio::test]
-async fn a_credit_counts_at_once_for_every_opener() {
-    let (_folder, file) = place();
+async fn credit_is_visible_to_every_opener_immediately() {
+    let (_folder, file) = database_path();
     let here = SqliteStore::create(&file).unwrap();
     let there = SqliteStore::open(&file).unwrap();
     let (id, key) = account(&here, 2).await;
@@ -153,8 +153,8 @@ async fn assert_replaced(here: &SqliteStore, there: &SqliteStore, old: KeyHash, 
 }
 
 #[tokio::test]
-async fn a_rotated_key_is_refused_at_once_by_every_opener() {
-    let (_folder, file) = place();
+async fn rotated_key_is_refused_by_every_opener() {
+    let (_folder, file) = database_path();
     let here = SqliteStore::create(&file).unwrap();
     let there = SqliteStore::open(&file).unwrap();
     let quote = open(&here, 1).await;
@@ -169,8 +169,8 @@ async fn a_rotated_key_is_refused_at_once_by_every_opener() {
 }
 
 #[tokio::test]
-async fn a_rotation_that_fails_leaves_key_and_challenge_as_they_were() {
-    let (_folder, file) = place();
+async fn failed_rotation_changes_neither_key_nor_challenge() {
+    let (_folder, file) = database_path();
     let store = SqliteStore::create(&file).unwrap();
     let quote = open(&store, 1).await;
     let (id, key) = claimed(&store, &quote, KeyDelivery::Now).await;
@@ -188,8 +188,8 @@ async fn a_rotation_that_fails_leaves_key_and_challenge_as_they_were() {
 
 /// No client should have the key of a quote that the watcher claimed, but the store does not rely on that.
 #[tokio::test]
-async fn a_key_that_a_late_claim_replaces_is_refused_at_once_by_every_opener() {
-    let (_folder, file) = place();
+async fn key_replaced_by_late_claim_is_refused_by_every_opener() {
+    let (_folder, file) = database_path();
     let here = SqliteStore::create(&file).unwrap();
     let there = SqliteStore::open(&file).unwrap();
     let quote = open(&here, 1).await;
@@ -203,8 +203,8 @@ async fn a_key_that_a_late_claim_replaces_is_refused_at_once_by_every_opener() {
 }
 
 #[tokio::test]
-async fn a_key_that_was_replaced_by_hand_counts_as_given_out() {
-    let (_folder, file) = place();
+async fn manually_replaced_key_counts_as_delivered() {
+    let (_folder, file) = database_path();
     let store = SqliteStore::create(&file).unwrap();
     let quote = open(&store, 1).await;
     let (id, _) = claimed(&store, &quote, KeyDelivery::Later).await;
@@ -218,8 +218,8 @@ async fn a_key_that_was_replaced_by_hand_counts_as_given_out() {
 }
 
 #[tokio::test]
-async fn a_claim_that_fails_leaves_nothing_behind() {
-    let (_folder, file) = place();
+async fn failed_claim_changes_nothing() {
+    let (_folder, file) = database_path();
     let store = SqliteStore::create(&file).unwrap();
     let (_, taken) = account(&store, 1).await;
     let quote = open(&store, 1).await;
@@ -234,14 +234,14 @@ async fn a_claim_that_fails_leaves_nothing_behind() {
 
 /// SQLite's integers are signed; chain ids and block numbers are not.
 #[tokio::test]
-async fn numbers_of_64_bits_are_kept() {
-    let (_folder, file) = place();
+async fn sixty_four_bit_numbers_are_stored() {
+    let (_folder, file) = database_path();
     let store = SqliteStore::create(&file).unwrap();
     for (block, mark) in [(i64::MAX.cast_unsigned(), i64::MAX.cast_unsigned()), (u64::MAX, u64::MAX), (3, u64::MAX)] {
         store.set_scan_mark(u64::MAX, block).await.unwrap();
         assert_eq!(store.scan_mark(u64::MAX).await.unwrap(), Some(mark));
     }
-    let mut new = newcomer();
+    let mut new = new_account();
     let payer = Payer { address: wallet(1), chain_id: u64::MAX };
     (new.payer, new.entries) = (Some(payer), Vec::new());
     let id = new.id.clone();

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 pub(crate) const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 const CHAIN: u64 = 8453;
 
-pub(crate) fn place() -> (TempDir, PathBuf) {
+pub(crate) fn database_path() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("data").join("metering.db");
     (folder, file)
@@ -32,14 +32,14 @@ pub(crate) fn count(file: &Path, table: &str) -> i64 {
 }
 
 pub(crate) async fn account(store: &SqliteStore, base_calls: i64) -> (AccountId, KeyHash) {
-    let mut new = newcomer();
+    let mut new = new_account();
     new.entries = vec![grant(base_calls)];
     let made = (new.id.clone(), new.key);
     store.create_account(new).await.unwrap();
     made
 }
 
-pub(crate) fn newcomer() -> NewAccount {
+pub(crate) fn new_account() -> NewAccount {
     let id = AccountId::generate(&SystemRandomness);
     let mut new = NewAccount::new(id, "agent".parse().unwrap(), new_key(), NOON);
     new.limits = RateLimits { requests_per_minute: 0, requests_per_day: 0 };
@@ -111,7 +111,7 @@ pub(crate) fn purchase(kind: LedgerKind, tx: TxRef) -> NewLedgerEntry {
 
 /// A claim of a quote by its payer for a new account, and the key of that account.
 pub(crate) fn claim(quote: &Quote, tx: TxRef, delivery: KeyDelivery) -> (Claim, KeyHash) {
-    let mut account = newcomer();
+    let mut account = new_account();
     account.payer = Some(Payer { address: quote.payer, chain_id: tx.chain_id });
     account.email = quote.email.clone();
     account.entries = vec![purchase(LedgerKind::PurchasePaySignup, tx)];

@@ -109,11 +109,11 @@ pub(super) async fn verified_calls(store: &dyn Store) -> Result<u64, Failure> {
 }
 
 /// Fails unless the number of recorded calls equals the number of accepted responses.
-pub(super) fn require_recorded(recorded: u64, answered: u64) -> Result<(), Failure> {
-    if recorded == answered {
+pub(super) fn require_recorded(recorded: u64, accepted: u64) -> Result<(), Failure> {
+    if recorded == accepted {
         return Ok(());
     }
-    Err(format!("{answered} requests were accepted, but {recorded} are on record").into())
+    Err(format!("{accepted} requests were accepted, but {recorded} are on record").into())
 }
 
 #[cfg(test)]
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn accounts_can_pay_and_their_keys_are_live() {
+    async fn accounts_have_credits_and_working_keys() {
         let populated = Populated::make(&std::env::temp_dir(), 3).await.unwrap();
         let store = populated.open().unwrap();
         for (id, key) in &populated.accounts {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_database_grows_and_keeps_the_accounts_it_had() {
+    async fn growing_keeps_existing_accounts() {
         let mut populated = Populated::make(&std::env::temp_dir(), 2).await.unwrap();
         let had = populated.accounts.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>();
         populated.grow_to(5).await.unwrap();
@@ -150,8 +150,8 @@ mod tests {
     #[test]
     fn a_call_that_is_not_on_record_is_an_error() {
         assert!(require_recorded(7, 7).is_ok());
-        for (recorded, answered) in [(6, 7), (8, 7), (0, 1)] {
-            let error = require_recorded(recorded, answered).unwrap_err().to_string();
+        for (recorded, accepted) in [(6, 7), (8, 7), (0, 1)] {
+            let error = require_recorded(recorded, accepted).unwrap_err().to_string();
             assert!(error.contains(&format!("{recorded} are on record")), "{error}");
         }
     }

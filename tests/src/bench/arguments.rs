@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn quick_is_other_defaults_and_gives_way_to_what_is_said() {
+    fn quick_changes_defaults_but_not_given_values() {
         let (full, quick) = (parse("bench"), parse("bench --quick --keys 3"));
         assert_eq!((full.rounds.get(), full.time), (3, Duration::from_millis(1_500)));
         assert_eq!((quick.rounds.get(), quick.time), (1, Duration::from_millis(200)));
@@ -158,12 +158,12 @@ mod tests {
     }
 
     #[test]
-    fn numbers_rise_and_each_comes_once() {
+    fn numbers_are_sorted_and_deduplicated() {
         assert_eq!(rising(&parse("bench --keys 7,1,7,3").keys), [1, 3, 7]);
     }
 
     #[test]
-    fn figures_of_nothing_are_refused() {
+    fn zero_and_invalid_values_are_rejected() {
         for line in [
             "bench --rounds 0",
             "bench --accounts 0",

@@ -18,7 +18,7 @@ use super::arguments::rising;
 use super::chooser::{Chooser, Spread};
 use super::rounds::Rounds;
 use super::table::{Column, Table};
-use super::{Arguments, Failure, figure};
+use super::{Arguments, Failure, format};
 use crate::latency::{Latencies, LatencySamples};
 
 /// Fixed, so that every run chooses the same accounts.
@@ -45,14 +45,14 @@ struct Round {
 /// Measures all cases and writes their table.
 pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let mut table = Table::new([
-        Column::Figure("Accounts"),
+        Column::Number("Accounts"),
         Column::Text("Spread"),
-        Column::Figure("Batch"),
-        Column::Figure("Charges per second"),
-        Column::Figure("Slowest round"),
-        Column::Figure("Fastest round"),
-        Column::Figure("Commit p50"),
-        Column::Figure("Commit p99"),
+        Column::Number("Batch"),
+        Column::Number("Charges per second"),
+        Column::Number("Slowest round"),
+        Column::Number("Fastest round"),
+        Column::Number("Commit p50"),
+        Column::Number("Commit p99"),
     ]);
     let mut populated = Populated::make(&arguments.data_dir, 0).await?;
     let mut recorded = 0;
@@ -64,16 +64,16 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
         require_recorded(verified_calls(&populated.open()?).await?, recorded)?;
         for case in cases {
             let rounds = Rounds::new(case.rounds, |round| round.charges_per_second);
-            let rate = |round: &Round| figure::rate(round.charges_per_second);
+            let rate = |round: &Round| format::rate(round.charges_per_second);
             table.row([
-                figure::count(accounts),
+                format::count(accounts),
                 case.spread.to_string(),
-                figure::count(case.batch),
+                format::count(case.batch),
                 rate(rounds.median()),
                 rate(rounds.slowest()),
                 rate(rounds.fastest()),
-                figure::latency(rounds.median().commits.p50()),
-                figure::latency(rounds.median().commits.p99()),
+                format::latency(rounds.median().commits.p50()),
+                format::latency(rounds.median().commits.p99()),
             ]);
         }
     }
@@ -127,15 +127,15 @@ async fn run(
     while spent < time {
         let postings = (0..batch).map(|_| charge(keys[chooser.next()], &line)).collect();
         let now = SystemClock.now();
-        let begun = Instant::now();
+        let started = Instant::now();
         let outcomes = store.commit(postings, now).await?;
-        let took = begun.elapsed();
+        let took = started.elapsed();
         require_accepted(&outcomes, batch)?;
         samples.record(took);
         spent += took;
         charges += batch;
     }
-    Ok(Round { charges, charges_per_second: figure::per_second(charges, spent), commits: samples.sorted() })
+    Ok(Round { charges, charges_per_second: format::per_second(charges, spent), commits: samples.sorted() })
 }
 
 /// The usage line that all charges are recorded on.
@@ -173,7 +173,7 @@ mod tests {
     use clap::Parser;
 
     #[tokio::test]
-    async fn every_combination_is_a_row_with_figures() {
+    async fn every_combination_has_a_row() {
         let arguments = "bench --time 5ms --rounds 2 --accounts 3,1 --batches 1,7";
         let arguments = Arguments::try_parse_from(arguments.split(' ')).unwrap();
         let mut out = Vec::new();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_charge_that_is_refused_is_no_figure() {
+    async fn refused_charge_is_an_error() {
         let populated = Populated::make(&std::env::temp_dir(), 1).await.unwrap();
         let store = populated.open().unwrap();
         let keys = [KeyHash::from_bytes([1; 32])];
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_measured_was_charged() {
+    async fn measured_charges_are_on_record() {
         let populated = Populated::make(&std::env::temp_dir(), 2).await.unwrap();
         let store = populated.open().unwrap();
         let keys: Vec<_> = populated.accounts.iter().map(|(_, key)| key.hash()).collect();

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zipf_choice_falls_as_the_rank_rises() {
+    fn zipf_share_falls_with_rank() {
         let mut counts = counts(Spread::Zipf, 1_000);
         assert!(!counts.is_sorted_by(|a, b| a >= b), "the busiest are not the first");
         counts.sort_unstable_by(|a, b| b.cmp(a));
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_the_range_are_the_first_and_the_last_rank() {
+    fn range_ends_map_to_first_and_last_rank() {
         let ranks = Ranks::new(3, &mut Draws::new(1));
         assert_eq!(ranks.account_at(0.0), ranks.account_of_rank[0]);
         assert_eq!(ranks.account_at(0.9999), ranks.account_of_rank[2]);

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use super::table::{Column, Table};
-use super::{Arguments, Failure, figure};
+use super::{Arguments, Failure, format};
 use crate::latency::{Latencies, LatencySamples};
 
 /// The size of an SQLite page.
@@ -16,24 +16,24 @@ pub(super) fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Fa
     let mut file = tempfile::tempfile_in(&arguments.data_dir)?;
     let (flushes, spent) = append_and_flush(&mut file, arguments.time)?;
     let mut table =
-        Table::new([Column::Text("Disk"), Column::Figure("Per second"), Column::Figure("p50"), Column::Figure("p99")]);
+        Table::new([Column::Text("Disk"), Column::Number("Per second"), Column::Number("p50"), Column::Number("p99")]);
     table.row([
         "4 KiB append and fdatasync".to_owned(),
-        figure::rate(figure::per_second(flushes.count(), spent)),
-        figure::latency(flushes.p50()),
-        figure::latency(flushes.p99()),
+        format::rate(format::per_second(flushes.count(), spent)),
+        format::latency(flushes.p50()),
+        format::latency(flushes.p99()),
     ]);
     Ok(table.write("Disk", out)?)
 }
 
 fn append_and_flush(file: &mut File, time: Duration) -> Result<(Latencies, Duration), Failure> {
-    let (mut samples, begun) = (LatencySamples::default(), Instant::now());
+    let (mut samples, started) = (LatencySamples::default(), Instant::now());
     loop {
         let append = Instant::now();
         file.write_all(&PAGE)?;
         file.sync_data()?;
         samples.record(append.elapsed());
-        let spent = begun.elapsed();
+        let spent = started.elapsed();
         if spent >= time {
             return Ok((samples.sorted(), spent));
         }

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_below_the_bound_is_drawn_alike() {
+    fn draws_are_uniform() {
         let (mut draws, mut counts) = (Draws::new(1), [0_u32; 10]);
         for _ in 0..100_000 {
             counts[draws.below(10)] += 1;
@@ -68,10 +68,10 @@ mod tests {
     }
 
     #[test]
-    fn a_shuffle_keeps_all_and_moves_most() {
+    fn shuffle_keeps_all_items_and_moves_most() {
         let mut items: Vec<usize> = (0..1_000).collect();
         Draws::new(1).shuffle(&mut items);
-        let moved = items.iter().enumerate().filter(|(place, item)| place != *item).count();
+        let moved = items.iter().enumerate().filter(|(index, item)| index != *item).count();
         assert!(moved > 900, "{moved}");
         items.sort_unstable();
         assert_eq!(items, (0..1_000).collect::<Vec<_>>());

@@ -17,7 +17,7 @@ use super::charges::SEED;
 use super::draws::Draws;
 use super::serving::{end, server};
 use super::table::{Column, Table};
-use super::{Arguments, Failure, figure};
+use super::{Arguments, Failure, format};
 use crate::client::Client;
 use crate::load::{LoadPlan, LoadResult, Stop, request, run};
 use crate::server::Server;
@@ -34,39 +34,39 @@ const WARM_UP_CONNECTIONS: usize = 64;
 /// Measures every combination of keys and connections and writes the table.
 pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let mut table = Table::new([
-        Column::Figure("Keys"),
-        Column::Figure("Connections"),
-        Column::Figure("Metered per second"),
-        Column::Figure("p50"),
-        Column::Figure("p99"),
-        Column::Figure("Unmetered per second"),
-        Column::Figure("p50"),
-        Column::Figure("p99"),
-        Column::Figure("Ratio"),
-        Column::Figure("Of all rounds"),
-        Column::Figure("Generator busy"),
+        Column::Number("Keys"),
+        Column::Number("Connections"),
+        Column::Number("Metered per second"),
+        Column::Number("p50"),
+        Column::Number("p99"),
+        Column::Number("Unmetered per second"),
+        Column::Number("p50"),
+        Column::Number("p99"),
+        Column::Number("Ratio"),
+        Column::Number("Of all rounds"),
+        Column::Number("Generator busy"),
     ]);
     let mut metered = Populated::make(&arguments.data_dir, 0).await?;
     let unmetered = Populated::make(&arguments.data_dir, 0).await?;
-    let mut answered = 0;
+    let mut accepted = 0;
     for keys in rising(&arguments.keys) {
         eprintln!("http: growing to {keys} accounts");
         metered.grow_to(keys).await?;
-        for (connections, comparison) in measure(arguments, &metered, &unmetered, &mut answered)? {
+        for (connections, comparison) in measure(arguments, &metered, &unmetered, &mut accepted)? {
             table.row(row(keys, connections, &comparison));
         }
-        require_recorded(verified_calls(&metered.open()?).await?, answered)?;
+        require_recorded(verified_calls(&metered.open()?).await?, accepted)?;
         require_recorded(verified_calls(&unmetered.open()?).await?, 0)?;
     }
     Ok(table.write(&format!("`GET {TEMPLATE}`, metered and unmetered"), out)?)
 }
 
-/// Compares the two at each number of connections, and adds the metered server's responses to `answered`.
+/// Compares the two at each number of connections, and adds the metered server's responses to `accepted`.
 fn measure(
     arguments: &Arguments,
     metered: &Populated,
     unmetered: &Populated,
-    answered: &mut u64,
+    accepted: &mut u64,
 ) -> Result<Vec<(usize, Comparison)>, Failure> {
     let catalogue = unmetered.folder().join("catalogue.json");
     std::fs::write(&catalogue, catalogue::with_free_route(TEMPLATE)?)?;
@@ -75,13 +75,13 @@ fn measure(
     let twin = server(unmetered.folder())?.set("METERING_CATALOGUE", &catalogue.to_string_lossy()).start();
     require_twins(&metered.client(), &twin.client())?;
     let target = |server: &Server| Target { address: server.address(), requests: Arc::clone(&requests) };
-    *answered += warm_up(&target(&metered))?.responses();
+    *accepted += warm_up(&target(&metered))?.responses();
     warm_up(&target(&twin))?;
     let (rounds, mut comparisons) = (arguments.rounds.get(), Vec::new());
     for connections in rising(&arguments.connections) {
         eprintln!("http: {} keys, {connections} connections", requests.len());
         let comparison = compare(&target(&metered), &target(&twin), connections, arguments.time, rounds)?;
-        *answered += comparison.metered_answers;
+        *accepted += comparison.metered_responses;
         comparisons.push((connections, comparison));
     }
     end(metered)?;
@@ -114,17 +114,17 @@ fn warm_up(target: &Target) -> Result<LoadResult, Failure> {
 
 fn row(keys: usize, connections: usize, comparison: &Comparison) -> [String; 11] {
     let Comparison { metered, unmetered, ratio, ratios: (lowest, highest), .. } = comparison;
-    let rate = |side: &LoadResult| figure::rate(side.requests_per_second());
-    let busy = |side: &LoadResult| figure::percent(side.generator_load());
+    let rate = |side: &LoadResult| format::rate(side.requests_per_second());
+    let busy = |side: &LoadResult| format::percent(side.generator_load());
     [
-        figure::count(keys),
-        figure::count(connections),
+        format::count(keys),
+        format::count(connections),
         rate(metered),
-        figure::latency(metered.latencies.p50()),
-        figure::latency(metered.latencies.p99()),
+        format::latency(metered.latencies.p50()),
+        format::latency(metered.latencies.p99()),
         rate(unmetered),
-        figure::latency(unmetered.latencies.p50()),
-        figure::latency(unmetered.latencies.p99()),
+        format::latency(unmetered.latencies.p50()),
+        format::latency(unmetered.latencies.p99()),
         format!("{ratio:.2}"),
         format!("{lowest:.2}–{highest:.2}"),
         format!("{} / {}", busy(metered), busy(unmetered)),
@@ -137,7 +137,7 @@ mod tests {
     use crate::scripted::{Reply, serve};
 
     #[tokio::test]
-    async fn each_key_has_one_request_and_not_in_the_order_of_their_making() {
+    async fn each_key_has_one_request_in_shuffled_order() {
         let populated = Populated::make(&std::env::temp_dir(), 50).await.unwrap();
         let mut requests: Vec<_> =
             requests(&populated).iter().map(|request| String::from_utf8(request.clone()).unwrap()).collect();
@@ -155,10 +155,10 @@ mod tests {
     }
 
     #[test]
-    fn servers_that_are_no_twins_are_no_figure() {
+    fn mismatched_servers_are_an_error() {
         let client = |status: &'static str| {
-            let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
-            Client::new(serve(move |_| Reply::Send(vec![answer.clone().into_bytes()])))
+            let response = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
+            Client::new(serve(move |_| Reply::Send(vec![response.clone().into_bytes()])))
         };
         let (served, refused, missing) = (client("200 OK"), client("401 Unauthorized"), client("404 Not Found"));
         assert!(require_twins(&refused, &served).is_ok());

@@ -4,14 +4,14 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use super::{Failure, figure};
+use super::{Failure, format};
 
 /// Writes the machine's line, and a warning if its figures would mislead.
 pub(super) fn write(data_dir: &Path, out: &mut dyn Write) -> Result<(), Failure> {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let cpu = cpu_model(&read("/proc/cpuinfo"));
     let cores = std::thread::available_parallelism()?;
-    let memory = figure::size(memory_bytes(&read("/proc/meminfo")));
+    let memory = format::size(memory_bytes(&read("/proc/meminfo")));
     let kernel = read("/proc/sys/kernel/osrelease");
     let data_dir = data_dir.canonicalize().map_err(|error| format!("{}: {error}", data_dir.display()))?;
     let file_system = file_system_of(&read("/proc/mounts"), &data_dir);
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processor_and_memory_are_read_from_what_the_kernel_prints() {
+    fn processor_and_memory_are_parsed_from_proc_files() {
         let cpuinfo = "processor\t: 0\nmodel name\t: Example CPU @ 2.60GHz\nflags\t\t: a b\n\nmodel name\t: Other\n";
         assert_eq!(cpu_model(cpuinfo), "Example CPU @ 2.60GHz");
         assert_eq!(cpu_model(""), "unknown processor");
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_on_the_deepest_mount_above_it() {
+    fn path_belongs_to_its_deepest_mount() {
         let mounts = "/dev/vda / ext4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\n/dev/vdb /tmp/disk ext4 rw 0 0\n\
                       /dev/vdc /tmp/disk xfs rw 0 0\n";
         let table = [("/", "ext4"), ("/tmp", "tmpfs"), ("/tmp/x", "tmpfs"), ("/tmpx", "ext4"), ("/tmp/disk/x", "xfs")];

@@ -22,7 +22,7 @@ use super::accounts::{require_recorded, verified_calls};
 use super::arguments::rising;
 use super::rounds::Rounds;
 use super::table::{Column, Table};
-use super::{Arguments, Failure, figure};
+use super::{Arguments, Failure, format};
 use crate::latency::Latencies;
 use crate::postgres::is_skipped;
 use accounts::Accounts;
@@ -32,7 +32,7 @@ use plain_service::PlainService;
 
 /// How charges are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Method {
     Plain,
     PlainService,
     ThroughStore,
@@ -48,7 +48,7 @@ struct Measured {
 }
 
 /// The results of a way in all rounds, and its rate as a multiple of the plain way's: alone, and behind HTTP.
-struct Figures {
+struct MethodResults {
     rounds: Rounds<Measured>,
     times_plain: Rounds<f64>,
     times_service: Rounds<f64>,
@@ -65,7 +65,7 @@ struct Bench<'a> {
     nodes: Nodes,
 }
 
-impl Way {
+impl Method {
     /// The plain ways come first, because the others are compared with them.
     const ALL: [Self; 5] = [Self::Plain, Self::PlainService, Self::ThroughStore, Self::OneNode, Self::ThreeNodes];
 
@@ -87,18 +87,18 @@ impl Way {
 /// Measures all ways at each number of accounts and clients, and writes the table.
 pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let mut table = Table::new([
-        Column::Figure("Accounts"),
-        Column::Figure("Clients"),
+        Column::Number("Accounts"),
+        Column::Number("Clients"),
         Column::Text("Way"),
-        Column::Figure("Charges per second"),
-        Column::Figure("Slowest round"),
-        Column::Figure("Fastest round"),
-        Column::Figure("p50"),
-        Column::Figure("p99"),
-        Column::Figure("Times plain"),
-        Column::Figure("Of all rounds"),
-        Column::Figure("Times plain over HTTP"),
-        Column::Figure("Of all rounds"),
+        Column::Number("Charges per second"),
+        Column::Number("Slowest round"),
+        Column::Number("Fastest round"),
+        Column::Number("p50"),
+        Column::Number("p99"),
+        Column::Number("Times plain"),
+        Column::Number("Of all rounds"),
+        Column::Number("Times plain over HTTP"),
+        Column::Number("Of all rounds"),
     ]);
     if is_skipped() {
         return Ok(());
@@ -110,37 +110,41 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
         version = accounts.version();
         for clients in rising(&arguments.clients) {
             eprintln!("postgres: {count} accounts, {clients} clients");
-            for (way, figures) in measure(arguments, &accounts, clients).await? {
-                table.row(row(count, clients, way, &figures));
+            for (method, results) in measure(arguments, &accounts, clients).await? {
+                table.row(row(count, clients, method, &results));
             }
         }
     }
     Ok(table.write(&format!("Durable charges on PostgreSQL {version}"), out)?)
 }
 
-async fn measure(arguments: &Arguments, accounts: &Accounts, clients: usize) -> Result<Vec<(Way, Figures)>, Failure> {
+async fn measure(
+    arguments: &Arguments,
+    accounts: &Accounts,
+    clients: usize,
+) -> Result<Vec<(Method, MethodResults)>, Failure> {
     let bench = Bench::prepare(accounts, clients, arguments.time).await?;
     let recorded = verified_calls(&bench.store).await?;
     let mut charged = bench.warm_up().await?;
-    let mut ways = Way::ALL.map(|way| (way, Vec::new()));
+    let mut methods = Method::ALL.map(|method| (method, Vec::new()));
     for round in 1..=arguments.rounds.get() {
-        for (way, measured) in &mut ways {
-            eprintln!("postgres: round {round}, {}", way.name());
-            let found = bench.run(*way).await?;
-            charged += if way.is_plain() { 0 } else { found.charges };
+        for (method, measured) in &mut methods {
+            eprintln!("postgres: round {round}, {}", method.name());
+            let found = bench.run(*method).await?;
+            charged += if method.is_plain() { 0 } else { found.charges };
             measured.push(found);
         }
     }
     let store = bench.end().await?;
     require_recorded(verified_calls(&store).await?, recorded + charged)?;
-    let rates = |way: usize| ways[way].1.iter().map(|found| found.per_second).collect::<Vec<_>>();
+    let rates = |method: usize| methods[method].1.iter().map(|found| found.per_second).collect::<Vec<_>>();
     let (plain, service) = (rates(0), rates(1));
-    let figures = |(way, measured): (Way, Vec<Measured>)| {
+    let to_results = |(method, measured): (Method, Vec<Measured>)| {
         let times = |others: &[f64]| Rounds::new(ratios(&measured, others), |ratio| *ratio);
         let (times_plain, times_service) = (times(&plain), times(&service));
-        (way, Figures { times_plain, times_service, rounds: Rounds::new(measured, |found| found.per_second) })
+        (method, MethodResults { times_plain, times_service, rounds: Rounds::new(measured, |found| found.per_second) })
     };
-    Ok(ways.into_iter().map(figures).collect())
+    Ok(methods.into_iter().map(to_results).collect())
 }
 
 impl<'a> Bench<'a> {
@@ -155,22 +159,22 @@ impl<'a> Bench<'a> {
     async fn warm_up(&self) -> Result<u64, Failure> {
         self.plain.charge_each_once(self.accounts).await?;
         let charged = through_store::charge_unevenly(&self.store, self.accounts).await?;
-        Ok(charged + self.nodes.ask_each_once(self.clients)?)
+        Ok(charged + self.nodes.charge_each_once(self.clients)?)
     }
 
-    async fn run(&self, way: Way) -> Result<Measured, Failure> {
+    async fn run(&self, method: Method) -> Result<Measured, Failure> {
         let Self { accounts, clients, time, .. } = *self;
-        match way {
-            Way::Plain => self.plain.run(accounts, time).await,
-            Way::PlainService => self.service.run(accounts, clients, time),
-            Way::ThroughStore => through_store::run(&self.store, accounts, clients, time).await,
-            Way::OneNode => self.nodes.run(accounts, 1, clients, time),
-            Way::ThreeNodes => self.nodes.run(accounts, 3, clients, time),
+        match method {
+            Method::Plain => self.plain.run(accounts, time).await,
+            Method::PlainService => self.service.run(accounts, clients, time),
+            Method::ThroughStore => through_store::run(&self.store, accounts, clients, time).await,
+            Method::OneNode => self.nodes.run(accounts, 1, clients, time),
+            Method::ThreeNodes => self.nodes.run(accounts, 3, clients, time),
         }
     }
 
     async fn end(self) -> Result<PostgresStore, Failure> {
-        self.plain.require_books().await?;
+        self.plain.require_balanced().await?;
         drop(self.service);
         self.nodes.end()?;
         Ok(self.store)
@@ -183,20 +187,20 @@ fn ratios(measured: &[Measured], others: &[f64]) -> Vec<f64> {
     measured.iter().zip(others).map(|(found, other)| found.per_second / other).collect()
 }
 
-fn row(accounts: usize, clients: usize, way: Way, figures: &Figures) -> [String; 12] {
-    let Figures { rounds, times_plain, times_service } = figures;
-    let rate = |measured: &Measured| figure::rate(measured.per_second);
+fn row(accounts: usize, clients: usize, method: Method, results: &MethodResults) -> [String; 12] {
+    let MethodResults { rounds, times_plain, times_service } = results;
+    let rate = |measured: &Measured| format::rate(measured.per_second);
     let times = |ratios: &Rounds<f64>| format!("{:.1}", ratios.median());
     let of_rounds = |ratios: &Rounds<f64>| format!("{:.1}–{:.1}", ratios.slowest(), ratios.fastest());
     [
-        figure::count(accounts),
-        figure::count(clients),
-        way.name().to_owned(),
+        format::count(accounts),
+        format::count(clients),
+        method.name().to_owned(),
         rate(rounds.median()),
         rate(rounds.slowest()),
         rate(rounds.fastest()),
-        figure::latency(rounds.median().latencies.p50()),
-        figure::latency(rounds.median().latencies.p99()),
+        format::latency(rounds.median().latencies.p50()),
+        format::latency(rounds.median().latencies.p99()),
         times(times_plain),
         of_rounds(times_plain),
         times(times_service),

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_is_one_that_was_measured() {
+    fn median_is_a_measured_value() {
         // rounds, slowest, median, fastest
         let table = [
             (vec![3.0], 3.0, 3.0, 3.0),

@@ -16,7 +16,7 @@ use super::http::require_success;
 use super::rounds::Rounds;
 use super::serving::{end, server};
 use super::table::{Column, Table};
-use super::{Arguments, Failure, figure};
+use super::{Arguments, Failure, format};
 use crate::client::Client;
 use crate::load::{LoadPlan, LoadResult, Stop, request, run};
 use crate::server::Server;
@@ -33,7 +33,7 @@ const BATCH: usize = 8_192;
 struct Case {
     requests: usize,
     database_bytes: u64,
-    ask: Vec<u8>,
+    summary_request: Vec<u8>,
     rounds: Vec<LoadResult>,
     // In this order: the server ends before its folder is deleted.
     server: Server,
@@ -43,11 +43,11 @@ struct Case {
 /// Measures after each number of requests and writes the table.
 pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let mut table = Table::new([
-        Column::Figure("Requests"),
-        Column::Figure("Summary p50"),
-        Column::Figure("p99"),
-        Column::Figure("Summaries per second"),
-        Column::Figure("Database"),
+        Column::Number("Requests"),
+        Column::Number("Summary p50"),
+        Column::Number("p99"),
+        Column::Number("Summaries per second"),
+        Column::Number("Database"),
     ]);
     let mut cases = Vec::new();
     for requests in rising(&arguments.requests) {
@@ -57,7 +57,12 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
     for round in 1..=arguments.rounds.get() {
         eprintln!("summary: round {round}");
         for case in &mut cases {
-            let plan = LoadPlan::new(case.server.address(), 1, Stop::After(arguments.time), vec![case.ask.clone()]);
+            let plan = LoadPlan::new(
+                case.server.address(),
+                1,
+                Stop::After(arguments.time),
+                vec![case.summary_request.clone()],
+            );
             case.rounds.push(require_success(run(plan))?);
         }
     }
@@ -66,11 +71,11 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
         let rounds = Rounds::new(case.rounds, LoadResult::requests_per_second);
         let median = rounds.median();
         table.row([
-            figure::count(case.requests),
-            figure::latency(median.latencies.p50()),
-            figure::latency(median.latencies.p99()),
-            figure::rate(median.requests_per_second()),
-            figure::size(case.database_bytes),
+            format::count(case.requests),
+            format::latency(median.latencies.p50()),
+            format::latency(median.latencies.p99()),
+            format::rate(median.requests_per_second()),
+            format::size(case.database_bytes),
         ]);
     }
     Ok(table.write(&format!("`GET {PATH}` of one account with usage of {ROUTES} routes, one connection"), out)?)
@@ -82,22 +87,22 @@ async fn prepare(arguments: &Arguments, requests: usize) -> Result<Case, Failure
     record(&populated, requests, SystemClock.now()).await?;
     let database_bytes = populated.bytes()?;
     let key = &populated.accounts[0].1;
-    let ask = request("GET", PATH, Some(key.expose()), &[]);
+    let summary_request = request("GET", PATH, Some(key.expose()), &[]);
     let server = server(populated.folder())?.start();
     require_summarised(&server.client_with(key.expose()), requests)?;
-    Ok(Case { requests, database_bytes, ask, rounds: Vec::new(), server, _populated: populated })
+    Ok(Case { requests, database_bytes, summary_request, rounds: Vec::new(), server, _populated: populated })
 }
 
 /// Fails unless the summary counts the requests. Around midnight the oldest day may already have left the window.
 fn require_summarised(client: &Client, requests: usize) -> Result<(), Failure> {
-    let answer = client.try_send("GET", PATH, None)?;
-    let document: serde_json::Value = serde_json::from_slice(&answer.body)?;
+    let response = client.try_send("GET", PATH, None)?;
+    let document: serde_json::Value = serde_json::from_slice(&response.body)?;
     let counted = document["totals"]["usage_events"].as_u64();
     let requests = u64::try_from(requests)?;
     let of_a_day = requests.div_ceil(u64::from(DAYS));
     match counted {
-        Some(counted) if answer.status == 200 && (requests - of_a_day..=requests).contains(&counted) => Ok(()),
-        _ => Err(format!("the summary does not count {requests} requests: {}", answer.text()).into()),
+        Some(counted) if response.status == 200 && (requests - of_a_day..=requests).contains(&counted) => Ok(()),
+        _ => Err(format!("the summary does not count {requests} requests: {}", response.text()).into()),
     }
 }
 
@@ -147,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_of_other_usage_is_no_figure() {
+    fn summary_of_other_usage_is_an_error() {
         // status, events, whether they can be the totals of 60,000 requests
         let table = [
             ("200 OK", "60000", true),
@@ -159,8 +164,8 @@ mod tests {
         ];
         for (status, events, fits) in table {
             let body = format!("{{\"totals\": {{\"usage_events\": {events}}}}}");
-            let answer = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-            let client = Client::new(serve(move |_| Reply::Send(vec![answer.clone().into_bytes()])));
+            let response = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            let client = Client::new(serve(move |_| Reply::Send(vec![response.clone().into_bytes()])));
             assert_eq!(require_summarised(&client, 60_000).is_ok(), fits, "{status} {events}");
         }
     }

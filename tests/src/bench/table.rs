@@ -8,7 +8,7 @@ pub(super) enum Column {
     /// Words, left-aligned.
     Text(&'static str),
     /// Figures, right-aligned.
-    Figure(&'static str),
+    Number(&'static str),
 }
 
 /// A table being filled.
@@ -30,7 +30,7 @@ impl<const N: usize> Table<N> {
     /// Writes the table under its title.
     pub(super) fn write(&self, title: &str, out: &mut dyn Write) -> io::Result<()> {
         let headings = self.columns.map(|column| match column {
-            Column::Text(heading) | Column::Figure(heading) => heading.to_owned(),
+            Column::Text(heading) | Column::Number(heading) => heading.to_owned(),
         });
         let widths: [usize; N] = std::array::from_fn(|column| {
             let cells = self.rows.iter().chain([&headings]).map(|row| row[column].chars().count());
@@ -41,7 +41,7 @@ impl<const N: usize> Table<N> {
         for (column, width) in self.columns.iter().zip(widths) {
             match column {
                 Column::Text(_) => write!(out, "|{:-<1$}", "", width + 2)?,
-                Column::Figure(_) => write!(out, "|{:-<1$}:", "", width + 1)?,
+                Column::Number(_) => write!(out, "|{:-<1$}:", "", width + 1)?,
             }
         }
         writeln!(out, "|")?;
@@ -53,7 +53,7 @@ impl<const N: usize> Table<N> {
         for ((column, cell), width) in self.columns.iter().zip(cells).zip(widths) {
             match column {
                 Column::Text(_) => write!(out, "| {cell:<width$} ")?,
-                Column::Figure(_) => write!(out, "| {cell:>width$} ")?,
+                Column::Number(_) => write!(out, "| {cell:>width$} ")?,
             }
         }
         writeln!(out, "|")
@@ -65,8 +65,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_keep_to_the_left_and_figures_to_the_right() {
-        let mut table = Table::new([Column::Text("Spread"), Column::Figure("p50")]);
+    fn text_is_left_aligned_and_numbers_right_aligned() {
+        let mut table = Table::new([Column::Text("Spread"), Column::Number("p50")]);
         table.row(["uniform".to_owned(), "7 µs".to_owned()]);
         table.row(["Zipf".to_owned(), "1,234 µs".to_owned()]);
         let mut out = Vec::new();

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::packages;
 
 /// How long a node may take to report its address; it should never need that long.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running node. Dropping it kills it.
 #[derive(Debug)]
@@ -34,13 +34,13 @@ impl Node {
         command.arg("--cache-path").arg(states.path());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("anvil can be run");
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let readers = vec![
-            collect(child.stdout.take().expect("its output is piped"), tell.clone()),
-            collect(child.stderr.take().expect("its errors are piped"), tell),
+            collect(child.stdout.take().expect("its output is piped"), sender.clone()),
+            collect(child.stderr.take().expect("its errors are piped"), sender),
         ];
         let mut log = String::new();
-        if let Some(address) = listening(&told, &mut log) {
+        if let Some(address) = listening(&receiver, &mut log) {
             return Self { child, address, _states: states, readers };
         }
         let _ = child.kill();
@@ -72,19 +72,19 @@ impl Drop for Node {
 }
 
 /// Reads to the end: a node blocks when nobody drains its output.
-fn collect(from: impl Read + Send + 'static, tell: Sender<String>) -> JoinHandle<()> {
+fn collect(from: impl Read + Send + 'static, sender: Sender<String>) -> JoinHandle<()> {
     std::thread::spawn(move || {
         for line in BufReader::new(from).lines().map_while(Result::ok) {
-            let _ = tell.send(line);
+            let _ = sender.send(line);
         }
     })
 }
 
 /// The address that the node reports; its other output so far goes to `log`.
 fn listening(lines: &Receiver<String>, log: &mut String) -> Option<SocketAddr> {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
-        let line = lines.recv_timeout(PATIENCE.checked_sub(begun.elapsed())?).ok()?;
+        let line = lines.recv_timeout(TIMEOUT.checked_sub(started.elapsed())?).ok()?;
         if let Some(address) = line.strip_prefix("Listening on ") {
             return address.trim().parse().ok();
         }

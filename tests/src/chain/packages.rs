@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn platforms_have_the_names_that_packages_give_them() {
+    fn platform_names_match_npm_packages() {
         // Rust's operating system and architecture, npm's platform
         let table = [
             ("linux", "x86_64", "linux-amd64"),

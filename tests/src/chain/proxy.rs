@@ -4,8 +4,8 @@
 //! its URL. It counts requests, and faults can be switched while it runs.
 
 pub mod fault;
+mod inject;
 mod lag;
-mod spoil;
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -26,7 +26,7 @@ use super::Chain;
 use crate::client::Client;
 
 /// How long to wait for an expected event.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running proxy. Dropping it ends it.
 #[derive(Debug)]
@@ -39,12 +39,12 @@ pub struct Proxy {
 #[derive(Debug)]
 struct Shared {
     node: Client,
-    desk: Mutex<Desk>,
+    state: Mutex<ProxyState>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
-struct Desk {
+struct ProxyState {
     fault: Fault,
     requests: u64,
     counts: BTreeMap<String, u64>,
@@ -68,8 +68,8 @@ impl Proxy {
     #[track_caller]
     #[must_use]
     pub fn to(node: SocketAddr) -> Self {
-        let desk = Desk { fault: Fault::PassThrough, requests: 0, counts: BTreeMap::new() };
-        let shared = Arc::new(Shared { node: Client::new(node), desk: Mutex::new(desk), changed: Condvar::new() });
+        let state = ProxyState { fault: Fault::PassThrough, requests: 0, counts: BTreeMap::new() };
+        let shared = Arc::new(Shared { node: Client::new(node), state: Mutex::new(state), changed: Condvar::new() });
         let routes = Router::new().fallback(serve).with_state(Arc::clone(&shared));
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime starts");
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("a port is free");
@@ -92,32 +92,32 @@ impl Proxy {
 
     /// Applies this fault from the next request on.
     pub fn set(&self, fault: Fault) {
-        self.shared.desk().fault = fault;
+        self.shared.state().fault = fault;
     }
 
     /// How many HTTP requests came; a batch counts once.
     #[must_use]
     pub fn requests(&self) -> u64 {
-        self.shared.desk().requests
+        self.shared.state().requests
     }
 
     /// How often this method was called; each call of a batch counts.
     #[must_use]
     pub fn count(&self, method: &str) -> u64 {
-        self.shared.desk().counts.get(method).copied().unwrap_or(0)
+        self.shared.state().counts.get(method).copied().unwrap_or(0)
     }
 
     /// How often each method was called.
     #[must_use]
     pub fn counts(&self) -> BTreeMap<String, u64> {
-        self.shared.desk().counts.clone()
+        self.shared.state().counts.clone()
     }
 
     /// Resets the counts to zero.
     pub fn reset_counts(&self) {
-        let mut desk = self.shared.desk();
-        desk.requests = 0;
-        desk.counts.clear();
+        let mut state = self.shared.state();
+        state.requests = 0;
+        state.counts.clear();
     }
 
     /// Waits until this method was called `count` times.
@@ -126,10 +126,10 @@ impl Proxy {
     /// If that takes too long.
     #[track_caller]
     pub fn wait_for(&self, method: &str, count: u64) {
-        let too_few = |desk: &mut Desk| desk.counts.get(method).copied().unwrap_or(0) < count;
-        let waited = self.shared.changed.wait_timeout_while(self.shared.desk(), PATIENCE, too_few);
-        let (desk, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
-        assert!(!timeout.timed_out(), "{method} was not called {count} times: {:?}", desk.counts);
+        let too_few = |state: &mut ProxyState| state.counts.get(method).copied().unwrap_or(0) < count;
+        let waited = self.shared.changed.wait_timeout_while(self.shared.state(), TIMEOUT, too_few);
+        let (state, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        assert!(!timeout.timed_out(), "{method} was not called {count} times: {:?}", state.counts);
     }
 }
 
@@ -143,36 +143,36 @@ impl Drop for Proxy {
 }
 
 impl Shared {
-    fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, ProxyState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a request, and returns the fault to apply to it.
-    fn admit(&self, question: &Value) -> Fault {
-        let mut desk = self.desk();
-        desk.requests += 1;
-        for call in calls(question) {
+    fn admit(&self, request: &Value) -> Fault {
+        let mut state = self.state();
+        state.requests += 1;
+        for call in calls(request) {
             let method = call["method"].as_str().unwrap_or_default().to_owned();
-            *desk.counts.entry(method).or_default() += 1;
+            *state.counts.entry(method).or_default() += 1;
         }
-        let fault = desk.fault.take_turn();
-        drop(desk);
+        let fault = state.fault.next();
+        drop(state);
         self.changed.notify_all();
         fault
     }
 }
 
 /// The calls of a batch, or the single call.
-fn calls(question: &Value) -> &[Value] {
-    question.as_array().map_or(std::slice::from_ref(question), Vec::as_slice)
+fn calls(request: &Value) -> &[Value] {
+    request.as_array().map_or(std::slice::from_ref(request), Vec::as_slice)
 }
 
 async fn serve(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
-    let Ok(question) = serde_json::from_slice::<Value>(&body) else {
+    let Ok(request) = serde_json::from_slice::<Value>(&body) else {
         return (StatusCode::BAD_REQUEST, "not JSON").into_response();
     };
-    match shared.admit(&question) {
-        Fault::TimeOut => pending().await,
+    match shared.admit(&request) {
+        Fault::Timeout => pending().await,
         Fault::HttpError(status) => {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             (status, format!("{status}")).into_response()
@@ -185,16 +185,16 @@ async fn serve(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
         }
         Fault::Slow(delay) => {
             tokio::time::sleep(delay).await;
-            pass(shared, question, Fault::PassThrough).await
+            forward_with_fault(shared, request, Fault::PassThrough).await
         }
-        fault => pass(shared, question, fault).await,
+        fault => forward_with_fault(shared, request, fault).await,
     }
 }
 
 /// Forwards the request to the node, and applies the fault to its response.
-async fn pass(shared: Arc<Shared>, question: Value, fault: Fault) -> Response {
-    let asked = tokio::task::spawn_blocking(move || spoil::ask(&shared.node, &question, &fault)).await;
-    match asked {
+async fn forward_with_fault(shared: Arc<Shared>, request: Value, fault: Fault) -> Response {
+    let result = tokio::task::spawn_blocking(move || inject::forward(&shared.node, &request, &fault)).await;
+    match result {
         Ok(Ok(body)) => Json(body).into_response(),
         Ok(Err(error)) => (StatusCode::BAD_GATEWAY, error.to_string()).into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),

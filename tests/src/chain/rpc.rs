@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::client::Client;
 
 /// How long to wait for a transaction to be mined; far more than it should ever need.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A node, or a proxy in front of one.
 #[derive(Debug, Clone)]
@@ -19,14 +19,14 @@ pub struct Rpc {
 
 /// A JSON-RPC error from a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RpcRefusal {
+pub struct RpcError {
     /// The error code.
     pub code: i64,
     /// The error message.
     pub message: String,
 }
 
-impl fmt::Display for RpcRefusal {
+impl fmt::Display for RpcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error {}: {}", self.code, self.message)
     }
@@ -45,7 +45,7 @@ impl Rpc {
     /// If the node returns an error.
     #[track_caller]
     pub fn call(&self, method: &str, params: Value) -> Value {
-        self.try_call(method, params).unwrap_or_else(|refusal| panic!("{method} failed: {refusal}"))
+        self.try_call(method, params).unwrap_or_else(|error| panic!("{method} failed: {error}"))
     }
 
     /// Calls a method, and returns its result or the node's error.
@@ -56,13 +56,13 @@ impl Rpc {
     /// # Panics
     /// If no response comes, or one that is not JSON-RPC.
     #[track_caller]
-    pub fn try_call(&self, method: &str, params: Value) -> Result<Value, RpcRefusal> {
-        let question = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let answer = self.client.post("/", &question).expect(200).json();
-        assert_eq!(answer["id"], 1, "the response has the id of the request: {answer}");
-        match answer.get("error") {
-            None => Ok(answer["result"].clone()),
-            Some(error) => Err(RpcRefusal {
+    pub fn try_call(&self, method: &str, params: Value) -> Result<Value, RpcError> {
+        let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let response = self.client.post("/", &request).expect(200).json();
+        assert_eq!(response["id"], 1, "the response has the id of the request: {response}");
+        match response.get("error") {
+            None => Ok(response["result"].clone()),
+            Some(error) => Err(RpcError {
                 code: error["code"].as_i64().unwrap_or_default(),
                 message: error["message"].as_str().unwrap_or_default().to_owned(),
             }),
@@ -85,12 +85,12 @@ impl Rpc {
     /// If that takes too long.
     #[track_caller]
     pub fn mined(&self, hash: &str) -> Value {
-        let begun = Instant::now();
+        let started = Instant::now();
         loop {
             if let Some(receipt) = self.receipt(hash) {
                 return receipt;
             }
-            assert!(begun.elapsed() < PATIENCE, "no block includes {hash}");
+            assert!(started.elapsed() < TIMEOUT, "no block includes {hash}");
             std::thread::sleep(Duration::from_millis(5));
         }
     }

@@ -11,20 +11,20 @@ use serde_json::{Value, json};
 use super::packages;
 
 /// How long a response may take, including the start of Node.js on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running wallet process. Dropping it kills it.
 #[derive(Debug)]
 pub(crate) struct Sidecar {
     child: Child,
-    dialogue: Mutex<Dialogue>,
+    pipes: Mutex<Pipes>,
 }
 
 #[derive(Debug)]
-struct Dialogue {
+struct Pipes {
     input: ChildStdin,
-    answers: Receiver<String>,
-    questions: u64,
+    responses: Receiver<String>,
+    requests: u64,
 }
 
 impl Sidecar {
@@ -38,33 +38,33 @@ impl Sidecar {
         let mut child = command.spawn().expect("node (Node.js) can be run");
         let input = child.stdin.take().expect("its input is piped");
         let output = child.stdout.take().expect("its output is piped");
-        let (tell, answers) = channel();
+        let (sender, responses) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                let _ = tell.send(line);
+                let _ = sender.send(line);
             }
         });
-        Self { child, dialogue: Mutex::new(Dialogue { input, answers, questions: 0 }) }
+        Self { child, pipes: Mutex::new(Pipes { input, responses, requests: 0 }) }
     }
 
     /// Sends a request, and returns its result or the wallet's error.
     #[track_caller]
-    pub(crate) fn ask(&self, method: &str, params: &Value) -> Result<Value, String> {
-        let mut dialogue = self.dialogue.lock().unwrap_or_else(PoisonError::into_inner);
-        dialogue.questions += 1;
-        let id = dialogue.questions;
-        let question = json!({ "id": id, "method": method, "params": params });
-        writeln!(dialogue.input, "{question}").expect("the wallet process reads requests");
+    pub(crate) fn request(&self, method: &str, params: &Value) -> Result<Value, String> {
+        let mut pipes = self.pipes.lock().unwrap_or_else(PoisonError::into_inner);
+        pipes.requests += 1;
+        let id = pipes.requests;
+        let request = json!({ "id": id, "method": method, "params": params });
+        writeln!(pipes.input, "{request}").expect("the wallet process reads requests");
         loop {
-            let line = dialogue.answers.recv_timeout(PATIENCE).expect("the wallet process responds");
-            let mut answer: Value = serde_json::from_str(&line).expect("the wallet process responds in JSON");
+            let line = pipes.responses.recv_timeout(TIMEOUT).expect("the wallet process responds");
+            let mut response: Value = serde_json::from_str(&line).expect("the wallet process responds in JSON");
             // The response to an earlier request, whose caller gave up.
-            if answer["id"] != id {
+            if response["id"] != id {
                 continue;
             }
-            return match answer["error"].as_str() {
+            return match response["error"].as_str() {
                 Some(error) => Err(error.to_owned()),
-                None => Ok(answer["result"].take()),
+                None => Ok(response["result"].take()),
             };
         }
     }
@@ -90,7 +90,7 @@ mod tests {
     use crate::chain::node::Node;
 
     #[test]
-    fn a_wallet_whose_test_is_gone_ends_the_node() {
+    fn wallet_stops_the_node_when_the_test_process_ends() {
         if packages::are_skipped() {
             return;
         }
@@ -98,12 +98,12 @@ mod tests {
         let mut sidecar = Sidecar::start(&node.url(), node.process_id());
         // Replacing the process closes its input, as the operating system does when a process is killed.
         let mut other = Command::new("true").stdin(Stdio::piped()).spawn().unwrap();
-        sidecar.dialogue.get_mut().unwrap().input = other.stdin.take().unwrap();
+        sidecar.pipes.get_mut().unwrap().input = other.stdin.take().unwrap();
         assert!(other.wait().unwrap().success());
         assert!(sidecar.child.wait().unwrap().success());
-        let begun = Instant::now();
+        let started = Instant::now();
         while TcpStream::connect(node.address()).is_ok() {
-            assert!(begun.elapsed() < PATIENCE, "the node still runs");
+            assert!(started.elapsed() < TIMEOUT, "the node still runs");
             std::thread::sleep(Duration::from_millis(5));
         }
     }

@@ -38,7 +38,7 @@ impl Wallet {
     #[track_caller]
     #[must_use]
     pub fn account(&self, index: u32) -> Account {
-        account_of(&self.ask("account", &json!({ "index": index })))
+        account_of(&self.request("account", &json!({ "index": index })))
     }
 
     /// A new account without coins, so it cannot send transactions.
@@ -48,7 +48,7 @@ impl Wallet {
     #[track_caller]
     #[must_use]
     pub fn poor_account(&self) -> Account {
-        account_of(&self.ask("newAccount", &json!({})))
+        account_of(&self.request("newAccount", &json!({})))
     }
 
     /// A new account with 1,000 native coins.
@@ -71,7 +71,7 @@ impl Wallet {
     #[track_caller]
     #[must_use]
     pub fn sign_message(&self, by: &Account, message: &str) -> String {
-        text(&self.ask("signMessage", &json!({ "privateKey": by.private_key(), "message": message })))
+        text(&self.request("signMessage", &json!({ "privateKey": by.private_key(), "message": message })))
     }
 
     /// Deploys a contract, named after its file in `tests/chain/contracts`, and returns its address.
@@ -82,20 +82,20 @@ impl Wallet {
     pub fn deploy(&self, contract: &str, args: Value) -> String {
         let deployer = self.account(0);
         let params = json!({ "privateKey": deployer.private_key(), "contract": contract, "args": args });
-        let deployed = self.ask("deploy", &params);
-        self.settle(&text(&deployed["hash"]));
+        let deployed = self.request("deploy", &params);
+        self.wait_until_mined(&text(&deployed["hash"]));
         text(&deployed["address"]).to_ascii_lowercase()
     }
 
     /// Sends a contract call, and returns the transaction's hash.
     ///
     /// # Panics
-    /// If the wallet refuses. It refuses transactions that would fail, unless they are [`Write::untried`].
+    /// If the wallet refuses. It refuses transactions that would fail, unless they are [`Write::without_simulation`].
     #[track_caller]
     pub fn write(&self, by: &Account, write: &Write) -> String {
         let mut params = write.params();
         params["privateKey"] = json!(by.private_key());
-        text(&self.ask("write", &params))
+        text(&self.request("write", &params))
     }
 
     /// Reads from a contract; numbers are returned as decimal strings.
@@ -105,7 +105,7 @@ impl Wallet {
     #[track_caller]
     pub fn read(&self, contract: &str, address: &str, function: &str, args: Value) -> Value {
         let params = json!({ "contract": contract, "address": address, "function": function, "args": args });
-        self.ask("read", &params)
+        self.request("read", &params)
     }
 
     /// The call data for a contract's function, as hex.
@@ -115,17 +115,17 @@ impl Wallet {
     #[track_caller]
     #[must_use]
     pub fn encode(&self, contract: &str, function: &str, args: Value) -> String {
-        text(&self.ask("encode", &json!({ "contract": contract, "function": function, "args": args })))
+        text(&self.request("encode", &json!({ "contract": contract, "function": function, "args": args })))
     }
 
     #[track_caller]
-    fn ask(&self, method: &str, params: &Value) -> Value {
-        self.sidecar.ask(method, params).unwrap_or_else(|error| panic!("the wallet refused {method}: {error}"))
+    fn request(&self, method: &str, params: &Value) -> Value {
+        self.sidecar.request(method, params).unwrap_or_else(|error| panic!("the wallet refused {method}: {error}"))
     }
 
     /// Waits until a block includes the transaction, and mines one if none comes by itself.
     #[track_caller]
-    fn settle(&self, hash: &str) {
+    fn wait_until_mined(&self, hash: &str) {
         let automatic = self.rpc.call("anvil_getAutomine", json!([])) == true;
         if !automatic && self.rpc.call("anvil_getIntervalMining", json!([])).is_null() {
             let _ = self.rpc.call("anvil_mine", json!(["0x1"]));

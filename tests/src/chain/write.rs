@@ -31,7 +31,7 @@ impl Write {
 
     /// Sends without simulation, so that a transaction that fails is mined as reverted.
     #[must_use]
-    pub fn untried(mut self) -> Self {
+    pub fn without_simulation(mut self) -> Self {
         self.0.insert("gas".to_owned(), json!(ENOUGH_GAS));
         self
     }

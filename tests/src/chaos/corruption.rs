@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::Setting;
-use super::crew::{BASE, Crew};
+use super::callers::{BASE, Callers};
 use super::fleet::{Fleet, on_image};
 use super::report::Report;
 use super::rng::Rng;
@@ -28,20 +28,20 @@ enum Damage {
 
 pub(super) fn run(setting: &mut Setting, report: &mut Report) {
     let fleet = populated();
-    let whole = fs::read(fleet.site.database()).expect("the database can be read");
-    let page_size = usize::from(u16::from_be_bytes([whole[PAGE_SIZE], whole[PAGE_SIZE + 1]]));
-    let mut pages = used_pages(&whole, page_size);
+    let intact = fs::read(fleet.site.database()).expect("the database can be read");
+    let page_size = usize::from(u16::from_be_bytes([intact[PAGE_SIZE], intact[PAGE_SIZE + 1]]));
+    let mut pages = used_pages(&intact, page_size);
     report.add("pages in use", u64::try_from(pages.len()).unwrap_or(u64::MAX));
     setting.rng.shuffle(&mut pages);
     for (number, page) in pages.into_iter().enumerate() {
-        if number > 0 && !setting.goes_on() {
+        if number > 0 && !setting.has_time_left() {
             break;
         }
         let damage = if setting.rng.one_in(3) { Damage::Garbage } else { Damage::Zeros };
-        let damaged = damaged(&whole, page, page_size, damage, &mut setting.rng);
+        let damaged = damaged(&intact, page, page_size, damage, &mut setting.rng);
         report.add("pages damaged", 1);
         // The planted bug: the commands check an undamaged file.
-        check_commands(if setting.plant { &whole } else { &damaged }, page, damage, report);
+        check_commands(if setting.plant { &intact } else { &damaged }, page, damage, report);
         if number % 3 == 0 {
             check_server(&fleet, &damaged, page, damage, report);
         }
@@ -56,9 +56,9 @@ fn populated() -> Fleet {
     }
     let mut server = fleet.server().start();
     fleet.targets.set([server.address()]);
-    let crew = Crew::start(&fleet.targets, fleet.accounts.clone(), 2, |_| ());
+    let callers = Callers::start(&fleet.targets, fleet.accounts.clone(), 2, |_| ());
     thread::sleep(Duration::from_millis(500));
-    let _ = crew.stop();
+    let _ = callers.stop();
     server.terminate();
     let _ = server.wait();
     drop(server);
@@ -67,22 +67,22 @@ fn populated() -> Fleet {
 
 /// The pages in use: all except the free ones.
 fn used_pages(file: &[u8], page_size: usize) -> Vec<usize> {
-    let word = |at: usize| u32::from_be_bytes(file[at..at + 4].try_into().expect("four bytes"));
-    let place = |page: u32| (usize::try_from(page).unwrap_or(usize::MAX) - 1) * page_size;
+    let number = |at: usize| u32::from_be_bytes(file[at..at + 4].try_into().expect("four bytes"));
+    let offset = |page: u32| (usize::try_from(page).unwrap_or(usize::MAX) - 1) * page_size;
     let mut free = BTreeSet::new();
-    let mut trunk = word(FIRST_FREE);
-    while trunk != 0 && free.insert(place(trunk)) {
-        let at = place(trunk);
-        for leaf in 0..usize::try_from(word(at + 4)).unwrap_or_default() {
-            free.insert(place(word(at + 8 + 4 * leaf)));
+    let mut trunk = number(FIRST_FREE);
+    while trunk != 0 && free.insert(offset(trunk)) {
+        let at = offset(trunk);
+        for leaf in 0..usize::try_from(number(at + 4)).unwrap_or_default() {
+            free.insert(offset(number(at + 8 + 4 * leaf)));
         }
-        trunk = word(at);
+        trunk = number(at);
     }
     (0..file.len()).step_by(page_size).filter(|at| !free.contains(at)).collect()
 }
 
-fn damaged(whole: &[u8], page: usize, page_size: usize, damage: Damage, rng: &mut Rng) -> Vec<u8> {
-    let mut damaged = whole.to_vec();
+fn damaged(intact: &[u8], page: usize, page_size: usize, damage: Damage, rng: &mut Rng) -> Vec<u8> {
+    let mut damaged = intact.to_vec();
     let replacement = match damage {
         Damage::Zeros => vec![0; page_size],
         Damage::Garbage => rng.bytes(page_size),
@@ -97,8 +97,8 @@ fn on(file: &[u8]) -> (Site, ServerSetup) {
 
 fn check_commands(file: &[u8], page: usize, damage: Damage, report: &mut Report) {
     let (site, _) = on(file);
-    let good = site.write("good.db", "yesterday's good backup");
-    let name = good.display().to_string();
+    let backup = site.write("good.db", "yesterday's good backup");
+    let name = backup.display().to_string();
     if site.admin(&["verify"]).code == Some(0) {
         report.add("unnoticed by verify", 1);
         report.loss(format!("verify passed with {damage:?} at byte {page}"));
@@ -106,7 +106,7 @@ fn check_commands(file: &[u8], page: usize, damage: Damage, report: &mut Report)
     if site.admin(&["backup", &name, "--force"]).code == Some(0) {
         report.add("unnoticed by backup", 1);
         report.loss(format!("backup passed with {damage:?} at byte {page}"));
-    } else if fs::read(&good).is_ok_and(|kept| kept != b"yesterday's good backup") {
+    } else if fs::read(&backup).is_ok_and(|kept| kept != b"yesterday's good backup") {
         report.loss(format!("a failed backup replaced a good one with {damage:?} at byte {page}"));
     }
 }
@@ -115,13 +115,13 @@ fn check_commands(file: &[u8], page: usize, damage: Damage, report: &mut Report)
 fn check_server(fleet: &Fleet, file: &[u8], page: usize, damage: Damage, report: &mut Report) {
     let (_site, setup) = on(file);
     report.add("servers on damaged files", 1);
-    let Some(server) = setup.start_if_it_can() else {
+    let Some(server) = setup.start_if_possible() else {
         report.add("  refused to start", 1);
         return;
     };
     let statuses = fleet.accounts.each_ref().map(|account| {
         let client = server.client_with(&account.api_key);
-        client.try_send("GET", BASE, None).map_or(0, |answer| answer.status)
+        client.try_send("GET", BASE, None).map_or(0, |response| response.status)
     });
     if statuses.contains(&200) {
         report.add("  kept charging", 1);

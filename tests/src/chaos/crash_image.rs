@@ -67,11 +67,11 @@ impl File {
         match change {
             Change::SyncBegin { process, token } => self.syncs.push((*process, *token, self.pending.len())),
             Change::SyncEnd { process, token } => {
-                let Some(place) = self.syncs.iter().position(|sync| (sync.0, sync.1) == (*process, *token)) else {
+                let Some(index) = self.syncs.iter().position(|sync| (sync.0, sync.1) == (*process, *token)) else {
                     return;
                 };
-                let (_, _, count) = self.syncs.remove(place);
-                self.settle(count);
+                let (_, _, count) = self.syncs.remove(index);
+                self.flush(count);
             }
             // The file systems in use keep the order of names, so this also makes the preceding deletion durable.
             Change::Create => *self = Self { pending: vec![Change::Create], ..Self::default() },
@@ -80,14 +80,14 @@ impl File {
     }
 
     /// Marks the first `count` pending changes as flushed.
-    fn settle(&mut self, count: usize) {
+    fn flush(&mut self, count: usize) {
         let rest = self.pending.split_off(count.min(self.pending.len()));
-        let settled = std::mem::replace(&mut self.pending, rest);
-        for change in &settled {
-            make(&mut self.safe, change, None);
+        let flushed = std::mem::replace(&mut self.pending, rest);
+        for change in &flushed {
+            apply_change(&mut self.safe, change, None);
         }
         for sync in &mut self.syncs {
-            sync.2 = sync.2.saturating_sub(settled.len());
+            sync.2 = sync.2.saturating_sub(flushed.len());
         }
     }
 
@@ -101,14 +101,14 @@ impl File {
             rng.shuffle(&mut kept);
         }
         for change in kept {
-            make(&mut bytes, change, rng.one_in(3).then_some(&mut *rng));
+            apply_change(&mut bytes, change, rng.one_in(3).then_some(&mut *rng));
         }
         bytes
     }
 }
 
 /// Applies a change; with `torn`, only some sectors of a write.
-fn make(bytes: &mut Option<Vec<u8>>, change: &Change, mut torn: Option<&mut Rng>) {
+fn apply_change(bytes: &mut Option<Vec<u8>>, change: &Change, mut torn: Option<&mut Rng>) {
     match change {
         Change::Create => {
             bytes.get_or_insert_with(Vec::new);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_flushed_is_there_and_the_rest_can_be_dropped() {
+    fn flushed_data_survives_and_unflushed_may_be_dropped() {
         let [begin, end] = sync(1);
         let file = file(&[Change::Create, write(0, b"safe"), begin, end, write(4, b" lost")]);
         assert_eq!(file.after_crash(Unflushed::Dropped, &mut Rng::new(1)), Some(b"safe".to_vec()));
@@ -165,17 +165,17 @@ mod tests {
     }
 
     #[test]
-    fn unflushed_writes_come_torn_dropped_and_whole() {
+    fn unflushed_writes_may_be_torn_dropped_or_intact() {
         let file = file(&[Change::Create, write(0, &[7; 4 * SECTOR])]);
         let images: Vec<_> = (0..200).map(|seed| file.after_crash(Unflushed::AnyPart, &mut Rng::new(seed))).collect();
-        let whole = |image: &Option<Vec<u8>>| image.as_ref().is_some_and(|bytes| *bytes == [7; 4 * SECTOR]);
+        let intact = |image: &Option<Vec<u8>>| image.as_ref().is_some_and(|bytes| *bytes == [7; 4 * SECTOR]);
         let torn =
             |image: &Option<Vec<u8>>| image.as_ref().is_some_and(|bytes| bytes.contains(&7) && bytes.contains(&0));
-        assert!(images.iter().any(whole) && images.iter().any(torn) && images.iter().any(Option::is_none));
+        assert!(images.iter().any(intact) && images.iter().any(torn) && images.iter().any(Option::is_none));
     }
 
     #[test]
-    fn a_deletion_may_be_lost_until_the_name_is_used_again() {
+    fn deletion_may_be_lost_until_the_name_is_reused() {
         let [begin, end] = sync(1);
         let mut deleted = file(&[Change::Create, write(0, b"old"), begin, end, Change::Unlink]);
         let images: Vec<_> = (0..50).map(|seed| deleted.after_crash(Unflushed::AnyPart, &mut Rng::new(seed))).collect();

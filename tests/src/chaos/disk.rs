@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::callers::Callers;
 use super::crash_image::{Disk, Unflushed};
-use super::crew::Crew;
 use super::fleet::{Fleet, becomes_ready, on_image, recorded, verify, within};
 use super::report::Report;
 use super::shim::{DATABASE, Fault, READ_EIO, SYNC_EIO, SYNC_LIES, Shim, WAL, WRITE_EIO, WRITE_ENOSPC, WRITE_LIES};
@@ -15,10 +15,10 @@ use crate::site::Site;
 const CALLERS: usize = 4;
 
 /// The maximum number of rounds while no fault has taken effect.
-const MOST_ROUNDS: u32 = 40;
+const MAX_ROUNDS: u32 = 40;
 
 /// How soon `/ready` must be 503 while nothing can be written, with some allowance for a busy machine.
-const TOLD: Duration = Duration::from_secs(2);
+const NOT_READY_WITHIN: Duration = Duration::from_secs(2);
 
 pub(super) fn full(setting: &mut Setting, report: &mut Report) {
     let faults = [Fault { kinds: WRITE_ENOSPC, files: DATABASE | WAL, skip: 0, limit: 0 }];
@@ -39,12 +39,12 @@ pub(super) fn input_output_errors(setting: &mut Setting, report: &mut Report) {
 
 fn run(setting: &mut Setting, report: &mut Report, faults: &[Fault], watch_ready: bool) {
     let (fleet, shim) = (Fleet::new(Site::new()), Shim::build());
-    let start = || started(&fleet, shim.under(fleet.server(), &fleet.site));
+    let start = || start_server(&fleet, shim.under(fleet.server(), &fleet.site));
     let mut server = start();
-    let crew = Crew::start(&fleet.targets, fleet.accounts.clone(), CALLERS, |_| ());
+    let callers = Callers::start(&fleet.targets, fleet.accounts.clone(), CALLERS, |_| ());
     let mut rounds = 0;
     // A fault may have no effect, because cached data is not read. Short runs continue until one has.
-    while setting.goes_on() || (report.figure("calls that failed") == 0 && rounds < MOST_ROUNDS) {
+    while setting.has_time_left() || (report.counter("calls that failed") == 0 && rounds < MAX_ROUNDS) {
         rounds += 1;
         thread::sleep(setting.rng.millis(100, 400));
         let mut fault = *setting.rng.pick(faults);
@@ -54,15 +54,15 @@ fn run(setting: &mut Setting, report: &mut Report, faults: &[Fault], watch_ready
             fault = Fault { kinds: WRITE_LIES, limit: 0, ..fault };
         }
         shim.inject(fault);
-        let begun = Instant::now();
+        let started = Instant::now();
         report.add("disk faults", 1);
         if watch_ready && !setting.plant {
-            tells(&mut server, begun, report);
+            check_ready(&mut server, started, report);
         }
         thread::sleep(setting.rng.millis(100, 600));
         shim.clear();
         report.add("calls that failed", shim.injected());
-        if setting.plant || server.has_ended() {
+        if setting.plant || server.has_exited() {
             report.add("server exits", u64::from(!setting.plant));
             drop(server);
             server = start();
@@ -72,27 +72,27 @@ fn run(setting: &mut Setting, report: &mut Report, faults: &[Fault], watch_ready
             server = start();
         }
     }
-    let told = crew.stop();
+    let counts = callers.stop();
     drop(server);
-    fleet.settle(&told, report);
+    fleet.compare_with_record(&counts, report);
 }
 
-fn started(fleet: &Fleet, setup: crate::server::ServerSetup) -> Server {
+fn start_server(fleet: &Fleet, setup: crate::server::ServerSetup) -> Server {
     let server = setup.start();
     fleet.targets.set([server.address()]);
     server
 }
 
 /// While nothing can be written, `/ready` must say so.
-fn tells(server: &mut Server, begun: Instant, report: &mut Report) {
+fn check_ready(server: &mut Server, started: Instant, report: &mut Report) {
     let client = server.client();
-    let told = within(TOLD, || {
+    let noticed = within(NOT_READY_WITHIN, || {
         // A server that exited is not ready either.
-        server.has_ended() || client.try_send("GET", "/ready", None).map_or(true, |ready| ready.status == 503)
+        server.has_exited() || client.try_send("GET", "/ready", None).map_or(true, |ready| ready.status == 503)
     });
-    let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-    report.most("slowest /ready 503, ms", took);
-    if !told {
+    let took = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    report.maximum("slowest /ready 503, ms", took);
+    if !noticed {
         report.loss("/ready did not respond with 503 within 2 s of the disk being full");
     }
 }
@@ -102,13 +102,13 @@ fn tells(server: &mut Server, begun: Instant, report: &mut Report) {
 pub(super) fn failed_flushes(setting: &mut Setting, report: &mut Report) {
     let (fleet, shim) = (Fleet::new(Site::new()), Shim::build());
     let mut disk = Disk::of(&fleet.site.data());
-    let mut server = started(&fleet, shim.recording(fleet.server(), &fleet.site));
+    let mut server = start_server(&fleet, shim.recording(fleet.server(), &fleet.site));
     if setting.plant {
         shim.inject(Fault { kinds: SYNC_LIES, files: DATABASE | WAL, skip: 0, limit: 0 });
     }
-    let crew = Crew::start(&fleet.targets, fleet.accounts.clone(), CALLERS, |_| ());
+    let callers = Callers::start(&fleet.targets, fleet.accounts.clone(), CALLERS, |_| ());
     let mut handled = 0;
-    while setting.goes_on() {
+    while setting.has_time_left() {
         thread::sleep(setting.rng.millis(200, 600));
         if !setting.plant {
             let skip = u32::try_from(setting.rng.below(6)).unwrap_or_default();
@@ -118,8 +118,8 @@ pub(super) fn failed_flushes(setting: &mut Setting, report: &mut Report) {
             report.add("flushes that failed", u64::from(struck));
             thread::sleep(setting.rng.millis(20, 200));
         }
-        report.add("server exits", u64::from(server.has_ended()));
-        let told = [super::crew::Kind::Plain, super::crew::Kind::Keyed].map(|kind| crew.count(kind).charged);
+        report.add("server exits", u64::from(server.has_exited()));
+        let counts = [super::callers::Kind::Plain, super::callers::Kind::Keyed].map(|kind| callers.count(kind).charged);
         drop(server);
         if !setting.plant {
             shim.clear();
@@ -127,26 +127,26 @@ pub(super) fn failed_flushes(setting: &mut Setting, report: &mut Report) {
         let entries = journal::read(&shim.log());
         entries[handled..].iter().for_each(|entry| disk.apply(entry));
         handled = entries.len();
-        check_dropped(&fleet, &disk, told, setting, report);
-        server = started(&fleet, shim.recording(fleet.server(), &fleet.site));
+        check_dropped(&fleet, &disk, counts, setting, report);
+        server = start_server(&fleet, shim.recording(fleet.server(), &fleet.site));
     }
-    let told = crew.stop();
+    let counts = callers.stop();
     drop(server);
-    assert!(setting.plant || report.figure("flushes that failed") > 0, "no flush failed");
-    fleet.settle(&told, report);
+    assert!(setting.plant || report.counter("flushes that failed") > 0, "no flush failed");
+    fleet.compare_with_record(&counts, report);
 }
 
-fn check_dropped(fleet: &Fleet, disk: &Disk, told: [u64; 2], setting: &mut Setting, report: &mut Report) {
+fn check_dropped(fleet: &Fleet, disk: &Disk, counts: [u64; 2], setting: &mut Setting, report: &mut Report) {
     let (site, setup) = on_image(|folder| disk.crash_into(folder, Unflushed::Dropped, &mut setting.rng));
     report.add("images without unflushed data", 1);
-    let Some(server) = setup.start_if_it_can() else {
+    let Some(server) = setup.start_if_possible() else {
         report.loss("no server started on an image without unflushed data");
         return;
     };
     let on_image = recorded(&server, &fleet.accounts);
     drop(server);
-    for (least, found) in told.into_iter().zip(on_image) {
-        report.bounds("an image without unflushed data", least, u64::MAX, found);
+    for (least, found) in counts.into_iter().zip(on_image) {
+        report.compare_with_bounds("an image without unflushed data", least, u64::MAX, found);
     }
     verify(&site, report);
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::crew::{Count, SECRET};
+use super::callers::{Count, SECRET};
 use super::report::Report;
 use super::targets::Targets;
 use crate::client::Client;
@@ -41,12 +41,12 @@ impl Fleet {
     }
 
     /// Compares what callers saw with the record, as read by a fresh server, and verifies the books.
-    pub(super) fn settle(&self, told: &[Count; 2], report: &mut Report) {
+    pub(super) fn compare_with_record(&self, counts: &[Count; 2], report: &mut Report) {
         let server = self.server().start();
         let [plain, keyed] = self.recorded(&server);
         drop(server);
-        report.compare("metered requests", &told[0], plain);
-        report.compare("idempotent charges", &told[1], keyed);
+        report.compare("metered requests", &counts[0], plain);
+        report.compare("idempotent charges", &counts[1], keyed);
         verify(&self.site, report);
     }
 }
@@ -73,11 +73,11 @@ pub(super) fn recorded(server: &Server, accounts: &[IssuedAccount; 2]) -> [u64; 
 
 /// Runs `metering admin verify`; a failure counts as a loss.
 pub(super) fn verify(site: &Site, report: &mut Report) {
-    let ran = site.admin(&["verify", "--json"]);
+    let output = site.admin(&["verify", "--json"]);
     report.add("verify runs", 1);
-    report.add("verify failures", u64::from(ran.code != Some(0)));
-    if ran.code != Some(0) {
-        report.loss(format!("verify ended with {:?}: {}{}", ran.code, ran.stdout.trim(), ran.stderr.trim()));
+    report.add("verify failures", u64::from(output.code != Some(0)));
+    if output.code != Some(0) {
+        report.loss(format!("verify ended with {:?}: {}{}", output.code, output.stdout.trim(), output.stderr.trim()));
     }
 }
 
@@ -88,12 +88,12 @@ pub(super) fn becomes_ready(client: &Client) -> bool {
 
 /// Polls until `done` returns true or the time is up; returns whether it did.
 pub(super) fn within(time: Duration, mut done: impl FnMut() -> bool) -> bool {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         if done() {
             return true;
         }
-        if begun.elapsed() > time {
+        if started.elapsed() > time {
             return false;
         }
         thread::sleep(Duration::from_millis(20));

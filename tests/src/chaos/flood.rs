@@ -11,14 +11,14 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpSocket, TcpStream};
 
 use super::Setting;
-use super::crew::{BASE, Count, Kind};
+use super::callers::{BASE, Count, Kind};
 use super::fleet::{Fleet, within};
 use super::report::Report;
 use crate::load::{LoadPlan, Stop, request, run as run_load};
 use crate::site::Site;
 
 /// The longest that an honest request may take during the flood.
-const PROMPT: Duration = Duration::from_secs(2);
+const MAX_LATENCY: Duration = Duration::from_secs(2);
 
 /// The last byte of the hostile addresses in 127.0.0.0/8, which has room for many clients on one machine.
 const HOSTILE: [u8; 4] = [11, 12, 13, 14];
@@ -32,7 +32,7 @@ const SLOTS: usize = 32;
 
 /// How a hostile socket behaves.
 #[derive(Debug, Clone, Copy)]
-enum Manner {
+enum Behaviour {
     Idle,
     HalfHead,
     NeverReads,
@@ -47,23 +47,23 @@ pub(super) fn run(setting: &mut Setting, report: &mut Report) {
     within(Duration::from_secs(if setting.plant { 1 } else { 10 }), || {
         flood.opened.load(Ordering::SeqCst) >= u64::try_from(wanted / 2).unwrap_or(0)
     });
-    let mut told = [Count::default(), Count::default()];
+    let mut counts = [Count::default(), Count::default()];
     let requests = [("GET", "/health", None), ("GET", BASE, Some(fleet.accounts[0].api_key.as_str()))];
     let mut tried = 0;
-    while setting.goes_on() || tried < 2 {
+    while setting.has_time_left() || tried < 2 {
         let (method, path, key) = requests[tried % 2];
         let plan = LoadPlan::new(address, 1, Stop::AfterRequests(1), vec![request(method, path, key, &[])]);
-        let begun = Instant::now();
-        let result = run_load(LoadPlan { time_out: PROMPT, ..plan });
-        let (took, served) = (begun.elapsed(), result.with_status(200) == 1);
+        let started = Instant::now();
+        let result = run_load(LoadPlan { timeout: MAX_LATENCY, ..plan });
+        let (took, served) = (started.elapsed(), result.with_status(200) == 1);
         report.add("honest requests", 1);
-        report.most("slowest honest request, ms", u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
-        if !served || took > PROMPT {
+        report.maximum("slowest honest request, ms", u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
+        if !served || took > MAX_LATENCY {
             report.add("honest requests failed or late", 1);
             report.loss(format!("GET {path} during the flood: {}", if served { "late" } else { "no response" }));
         }
         if path == BASE {
-            let count = &mut told[Kind::Plain as usize];
+            let count = &mut counts[Kind::Plain as usize];
             if served { count.charged += 1 } else { count.unknown += 1 }
         }
         tried += 1;
@@ -72,7 +72,7 @@ pub(super) fn run(setting: &mut Setting, report: &mut Report) {
     report.add("hostile sockets opened", flood.opened.load(Ordering::SeqCst));
     flood.end();
     drop(server);
-    fleet.settle(&told, report);
+    fleet.compare_with_record(&counts, report);
 }
 
 /// The planted bug: a proxy that serves few connections at a time, each until it closes. Returns its address.
@@ -154,13 +154,13 @@ async fn hold(address: SocketAddr, number: usize, opened: &AtomicU64) -> io::Res
     socket.bind(SocketAddr::new(source, 0))?;
     let mut stream = tokio::time::timeout(Duration::from_secs(5), socket.connect(address)).await??;
     opened.fetch_add(1, Ordering::SeqCst);
-    match manner(number) {
-        Manner::Idle => closed(&stream).await,
-        Manner::HalfHead => {
+    match behaviour(number) {
+        Behaviour::Idle => closed(&stream).await,
+        Behaviour::HalfHead => {
             stream.write_all(b"GET /health HTTP/1.1\r\nHost: a\r\nX-").await?;
             closed(&stream).await
         }
-        Manner::NeverReads => {
+        Behaviour::NeverReads => {
             let many = b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n".repeat(10);
             stream.write_all(&many).await?;
             tokio::time::sleep(Duration::from_secs(20)).await;
@@ -171,11 +171,11 @@ async fn hold(address: SocketAddr, number: usize, opened: &AtomicU64) -> io::Res
 
 /// One in sixteen requests a lot and reads nothing, because building responses costs the server more than holding
 /// sockets does.
-fn manner(number: usize) -> Manner {
+fn behaviour(number: usize) -> Behaviour {
     match number % 16 {
-        0 => Manner::NeverReads,
-        number if number % 2 == 1 => Manner::Idle,
-        _ => Manner::HalfHead,
+        0 => Behaviour::NeverReads,
+        number if number % 2 == 1 => Behaviour::Idle,
+        _ => Behaviour::HalfHead,
     }
 }
 

@@ -7,14 +7,14 @@ use std::time::Duration;
 use metering_core::Credits;
 
 use super::Setting;
+use super::faulty_proxy::Bug;
 use super::fleet::{Fleet, verify, within};
-use super::kill::called;
-use super::liar::Lie;
+use super::kill::targets_for;
 use super::raw_upstream::{RawUpstream, catalogue};
 use super::report::Report;
 use super::rng::Rng;
-use crate::answer::Answer;
 use crate::client::{Client, exchange};
+use crate::response::Response;
 use crate::site::Site;
 
 /// What must hold for a response, besides the rules for all.
@@ -85,7 +85,7 @@ const PRICE: u64 = 72_000_000;
 
 /// Headers that the upstream must not send to a browser with the gateway's pages open, and claims that it must not
 /// make.
-const FORBIDDEN: &[(&str, &str)] = &[
+const FORBIDDEN_HEADERS: &[(&str, &str)] = &[
     ("service-worker-allowed", ""),
     ("clear-site-data", ""),
     ("alt-svc", ""),
@@ -102,14 +102,14 @@ pub(super) fn run(setting: &mut Setting, report: &mut Report) {
     let flags = catalogue(&fleet.site, &[("/v1/{case}", WEIGHT), ("/v1/{case}/{seed}", WEIGHT)]);
     let server = fleet.server().args(["--upstream", &upstream.url()]).args(flags).start();
     fleet.targets.set([server.address()]);
-    let called = called(&fleet.targets, setting.plant, Lie::AddHeader);
+    let targets_for = targets_for(&fleet.targets, setting.plant, Bug::AddHeader);
     let key = &fleet.accounts[0].api_key;
     let client = server.client_with(key);
     let full = balance(&client);
     let paid = |client: &Client| (full - balance(client)) / PRICE;
-    let mut paid_before = 0;
+    let mut charged_before = 0;
     let mut tried = 0;
-    while tried < CASES.len() || setting.goes_on() {
+    while tried < CASES.len() || setting.has_time_left() {
         let (case, expected, path) = match CASES.get(tried) {
             Some((name, _, expected)) => (*name, *expected, format!("/v1/{name}")),
             None => ("mutated", Either, format!("/v1/mutated/{}", setting.rng.next())),
@@ -117,20 +117,20 @@ pub(super) fn run(setting: &mut Setting, report: &mut Report) {
         tried += 1;
         let request =
             format!("GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n\r\n");
-        let address = called.pick(0).expect("the server runs");
-        let response = exchange(address, request.as_bytes()).unwrap_or_default();
+        let address = targets_for.pick(0).expect("the server runs");
+        let raw = exchange(address, request.as_bytes()).unwrap_or_default();
         report.add("requests", 1);
         // A refund is on record before its response is sent. After a break in mid-body, the client may see the break
         // before the record is written.
         let mut charged = 0;
         let settled = within(Duration::from_secs(2), || {
-            charged = paid(&client).saturating_sub(paid_before);
-            charged <= 1 && is_paid_right(&response, charged)
+            charged = paid(&client).saturating_sub(charged_before);
+            charged <= 1 && charge_is_correct(&raw, charged)
         });
-        paid_before += charged;
+        charged_before += charged;
         report.add("charged", charged);
-        for fault in faults(&response, expected, charged, settled) {
-            report.loss(format!("{case}: {fault}"));
+        for problem in problems(&raw, expected, charged, settled) {
+            report.loss(format!("{case}: {problem}"));
         }
         let _ = upstream.take_seen();
     }
@@ -150,52 +150,52 @@ fn balance(client: &Client) -> u64 {
 }
 
 /// Whether the charge fits the response; a body that broke off may be charged or not.
-fn is_paid_right(response: &[u8], charged: u64) -> bool {
-    match Answer::parse(response) {
-        Ok(answer) if is_refunded(&answer) => charged == 0,
+fn charge_is_correct(raw: &[u8], charged: u64) -> bool {
+    match Response::parse(raw) {
+        Ok(response) if is_refunded(&response) => charged == 0,
         // Other upstream failures may be charged or not.
-        Ok(answer) if (500..600).contains(&answer.status) => charged <= 1,
+        Ok(response) if (500..600).contains(&response.status) => charged <= 1,
         Ok(_) => charged == 1,
         Err(_) => charged <= 1,
     }
 }
 
 /// The statuses that the gateway refunds: its own and the upstream's 502, 503 and 504.
-fn is_refunded(answer: &Answer) -> bool {
-    (502..=504).contains(&answer.status)
+fn is_refunded(response: &Response) -> bool {
+    (502..=504).contains(&response.status)
 }
 
-fn faults(response: &[u8], expected: Expected, charged: u64, settled: bool) -> Vec<String> {
-    let mut faults = Vec::new();
-    let parsed = Answer::parse(response);
+fn problems(raw: &[u8], expected: Expected, charged: u64, settled: bool) -> Vec<String> {
+    let mut problems = Vec::new();
+    let parsed = Response::parse(raw);
     // A body may quote a response.
-    let quoted = parsed.as_ref().map_or(0, |answer| answer.text().matches("HTTP/1.1 ").count());
-    let heads = String::from_utf8_lossy(response).matches("HTTP/1.1 ").count().saturating_sub(quoted);
+    let quoted = parsed.as_ref().map_or(0, |response| response.text().matches("HTTP/1.1 ").count());
+    let heads = String::from_utf8_lossy(raw).matches("HTTP/1.1 ").count().saturating_sub(quoted);
     if parsed.is_ok() && heads > 1 {
-        faults.push(format!("{heads} responses to one request"));
+        problems.push(format!("{heads} responses to one request"));
     }
     if !settled {
-        let status = parsed.as_ref().map_or(0, |answer| answer.status);
-        faults.push(format!("charged {charged} times for a response with status {status}"));
+        let status = parsed.as_ref().map_or(0, |response| response.status);
+        problems.push(format!("charged {charged} times for a response with status {status}"));
     }
     match (&parsed, expected) {
-        (Ok(answer), Refunded) if !is_refunded(answer) => {
-            faults.push(format!("not refunded: status {}", answer.status))
+        (Ok(response), Refunded) if !is_refunded(response) => {
+            problems.push(format!("not refunded: status {}", response.status))
         }
-        (Err(_), Refunded) if charged > 0 => faults.push("charged, but nothing was delivered".to_owned()),
-        (Ok(answer), Delivered) if is_refunded(answer) => {
-            faults.push(format!("not delivered: status {}", answer.status))
+        (Err(_), Refunded) if charged > 0 => problems.push("charged, but nothing was delivered".to_owned()),
+        (Ok(response), Delivered) if is_refunded(response) => {
+            problems.push(format!("not delivered: status {}", response.status))
         }
-        (Err(error), Delivered) => faults.push(format!("not delivered: {error}")),
+        (Err(error), Delivered) => problems.push(format!("not delivered: {error}")),
         _ => {}
     }
-    let headers = parsed.map(|answer| answer.headers).unwrap_or_default();
-    for (name, value) in FORBIDDEN {
+    let headers = parsed.map(|response| response.headers).unwrap_or_default();
+    for (name, value) in FORBIDDEN_HEADERS {
         if headers.iter().any(|(found, given)| found == name && (value.is_empty() || given == value)) {
-            faults.push(format!("the header {name} was passed on"));
+            problems.push(format!("the header {name} was passed on"));
         }
     }
-    faults
+    problems
 }
 
 fn respond(target: &str) -> Vec<Vec<u8>> {

@@ -2,9 +2,9 @@
 
 use std::thread;
 
-use super::crew::{Crew, Kind};
+use super::callers::{Callers, Kind};
+use super::faulty_proxy::{self, Bug};
 use super::fleet::{Fleet, verify};
-use super::liar::{self, Lie};
 use super::report::Report;
 use super::targets::Targets;
 use super::{Rng, Setting};
@@ -14,19 +14,20 @@ use crate::site::Site;
 const CALLERS: usize = 6;
 
 pub(super) fn one_server(setting: &mut Setting, report: &mut Report) {
-    run::<1>(setting, report, Lie::Acknowledge);
+    run::<1>(setting, report, Bug::Acknowledge);
 }
 
 pub(super) fn two_servers(setting: &mut Setting, report: &mut Report) {
-    run::<2>(setting, report, Lie::Repeat);
+    run::<2>(setting, report, Bug::Repeat);
 }
 
-fn run<const N: usize>(setting: &mut Setting, report: &mut Report, lie: Lie) {
+fn run<const N: usize>(setting: &mut Setting, report: &mut Report, bug: Bug) {
     let fleet = Fleet::new(Site::new());
     let mut servers = [(); N].map(|()| Some(fleet.server().start()));
     announce(&fleet, &servers);
-    let crew = Crew::start(&called(&fleet.targets, setting.plant, lie), fleet.accounts.clone(), CALLERS, |_| ());
-    while setting.goes_on() {
+    let callers =
+        Callers::start(&targets_for(&fleet.targets, setting.plant, bug), fleet.accounts.clone(), CALLERS, |_| ());
+    while setting.has_time_left() {
         thread::sleep(setting.rng.millis(50, 700));
         let victim = victim(&mut setting.rng, &mut servers);
         if let Some(server) = victim.take() {
@@ -41,15 +42,15 @@ fn run<const N: usize>(setting: &mut Setting, report: &mut Report, lie: Lie) {
     }
     // Some load after the last kill, however short the campaign is.
     thread::sleep(setting.rng.millis(300, 500));
-    let told = crew.stop();
+    let counts = callers.stop();
     servers.into_iter().flatten().for_each(Server::kill);
-    fleet.settle(&told, report);
-    assert!(told.iter().all(|count| count.charged > 0), "there was no load: {told:?} {:?}", Kind::Plain);
+    fleet.compare_with_record(&counts, report);
+    assert!(counts.iter().all(|count| count.charged > 0), "there was no load: {counts:?} {:?}", Kind::Plain);
 }
 
 fn victim<'a>(rng: &mut Rng, servers: &'a mut [Option<Server>]) -> &'a mut Option<Server> {
-    let place = rng.index(servers.len());
-    &mut servers[place]
+    let index = rng.index(servers.len());
+    &mut servers[index]
 }
 
 fn announce(fleet: &Fleet, servers: &[Option<Server>]) {
@@ -57,11 +58,11 @@ fn announce(fleet: &Fleet, servers: &[Option<Server>]) {
 }
 
 /// The addresses to call: the servers, or with a planted bug the proxy in front of them.
-pub(super) fn called(servers: &Targets, plant: bool, lie: Lie) -> Targets {
+pub(super) fn targets_for(servers: &Targets, plant: bool, bug: Bug) -> Targets {
     if !plant {
         return servers.clone();
     }
     let targets = Targets::default();
-    targets.set([liar::start(servers, lie)]);
+    targets.set([faulty_proxy::start(servers, bug)]);
     targets
 }

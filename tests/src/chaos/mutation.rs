@@ -7,8 +7,8 @@ use super::fleet::{Fleet, verify};
 use super::raw_upstream::{RawUpstream, Seen, catalogue};
 use super::report::Report;
 use super::rng::Rng;
-use crate::answer::Answer;
 use crate::client::exchange;
+use crate::response::Response;
 use crate::site::Site;
 
 const CHEAP: u32 = 1;
@@ -115,30 +115,30 @@ pub(super) fn run(setting: &mut Setting, report: &mut Report) {
     let server = fleet.server().args(["--upstream", &upstream.url()]).args(flags).start();
     let key = fleet.accounts[0].api_key.as_str();
     let mut sent = 0_u64;
-    while setting.goes_on() || sent < 300 {
+    while setting.has_time_left() || sent < 300 {
         sent += 1;
         let request = request(&mut setting.rng, key);
-        let response = exchange(server.address(), &request).unwrap_or_default();
+        let raw = exchange(server.address(), &request).unwrap_or_default();
         report.add("requests", 1);
         let mut seen = upstream.take_seen();
         if setting.plant && sent.is_multiple_of(20) {
             seen.iter_mut().for_each(tamper);
         }
-        let charged = charged(&response);
+        let charged = charged(&raw);
         report.add("reached the upstream", u64::try_from(seen.len()).unwrap_or(u64::MAX));
         if seen.len() > 1 {
             report.loss(format!("one request reached the upstream as {} requests: {}", seen.len(), shown(&request)));
         }
         for seen in &seen {
-            check(seen, charged.as_deref(), report);
+            check_seen(seen, charged.as_deref(), report);
         }
         if charged.is_some() && seen.is_empty() {
             report.loss(format!("charged, but nothing reached the upstream: {}", shown(&request)));
         }
-        if let Ok(answer) = Answer::parse(&response)
-            && (500..600).contains(&answer.status)
+        if let Ok(response) = Response::parse(&raw)
+            && (500..600).contains(&response.status)
         {
-            report.loss(format!("status {} for {}", answer.status, shown(&request)));
+            report.loss(format!("status {} for {}", response.status, shown(&request)));
         }
     }
     drop(server);
@@ -146,19 +146,19 @@ pub(super) fn run(setting: &mut Setting, report: &mut Report) {
 }
 
 /// The charge in credits, according to the response.
-fn charged(response: &[u8]) -> Option<String> {
-    let answer = Answer::parse(response).ok().filter(|answer| answer.status == 200)?;
-    answer.header("x-bds-credit-charged").map(str::to_owned)
+fn charged(raw: &[u8]) -> Option<String> {
+    let response = Response::parse(raw).ok().filter(|response| response.status == 200)?;
+    response.header("x-bds-credit-charged").map(str::to_owned)
 }
 
-fn check(seen: &Seen, charged: Option<&str>, report: &mut Report) {
+fn check_seen(seen: &Seen, charged: Option<&str>, report: &mut Report) {
     let Some(charged) = charged else {
         report.loss(format!("{} reached the upstream without a charge", seen.target));
         return;
     };
     // 1000 base calls cost more than a tenth of a credit; one costs far less.
     let is_expensive = !charged.starts_with("0.000") && charged.starts_with("0.1");
-    if careless(&seen.target) == "/v1/export" {
+    if careless_reading(&seen.target) == "/v1/export" {
         report.add("read as the expensive route", 1);
         if !is_expensive {
             report.loss(format!("{} was charged {charged}, but may be read as /v1/export", seen.target));
@@ -197,8 +197,8 @@ fn request(rng: &mut Rng, key: &str) -> Vec<u8> {
 fn target(rng: &mut Rng) -> String {
     let mut target = (*rng.pick(SEEDS)).to_owned();
     for _ in 0..rng.below(4) {
-        let places: Vec<usize> = target.char_indices().map(|(at, _)| at).chain([target.len()]).collect();
-        let at = *rng.pick(&places);
+        let boundaries: Vec<usize> = target.char_indices().map(|(at, _)| at).chain([target.len()]).collect();
+        let at = *rng.pick(&boundaries);
         match rng.below(3) {
             0 => target.insert_str(at, PIECES[rng.index(PIECES.len())]),
             1 if at < target.len() => {
@@ -214,8 +214,8 @@ fn target(rng: &mut Rng) -> String {
 
 /// The text with the case of one letter changed.
 fn flipped(text: &str, at: usize) -> String {
-    let flip = |(place, letter): (usize, char)| match letter {
-        letter if place != at => letter,
+    let flip = |(position, letter): (usize, char)| match letter {
+        letter if position != at => letter,
         letter if letter.is_ascii_lowercase() => letter.to_ascii_uppercase(),
         letter => letter.to_ascii_lowercase(),
     };
@@ -238,13 +238,13 @@ fn shown(request: &[u8]) -> String {
 
 /// The target as the most careless upstream reads it: without the query and segment parameters, decoded until nothing
 /// is left to decode, in lower case, full-width letters as ASCII, and without empty and dot segments.
-fn careless(target: &str) -> String {
+fn careless_reading(target: &str) -> String {
     let path = target.split(['?', '#']).next().unwrap_or_default();
     let mut text = path.to_owned();
     for _ in 0..3 {
         text = decoded(&text);
     }
-    let folded: String = text.chars().filter_map(plain).collect::<String>().to_lowercase().replace('\\', "/");
+    let folded: String = text.chars().filter_map(ascii_form).collect::<String>().to_lowercase().replace('\\', "/");
     let mut segments = Vec::new();
     for segment in folded.split('/') {
         let segment = segment.split(';').next().unwrap_or_default().trim_matches([' ', '\t', '\n', '\r', '\0']);
@@ -277,7 +277,7 @@ fn decoded(text: &str) -> String {
 }
 
 /// The compatible ASCII form of a character; `None` for invisible ones.
-fn plain(letter: char) -> Option<char> {
+fn ascii_form(letter: char) -> Option<char> {
     match letter {
         '\u{200b}'..='\u{200d}' | '\u{ad}' | '\u{feff}' => None,
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(letter) - 0xfee0),
@@ -306,9 +306,9 @@ mod tests {
             "/v1/%65%2578port",
             "\\v1\\export",
         ] {
-            assert_eq!(careless(spelling), "/v1/export", "{spelling}");
+            assert_eq!(careless_reading(spelling), "/v1/export", "{spelling}");
         }
-        assert_eq!(careless("/v1/exports"), "/v1/exports");
-        assert_eq!(careless("/v1/export/pages"), "/v1/export/pages");
+        assert_eq!(careless_reading("/v1/exports"), "/v1/exports");
+        assert_eq!(careless_reading("/v1/export/pages"), "/v1/export/pages");
     }
 }

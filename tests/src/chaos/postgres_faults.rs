@@ -4,12 +4,12 @@ use std::process::Command;
 use std::thread;
 
 use super::Setting;
-use super::crew::Crew;
+use super::callers::Callers;
+use super::faulty_proxy::Bug;
 use super::fleet::{Fleet, becomes_ready};
-use super::kill::called;
-use super::liar::Lie;
+use super::kill::targets_for;
 use super::report::Report;
-use crate::link::Link;
+use crate::database_proxy::DatabaseProxy;
 use crate::postgres::Cluster;
 use crate::server::Server;
 use crate::site::Site;
@@ -17,46 +17,47 @@ use crate::site::Site;
 const CALLERS: usize = 6;
 const NODES: usize = 2;
 
-/// Two nodes, each with its own link to the database, and their callers.
-struct Scene {
+/// Two nodes, each with its own proxy to the database, and their callers.
+struct Deployment {
     fleet: Fleet,
-    links: [Link; NODES],
+    proxies: [DatabaseProxy; NODES],
     nodes: [Server; NODES],
-    crew: Crew,
+    callers: Callers,
 }
 
-impl Scene {
-    fn new(cluster: &Cluster, setting: &Setting, lie: Lie) -> Self {
+impl Deployment {
+    fn new(cluster: &Cluster, setting: &Setting, bug: Bug) -> Self {
         let url = cluster.fresh_schema();
         let fleet = Fleet::new(Site::on_database(&url));
-        let links = [(); NODES].map(|()| Link::to(cluster.address()));
-        let nodes = links.each_ref().map(|link| fleet.server().set("METERING_DATABASE", &link.through(&url)).start());
+        let proxies = [(); NODES].map(|()| DatabaseProxy::to(cluster.address()));
+        let nodes =
+            proxies.each_ref().map(|proxy| fleet.server().set("METERING_DATABASE", &proxy.through(&url)).start());
         fleet.targets.set(nodes.each_ref().map(Server::address));
-        let called = called(&fleet.targets, setting.plant, lie);
-        let crew = Crew::start(&called, fleet.accounts.clone(), CALLERS, |_| ());
-        Self { fleet, links, nodes, crew }
+        let targets_for = targets_for(&fleet.targets, setting.plant, bug);
+        let callers = Callers::start(&targets_for, fleet.accounts.clone(), CALLERS, |_| ());
+        Self { fleet, proxies, nodes, callers }
     }
 
     /// Ends the faults, and compares.
-    fn settle(self, setting: &mut Setting, report: &mut Report) {
-        self.links.iter().for_each(Link::clear);
+    fn end_and_compare(self, setting: &mut Setting, report: &mut Report) {
+        self.proxies.iter().for_each(DatabaseProxy::clear);
         for node in &self.nodes {
             if !becomes_ready(&node.client()) {
                 report.loss("a node was not ready 30 s after the database recovered");
             }
         }
         thread::sleep(setting.rng.millis(300, 500));
-        let told = self.crew.stop();
+        let counts = self.callers.stop();
         drop(self.nodes);
-        self.fleet.settle(&told, report);
+        self.fleet.compare_with_record(&counts, report);
     }
 }
 
 pub(super) fn kills(setting: &mut Setting, report: &mut Report) {
     let mut cluster = Cluster::start(&[]);
-    let scene = Scene::new(&cluster, setting, Lie::Acknowledge);
+    let deployment = Deployment::new(&cluster, setting, Bug::Acknowledge);
     let mut killed = false;
-    while setting.goes_on() || !killed {
+    while setting.has_time_left() || !killed {
         thread::sleep(setting.rng.millis(200, 900));
         if setting.rng.one_in(2) || !killed {
             cluster.crash();
@@ -67,29 +68,29 @@ pub(super) fn kills(setting: &mut Setting, report: &mut Report) {
             report.add("times all connections were ended", 1);
         }
     }
-    scene.settle(setting, report);
+    deployment.end_and_compare(setting, report);
 }
 
 pub(super) fn commit_cuts(setting: &mut Setting, report: &mut Report) {
     let cluster = Cluster::start(&["fsync=off"]);
-    let scene = Scene::new(&cluster, setting, Lie::Repeat);
-    scene.links.iter().for_each(Link::cut_commits);
-    while setting.goes_on() {
+    let deployment = Deployment::new(&cluster, setting, Bug::Repeat);
+    deployment.proxies.iter().for_each(DatabaseProxy::cut_commits);
+    while setting.has_time_left() {
         thread::sleep(setting.rng.millis(200, 900));
         // Occasionally cut all connections of a node at once, whatever they are doing.
-        setting.rng.pick(&scene.links).cut_all();
+        setting.rng.pick(&deployment.proxies).cut_all();
         report.add("times a node was cut off", 1);
     }
-    let cuts = scene.links.iter().map(|link| u64::from(link.cuts())).sum();
+    let cuts = deployment.proxies.iter().map(|proxy| u64::from(proxy.cuts())).sum();
     report.add("commits cut", cuts);
-    scene.settle(setting, report);
+    deployment.end_and_compare(setting, report);
 }
 
 pub(super) fn frozen_backends(setting: &mut Setting, report: &mut Report) {
     let cluster = Cluster::start(&["fsync=off"]);
-    let scene = Scene::new(&cluster, setting, Lie::Acknowledge);
+    let deployment = Deployment::new(&cluster, setting, Bug::Acknowledge);
     let mut frozen_any = false;
-    while setting.goes_on() || !frozen_any {
+    while setting.has_time_left() || !frozen_any {
         thread::sleep(setting.rng.millis(200, 600));
         let all = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
         let mut backends: Vec<String> = cluster.run(all).lines().map(str::to_owned).collect();
@@ -103,7 +104,7 @@ pub(super) fn frozen_backends(setting: &mut Setting, report: &mut Report) {
         drop(frozen);
         frozen_any = true;
     }
-    scene.settle(setting, report);
+    deployment.end_and_compare(setting, report);
 }
 
 /// Processes that are stopped until this is dropped.

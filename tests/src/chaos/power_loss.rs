@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use super::Setting;
+use super::callers::{Callers, Kind};
 use super::crash_image::{Disk, Unflushed};
-use super::crew::{Crew, Kind};
 use super::fleet::{Fleet, on_image, recorded, verify};
 use super::journal::{self, Entry};
 use super::report::Report;
@@ -25,7 +25,7 @@ type Confirmed = Arc<Mutex<Vec<(u64, Kind)>>>;
 
 pub(super) fn run(setting: &mut Setting, report: &mut Report) {
     let mut rounds = 0;
-    while setting.goes_on() || rounds == 0 {
+    while setting.has_time_left() || rounds == 0 {
         round(setting, report);
         rounds += 1;
         report.add("rounds", 1);
@@ -50,7 +50,7 @@ fn round(setting: &mut Setting, report: &mut Report) {
         server
     };
     let mut server = start();
-    let crew = Crew::start(&fleet.targets, fleet.accounts.clone(), CALLERS, note);
+    let callers = Callers::start(&fleet.targets, fleet.accounts.clone(), CALLERS, note);
     // A graceful stop checkpoints the log into the database, and a restart after a kill recovers it: power is lost
     // during both.
     for orderly in [true, false] {
@@ -63,9 +63,9 @@ fn round(setting: &mut Setting, report: &mut Report) {
         server = start();
     }
     thread::sleep(setting.rng.millis(100, 300));
-    let told = crew.stop();
+    let counts = callers.stop();
     drop(server);
-    for count in &told {
+    for count in &counts {
         report.add("attempts", count.attempts());
         report.add("confirmed", count.charged);
     }
@@ -91,7 +91,7 @@ fn images(
         let unflushed = if setting.rng.one_in(4) { Unflushed::Dropped } else { Unflushed::AnyPart };
         let (site, setup) = on_image(|folder| disk.crash_into(folder, unflushed, &mut setting.rng));
         report.add("power losses", 1);
-        let Some(server) = setup.start_if_it_can() else {
+        let Some(server) = setup.start_if_possible() else {
             report.loss("no server started after a power loss");
             continue;
         };
@@ -101,7 +101,12 @@ fn images(
             let by_then = confirmed.iter().filter(|(length, of)| *of == kind && *length <= entry.end).count();
             let least = u64::try_from(by_then).unwrap_or(u64::MAX);
             // Each caller has at most one charge in flight.
-            report.bounds("after a power loss", least, least + u64::try_from(CALLERS).unwrap_or(u64::MAX), found);
+            report.compare_with_bounds(
+                "after a power loss",
+                least,
+                least + u64::try_from(CALLERS).unwrap_or(u64::MAX),
+                found,
+            );
         }
         verify(&site, report);
     }

@@ -38,8 +38,8 @@ impl Rng {
         self.below(chances) == 0
     }
 
-    pub(super) fn millis(&mut self, least: u64, most: u64) -> Duration {
-        Duration::from_millis(least + self.below(most - least + 1))
+    pub(super) fn millis(&mut self, least: u64, maximum: u64) -> Duration {
+        Duration::from_millis(least + self.below(maximum - least + 1))
     }
 
     pub(super) fn bytes(&mut self, length: usize) -> Vec<u8> {
@@ -47,8 +47,8 @@ impl Rng {
     }
 
     pub(super) fn shuffle<T>(&mut self, list: &mut [T]) {
-        for place in (1..list.len()).rev() {
-            list.swap(place, self.index(place + 1));
+        for last in (1..list.len()).rev() {
+            list.swap(last, self.index(last + 1));
         }
     }
 }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_repeats_its_choices() {
+    fn same_seed_gives_same_choices() {
         let draw = |seed| {
             let mut rng = Rng::new(seed);
             (0..8).map(|_| rng.next()).collect::<Vec<_>>()

@@ -66,9 +66,9 @@ fn run_one(
     let duration = arguments.duration();
     let mut setting = Setting::new(duration, seed, plant);
     let mut report = Report::default();
-    let ended = catch_unwind(AssertUnwindSafe(|| (campaign.run)(&mut setting, &mut report)));
-    let unproven = campaign.proves.iter().find(|figure| report.figure(figure) == 0);
-    let (verdict, passed) = verdict(ended.is_ok(), unproven.copied(), plant, report.loss_count());
+    let completed = catch_unwind(AssertUnwindSafe(|| (campaign.run)(&mut setting, &mut report)));
+    let unproven = campaign.proves.iter().find(|counter| report.counter(counter) == 0);
+    let (verdict, passed) = verdict(completed.is_ok(), unproven.copied(), plant, report.loss_count());
     let what = if plant { format!("planted bug: {}", campaign.planted) } else { campaign.about.to_owned() };
     let mut print = || {
         writeln!(out, "{}{}: {what}", campaign.name, if plant { " --plant" } else { "" })?;
@@ -85,11 +85,11 @@ fn run_one(
     Ok(passed)
 }
 
-fn verdict(ended: bool, unproven: Option<&str>, plant: bool, losses: u64) -> (String, bool) {
-    if let Some(figure) = unproven.filter(|_| ended) {
-        return (format!("FAILED: this run proves nothing, because {figure:?} is 0"), false);
+fn verdict(completed: bool, unproven: Option<&str>, plant: bool, losses: u64) -> (String, bool) {
+    if let Some(counter) = unproven.filter(|_| completed) {
+        return (format!("FAILED: this run proves nothing, because {counter:?} is 0"), false);
     }
-    match (ended, plant, losses) {
+    match (completed, plant, losses) {
         (false, _, _) => ("FAILED: the campaign itself panicked, see above".to_owned(), false),
         (true, false, 0) => ("passed: nothing lost".to_owned(), true),
         (true, false, losses) => (format!("FAILED: {losses} losses"), false),
@@ -109,8 +109,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_passes_without_losses_and_a_planted_bug_only_with_them() {
-        let passes = |ended, plant, losses| verdict(ended, None, plant, losses).1;
+    fn planted_bug_passes_only_with_losses() {
+        let passes = |completed, plant, losses| verdict(completed, None, plant, losses).1;
         assert!(passes(true, false, 0) && passes(true, true, 3));
         assert!(!passes(true, false, 1) && !passes(true, true, 0));
         assert!(!passes(false, false, 0) && !passes(false, true, 3));

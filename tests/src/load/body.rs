@@ -45,33 +45,33 @@ impl Body {
     }
 
     /// Skips received bytes, and returns how many of them belong to the body.
-    pub(super) fn pass(&mut self, arrived: &[u8]) -> Result<usize, Malformed> {
+    pub(super) fn skip(&mut self, arrived: &[u8]) -> Result<usize, Malformed> {
         match self {
-            Self::Bytes(left) => Ok(pass_bytes(left, arrived)),
-            Self::Chunks(chunks) => chunks.pass(arrived),
+            Self::Bytes(left) => Ok(skip_bytes(left, arrived)),
+            Self::Chunks(chunks) => chunks.skip(arrived),
             Self::UntilClose => Ok(arrived.len()),
         }
     }
 }
 
 impl Chunks {
-    fn pass(&mut self, arrived: &[u8]) -> Result<usize, Malformed> {
-        let mut passed = 0;
-        while passed < arrived.len() && *self != Self::Over {
+    fn skip(&mut self, arrived: &[u8]) -> Result<usize, Malformed> {
+        let mut skipped = 0;
+        while skipped < arrived.len() && *self != Self::Over {
             if let Self::Data { left } = self {
-                passed += pass_bytes(left, &arrived[passed..]);
+                skipped += skip_bytes(left, &arrived[skipped..]);
                 if *left == 0 {
                     *self = SIZE_LINE;
                 }
             } else {
-                self.pass_line_byte(arrived[passed])?;
-                passed += 1;
+                self.skip_line_byte(arrived[skipped])?;
+                skipped += 1;
             }
         }
-        Ok(passed)
+        Ok(skipped)
     }
 
-    fn pass_line_byte(&mut self, byte: u8) -> Result<(), Malformed> {
+    fn skip_line_byte(&mut self, byte: u8) -> Result<(), Malformed> {
         *self = match *self {
             Self::Size { bytes: None, .. } if !byte.is_ascii_hexdigit() => {
                 return Err(Malformed("a chunk without a size"));
@@ -99,11 +99,11 @@ impl Chunks {
     }
 }
 
-fn pass_bytes(left: &mut u64, arrived: &[u8]) -> usize {
-    let passed = usize::try_from(*left).unwrap_or(usize::MAX).min(arrived.len());
+fn skip_bytes(left: &mut u64, arrived: &[u8]) -> usize {
+    let skipped = usize::try_from(*left).unwrap_or(usize::MAX).min(arrived.len());
     // Lossless: `usize` has at most 64 bits.
-    *left -= passed as u64;
-    passed
+    *left -= skipped as u64;
+    skipped
 }
 
 #[cfg(test)]
@@ -111,17 +111,17 @@ mod tests {
     use super::*;
 
     /// Skips `text` in steps of `step` bytes: returns the body's length, and whether it ended.
-    fn pass(framing: Framing, text: &str, step: usize) -> Result<(usize, bool), Malformed> {
-        let (mut body, mut passed) = (Body::new(framing), 0);
-        while passed < text.len() && !body.is_over() {
-            let end = text.len().min(passed + step);
-            passed += body.pass(&text.as_bytes()[passed..end])?;
+    fn skip(framing: Framing, text: &str, step: usize) -> Result<(usize, bool), Malformed> {
+        let (mut body, mut skipped) = (Body::new(framing), 0);
+        while skipped < text.len() && !body.is_over() {
+            let end = text.len().min(skipped + step);
+            skipped += body.skip(&text.as_bytes()[skipped..end])?;
         }
-        Ok((passed, body.is_over()))
+        Ok((skipped, body.is_over()))
     }
 
     #[test]
-    fn a_body_ends_where_its_framing_says_however_it_is_split() {
+    fn body_end_is_found_however_the_body_is_split() {
         // framing, bytes, length of the body, over
         let table = [
             (Framing::Length(0), "", 0, true),
@@ -137,20 +137,20 @@ mod tests {
             (Framing::Chunked, "5\r\nhello\r\n0\r\nTrailer: x\r\n", 25, false),
             (Framing::UntilClose, "anything", 8, false),
         ];
-        for (framing, text, passed, over) in table {
+        for (framing, text, skipped, over) in table {
             for step in [1, 2, 3, 7, 1_000] {
-                assert_eq!(pass(framing, text, step), Ok((passed, over)), "{text:?} by {step}");
+                assert_eq!(skip(framing, text, step), Ok((skipped, over)), "{text:?} by {step}");
             }
         }
     }
 
     #[test]
-    fn chunks_without_a_proper_size_are_refused() {
+    fn chunks_with_invalid_size_are_rejected() {
         for text in
             ["\r\n", "x\r\n", "5x\r\n", "ffffffffffffffff\r\n", "10000000000000000\r\n", "1\r\nabc\r\n0\r\n\r\n"]
         {
             for step in [1, 1_000] {
-                assert!(pass(Framing::Chunked, text, step).is_err(), "{text:?}");
+                assert!(skip(Framing::Chunked, text, step).is_err(), "{text:?}");
             }
         }
     }

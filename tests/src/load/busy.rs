@@ -20,21 +20,21 @@ mod tests {
     use std::time::Instant;
 
     #[test]
-    fn the_first_figure_is_the_time() {
+    fn first_field_is_processor_time() {
         assert_eq!(on_processor("1500 20 3\n"), Some(Duration::from_nanos(1_500)));
         assert_eq!((on_processor(""), on_processor("x 1 2")), (None, None));
     }
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn work_takes_time_and_sleep_does_not() {
+    fn working_counts_as_busy_and_sleeping_does_not() {
         let before = thread_time().unwrap();
         std::thread::sleep(Duration::from_millis(100));
         let slept = thread_time().unwrap();
         assert!(slept - before < Duration::from_millis(50));
-        let begun = Instant::now();
+        let started = Instant::now();
         while thread_time().unwrap() - slept < Duration::from_millis(30) {
-            assert!(begun.elapsed() < Duration::from_secs(30), "no processor time despite being busy");
+            assert!(started.elapsed() < Duration::from_secs(30), "no processor time despite being busy");
         }
     }
 }

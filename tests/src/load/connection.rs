@@ -24,7 +24,7 @@ pub(super) struct Connection {
     stream: TcpStream,
     buffer: Box<[u8]>,
     filled: usize,
-    alarm: Alarm,
+    timer: RequestTimer,
 }
 
 /// A response whose body was skipped.
@@ -36,27 +36,28 @@ pub(super) struct Response<'c> {
 }
 
 impl Connection {
-    pub(super) async fn open(address: SocketAddr, time_out: Duration) -> io::Result<Self> {
-        let stream = tokio::time::timeout(time_out, TcpStream::connect(address)).await??;
+    pub(super) async fn open(address: SocketAddr, limit: Duration) -> io::Result<Self> {
+        let stream = tokio::time::timeout(limit, TcpStream::connect(address)).await??;
         stream.set_nodelay(true)?;
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
-        Ok(Self { stream, buffer, filled: 0, alarm: Alarm::new(time_out) })
+        Ok(Self { stream, buffer, filled: 0, timer: RequestTimer::new(limit) })
     }
 
-    /// Sends `request` at `begun`, and returns when its response has ended.
-    pub(super) async fn exchange(&mut self, request: &[u8], begun: Instant) -> io::Result<Response<'_>> {
-        self.alarm.set(begun);
+    /// Sends `request` at `started`, and returns when its response has ended.
+    pub(super) async fn exchange(&mut self, request: &[u8], started: Instant) -> io::Result<Response<'_>> {
+        self.timer.set(started);
         self.write(request).await?;
         self.filled = 0;
         let head = self.read_head(request.starts_with(b"HEAD ")).await?;
-        let keep_alive = self.pass_body(&head).await?;
+        let keep_alive = self.skip_body(&head).await?;
         Ok(Response { status: head.status, head: &self.buffer[..head.bytes], keep_alive })
     }
 
     async fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            let (stream, alarm) = (&mut self.stream, &mut self.alarm);
-            let written = poll_fn(|cx| alarm.unless(cx, |cx| Pin::new(&mut *stream).poll_write(cx, bytes))).await?;
+            let (stream, timer) = (&mut self.stream, &mut self.timer);
+            let written =
+                poll_fn(|cx| timer.poll_until_deadline(cx, |cx| Pin::new(&mut *stream).poll_write(cx, bytes))).await?;
             bytes = &bytes[written..];
         }
         Ok(())
@@ -80,11 +81,11 @@ impl Connection {
     }
 
     /// Skips the body that follows `head`, and returns whether the connection can take another request.
-    async fn pass_body(&mut self, head: &Head) -> io::Result<bool> {
+    async fn skip_body(&mut self, head: &Head) -> io::Result<bool> {
         let mut body = Body::new(head.framing);
         loop {
-            let passed = head.bytes + body.pass(&self.buffer[head.bytes..self.filled])?;
-            if body.is_over() && passed < self.filled {
+            let skipped = head.bytes + body.skip(&self.buffer[head.bytes..self.filled])?;
+            if body.is_over() && skipped < self.filled {
                 return Err(Malformed("bytes after the end of a response").into());
             }
             if body.is_over() {
@@ -101,11 +102,11 @@ impl Connection {
     }
 
     async fn read_at(&mut self, start: usize) -> io::Result<usize> {
-        let (stream, alarm) = (&mut self.stream, &mut self.alarm);
+        let (stream, timer) = (&mut self.stream, &mut self.timer);
         let mut room = ReadBuf::new(&mut self.buffer[start..]);
         // Not `try_read`: only `poll_read` lets tokio conclude from a partly filled buffer that nothing more is there,
         // which saves the read that would return `WouldBlock`.
-        poll_fn(|cx| alarm.unless(cx, |cx| Pin::new(&mut *stream).poll_read(cx, &mut room))).await?;
+        poll_fn(|cx| timer.poll_until_deadline(cx, |cx| Pin::new(&mut *stream).poll_read(cx, &mut room))).await?;
         Ok(room.filled().len())
     }
 }
@@ -115,24 +116,24 @@ impl Connection {
 /// Resetting a timer for each request would cost more than parsing the response. This timer may fire for a request that
 /// completed long ago; only then is it set to the deadline of the current one.
 #[derive(Debug)]
-struct Alarm {
-    time_out: Duration,
+struct RequestTimer {
+    limit: Duration,
     deadline: Instant,
     sleep: Pin<Box<Sleep>>,
 }
 
-impl Alarm {
-    fn new(time_out: Duration) -> Self {
-        let deadline = Instant::now() + time_out;
-        Self { time_out, deadline, sleep: Box::pin(tokio::time::sleep_until(deadline.into())) }
+impl RequestTimer {
+    fn new(limit: Duration) -> Self {
+        let deadline = Instant::now() + limit;
+        Self { limit, deadline, sleep: Box::pin(tokio::time::sleep_until(deadline.into())) }
     }
 
-    fn set(&mut self, begun: Instant) {
-        self.deadline = begun + self.time_out;
+    fn set(&mut self, started: Instant) {
+        self.deadline = started + self.limit;
     }
 
     /// The result of `poll`, or an error after the deadline.
-    fn unless<T>(
+    fn poll_until_deadline<T>(
         &mut self,
         cx: &mut Context<'_>,
         poll: impl FnOnce(&mut Context<'_>) -> Poll<io::Result<T>>,

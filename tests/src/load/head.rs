@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn status_and_headers_say_how_the_body_ends() {
+    fn body_framing_follows_from_status_and_headers() {
         use Framing::{Chunked, Length, UntilClose};
         // head, whether of a HEAD request, status, framing, keep-alive
         let table = [
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_of_a_head_is_incomplete() {
+    fn truncated_head_is_incomplete() {
         let text = b"HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n";
         for end in 0..text.len() {
             assert_eq!(parse(&text[..end], false), Ok(None), "{end} bytes");
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_head_is_refused() {
+    fn malformed_heads_are_rejected() {
         let endless = format!("HTTP/1.1 200 OK\r\nA: {}", "b".repeat(MAX_HEAD_BYTES));
         let table = [
             "SSH-2.0-OpenSSH\r\n",

@@ -18,7 +18,7 @@ pub struct LoadPlan {
     /// The index in that list to start at.
     pub first: usize,
     /// How long a request, or opening a connection, may take. After that the connection counts as failed.
-    pub time_out: Duration,
+    pub timeout: Duration,
 }
 
 /// When a run stops. It still waits for requests that are in flight.
@@ -32,7 +32,7 @@ pub enum Stop {
 
 impl LoadPlan {
     /// The default timeout.
-    pub const TIME_OUT: Duration = Duration::from_secs(10);
+    pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
     /// A plan with the default timeout.
     #[must_use]
@@ -43,7 +43,7 @@ impl LoadPlan {
             stop,
             requests: requests.into(),
             first: 0,
-            time_out: Self::TIME_OUT,
+            timeout: Self::DEFAULT_TIMEOUT,
         }
     }
 }
@@ -57,7 +57,7 @@ impl fmt::Debug for LoadPlan {
             .field("stop", &self.stop)
             .field("requests", &self.requests.len())
             .field("first", &self.first)
-            .field("time_out", &self.time_out)
+            .field("time_out", &self.timeout)
             .finish()
     }
 }

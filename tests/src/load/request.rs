@@ -63,13 +63,13 @@ mod tests {
     }
 
     #[test]
-    fn a_host_of_the_caller_is_the_only_host() {
+    fn given_host_replaces_the_default() {
         let bytes = request("GET", "/", None, &[("host", "meter.example")]);
         assert_eq!(String::from_utf8(bytes).unwrap(), "GET / HTTP/1.1\r\nhost: meter.example\r\n\r\n");
     }
 
     #[test]
-    fn a_json_body_has_its_length_in_bytes() {
+    fn json_content_length_is_in_bytes() {
         let bytes = request_with_json("POST", "/x", None, &[("A", "b")], &serde_json::json!({"name": "é"}));
         let text = String::from_utf8(bytes).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "line break")]
-    fn a_line_break_in_a_header_is_refused() {
+    fn line_break_in_a_header_is_rejected() {
         let _ = request("GET", "/", None, &[("A", "b\r\nC: d")]);
     }
 }

@@ -22,8 +22,8 @@ fn requests(count: u64) -> Stop {
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
 #[test]
-fn answers_are_counted_by_status_and_timed() {
-    let address = serve(|asked| match asked.line {
+fn responses_are_counted_by_status_and_timed() {
+    let address = serve(|received| match received.line {
         "GET /3 HTTP/1.1" => send("HTTP/1.1 402 Payment Required\r\ncontent-length: 0\r\n\r\n"),
         _ => send(OK),
     });
@@ -38,7 +38,7 @@ fn answers_are_counted_by_status_and_timed() {
 }
 
 #[test]
-fn every_framing_is_followed_to_the_next_response() {
+fn every_body_framing_is_read_to_its_end() {
     let long = "x".repeat(300_000);
     // name, request, response
     let table = [
@@ -69,7 +69,7 @@ fn every_framing_is_followed_to_the_next_response() {
 }
 
 #[test]
-fn responses_split_across_packets_are_put_together() {
+fn responses_split_across_packets_are_reassembled() {
     let responses = [
         OK,
         "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n",
@@ -85,8 +85,8 @@ fn responses_split_across_packets_are_put_together() {
 }
 
 #[test]
-fn a_connection_reset_in_mid_response_ends_alone() {
-    let address = serve(|asked| match (asked.connection, asked.request) {
+fn reset_mid_response_fails_only_that_connection() {
+    let address = serve(|received| match (received.connection, received.request) {
         (0, 0) => Reply::SendAndReset(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf".to_vec()),
         _ => send(OK),
     });
@@ -100,20 +100,20 @@ fn a_connection_reset_in_mid_response_ends_alone() {
 fn a_server_that_goes_away_ends_the_run_early() {
     // What the server sends before it closes: never a complete response.
     for last in ["", "HTTP/1.1 200", "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nok"] {
-        let address = serve(move |asked| match asked.request {
+        let address = serve(move |received| match received.request {
             0..10 => send(OK),
             _ => Reply::SendAndClose(last.into()),
         });
         let plan = LoadPlan::new(address, 8, Stop::After(Duration::from_secs(60)), get(1));
-        let begun = Instant::now();
+        let started = Instant::now();
         let result = run(plan);
         assert_eq!((result.with_status(200), result.errors), (80, 8), "{last:?}: {result:?}");
-        assert!(begun.elapsed() < Duration::from_secs(30));
+        assert!(started.elapsed() < Duration::from_secs(30));
     }
 }
 
 #[test]
-fn a_connection_that_is_refused_is_an_error_for_each() {
+fn refused_connections_are_counted_as_errors() {
     // Bound but not listening, so no other process can get the port.
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -124,12 +124,12 @@ fn a_connection_that_is_refused_is_an_error_for_each() {
 }
 
 #[test]
-fn connections_are_dealt_out_to_several_servers() {
+fn connections_are_spread_over_servers() {
     let seen = [(); 3].map(|()| Arc::new(AtomicUsize::new(0)));
     let server = |connections: &Arc<AtomicUsize>| {
         let seen = Arc::clone(connections);
-        serve(move |asked| {
-            seen.fetch_max(asked.connection + 1, Ordering::Relaxed);
+        serve(move |received| {
+            seen.fetch_max(received.connection + 1, Ordering::Relaxed);
             send(OK)
         })
     };
@@ -141,11 +141,11 @@ fn connections_are_dealt_out_to_several_servers() {
 }
 
 #[test]
-fn a_plan_starts_where_it_is_told() {
+fn plan_starts_at_the_given_request() {
     let lines = Arc::new(std::sync::Mutex::new(Vec::new()));
     let seen = Arc::clone(&lines);
-    let address = serve(move |asked| {
-        seen.lock().unwrap().push(asked.line.to_owned());
+    let address = serve(move |received| {
+        seen.lock().unwrap().push(received.line.to_owned());
         send(OK)
     });
     let plan = LoadPlan::new(address, 1, requests(4), get(3));
@@ -154,10 +154,10 @@ fn a_plan_starts_where_it_is_told() {
 }
 
 #[test]
-fn a_server_that_never_answers_times_out() {
-    let address = serve(|asked| if asked.request < 3 { send(OK) } else { Reply::Silence });
+fn silent_server_times_out() {
+    let address = serve(|received| if received.request < 3 { send(OK) } else { Reply::Silence });
     let plan = LoadPlan {
-        time_out: Duration::from_millis(300),
+        timeout: Duration::from_millis(300),
         ..LoadPlan::new(address, 2, Stop::After(Duration::from_secs(60)), get(1))
     };
     let result = run(plan);
@@ -167,25 +167,25 @@ fn a_server_that_never_answers_times_out() {
 }
 
 #[test]
-fn a_time_out_is_of_one_request_and_not_of_the_connection() {
+fn timeout_applies_to_each_request() {
     // 10 × 60 ms is longer than the timeout, but one of them is not.
     let address = serve(|_| {
         std::thread::sleep(Duration::from_millis(60));
         send(OK)
     });
-    let time_out = Duration::from_millis(400);
-    let result = run(LoadPlan { time_out, ..LoadPlan::new(address, 1, requests(10), get(1)) });
+    let timeout = Duration::from_millis(400);
+    let result = run(LoadPlan { timeout, ..LoadPlan::new(address, 1, requests(10), get(1)) });
     assert_eq!((result.with_status(200), result.errors), (10, 0), "{result:?}");
     assert!(result.latencies.p50().unwrap() >= Duration::from_millis(60));
 }
 
 #[test]
-fn a_connection_closed_by_agreement_is_opened_anew() {
+fn connection_closed_by_the_server_is_reopened() {
     let connections = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&connections);
-    let address = serve(move |asked| {
-        seen.fetch_max(asked.connection + 1, Ordering::Relaxed);
-        match asked.line {
+    let address = serve(move |received| {
+        seen.fetch_max(received.connection + 1, Ordering::Relaxed);
+        match received.line {
             "GET /0 HTTP/1.1" => Reply::SendAndClose(OK.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n").into()),
             _ => Reply::SendAndClose(b"HTTP/1.1 200 OK\r\n\r\nuntil the end".to_vec()),
         }
@@ -196,7 +196,7 @@ fn a_connection_closed_by_agreement_is_opened_anew() {
 }
 
 #[test]
-fn what_is_not_a_response_is_an_error() {
+fn malformed_response_is_an_error() {
     for nonsense in ["hello\r\n\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok and more"] {
         let address = serve(move |_| send(nonsense));
         let result = run(LoadPlan::new(address, 1, requests(5), get(1)));
@@ -207,17 +207,17 @@ fn what_is_not_a_response_is_an_error() {
 
 #[test]
 fn each_request_is_sent_once_and_observed_once() {
-    let address = serve(|asked| {
-        let path = asked.line.split(' ').nth(1).unwrap();
+    let address = serve(|received| {
+        let path = received.line.split(' ').nth(1).unwrap();
         let status = if path.ends_with('7') { "429 Too Many Requests" } else { "200 OK" };
         send(format!("HTTP/1.1 {status}\r\nX-Path: {path}\r\ncontent-length: 5\r\n\r\n12345"))
     });
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&seen);
-    let result = run_observed(LoadPlan::new(address, 7, requests(100), get(100)), move |answered| {
-        assert_eq!(answered.header("x-path"), Some(format!("/{}", answered.request).as_str()));
-        assert_eq!(answered.header("x-other"), None);
-        sink.lock().unwrap_or_else(PoisonError::into_inner).push((answered.request, answered.status));
+    let result = run_observed(LoadPlan::new(address, 7, requests(100), get(100)), move |observed| {
+        assert_eq!(observed.header("x-path"), Some(format!("/{}", observed.request).as_str()));
+        assert_eq!(observed.header("x-other"), None);
+        sink.lock().unwrap_or_else(PoisonError::into_inner).push((observed.request, observed.status));
     });
     assert_eq!(result.by_status, [(200, 90), (429, 10)].into(), "{result:?}");
     let mut seen = seen.lock().unwrap().clone();
@@ -227,7 +227,7 @@ fn each_request_is_sent_once_and_observed_once() {
 }
 
 #[test]
-fn a_run_for_a_time_ends_with_it() {
+fn timed_run_ends_on_time() {
     let address = serve(|_| send(OK));
     let time = Duration::from_millis(200);
     let load = start(LoadPlan::new(address, 4, Stop::After(time), get(3)), |_| ());
@@ -240,7 +240,7 @@ fn a_run_for_a_time_ends_with_it() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_generator_that_waits_is_not_busy() {
+fn waiting_generator_is_not_busy() {
     let address = serve(|_| {
         std::thread::sleep(Duration::from_millis(20));
         send(OK)
@@ -259,13 +259,13 @@ fn a_generator_that_waits_is_not_busy() {
 
 #[test]
 #[should_panic(expected = "an observer's assertion")]
-fn an_observer_that_panics_fails_the_caller() {
+fn observer_panic_reaches_the_caller() {
     let address = serve(|_| send(OK));
     let _ = run_observed(LoadPlan::new(address, 2, requests(10), get(1)), |_| panic!("an observer's assertion"));
 }
 
 #[test]
-fn a_plan_prints_without_its_keys() {
+fn debug_output_of_a_plan_hides_keys() {
     let address = "127.0.0.1:1".parse().unwrap();
     let plan = LoadPlan::new(address, 2, requests(10), vec![request("GET", "/", Some("sk_live_secret"), &[])]);
     assert!(!format!("{plan:?}").contains("secret"));

@@ -11,31 +11,31 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 /// How long a response may take, including the start of an interpreter on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A running client process. Dropping it kills it.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Mutex<Child>,
     input: Mutex<Input>,
-    waiting: Waiting,
+    senders: ResponseSenders,
 }
 
 #[derive(Debug)]
 struct Input {
     pipe: ChildStdin,
-    questions: u64,
+    requests: u64,
 }
 
 /// The senders for pending responses, by request id; `None` once the process's output has ended.
-type Waiting = Arc<Mutex<Option<HashMap<u64, Sender<Value>>>>>;
+type ResponseSenders = Arc<Mutex<Option<HashMap<u64, Sender<Value>>>>>;
 
 /// A response that has not arrived yet.
 #[derive(Debug)]
 #[must_use = "the client's response must be checked"]
 pub struct Pending {
-    question: String,
-    answer: Receiver<Value>,
+    request: String,
+    response: Receiver<Value>,
 }
 
 /// An error from the client.
@@ -55,26 +55,26 @@ impl Process {
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?} cannot be run: {error}"));
         let pipe = child.stdin.take().expect("its input is piped");
         let output = child.stdout.take().expect("its output is piped");
-        let waiting = Waiting::new(Mutex::new(Some(HashMap::new())));
-        let answered = Arc::clone(&waiting);
-        std::thread::spawn(move || pass_on(output, &answered));
-        Self { child: Mutex::new(child), input: Mutex::new(Input { pipe, questions: 0 }), waiting }
+        let senders = ResponseSenders::new(Mutex::new(Some(HashMap::new())));
+        let for_reader = Arc::clone(&senders);
+        std::thread::spawn(move || deliver_responses(output, &for_reader));
+        Self { child: Mutex::new(child), input: Mutex::new(Input { pipe, requests: 0 }), senders }
     }
 
     /// Sends a request, and does not wait for the response.
     #[track_caller]
     pub(super) fn begin(&self, method: &str, params: &Value) -> Pending {
         let mut input = lock(&self.input);
-        input.questions += 1;
-        let id = input.questions;
-        let (tell, answer) = channel();
-        let question = json!({ "id": id, "method": method, "params": params }).to_string();
-        match lock(&self.waiting).as_mut() {
-            Some(waiting) => waiting.insert(id, tell),
+        input.requests += 1;
+        let id = input.requests;
+        let (sender, response) = channel();
+        let request = json!({ "id": id, "method": method, "params": params }).to_string();
+        match lock(&self.senders).as_mut() {
+            Some(senders) => senders.insert(id, sender),
             None => panic!("the client's process had already ended: {method}"),
         };
-        writeln!(input.pipe, "{question}").expect("the client's process reads requests");
-        Pending { question: method.to_owned(), answer }
+        writeln!(input.pipe, "{request}").expect("the client's process reads requests");
+        Pending { request: method.to_owned(), response }
     }
 
     /// Kills it immediately.
@@ -101,29 +101,29 @@ impl Pending {
     /// If the process ends, or does not respond in time.
     #[track_caller]
     pub fn wait(self) -> Result<Value, Failure> {
-        let answer = self.answer.recv_timeout(PATIENCE);
-        let mut answer =
-            answer.unwrap_or_else(|error| panic!("the client did not respond to {}: {error}", self.question));
-        match answer["error"].as_object() {
+        let response = self.response.recv_timeout(TIMEOUT);
+        let mut response =
+            response.unwrap_or_else(|error| panic!("the client did not respond to {}: {error}", self.request));
+        match response["error"].as_object() {
             Some(error) => {
                 let message = error["message"].as_str().unwrap_or_default().to_owned();
                 Err(Failure { message, code: error["code"].as_i64() })
             }
-            None => Ok(answer["result"].take()),
+            None => Ok(response["result"].take()),
         }
     }
 }
 
-fn pass_on(output: ChildStdout, waiting: &Waiting) {
+fn deliver_responses(output: ChildStdout, senders: &ResponseSenders) {
     for line in BufReader::new(output).lines().map_while(Result::ok) {
-        let answer: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in {line}"));
-        let asked = lock(waiting).as_mut().and_then(|waiting| waiting.remove(&answer["id"].as_u64()?));
-        if let Some(asked) = asked {
-            let _ = asked.send(answer);
+        let response: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error} in {line}"));
+        let sender = lock(senders).as_mut().and_then(|senders| senders.remove(&response["id"].as_u64()?));
+        if let Some(sender) = sender {
+            let _ = sender.send(response);
         }
     }
     // Dropping the senders ends every pending wait.
-    *lock(waiting) = None;
+    *lock(senders) = None;
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -16,7 +16,7 @@ pub struct Session {
 /// A tool call in progress.
 #[derive(Debug)]
 #[must_use = "the result of the call must be checked"]
-pub struct Called(Pending);
+pub struct PendingCall(Pending);
 
 /// The result of a tool call.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,8 +60,8 @@ impl Session {
     /// If no result comes; a tool error is a result.
     #[track_caller]
     pub fn call(&self, tool: &str, arguments: &Value) -> ToolResult {
-        let called = self.try_call(tool, arguments);
-        called.unwrap_or_else(|failure| panic!("{tool} {arguments} has no result: {failure:?}"))
+        let pending = self.try_call(tool, arguments);
+        pending.unwrap_or_else(|failure| panic!("{tool} {arguments} has no result: {failure:?}"))
     }
 
     /// Like [`Session::call`].
@@ -75,8 +75,8 @@ impl Session {
 
     /// Like [`Session::call`], but does not wait for the result.
     #[track_caller]
-    pub fn begin_call(&self, tool: &str, arguments: &Value) -> Called {
-        Called(self.begin("call", json!({ "tool": tool, "arguments": arguments })))
+    pub fn begin_call(&self, tool: &str, arguments: &Value) -> PendingCall {
+        PendingCall(self.begin("call", json!({ "tool": tool, "arguments": arguments })))
     }
 
     /// The statuses of all HTTP responses in the session, in order.
@@ -106,7 +106,7 @@ impl Session {
     }
 }
 
-impl Called {
+impl PendingCall {
     /// Waits for the result.
     ///
     /// # Errors
@@ -135,7 +135,7 @@ impl ToolResult {
     /// If it is an error.
     #[track_caller]
     #[must_use]
-    pub fn expect_good(self) -> Value {
+    pub fn expect_success(self) -> Value {
         assert!(!self.is_error, "unexpected tool error: {}", self.text);
         self.structured
     }

@@ -1,23 +1,32 @@
 //! Helpers for tests of the MCP server: the tools that the default catalogue must produce, derived here independently,
 //! and every combination of the official clients and transports.
 
+mod fairness;
+pub(crate) mod http;
+mod keys;
+mod limits;
+mod separate_process;
+mod stdio;
+mod tool_errors;
+mod tools;
+
 use std::time::{Duration, Instant};
 
 use metering_core::Credits;
-use metering_tests::mcp::{Agent, Sdk, ToolResult, Wire};
+use metering_tests::mcp::{Agent, Sdk, ToolResult, Transport};
 use metering_tests::server::Server;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
 
-use crate::wire::{BASE_CALL, amount};
+use crate::support::wire::{BASE_CALL, amount};
 
-/// The tool of [`crate::wire::BASE`], which takes no arguments and costs one base call.
+/// The tool of [`crate::support::wire::BASE`], which takes no arguments and costs one base call.
 pub(crate) const BASE_TOOL: &str = "bds_mpp_snapshot_allTrades";
-/// The tool of [`crate::wire::STREAM`].
+/// The tool of [`crate::support::wire::STREAM`].
 pub(crate) const STREAM_TOOL: &str = "bds_mpp_stream_allTrades";
 
 /// How long to wait for an expected event.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A metered route of the default catalogue, and the tool that it must produce.
 pub(crate) struct ExpectedTool {
@@ -95,11 +104,11 @@ impl ExpectedTool {
 }
 
 /// Runs a test with an agent of each SDK and each transport; the agents start in parallel beforehand.
-pub(crate) fn for_each_client(mut test: impl FnMut(&Agent, Wire)) {
+pub(crate) fn for_each_client(mut test: impl FnMut(&Agent, Transport)) {
     let agents = Sdk::ALL.map(Agent::start);
     for agent in agents.iter().flatten() {
-        for wire in Wire::ALL {
-            test(agent, wire);
+        for transport in Transport::ALL {
+            test(agent, transport);
         }
     }
 }
@@ -116,7 +125,7 @@ pub(crate) fn credits(value: &Value) -> String {
 #[track_caller]
 pub(crate) fn charged(result: ToolResult, price: i64, left: i64) -> Value {
     let text: Value = serde_json::from_str(&result.text).unwrap_or_else(|error| panic!("{error} in {}", result.text));
-    let mut structured = result.expect_good();
+    let mut structured = result.expect_success();
     assert_eq!(text, structured, "the text equals the structured content");
     assert_eq!(credits(&structured["credits_charged"]), amount(price), "{structured}");
     assert_eq!(credits(&structured["credit_balance"]), amount(left), "{structured}");
@@ -153,19 +162,19 @@ pub(crate) fn metric(server: &Server, name: &str) -> u64 {
 /// Waits until the server has `count` MCP sessions.
 #[track_caller]
 pub(crate) fn wait_for_sessions(server: &Server, count: u64) {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         let open = metric(server, "metering_mcp_sessions");
         if open == count {
             return;
         }
-        assert!(begun.elapsed() < PATIENCE, "{open} sessions, not {count}");
+        assert!(started.elapsed() < TIMEOUT, "{open} sessions, not {count}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 #[test]
-fn the_names_expected_here_are_the_protocols() {
+fn expected_tool_names_match_the_protocol() {
     let tools = expected_tools();
     assert_eq!(tools.len(), 22);
     assert!(tools.iter().any(|tool| tool.name == "bds_mpp_snapshot_allTrades_block_number"));

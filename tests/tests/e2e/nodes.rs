@@ -1,5 +1,12 @@
 //! Several servers on one PostgreSQL: what one of them confirms holds on all.
 
+mod failover;
+mod faults;
+mod keys;
+mod moving;
+mod shared_file;
+mod start;
+
 use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
@@ -9,8 +16,8 @@ use metering_tests::postgres::{Cluster, is_skipped};
 use metering_tests::server::Server;
 use metering_tests::site::Site;
 
-use crate::calendar::minute_with;
-use crate::wire::{BASE, BASE_CALL, amount, balance, patient_plan, usage_events};
+use crate::support::calendar::minute_with;
+use crate::support::wire::{BASE, BASE_CALL, amount, balance, plan_with_long_timeout, usage_events};
 
 pub(crate) fn three_nodes(site: &Site) -> [Server; 3] {
     // At the same time: each finds the schema missing, and one creates it.
@@ -19,15 +26,15 @@ pub(crate) fn three_nodes(site: &Site) -> [Server; 3] {
 }
 
 pub(crate) fn load(address: SocketAddr, connections: usize, stop: Stop, key: &str) -> RunningLoad {
-    start(patient_plan(address, connections, stop, vec![request("GET", BASE, Some(key), &[])]), |_| ())
+    start(plan_with_long_timeout(address, connections, stop, vec![request("GET", BASE, Some(key), &[])]), |_| ())
 }
 
-pub(crate) fn answered(results: &[LoadResult], status: u16) -> u64 {
+pub(crate) fn count_with_status(results: &[LoadResult], status: u16) -> u64 {
     results.iter().map(|result| result.with_status(status)).sum()
 }
 
 #[test]
-pub(crate) fn three_nodes_share_a_balance_to_the_unit_and_caps_exactly() {
+pub(crate) fn three_nodes_share_balance_and_caps_exactly() {
     if is_skipped() {
         return;
     }
@@ -39,8 +46,8 @@ pub(crate) fn three_nodes_share_a_balance_to_the_unit_and_caps_exactly() {
     for (account, accepted, refusal) in [(&poor, 720, 402), (&capped, 200, 429)] {
         let loads = nodes.each_ref().map(|node| load(node.address(), 21, Stop::AfterRequests(400), &account.api_key));
         let results = loads.map(RunningLoad::join);
-        assert_eq!(answered(&results, 200), accepted, "{results:?}");
-        assert_eq!(answered(&results, refusal), 1_200 - accepted, "{results:?}");
+        assert_eq!(count_with_status(&results, 200), accepted, "{results:?}");
+        assert_eq!(count_with_status(&results, refusal), 1_200 - accepted, "{results:?}");
         for node in &nodes {
             assert_eq!(usage_events(&node.client_with(&account.api_key)), accepted);
         }
@@ -50,7 +57,7 @@ pub(crate) fn three_nodes_share_a_balance_to_the_unit_and_caps_exactly() {
 }
 
 #[test]
-fn a_key_that_is_replaced_is_refused_by_every_node_from_then_on() {
+fn replaced_key_is_refused_by_every_node() {
     if is_skipped() {
         return;
     }
@@ -66,7 +73,11 @@ fn a_key_that_is_replaced_is_refused_by_every_node_from_then_on() {
             let _ = node.client_with(&key).get(BASE).expect(401);
         }
         let old_loads = busy.map(RunningLoad::join);
-        assert_eq!(answered(&old_loads, 200) + answered(&old_loads, 401), 600, "round {round}: {old_loads:?}");
+        assert_eq!(
+            count_with_status(&old_loads, 200) + count_with_status(&old_loads, 401),
+            600,
+            "round {round}: {old_loads:?}"
+        );
         key = rotated["api_key"].as_str().unwrap().to_owned();
         for node in &nodes {
             let _ = node.client_with(&key).get(BASE).expect(200);
@@ -80,7 +91,7 @@ fn a_key_that_is_replaced_is_refused_by_every_node_from_then_on() {
 }
 
 #[test]
-fn lost_connections_lose_no_charge_and_count_none_twice() {
+fn lost_connections_neither_lose_nor_repeat_charges() {
     if is_skipped() {
         return;
     }
@@ -94,11 +105,11 @@ fn lost_connections_lose_no_charge_and_count_none_twice() {
         thread::sleep(Duration::from_millis(200));
         cluster.end_connections();
     }
-    settled(&site, &nodes, &account.api_key, &loads.map(RunningLoad::join));
+    assert_all_recorded(&site, &nodes, &account.api_key, &loads.map(RunningLoad::join));
 }
 
 #[test]
-fn a_database_that_crashes_and_comes_back_has_all_that_was_answered() {
+fn crashed_database_keeps_every_confirmed_charge() {
     if is_skipped() {
         return;
     }
@@ -112,12 +123,12 @@ fn a_database_that_crashes_and_comes_back_has_all_that_was_answered() {
         thread::sleep(Duration::from_millis(1_500));
         cluster.crash();
     }
-    settled(&site, &nodes, &account.api_key, &loads.map(RunningLoad::join));
+    assert_all_recorded(&site, &nodes, &account.api_key, &loads.map(RunningLoad::join));
 }
 
 /// Every request got a response, each accepted one is on record once, and the nodes still work.
-pub(crate) fn settled(site: &Site, nodes: &[Server; 3], key: &str, results: &[LoadResult]) {
-    let accepted = answered(results, 200);
+pub(crate) fn assert_all_recorded(site: &Site, nodes: &[Server; 3], key: &str, results: &[LoadResult]) {
+    let accepted = count_with_status(results, 200);
     assert!(accepted > 100, "{results:?}");
     for result in results {
         // 503 is a correct response: nothing was charged. Other statuses and missing responses are errors.

@@ -8,9 +8,9 @@ use metering_tests::server::Server;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
 
-use crate::market::{Kind, Market};
 use crate::signup::server;
-use crate::upstream::{Upstream, catalogue};
+use crate::support::shop::{Kind, Shop};
+use crate::support::upstream::{Upstream, catalogue};
 
 /// The path of Chromium, or `None` if these tests are disabled.
 fn chromium() -> Option<PathBuf> {
@@ -43,13 +43,13 @@ pub(crate) fn play(scene: &str, server: &Server, more: Value) {
         .stdin(Stdio::null())
         .output()
         .expect("Node.js must be installed; ./test.sh checks for it");
-    let said = String::from_utf8_lossy(&played.stdout);
-    assert!(played.status.success(), "{said}\n{}", String::from_utf8_lossy(&played.stderr));
-    println!("{said}");
+    let printed = String::from_utf8_lossy(&played.stdout);
+    assert!(played.status.success(), "{printed}\n{}", String::from_utf8_lossy(&played.stderr));
+    println!("{printed}");
 }
 
 #[test]
-fn a_newcomer_has_a_key_and_a_first_call_in_no_time() {
+fn new_user_gets_a_key_and_makes_a_first_call() {
     let site = Site::new();
     // The default proof of work, not the faster one of the tests.
     let server = server(&site, &[("METERING_SIGNUP__ALTCHA_COST", "5000")]);
@@ -59,7 +59,7 @@ fn a_newcomer_has_a_key_and_a_first_call_in_no_time() {
 }
 
 #[test]
-fn an_account_holder_sees_what_the_key_was_spent_on() {
+fn account_page_shows_usage() {
     let site = Site::new();
     let server = server(&site, &[]);
     play("account", &server, json!({"key": account(&site, "holder", "2"), "empty": account(&site, "holder", "0")}));
@@ -72,14 +72,14 @@ fn account(site: &Site, name: &str, credits: &str) -> Value {
 }
 
 #[test]
-fn what_comes_after_signing_out_shows_and_closes_nothing() {
+fn late_responses_after_sign_out_change_nothing() {
     let site = Site::new();
     let server = server(&site, &[]);
     play("late", &server, json!({"key": account(&site, "holder", "2"), "other": account(&site, "other", "2")}));
 }
 
 #[test]
-fn a_page_of_the_upstream_cannot_read_the_key_of_the_account_page() {
+fn upstream_page_cannot_read_the_account_pages_key() {
     let (site, upstream) = (Site::new(), Upstream::start());
     let key = site.account("1").api_key;
     let serving = || site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site));
@@ -90,7 +90,7 @@ fn a_page_of_the_upstream_cannot_read_the_key_of_the_account_page() {
 }
 
 #[test]
-fn pages_with_an_origin_of_their_own_share_it_with_no_upstream() {
+fn pages_on_their_own_origin_share_it_with_no_upstream() {
     let (site, upstream) = (Site::new(), Upstream::start());
     let key = site.account("1").api_key;
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -105,10 +105,10 @@ fn pages_with_an_origin_of_their_own_share_it_with_no_upstream() {
     let ask = |host: &str, path: &str| {
         let request =
             format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n\r\n");
-        let answer = metering_tests::client::exchange(server.address(), request.as_bytes()).unwrap();
-        let answer = String::from_utf8(answer).unwrap();
-        let status: u16 = answer.split(' ').nth(1).unwrap().parse().unwrap();
-        let location = answer.lines().find_map(|line| line.strip_prefix("location: ").map(str::to_owned));
+        let response = metering_tests::client::exchange(server.address(), request.as_bytes()).unwrap();
+        let response = String::from_utf8(response).unwrap();
+        let status: u16 = response.split(' ').nth(1).unwrap().parse().unwrap();
+        let location = response.lines().find_map(|line| line.strip_prefix("location: ").map(str::to_owned));
         (status, location)
     };
     // host, path, status
@@ -134,33 +134,33 @@ fn pages_with_an_origin_of_their_own_share_it_with_no_upstream() {
             assert_eq!(location, Some(format!("http://{pages}{path}")), "{host}{path}");
         }
     }
-    let begun = server.client().post("/signup/initiate", &json!({"email": "a@example.com", "agent_name": "a"}));
-    let begun = begun.expect(201).json();
-    assert_eq!(begun["verification_url"], format!("http://{pages}/verify"));
+    let started = server.client().post("/signup/initiate", &json!({"email": "a@example.com", "agent_name": "a"}));
+    let started = started.expect(201).json();
+    assert_eq!(started["verification_url"], format!("http://{pages}/verify"));
 }
 
 #[test]
-fn long_lists_are_short_at_first_and_wide_ones_can_be_scrolled() {
+fn long_lists_are_collapsed_and_wide_ones_scroll() {
     let site = Site::new();
     let server = server(&site, &[]);
     play("longLists", &server, json!({"key": account(&site, "holder", "1")}));
 }
 
 #[test]
-fn a_signup_goes_on_where_an_answer_was_lost() {
+fn signup_continues_after_a_lost_response() {
     let site = Site::new();
-    play("lostAnswers", &server(&site, &[]), json!({}));
+    play("lostResponses", &server(&site, &[]), json!({}));
     site.verify();
 }
 
 #[test]
-fn nothing_is_sent_before_its_script_has_come() {
+fn forms_are_not_sent_before_their_script_loads() {
     let site = Site::new();
     play("withoutScripts", &server(&site, &[]), json!({}));
 }
 
 #[test]
-fn the_longest_texts_fit_the_narrowest_screen() {
+fn longest_texts_fit_the_narrowest_screen() {
     let site = Site::new();
     let word = "W".repeat(40);
     let terms = format!(
@@ -185,30 +185,30 @@ fn the_longest_texts_fit_the_narrowest_screen() {
 }
 
 #[test]
-fn a_person_approves_what_a_terminal_began() {
+fn user_approves_a_terminal_signup() {
     let site = Site::new();
     play("device", &server(&site, &[]), json!({}));
     site.verify();
 }
 
 #[test]
-fn a_wallet_in_the_browser_pays_and_rotates() {
-    let Some(market) = Market::with(Chain::setup(), "1", "") else { return };
-    let customer = market.chain.wallet().account(3);
-    market.chain.wallet().mint(&market.token, &customer.address(), 100_000_000);
-    let key = market.signed_up(Kind::Token, &customer);
-    let more = json!({"key": key, "node": market.chain.url(), "account": customer.checksummed()});
-    play("wallet", &market.server, more);
-    market.site.verify();
+fn browser_wallet_pays_and_rotates() {
+    let Some(shop) = Shop::with(Chain::setup(), "1", "") else { return };
+    let customer = shop.chain.wallet().account(3);
+    shop.chain.wallet().mint(&shop.token, &customer.address(), 100_000_000);
+    let key = shop.signed_up(Kind::Token, &customer);
+    let more = json!({"key": key, "node": shop.chain.url(), "account": customer.checksummed()});
+    play("wallet", &shop.server, more);
+    shop.site.verify();
 }
 
 #[test]
-fn a_wallet_that_declines_or_never_answers_loses_nothing() {
-    let Some(market) = Market::with(Chain::setup(), "1", "") else { return };
-    let customer = market.chain.wallet().account(3);
-    market.chain.wallet().mint(&market.token, &customer.address(), 100_000_000);
-    let key = market.signed_up(Kind::Token, &customer);
-    let more = json!({"key": key, "node": market.chain.url(), "account": customer.checksummed()});
-    play("walletTrouble", &market.server, more);
-    market.site.verify();
+fn declining_or_silent_wallet_loses_nothing() {
+    let Some(shop) = Shop::with(Chain::setup(), "1", "") else { return };
+    let customer = shop.chain.wallet().account(3);
+    shop.chain.wallet().mint(&shop.token, &customer.address(), 100_000_000);
+    let key = shop.signed_up(Kind::Token, &customer);
+    let more = json!({"key": key, "node": shop.chain.url(), "account": customer.checksummed()});
+    play("walletFailures", &shop.server, more);
+    shop.site.verify();
 }

@@ -1,13 +1,16 @@
 //! Signup without payment: the flow behind the page and terminals, and its proof of work.
 
+mod abuse;
+mod turnstile;
+
 use std::thread;
 use std::time::Duration;
 
 use altcha::{Challenge, Payload, SolveChallengeOptions, solve_challenge};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use metering_tests::answer::Answer;
 use metering_tests::client::Client;
+use metering_tests::response::Response;
 use metering_tests::server::Server;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
@@ -47,18 +50,18 @@ pub(crate) fn encode(payload: &Payload) -> String {
     STANDARD.encode(serde_json::to_vec(payload).unwrap())
 }
 
-pub(crate) fn approve(client: &Client, code: &str, token: &str) -> Answer {
+pub(crate) fn approve(client: &Client, code: &str, token: &str) -> Response {
     client.post("/verify", &json!({"user_code": code, "tos_accepted": true, "captcha_token": token}))
 }
 
 /// The status of a session, requested no sooner than allowed.
-pub(crate) fn status(client: &Client, session: &Value) -> Answer {
+pub(crate) fn status(client: &Client, session: &Value) -> Response {
     thread::sleep(Duration::from_millis(1_050));
     client.get(&format!("/signup/status?session_token={}", session["session_token"].as_str().unwrap()))
 }
 
 #[test]
-fn a_terminal_begins_a_person_approves_and_the_terminal_gets_the_key_once() {
+fn approved_terminal_gets_its_key_once() {
     let site = Site::new();
     let server = server(&site, &[]);
     let client = server.client();
@@ -88,7 +91,7 @@ fn a_terminal_begins_a_person_approves_and_the_terminal_gets_the_key_once() {
 }
 
 #[test]
-fn a_form_approves_under_the_widgets_own_name() {
+fn form_approval_accepts_the_widgets_field_name() {
     let site = Site::new();
     let server = server(&site, &[]);
     let client = server.client();
@@ -103,14 +106,14 @@ fn a_form_approves_under_the_widgets_own_name() {
              application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        let answer = metering_tests::client::exchange(server.address(), head.as_bytes()).unwrap();
-        let _ = Answer::parse(&answer).unwrap().expect(200);
+        let response = metering_tests::client::exchange(server.address(), head.as_bytes()).unwrap();
+        let _ = Response::parse(&response).unwrap().expect(200);
         assert_eq!(status(&client, &session).expect(200).json()["status"], "approved");
     }
 }
 
 #[test]
-fn a_signup_that_was_begun_survives_a_restart() {
+fn pending_signup_survives_a_restart() {
     let site = Site::new();
     let secret = [("METERING_SIGNUP__CHALLENGE_SECRET", "a secret that servers share")];
     let first = server(&site, &secret);
@@ -123,7 +126,7 @@ fn a_signup_that_was_begun_survives_a_restart() {
 }
 
 #[test]
-fn the_check_can_be_switched_off_and_says_so() {
+fn bot_check_can_be_disabled() {
     let site = Site::new();
     let server = server(&site, &[("METERING_SIGNUP__BOT_CHECK", "off"), ("METERING_SIGNUP__FREE_CREDITS", "0.5")]);
     let client = server.client();

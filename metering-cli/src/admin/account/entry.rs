@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_are_one_line_with_something_in_it() {
+    fn notes_are_one_non_empty_line() {
         let longest = "ä".repeat(500);
         let too_long = "a".repeat(501);
         let table = [

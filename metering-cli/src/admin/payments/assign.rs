@@ -1,6 +1,6 @@
 //! `payments assign`: credits an unclaimed payment to an account.
 
-mod judge;
+mod checks;
 mod outcome;
 
 use std::io::Write;
@@ -13,7 +13,7 @@ use metering_core::{
 
 use self::outcome::Outcome;
 use super::chains;
-use super::standing::use_of;
+use super::status::use_of;
 use super::token::Token;
 use crate::admin::account::note;
 use crate::admin::plan::no_plan;
@@ -94,7 +94,7 @@ impl AssignArgs {
             let outcome = Outcome::of_record(&account, &record).ok_or_else(|| used(&tx, &record))?;
             return outcome.write(out, self.format.json);
         }
-        let payment = judge::payment(store, &chain, tx, &plans, plan).await?;
+        let payment = checks::payment(store, &chain, tx, &plans, plan).await?;
         let paid = Token::of(&plans, &payment.target()).amount(payment.amount).to_string();
         if self.despite_quote
             && let Some(quote) = store.quote_paid_by(&payment).await?

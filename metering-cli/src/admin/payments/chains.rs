@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use metering_config::Sources;
-use metering_core::{Arrivals, Chain, ChainError, ChainReader, PaymentTarget, Sighting, TxHash, arrivals};
+use metering_core::{Arrivals, Chain, ChainError, ChainReader, PaymentTarget, TransactionStatus, TxHash, arrivals};
 use metering_evm::{ChainConfig, ChainConfigError, EvmReader};
 use serde::Deserialize;
 
@@ -28,16 +28,16 @@ pub(super) struct OpenChain {
 /// The chain of that name.
 pub(super) async fn open_one(sources: &Sources, name: &str) -> Result<OpenChain, Failure> {
     let sections = read(sources)?;
-    let place = place(sources);
+    let location = config_location(sources);
     let Some(config) = sections.get(name) else {
         let names: Vec<&str> = sections.keys().map(String::as_str).collect();
         let there = if names.is_empty() { "no chains".to_owned() } else { names.join(", ") };
-        return Err(Failure::NotFound(format!("no chain {name} in {place}; it has {there}")));
+        return Err(Failure::NotFound(format!("no chain {name} in {location}; it has {there}")));
     };
     match open(name, config)? {
         Some(chain) => chain.checked().await,
         None => Err(Failure::Failed(format!(
-            "cannot read chain {name}: set rpc_urls in its section of {place}, or METERING_CHAINS__{}__RPC_URLS",
+            "cannot read chain {name}: set rpc_urls in its section of {location}, or METERING_CHAINS__{}__RPC_URLS",
             name.to_uppercase()
         ))),
     }
@@ -53,7 +53,7 @@ pub(super) async fn open_all(sources: &Sources) -> Result<(Vec<OpenChain>, Vec<S
         }
     }
     if chains.is_empty() {
-        return Err(Failure::Failed(format!("no chain in {} has rpc_urls to read it from", place(sources))));
+        return Err(Failure::Failed(format!("no chain in {} has rpc_urls to read it from", config_location(sources))));
     }
     Ok((chains, unreadable))
 }
@@ -69,15 +69,15 @@ fn read(sources: &Sources) -> Result<BTreeMap<String, ChainConfig>, Failure> {
 }
 
 /// Where the chains are configured, for messages.
-fn place(sources: &Sources) -> String {
+fn config_location(sources: &Sources) -> String {
     sources.file().map_or_else(|| "the environment".to_owned(), |file| file.display().to_string())
 }
 
 fn open(name: &str, config: &ChainConfig) -> Result<Option<OpenChain>, Failure> {
-    let wrong = |error: ChainConfigError| {
+    let invalid = |error: ChainConfigError| {
         Failure::Failed(format!("configuration key chains.{name}.{}: {}", error.key, error.problem))
     };
-    let reader = config.reader().map_err(wrong)?;
+    let reader = config.reader().map_err(invalid)?;
     Ok(reader.map(|reader| OpenChain { name: name.to_owned(), chain: config.chain(name), reader }))
 }
 
@@ -106,7 +106,7 @@ impl OpenChain {
     }
 
     /// What the chain says about a transaction.
-    pub(super) async fn transaction(&self, hash: &TxHash) -> Result<Sighting, Failure> {
+    pub(super) async fn transaction(&self, hash: &TxHash) -> Result<TransactionStatus, Failure> {
         self.reader.transaction(hash).await.map_err(|error| self.unreadable(&error))
     }
 
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_and_no_secret_repeated() {
+    fn invalid_settings_are_named_without_secrets() {
         let with = |line: &str| format!("{BASE}{line}\n");
         type Variables = &'static [(&'static str, &'static str)];
         // text, variables, what the message says

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::chains::{self, OpenChain};
 use super::progress::Progress;
-use super::standing::{QuoteDocument, Standing};
+use super::status::{PaymentStatus, QuoteDocument};
 use super::token::Token;
 use super::unreadable::{self, Unread, UnreadDocument};
 use crate::admin::session::{PAGE, Session};
@@ -57,11 +57,11 @@ pub(crate) struct ListArgs {
 }
 
 /// The result of scanning one chain.
-struct Scanned {
+struct ChainScan {
     chain: OpenChain,
     from_block: u64,
     to_block: u64,
-    found: Vec<(Arrival, Standing)>,
+    found: Vec<(Arrival, PaymentStatus)>,
     unreadable: Vec<Unread>,
 }
 
@@ -146,7 +146,7 @@ impl ListArgs {
         Ok(chains)
     }
 
-    async fn scan(&self, store: &dyn Store, plans: &[Plan], chain: OpenChain) -> Result<Scanned, Failure> {
+    async fn scan(&self, store: &dyn Store, plans: &[Plan], chain: OpenChain) -> Result<ChainScan, Failure> {
         let (from_block, to_block) = self.range(store, &chain).await?;
         let targets = payment_targets(store, &chain.chain, plans).await?;
         let progress = Progress::new();
@@ -158,9 +158,9 @@ impl ListArgs {
             let Arrivals { read, unread: missed } = chain.arrivals(&targets, next, last).await?;
             unread.extend(missed.into_iter().map(|(place, error)| Unread::now(place, &error)));
             for arrival in read {
-                let standing = Standing::of(store, &arrival).await?;
-                if self.all || !standing.is_used() {
-                    found.push((arrival, standing));
+                let status = PaymentStatus::of(store, &arrival).await?;
+                if self.all || !status.is_used() {
+                    found.push((arrival, status));
                 }
             }
             next = last.saturating_add(1);
@@ -168,9 +168,9 @@ impl ListArgs {
         let listed: Vec<_> = found.iter().map(|(arrival, _)| arrival.tx).collect();
         let reversed = reversed(store, chain.chain.chain_id).await?;
         let gone = reversed.into_iter().filter(|record| !listed.contains(&record.payment.tx));
-        found.extend(gone.filter_map(|record| Some((as_recorded(&record)?, Standing::Used(record)))));
+        found.extend(gone.filter_map(|record| Some((as_recorded(&record)?, PaymentStatus::Used(record)))));
         let unreadable = unreadable::known(store, chain.chain.chain_id, from_block..=to_block, unread).await?;
-        Ok(Scanned { chain, from_block, to_block, found, unreadable })
+        Ok(ChainScan { chain, from_block, to_block, found, unreadable })
     }
 
     /// The first and the last block.
@@ -216,24 +216,24 @@ fn as_recorded(record: &PaymentRecord) -> Option<Arrival> {
     Some(Arrival { tx: payment.tx, target: payment.target(), block, payment: Ok(payment) })
 }
 
-fn document<'a>(all: &'a [Scanned], plans: &'a [Plan]) -> Document<'a> {
-    let scanned = all.iter().map(|Scanned { chain, from_block, to_block, .. }| ScannedDocument {
+fn document<'a>(all: &'a [ChainScan], plans: &'a [Plan]) -> Document<'a> {
+    let scanned = all.iter().map(|ChainScan { chain, from_block, to_block, .. }| ScannedDocument {
         chain: &chain.name,
         chain_id: chain.chain.chain_id,
         from_block: *from_block,
         to_block: *to_block,
     });
     let payments = all.iter().flat_map(|scanned| {
-        scanned.found.iter().map(|(arrival, standing)| ArrivalDocument::new(&scanned.chain, arrival, standing, plans))
+        scanned.found.iter().map(|(arrival, status)| ArrivalDocument::new(&scanned.chain, arrival, status, plans))
     });
-    let unreadable = all.iter().flat_map(|Scanned { chain, unreadable, .. }| {
+    let unreadable = all.iter().flat_map(|ChainScan { chain, unreadable, .. }| {
         unreadable.iter().map(|unread| UnreadDocument::new(&chain.name, unread))
     });
     Document { payments: payments.collect(), unreadable: unreadable.collect(), scanned: scanned.collect() }
 }
 
 impl<'a> ArrivalDocument<'a> {
-    fn new(chain: &'a OpenChain, arrival: &'a Arrival, standing: &'a Standing, plans: &'a [Plan]) -> Self {
+    fn new(chain: &'a OpenChain, arrival: &'a Arrival, status: &'a PaymentStatus, plans: &'a [Plan]) -> Self {
         let PaymentTarget { chain_id, token: token_contract, recipient } = arrival.target;
         let payment = arrival.payment.as_ref().ok();
         let token = Token::of(plans, &arrival.target);
@@ -249,25 +249,25 @@ impl<'a> ArrivalDocument<'a> {
             token_symbol: token.symbol(),
             amount_atomic: payment.map(|payment| payment.amount),
             amount_human: payment.and_then(|payment| token.human(payment.amount)),
-            status: standing.as_str(),
-            state: standing.state(),
-            org_ids: standing.accounts().into_iter().map(ToString::to_string).collect(),
-            quote: standing.quote(),
-            note: standing.to_string(),
+            status: status.as_str(),
+            state: status.state(),
+            org_ids: status.accounts().into_iter().map(ToString::to_string).collect(),
+            quote: status.quote(),
+            note: status.to_string(),
         }
     }
 }
 
-fn write_table(out: &mut dyn Write, all: &[Scanned], plans: &[Plan]) -> Result<(), Failure> {
+fn write_table(out: &mut dyn Write, all: &[ChainScan], plans: &[Plan]) -> Result<(), Failure> {
     let mut table = Table::new(COLUMNS);
-    for Scanned { chain, found, unreadable, .. } in all {
+    for ChainScan { chain, found, unreadable, .. } in all {
         for unread in unreadable {
             let place = unread.place();
             let hash = place.hash.map_or_else(|| "-".to_owned(), |hash| hash.to_string());
             let dash = &"-";
             table.row([&chain.name, &hash, &place.block_number, dash, dash, dash, dash, &"unreadable", unread]);
         }
-        for (arrival, standing) in found {
+        for (arrival, status) in found {
             let token = Token::of(plans, &arrival.target);
             let payment = arrival.payment.as_ref().ok();
             let payer = payment.map_or_else(|| "-".to_owned(), |payment| payment.payer.to_checksummed());
@@ -280,15 +280,15 @@ fn write_table(out: &mut dyn Write, all: &[Scanned], plans: &[Plan]) -> Result<(
                 &payer,
                 &amount,
                 &token.symbol().unwrap_or("-"),
-                &standing.as_str(),
-                &standing.state().unwrap_or("-"),
-                &standing,
+                &status.as_str(),
+                &status.state().unwrap_or("-"),
+                &status,
             ]);
         }
     }
     table.write(out)?;
     writeln!(out)?;
-    for Scanned { chain, from_block, to_block, found, unreadable } in all {
+    for ChainScan { chain, from_block, to_block, found, unreadable } in all {
         let count = found.len();
         write!(out, "Chain {}, blocks {from_block} to {to_block}: {count} listed", chain.name)?;
         match unreadable.len() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use metering_core::{ArrivalPlace, ChainError, Store, StoreError, Timestamp, TxHash, UnreadableArrival};
+use metering_core::{ArrivalLocation, ChainError, Store, StoreError, Timestamp, TxHash, UnreadableArrival};
 use serde::Serialize;
 
 /// The maximum number of recorded arrivals to list.
@@ -14,7 +14,7 @@ const RECORDED_MAX: u32 = 10_000;
 #[derive(Debug)]
 pub(super) enum Unread {
     /// Found by this command, just now.
-    Now { place: ArrivalPlace, reason: String },
+    Now { place: ArrivalLocation, reason: String },
     /// Recorded by the watcher.
     Recorded(UnreadableArrival),
 }
@@ -42,24 +42,25 @@ pub(super) async fn known(
     blocks: RangeInclusive<u64>,
     unread: Vec<Unread>,
 ) -> Result<Vec<Unread>, StoreError> {
-    let mut all: BTreeMap<ArrivalPlace, Unread> = unread.into_iter().map(|unread| (unread.place(), unread)).collect();
+    let mut all: BTreeMap<ArrivalLocation, Unread> =
+        unread.into_iter().map(|unread| (unread.place(), unread)).collect();
     for arrival in store.unreadable(chain_id, *blocks.start(), RECORDED_MAX).await? {
-        if blocks.contains(&arrival.place.block_number) {
-            all.insert(arrival.place, Unread::Recorded(arrival));
+        if blocks.contains(&arrival.location.block_number) {
+            all.insert(arrival.location, Unread::Recorded(arrival));
         }
     }
     Ok(all.into_values().collect())
 }
 
 impl Unread {
-    pub(super) fn now(place: ArrivalPlace, error: &ChainError) -> Self {
+    pub(super) fn now(place: ArrivalLocation, error: &ChainError) -> Self {
         Self::Now { place, reason: error.to_string() }
     }
 
-    pub(super) const fn place(&self) -> ArrivalPlace {
+    pub(super) const fn place(&self) -> ArrivalLocation {
         match self {
             Self::Now { place, .. } => *place,
-            Self::Recorded(arrival) => arrival.place,
+            Self::Recorded(arrival) => arrival.location,
         }
     }
 
@@ -93,7 +94,7 @@ impl fmt::Display for Unread {
 
 impl<'a> UnreadDocument<'a> {
     pub(super) fn new(chain: &'a str, unread: &'a Unread) -> Self {
-        let ArrivalPlace { chain_id, block_number, hash } = unread.place();
+        let ArrivalLocation { chain_id, block_number, hash } = unread.place();
         let record = unread.record();
         Self {
             chain,

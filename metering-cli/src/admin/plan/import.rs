@@ -47,7 +47,7 @@ impl ImportArgs {
         // Before opening the store, so that an invalid file does not leave an empty store behind.
         let parsed =
             parse(&text).map_err(|problem| Failure::Failed(format!("{name}: {problem}; nothing was imported")))?;
-        tell(&parsed);
+        print_notices(&parsed);
         let imported = parsed.plans.len();
         session.store_or_new().await?.put_plans(parsed.plans).await?;
         if self.format.json {
@@ -80,11 +80,11 @@ fn parse(text: &str) -> Result<Parsed, String> {
     let mut first_of = BTreeMap::new();
     let mut parsed = Parsed { plans: Vec::with_capacity(list.plans.len()), ignored: BTreeSet::new() };
     for (number, raw) in (1..).zip(&list.plans) {
-        let wrong = |error: serde_json::Error| format!("plan {number}{}: {error}", name_of(raw));
-        let listed: ListedPlan = serde_json::from_str(raw.get()).map_err(wrong)?;
-        parsed.ignored.extend(ListedPlan::unknown_fields(raw).map_err(wrong)?);
+        let invalid = |error: serde_json::Error| format!("plan {number}{}: {error}", name_of(raw));
+        let listed: ListedPlan = serde_json::from_str(raw.get()).map_err(invalid)?;
+        parsed.ignored.extend(ListedPlan::unknown_fields(raw).map_err(invalid)?);
         let usual = list.recipient(listed.chain_id());
-        let plan = listed.plan(list.place(number), usual);
+        let plan = listed.plan(list.position(number), usual);
         plan.validate().map_err(|error| format!("entry {number}: {error}"))?;
         if let Some(first) = first_of.insert(plan.key(), number) {
             return Err(format!("plan {} appears twice, as entries {first} and {number}", plan.key()));
@@ -95,7 +95,7 @@ fn parse(text: &str) -> Result<Parsed, String> {
 }
 
 /// Prints what may be unexpected: fields that were ignored, and recipients that come from the file.
-fn tell(parsed: &Parsed) {
+fn print_notices(parsed: &Parsed) {
     if !parsed.ignored.is_empty() {
         let names: Vec<&str> = parsed.ignored.iter().map(String::as_str).collect();
         notice(&format!("note: unknown fields were ignored: {}", names.join(", ")));
@@ -139,7 +139,7 @@ mod tests {
 
     /// A list as other services publish it, with numbers in every form that occurs.
     #[test]
-    fn what_a_service_publishes_is_read_exactly() {
+    fn published_price_list_is_read_exactly() {
         let text = r#"{
             "plans": [
                 {"id":"starter","chain_id":"8453","token_symbol":"USDC","payment_kind":"erc20","credits":"10.00000001",
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bad_plan_is_named() {
+    fn invalid_plan_is_named() {
         let second = PLAN.replace("\"a\"", "\"b\"");
         let with = |from: &str, to: &str| format!("[{PLAN},{}]", second.replace(from, to));
         // text, what the message says

@@ -21,7 +21,7 @@ pub(super) struct PlanList<'a> {
 
 /// The response of `GET /credits/plans`, as far as it is needed here.
 #[derive(Deserialize)]
-struct Published<'a> {
+struct PriceList<'a> {
     #[serde(borrow)]
     plans: Vec<&'a RawValue>,
     chains: Option<Vec<PublishedChain>>,
@@ -84,7 +84,7 @@ impl<'a> PlanList<'a> {
         let list = if text.trim_start().starts_with('[') {
             serde_json::from_str(text).map(|plans| Self { plans, recipients: None })
         } else {
-            serde_json::from_str::<Published<'_>>(text).map(|Published { plans, chains }| {
+            serde_json::from_str::<PriceList<'_>>(text).map(|PriceList { plans, chains }| {
                 let recipient = |chain: PublishedChain| Some((chain.chain_id.0, chain.recipient?));
                 Self { plans, recipients: chains.map(|chains| chains.into_iter().filter_map(recipient).collect()) }
             })
@@ -93,7 +93,7 @@ impl<'a> PlanList<'a> {
     }
 
     /// The sort order of a plan that has none: a published list is already in order.
-    pub(super) fn place(&self, number: i32) -> i32 {
+    pub(super) fn position(&self, number: i32) -> i32 {
         if self.recipients.is_some() { number } else { 0 }
     }
 
@@ -114,9 +114,9 @@ impl ListedPlan {
         Ok(fields.into_keys().filter(|name| !FIELDS.contains(&name.as_str())).collect())
     }
 
-    /// The plan. `place` is its sort order if it has none. `usual` is the chain's recipient, which is not repeated in
-    /// the plan.
-    pub(super) fn plan(self, place: i32, usual: Option<Address>) -> Plan {
+    /// The plan. `position` is its sort order if it has none. `usual` is the chain's recipient, which is not repeated
+    /// in the plan.
+    pub(super) fn plan(self, position: i32, usual: Option<Address>) -> Plan {
         Plan {
             id: self.id,
             chain_id: self.chain_id.0,
@@ -133,7 +133,7 @@ impl ListedPlan {
             discount_percent: self.discount_percent.map(|percent| percent.0),
             active: self.active.is_none_or(|active| active.0),
             recipient: self.recipient.filter(|recipient| Some(*recipient) != usual),
-            sort_order: self.sort_order.map_or(place, |order| order.0),
+            sort_order: self.sort_order.map_or(position, |order| order.0),
         }
     }
 }
@@ -144,27 +144,27 @@ struct Exact<T>(T);
 
 /// What an [`Exact`] should be, for error messages.
 trait Described {
-    const WHAT: &str;
+    const EXPECTED: &str;
 }
 
 impl Described for u64 {
-    const WHAT: &str = "a whole number";
+    const EXPECTED: &str = "a whole number";
 }
 
 impl Described for u8 {
-    const WHAT: &str = "a whole number from 0 to 255";
+    const EXPECTED: &str = "a whole number from 0 to 255";
 }
 
 impl Described for i32 {
-    const WHAT: &str = "a whole number";
+    const EXPECTED: &str = "a whole number";
 }
 
 impl Described for Credits {
-    const WHAT: &str = "an amount of credits";
+    const EXPECTED: &str = "an amount of credits";
 }
 
 impl Described for Price {
-    const WHAT: &str = "an amount of a token";
+    const EXPECTED: &str = "an amount of a token";
 }
 
 /// A price: [`TokenAmount`] has no `FromStr` of its own.
@@ -192,7 +192,7 @@ where
         };
         let shown: String = raw.get().chars().take(40).collect();
         let parsed = digits.parse();
-        parsed.map(Self).map_err(|error| D::Error::custom(format_args!("{shown} is not {}: {error}", T::WHAT)))
+        parsed.map(Self).map_err(|error| D::Error::custom(format_args!("{shown} is not {}: {error}", T::EXPECTED)))
     }
 }
 

@@ -24,7 +24,7 @@ impl<'o> Destination<'o> {
     /// Opens the file, if one is named.
     pub(super) fn open(file: Option<&Path>, replace: bool, out: &'o mut dyn Write) -> Result<Self, Failure> {
         if let Some(path) = file {
-            let file = NewFile::beside(path, replace)?;
+            let file = NewFile::next_to(path, replace)?;
             let opened = file.create()?;
             return Ok(Self::File(file, opened));
         }
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_is_not_told_what_to_do_wherever_chunks_end() {
+    fn control_characters_are_escaped_across_chunks() {
         let text = "{\"a\":\"\u{1b}[2J\u{9b}31m\u{7f}é\t\"}\r\n".as_bytes();
         for cut in 0..text.len() {
             let mut out = Vec::new();

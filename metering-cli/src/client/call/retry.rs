@@ -4,30 +4,30 @@ use std::time::Duration;
 
 use metering_client::{ClientError, Refusal};
 
-use crate::client::pauses::{Pauses, SHORTEST};
+use crate::client::backoff::{Backoff, MIN_PAUSE};
 
 /// Whether the request has an idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum KeyOrigin {
     None,
     /// One that was generated here.
-    MadeUp,
+    Generated,
     /// The user's own: by giving one, the user says that the service supports such keys.
     Given,
 }
 
 /// The time left to wait.
 #[derive(Debug)]
-pub(super) struct Patience {
+pub(super) struct RetryPolicy {
     left: Duration,
-    name: Name,
-    pauses: Pauses,
+    key: KeyOrigin,
+    backoff: Backoff,
 }
 
-impl Patience {
+impl RetryPolicy {
     /// Waits at most `limit` in total.
-    pub(super) const fn new(limit: Duration, name: Name) -> Self {
-        Self { left: limit, name, pauses: Pauses::new() }
+    pub(super) const fn new(limit: Duration, key: KeyOrigin) -> Self {
+        Self { left: limit, key, backoff: Backoff::new() }
     }
 
     /// How long to wait before sending the request again; `None` if a retry would not help, or would
@@ -39,21 +39,21 @@ impl Patience {
     /// supports keys.
     pub(super) fn pause_after(&mut self, error: &ClientError) -> Option<Duration> {
         let named = match error {
-            ClientError::Refused(refusal) if self.is_worth_another(refusal) => refusal.retry_after,
-            ClientError::Unreachable(_) if self.name == Name::Given => None,
+            ClientError::Refused(refusal) if self.is_retryable(refusal) => refusal.retry_after,
+            ClientError::Unreachable(_) if self.key == KeyOrigin::Given => None,
             _ => return None,
         };
         let pause = match named {
-            Some(named) => named.max(SHORTEST),
-            None => self.pauses.next(),
+            Some(named) => named.max(MIN_PAUSE),
+            None => self.backoff.next(),
         };
         self.left = self.left.checked_sub(pause)?;
         Some(pause)
     }
 
-    fn is_worth_another(&self, refusal: &Refusal) -> bool {
+    fn is_retryable(&self, refusal: &Refusal) -> bool {
         match refusal.code.as_str() {
-            "outcome_unknown" | "request_in_progress" => self.name != Name::None,
+            "outcome_unknown" | "request_in_progress" => self.key != KeyOrigin::None,
             _ => matches!(refusal.status.as_u16(), 429 | 503),
         }
     }
@@ -73,28 +73,28 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_not_charged_is_asked_again() {
+    fn only_uncharged_requests_are_retried() {
         for status in [400, 401, 402, 404, 500, 502, 504] {
-            let mut patience = Patience::new(Duration::from_secs(60), Name::None);
-            assert_eq!(patience.pause_after(&refused(status, Some(1))), None, "{status}");
+            let mut retries = RetryPolicy::new(Duration::from_secs(60), KeyOrigin::None);
+            assert_eq!(retries.pause_after(&refused(status, Some(1))), None, "{status}");
         }
         let cut_off = ClientError::from(Unreachable("cut off".to_owned()));
-        assert_eq!(Patience::new(Duration::from_secs(60), Name::None).pause_after(&cut_off), None);
+        assert_eq!(RetryPolicy::new(Duration::from_secs(60), KeyOrigin::None).pause_after(&cut_off), None);
     }
 
     #[test]
-    fn pauses_are_those_of_the_service_or_double_until_patience_ends() {
+    fn pauses_follow_the_service_or_double_until_the_limit() {
         let seconds = |pause: Option<Duration>| pause.map(|pause| pause.as_secs());
-        let mut patience = Patience::new(Duration::from_secs(10), Name::None);
+        let mut retries = RetryPolicy::new(Duration::from_secs(10), KeyOrigin::None);
         let table = [(Some(5), Some(5)), (Some(0), Some(1)), (None, Some(1)), (None, Some(2)), (None, None)];
         for (named, expected) in table {
-            assert_eq!(seconds(patience.pause_after(&refused(429, named))), expected, "{named:?}");
+            assert_eq!(seconds(retries.pause_after(&refused(429, named))), expected, "{named:?}");
         }
-        assert_eq!(Patience::new(Duration::ZERO, Name::None).pause_after(&refused(503, Some(1))), None);
+        assert_eq!(RetryPolicy::new(Duration::ZERO, KeyOrigin::None).pause_after(&refused(503, Some(1))), None);
     }
 
     #[test]
-    fn a_key_makes_more_worth_another_try() {
+    fn idempotency_key_allows_more_retries() {
         let coded = |status: u16, code: &str| -> ClientError {
             let body = format!(r#"{{"error":"{code}","message":"m"}}"#);
             let status = http::StatusCode::from_u16(status).unwrap();
@@ -110,8 +110,8 @@ mod tests {
             (lost, [false, false, true]),
         ];
         for (error, expected) in table {
-            let again = [Name::None, Name::MadeUp, Name::Given]
-                .map(|name| Patience::new(Duration::from_secs(60), name).pause_after(&error).is_some());
+            let again = [KeyOrigin::None, KeyOrigin::Generated, KeyOrigin::Given]
+                .map(|key| RetryPolicy::new(Duration::from_secs(60), key).pause_after(&error).is_some());
             assert_eq!(again, expected, "{error}");
         }
     }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use http::Method;
 use metering_client::Client;
-use metering_core::{Catalogue, ParamPlace, RequestPath, Route, RouteRefusal};
+use metering_core::{Catalogue, ParamLocation, RequestPath, Route, RouteRefusal};
 
 use crate::client::percent::push_encoded;
 use crate::client::routes;
@@ -31,7 +31,7 @@ impl FromStr for Param {
 
 /// A request's method and target.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::client) struct Asked {
+pub(in crate::client) struct RequestTarget {
     pub(in crate::client) method: Method,
     pub(in crate::client) target: String,
 }
@@ -42,10 +42,10 @@ pub(in crate::client) async fn resolve(
     method: Option<Method>,
     route: &str,
     params: &[Param],
-) -> Result<Asked, Failure> {
+) -> Result<RequestTarget, Failure> {
     if params.is_empty() && !route.contains(['{', '}']) {
         check_target(route)?;
-        return Ok(Asked { method: method.unwrap_or(Method::GET), target: route.to_owned() });
+        return Ok(RequestTarget { method: method.unwrap_or(Method::GET), target: route.to_owned() });
     }
     fill_in(&routes::catalogue(client).await?, method.as_ref(), route, params)
 }
@@ -67,7 +67,12 @@ fn check_target(target: &str) -> Result<(), Failure> {
 }
 
 /// Fills in a route's template.
-fn fill_in(catalogue: &Catalogue, method: Option<&Method>, template: &str, params: &[Param]) -> Result<Asked, Failure> {
+fn fill_in(
+    catalogue: &Catalogue,
+    method: Option<&Method>,
+    template: &str,
+    params: &[Param],
+) -> Result<RequestTarget, Failure> {
     let of_method = |route: &&Route| method.is_none_or(|method| method.as_str() == &*route.method);
     let mut found = catalogue.routes().iter().filter(|route| &*route.template == template);
     let route = found.find(of_method).ok_or_else(|| {
@@ -89,7 +94,7 @@ fn fill_in(catalogue: &Catalogue, method: Option<&Method>, template: &str, param
     check_filled(catalogue, route, &target)?;
     let method = Method::from_bytes(route.method.as_bytes())
         .map_err(|_| Failure::Failed(format!("the catalogue's method {} is not an HTTP method", route.method)))?;
-    Ok(Asked { method, target })
+    Ok(RequestTarget { method, target })
 }
 
 fn write_target(route: &Route, values: &BTreeMap<&str, &str>) -> Result<String, Failure> {
@@ -103,7 +108,7 @@ fn write_target(route: &Route, values: &BTreeMap<&str, &str>) -> Result<String, 
         }
     }
     let mut separator = '?';
-    for param in route.params.iter().filter(|param| param.place == ParamPlace::Query) {
+    for param in route.params.iter().filter(|param| param.location == ParamLocation::Query) {
         match values.get(param.name.as_str()) {
             Some(value) => {
                 target.push(separator);

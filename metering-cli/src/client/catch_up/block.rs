@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_is_its_number_and_its_text() {
+    fn block_is_read_with_its_number_and_text() {
         let text = r#"{"block_number":24000000,"price":0.10000000000000000001,"big":123456789012345678901234567890}"#;
         let block = Block::read(text.as_bytes()).unwrap();
         assert_eq!(block.number, BlockNumber::new(24_000_000));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_block_is_told_apart() {
+    fn invalid_blocks_are_distinguished() {
         // response, what is wrong
         let table: [(&str, NotABlock); 11] = [
             ("", NotABlock::NotJson),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_digits() {
+    fn block_number_must_be_digits() {
         for bad in ["", "+1", "-1", "1.0", "0x10", "18446744073709551616", " 1"] {
             assert!(bad.parse::<BlockNumber>().is_err(), "{bad}");
         }

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 /// What the options say about the cursor.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Wishes {
+pub(super) struct Options {
     /// Start at this block, if there is no cursor.
     pub(super) from: Option<BlockNumber>,
     /// Forget the cursor.
@@ -26,7 +26,7 @@ pub(super) struct Book<'o> {
     cursors: CursorFile,
     cursor: Cursor,
     sink: Sink<'o>,
-    news: Vec<String>,
+    notices: Vec<String>,
 }
 
 impl<'o> Book<'o> {
@@ -36,26 +36,26 @@ impl<'o> Book<'o> {
         mut cursors: CursorFile,
         service: &ServiceUrl,
         mut sink: Sink<'o>,
-        wishes: Wishes,
+        options: Options,
     ) -> Result<Self, Failure> {
-        let mut news = Vec::new();
+        let mut notices = Vec::new();
         let cursor = match cursors.of(service) {
-            Some(cursor) if wishes.reset => {
-                if settle(&mut sink, &cursor, &mut news).is_none() {
-                    leave(&cursor.output);
+            Some(cursor) if options.reset => {
+                if truncate_to_cursor(&mut sink, &cursor, &mut notices).is_none() {
+                    trim_abandoned(&cursor.output);
                 }
-                begin(service, &mut sink, wishes.from)?
+                begin(service, &mut sink, options.from)?
             }
-            Some(cursor) => go_on(cursor, service, &mut sink, wishes, &mut news)?,
-            None => begin(service, &mut sink, wishes.from)?,
+            Some(cursor) => resume(cursor, service, &mut sink, options, &mut notices)?,
+            None => begin(service, &mut sink, options.from)?,
         };
         cursors.save(&cursor)?;
-        Ok(Self { cursors, cursor, sink, news })
+        Ok(Self { cursors, cursor, sink, notices })
     }
 
     /// Notices for the user about how it was opened.
-    pub(super) fn news(&self) -> &[String] {
-        &self.news
+    pub(super) fn notices(&self) -> &[String] {
+        &self.notices
     }
 
     /// Where the run starts.
@@ -110,17 +110,17 @@ fn begin(service: &ServiceUrl, sink: &mut Sink<'_>, from: Option<BlockNumber>) -
 }
 
 /// Continues with the existing cursor, in its own output or, if requested, in another one.
-fn go_on(
+fn resume(
     mut cursor: Cursor,
     service: &ServiceUrl,
     sink: &mut Sink<'_>,
-    wishes: Wishes,
-    news: &mut Vec<String>,
+    options: Options,
+    notices: &mut Vec<String>,
 ) -> Result<Cursor, Failure> {
     let Some(last) = cursor.last_block() else {
         // Nothing is written yet, so any output will do.
-        let from = wishes.from.or(cursor.from());
-        return match settle(sink, &cursor, news) {
+        let from = options.from.or(cursor.from());
+        return match truncate_to_cursor(sink, &cursor, notices) {
             None => begin(service, sink, from),
             Some(settled) => settled.map(|()| Cursor::new(service, from, sink.output())),
         };
@@ -129,10 +129,10 @@ fn go_on(
         Sink::File(file) => file.is_empty(),
         Sink::Stdout(_) => true,
     };
-    match settle(sink, &cursor, news) {
-        Some(Err(_)) if wishes.new_output && is_new => {}
+    match truncate_to_cursor(sink, &cursor, notices) {
+        Some(Err(_)) if options.new_output && is_new => {}
         Some(settled) => return settled.map(|()| cursor),
-        None if !wishes.new_output => {
+        None if !options.new_output => {
             return Err(Failure::Conflict(format!(
                 "the cursor for {service} is at block {last} in {}; continue there, or here with --new-output; use \
                 another --profile for a second output, or start over with --reset",
@@ -142,22 +142,22 @@ fn go_on(
         None if !is_new => {
             return Err(Failure::Conflict("the new output is not empty; name a new file".to_owned()));
         }
-        None => leave(&cursor.output),
+        None => trim_abandoned(&cursor.output),
     }
-    news.push(format!("Continuing after block {last} in {}.", name(&sink.output())));
+    notices.push(format!("Continuing after block {last} in {}.", name(&sink.output())));
     cursor.output = sink.output();
     Ok(cursor)
 }
 
 /// Truncates the output to the cursor's position; `None` if the cursor refers to another output.
-fn settle(sink: &mut Sink<'_>, cursor: &Cursor, news: &mut Vec<String>) -> Option<Result<(), Failure>> {
+fn truncate_to_cursor(sink: &mut Sink<'_>, cursor: &Cursor, notices: &mut Vec<String>) -> Option<Result<(), Failure>> {
     if !sink.is(&cursor.output) {
         return None;
     }
     let (Sink::File(file), Output::File(written)) = (sink, &cursor.output) else { return Some(Ok(())) };
-    Some(file.settle(written).map(|removed| {
+    Some(file.truncate_to_cursor(written).map(|removed| {
         if removed > 0 {
-            news.push(format!(
+            notices.push(format!(
                 "Removed {removed} bytes from the end of {}: a run was interrupted there.",
                 written.path
             ));
@@ -167,9 +167,9 @@ fn settle(sink: &mut Sink<'_>, cursor: &Cursor, news: &mut Vec<String>) -> Optio
 
 /// Removes from an abandoned output the line that an interrupted run wrote but did not count, if the file is otherwise
 /// unchanged: that block is now written elsewhere.
-fn leave(output: &Output) {
+fn trim_abandoned(output: &Output) {
     if let Output::File(written) = output {
-        let _ = OutputFile::open(written.path.as_ref(), false).and_then(|mut file| file.settle(written));
+        let _ = OutputFile::open(written.path.as_ref(), false).and_then(|mut file| file.truncate_to_cursor(written));
     }
 }
 

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_not_taken_for_none() {
+    fn damaged_file_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let profile = profile(directory.path());
         let impossible = r#"{"cursors":[{"service":"s","from":null,"last_block":1,"missing":[],"output":{"file":

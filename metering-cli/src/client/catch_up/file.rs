@@ -22,7 +22,8 @@ pub(super) struct OutputFile {
 }
 
 impl OutputFile {
-    /// Opens a file; creates it if `create` is set. All of it counts as written until [`OutputFile::settle`].
+    /// Opens a file; creates it if `create` is set. All of it counts as written until
+    /// [`OutputFile::truncate_to_cursor`].
     pub(super) fn open(path: &Path, create: bool) -> Result<Self, Failure> {
         let failed = |error: std::io::Error| Failure::Failed(format!("cannot write {}: {error}", path.display()));
         let file =
@@ -44,12 +45,12 @@ impl OutputFile {
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
-        let whole = path.canonicalize().map_err(failed)?;
-        if let Some(directory) = whole.parent().filter(|_| cfg!(unix)) {
+        let absolute = path.canonicalize().map_err(failed)?;
+        if let Some(directory) = absolute.parent().filter(|_| cfg!(unix)) {
             // Sync the directory, so that a new file keeps its name after a crash.
             File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)?;
         }
-        let path = whole.into_os_string().into_string();
+        let path = absolute.into_os_string().into_string();
         let path = path.map_err(|path| Failure::Usage(format!("{} is not UTF-8", path.display())))?;
         Ok(Self { file, path, length: metadata.len(), last_line: None })
     }
@@ -80,7 +81,7 @@ impl OutputFile {
     ///
     /// # Errors
     /// When it is no longer the file that the cursor refers to, or contains more than an interrupted run leaves.
-    pub(super) fn settle(&mut self, written: &Written) -> Result<u64, Failure> {
+    pub(super) fn truncate_to_cursor(&mut self, written: &Written) -> Result<u64, Failure> {
         let actual = self.file.metadata().map_err(|error| self.failed("read", &error))?.len();
         if actual < written.length {
             return Err(Failure::Conflict(format!(
@@ -106,7 +107,7 @@ impl OutputFile {
     }
 
     /// Appends a block, and returns once it is on disk. If that fails, the file is truncated again if possible;
-    /// otherwise [`OutputFile::settle`] removes the rest later.
+    /// otherwise [`OutputFile::truncate_to_cursor`] removes the rest later.
     pub(super) fn append(&mut self, block: BlockNumber, line: &[u8]) -> Result<(), Failure> {
         let appended = self.write_at_end(line).and_then(|()| self.file.sync_data());
         if let Err(error) = appended {
@@ -185,43 +186,43 @@ mod tests {
         file.written()
     }
 
-    fn settle(path: &Path, written: &Written) -> Result<u64, Failure> {
-        OutputFile::open(path, false).unwrap().settle(written)
+    fn truncate_to_cursor(path: &Path, written: &Written) -> Result<u64, Failure> {
+        OutputFile::open(path, false).unwrap().truncate_to_cursor(written)
     }
 
     #[test]
-    fn what_an_interrupted_run_left_is_removed_and_nothing_else() {
+    fn only_the_partial_line_of_an_interrupted_run_is_removed() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("blocks.jsonl");
         let written = two_blocks(&path);
-        let whole = line(1) + &line(2);
+        let complete = line(1) + &line(2);
         let next = line(3);
         for torn in 0..=next.len() {
-            fs::write(&path, whole.clone() + &next[..torn]).unwrap();
-            assert_eq!(settle(&path, &written).unwrap(), u64::try_from(torn).unwrap());
-            assert_eq!(fs::read_to_string(&path).unwrap(), whole);
+            fs::write(&path, complete.clone() + &next[..torn]).unwrap();
+            assert_eq!(truncate_to_cursor(&path, &written).unwrap(), u64::try_from(torn).unwrap());
+            assert_eq!(fs::read_to_string(&path).unwrap(), complete);
         }
         // what another program wrote
         for foreign in ["note\n", "{}\n", "\n", "{\"block_number\":3}\n{\"block", "{\"block_number\":3}\n{}\n"] {
-            fs::write(&path, whole.clone() + foreign).unwrap();
-            let refused = settle(&path, &written);
+            fs::write(&path, complete.clone() + foreign).unwrap();
+            let refused = truncate_to_cursor(&path, &written);
             assert!(
                 matches!(&refused, Err(Failure::Conflict(text)) if text.contains("more than was written")),
                 "{refused:?}"
             );
-            assert_eq!(fs::read_to_string(&path).unwrap(), whole.clone() + foreign);
+            assert_eq!(fs::read_to_string(&path).unwrap(), complete.clone() + foreign);
         }
     }
 
     #[test]
-    fn another_file_in_its_place_is_not_written_to() {
+    fn replaced_file_is_not_written_to() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("blocks.jsonl");
         let written = two_blocks(&path);
         let others = ["".to_owned(), line(1), line(1) + &line(3), line(2) + &line(2)[1..] + "\n", "x".repeat(500)];
         for content in others {
             fs::write(&path, &content).unwrap();
-            assert!(matches!(settle(&path, &written), Err(Failure::Conflict(_))), "{content}");
+            assert!(matches!(truncate_to_cursor(&path, &written), Err(Failure::Conflict(_))), "{content}");
             assert_eq!(fs::read_to_string(&path).unwrap(), content);
         }
     }
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_appended_to_is_refused() {
+    fn unappendable_output_is_rejected() {
         let directory = tempfile::tempdir().unwrap();
         assert!(matches!(OutputFile::open(directory.path(), true), Err(Failure::Failed(_))));
         assert!(matches!(OutputFile::open(&directory.path().join("no/file"), true), Err(Failure::Failed(_))));
@@ -247,12 +248,16 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_told_from_their_beginnings() {
+    fn complete_lines_are_distinguished_from_partial_ones() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("blocks.jsonl");
-        for (content, whole) in [("", true), ("a\n", true), ("a", false), ("a\nb", false)] {
+        for (content, at_line_start) in [("", true), ("a\n", true), ("a", false), ("a\nb", false)] {
             fs::write(&path, content).unwrap();
-            assert_eq!(OutputFile::open(&path, false).unwrap().is_at_line_start().unwrap(), whole, "{content:?}");
+            assert_eq!(
+                OutputFile::open(&path, false).unwrap().is_at_line_start().unwrap(),
+                at_line_start,
+                "{content:?}"
+            );
         }
     }
 }

@@ -70,7 +70,7 @@ mod tests {
     const N: fn(u64) -> BlockNumber = BlockNumber::new;
 
     #[test]
-    fn a_run_begins_after_the_cursor_and_ends_at_the_latest_block_or_after_so_many() {
+    fn run_starts_after_the_cursor_and_ends_at_latest_or_maximum() {
         // start, latest, most, first, count
         let table = [
             (Start::Latest, 500, 100, 500, 1),
@@ -87,9 +87,9 @@ mod tests {
             (Start::After(N(u64::MAX)), u64::MAX, 100, u64::MAX, 0),
             (Start::After(N(u64::MAX - 1)), u64::MAX, 100, u64::MAX, 1),
         ];
-        for (start, latest, most, first, count) in table {
-            let plan = Plan::make(start, N(latest), most).unwrap();
-            assert_eq!((plan.first, plan.count()), (N(first), count), "{start:?} {latest} {most}");
+        for (start, latest, blocks_max, first, count) in table {
+            let plan = Plan::make(start, N(latest), blocks_max).unwrap();
+            assert_eq!((plan.first, plan.count()), (N(first), count), "{start:?} {latest} {blocks_max}");
             let blocks: Vec<_> = plan.blocks().collect();
             assert_eq!(u64::try_from(blocks.len()).unwrap(), count);
             assert!(blocks.iter().all(|block| *block <= N(latest)) && blocks.is_sorted());
@@ -97,13 +97,13 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_has_less_than_is_written_already_is_not_followed() {
+    fn service_behind_the_cursor_is_not_followed() {
         let failure = Plan::make(Start::After(N(501)), N(500), 100).unwrap_err();
         assert!(matches!(&failure, Failure::Conflict(text) if text.contains("500") && text.contains("501")));
     }
 
     #[test]
-    fn a_block_to_come_is_for_later() {
+    fn future_block_is_left_for_later() {
         assert!(matches!(Plan::make(Start::At(N(501)), N(500), 100), Err(Failure::TryLater(_))));
     }
 }

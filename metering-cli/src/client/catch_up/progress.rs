@@ -40,7 +40,7 @@ impl Progress {
     }
 
     /// Prints a notice without disturbing the bar.
-    pub(super) fn say(&self, text: &str) {
+    pub(super) fn message(&self, text: &str) {
         self.0.suspend(|| notice(text));
     }
 

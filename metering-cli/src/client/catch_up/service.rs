@@ -3,13 +3,13 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use metering_client::{Answer, Client, ClientError};
+use metering_client::{Client, ClientError, Response};
 use tokio::time::{sleep, timeout};
 
 use crate::client::amount::Amount;
 use crate::client::catch_up::block::{Block, BlockNumber};
-use crate::client::catch_up::patience::{Patience, Verdict};
 use crate::client::catch_up::progress::Progress;
+use crate::client::catch_up::retry::{RetryPolicy, Verdict};
 use crate::client::catch_up::walk::{Feed, Found};
 use crate::client::interruption::Interruption;
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ use crate::table::printable;
 const ROUTE: &str = "/mpp/snapshot/allTrades";
 
 /// How long to wait, after an interruption, for a block that is already requested and charged.
-const LAST_BLOCK_WAIT: Duration = Duration::from_secs(5);
+const FINAL_BLOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The service.
 pub(super) struct Service {
@@ -43,23 +43,23 @@ impl Service {
     }
 
     /// Sends a request, with retries. The inner `Err` is the service's final error.
-    async fn ask(&mut self, target: &str) -> Result<Result<Answer, (ClientError, Verdict)>, Failure> {
-        let mut patience = Patience::new(self.pause_max);
+    async fn request(&mut self, target: &str) -> Result<Result<Response, (ClientError, Verdict)>, Failure> {
+        let mut retries = RetryPolicy::new(self.pause_max);
         loop {
-            let error = match self.ask_once(target).await? {
-                Ok(answer) => {
-                    self.note_balance(answer.credit_balance());
-                    return Ok(Ok(answer));
+            let error = match self.send_once(target).await? {
+                Ok(response) => {
+                    self.note_balance(response.credit_balance());
+                    return Ok(Ok(response));
                 }
                 Err(error) => error,
             };
             if let ClientError::Refused(refusal) = &error {
                 self.note_balance(refusal.field("credit_balance").as_deref());
             }
-            match patience.judge(&error) {
+            match retries.decide(&error) {
                 Verdict::Pause(pause) => {
                     let wait = format!("{error}; retrying in {} s", pause.as_secs_f32());
-                    self.progress.say(&printable(&wait));
+                    self.progress.message(&printable(&wait));
                     self.pause(pause).await?;
                 }
                 verdict => return Ok(Err((error, verdict))),
@@ -68,20 +68,20 @@ impl Service {
     }
 
     /// Sends one request. A request in flight when the user stops is already paid for, so it gets a moment to finish.
-    async fn ask_once(&mut self, target: &str) -> Result<Result<Answer, ClientError>, Failure> {
+    async fn send_once(&mut self, target: &str) -> Result<Result<Response, ClientError>, Failure> {
         if self.ending || self.interruption.has_come().await {
             return Err(interrupted());
         }
         let mut request = pin!(self.client.get(target));
         tokio::select! {
-            answer = &mut request => return Ok(answer),
+            response = &mut request => return Ok(response),
             () = self.interruption.next() => {}
         }
         self.ending = true;
         tokio::select! {
-            answer = &mut request => Ok(Ok(answer.map_err(|_| interrupted())?)),
+            response = &mut request => Ok(Ok(response.map_err(|_| interrupted())?)),
             () = self.interruption.next() => Err(interrupted()),
-            () = sleep(LAST_BLOCK_WAIT) => Err(interrupted()),
+            () = sleep(FINAL_BLOCK_TIMEOUT) => Err(interrupted()),
         }
     }
 
@@ -101,21 +101,21 @@ impl Service {
 
 impl Feed for Service {
     async fn latest(&mut self) -> Result<Block, Failure> {
-        match self.ask(ROUTE).await? {
-            Ok(answer) => read("the latest block", &answer),
+        match self.request(ROUTE).await? {
+            Ok(response) => read("the latest block", &response),
             Err((error, _)) => Err(error.into()),
         }
     }
 
     async fn block(&mut self, number: BlockNumber) -> Result<Found, Failure> {
-        match self.ask(&format!("{ROUTE}/{number}")).await? {
-            Ok(answer) => {
-                let block = read(&format!("block {number}"), &answer)?;
+        match self.request(&format!("{ROUTE}/{number}")).await? {
+            Ok(response) => {
+                let block = read(&format!("block {number}"), &response)?;
                 if block.number == number {
                     return Ok(Found::Block(block));
                 }
                 let problem = format!("is block {}", block.number);
-                Err(unusable(&format!("block {number}"), &problem, &answer))
+                Err(unusable(&format!("block {number}"), &problem, &response))
             }
             Err((error, Verdict::Missing)) => Ok(Found::Missing(error.to_string())),
             Err((error, _)) if error.code() == Some("block_not_final") => Err(Failure::TryLater(format!(
@@ -126,13 +126,13 @@ impl Feed for Service {
     }
 }
 
-fn read(what: &str, answer: &Answer) -> Result<Block, Failure> {
-    Block::read(&answer.body).map_err(|problem| unusable(what, &problem.to_string(), answer))
+fn read(what: &str, response: &Response) -> Result<Block, Failure> {
+    Block::read(&response.body).map_err(|problem| unusable(what, &problem.to_string(), response))
 }
 
 /// The failure for a response that is not the requested block.
-fn unusable(what: &str, problem: &str, answer: &Answer) -> Failure {
-    let charged = answer.credits_charged().map(|charged| format!(", though it was charged ({charged} credits)"));
+fn unusable(what: &str, problem: &str, response: &Response) -> Failure {
+    let charged = response.credits_charged().map(|charged| format!(", though it was charged ({charged} credits)"));
     Failure::Failed(format!(
         "the service's response for {what} {problem}; it was not written{}, and the cursor did not move",
         charged.unwrap_or_default()

@@ -51,7 +51,7 @@ impl Tally {
 
     /// Counts a block as skipped.
     pub(super) fn skipped(&mut self, number: BlockNumber) {
-        self.progress.say(&format!("The service does not have block {number}; skipping it."));
+        self.progress.message(&format!("The service does not have block {number}; skipping it."));
         self.skipped.push(number);
         self.progress.step(number);
     }
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_told_in_a_line() {
+    fn run_summary_is_one_line() {
         let balance = " The balance is 0.00130 credits.";
         // written, skipped, last, latest, sentence
         let table = [

@@ -31,12 +31,12 @@ impl RemoveArgs {
         // Held until the end, so that no payment can start in the meantime.
         let (_journal, entry) = Journal::open(&profile)?;
         if let Some(entry) = entry.filter(|entry| !entry.is_certainly_unpaid()) {
-            return Err(entry.in_the_way());
+            return Err(entry.conflict());
         }
         if !self.yes {
             let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
             let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-            names.retain(|name| name != Journal::TURN);
+            names.retain(|name| name != Journal::LOCK_FILE);
             names.sort();
             let names = names.join(", ");
             confirm(&format!("Permanently remove profile {} ({names})?", profile.name())).await?;

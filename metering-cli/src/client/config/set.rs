@@ -109,8 +109,8 @@ impl SetKeyArgs {
             session.profile.settings.org_id = None;
         }
         session.keep(key.clone(), None)?;
-        let place = session.profile.path();
-        notice(&format!("Stored the key {} for {} in {}.", redacted(&key), session.url(), place.display()));
+        let path = session.profile.path();
+        notice(&format!("Stored the key {} for {} in {}.", redacted(&key), session.url(), path.display()));
         Ok(())
     }
 }

@@ -5,13 +5,13 @@ use std::io::{self, BufRead, Write};
 use serde::Serialize;
 
 use crate::client::payment::arguments::PaymentArgs;
+use crate::client::payment::connection::{ChainConnection, TxState};
 use crate::client::payment::entry::Entry;
 use crate::client::payment::journal::Journal;
-use crate::client::payment::till::{Fate, Till};
 use crate::failure::Failure;
 use crate::output::{json_line, notice};
 
-const WORD: &str = "abandon";
+const CONFIRMATION: &str = "abandon";
 
 #[derive(Serialize)]
 struct Abandoned {
@@ -34,10 +34,10 @@ pub(crate) async fn abandon(
         return Err(Failure::NotFound("no payment is pending, so there is none to abandon".to_owned()));
     };
     let free = entry.is_certainly_unpaid();
-    if !free && !is_dead(&entry, args).await {
-        typed(&entry, &mut io::stdin().lock())?;
+    if !free && !has_failed(&entry, args).await {
+        confirm_by_typing(&entry, &mut io::stdin().lock())?;
     }
-    let said = entry.to_string();
+    let description = entry.to_string();
     let mut abandoned = Abandoned {
         status: "abandoned",
         plan_id: entry.bill.plan_id.clone(),
@@ -55,7 +55,7 @@ pub(crate) async fn abandon(
     if json {
         return json_line(out, &abandoned);
     }
-    writeln!(out, "Abandoned {said}.")?;
+    writeln!(out, "Abandoned {description}.")?;
     if let Some(file) = abandoned.kept_in {
         writeln!(out, "A record is kept in {file}.")?;
     }
@@ -63,24 +63,26 @@ pub(crate) async fn abandon(
 }
 
 /// Whether the chain says that the payment failed for good. If the chain cannot be read, it counts as alive.
-async fn is_dead(entry: &Entry, args: &PaymentArgs) -> bool {
+async fn has_failed(entry: &Entry, args: &PaymentArgs) -> bool {
     let Some(signed) = entry.payment.signed() else { return false };
-    let Ok(Some(till)) = args.rpc_url().and_then(|url| Till::open(&entry.bill, url)) else { return false };
-    matches!(till.fate(signed).await, Ok(Fate::Dead(_)))
+    let Ok(Some(connection)) = args.rpc_url().and_then(|url| ChainConnection::open(&entry.bill, url)) else {
+        return false;
+    };
+    matches!(connection.state(signed).await, Ok(TxState::Dead(_)))
 }
 
-fn typed(entry: &Entry, answers: &mut dyn BufRead) -> Result<(), Failure> {
+fn confirm_by_typing(entry: &Entry, answers: &mut dyn BufRead) -> Result<(), Failure> {
     notice(&format!(
         "This payment may have been made, or may still be made: {entry}.\nIf you abandon it and pay again, you may \
-         pay twice. Type {WORD} to proceed:"
+         pay twice. Type {CONFIRMATION} to proceed:"
     ));
     let mut line = String::new();
     let read = answers.read_line(&mut line);
-    if read.is_ok() && line.trim() == WORD {
+    if read.is_ok() && line.trim() == CONFIRMATION {
         return Ok(());
     }
     Err(Failure::Conflict(format!(
-        "the payment may have been made, so it is kept: continue it with `{}`, or enter {WORD} on standard input to \
+        "the payment may have been made, so it is kept: continue it with `{}`, or enter {CONFIRMATION} on standard input to \
         abandon it",
         entry.command()
     )))

@@ -35,13 +35,13 @@ pub(crate) struct Bill {
 impl Bill {
     /// The bill for a plan at its list price.
     pub(crate) fn of_plan(market: &Market, offer: &Offer) -> Result<Self, Failure> {
-        let wrong = |what: &str| Failure::Failed(format!("plan {} cannot be paid: {what}", offer.id));
+        let invalid = |what: &str| Failure::Failed(format!("plan {} cannot be paid: {what}", offer.id));
         let native = offer.payment_kind == PaymentKind::NativeValue;
         if native != (offer.token_contract == Address::ZERO) {
-            return Err(wrong("the service names a token contract for a native coin, or none for a token"));
+            return Err(invalid("the service names a token contract for a native coin, or none for a token"));
         }
         if offer.recipient == Address::ZERO {
-            return Err(wrong("the service names no recipient"));
+            return Err(invalid("the service names no recipient"));
         }
         let amount = offer.token_amount.to_units(offer.token_decimals);
         Ok(Self {
@@ -53,7 +53,7 @@ impl Bill {
             token: offer.token_contract,
             token_symbol: shown(&offer.token_symbol),
             token_decimals: offer.token_decimals,
-            amount: amount.ok_or_else(|| wrong("its price has more decimals than its token, or is out of range"))?,
+            amount: amount.ok_or_else(|| invalid("its price has more decimals than its token, or is out of range"))?,
             confirmations: market.confirmations(offer.chain_id),
             rpc_hint: Some(offer.rpc_url.clone()).filter(|url| !url.is_empty()),
         })
@@ -83,7 +83,7 @@ impl Bill {
         if !self.token_symbol.eq_ignore_ascii_case(&quote.token_symbol) {
             return Err(refuse("its token", &self.token_symbol, &quote.token_symbol));
         }
-        if !(self.amount..=self.most()).contains(&quote.amount_atomic) {
+        if !(self.amount..=self.max_amount()).contains(&quote.amount_atomic) {
             let quoted = quote.amount_atomic.to_human(self.token_decimals);
             return Err(refuse("its amount", &format!("a price of {}", self.human()), &quoted));
         }
@@ -92,7 +92,7 @@ impl Bill {
     }
 
     /// The price plus a hundredth of a token, which is more than any tag.
-    fn most(&self) -> TokenUnits {
+    fn max_amount(&self) -> TokenUnits {
         let hundredth = 10_u128.checked_pow(u32::from(self.token_decimals).saturating_sub(2)).unwrap_or(0);
         TokenUnits::new(self.amount.get().saturating_add(hundredth))
     }
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_of_the_plan_and_a_tag_is_taken() {
+    fn quote_of_the_plan_plus_a_tag_is_accepted() {
         let quoted = bill().quoted(&quote(&[])).unwrap();
         assert_eq!((quoted.human().as_str(), quoted.rpc_hint.as_deref()), ("5.003817", Some("https://rpc.example")));
         assert_eq!(quoted.order().token, Some(TOKEN.parse().unwrap()));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_that_departs_from_the_plan_is_refused() {
+    fn quote_that_differs_from_the_plan_is_rejected() {
         let zero = "0x0000000000000000000000000000000000000000";
         let table: [(&str, serde_json::Value); 10] = [
             ("amount_atomic", "5010001".into()),

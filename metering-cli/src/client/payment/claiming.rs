@@ -8,19 +8,19 @@ use metering_evm::Wallet;
 use serde::Serialize;
 
 use crate::client::payment::arguments::PaymentArgs;
+use crate::client::payment::connection::ChainConnection;
 use crate::client::payment::entry::{Entry, Payment};
 use crate::client::payment::journal::Pending;
 use crate::client::payment::paid::Issued;
-use crate::client::payment::pause::Patience;
-use crate::client::payment::registration::{Registered, Watched, is_final, refused, register};
-use crate::client::payment::till::Till;
+use crate::client::payment::registration::{RegistrationResult, Watched, is_final, refused, register};
+use crate::client::payment::retry::RetryPolicy;
 use crate::client::rotate::rotated;
 use crate::client::session::Session;
 use crate::failure::Failure;
 use crate::output::notice;
 
 /// The context of a claim.
-pub(crate) struct Claimed<'a> {
+pub(crate) struct ClaimContext<'a> {
     pub(crate) session: &'a mut Session,
     pub(crate) args: &'a PaymentArgs,
     /// The wallet, if it was opened.
@@ -37,30 +37,30 @@ struct Body<'a> {
 /// Claims the account of a payment that was sent.
 pub(crate) async fn claim(
     pending: Pending,
-    till: Option<&Till>,
-    claimed: Claimed<'_>,
+    connection: Option<&ChainConnection>,
+    context: ClaimContext<'_>,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let entry = pending.entry();
-    let (Some(signup), Some(tx_hash)) = (entry.signup(), entry.payment.hash()) else { return Err(entry.in_the_way()) };
+    let (Some(signup), Some(tx_hash)) = (entry.signup(), entry.payment.hash()) else { return Err(entry.conflict()) };
     let body = Body { signup_nonce: signup.signup_nonce.expose(), tx_hash };
-    let patience = Patience::of(claimed.args.wait());
-    let client = claimed.session.anonymous();
-    match register(&client, "/signup/pay/claim", &body, patience, Some(Watched { entry, till })).await? {
-        Registered::Taken(answer) => {
-            let issued: Issued = answer.json()?;
-            claimed.end(pending, &issued, tx_hash, out)
+    let retries = RetryPolicy::of(context.args.wait());
+    let client = context.session.anonymous();
+    match register(&client, "/signup/pay/claim", &body, retries, Some(Watched { entry, connection })).await? {
+        RegistrationResult::Accepted(response) => {
+            let issued: Issued = response.json()?;
+            context.finish(pending, &issued, tx_hash, out)
         }
-        Registered::Refused(refusal) if refusal.code == "already_claimed" => {
-            claimed.by_rotation(pending, &refusal, tx_hash, out).await
+        RegistrationResult::Refused(refusal) if refusal.code == "already_claimed" => {
+            context.finish_by_rotation(pending, &refusal, tx_hash, out).await
         }
-        Registered::Refused(refusal) => Err(refuse(pending, &refusal)?),
+        RegistrationResult::Refused(refusal) => Err(refuse(pending, &refusal)?),
     }
 }
 
-impl Claimed<'_> {
+impl ClaimContext<'_> {
     /// Stores the key, prints the result, then removes the payment from the journal.
-    fn end(self, pending: Pending, issued: &Issued, tx_hash: TxHash, out: &mut dyn Write) -> Result<(), Failure> {
+    fn finish(self, pending: Pending, issued: &Issued, tx_hash: TxHash, out: &mut dyn Write) -> Result<(), Failure> {
         if let Err(failure) = issued.keep(self.session, out) {
             pending.finish()?;
             return Err(failure);
@@ -73,7 +73,7 @@ impl Claimed<'_> {
     }
 
     /// The account was created, but its key was lost on the way: the wallet that paid gets a new one.
-    async fn by_rotation(
+    async fn finish_by_rotation(
         mut self,
         pending: Pending,
         refusal: &Refusal,
@@ -96,17 +96,17 @@ impl Claimed<'_> {
         notice("The account was created, but its key was lost on the way; replacing it.");
         self.args.consent().ask("The account's current key, if anyone has it, stops working. Replace it?").await?;
         let issued = rotated(self.session, &wallet, self.args.consent()).await?;
-        self.end(pending, &issued, tx_hash, out)
+        self.finish(pending, &issued, tx_hash, out)
     }
 }
 
 /// The failure for a payment that the service rejects.
 fn refuse(mut pending: Pending, refusal: &Refusal) -> Result<Failure, Failure> {
-    if matches!(pending.entry().payment, Payment::Elsewhere(_)) && may_be_another(refusal, pending.entry()) {
+    if matches!(pending.entry().payment, Payment::Elsewhere(_)) && wrong_transaction(refusal, pending.entry()) {
         // The quote can still be paid: the wrong transaction was named, or the wrong payment was made.
         pending.advance(Payment::Unpaid)?;
-        let kept = "The quote is kept: `metering signup-pay --tx HASH` claims it with another payment.";
-        return Ok(refused(refusal, kept));
+        let note = "The quote is kept: `metering signup-pay --tx HASH` claims it with another payment.";
+        return Ok(refused(refusal, note));
     }
     if !is_final(refusal) && refusal.code != "not_found" {
         return Ok(refused(refusal, "The payment is kept: fix this, then run `metering signup-pay` again."));
@@ -115,7 +115,7 @@ fn refuse(mut pending: Pending, refusal: &Refusal) -> Result<Failure, Failure> {
     Ok(refused(refusal, &format!("A record of the payment is kept in {}.", file.display())))
 }
 
-fn may_be_another(refusal: &Refusal, entry: &Entry) -> bool {
+fn wrong_transaction(refusal: &Refusal, entry: &Entry) -> bool {
     let of_transaction = [
         "payment_mismatch",
         "payer_mismatch",

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::client::amount::Amount;
 use crate::client::payment::arguments::PaymentArgs;
-use crate::client::payment::pause::Patience;
 use crate::client::payment::proof::{self, Request};
-use crate::client::payment::registration::{Registered, Watched, register};
+use crate::client::payment::registration::{RegistrationResult, Watched, register};
+use crate::client::payment::retry::RetryPolicy;
 use crate::client::session::Session;
 use crate::failure::Failure;
 use crate::output::{json_line, notice};
@@ -113,14 +113,14 @@ impl<'a> Crediting<'a> {
         claim: Claim<'_>,
         out: &mut dyn Write,
     ) -> Result<Result<Credited, Box<Refusal>>, Failure> {
-        let patience = Patience::of(self.args.wait());
+        let retries = RetryPolicy::of(self.args.wait());
         let mut signature = self.signature.clone();
         loop {
             let Claim { plan_id, chain_id, hash, watched } = claim;
             let body = Body { plan_id, chain_id, tx_hash: hash, signature: signature.as_deref() };
-            let refusal = match register(&self.client, "/credits/topup", &body, patience, watched).await? {
-                Registered::Taken(answer) => return Ok(Ok(answer.json()?)),
-                Registered::Refused(refusal) => refusal,
+            let refusal = match register(&self.client, "/credits/topup", &body, retries, watched).await? {
+                RegistrationResult::Accepted(response) => return Ok(Ok(response.json()?)),
+                RegistrationResult::Refused(refusal) => refusal,
             };
             if refusal.code != "payer_proof_required" || signature.is_some() {
                 return Ok(Err(refusal));

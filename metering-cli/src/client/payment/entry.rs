@@ -109,17 +109,17 @@ impl Entry {
     }
 
     /// Refuses to continue this entry with arguments other than those it was started with.
-    pub(crate) fn agrees(&self, plan: Option<&str>, chain: Option<&str>) -> Result<(), Failure> {
+    pub(crate) fn check_matches(&self, plan: Option<&str>, chain: Option<&str>) -> Result<(), Failure> {
         // A chain's name is looked up in the price list, which may have changed since; its id does not change.
         let other_chain = chain.and_then(|chain| chain.parse::<u64>().ok()).is_some_and(|id| id != self.bill.chain_id);
         if plan.is_some_and(|plan| plan != self.bill.plan_id) || other_chain {
-            return Err(self.in_the_way());
+            return Err(self.conflict());
         }
         Ok(())
     }
 
     /// The failure if another payment is requested.
-    pub(crate) fn in_the_way(&self) -> Failure {
+    pub(crate) fn conflict(&self) -> Failure {
         Failure::Conflict(format!(
             "another payment is pending: {self}; continue it with `{0}`, or drop it with `{0} --abandon`",
             self.command()

@@ -9,19 +9,19 @@ use serde_json::value::RawValue;
 use zeroize::Zeroizing;
 
 use crate::client::payment::entry::{Entry, Payment};
-use crate::client::private_file::{self, Turn};
+use crate::client::private_file::{self, FileLock};
 use crate::client::profile::Profile;
 use crate::failure::Failure;
 
 const FILE: &str = "payment.json";
-const ASIDE: &str = "payments-refused.json";
+const SET_ASIDE_FILE: &str = "payments-refused.json";
 
 /// A profile's journal, locked by this process.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
     aside: PathBuf,
-    _turn: Turn,
+    _lock: FileLock,
 }
 
 /// The journal and its entry.
@@ -33,7 +33,7 @@ pub(crate) struct Pending {
 
 /// A payment that was set aside.
 #[derive(Serialize)]
-struct Aside<'a> {
+struct AsideRecord<'a> {
     at: String,
     why: &'a str,
     payment: &'a Entry,
@@ -41,12 +41,12 @@ struct Aside<'a> {
 
 impl Journal {
     /// The lock file.
-    pub(crate) const TURN: &str = "payment.lock";
+    pub(crate) const LOCK_FILE: &str = "payment.lock";
 
     /// Locks the journal and reads the pending payment, if there is one.
     pub(crate) fn open(profile: &Profile) -> Result<(Self, Option<Entry>), Failure> {
-        let turn = Turn::take(profile.file(Self::TURN), "paying")?;
-        let journal = Self { path: profile.file(FILE), aside: profile.file(ASIDE), _turn: turn };
+        let lock = FileLock::acquire(profile.file(Self::LOCK_FILE), "paying")?;
+        let journal = Self { path: profile.file(FILE), aside: profile.file(SET_ASIDE_FILE), _lock: lock };
         let entry = match private_file::read(&journal.path)? {
             None => None,
             Some(text) => Some(journal.parse(&text)?),
@@ -103,7 +103,7 @@ impl Pending {
         let before = private_file::read(file)?;
         let mut list: Vec<Box<RawValue>> =
             before.map_or_else(|| Ok(Vec::new()), |text| serde_json::from_str(&text)).map_err(failed)?;
-        let record = Aside { at: SystemClock.now().to_string(), why, payment: &self.entry };
+        let record = AsideRecord { at: SystemClock.now().to_string(), why, payment: &self.entry };
         let record = serde_json::value::to_raw_value(&record).map_err(failed)?;
         // A run that was interrupted between the two writes may have put it here already.
         if !list.iter().any(|known| same_payment(known, &record)) {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payment_is_read_as_it_was_written_and_gone_when_finished() {
+    fn payment_round_trips_and_is_removed_when_finished() {
         let scene = Scene::new();
         let (journal, none) = Journal::open(&scene.profile).unwrap();
         assert!(none.is_none());
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_cannot_be_read_is_left_alone_and_not_repeated() {
+    fn unreadable_journal_is_left_unchanged_and_not_printed() {
         let scene = Scene::new();
         let text = ENTRY.replace("unpaid", "lost");
         private_file::write(&scene.profile.file(FILE), text.as_bytes()).unwrap();
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_aside_stays_with_what_was_there_and_is_there_once() {
+    fn payment_is_set_aside_once_and_earlier_ones_kept() {
         let scene = Scene::new();
         let open = || Journal::open(&scene.profile).unwrap().0;
         let (_, file) = open().begin(entry()).unwrap().set_aside("expired").unwrap();
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn other_plans_and_chains_are_another_payment() {
+    fn other_plans_and_chains_are_different_payments() {
         // plan, chain, agrees
         let table = [
             (None, None, true),
@@ -226,8 +226,8 @@ mod tests {
             (None, Some("1"), false),
         ];
         for (plan, chain, agrees) in table {
-            assert_eq!(entry().agrees(plan, chain).is_ok(), agrees, "{plan:?} {chain:?}");
+            assert_eq!(entry().check_matches(plan, chain).is_ok(), agrees, "{plan:?} {chain:?}");
         }
-        assert!(entry().in_the_way().to_string().contains("metering signup-pay --abandon"));
+        assert!(entry().conflict().to_string().contains("metering signup-pay --abandon"));
     }
 }

@@ -43,7 +43,7 @@ struct ChainOffer {
 
 impl Market {
     /// Requests the plans from the service.
-    pub(crate) async fn ask(client: &Client) -> Result<Self, Failure> {
+    pub(crate) async fn fetch(client: &Client) -> Result<Self, Failure> {
         Ok(client.get("/credits/plans").await?.json()?)
     }
 
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_is_found_by_name_and_by_chain_where_it_must_be() {
+    fn plan_is_found_by_id_and_by_chain_if_ambiguous() {
         // plan, chain, chain id found or exit code
         let table = [
             ("only", None, Ok(1)),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payment_is_deep_enough_when_the_service_says_so_and_never_at_once() {
+    fn payment_needs_the_confirmations_of_the_service_and_at_least_one() {
         assert_eq!((market().confirmations(1), market().confirmations(8453), market().confirmations(5)), (12, 1, 1));
     }
 }

@@ -16,7 +16,7 @@ use crate::table::write_pairs;
 
 /// What to request a quote for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct QuoteRequest<'a> {
     pub(crate) plan: &'a str,
     pub(crate) chain: Option<&'a str>,
     pub(crate) payer: Address,
@@ -42,20 +42,20 @@ struct Quoted<'a> {
     terms_url: &'a str,
 }
 
-impl Wanted<'_> {
+impl QuoteRequest<'_> {
     /// Requests a quote and checks it against the listed plan.
     pub(crate) async fn quote(self, client: &Client) -> Result<(Bill, Quote), Failure> {
-        let market = Market::ask(client).await?;
+        let market = Market::fetch(client).await?;
         let offer = market.offer(self.plan, self.chain)?;
         let listed = Bill::of_plan(&market, offer)?;
-        let quote = Quote::ask(client, offer, self.payer, self.agent_name, self.email).await?;
+        let quote = Quote::request(client, offer, self.payer, self.agent_name, self.email).await?;
         Ok((listed.quoted(&quote)?, quote))
     }
 }
 
 /// Prints the pending quote.
 pub(crate) fn write_quote(entry: &Entry, json: bool, out: &mut dyn Write) -> Result<(), Failure> {
-    let Some(signup) = entry.signup() else { return Err(entry.in_the_way()) };
+    let Some(signup) = entry.signup() else { return Err(entry.conflict()) };
     let bill = &entry.bill;
     let quoted = Quoted {
         status: "quoted",

@@ -25,7 +25,7 @@ pub(crate) struct Issued {
 
 /// An account whose key the profile has.
 #[derive(Deserialize)]
-pub(crate) struct Held {
+pub(crate) struct CurrentAccount {
     org_id: String,
     credit_balance: Amount,
     rate_limits: Box<RawValue>,
@@ -66,9 +66,9 @@ impl Issued {
     }
 }
 
-impl Held {
+impl CurrentAccount {
     /// Requests the account from the service.
-    pub(crate) async fn ask(session: &Session) -> Result<Self, Failure> {
+    pub(crate) async fn fetch(session: &Session) -> Result<Self, Failure> {
         Ok(session.client()?.get("/credits/balance").await?.json()?)
     }
 

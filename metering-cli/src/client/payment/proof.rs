@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_does_not_name_what_it_is_for_is_not_signed() {
+    fn message_without_its_purpose_is_not_signed() {
         let service = "https://api.example".parse().unwrap();
         let message = format!("The metering service at https://api.example asks.\nPayer: {WALLET}\nChain: 8453");
         let request = request(&service, &message);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_text_of_another_service_is_not_signed_without_consent() {
+    async fn message_of_another_service_is_not_signed_without_consent() {
         let (ours, theirs) = ("http://127.0.0.1:8787".parse().unwrap(), "https://api.example/v1".parse().unwrap());
         let message = "The metering service at https://api.example/v1 asks you to replace the API key.";
         // Tests have no terminal, so there is no way to ask.
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_named_as_a_whole_or_not_at_all() {
+    fn host_must_match_completely() {
         // host in the text, host that asked, whether they are the same
         let table = [
             ("api.example", "api.example", true),
@@ -129,14 +129,14 @@ mod tests {
             ("api.example.org", "api.example", false),
             ("127.0.0.11", "127.0.0.1", false),
         ];
-        for (named, asked, same) in table {
+        for (named, host, same) in table {
             let message = format!("The metering service at https://{named} asks you to replace the API key.");
-            assert_eq!(names_host(&message, asked), same, "{named} {asked}");
+            assert_eq!(names_host(&message, host), same, "{named} {host}");
         }
     }
 
     #[test]
-    fn a_text_is_shown_with_its_lines_and_without_what_moves_the_cursor() {
+    fn message_is_shown_without_control_characters() {
         assert_eq!(printable("one\n\u{1b}[2Jtwo"), "one\n\u{fffd}[2Jtwo");
     }
 }

@@ -103,7 +103,7 @@ struct Request<'a> {
 
 impl Quote {
     /// Requests a quote.
-    pub(crate) async fn ask(
+    pub(crate) async fn request(
         client: &Client,
         offer: &Offer,
         payer: Address,
@@ -119,7 +119,7 @@ impl Quote {
             email,
         };
         match client.post("/signup/pay/quote", &request).await {
-            Ok(answer) => Ok(answer.json()?),
+            Ok(response) => Ok(response.json()?),
             Err(error) if error.code() == Some("payer_already_registered") => Err(Failure::Conflict(format!(
                 "{} already owns an account: get its key for this profile with `metering rotate`, then buy credits \
                 with `metering topup`",
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_is_over_when_its_time_has_come_and_long_over_days_later() {
+    fn quote_expires_on_time_and_is_long_over_days_later() {
         let ago = |seconds: u64| {
             let at = SystemClock.now().saturating_sub(Duration::from_secs(seconds));
             expiry(&at.to_string()).unwrap()
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_an_expiry_is_kept_and_a_nonce_is_not_shown() {
+    fn expiry_text_is_kept_and_nonce_is_not_printed() {
         let text = "2999-01-01T00:00:00.123Z";
         assert_eq!(serde_json::to_string(&expiry(text).unwrap()).unwrap(), format!("\"{text}\""));
         let nonce: SignupNonce = serde_json::from_str("\"sqn_secret\"").unwrap();

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use metering_client::{Answer, Client, ClientError, Refusal};
+use metering_client::{Client, ClientError, Refusal, Response};
 use serde::Serialize;
 
+use crate::client::payment::connection::{ChainConnection, TxState};
 use crate::client::payment::entry::Entry;
-use crate::client::payment::pause::{Patience, interrupted, uninterrupted};
-use crate::client::payment::sending::{dead, sentence};
-use crate::client::payment::till::{Fate, Till};
+use crate::client::payment::retry::{RetryPolicy, interrupted, uninterrupted};
+use crate::client::payment::sending::{failed_payment, sentence};
 use crate::failure::Failure;
 use crate::output::notice;
 
@@ -30,18 +30,18 @@ const FINAL: [&str; 12] = [
 
 /// The service's final response.
 #[derive(Debug)]
-pub(crate) enum Registered {
+pub(crate) enum RegistrationResult {
     /// It accepted the payment.
-    Taken(Answer),
+    Accepted(Response),
     /// It rejected the payment, and a retry would not help.
     Refused(Box<Refusal>),
 }
 
-/// A payment whose fate on the chain is watched while it is registered.
+/// A payment whose state on the chain is watched while it is registered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Watched<'a> {
     pub(crate) entry: &'a Entry,
-    pub(crate) till: Option<&'a Till>,
+    pub(crate) connection: Option<&'a ChainConnection>,
 }
 
 /// Retries until the service accepts or rejects the payment.
@@ -49,16 +49,16 @@ pub(crate) async fn register(
     client: &Client,
     target: &str,
     body: &impl Serialize,
-    patience: Patience,
+    retries: RetryPolicy,
     watched: Option<Watched<'_>>,
-) -> Result<Registered, Failure> {
-    let mut told = String::new();
+) -> Result<RegistrationResult, Failure> {
+    let mut last_notice = String::new();
     loop {
-        let (answer, stop) = uninterrupted(client.post(target, body)).await?;
-        let error = match answer {
-            Ok(answer) => return Ok(Registered::Taken(answer)),
-            Err(ClientError::Refused(refusal)) if !is_passing(&refusal, watched) => {
-                return Ok(Registered::Refused(refusal));
+        let (response, stop) = uninterrupted(client.post(target, body)).await?;
+        let error = match response {
+            Ok(response) => return Ok(RegistrationResult::Accepted(response)),
+            Err(ClientError::Refused(refusal)) if !is_temporary(&refusal, watched) => {
+                return Ok(RegistrationResult::Refused(refusal));
             }
             // The response that was cut off may have been a success; a retry finds out.
             Err(error) => error,
@@ -67,18 +67,18 @@ pub(crate) async fn register(
             return Err(interrupted());
         }
         let progress = progress(&error);
-        if told != progress {
+        if last_notice != progress {
             notice(&progress);
-            told = progress;
+            last_notice = progress;
         }
-        if let Some(watched) = watched.filter(|_| is_of_the_chain(error.code().unwrap_or_default())) {
-            let (looked, stop) = uninterrupted(watched.look_after()).await?;
-            looked?;
+        if let Some(watched) = watched.filter(|_| is_chain_error(error.code().unwrap_or_default())) {
+            let (checked, stop) = uninterrupted(watched.check_payment()).await?;
+            checked?;
             if stop {
                 return Err(interrupted());
             }
         }
-        if !patience.pause(retry_after(&error)).await? {
+        if !retries.pause(retry_after(&error)).await? {
             let again = watched.map_or("the same command", |watched| watched.entry.command());
             return Err(Failure::TryLater(format!(
                 "{} Nothing is lost: run {again} again to continue.",
@@ -90,17 +90,17 @@ pub(crate) async fn register(
 
 impl Watched<'_> {
     /// Fails if the payment will never be confirmed, and sends it again if the chain does not know it.
-    async fn look_after(&self) -> Result<(), Failure> {
-        let (Some(till), Some(signed)) = (self.till, self.entry.payment.signed()) else { return Ok(()) };
-        match till.fate(signed).await {
-            Ok(Fate::Dead(death)) => Err(dead(self.entry, death)),
-            Ok(Fate::Unknown) => {
+    async fn check_payment(&self) -> Result<(), Failure> {
+        let (Some(connection), Some(signed)) = (self.connection, self.entry.payment.signed()) else { return Ok(()) };
+        match connection.state(signed).await {
+            Ok(TxState::Dead(failure)) => Err(failed_payment(self.entry, failure)),
+            Ok(TxState::Unknown) => {
                 // If this fails, the next round tries again.
-                let _ = till.send(signed).await;
+                let _ = connection.send(signed).await;
                 Ok(())
             }
             // The service decides; this check only finds failures earlier.
-            Ok(Fate::Alive) | Err(_) => Ok(()),
+            Ok(TxState::Live) | Err(_) => Ok(()),
         }
     }
 }
@@ -111,7 +111,7 @@ pub(crate) fn is_final(refusal: &Refusal) -> bool {
 }
 
 /// The failure for a rejected payment. `kept` says what happened to the payment.
-pub(crate) fn refused(refusal: &Refusal, kept: &str) -> Failure {
+pub(crate) fn refused(refusal: &Refusal, note: &str) -> Failure {
     let advice = match refusal.code.as_str() {
         "tx_already_used" => "A payment can be credited only once.",
         "payment_reserved" => "It pays a quote: claim it with `metering signup-pay --tx HASH`.",
@@ -124,7 +124,7 @@ pub(crate) fn refused(refusal: &Refusal, kept: &str) -> Failure {
         _ if is_final(refusal) => "If it was paid, the service's operator can assign it to an account.",
         _ => "",
     };
-    let parts = [refusal.message.as_str(), advice, kept].map(str::trim);
+    let parts = [refusal.message.as_str(), advice, note].map(str::trim);
     let message = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     let explained = Refusal { message, ..refusal.clone() };
     let spent = is_final(refusal) || refusal.code == "tx_reverted";
@@ -133,8 +133,9 @@ pub(crate) fn refused(refusal: &Refusal, kept: &str) -> Failure {
 
 /// Whether a retry may get another response. A failed transaction may still succeed in another block until it has
 /// enough confirmations; if it was sent from here, the chain shows when it no longer can.
-fn is_passing(refusal: &Refusal, watched: Option<Watched<'_>>) -> bool {
-    let made_here = watched.is_some_and(|watched| watched.till.is_some() && watched.entry.payment.signed().is_some());
+fn is_temporary(refusal: &Refusal, watched: Option<Watched<'_>>) -> bool {
+    let made_here =
+        watched.is_some_and(|watched| watched.connection.is_some() && watched.entry.payment.signed().is_some());
     match refusal.code.as_str() {
         "payment_unconfirmed" | "tx_not_found" => true,
         "tx_reverted" => made_here,
@@ -143,7 +144,7 @@ fn is_passing(refusal: &Refusal, watched: Option<Watched<'_>>) -> bool {
 }
 
 /// Whether the chain may know more than the service said.
-fn is_of_the_chain(code: &str) -> bool {
+fn is_chain_error(code: &str) -> bool {
     matches!(code, "payment_unconfirmed" | "tx_not_found" | "tx_reverted")
 }
 
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_pass_is_waited_for_and_nothing_else() {
+    fn only_temporary_rejections_are_waited_for() {
         // status, code, passes
         let table = [
             (404, "tx_not_found", true),
@@ -197,7 +198,7 @@ mod tests {
             (503, "overloaded", true),
         ];
         for (status, code, passes) in table {
-            assert_eq!(is_passing(&refusal(status, code), None), passes, "{status} {code}");
+            assert_eq!(is_temporary(&refusal(status, code), None), passes, "{status} {code}");
         }
     }
 

@@ -7,9 +7,9 @@ use metering_core::Address;
 use metering_evm::{SignedPayment, Wallet};
 
 use crate::client::payment::arguments::PaymentArgs;
+use crate::client::payment::connection::{ChainConnection, TxFailure, TxState};
 use crate::client::payment::entry::{Entry, Payment};
 use crate::client::payment::journal::Pending;
-use crate::client::payment::till::{Death, Fate, Till};
 use crate::failure::Failure;
 use crate::output::notice;
 use crate::table::write_pairs;
@@ -20,41 +20,41 @@ pub(crate) async fn pay(
     pending: &mut Pending,
     args: &PaymentArgs,
     wallet: Option<&Wallet>,
-) -> Result<Option<Till>, Failure> {
+) -> Result<Option<ChainConnection>, Failure> {
     let bill = &pending.entry().bill;
-    let till = Till::open(bill, args.rpc_url()?)?;
+    let connection = ChainConnection::open(bill, args.rpc_url()?)?;
     match pending.entry().payment.clone() {
-        Payment::Sent(_) | Payment::Elsewhere(_) => Ok(till),
+        Payment::Sent(_) | Payment::Elsewhere(_) => Ok(connection),
         Payment::Signed(signed) => {
-            let till = Till::required(till, bill)?;
-            resend(pending, &till, signed).await?;
-            Ok(Some(till))
+            let connection = ChainConnection::required(connection, bill)?;
+            resend(pending, &connection, signed).await?;
+            Ok(Some(connection))
         }
         Payment::Unpaid => {
-            let till = Till::required(till, bill)?;
+            let connection = ChainConnection::required(connection, bill)?;
             let opened = if wallet.is_none() { Some(args.wallet.open()?) } else { None };
             let wallet = wallet.or(opened.as_ref()).expect("one of the two is set");
             is_payer(pending.entry(), wallet.address())?;
-            let signed = till.sign(wallet, bill).await?;
-            show(pending.entry(), &signed);
+            let signed = connection.sign(wallet, bill).await?;
+            show_payment(pending.entry(), &signed);
             args.consent().ask("Pay this?").await?;
             if pending.entry().signup().is_some_and(|signup| signup.expires_at.is_over()) {
                 let problem = "the quote expired before anything was paid; run the command again for a new one";
                 return Err(Failure::TryLater(problem.to_owned()));
             }
             pending.advance(Payment::Signed(signed.clone()))?;
-            send(pending, &till, signed).await?;
-            Ok(Some(till))
+            send(pending, &connection, signed).await?;
+            Ok(Some(connection))
         }
     }
 }
 
 /// Continues a payment that may or may not have been sent.
-async fn resend(pending: &mut Pending, till: &Till, signed: SignedPayment) -> Result<(), Failure> {
-    match till.fate(&signed).await.map_err(|failure| kept(pending.entry(), &failure))? {
-        Fate::Dead(death) => Err(dead(pending.entry(), death)),
-        Fate::Alive => pending.advance(Payment::Sent(signed)),
-        Fate::Unknown if pending.entry().signup().is_some_and(|signup| signup.expires_at.is_long_over()) => {
+async fn resend(pending: &mut Pending, connection: &ChainConnection, signed: SignedPayment) -> Result<(), Failure> {
+    match connection.state(&signed).await.map_err(|failure| maybe_sent(pending.entry(), &failure))? {
+        TxState::Dead(failure) => Err(failed_payment(pending.entry(), failure)),
+        TxState::Live => pending.advance(Payment::Sent(signed)),
+        TxState::Unknown if pending.entry().signup().is_some_and(|signup| signup.expires_at.is_long_over()) => {
             Err(Failure::Conflict(format!(
                 "the quote expired so long ago that a payment would not be honoured, and the chain does not know \
                 transaction {}: drop it with `{} --abandon`",
@@ -62,18 +62,18 @@ async fn resend(pending: &mut Pending, till: &Till, signed: SignedPayment) -> Re
                 pending.entry().command()
             )))
         }
-        Fate::Unknown => send(pending, till, signed).await,
+        TxState::Unknown => send(pending, connection, signed).await,
     }
 }
 
-async fn send(pending: &mut Pending, till: &Till, signed: SignedPayment) -> Result<(), Failure> {
-    if let Err(failure) = till.send(&signed).await {
+async fn send(pending: &mut Pending, connection: &ChainConnection, signed: SignedPayment) -> Result<(), Failure> {
+    if let Err(failure) = connection.send(&signed).await {
         // The node's error does not matter, only what happened to the transaction.
-        let fate = till.fate(&signed).await;
-        match fate {
-            Ok(Fate::Alive) => {}
-            Ok(Fate::Dead(death)) => return Err(dead(pending.entry(), death)),
-            Ok(Fate::Unknown) | Err(_) => return Err(kept(pending.entry(), &failure)),
+        let state = connection.state(&signed).await;
+        match state {
+            Ok(TxState::Live) => {}
+            Ok(TxState::Dead(failure)) => return Err(failed_payment(pending.entry(), failure)),
+            Ok(TxState::Unknown) | Err(_) => return Err(maybe_sent(pending.entry(), &failure)),
         }
     }
     notice(&format!("Sent transaction {}.", signed.hash));
@@ -95,7 +95,7 @@ fn is_payer(entry: &Entry, wallet: Address) -> Result<(), Failure> {
 }
 
 /// Shows what is about to be paid, on stderr.
-fn show(entry: &Entry, signed: &SignedPayment) {
+fn show_payment(entry: &Entry, signed: &SignedPayment) {
     let bill = &entry.bill;
     let amount = format!("{} {}", bill.human(), bill.token_symbol);
     let (recipient, payer) = (bill.recipient.to_checksummed(), entry.payer.to_checksummed());
@@ -117,7 +117,7 @@ fn show(entry: &Entry, signed: &SignedPayment) {
 }
 
 /// The failure for a payment that may have been sent, and what to do about it.
-fn kept(entry: &Entry, failure: &Failure) -> Failure {
+fn maybe_sent(entry: &Entry, failure: &Failure) -> Failure {
     let why = failure.to_string();
     Failure::TryLater(format!(
         "{} The payment is signed and kept, and no other will be made: run `{}` again to continue.",
@@ -132,17 +132,17 @@ pub(crate) fn sentence(text: &str) -> String {
 }
 
 /// The failure for a payment that failed for good, and what to do about it.
-pub(crate) fn dead(entry: &Entry, death: Death) -> Failure {
+pub(crate) fn failed_payment(entry: &Entry, failure: TxFailure) -> Failure {
     let hash = entry.payment.hash().map(|hash| hash.to_string()).unwrap_or_default();
     let command = entry.command();
-    Failure::Conflict(match death {
-        Death::Failed => format!(
+    Failure::Conflict(match failure {
+        TxFailure::Failed => format!(
             "transaction {hash} failed on the chain, so only its fee was paid (does the wallet have {} {}?): drop it \
             with `{command} --abandon`, then pay again",
             entry.bill.human(),
             entry.bill.token_symbol
         ),
-        Death::Replaced => format!(
+        TxFailure::Replaced => format!(
             "another transaction of the wallet replaced {hash}, which will never be mined: if that one paid the same, \
             continue with `{command} --tx HASH`; if not, drop this one with `{command} --abandon`, then pay again"
         ),

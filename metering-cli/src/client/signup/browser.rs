@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_web_pages_are_opened() {
+    fn only_web_urls_are_opened() {
         assert!(is_page("https://api.example.com/verify?code=ABCD-EFGH"));
         for bad in ["", "--help", "file:///etc/passwd", "javascript:alert(1)", "https://a b", "https://a\n", "/verify"]
         {

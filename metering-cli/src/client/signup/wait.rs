@@ -18,10 +18,10 @@ use crate::output::notice;
 use crate::table::printable;
 
 /// How long a poll in flight may still take after Ctrl-C: its response may contain the key.
-const LAST_ANSWER_WAIT: Duration = Duration::from_secs(5);
+const FINAL_POLL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How the waiting ended.
-pub(super) enum Waited {
+pub(super) enum SignupOutcome {
     Approved(Approved),
     Expired,
 }
@@ -46,12 +46,12 @@ struct Status {
 }
 
 /// The result of one poll.
-enum Asked {
-    Done(Waited),
+enum PollResult {
+    Done(SignupOutcome),
     /// Not approved yet; poll again after at least this long.
     Pending(Option<Duration>),
     /// The service is unreachable or failing.
-    Away(Failure, Option<Duration>),
+    Unreachable(Failure, Option<Duration>),
 }
 
 /// Polls until the session is approved or has expired.
@@ -60,27 +60,27 @@ pub(super) async fn wait(
     profile: &Profile,
     pending: &Pending,
     mut interruption: Interruption,
-) -> Result<Waited, Failure> {
+) -> Result<SignupOutcome, Failure> {
     let mut target = "/signup/status?session_token=".to_owned();
     push_encoded(&pending.session_token, &mut target);
     let target = Zeroizing::new(target);
-    let mut was_away = false;
+    let mut was_unreachable = false;
     loop {
-        let asked = ask(client, profile, &target, &mut interruption).await?;
+        let result = poll(client, profile, &target, &mut interruption).await?;
         let left = pending.time_left();
-        let at_least = match asked {
-            Asked::Done(waited) => return Ok(waited),
-            Asked::Pending(_) if left.is_zero() => return Ok(Waited::Expired),
-            Asked::Away(failure, _) if left.is_zero() => return Err(failure),
-            Asked::Pending(pause) => {
-                was_away = false;
+        let at_least = match result {
+            PollResult::Done(outcome) => return Ok(outcome),
+            PollResult::Pending(_) if left.is_zero() => return Ok(SignupOutcome::Expired),
+            PollResult::Unreachable(failure, _) if left.is_zero() => return Err(failure),
+            PollResult::Pending(pause) => {
+                was_unreachable = false;
                 pause
             }
-            Asked::Away(failure, pause) => {
-                if !was_away {
+            PollResult::Unreachable(failure, pause) => {
+                if !was_unreachable {
                     notice(&printable(&format!("{failure}; still trying")));
                 }
-                was_away = true;
+                was_unreachable = true;
                 pause
             }
         };
@@ -93,46 +93,46 @@ pub(super) async fn wait(
     }
 }
 
-async fn ask(
+async fn poll(
     client: &Client,
     profile: &Profile,
     target: &str,
     interruption: &mut Interruption,
-) -> Result<Asked, Failure> {
-    let mut question = pin!(client.get(target));
-    let (answer, stop) = tokio::select! {
-        answer = &mut question => (answer, false),
-        () = interruption.next() => match tokio::time::timeout(LAST_ANSWER_WAIT, question).await {
-            Ok(answer) => (answer, true),
+) -> Result<PollResult, Failure> {
+    let mut request = pin!(client.get(target));
+    let (response, stop) = tokio::select! {
+        response = &mut request => (response, false),
+        () = interruption.next() => match tokio::time::timeout(FINAL_POLL_TIMEOUT, request).await {
+            Ok(response) => (response, true),
             Err(_) => return Err(interrupted()),
         },
     };
-    let asked = match answer {
-        Ok(answer) => read(answer.json()?),
+    let result = match response {
+        Ok(response) => read(response.json()?),
         Err(ClientError::Refused(refusal)) => refused(*refusal, profile),
-        Err(error @ ClientError::Unreachable(_)) => Ok(Asked::Away(error.into(), None)),
+        Err(error @ ClientError::Unreachable(_)) => Ok(PollResult::Unreachable(error.into(), None)),
         Err(error @ ClientError::Garbled(_)) => Err(error.into()),
     }?;
-    if stop && !matches!(asked, Asked::Done(_)) { Err(interrupted()) } else { Ok(asked) }
+    if stop && !matches!(result, PollResult::Done(_)) { Err(interrupted()) } else { Ok(result) }
 }
 
-fn read(answer: Status) -> Result<Asked, Failure> {
-    let Status { status, api_key, org_id, credit_balance, rate_limits } = answer;
+fn read(response: Status) -> Result<PollResult, Failure> {
+    let Status { status, api_key, org_id, credit_balance, rate_limits } = response;
     match (status.as_str(), api_key, org_id, credit_balance, rate_limits) {
-        ("pending", ..) => Ok(Asked::Pending(None)),
-        ("expired", ..) => Ok(Asked::Done(Waited::Expired)),
+        ("pending", ..) => Ok(PollResult::Pending(None)),
+        ("expired", ..) => Ok(PollResult::Done(SignupOutcome::Expired)),
         ("approved", Some(api_key), Some(org_id), Some(credit_balance), Some(rate_limits)) => {
-            Ok(Asked::Done(Waited::Approved(Approved { api_key, org_id, credit_balance, rate_limits })))
+            Ok(PollResult::Done(SignupOutcome::Approved(Approved { api_key, org_id, credit_balance, rate_limits })))
         }
         _ => Err(ClientError::Garbled("not a signup status".to_owned()).into()),
     }
 }
 
-fn refused(refusal: Refusal, profile: &Profile) -> Result<Asked, Failure> {
+fn refused(refusal: Refusal, profile: &Profile) -> Result<PollResult, Failure> {
     let pause = refusal.retry_after;
     match refusal.status.as_u16() {
-        429 => Ok(Asked::Pending(pause)),
-        500..=599 => Ok(Asked::Away(ClientError::from(refusal).into(), pause)),
+        429 => Ok(PollResult::Pending(pause)),
+        500..=599 => Ok(PollResult::Unreachable(ClientError::from(refusal).into(), pause)),
         // The session no longer exists, so there is nothing to poll.
         404 => {
             Pending::remove(profile)?;

@@ -38,7 +38,7 @@ impl Bounds {
 
     /// Whether this many events reach the bound.
     pub(super) fn are_reached_by(&self, events: u64) -> bool {
-        self.events_max.is_some_and(|most| events >= most)
+        self.events_max.is_some_and(|max| events >= max)
     }
 
     /// Waits for `work`, unless a bound is reached first.
@@ -61,13 +61,13 @@ impl Bounds {
 
 /// Parses a duration: plain seconds, or with units.
 pub(super) fn read_duration(text: &str) -> Result<Duration, &'static str> {
-    let wrong = "must be a duration such as 30s, 5m or 1h";
+    let invalid = "must be a duration such as 30s, 5m or 1h";
     let seconds = text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
     if let Some(seconds) = seconds {
         return Ok(Duration::from_secs(seconds));
     }
-    let duration: jiff::SignedDuration = text.parse().map_err(|_| wrong)?;
-    Duration::try_from(duration).map_err(|_| wrong)
+    let duration: jiff::SignedDuration = text.parse().map_err(|_| invalid)?;
+    Duration::try_from(duration).map_err(|_| invalid)
 }
 
 #[cfg(test)]

@@ -10,14 +10,14 @@ use tokio::time::sleep;
 use crate::client::money;
 use crate::client::stream::bounds::{Bounds, End};
 use crate::client::stream::line::Form;
-use crate::client::stream::reconnects::Reconnects;
+use crate::client::stream::retry::RetryPolicy;
 use crate::failure::Failure;
 use crate::output::notice;
 use crate::table::printable;
 
 /// The options of the command.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wishes {
+pub(super) struct Options {
     pub(super) form: Form,
     pub(super) reconnect: bool,
     pub(super) quiet: bool,
@@ -28,9 +28,9 @@ pub(super) struct Wishes {
 pub(super) struct Follower {
     client: Client,
     target: String,
-    wishes: Wishes,
+    options: Options,
     bounds: Bounds,
-    reconnects: Reconnects,
+    retries: RetryPolicy,
     events: u64,
     connections: u64,
     /// The event id to resume after.
@@ -48,13 +48,13 @@ enum Stop {
 }
 
 impl Follower {
-    pub(super) fn new(client: Client, target: String, wishes: Wishes, bounds: Bounds) -> Self {
+    pub(super) fn new(client: Client, target: String, options: Options, bounds: Bounds) -> Self {
         Self {
             client,
             target,
-            wishes,
+            options,
             bounds,
-            reconnects: Reconnects::new(),
+            retries: RetryPolicy::new(),
             events: 0,
             connections: 0,
             last_id: None,
@@ -66,7 +66,7 @@ impl Follower {
     /// Follows the stream to its end, and prints a summary.
     pub(super) async fn follow(mut self, out: &mut dyn Write) -> Result<(), Failure> {
         let followed = self.follow_all(out).await;
-        if self.connections > 0 && !self.wishes.quiet {
+        if self.connections > 0 && !self.options.quiet {
             notice(&self.summary());
         }
         match followed? {
@@ -84,16 +84,16 @@ impl Follower {
                 Stop::Output(failure) => return Err(failure),
                 Stop::Broken(error) => error,
             };
-            let pause = if self.wishes.reconnect { self.reconnects.pause_after(&error) } else { None };
+            let pause = if self.options.reconnect { self.retries.pause_after(&error) } else { None };
             let Some(pause) = pause else {
                 if let ClientError::Refused(refusal) = &error
-                    && !self.wishes.quiet
+                    && !self.options.quiet
                 {
-                    money::tell(&refusal.headers);
+                    money::print_charge(&refusal.headers);
                 }
                 return Err(self.broken(error));
             };
-            if !self.wishes.quiet {
+            if !self.options.quiet {
                 let from = match &self.last_id {
                     Some(id) => format!("after event {id}"),
                     None => "without an event id".to_owned(),
@@ -127,10 +127,10 @@ impl Follower {
             if seen.take().is_some_and(|seen| event.id.as_deref() == Some(seen.as_str())) {
                 continue;
             }
-            if let Err(failure) = self.wishes.form.print(&event, out) {
+            if let Err(failure) = self.options.form.print(&event, out) {
                 return Stop::Output(failure);
             }
-            self.reconnects = Reconnects::new();
+            self.retries = RetryPolicy::new();
             self.count(event);
             if self.bounds.are_reached_by(self.events) {
                 return Stop::Bound(End::Reached);
@@ -155,7 +155,7 @@ impl Follower {
     fn broken(&self, error: ClientError) -> Failure {
         match error {
             ClientError::Unreachable(Unreachable(why)) if self.connections > 0 => {
-                let hint = if self.wishes.reconnect { "" } else { ", or add --reconnect" };
+                let hint = if self.options.reconnect { "" } else { ", or add --reconnect" };
                 Failure::TryLater(format!(
                     "{why} (after {}); run the command again{hint}: each connection is charged",
                     plural(self.events, "event")

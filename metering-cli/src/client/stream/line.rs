@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_is_not_told_what_to_do() {
+    fn control_characters_are_escaped_on_a_terminal() {
         let terminal = Form { events: false, terminal: true };
         assert_eq!(print(terminal, "a\u{1b}[2Jb\u{9b}", None), "a\u{fffd}[2Jb\u{fffd}\n");
     }

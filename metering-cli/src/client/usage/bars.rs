@@ -74,9 +74,9 @@ impl Bars {
             return String::new();
         }
         let steps_per_cell = if self.screen.blocks { 8 } else { 1 };
-        let most = self.cells * steps_per_cell;
+        let max_steps = self.cells * steps_per_cell;
         // Every amount above zero is visible, however small.
-        let steps = usize::try_from(scaled(part, most, self.longest)).unwrap_or(most).clamp(1, most);
+        let steps = usize::try_from(scaled(part, max_steps, self.longest)).unwrap_or(max_steps).clamp(1, max_steps);
         let bar = if self.screen.blocks {
             format!("{}{}", "█".repeat(steps / 8), EIGHTHS[steps % 8])
         } else {
@@ -86,10 +86,10 @@ impl Bars {
     }
 }
 
-/// `part` × `most` / `longest`, for amounts that may be absurdly large.
-fn scaled(part: u128, most: usize, longest: u128) -> u128 {
-    let most = most as u128;
-    part.checked_mul(most).map_or_else(|| part / (longest / most).max(1), |product| product / longest.max(1))
+/// `part` × `max_steps` / `longest`, for amounts that may be absurdly large.
+fn scaled(part: u128, max_steps: usize, longest: u128) -> u128 {
+    let max_steps = max_steps as u128;
+    part.checked_mul(max_steps).map_or_else(|| part / (longest / max_steps).max(1), |product| product / longest.max(1))
 }
 
 /// The amount in its smallest decimal unit: zero if it is below zero, the maximum if it is too large.
@@ -98,9 +98,9 @@ fn magnitude(amount: &Amount) -> u128 {
     if text.starts_with('-') {
         return 0;
     }
-    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let (integer, fraction) = text.split_once('.').unwrap_or((&text, ""));
     let fraction = fraction.get(..DECIMALS).unwrap_or(fraction);
-    format!("{whole}{fraction:0<DECIMALS$}").parse().unwrap_or(u128::MAX)
+    format!("{integer}{fraction:0<DECIMALS$}").parse().unwrap_or(u128::MAX)
 }
 
 #[cfg(test)]
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_are_as_long_as_their_part_of_the_largest() {
+    fn bar_lengths_are_relative_to_the_largest() {
         assert_eq!(
             bars(20, false, &["8", "4", "1", "0", "0.0000000001", "-2"]),
             ["########", "####", "#", "", "#", ""]
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_amounts_are_no_panic() {
+    fn absurd_amounts_do_not_panic() {
         let nines = "9".repeat(60);
         let found = bars(20, false, &[&nines, "1", "123456789012345678.1234567891"]);
         assert_eq!((found[0].len(), found[1].len()), (8, 1));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_depends_on_the_terminal_and_the_environment() {
+    fn bars_depend_on_terminal_and_environment() {
         // terminal, columns, variables, expected columns, blocks, colour
         let table: [(bool, Option<u16>, Variables, usize, bool, bool); 9] = [
             (true, Some(120), &[("LANG", "en_US.UTF-8")], 120, true, true),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_taken_back() {
+    fn colours_are_reset() {
         let one = amount("1");
         let bars = Bars::new(Screen { columns: 16, blocks: false, colour: true }, 10, std::iter::once(&one));
         assert_eq!(bars.bar(&one), "\u{1b}[32m####\u{1b}[0m");

@@ -6,13 +6,13 @@ use super::scene::{
     BOTH, CHAIN_ID, ELSEWHERE, LINKED, OWNED, QUOTED, REVERTED, Scene, TOO_LITTLE, TWICE, UNKNOWN, UNKNOWN_WALLET,
     USED, WITH_INPUT, YOUNG,
 };
-use crate::desk::NOBODY;
+use crate::fixture::UNKNOWN_ACCOUNT;
 use crate::node::{address, hash};
 
 const STARTER: &[&str] = &["--plan", "starter"];
 
 #[test]
-fn an_assigned_payment_is_credited_recorded_and_in_the_books() {
+fn assigned_payment_is_credited_and_recorded() {
     let scene = Scene::new();
     let org = scene.owner.as_str();
     let reason = ["--reason", "Ticket 311"];
@@ -22,7 +22,7 @@ fn an_assigned_payment_is_credited_recorded_and_in_the_books() {
         "plan_id": "starter", "tx_hash": hash(UNKNOWN), "chain_id": CHAIN_ID, "already_credited": false,
     });
     assert_eq!(ran.json::<Value>(), expected);
-    let ledger = scene.desk.admin(&["export", "ledger", "--format", "jsonl"]).success().stdout;
+    let ledger = scene.fixture.admin(&["export", "ledger", "--format", "jsonl"]).success().stdout;
     let entry: Value = serde_json::from_str(ledger.lines().last().unwrap()).unwrap();
     let fields = ["org_id", "type", "amount", "description", "tx_hash", "chain_id", "plan_id"].map(|name| &entry[name]);
     let description = "Plan starter, assigned by the operator: Ticket 311";
@@ -36,7 +36,7 @@ fn an_assigned_payment_is_credited_recorded_and_in_the_books() {
     let list: Value = scene.payments("list", &["--chain", "base", "--json"]).success().json();
     let hashes: Vec<_> = list["payments"].as_array().unwrap().iter().map(|payment| &payment["tx_hash"]).collect();
     assert!(!hashes.contains(&&json!(tx)), "{hashes:?}");
-    scene.desk.admin(&["verify"]).success();
+    scene.fixture.admin(&["verify"]).success();
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn assigning_twice_credits_once() {
 }
 
 #[test]
-fn a_payment_of_another_account_stays_there() {
+fn payment_of_another_account_is_not_reassigned() {
     let scene = Scene::new();
     let message = scene.assign(USED, &scene.owner, STARTER).failure(5);
     assert!(message.contains(&format!("was used before: top-up of {}", scene.customer.org_id)), "{message}");
@@ -65,14 +65,14 @@ fn a_payment_of_another_account_stays_there() {
 }
 
 #[test]
-fn the_operator_can_say_what_a_payment_is_worth() {
+fn operator_can_set_the_value_of_a_payment() {
     let scene = Scene::new();
     let org = scene.owner.as_str();
     let given: Value = scene.assign(TOO_LITTLE, org, &["--credits", "9.5", "--json"]).success().json();
     assert_eq!((&given["amount_added"], &given["plan_id"]), (&json!(9.5), &Value::Null));
     let coin: Value = scene.assign(LINKED, org, &["--credits", "0.00000001", "--json"]).success().json();
     assert_eq!(coin["credit_balance"].to_string(), "9.50000001");
-    let ledger = scene.desk.admin(&["export", "ledger"]).success().stdout;
+    let ledger = scene.fixture.admin(&["export", "ledger"]).success().stdout;
     assert!(ledger.contains("Payment assigned by the operator,"), "{ledger}");
     let paid: Vec<_> = scene.records().iter().map(|record| record["amount_human"].clone()).collect();
     assert_eq!(paid, ["5", "4.75", "0.0025"]);
@@ -81,7 +81,7 @@ fn the_operator_can_say_what_a_payment_is_worth() {
 }
 
 #[test]
-fn a_payment_that_a_quote_waits_for_is_assigned_only_on_purpose() {
+fn quoted_payment_is_assigned_only_on_purpose() {
     let scene = Scene::new();
     let org = scene.owner.as_str();
     let message = scene.assign(QUOTED, org, STARTER).failure(5);
@@ -94,7 +94,7 @@ fn a_payment_that_a_quote_waits_for_is_assigned_only_on_purpose() {
 }
 
 #[test]
-fn what_is_no_clear_payment_is_not_assigned() {
+fn unclear_payment_is_not_assigned() {
     let scene = Scene::new();
     let credits: &[&str] = &["--credits", "1"];
     let coin: &[&str] = &["--plan", "coin"];
@@ -121,7 +121,7 @@ fn what_is_no_clear_payment_is_not_assigned() {
 }
 
 #[test]
-fn of_two_payments_in_one_transaction_the_plan_says_which_is_meant() {
+fn plan_selects_between_two_payments_in_one_transaction() {
     let scene = Scene::new();
     let text = scene.assign(BOTH, &scene.owner, &["--plan", "coin"]).success().stdout;
     assert!(text.starts_with("Added 10 credits for 0.0025 ETH.\n"), "{text}");
@@ -136,20 +136,20 @@ fn of_two_payments_in_one_transaction_the_plan_says_which_is_meant() {
 #[test]
 fn accounts_and_plans_must_exist() {
     let scene = Scene::new();
-    let message = scene.assign(UNKNOWN, NOBODY, STARTER).failure(4);
+    let message = scene.assign(UNKNOWN, UNKNOWN_ACCOUNT, STARTER).failure(4);
     assert!(message.contains("no account"), "{message}");
     for plan in ["nonesuch", "elsewhere"] {
         let message = scene.assign(UNKNOWN, &scene.owner, &["--plan", plan]).failure(4);
         assert!(message.contains(&format!("no plan {plan} on chain {CHAIN_ID}")), "{message}");
     }
-    scene.desk.admin(&["account", "revoke", &scene.owner, "--yes"]).success();
+    scene.fixture.admin(&["account", "revoke", &scene.owner, "--yes"]).success();
     let message = scene.assign(UNKNOWN, &scene.owner, STARTER).failure(5);
     assert!(message.contains("was revoked"), "{message}");
     assert_eq!(scene.records().len(), 1);
 }
 
 #[test]
-fn arguments_that_do_not_go_together_are_refused() {
+fn conflicting_arguments_are_rejected() {
     let scene = Scene::new();
     let org = scene.owner.as_str();
     for args in [
@@ -171,13 +171,13 @@ fn arguments_that_do_not_go_together_are_refused() {
 fn the_records_are_exported() {
     let scene = Scene::new();
     scene.assign(UNKNOWN, &scene.owner, STARTER).success();
-    let csv = scene.desk.admin(&["export", "payments"]).success().stdout;
+    let csv = scene.fixture.admin(&["export", "payments"]).success().stdout;
     let headings = "chain_id,tx_hash,block_number,mined_at,payer_address,recipient,token_contract,amount_atomic,\
                     org_id,used_as,plan_id,recorded_at,state,reversed_at";
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!((lines[0], lines.len()), (headings, 3));
     assert!(lines[1].contains(&hash(USED)) && lines[1].contains(",5000000,"), "{csv}");
     assert!(lines[2].contains(&format!(",{},assigned,starter,", scene.owner)), "{csv}");
-    let text = scene.desk.admin(&["payments", "records"]).success().stdout;
+    let text = scene.fixture.admin(&["payments", "records"]).success().stdout;
     assert!(text.lines().nth(2).unwrap().contains("5 USDC"), "{text}");
 }

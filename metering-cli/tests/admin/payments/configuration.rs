@@ -3,23 +3,23 @@
 use std::fs;
 
 use super::scene::{CHAIN_ID, Scene, UNKNOWN, configuration};
-use crate::desk::Ran;
+use crate::fixture::RunOutput;
 use crate::node::{Chain, Node, SECRET, hash};
 
 fn rewrite(scene: &Scene, from: &str, to: &str) {
     let text = configuration(&scene.node.url());
     assert!(text.contains(from), "{from}");
-    fs::write(scene.desk.path("metering.toml"), text.replace(from, to)).unwrap();
+    fs::write(scene.fixture.path("metering.toml"), text.replace(from, to)).unwrap();
 }
 
 /// Both commands that read the chain.
-fn both(scene: &Scene) -> [Ran; 2] {
+fn both(scene: &Scene) -> [RunOutput; 2] {
     let list = scene.payments("list", &["--chain", "base"]);
     [list, scene.assign(UNKNOWN, &scene.owner, &["--plan", "starter"])]
 }
 
 #[test]
-fn a_configuration_that_is_missing_or_wrong_is_named() {
+fn missing_or_invalid_configuration_is_named() {
     let scene = Scene::new();
     // what is replaced, with what, exit code, what the message contains
     let table = [
@@ -37,13 +37,13 @@ fn a_configuration_that_is_missing_or_wrong_is_named() {
             assert!(!message.contains(SECRET), "{message}");
         }
     }
-    fs::remove_file(scene.desk.path("metering.toml")).unwrap();
+    fs::remove_file(scene.fixture.path("metering.toml")).unwrap();
     for ran in both(&scene) {
         let message = ran.failure(1);
         assert!(message.contains("cannot read the configuration") && message.contains("metering.toml"), "{message}");
     }
     assert_eq!(scene.records().len(), 1);
-    scene.desk.admin(&["payments", "list"]).misuse();
+    scene.fixture.admin(&["payments", "list"]).misuse();
 }
 
 #[test]
@@ -66,14 +66,14 @@ fn a_variable_wins_over_the_file() {
     let line = format!("rpc_urls = [\"{}\"]", scene.node.url());
     rewrite(&scene, &line, "rpc_urls = [\"http://127.0.0.1:1\"]");
     let args = ["admin", "payments", "list", "--config", "metering.toml", "--chain", "base"];
-    let mut command = scene.desk.command(&args);
+    let mut command = scene.fixture.command(&args);
     let output = command.env("METERING_CHAINS__BASE__RPC_URLS", scene.node.url()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     assert!(String::from_utf8(output.stdout).unwrap().contains(&hash(UNKNOWN)));
 }
 
 #[test]
-fn a_chain_that_is_another_or_does_not_answer_changes_nothing() {
+fn wrong_or_silent_chain_changes_nothing() {
     let scene = Scene::new();
     let other = Node::start(Chain { id: 1, newest: 100, transactions: Vec::new() });
     rewrite(&scene, &scene.node.url(), &other.url());

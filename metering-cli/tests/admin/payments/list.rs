@@ -7,7 +7,7 @@ use super::scene::{
     BOTH, CHAIN_ID, LINKED, NEWEST, OWNED, QUOTED, SETTLED, Scene, TOO_LITTLE, TWICE, UNKNOWN, UNKNOWN_WALLET, USDC,
     USED, WITH_INPUT, time_of,
 };
-use crate::desk::block_on;
+use crate::fixture::block_on;
 use crate::node::{address, hash};
 
 const BASE: &[&str] = &["--chain", "base"];
@@ -21,7 +21,7 @@ fn hashes(list: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn each_payment_that_no_account_has_is_listed_with_what_is_known_of_it() {
+fn unclaimed_payments_are_listed_with_hints() {
     let scene = Scene::new();
     let list = listed(&scene, &[]);
     let (customer, owner) = (scene.customer.org_id.as_str(), scene.owner.as_str());
@@ -78,7 +78,7 @@ fn payments_that_are_used_are_listed_only_with_all() {
 }
 
 #[test]
-fn only_the_blocks_that_are_asked_for_are_looked_at() {
+fn only_the_requested_blocks_are_scanned() {
     let scene = Scene::new();
     let some = listed(&scene, &["--from-block", "20", "--to-block", "50"]);
     assert_eq!(hashes(&some), [hash(UNKNOWN), hash(TWICE), hash(LINKED)]);
@@ -90,23 +90,23 @@ fn only_the_blocks_that_are_asked_for_are_looked_at() {
 }
 
 #[test]
-fn the_list_goes_back_from_where_the_watcher_is() {
+fn list_reaches_back_from_the_watchers_block() {
     let scene = Scene::new();
     let remove = ["plan", "remove", "coin", "--chain-id", "8453"];
     // Without it no block is fetched in full, and ten thousand blocks are read quickly.
-    scene.desk.admin(&remove).success();
+    scene.fixture.admin(&remove).success();
     let chain = crate::node::Chain { id: CHAIN_ID, newest: 50_000, transactions: Vec::new() };
     let node = crate::node::Node::start(chain);
-    std::fs::write(scene.desk.path("metering.toml"), super::scene::configuration(&node.url())).unwrap();
+    std::fs::write(scene.fixture.path("metering.toml"), super::scene::configuration(&node.url())).unwrap();
     let scanned = || listed(&scene, &[])["scanned"][0].clone();
     let expected = |from: u64| json!({ "chain": "base", "chain_id": CHAIN_ID, "from_block": from, "to_block": 49_989 });
     assert_eq!(scanned(), expected(39_989), "no watcher has run");
-    block_on(scene.desk.store().set_scan_mark(CHAIN_ID, 30_000)).unwrap();
+    block_on(scene.fixture.store().set_scan_mark(CHAIN_ID, 30_000)).unwrap();
     assert_eq!(scanned(), expected(20_000), "the watcher is behind");
 }
 
 #[test]
-fn people_get_a_table_and_how_far_it_reaches() {
+fn table_shows_payments_and_the_scanned_range() {
     let scene = Scene::new();
     let text = scene.payments("list", BASE).success().stdout;
     let lines: Vec<&str> = text.lines().collect();
@@ -117,7 +117,7 @@ fn people_get_a_table_and_how_far_it_reaches() {
 }
 
 #[test]
-fn without_a_chain_all_that_can_be_read_are() {
+fn without_a_chain_all_readable_chains_are_listed() {
     let scene = Scene::new();
     let ran = scene.payments("list", &["--json"]);
     assert_eq!(ran.code, 0, "{ran:?}");

@@ -10,7 +10,7 @@ use metering_core::{
 };
 use serde_json::Value;
 
-use crate::desk::{Desk, Issued, Ran, block_on};
+use crate::fixture::{Fixture, Issued, RunOutput, block_on};
 use crate::node::{Chain, GENESIS_SECONDS, Node, Tx, address, hash};
 
 pub(crate) const CHAIN_ID: u64 = 8453;
@@ -69,7 +69,7 @@ fn transactions() -> Vec<Tx> {
 }
 
 pub(crate) struct Scene {
-    pub(crate) desk: Desk,
+    pub(crate) fixture: Fixture,
     pub(crate) node: Node,
     /// The account that has the used payment.
     pub(crate) customer: Issued,
@@ -79,12 +79,12 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn new() -> Self {
-        let desk = Desk::new();
-        let customer = desk.create("customer", "0");
-        desk.admin_reading(&["plan", "import", "-"], PLANS).success();
+        let fixture = Fixture::new();
+        let customer = fixture.create("customer", "0");
+        fixture.admin_reading(&["plan", "import", "-"], PLANS).success();
         let node = Node::start(Chain { id: CHAIN_ID, newest: NEWEST, transactions: transactions() });
-        fs::write(desk.path("metering.toml"), configuration(&node.url())).unwrap();
-        let store = desk.store();
+        fs::write(fixture.path("metering.toml"), configuration(&node.url())).unwrap();
+        let store = fixture.store();
         let customer_id: AccountId = customer.org_id.parse().unwrap();
         let owner = block_on(async {
             assert_eq!(store.open_quote(quote()).await.unwrap(), QuoteOpened::Opened);
@@ -92,27 +92,27 @@ impl Scene {
             assert!(matches!(used, PaymentCredited::Account(_)), "{used:?}");
             pay_signup(store.as_ref()).await
         });
-        Self { desk, node, customer, owner: owner.id.to_string() }
+        Self { fixture, node, customer, owner: owner.id.to_string() }
     }
 
     /// Runs `metering admin payments COMMAND --config metering.toml ARGS`.
-    pub(crate) fn payments(&self, command: &str, args: &[&str]) -> Ran {
-        self.desk.admin(&[&["payments", command, "--config", "metering.toml"], args].concat())
+    pub(crate) fn payments(&self, command: &str, args: &[&str]) -> RunOutput {
+        self.fixture.admin(&[&["payments", command, "--config", "metering.toml"], args].concat())
     }
 
     /// Assigns a transaction to an account.
-    pub(crate) fn assign(&self, tx: u8, account: &str, args: &[&str]) -> Ran {
+    pub(crate) fn assign(&self, tx: u8, account: &str, args: &[&str]) -> RunOutput {
         let tx = hash(tx);
         self.payments("assign", &[&["--chain", "base", "--tx", &tx, "--account", account], args].concat())
     }
 
     pub(crate) fn balance(&self, account: &str) -> String {
-        let account: Value = self.desk.json(&["account", "show", account]);
+        let account: Value = self.fixture.json(&["account", "show", account]);
         account["credit_balance"].to_string()
     }
 
     pub(crate) fn records(&self) -> Vec<Value> {
-        let records: Value = self.desk.json(&["payments", "records"]);
+        let records: Value = self.fixture.json(&["payments", "records"]);
         records["payments"].as_array().unwrap().clone()
     }
 }

@@ -19,7 +19,7 @@ const CATALOGUE: &str = r#"{"market": "M", "version": 1, "endpoints": [
     {"path": "/mpp/own", "method": "GET", "metered": true, "sse": true,
      "params": [{"name": "max_events", "in": "query", "type": "integer"}]}]}"#;
 
-fn ask(template: &str, arguments: Value) -> Result<Asked, Box<ErrorBody>> {
+fn ask(template: &str, arguments: Value) -> Result<ToolRequest, Box<ErrorBody>> {
     let catalogue = Catalogue::from_json(CATALOGUE).unwrap();
     let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
     read(&catalogue, catalogue.by_template("GET", template).unwrap(), &arguments)
@@ -50,8 +50,8 @@ fn values_are_encoded_and_mean_the_same_to_the_gateway() {
     ];
     let catalogue = Catalogue::from_json(CATALOGUE).unwrap();
     for (template, arguments, target) in table {
-        let asked = ask(template, arguments.clone()).unwrap_or_else(|error| panic!("{arguments}: {}", error.message));
-        assert_eq!(asked.target, target);
+        let request = ask(template, arguments.clone()).unwrap_or_else(|error| panic!("{arguments}: {}", error.message));
+        assert_eq!(request.target, target);
         let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
         let resolved = catalogue.resolve("GET", &RequestPath::parse(path).unwrap(), query).unwrap();
         assert_eq!(&*resolved.route.template, template, "{target}");
@@ -59,7 +59,7 @@ fn values_are_encoded_and_mean_the_same_to_the_gateway() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_by_name() {
+fn invalid_parameters_are_rejected_by_name() {
     const TOKEN: &str = "/mpp/token/{token}/pools";
     const BLOCK: &str = "/mpp/block/{block}";
     const SEGMENT: &str = "must be one path segment: no / or \\, and not . or ..";
@@ -104,13 +104,13 @@ fn what_does_not_fit_is_refused_by_name() {
 }
 
 #[test]
-fn a_value_that_makes_the_path_of_another_route_calls_neither() {
+fn value_that_forms_another_routes_path_calls_neither() {
     let error = ask("/mpp/token/{token}/pools", json!({"token": "latest"})).expect_err("refused");
     assert!(error.fields.unwrap()["path"].contains("another route"));
 }
 
 #[test]
-fn all_problems_are_told_at_once_and_long_names_are_cut() {
+fn all_problems_are_reported_at_once_with_long_names_cut() {
     let long = "n".repeat(1000);
     let error = ask("/mpp/block/{block}", json!({"page": "x", "unknown": 1, &long: 1})).expect_err("refused");
     let fields = error.fields.unwrap();
@@ -118,7 +118,7 @@ fn all_problems_are_told_at_once_and_long_names_are_cut() {
 }
 
 #[test]
-fn a_flood_of_arguments_is_not_echoed() {
+fn many_arguments_are_not_echoed() {
     let flood: JsonObject = (0..1000).map(|index| (format!("n{index}"), json!(1))).collect();
     let problems = |error: Box<ErrorBody>| error.fields.unwrap().len();
     assert_eq!(ask("/mpp/token/latest/pools", flood.clone().into()).map_err(problems), Err(PROBLEMS_MAX));
@@ -142,9 +142,9 @@ fn streams_are_bounded_by_an_argument_that_is_not_sent() {
     ];
     for (arguments, expected) in table {
         match ask("/mpp/stream", arguments.clone()) {
-            Ok(asked) => {
-                assert_eq!(Ok(asked.max_events), expected, "{arguments}");
-                assert_eq!(asked.target, "/mpp/stream?from=1");
+            Ok(request) => {
+                assert_eq!(Ok(request.max_events), expected, "{arguments}");
+                assert_eq!(request.target, "/mpp/stream?from=1");
             }
             Err(error) => {
                 assert_eq!(Err(()), expected, "{arguments}");

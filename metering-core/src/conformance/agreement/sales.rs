@@ -70,8 +70,8 @@ impl Pair {
                 if matches!(expected, Ok(Some(_))) {
                     self.keys.push(key);
                 }
-                let answer = self.store.rotate_key(&nonce(number), key, self.now).await;
-                assert_agree(answer, expected, "whether the key was rotated");
+                let result = self.store.rotate_key(&nonce(number), key, self.now).await;
+                assert_agree(result, expected, "whether the key was rotated");
             }
             Sale::Scan { chain: number, block } => {
                 self.model.scanned(chain(number), block);
@@ -159,8 +159,8 @@ impl Pair {
 
     async fn credit_payment(&mut self, credit: PaymentCredit) {
         let expected = self.model.credit(&credit);
-        let answer = self.store.credit_payment(credit).await.unwrap();
-        assert_eq!(answer, expected, "whether the payment was credited");
+        let result = self.store.credit_payment(credit).await.unwrap();
+        assert_eq!(result, expected, "whether the payment was credited");
     }
 
     async fn settle(&mut self, payment: usize, step: u8, number: u8, stale: bool) {

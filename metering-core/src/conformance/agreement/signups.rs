@@ -26,15 +26,15 @@ impl Pair {
             }
             Signup::Approve { code: number } => {
                 let expected = self.model.approve_signup(&code(number), self.now);
-                let answer = self.store.approve_signup(&code(number), self.now).await.unwrap();
-                assert_eq!(answer, expected, "whether the session was approved");
+                let result = self.store.approve_signup(&code(number), self.now).await.unwrap();
+                assert_eq!(result, expected, "whether the session was approved");
             }
             Signup::Redeem { token, entries, key } => self.redeem(token, &entries, key).await,
             Signup::Solve { solution } => {
                 let expires_at = self.now.saturating_add(MINUTE * 10);
                 let expected = self.model.use_solution([solution; 32], expires_at);
-                let answer = self.store.use_solution([solution; 32], expires_at).await.unwrap();
-                assert_eq!(answer, expected, "whether the solution was new");
+                let result = self.store.use_solution([solution; 32], expires_at).await.unwrap();
+                assert_eq!(result, expected, "whether the solution was new");
             }
         }
     }
@@ -55,7 +55,7 @@ impl Pair {
         if matches!(expected, Ok(SignupRedeemed::Account(_))) {
             self.keys.push(key);
         }
-        let answer = self.store.redeem_signup(&token, new, self.now).await;
-        assert_agree(answer, expected, "whether the session was redeemed");
+        let result = self.store.redeem_signup(&token, new, self.now).await;
+        assert_agree(result, expected, "whether the session was redeemed");
     }
 }

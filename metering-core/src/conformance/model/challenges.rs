@@ -37,11 +37,11 @@ impl Model {
     ) -> Result<Option<Account>, InUse> {
         let Some(challenge) = self.challenge(nonce) else { return Ok(None) };
         let payer = Some(challenge.address);
-        let asked = |number: &usize| {
+        let opened = |number: &usize| {
             let made = &self.owners[*number].made;
             made.id == challenge.account && made.payer.map(|payer| payer.address) == payer
         };
-        let Some(number) = (0..self.owners.len()).find(asked) else { return Ok(None) };
+        let Some(number) = (0..self.owners.len()).find(opened) else { return Ok(None) };
         if now > challenge.expires_at {
             return Ok(None);
         }

@@ -25,7 +25,7 @@ pub(in crate::conformance) struct Owner {
     minute: Window,
     day: Window,
     /// For each request id: when it was decided, the amount charged, and the balance after it.
-    answers: BTreeMap<RequestId, (Timestamp, Credits, Credits)>,
+    results: BTreeMap<RequestId, (Timestamp, Credits, Credits)>,
 }
 
 /// A ledger entry.
@@ -69,7 +69,7 @@ impl Owner {
             usage: Vec::new(),
             minute: Window::default(),
             day: Window::default(),
-            answers: BTreeMap::new(),
+            results: BTreeMap::new(),
             made,
         };
         let (entries, at) = (owner.made.entries.clone(), owner.made.created_at);
@@ -163,9 +163,9 @@ impl Owner {
             repeated,
             delivery: None,
         };
-        let answered = charge.request_id.as_ref().and_then(|id| self.answers.get(id));
+        let answered = charge.request_id.as_ref().and_then(|id| self.results.get(id));
         if let Some((first, charged, balance)) = answered
-            && now < first.saturating_add(RequestId::REMEMBERED)
+            && now < first.saturating_add(RequestId::RETENTION)
         {
             return Decision::Accepted(receipt(rate, *charged, *balance, true));
         }
@@ -187,7 +187,7 @@ impl Owner {
         let accepted = receipt(rate, charge.price, credits(before - price), false);
         (self.minute, self.day) = (rate.minute, rate.day);
         if let Some(id) = charge.request_id {
-            self.answers.insert(id, (now, charge.price, accepted.balance));
+            self.results.insert(id, (now, charge.price, accepted.balance));
         }
         let event = Event { is_refund: false, line: charge.line, used: price, booked_on: now.day(), at: now };
         self.usage.push(event);
@@ -196,8 +196,8 @@ impl Owner {
 
     /// Deletes expired results of request ids and returns how many.
     pub(super) fn forget(&mut self, now: Timestamp) -> usize {
-        let before = self.answers.len();
-        self.answers.retain(|_, (first, ..)| now < first.saturating_add(RequestId::REMEMBERED));
-        before - self.answers.len()
+        let before = self.results.len();
+        self.results.retain(|_, (first, ..)| now < first.saturating_add(RequestId::RETENTION));
+        before - self.results.len()
     }
 }

@@ -17,22 +17,22 @@ const DAY: i64 = 24 * 60 * MINUTE;
 
 /// A quote and its outcome.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct OpenedQuote {
     /// The quote as it was opened.
     quote: Quote,
-    sold: Option<Sold>,
+    claimer: Option<Claimer>,
 }
 
 /// An account created by a quote.
 #[derive(Debug)]
-struct Sold {
+struct Claimer {
     owner: usize,
     tx: TxRef,
     /// The key it was created with, if that key was given to no one.
     placeholder: Option<KeyHash>,
 }
 
-impl Asked {
+impl OpenedQuote {
     /// When payments stop being honoured, in milliseconds.
     fn grace_ends(&self) -> i64 {
         self.quote.expires_at.unix_millis() + 7 * DAY
@@ -41,7 +41,7 @@ impl Asked {
     fn waits_for(&self, payment: &Payment) -> bool {
         let Quote { payer, target, amount, created_at, .. } = &self.quote;
         let mined = payment.mined_at.unix_millis();
-        self.sold.is_none()
+        self.claimer.is_none()
             && (payment.tx.chain_id, payment.token, payment.recipient)
                 == (target.chain_id, target.token, target.recipient)
             && (payment.payer, payment.amount) == (*payer, *amount)
@@ -56,11 +56,11 @@ impl Asked {
 }
 
 impl Model {
-    fn state_of(&self, asked: &Asked) -> QuoteState {
-        let Some(sold) = &asked.sold else { return QuoteState::Open };
-        let (account, tx) = (self.id(sold.owner), sold.tx);
+    fn state_of(&self, opened: &OpenedQuote) -> QuoteState {
+        let Some(claimer) = &opened.claimer else { return QuoteState::Open };
+        let (account, tx) = (self.id(claimer.owner), claimer.tx);
         // As long as the placeholder is the current key, no key has been given out.
-        if sold.placeholder == Some(self.owners[sold.owner].key()) {
+        if claimer.placeholder == Some(self.owners[claimer.owner].key()) {
             QuoteState::Paid { account, tx }
         } else {
             QuoteState::Claimed { account, tx }
@@ -68,19 +68,19 @@ impl Model {
     }
 
     pub(in crate::conformance) fn quote(&self, nonce: &NonceHash) -> Option<Quote> {
-        let asked = self.quotes.iter().find(|asked| asked.quote.nonce == *nonce)?;
-        Some(Quote { state: self.state_of(asked), ..asked.quote.clone() })
+        let opened = self.quotes.iter().find(|opened| opened.quote.nonce == *nonce)?;
+        Some(Quote { state: self.state_of(opened), ..opened.quote.clone() })
     }
 
     /// All open quotes that a payment matches. There can be two if the payer requested another quote just after a grace
     /// period ended and the payment was mined just before it ended.
     pub(in crate::conformance) fn quotes_paid_by(&self, payment: &Payment) -> Vec<Quote> {
-        let waiting = self.quotes.iter().filter(|asked| asked.waits_for(payment));
-        waiting.map(|asked| asked.quote.clone()).collect()
+        let waiting = self.quotes.iter().filter(|opened| opened.waits_for(payment));
+        waiting.map(|opened| opened.quote.clone()).collect()
     }
 
     pub(in crate::conformance) fn quoted_targets(&self, chain_id: u64) -> Vec<PaymentTarget> {
-        let quoted = self.quotes.iter().map(|asked| asked.quote.target);
+        let quoted = self.quotes.iter().map(|opened| opened.quote.target);
         let targets: BTreeSet<_> = quoted.filter(|target| target.chain_id == chain_id).collect();
         targets.into_iter().collect()
     }
@@ -95,24 +95,24 @@ impl Model {
         if self.payer(new.payer).is_some() {
             return Ok(QuoteOpened::PayerTaken);
         }
-        if self.quotes.iter().any(|asked| asked.occupies_amount_of(new)) {
+        if self.quotes.iter().any(|opened| opened.occupies_amount_of(new)) {
             return Ok(QuoteOpened::AmountTaken);
         }
-        self.quotes.push(Asked { quote: new.clone(), sold: None });
+        self.quotes.push(OpenedQuote { quote: new.clone(), claimer: None });
         Ok(QuoteOpened::Opened)
     }
 
     pub(in crate::conformance) fn claim(&mut self, claim: &Claim) -> Result<Claimed, InUse> {
-        let Some(number) = self.quotes.iter().position(|asked| asked.quote.nonce == claim.nonce) else {
+        let Some(number) = self.quotes.iter().position(|opened| opened.quote.nonce == claim.nonce) else {
             return Ok(Claimed::NoSuchQuote);
         };
-        let asked = &self.quotes[number];
-        let Some(sold) = &asked.sold else { return self.sell(number, claim) };
-        let awaits_key = matches!(self.state_of(asked), QuoteState::Paid { .. });
-        if !awaits_key || claim.delivery == KeyDelivery::Later || sold.tx != claim.payment.tx {
+        let opened = &self.quotes[number];
+        let Some(claimer) = &opened.claimer else { return self.sell(number, claim) };
+        let awaits_key = matches!(self.state_of(opened), QuoteState::Paid { .. });
+        if !awaits_key || claim.delivery == KeyDelivery::Later || claimer.tx != claim.payment.tx {
             return Ok(Claimed::AlreadyClaimed);
         }
-        let given = self.replace_key(sold.owner, claim.account.key)?;
+        let given = self.replace_key(claimer.owner, claim.account.key)?;
         Ok(given.map_or(Claimed::AlreadyClaimed, Claimed::Account))
     }
 
@@ -133,7 +133,7 @@ impl Model {
         };
         let owner = self.owners.len() - 1;
         let placeholder = (claim.delivery == KeyDelivery::Later).then_some(new.key);
-        self.quotes[number].sold = Some(Sold { owner, tx: claim.payment.tx, placeholder });
+        self.quotes[number].claimer = Some(Claimer { owner, tx: claim.payment.tx, placeholder });
         let paid = new.entries.into_iter().find_map(|entry| entry.payment);
         self.used.push(Used {
             payment: claim.payment.clone(),
@@ -151,11 +151,11 @@ impl Model {
     /// quote whose key has not been given out is kept.
     pub(super) fn forget_quotes(&mut self, now: Timestamp) -> usize {
         let (before, mut kept) = (self.quotes.len(), Vec::new());
-        for asked in std::mem::take(&mut self.quotes) {
-            let days = if asked.sold.is_none() { 1 } else { 90 };
-            let is_over = asked.grace_ends() + days * DAY <= now.unix_millis();
-            if !is_over || matches!(self.state_of(&asked), QuoteState::Paid { .. }) {
-                kept.push(asked);
+        for opened in std::mem::take(&mut self.quotes) {
+            let days = if opened.claimer.is_none() { 1 } else { 90 };
+            let is_over = opened.grace_ends() + days * DAY <= now.unix_millis();
+            if !is_over || matches!(self.state_of(&opened), QuoteState::Paid { .. }) {
+                kept.push(opened);
             }
         }
         self.quotes = kept;

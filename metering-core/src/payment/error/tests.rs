@@ -17,7 +17,7 @@ fn unavailable() -> ChainError {
 }
 
 #[test]
-fn only_what_passes_by_itself_is_worth_a_retry() {
+fn only_transient_errors_are_retryable() {
     // refusal, code, seconds until a retry
     let table = [
         (PaymentError::Chain(unavailable()), ErrorCode::RpcError, Some(5)),

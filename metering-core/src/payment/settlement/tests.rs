@@ -42,8 +42,8 @@ fn reversed() -> PaymentRecord {
     record(PaymentSettlement::Reversed { at: NOW })
 }
 
-fn mined(number: u64, hash: BlockHash, from: Address, value: u128) -> Sighting {
-    Sighting::Mined(Evidence {
+fn mined(number: u64, hash: BlockHash, from: Address, value: u128) -> TransactionStatus {
+    TransactionStatus::Mined(Evidence {
         succeeded: value > 0,
         block: block(number, hash),
         depth: Depth { confirmations: 1, required: 15 },
@@ -53,72 +53,72 @@ fn mined(number: u64, hash: BlockHash, from: Address, value: u128) -> Sighting {
 }
 
 #[test]
-fn what_is_seen_is_told_from_the_block_and_the_transaction() {
+fn chain_view_follows_from_block_hash_and_transaction() {
     let pays = |number, hash| mined(number, hash, PAYER, 5_003_817);
     // block hash at the recorded height, transaction, expected result
     let table = [
-        (Some(OLD), Sighting::Unknown, Seen::InPlace),
-        (Some(OLD), pays(95, NEW), Seen::InPlace),
-        (Some(NEW), pays(95, NEW), Seen::Elsewhere(block(95, NEW))),
-        (Some(NEW), pays(90, NEW), Seen::Elsewhere(block(90, NEW))),
+        (Some(OLD), TransactionStatus::Unknown, ChainView::InPlace),
+        (Some(OLD), pays(95, NEW), ChainView::InPlace),
+        (Some(NEW), pays(95, NEW), ChainView::Elsewhere(block(95, NEW))),
+        (Some(NEW), pays(90, NEW), ChainView::Elsewhere(block(90, NEW))),
         // The chain changed between the two reads.
-        (Some(NEW), pays(90, OLD), Seen::InPlace),
-        (None, pays(85, NEW), Seen::Elsewhere(block(85, NEW))),
-        (Some(NEW), Sighting::Unknown, Seen::Missing),
-        (Some(NEW), Sighting::Pending { required: 15, transaction: None }, Seen::Missing),
+        (Some(NEW), pays(90, OLD), ChainView::InPlace),
+        (None, pays(85, NEW), ChainView::Elsewhere(block(85, NEW))),
+        (Some(NEW), TransactionStatus::Unknown, ChainView::Missing),
+        (Some(NEW), TransactionStatus::Pending { required: 15, transaction: None }, ChainView::Missing),
         // In its new block it failed, or paid something else.
-        (Some(NEW), mined(95, NEW, PAYER, 0), Seen::Missing),
-        (Some(NEW), mined(95, NEW, PAYER, 5_003_816), Seen::Missing),
-        (Some(NEW), mined(95, NEW, TOKEN, 5_003_817), Seen::Missing),
+        (Some(NEW), mined(95, NEW, PAYER, 0), ChainView::Missing),
+        (Some(NEW), mined(95, NEW, PAYER, 5_003_816), ChainView::Missing),
+        (Some(NEW), mined(95, NEW, TOKEN, 5_003_817), ChainView::Missing),
         // The chain is shorter now, or sources lag or disagree about the block.
-        (None, Sighting::Unknown, Seen::Unclear),
-        (None, Sighting::Pending { required: 15, transaction: None }, Seen::Unclear),
-        (None, mined(95, NEW, PAYER, 0), Seen::Unclear),
+        (None, TransactionStatus::Unknown, ChainView::Unclear),
+        (None, TransactionStatus::Pending { required: 15, transaction: None }, ChainView::Unclear),
+        (None, mined(95, NEW, PAYER, 0), ChainView::Unclear),
     ];
-    for (canonical, sighting, seen) in table {
+    for (canonical, status, seen) in table {
         for record in [record(PaymentSettlement::Unsettled), reversed()] {
-            assert_eq!(Seen::of(&record, canonical, &sighting), seen, "{canonical:?} {sighting:?}");
-            let known = (seen == Seen::InPlace && canonical == Some(OLD)).then_some(Seen::InPlace);
-            assert_eq!(Seen::in_place(&record, canonical), known, "{canonical:?}");
+            assert_eq!(ChainView::of(&record, canonical, &status), seen, "{canonical:?} {status:?}");
+            let known = (seen == ChainView::InPlace && canonical == Some(OLD)).then_some(ChainView::InPlace);
+            assert_eq!(ChainView::in_place(&record, canonical), known, "{canonical:?}");
         }
     }
     let mut nameless = record(PaymentSettlement::Unsettled);
     nameless.payment.block_hash = None;
-    assert_eq!(Seen::in_place(&nameless, None), None, "two unknown hashes are not equal");
+    assert_eq!(ChainView::in_place(&nameless, None), None, "two unknown hashes are not equal");
 }
 
 #[test]
-fn decisions_follow_from_what_is_seen() {
+fn settlement_decisions_follow_the_chain() {
     use SettlementDecision::{Keep, Step, Wait};
     let unsettled = || record(PaymentSettlement::Unsettled);
-    let at = |number| Seen::Elsewhere(block(number, NEW));
+    let at = |number| ChainView::Elsewhere(block(number, NEW));
     let final_now = Heights { finalized: 90, ..HEIGHTS };
     let wait = |missing_since| Wait { missing_since };
     // record, what is seen, chain heights, missing since, expected decision
     let table = [
-        (unsettled(), Seen::InPlace, HEIGHTS, None, Keep),
-        (unsettled(), Seen::InPlace, HEIGHTS, Some(1), Keep),
-        (unsettled(), Seen::InPlace, Heights { finalized: 89, ..HEIGHTS }, None, Keep),
-        (unsettled(), Seen::InPlace, final_now, None, Step(SettlementStep::Finalize)),
+        (unsettled(), ChainView::InPlace, HEIGHTS, None, Keep),
+        (unsettled(), ChainView::InPlace, HEIGHTS, Some(1), Keep),
+        (unsettled(), ChainView::InPlace, Heights { finalized: 89, ..HEIGHTS }, None, Keep),
+        (unsettled(), ChainView::InPlace, final_now, None, Step(SettlementStep::Finalize)),
         (unsettled(), at(95), HEIGHTS, None, Step(SettlementStep::Move(block(95, NEW)))),
         (unsettled(), at(95), HEIGHTS, Some(1), Step(SettlementStep::Move(block(95, NEW)))),
         // Missing for the first time, for a while, and for long enough.
-        (unsettled(), Seen::Missing, HEIGHTS, None, wait(114)),
-        (unsettled(), Seen::Missing, HEIGHTS, Some(114), wait(114)),
-        (unsettled(), Seen::Missing, HEIGHTS, Some(101), wait(101)),
-        (unsettled(), Seen::Missing, HEIGHTS, Some(100), Step(SettlementStep::Reverse)),
-        (unsettled(), Seen::Missing, final_now, Some(100), Step(SettlementStep::Reverse)),
+        (unsettled(), ChainView::Missing, HEIGHTS, None, wait(114)),
+        (unsettled(), ChainView::Missing, HEIGHTS, Some(114), wait(114)),
+        (unsettled(), ChainView::Missing, HEIGHTS, Some(101), wait(101)),
+        (unsettled(), ChainView::Missing, HEIGHTS, Some(100), Step(SettlementStep::Reverse)),
+        (unsettled(), ChainView::Missing, final_now, Some(100), Step(SettlementStep::Reverse)),
         // Unclear evidence reverses nothing, and keeps `missing_since`.
-        (unsettled(), Seen::Unclear, HEIGHTS, None, Keep),
-        (unsettled(), Seen::Unclear, HEIGHTS, Some(1), wait(1)),
-        (reversed(), Seen::Missing, HEIGHTS, None, Keep),
-        (reversed(), Seen::Unclear, HEIGHTS, None, Keep),
+        (unsettled(), ChainView::Unclear, HEIGHTS, None, Keep),
+        (unsettled(), ChainView::Unclear, HEIGHTS, Some(1), wait(1)),
+        (reversed(), ChainView::Missing, HEIGHTS, None, Keep),
+        (reversed(), ChainView::Unclear, HEIGHTS, None, Keep),
         // It is back, in another block or its old one. It is credited again once that block is confirmed.
         (reversed(), at(100), HEIGHTS, None, Step(SettlementStep::Restore(block(100, NEW)))),
         (reversed(), at(101), HEIGHTS, None, Keep),
-        (reversed(), Seen::InPlace, HEIGHTS, None, Step(SettlementStep::Restore(block(90, OLD)))),
-        (reversed(), Seen::InPlace, Heights { confirmed: 89, ..HEIGHTS }, None, Keep),
-        (record(PaymentSettlement::Final), Seen::Missing, HEIGHTS, None, Keep),
+        (reversed(), ChainView::InPlace, HEIGHTS, None, Step(SettlementStep::Restore(block(90, OLD)))),
+        (reversed(), ChainView::InPlace, Heights { confirmed: 89, ..HEIGHTS }, None, Keep),
+        (record(PaymentSettlement::Final), ChainView::Missing, HEIGHTS, None, Keep),
         (record(PaymentSettlement::Final), at(95), HEIGHTS, None, Keep),
     ];
     for (record, seen, heights, missing_since, expected) in table {
@@ -131,11 +131,11 @@ fn decisions_follow_from_what_is_seen() {
 }
 
 #[test]
-fn with_one_confirmation_two_looks_are_needed_all_the_same() {
+fn one_required_confirmation_still_needs_two_reads() {
     let heights = Heights { newest: 100, confirmed: 100, finalized: 37 };
-    let first = decide(&record(PaymentSettlement::Unsettled), Seen::Missing, heights, None);
+    let first = decide(&record(PaymentSettlement::Unsettled), ChainView::Missing, heights, None);
     assert_eq!(first, SettlementDecision::Wait { missing_since: 100 });
-    let second = decide(&record(PaymentSettlement::Unsettled), Seen::Missing, heights, Some(100));
+    let second = decide(&record(PaymentSettlement::Unsettled), ChainView::Missing, heights, Some(100));
     assert_eq!(second, SettlementDecision::Step(SettlementStep::Reverse));
 }
 
@@ -190,7 +190,7 @@ fn entries_name_the_payment_and_the_reason() {
 }
 
 #[test]
-fn settlements_are_told_by_their_names() {
+fn settlements_round_trip_by_name() {
     for settlement in [PaymentSettlement::Unsettled, PaymentSettlement::Final, PaymentSettlement::Reversed { at: NOW }]
     {
         assert_eq!(PaymentSettlement::from_parts(settlement.as_str(), settlement.reversed_at()), Some(settlement));

@@ -13,27 +13,27 @@ use tower::{Layer, Service as _, ServiceExt, service_fn};
 use super::scene::{Broken, Outcome, PRICE, START, Scene, header, json};
 
 #[tokio::test]
-async fn an_answer_that_serves_nothing_is_paid_back() {
+async fn undelivered_response_is_refunded() {
     // the inner service's status, whether the charge is refunded
     let table =
         [(200, false), (404, false), (429, false), (500, false), (501, false), (502, true), (503, true), (504, true)];
     for (status, refunded) in table {
         let scene = Scene::new().await;
-        let answer = scene.ask(scene.get("/price/42"), StatusCode::from_u16(status).unwrap()).await;
+        let response = scene.ask(scene.get("/price/42"), StatusCode::from_u16(status).unwrap()).await;
         assert_eq!(
-            (answer.status().as_u16(), answer.body().as_str()),
+            (response.status().as_u16(), response.body().as_str()),
             (status, "inner"),
             "the response is the inner service's"
         );
         let (balance, shown) = if refunded { (START, "1") } else { (START - PRICE, "0.9986111111") };
         assert_eq!(scene.balance().await, balance, "{status}");
-        assert_eq!(header(&answer, "x-bds-credit-balance"), Some(shown), "{status}");
-        assert_eq!(header(&answer, "x-bds-credit-charged") == Some("0"), refunded, "{status}");
+        assert_eq!(header(&response, "x-bds-credit-balance"), Some(shown), "{status}");
+        assert_eq!(header(&response, "x-bds-credit-charged") == Some("0"), refunded, "{status}");
     }
 }
 
 #[tokio::test]
-async fn an_inner_error_is_paid_back_and_passed_on() {
+async fn inner_error_is_refunded_and_passed_on() {
     let scene = Scene::new().await;
     let outcome = scene.send(scene.layer(), scene.get("/price/42"), || Err(Broken)).await;
     assert_eq!(outcome.unwrap_err(), Broken);
@@ -62,43 +62,43 @@ async fn a_refund_outlives_a_client_that_goes_away() {
 }
 
 #[tokio::test]
-async fn a_refund_that_cannot_be_recorded_is_owned_up_to() {
+async fn unrecorded_refund_is_reported_to_the_client() {
     let scene = Scene::new().await;
     let service = Arc::clone(&scene.service);
     let inner = service_fn(move |_: Request<String>| {
         let service = Arc::clone(&service);
         async move {
             service.meter().drain().await;
-            let answer = Response::builder().status(503).body("inner".to_owned());
-            Ok::<_, Broken>(answer.unwrap())
+            let response = Response::builder().status(503).body("inner".to_owned());
+            Ok::<_, Broken>(response.unwrap())
         }
     });
-    let answer = scene.layer().layer(inner).oneshot(scene.get("/price/42")).await.unwrap();
-    assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
-    assert_eq!(json(&answer)["error"], "internal_error");
-    assert_eq!(header(&answer, "x-bds-credit-charged"), Some("0.0013888889"));
+    let response = scene.layer().layer(inner).oneshot(scene.get("/price/42")).await.unwrap();
+    assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(json(&response)["error"], "internal_error");
+    assert_eq!(header(&response, "x-bds-credit-charged"), Some("0.0013888889"));
     assert_eq!(scene.balance().await, START - PRICE);
 }
 
 #[tokio::test]
-async fn a_query_that_is_too_long_in_normal_form_is_paid_back() {
+async fn query_too_long_in_normal_form_is_refunded() {
     let scene = Scene::new().await;
-    let answer = scene.ask(scene.get(&format!("/price/42?unit={}", "'".repeat(30_000))), StatusCode::OK).await;
-    assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
-    assert_eq!(json(&answer)["fields"]["query"], "is too long");
-    assert_eq!(header(&answer, "x-bds-credit-charged"), Some("0"));
+    let response = scene.ask(scene.get(&format!("/price/42?unit={}", "'".repeat(30_000))), StatusCode::OK).await;
+    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(json(&response)["fields"]["query"], "is too long");
+    assert_eq!(header(&response, "x-bds-credit-charged"), Some("0"));
     assert!(scene.seen.lock().unwrap().is_empty());
     assert_eq!(scene.balance().await, START);
 }
 
 #[tokio::test]
-async fn a_drained_meter_refuses_with_a_time_to_come_back() {
+async fn drained_meter_refuses_with_retry_after() {
     let scene = Scene::new().await;
     scene.service.meter().drain().await;
-    let answer = scene.ask(scene.get("/price/42"), StatusCode::OK).await;
-    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
-    assert_eq!(json(&answer)["error"], "shutting_down");
-    assert_eq!(header(&answer, "retry-after"), Some("1"));
+    let response = scene.ask(scene.get("/price/42"), StatusCode::OK).await;
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(json(&response)["error"], "shutting_down");
+    assert_eq!(header(&response, "retry-after"), Some("1"));
 }
 
 /// Panics if it is called without having reported ready first, as a service may.
@@ -131,18 +131,18 @@ impl tower::Service<Request<String>> for Strict {
 }
 
 #[tokio::test]
-async fn the_inner_service_that_was_ready_is_the_one_that_is_called() {
+async fn ready_inner_service_is_the_one_called() {
     let scene = Scene::new().await;
     let mut metered = scene.layer().pass_others().layer(Strict::default());
     for path in ["/price/1", "/health", "/price/2"] {
-        let answer = metered.ready().await.unwrap().call(scene.get(path)).await.unwrap();
-        assert_eq!(answer.status(), StatusCode::OK, "{path}");
+        let response = metered.ready().await.unwrap().call(scene.get(path)).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK, "{path}");
     }
     assert_eq!(scene.balance().await, START - 2 * PRICE);
 }
 
 #[tokio::test]
-async fn an_inner_service_that_is_never_ready_is_never_charged_for() {
+async fn unready_inner_service_is_never_charged() {
     #[derive(Clone)]
     struct Busy;
     impl tower::Service<Request<String>> for Busy {
@@ -164,7 +164,7 @@ async fn an_inner_service_that_is_never_ready_is_never_charged_for() {
 }
 
 #[tokio::test]
-async fn an_idempotency_key_buys_one_answer() {
+async fn idempotency_key_buys_one_response() {
     let scene = Scene::new().await;
     let keyed = || {
         let mut request = scene.get("/price/42");

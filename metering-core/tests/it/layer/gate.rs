@@ -8,17 +8,17 @@ use metering_core::{Charged, ClientSource, Credits, DayRange, RateLimits, Store}
 use super::scene::{PRICE, START, Scene, header, json};
 
 #[tokio::test]
-async fn an_accepted_request_is_charged_and_its_answer_says_so() {
+async fn accepted_request_is_charged_and_reported_in_headers() {
     let scene = Scene::with(START, RateLimits { requests_per_minute: 5, requests_per_day: 0 }).await;
     let mut request = scene.get("/price/42");
     request.headers_mut().insert("x-bds-client-source", "cli".parse().unwrap());
-    let answer = scene.ask(request, StatusCode::OK).await;
-    assert_eq!((answer.status(), answer.body().as_str()), (StatusCode::OK, "inner"));
-    assert_eq!(header(&answer, "x-inner"), Some("1"));
-    assert_eq!(header(&answer, "x-bds-credit-charged"), Some("0.0013888889"));
-    assert_eq!(header(&answer, "x-bds-credit-balance"), Some("0.9986111111"));
-    assert_eq!(header(&answer, "ratelimit-policy"), Some("\"minute\";q=5;w=60"));
-    assert_eq!(header(&answer, "ratelimit"), Some("\"minute\";r=4;t=60"));
+    let response = scene.ask(request, StatusCode::OK).await;
+    assert_eq!((response.status(), response.body().as_str()), (StatusCode::OK, "inner"));
+    assert_eq!(header(&response, "x-inner"), Some("1"));
+    assert_eq!(header(&response, "x-bds-credit-charged"), Some("0.0013888889"));
+    assert_eq!(header(&response, "x-bds-credit-balance"), Some("0.9986111111"));
+    assert_eq!(header(&response, "ratelimit-policy"), Some("\"minute\";q=5;w=60"));
+    assert_eq!(header(&response, "ratelimit"), Some("\"minute\";r=4;t=60"));
     assert_eq!(scene.balance().await, START - PRICE);
     let charged = scene.seen_once().extensions().get::<Charged>().cloned().unwrap();
     assert_eq!(charged.account, scene.account);
@@ -61,8 +61,8 @@ async fn headers_that_change_which_request_runs_never_reach_the_inner_service() 
     }
     for request in [priced, other] {
         let layer = scene.layer().pass_others();
-        let answer = scene.send(layer, request, || Ok(Response::new("inner".to_owned()))).await.unwrap();
-        assert_eq!(answer.status(), StatusCode::OK);
+        let response = scene.send(layer, request, || Ok(Response::new("inner".to_owned()))).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK);
         let seen = scene.seen_once();
         assert!(seen.headers().contains_key("x-forwarded-for"), "the service's own proxy sets it");
         for name in overrides {
@@ -73,7 +73,7 @@ async fn headers_that_change_which_request_runs_never_reach_the_inner_service() 
 }
 
 #[tokio::test]
-async fn a_refused_request_costs_nothing_and_goes_nowhere() {
+async fn refused_request_is_not_charged_or_forwarded() {
     let scene = Scene::new().await;
     let keyed = |uri: &str| scene.get(uri);
     let bare = |uri: &str| Request::get(uri).body("a body".to_owned()).unwrap();
@@ -103,11 +103,11 @@ async fn a_refused_request_costs_nothing_and_goes_nowhere() {
     ];
     for (request, status, code) in table {
         let asked = format!("{} {}", request.method(), request.uri());
-        let answer = scene.ask(request, StatusCode::OK).await;
-        assert_eq!((answer.status().as_u16(), json(&answer)["error"].as_str()), (status, Some(code)), "{asked}");
-        assert_eq!(header(&answer, "www-authenticate"), (status == 401).then_some("Bearer"), "{asked}");
-        assert_eq!(header(&answer, "allow"), (status == 405).then_some("GET"), "{asked}");
-        assert_eq!(header(&answer, "x-bds-credit-charged"), None, "{asked}");
+        let response = scene.ask(request, StatusCode::OK).await;
+        assert_eq!((response.status().as_u16(), json(&response)["error"].as_str()), (status, Some(code)), "{asked}");
+        assert_eq!(header(&response, "www-authenticate"), (status == 401).then_some("Bearer"), "{asked}");
+        assert_eq!(header(&response, "allow"), (status == 405).then_some("GET"), "{asked}");
+        assert_eq!(header(&response, "x-bds-credit-charged"), None, "{asked}");
     }
     assert!(scene.seen.lock().unwrap().is_empty());
     assert_eq!(scene.balance().await, START);
@@ -125,9 +125,9 @@ async fn an_api_key_header_pays_as_well_as_a_bearer() {
 async fn an_empty_balance_is_told_where_to_buy() {
     let scene = Scene::with(1, RateLimits { requests_per_minute: 0, requests_per_day: 0 }).await;
     assert_eq!(scene.ask(scene.get("/price/1"), StatusCode::OK).await.status(), StatusCode::OK);
-    let answer = scene.ask(scene.get("/price/2"), StatusCode::OK).await;
-    assert_eq!(answer.status(), StatusCode::PAYMENT_REQUIRED);
-    let body = json(&answer);
+    let response = scene.ask(scene.get("/price/2"), StatusCode::OK).await;
+    assert_eq!(response.status(), StatusCode::PAYMENT_REQUIRED);
+    let body = json(&response);
     assert_eq!(body["error"], "insufficient_credits");
     assert_eq!(body["plans_url"], "https://api.example/credits/plans");
     assert_eq!(body["required"].to_string(), "0.0013888889");
@@ -135,15 +135,15 @@ async fn an_empty_balance_is_told_where_to_buy() {
 }
 
 #[tokio::test]
-async fn a_cap_refuses_until_its_minute_is_over() {
+async fn cap_refuses_until_the_minute_ends() {
     let scene = Scene::with(START, RateLimits { requests_per_minute: 1, requests_per_day: 0 }).await;
     scene.clock.advance(Duration::from_secs(20));
     assert_eq!(scene.ask(scene.get("/price/1"), StatusCode::OK).await.status(), StatusCode::OK);
-    let answer = scene.ask(scene.get("/price/2"), StatusCode::OK).await;
-    assert_eq!(answer.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(header(&answer, "retry-after"), Some("40"));
-    assert_eq!(header(&answer, "ratelimit"), Some("\"minute\";r=0;t=40"));
-    assert_eq!(json(&answer)["limit_window"], "minute");
+    let response = scene.ask(scene.get("/price/2"), StatusCode::OK).await;
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(header(&response, "retry-after"), Some("40"));
+    assert_eq!(header(&response, "ratelimit"), Some("\"minute\";r=0;t=40"));
+    assert_eq!(json(&response)["limit_window"], "minute");
     scene.clock.advance(Duration::from_secs(40));
     assert_eq!(scene.ask(scene.get("/price/3"), StatusCode::OK).await.status(), StatusCode::OK);
     assert_eq!(scene.balance().await, START - 2 * PRICE);
@@ -153,9 +153,9 @@ async fn a_cap_refuses_until_its_minute_is_over() {
 async fn a_route_that_is_not_metered_is_free_for_anyone() {
     let scene = Scene::new().await;
     for request in [Request::get("/price/status").body("a body".to_owned()).unwrap(), scene.get("/price/status")] {
-        let answer = scene.ask(request, StatusCode::OK).await;
-        assert_eq!(answer.status(), StatusCode::OK);
-        assert_eq!(header(&answer, "x-bds-credit-balance"), None);
+        let response = scene.ask(request, StatusCode::OK).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(header(&response, "x-bds-credit-balance"), None);
         assert_eq!(scene.seen_once().extensions().get::<Charged>(), None);
     }
     let report = scene.store.usage_report(&scene.account, DayRange::last_days(now(&scene), 1)).await.unwrap().unwrap();

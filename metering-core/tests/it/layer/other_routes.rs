@@ -6,7 +6,7 @@ use http::{Request, Response, StatusCode};
 use super::scene::{START, Scene, header};
 
 #[tokio::test]
-async fn only_what_the_catalogue_does_not_cover_is_let_through() {
+async fn only_uncovered_routes_are_passed_through() {
     let scene = Scene::new().await;
     // the path, whether it passes without a key
     let table = [
@@ -32,10 +32,10 @@ async fn only_what_the_catalogue_does_not_cover_is_let_through() {
             continue;
         };
         let layer = scene.layer().pass_others();
-        let answer = scene.send(layer, request, || Ok(Response::new("inner".to_owned()))).await.unwrap();
+        let response = scene.send(layer, request, || Ok(Response::new("inner".to_owned()))).await.unwrap();
         let expected = if passes { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
-        assert_eq!(answer.status(), expected, "{path}");
-        assert_eq!(header(&answer, "x-bds-credit-balance"), None, "{path}");
+        assert_eq!(response.status(), expected, "{path}");
+        assert_eq!(header(&response, "x-bds-credit-balance"), None, "{path}");
         if passes {
             assert_eq!(scene.seen_once().uri().to_string(), path, "it is passed on unchanged");
         }
@@ -45,9 +45,9 @@ async fn only_what_the_catalogue_does_not_cover_is_let_through() {
 }
 
 #[tokio::test]
-async fn by_default_nothing_beside_the_catalogue_is_let_through() {
+async fn routes_outside_the_catalogue_are_refused_by_default() {
     let scene = Scene::new().await;
-    let answer = scene.ask(scene.get("/health"), StatusCode::OK).await;
-    assert_eq!(answer.status(), StatusCode::NOT_FOUND);
+    let response = scene.ask(scene.get("/health"), StatusCode::OK).await;
+    assert_eq!(response.status(), StatusCode::NOT_FOUND);
     assert!(scene.seen.lock().unwrap().is_empty());
 }

@@ -128,11 +128,11 @@ impl Scene {
     }
 }
 
-pub(super) fn header<'a>(answer: &'a Response<String>, name: &str) -> Option<&'a str> {
-    answer.headers().get(name).map(|value| value.to_str().unwrap())
+pub(super) fn header<'a>(response: &'a Response<String>, name: &str) -> Option<&'a str> {
+    response.headers().get(name).map(|value| value.to_str().unwrap())
 }
 
-pub(super) fn json(answer: &Response<String>) -> serde_json::Value {
-    assert_eq!(header(answer, "content-type"), Some("application/json"));
-    serde_json::from_str(answer.body()).unwrap()
+pub(super) fn json(response: &Response<String>) -> serde_json::Value {
+    assert_eq!(header(response, "content-type"), Some("application/json"));
+    serde_json::from_str(response.body()).unwrap()
 }

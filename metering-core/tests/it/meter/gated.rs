@@ -23,7 +23,7 @@ pub(super) struct Gated {
 
 impl Gated {
     /// A store whose gate lets `commits` commits through.
-    pub(super) fn letting_through(commits: usize) -> Self {
+    pub(super) fn passing(commits: usize) -> Self {
         Self {
             store: MemoryStore::new(),
             gate: Semaphore::new(commits),

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use metering_core::{
-    Account, AccountId, Address, ArrivalPlace, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment,
+    Account, AccountId, Address, ArrivalLocation, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment,
     PaymentCredit, PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Quote, QuoteOpened,
     RecipientRecord, Registration, SettlementChange, StoreError, Timestamp, TxRef, UnreadableArrival,
 };
@@ -87,7 +87,7 @@ impl PaymentStore for Gated {
     async fn unreadable_due(&self, chain_id: u64, now: Timestamp, limit: u32) -> Result<Vec<UnreadableArrival>> {
         self.store.unreadable_due(chain_id, now, limit).await
     }
-    async fn forget_unreadable(&self, place: &ArrivalPlace) -> Result<()> {
-        self.store.forget_unreadable(place).await
+    async fn forget_unreadable(&self, location: &ArrivalLocation) -> Result<()> {
+        self.store.forget_unreadable(location).await
     }
 }

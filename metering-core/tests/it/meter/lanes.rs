@@ -24,7 +24,7 @@ struct Scene {
 
 impl Scene {
     async fn new(commits: usize) -> Self {
-        let store = Arc::new(Gated::letting_through(commits).with_lanes(LANES));
+        let store = Arc::new(Gated::passing(commits).with_lanes(LANES));
         let mut keys = Vec::new();
         for _ in 0..ACCOUNTS {
             let key = ApiKey::generate(&SystemRandomness).hash();
@@ -70,7 +70,7 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn commits_are_under_way_side_by_side_and_an_account_keeps_its_lane() {
+async fn commits_run_concurrently_and_an_account_keeps_its_lane() {
     let scene = Scene::new(0).await;
     let mut charges = scene.charge_all();
     scene.settled(ACCOUNTS).await;

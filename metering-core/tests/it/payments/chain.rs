@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use metering_core::{
     AccountCode, Address, Block, BlockHash, ChainError, ChainReader, Clock, Depth, Evidence, Heights, NativeTransfer,
-    PaymentsFound, PendingTransaction, Sighting, TokenTransfer, TokenUnits, TxHash,
+    PaymentsFound, PendingTransaction, TokenTransfer, TokenUnits, TransactionStatus, TxHash,
 };
 
 /// The depth at which a block is final.
@@ -198,7 +198,7 @@ fn readable(state: &State) -> Result<(), ChainError> {
 
 #[async_trait]
 impl ChainReader for FakeChain {
-    async fn transaction(&self, hash: &TxHash) -> Result<Sighting, ChainError> {
+    async fn transaction(&self, hash: &TxHash) -> Result<TransactionStatus, ChainError> {
         let mut state = self.state();
         state.looked_at += 1;
         readable(&state)?;
@@ -209,10 +209,17 @@ impl ChainReader for FakeChain {
             let transaction = state.sent.get(hash).cloned().map(Box::new);
             let pending = transaction.is_some() || state.pending.contains_key(hash);
             let required = self.required;
-            return Ok(if pending { Sighting::Pending { required, transaction } } else { Sighting::Unknown });
+            return Ok(if pending {
+                TransactionStatus::Pending { required, transaction }
+            } else {
+                TransactionStatus::Unknown
+            });
         };
         let confirmations = state.head - evidence.block.number + 1;
-        Ok(Sighting::Mined(Evidence { depth: Depth { confirmations, required: self.required }, ..evidence.clone() }))
+        Ok(TransactionStatus::Mined(Evidence {
+            depth: Depth { confirmations, required: self.required },
+            ..evidence.clone()
+        }))
     }
 
     async fn heights(&self) -> Result<Heights, ChainError> {

@@ -15,22 +15,22 @@ use super::wallet::Wallet;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[tokio::test]
-async fn who_pays_exactly_gets_an_account_with_its_key() {
+async fn exact_payment_gets_an_account_and_key() {
     for plan in ["starter", "coin"] {
         let scene = Scene::new().await;
         let wallet = Wallet::of(1);
         let quote = scene.quote(&wallet, plan, MAIN).await.unwrap();
         let hash = scene.pay(&wallet, &quote);
-        let answer = scene.claim(&quote.signup_nonce, hash).await.unwrap();
-        assert_eq!(answer.status, "approved");
-        assert_eq!((answer.plan_id.as_str(), answer.chain_id), (plan, MAIN));
-        assert_eq!(answer.tx_hash, hash.to_string());
+        let response = scene.claim(&quote.signup_nonce, hash).await.unwrap();
+        assert_eq!(response.status, "approved");
+        assert_eq!((response.plan_id.as_str(), response.chain_id), (plan, MAIN));
+        assert_eq!(response.tx_hash, hash.to_string());
         let bought = if plan == "coin" { "4" } else { "10.5" };
-        let key = key_of(&answer.api_key);
+        let key = key_of(&response.api_key);
         let balance = scene.service.balance(Some(&key)).await.unwrap();
         assert_eq!(balance.total_credits_purchased.to_string(), bought);
         assert_eq!(balance.total_credits_granted.to_string(), "2");
-        assert_eq!(balance.credit_balance, answer.credit_balance);
+        assert_eq!(balance.credit_balance, response.credit_balance);
         assert_eq!(balance.payer_address, Some(wallet.address.to_string()));
         let activity = scene.service.activity(Some(&key), 10).await.unwrap().transactions;
         let purchase = activity.iter().find(|entry| entry.kind == "purchase_pay_signup").unwrap();
@@ -42,7 +42,7 @@ async fn who_pays_exactly_gets_an_account_with_its_key() {
 }
 
 #[tokio::test]
-async fn malformed_claims_are_told_apart() {
+async fn malformed_claims_are_distinguished() {
     let scene = Scene::new().await;
     let hash = TxHash::from_bytes([9; 32]);
     let nonce = "sqn_0123456789012345678901234567890123456789012";
@@ -63,7 +63,7 @@ async fn malformed_claims_are_told_apart() {
 }
 
 #[tokio::test]
-async fn what_is_not_the_payment_changes_nothing() {
+async fn wrong_payment_changes_nothing() {
     let scene = Scene::new().await;
     let (wallet, other) = (Wallet::of(1), Wallet::of(2));
     let quote = scene.quote(&wallet, "starter", SIDE).await.unwrap();
@@ -144,7 +144,7 @@ async fn a_payment_that_is_reorganised_away_is_not_accepted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn trouble_with_the_chain_consumes_nothing() {
+async fn chain_errors_consume_nothing() {
     let scene = Scene::new().await;
     let wallet = Wallet::of(1);
     let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
@@ -166,7 +166,7 @@ async fn trouble_with_the_chain_consumes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn trouble_in_the_middle_of_a_wait_is_waited_for() {
+async fn chain_error_during_a_wait_does_not_end_it() {
     let scene = Scene::new().await;
     let wallet = Wallet::of(1);
     let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
@@ -194,13 +194,13 @@ async fn expiry_protects_the_price_only() {
         scene.clock.pass(paid_after);
         let hash = scene.pay(&wallet, &quote);
         scene.clock.pass(claimed_after);
-        let answer = scene.claim(&quote.signup_nonce, hash).await;
-        assert_eq!(answer.err().map(|error| error.code().as_str()), refusal, "{paid_after:?}");
+        let response = scene.claim(&quote.signup_nonce, hash).await;
+        assert_eq!(response.err().map(|error| error.code().as_str()), refusal, "{paid_after:?}");
     }
 }
 
 #[tokio::test]
-async fn a_payment_before_the_quote_is_not_the_quotes() {
+async fn payment_before_the_quote_does_not_pay_it() {
     let scene = Scene::new().await;
     let wallet = Wallet::of(1);
     let early: Vec<_> = (1..10_000_u128).collect();
@@ -225,9 +225,9 @@ async fn fifty_claims_of_one_quote_make_one_account() {
         let (service, request) = (scene.service.clone(), claim_request(&quote.signup_nonce, hash));
         tasks.spawn(async move { service.claim(&request).await });
     }
-    let answers = tasks.join_all().await;
-    let refused: Vec<_> = answers.iter().filter_map(|answer| answer.as_ref().err()).map(Error::code).collect();
-    assert_eq!((answers.len(), refused.len()), (50, 49));
+    let responses = tasks.join_all().await;
+    let refused: Vec<_> = responses.iter().filter_map(|response| response.as_ref().err()).map(Error::code).collect();
+    assert_eq!((responses.len(), refused.len()), (50, 49));
     assert!(refused.iter().all(|code| matches!(code.as_str(), "already_claimed" | "tx_already_used")), "{refused:?}");
     assert_eq!(scene.store.accounts(None, 10).await.unwrap().items.len(), 1);
 }
@@ -239,10 +239,10 @@ async fn a_wallet_that_got_an_account_meanwhile_tops_up_with_the_payment() {
     let first = scene.quote(&wallet, "starter", MAIN).await.unwrap();
     let second = scene.quote(&wallet, "starter", MAIN).await.unwrap();
     let (paid_first, paid_second) = (scene.pay(&wallet, &first), scene.pay(&wallet, &second));
-    let answer = scene.claim(&first.signup_nonce, paid_first).await.unwrap();
+    let response = scene.claim(&first.signup_nonce, paid_first).await.unwrap();
     assert_eq!(code(scene.claim(&second.signup_nonce, paid_first).await), "tx_already_used");
     assert_eq!(code(scene.claim(&second.signup_nonce, paid_second).await), "payer_already_registered");
-    let topped = scene.top_up(&key_of(&answer.api_key), MAIN, paid_second, None).await.unwrap();
+    let topped = scene.top_up(&key_of(&response.api_key), MAIN, paid_second, None).await.unwrap();
     assert_eq!(topped.amount_added.to_string(), "10.5");
 }
 
@@ -250,13 +250,13 @@ async fn a_wallet_that_got_an_account_meanwhile_tops_up_with_the_payment() {
 async fn the_signup_bonus_can_be_none() {
     let settings = PaymentSettings { signup_bonus: metering_core::Credits::ZERO, ..PaymentSettings::default() };
     let scene = Scene::with(settings).await;
-    let (_, answer) = scene.customer(&Wallet::of(1), MAIN).await;
-    assert_eq!(answer.credit_balance.to_string(), "10.5");
+    let (_, response) = scene.customer(&Wallet::of(1), MAIN).await;
+    assert_eq!(response.credit_balance.to_string(), "10.5");
 }
 
 /// Requests that take every permit to wait do not stop a claim whose payment is confirmed.
 #[tokio::test(start_paused = true)]
-async fn those_who_wait_keep_nobody_from_claiming_what_is_deep_enough() {
+async fn waiting_requests_do_not_block_confirmed_claims() {
     let scene = Scene::new().await;
     let (customer, late) = (Wallet::of(2), Wallet::of(3));
     let quote = scene.quote(&customer, "starter", MAIN).await.unwrap();
@@ -275,16 +275,16 @@ async fn those_who_wait_keep_nobody_from_claiming_what_is_deep_enough() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     scene.claim(&quote.signup_nonce, confirmed).await.unwrap();
     // A claim that gets no permit to wait gets the payment's status immediately and must retry.
-    let begun = tokio::time::Instant::now();
+    let started_at = tokio::time::Instant::now();
     assert_eq!(code(scene.claim(&shallow.signup_nonce, hash).await), "payment_unconfirmed");
-    assert!(begun.elapsed() < Duration::from_secs(1));
-    for answer in waiting.join_all().await {
-        assert_eq!(code(answer), "payment_unconfirmed");
+    assert!(started_at.elapsed() < Duration::from_secs(1));
+    for response in waiting.join_all().await {
+        assert_eq!(code(response), "payment_unconfirmed");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shutdown_ends_the_waits_with_an_answer() {
+async fn shutdown_ends_waits_with_a_response() {
     let scene = Scene::new().await;
     let wallet = Wallet::of(1);
     let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
@@ -295,11 +295,11 @@ async fn a_shutdown_ends_the_waits_with_an_answer() {
     };
     let waiting = claim();
     tokio::time::sleep(Duration::from_secs(5)).await;
-    let begun = tokio::time::Instant::now();
+    let started_at = tokio::time::Instant::now();
     scene.service.end_waits();
     assert_eq!(code(waiting.await.unwrap()), "payment_unconfirmed");
     assert_eq!(code(claim().await.unwrap()), "payment_unconfirmed");
-    assert!(begun.elapsed() < Duration::from_secs(1));
+    assert!(started_at.elapsed() < Duration::from_secs(1));
     scene.main.grow(2);
     scene.claim(&quote.signup_nonce, hash).await.unwrap();
 }
@@ -311,9 +311,9 @@ fn unmined(from: Address, to: Address, units: u128, has_input: bool) -> PendingT
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pending_transaction_that_cannot_pay_the_quote_is_not_waited_for() {
+async fn hopeless_pending_transaction_is_refused_without_waiting() {
     let scene = Scene::new().await;
-    let (wallet, stranger) = (Wallet::of(1), Wallet::of(2));
+    let (wallet, other_wallet) = (Wallet::of(1), Wallet::of(2));
     let elsewhere = Address::from_bytes([0x55; 20]);
     let relayer = Address::from_bytes([0x66; 20]);
     scene.main.deploy_contract(relayer);
@@ -328,29 +328,29 @@ async fn a_pending_transaction_that_cannot_pay_the_quote_is_not_waited_for() {
         (&coins, unmined(wallet.address, elsewhere, due, false), "payment_mismatch"),
         (&coins, unmined(wallet.address, RECIPIENT, due, true), "payment_mismatch"),
         (&coins, unmined(wallet.address, RECIPIENT, due - 1, false), "payment_mismatch"),
-        (&coins, unmined(stranger.address, RECIPIENT, due, false), "payer_mismatch"),
+        (&coins, unmined(other_wallet.address, RECIPIENT, due, false), "payer_mismatch"),
         (&coins, unmined(wallet.address, RECIPIENT, due, false), waited),
         (&tokens, unmined(wallet.address, elsewhere, 5, false), "payment_mismatch"),
         (&tokens, transfer(wallet.address, elsewhere), "payment_mismatch"),
-        (&tokens, transfer(stranger.address, RECIPIENT), "payer_mismatch"),
+        (&tokens, transfer(other_wallet.address, RECIPIENT), "payer_mismatch"),
         (&tokens, transfer(wallet.address, RECIPIENT), waited),
-        (&tokens, unmined(stranger.address, relayer, 0, false), waited),
-        (&tokens, unmined(stranger.address, relayer, 0, true), waited),
-        (&tokens, unmined(stranger.address, elsewhere, 0, true), waited),
+        (&tokens, unmined(other_wallet.address, relayer, 0, false), waited),
+        (&tokens, unmined(other_wallet.address, relayer, 0, true), waited),
+        (&tokens, unmined(other_wallet.address, elsewhere, 0, true), waited),
     ];
     for (quote, transaction, expected) in table {
         let hash = scene.main.send(transaction.clone());
-        let begun = tokio::time::Instant::now();
+        let started_at = tokio::time::Instant::now();
         assert_eq!(code(scene.claim(&quote.signup_nonce, hash).await), expected, "{transaction:?}");
-        let long = begun.elapsed() >= PaymentSettings::default().claim_wait;
-        assert_eq!(long, expected == waited, "{transaction:?} took {:?}", begun.elapsed());
+        let long = started_at.elapsed() >= PaymentSettings::default().claim_wait;
+        assert_eq!(long, expected == waited, "{transaction:?} took {:?}", started_at.elapsed());
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_for_unmined_transactions_is_bounded_and_keeps_nobody_from_waiting_who_paid() {
+async fn waits_for_unmined_transactions_have_their_own_limit() {
     let scene = Scene::new().await;
-    let begun = tokio::time::Instant::now();
+    let started_at = tokio::time::Instant::now();
     let unpayable = unmined(Address::from_bytes([0x55; 20]), Address::from_bytes([0x66; 20]), 0, true);
     let hash = scene.main.send(unpayable);
     let mut waiting = JoinSet::new();
@@ -361,7 +361,7 @@ async fn waiting_for_unmined_transactions_is_bounded_and_keeps_nobody_from_waiti
             let (service, request) = (scene.service.clone(), claim_request(&quote.signup_nonce, hash));
             waiting.spawn(async move {
                 assert_eq!(code(service.claim(&request).await), "payment_unconfirmed");
-                begun.elapsed() >= PaymentSettings::default().claim_wait
+                started_at.elapsed() >= PaymentSettings::default().claim_wait
             });
         }
     }

@@ -15,7 +15,7 @@ fn not_before(first: NotBefore) -> PaymentSettings {
 }
 
 #[tokio::test]
-async fn a_payment_to_one_store_is_not_credited_by_another_that_came_later() {
+async fn newer_store_does_not_credit_payments_to_an_older_one() {
     let first = Scene::new().await;
     let wallet = Wallet::of(1);
     let (key, _) = first.customer(&wallet, MAIN).await;
@@ -52,7 +52,7 @@ async fn the_watcher_leaves_older_payments_alone() {
 }
 
 #[tokio::test]
-async fn a_set_block_or_time_holds_for_top_ups_claims_and_the_watcher() {
+async fn not_before_applies_to_top_ups_claims_and_watcher() {
     let origin = Scene::new().await;
     let wallet = Wallet::of(1);
     let start = Timestamp::from_unix_millis(1_795_262_400_000);
@@ -77,7 +77,7 @@ async fn a_set_block_or_time_holds_for_top_ups_claims_and_the_watcher() {
 }
 
 #[tokio::test]
-async fn a_set_block_of_zero_accepts_whatever_is_on_the_chain() {
+async fn not_before_block_zero_accepts_all_payments() {
     let first = Scene::new().await;
     let hash = first.pay_price(&Wallet::of(1), MAIN);
     first.clock.pass(HOUR);

@@ -24,7 +24,7 @@ async fn a_quote_says_all_that_is_needed_to_pay() {
 }
 
 #[tokio::test]
-async fn everything_that_is_missing_is_named_at_once() {
+async fn all_missing_fields_are_named_together() {
     let scene = Scene::new().await;
     let Err(Error::ValidationFailed(fields)) = scene.service.quote(&QuoteRequest::default()).await else {
         panic!("a quote without any field was accepted");
@@ -34,7 +34,7 @@ async fn everything_that_is_missing_is_named_at_once() {
 }
 
 #[tokio::test]
-async fn requests_that_do_not_fit_are_refused_with_their_code() {
+async fn invalid_requests_are_refused_with_their_code() {
     let scene = Scene::new().await;
     type Change = fn(&mut QuoteRequest);
     // what, change, code
@@ -78,12 +78,12 @@ async fn a_plan_off_sale_is_not_sold_but_its_quotes_are_honoured() {
     scene.store.remove_plan(&plan("starter", MAIN).key()).await.unwrap();
     assert_eq!(code(scene.quote(&wallet, "starter", MAIN).await), "unknown_plan");
     let hash = scene.pay(&wallet, &quote);
-    let answer = scene.claim(&quote.signup_nonce, hash).await.unwrap();
-    assert_eq!(answer.credit_balance.to_string(), "12.5");
+    let response = scene.claim(&quote.signup_nonce, hash).await.unwrap();
+    assert_eq!(response.credit_balance.to_string(), "12.5");
 }
 
 #[tokio::test]
-async fn a_wallet_with_an_account_is_sent_to_topping_up() {
+async fn wallet_with_an_account_is_told_to_top_up() {
     let scene = Scene::new().await;
     let wallet = Wallet::of(1);
     scene.customer(&wallet, MAIN).await;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use metering_core::wire::{
-    ChainIdInput, ChallengeRequest, ClaimAnswer, ClaimRequest, QuoteAnswer, QuoteRequest, TopUpAnswer, TopUpRequest,
-    VerifyAnswer, VerifyRequest,
+    ChainIdInput, ChallengeRequest, ClaimRequest, ClaimResponse, QuoteRequest, QuoteResponse, TopUpRequest,
+    TopUpResponse, VerifyRequest, VerifyResponse,
 };
 use metering_core::{
     AccountId, Address, ApiKey, Catalogue, Chain, ChainReader, Clock, Error, MemoryStore, Meter, MeterConfig,
@@ -30,15 +30,15 @@ pub(super) const COIN: u128 = 2_500_000_000_000_000;
 
 /// A manually advanced clock.
 #[derive(Debug)]
-pub(super) struct HandClock(AtomicI64);
+pub(super) struct ManualClock(AtomicI64);
 
-impl Clock for HandClock {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_unix_millis(self.0.load(Ordering::SeqCst))
     }
 }
 
-impl HandClock {
+impl ManualClock {
     pub(super) fn pass(&self, time: Duration) {
         self.0.fetch_add(i64::try_from(time.as_millis()).unwrap(), Ordering::SeqCst);
     }
@@ -49,7 +49,7 @@ impl HandClock {
 pub(super) struct Scene {
     pub(super) service: Arc<Service>,
     pub(super) store: Arc<MemoryStore>,
-    pub(super) clock: Arc<HandClock>,
+    pub(super) clock: Arc<ManualClock>,
     pub(super) main: Arc<FakeChain>,
     pub(super) side: Arc<FakeChain>,
     keys: Mutex<Vec<ApiKey>>,
@@ -61,7 +61,7 @@ impl Scene {
     }
 
     pub(super) async fn with(settings: PaymentSettings) -> Self {
-        let clock = Arc::new(HandClock(AtomicI64::new(1_795_262_400_000)));
+        let clock = Arc::new(ManualClock(AtomicI64::new(1_795_262_400_000)));
         let shared: Arc<dyn Clock> = Arc::clone(&clock) as _;
         let main = FakeChain::new(Arc::clone(&shared), 3);
         let side = FakeChain::new(Arc::clone(&shared), 1);
@@ -77,7 +77,7 @@ impl Scene {
         Self::on(Arc::clone(&self.clock), chains, settings).await
     }
 
-    async fn on(clock: Arc<HandClock>, [main, side]: [Arc<FakeChain>; 2], settings: PaymentSettings) -> Self {
+    async fn on(clock: Arc<ManualClock>, [main, side]: [Arc<FakeChain>; 2], settings: PaymentSettings) -> Self {
         let shared: Arc<dyn Clock> = Arc::clone(&clock) as _;
         let store = Arc::new(MemoryStore::new());
         let plans = [MAIN, SIDE].into_iter().flat_map(|chain| [plan("starter", chain), plan("coin", chain)]);
@@ -106,12 +106,12 @@ impl Scene {
     }
 
     /// Opens a quote for a wallet.
-    pub(super) async fn quote(&self, wallet: &Wallet, plan: &str, chain_id: u64) -> Result<QuoteAnswer, Error> {
+    pub(super) async fn quote(&self, wallet: &Wallet, plan: &str, chain_id: u64) -> Result<QuoteResponse, Error> {
         self.service.quote(&quote_request(wallet, plan, chain_id)).await
     }
 
     /// Pays a quote exactly, and adds enough blocks to confirm the payment.
-    pub(super) fn pay(&self, wallet: &Wallet, quote: &QuoteAnswer) -> TxHash {
+    pub(super) fn pay(&self, wallet: &Wallet, quote: &QuoteResponse) -> TxHash {
         let units = quote.amount_atomic.parse().unwrap();
         let token = quote.token_contract.parse().unwrap();
         let chain = self.chain(quote.chain_id);
@@ -127,16 +127,16 @@ impl Scene {
         hash
     }
 
-    pub(super) async fn claim(&self, nonce: &str, hash: TxHash) -> Result<ClaimAnswer, Error> {
+    pub(super) async fn claim(&self, nonce: &str, hash: TxHash) -> Result<ClaimResponse, Error> {
         self.service.claim(&claim_request(nonce, hash)).await
     }
 
     /// Creates an account paid for by a wallet; returns its key.
-    pub(super) async fn customer(&self, wallet: &Wallet, chain_id: u64) -> (ApiKey, ClaimAnswer) {
+    pub(super) async fn customer(&self, wallet: &Wallet, chain_id: u64) -> (ApiKey, ClaimResponse) {
         let quote = self.quote(wallet, "starter", chain_id).await.unwrap();
         let hash = self.pay(wallet, &quote);
-        let answer = self.claim(&quote.signup_nonce, hash).await.unwrap();
-        (key_of(&answer.api_key), answer)
+        let response = self.claim(&quote.signup_nonce, hash).await.unwrap();
+        (key_of(&response.api_key), response)
     }
 
     /// Creates an account without a wallet; returns its key.
@@ -155,18 +155,18 @@ impl Scene {
         chain_id: u64,
         hash: TxHash,
         signature: Option<String>,
-    ) -> Result<TopUpAnswer, Error> {
+    ) -> Result<TopUpResponse, Error> {
         self.service.top_up(Some(key), &top_up_request(chain_id, hash, signature)).await
     }
 
     /// Rotates the key of a wallet's account.
-    pub(super) async fn rotate(&self, wallet: &Wallet) -> Result<VerifyAnswer, Error> {
+    pub(super) async fn rotate(&self, wallet: &Wallet) -> Result<VerifyResponse, Error> {
         let request = ChallengeRequest { address: Some(wallet.address.to_string()) };
         let challenge = self.service.challenge(&request).await?;
         self.verify(wallet.address, &challenge.nonce, &wallet.sign(&challenge.message)).await
     }
 
-    pub(super) async fn verify(&self, address: Address, nonce: &str, signature: &str) -> Result<VerifyAnswer, Error> {
+    pub(super) async fn verify(&self, address: Address, nonce: &str, signature: &str) -> Result<VerifyResponse, Error> {
         let request = VerifyRequest {
             address: Some(address.to_string()),
             nonce: Some(nonce.to_owned()),
@@ -221,9 +221,9 @@ pub(super) fn top_up_request(chain_id: u64, hash: TxHash, signature: Option<Stri
 }
 
 /// The error code of a refusal.
-pub(super) fn code<T: std::fmt::Debug>(answer: Result<T, Error>) -> &'static str {
-    match answer {
-        Ok(answer) => panic!("accepted: {answer:?}"),
+pub(super) fn code<T: std::fmt::Debug>(response: Result<T, Error>) -> &'static str {
+    match response {
+        Ok(response) => panic!("accepted: {response:?}"),
         Err(error) => error.code().as_str(),
     }
 }

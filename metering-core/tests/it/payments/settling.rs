@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use metering_core::{
-    ApiKey, ChainError, LedgerKind, PaymentSettlement, PaymentStore, SettlementLook, Store, TokenUnits, TxHash, TxRef,
+    ApiKey, ChainError, LedgerKind, PaymentSettlement, PaymentStore, SettlementReport, Store, TokenUnits, TxHash, TxRef,
 };
 
 use super::chain::FINAL;
@@ -14,7 +14,7 @@ use super::wallet::Wallet;
 /// The confirmations that crediting needs on the main chain.
 const CONFIRMATIONS: u64 = 3;
 
-async fn look(scene: &Scene) -> SettlementLook {
+async fn settle(scene: &Scene) -> SettlementReport {
     scene.service.settle_payments(MAIN).await.unwrap()
 }
 
@@ -27,12 +27,12 @@ async fn kinds(scene: &Scene) -> Vec<LedgerKind> {
 }
 
 /// Checks the chain as often as a reversal needs, with new blocks in between.
-async fn look_until_reversed(scene: &Scene) {
-    assert_eq!(look(scene).await.newly_reversed, 0, "missing for the first time");
+async fn settle_until_reversed(scene: &Scene) {
+    assert_eq!(settle(scene).await.newly_reversed, 0, "missing for the first time");
     scene.main.grow(CONFIRMATIONS - 2);
-    assert_eq!(look(scene).await.newly_reversed, 0, "not missing for long enough");
+    assert_eq!(settle(scene).await.newly_reversed, 0, "not missing for long enough");
     scene.main.grow(1);
-    assert_eq!(look(scene).await.newly_reversed, 1);
+    assert_eq!(settle(scene).await.newly_reversed, 1);
     assert!(scene.store.verify().await.unwrap().discrepancies.is_empty());
 }
 
@@ -42,8 +42,8 @@ async fn claimed(scene: &Scene, wallet: &Wallet) -> (ApiKey, TxHash) {
     let units = quote.amount_atomic.parse().unwrap();
     let hash = scene.main.pay(super::scene::USDC, wallet.address, super::scene::RECIPIENT, units);
     scene.main.grow(CONFIRMATIONS - 1);
-    let answer = scene.claim(&quote.signup_nonce, hash).await.unwrap();
-    (key_of(&answer.api_key), hash)
+    let response = scene.claim(&quote.signup_nonce, hash).await.unwrap();
+    (key_of(&response.api_key), hash)
 }
 
 /// A top-up with just enough confirmations.
@@ -58,34 +58,34 @@ async fn topped_up(scene: &Scene, key: &ApiKey, wallet: &Wallet) -> TxHash {
 async fn a_payment_is_credited_early_and_final_later() {
     let scene = Scene::new().await;
     let (_, hash) = claimed(&scene, &Wallet::of(1)).await;
-    let unsettled = SettlementLook { unsettled: 1, ..SettlementLook::default() };
-    assert_eq!(look(&scene).await, unsettled);
+    let unsettled = SettlementReport { unsettled: 1, ..SettlementReport::default() };
+    assert_eq!(settle(&scene).await, unsettled);
     scene.main.grow(FINAL - CONFIRMATIONS - 1);
-    assert_eq!(look(&scene).await, unsettled);
+    assert_eq!(settle(&scene).await, unsettled);
     scene.main.grow(1);
-    assert_eq!(look(&scene).await, SettlementLook { finalized: 1, ..SettlementLook::default() });
+    assert_eq!(settle(&scene).await, SettlementReport { finalized: 1, ..SettlementReport::default() });
     assert_eq!(settlement(&scene, hash).await, PaymentSettlement::Final);
     // A final payment is no longer checked, whatever happens to it.
     scene.main.reorganise(hash);
     scene.main.grow(10);
-    assert_eq!(look(&scene).await, SettlementLook::default());
+    assert_eq!(settle(&scene).await, SettlementReport::default());
 }
 
 #[tokio::test]
-async fn a_claim_that_is_reorganised_away_is_reversed_and_its_account_told_why() {
+async fn claim_lost_to_a_reorganisation_is_reversed_with_reason() {
     let scene = Scene::new().await;
     let (key, hash) = claimed(&scene, &Wallet::of(1)).await;
     assert_eq!(scene.balance(&key).await, "12.5");
     scene.main.reorganise(hash);
-    look_until_reversed(&scene).await;
+    settle_until_reversed(&scene).await;
     assert_eq!(scene.balance(&key).await, "2", "the free credits of a new account stay");
     let account = scene.service.authenticate(Some(&key)).await.unwrap();
     assert_eq!(account.totals.purchased.to_string(), "0");
-    let told = scene.store.activity(&account.id, 1).await.unwrap().remove(0);
-    assert_eq!(told.kind.as_str(), "payment_reversed");
-    assert!(told.description.is_some_and(|text| text.contains(&hash.to_string())));
+    let entry = scene.store.activity(&account.id, 1).await.unwrap().remove(0);
+    assert_eq!(entry.kind.as_str(), "payment_reversed");
+    assert!(entry.description.is_some_and(|text| text.contains(&hash.to_string())));
     assert!(matches!(settlement(&scene, hash).await, PaymentSettlement::Reversed { .. }));
-    assert_eq!(look(&scene).await, SettlementLook { reversed: 1, ..SettlementLook::default() });
+    assert_eq!(settle(&scene).await, SettlementReport { reversed: 1, ..SettlementReport::default() });
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn spent_credits_leave_the_balance_below_zero_until_the_payment_is_back() 
     let wallet = Wallet::of(1);
     let (key, _) = claimed(&scene, &wallet).await;
     scene.main.grow(FINAL);
-    look(&scene).await;
+    settle(&scene).await;
     let hash = topped_up(&scene, &key, &wallet).await;
     assert_eq!(scene.balance(&key).await, "23");
     let account = scene.service.authenticate(Some(&key)).await.unwrap();
@@ -102,17 +102,17 @@ async fn spent_credits_leave_the_balance_below_zero_until_the_payment_is_back() 
     let entry = metering_core::NewLedgerEntry::new(LedgerKind::Adjustment, spent, "Spent");
     scene.store.post_entry(&account.id, entry, account.created_at).await.unwrap();
     scene.main.reorganise(hash);
-    look_until_reversed(&scene).await;
+    settle_until_reversed(&scene).await;
     assert_eq!(scene.balance(&key).await, "-7.5");
 
     scene.main.mine_again(hash);
-    assert_eq!(look(&scene).await.restored, 0, "it needs confirmations like every payment");
+    assert_eq!(settle(&scene).await.restored, 0, "it needs confirmations like every payment");
     scene.main.grow(CONFIRMATIONS - 1);
-    assert_eq!(look(&scene).await.restored, 1);
+    assert_eq!(settle(&scene).await.restored, 1);
     assert_eq!(scene.balance(&key).await, "3");
     assert_eq!(settlement(&scene, hash).await, PaymentSettlement::Unsettled);
     scene.main.grow(FINAL);
-    assert_eq!(look(&scene).await.finalized, 1);
+    assert_eq!(settle(&scene).await.finalized, 1);
     assert_eq!(kinds(&scene).await.last(), Some(&LedgerKind::PaymentRestored));
     assert!(scene.store.verify().await.unwrap().discrepancies.is_empty());
 }
@@ -123,18 +123,18 @@ async fn a_payment_that_is_mined_again_soon_moves_and_stays_credited() {
     let (key, hash) = claimed(&scene, &Wallet::of(1)).await;
     for _ in 0..3 {
         scene.main.reorganise(hash);
-        assert_eq!(look(&scene).await.unsettled, 1);
+        assert_eq!(settle(&scene).await.unsettled, 1);
         scene.main.mine_again(hash);
-        assert_eq!(look(&scene).await.unsettled, 1);
+        assert_eq!(settle(&scene).await.unsettled, 1);
         scene.main.grow(2 * CONFIRMATIONS);
-        assert_eq!(look(&scene).await.unsettled, 1);
+        assert_eq!(settle(&scene).await.unsettled, 1);
     }
     assert_eq!(scene.balance(&key).await, "12.5");
     let record = scene.store.payment(&TxRef { chain_id: MAIN, hash }).await.unwrap().unwrap();
     assert_eq!(record.payment.block_number, scene.main.head() - 2 * CONFIRMATIONS);
     assert!(!kinds(&scene).await.contains(&LedgerKind::PaymentReversed));
     scene.main.grow(FINAL);
-    assert_eq!(look(&scene).await.finalized, 1);
+    assert_eq!(settle(&scene).await.finalized, 1);
 }
 
 #[tokio::test]
@@ -151,19 +151,19 @@ async fn a_payment_that_fails_or_pays_less_in_its_new_block_is_gone() {
             }
         });
         scene.main.mine_again(hash);
-        look_until_reversed(&scene).await;
+        settle_until_reversed(&scene).await;
         assert_eq!(scene.balance(&key).await, "2");
         scene.main.grow(FINAL);
-        assert_eq!(look(&scene).await.restored, 0, "it does not pay the original amount");
+        assert_eq!(settle(&scene).await.restored, 0, "it does not pay the original amount");
     }
 }
 
 #[tokio::test]
-async fn trouble_reverses_nothing() {
+async fn chain_errors_reverse_nothing() {
     let scene = Scene::new().await;
     let (key, hash) = claimed(&scene, &Wallet::of(1)).await;
     scene.main.reorganise(hash);
-    look(&scene).await;
+    settle(&scene).await;
     scene.main.trouble(Some(ChainError::Unavailable("down".into())));
     scene.main.grow(10);
     for _ in 0..3 {
@@ -174,38 +174,38 @@ async fn trouble_reverses_nothing() {
     scene.main.trouble(None);
     scene.main.cut(0);
     for _ in 0..3 {
-        assert_eq!(look(&scene).await.newly_reversed, 0);
+        assert_eq!(settle(&scene).await.newly_reversed, 0);
     }
     scene.main.mine_again(hash);
     scene.main.grow(10);
-    assert_eq!(look(&scene).await, SettlementLook { unsettled: 1, ..SettlementLook::default() });
+    assert_eq!(settle(&scene).await, SettlementReport { unsettled: 1, ..SettlementReport::default() });
     assert_eq!(scene.balance(&key).await, "12.5");
 }
 
 #[tokio::test]
-async fn a_reversed_payment_is_looked_for_a_week_and_registered_again_at_any_time() {
+async fn reversed_payment_is_watched_a_week_and_can_be_registered_later() {
     let scene = Scene::new().await;
     let wallet = Wallet::of(1);
     let (key, _) = claimed(&scene, &wallet).await;
     let hash = topped_up(&scene, &key, &wallet).await;
     scene.main.reorganise(hash);
-    look_until_reversed(&scene).await;
+    settle_until_reversed(&scene).await;
     assert_eq!(scene.balance(&key).await, "12.5");
     scene.clock.pass(Duration::from_secs(8 * 24 * 60 * 60));
     scene.main.mine_again(hash);
     scene.main.grow(CONFIRMATIONS);
-    let later = look(&scene).await;
+    let later = settle(&scene).await;
     assert_eq!((later.restored, later.reversed), (0, 1), "it is no longer watched");
-    let answer = scene.top_up(&key, MAIN, hash, None).await.unwrap();
-    assert!(answer.already_credited, "only the original credits are given again");
-    assert_eq!(answer.credit_balance.to_string(), "23");
+    let response = scene.top_up(&key, MAIN, hash, None).await.unwrap();
+    assert!(response.already_credited, "only the original credits are given again");
+    assert_eq!(response.credit_balance.to_string(), "23");
     assert_eq!(scene.balance(&key).await, "23");
     assert!(scene.top_up(&key, MAIN, hash, None).await.unwrap().already_credited);
     assert_eq!(scene.balance(&key).await, "23");
 }
 
 #[tokio::test]
-async fn a_reorganisation_below_the_scan_makes_the_watcher_miss_nothing() {
+async fn watcher_rescans_after_a_reorganisation() {
     let scene = Scene::new().await;
     let (first, second) = (Wallet::of(1), Wallet::of(2));
     let quotes =
@@ -231,7 +231,7 @@ async fn a_reorganisation_below_the_scan_makes_the_watcher_miss_nothing() {
 }
 
 #[tokio::test]
-async fn a_chain_watched_for_the_first_time_begins_where_it_stood_then() {
+async fn first_scan_begins_at_the_newest_confirmed_block() {
     let scene = Scene::new().await;
     let wallet = Wallet::of(1);
     let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use metering_core::wire::{ChallengeRequest, QuoteAnswer};
+use metering_core::wire::{ChallengeRequest, QuoteResponse};
 use metering_core::{
     AccountId, Address, ApiKey, Clock, Credits, PaymentSettings, PaymentStore, Plan, QuoteNonce, QuoteState, Store,
     TxHash, TxRef,
@@ -117,28 +117,28 @@ fn starter() -> Credits {
 
 /// A customer's quote and the payment for it.
 #[derive(Debug)]
-struct Bought {
+struct BoughtQuote {
     wallet: Wallet,
-    quote: QuoteAnswer,
+    quote: QuoteResponse,
     paid: Option<TxHash>,
 }
 
 #[derive(Debug)]
-struct Game {
+struct Simulation {
     scene: Scene,
     customers: Vec<Wallet>,
     wallets: Vec<Wallet>,
-    bought: Vec<Bought>,
-    customers_keys: Vec<ApiKey>,
-    thiefs_quotes: Vec<QuoteAnswer>,
-    thiefs_keys: Vec<ApiKey>,
+    bought: Vec<BoughtQuote>,
+    customer_keys: Vec<ApiKey>,
+    thief_quotes: Vec<QuoteResponse>,
+    thief_keys: Vec<ApiKey>,
     /// The most credits that the thief's payments can be worth.
     worth: i128,
     /// The thief's payments, some of them through the router.
-    thiefs_payments: HashSet<(u64, TxHash)>,
+    thief_payments: HashSet<(u64, TxHash)>,
 }
 
-impl Game {
+impl Simulation {
     async fn new(require_payer_proof: bool) -> Self {
         let settings = PaymentSettings {
             claim_wait: Duration::ZERO,
@@ -154,20 +154,20 @@ impl Game {
             scene.store.put_plans(vec![coarse]).await.unwrap();
             scene.chain(chain_id).deploy_contract(Wallet::of(ROUTER).address);
         }
-        let mut thiefs_keys = Vec::new();
+        let mut thief_keys = Vec::new();
         for _ in 0..2 {
-            thiefs_keys.push(scene.account_without_wallet().await.0);
+            thief_keys.push(scene.account_without_wallet().await.0);
         }
         Self {
             scene,
             customers: CUSTOMERS.into_iter().chain([ROUTER]).map(Wallet::of).collect(),
             wallets: THIEFS_WALLETS.map(Wallet::of).to_vec(),
             bought: Vec::new(),
-            customers_keys: Vec::new(),
-            thiefs_quotes: Vec::new(),
-            thiefs_keys,
+            customer_keys: Vec::new(),
+            thief_quotes: Vec::new(),
+            thief_keys,
             worth: 0,
-            thiefs_payments: HashSet::new(),
+            thief_payments: HashSet::new(),
         }
     }
 
@@ -187,7 +187,7 @@ impl Game {
             Move::CustomerQuotes { customer, plan, chain } => {
                 let Some(wallet) = pick(&self.customers, customer).cloned() else { return };
                 if let Ok(quote) = self.scene.quote(&wallet, plan_of(plan), chain_of(chain)).await {
-                    self.bought.push(Bought { wallet, quote, paid: None });
+                    self.bought.push(BoughtQuote { wallet, quote, paid: None });
                 }
             }
             Move::CustomerPays { quote } => {
@@ -201,9 +201,9 @@ impl Game {
                 }
             }
             Move::CustomerClaims { quote } => {
-                let Some(Bought { quote, paid: Some(paid), .. }) = pick(&self.bought, quote) else { return };
-                if let Ok(answer) = self.scene.claim(&quote.signup_nonce, *paid).await {
-                    self.customers_keys.push(key_of(&answer.api_key));
+                let Some(BoughtQuote { quote, paid: Some(paid), .. }) = pick(&self.bought, quote) else { return };
+                if let Ok(response) = self.scene.claim(&quote.signup_nonce, *paid).await {
+                    self.customer_keys.push(key_of(&response.api_key));
                 }
             }
             Move::CustomerPaysPrice { customer, chain } => {
@@ -217,7 +217,7 @@ impl Game {
                 self.scene.service.watch(chain_of(chain), Some(0)).await.unwrap();
             }
             Move::Pass { hours } => self.scene.clock.pass(Duration::from_secs(u64::from(hours) * 3_600)),
-            thiefs => self.steal(thiefs).await,
+            thief_accounts => self.steal(thief_accounts).await,
         }
     }
 
@@ -225,22 +225,22 @@ impl Game {
         match next {
             Move::ThiefQuotesFor { wallet, plan, chain } => {
                 let wallet = self.address(wallet);
-                self.thiefs_quotes.extend(self.scene.quote(&wallet, plan_of(plan), chain_of(chain)).await.ok());
+                self.thief_quotes.extend(self.scene.quote(&wallet, plan_of(plan), chain_of(chain)).await.ok());
             }
             Move::ThiefPays { wallet, amount_of, chain } => self.thief_pays(wallet, amount_of, chain),
             Move::ThiefClaims => {
                 let transactions = self.transactions();
-                for quote in &self.thiefs_quotes {
+                for quote in &self.thief_quotes {
                     for (_, tx) in transactions.iter().filter(|(chain_id, _)| *chain_id == quote.chain_id) {
-                        if let Ok(answer) = self.scene.claim(&quote.signup_nonce, *tx).await {
-                            self.thiefs_keys.push(key_of(&answer.api_key));
+                        if let Ok(response) = self.scene.claim(&quote.signup_nonce, *tx).await {
+                            self.thief_keys.push(key_of(&response.api_key));
                         }
                     }
                 }
             }
             Move::ThiefTopsUp { key, tx, signer } => {
                 let transactions = self.transactions();
-                let (Some(key), Some((chain, tx))) = (pick(&self.thiefs_keys, key), pick(&transactions, tx)) else {
+                let (Some(key), Some((chain, tx))) = (pick(&self.thief_keys, key), pick(&transactions, tx)) else {
                     return;
                 };
                 let refused = self.scene.top_up(key, *chain, *tx, None).await.err();
@@ -257,8 +257,8 @@ impl Game {
                 let claimed_address =
                     if matches!(next, Move::ThiefAnswersForeignChallenge { .. }) { signer.address } else { address };
                 let signature = signer.sign(&challenge.message);
-                if let Ok(answer) = self.scene.verify(claimed_address, &challenge.nonce, &signature).await {
-                    self.thiefs_keys.push(key_of(&answer.api_key));
+                if let Ok(response) = self.scene.verify(claimed_address, &challenge.nonce, &signature).await {
+                    self.thief_keys.push(key_of(&response.api_key));
                 }
             }
             _ => unreachable!("customers' moves are handled elsewhere"),
@@ -270,7 +270,7 @@ impl Game {
         let router = Wallet::of(ROUTER);
         let wallets: Vec<_> = self.wallets.iter().chain([&router]).collect();
         let Some(wallet) = pick(&wallets, wallet) else { return };
-        let quote = pick(&self.thiefs_quotes, amount_of);
+        let quote = pick(&self.thief_quotes, amount_of);
         let known = quote.map(|quote| (quote.chain_id, quote.token_contract.parse().unwrap(), &quote.amount_atomic));
         let (chain_id, token, units): (u64, Address, u128) = match known {
             Some((chain_id, token, amount)) if !amount_of.is_multiple_of(3) => {
@@ -279,7 +279,7 @@ impl Game {
             _ => (chain_of(chain), USDC, PRICE),
         };
         let paid = self.scene.chain(chain_id).pay(token, wallet.address, RECIPIENT, units);
-        self.thiefs_payments.insert((chain_id, paid));
+        self.thief_payments.insert((chain_id, paid));
         self.scene.chain(chain_id).grow(10);
         let credits: Credits = if token == USDC { "10.5" } else { "4" }.parse().unwrap();
         self.worth += i128::from(credits.atoms());
@@ -296,38 +296,38 @@ impl Game {
         accounts
     }
 
-    async fn assert_nobody_was_robbed(&mut self, proof: bool) {
-        let thiefs = self.accounts(&self.thiefs_keys).await;
+    async fn assert_no_customer_lost_credits(&mut self, proof: bool) {
+        let thief_accounts = self.accounts(&self.thief_keys).await;
         assert!(
-            thiefs.values().sum::<i128>() <= self.worth_with_gifts(proof).await,
+            thief_accounts.values().sum::<i128>() <= self.worth_including_gifts(proof).await,
             "the thief has more credits than it paid for"
         );
         let swapped = self.swapped().await;
         for record in self.scene.store.payments(None, 10_000).await.unwrap().items {
             let TxRef { chain_id, hash } = record.payment.tx;
             let customers = self.customers.iter().any(|wallet| wallet.address == record.payment.payer)
-                && !self.thiefs_payments.contains(&(chain_id, hash));
+                && !self.thief_payments.contains(&(chain_id, hash));
             // Without payer proof, anyone may claim a payment that matches no quote.
             let tx = (record.payment.tx.chain_id, Some(record.payment.tx.hash));
             let quoted = self.bought.iter().any(|bought| (bought.quote.chain_id, bought.paid) == tx);
             if customers && (proof || quoted && !swapped.contains(&(chain_id, hash))) {
-                assert!(!thiefs.contains_key(&record.account), "stolen: {record:?}");
+                assert!(!thief_accounts.contains_key(&record.account), "stolen: {record:?}");
             }
         }
         for chain_id in [MAIN, SIDE] {
             while !self.scene.service.watch(chain_id, Some(0)).await.unwrap().up_to_date {}
         }
-        for Bought { wallet, paid, quote } in &self.bought {
+        for BoughtQuote { wallet, paid, quote } in &self.bought {
             let Some(paid) = paid else { continue };
-            if let Ok(answer) = self.scene.claim(&quote.signup_nonce, *paid).await {
-                self.customers_keys.push(key_of(&answer.api_key));
+            if let Ok(response) = self.scene.claim(&quote.signup_nonce, *paid).await {
+                self.customer_keys.push(key_of(&response.api_key));
             }
             if wallet.address == Wallet::of(ROUTER).address {
                 // Only the nonce proves ownership, because the contract signs for no one.
                 let (account, _) = self.settled(quote).await.expect("a paid quote has an account");
-                let bought = self.accounts(&self.customers_keys).await.get(&account).copied();
+                let bought = self.accounts(&self.customer_keys).await.get(&account).copied();
                 assert_eq!(bought, Some(i128::from(starter().atoms())), "the owner of the nonce has the credits");
-                assert!(!thiefs.contains_key(&account), "the thief does not have the account");
+                assert!(!thief_accounts.contains_key(&account), "the thief does not have the account");
                 continue;
             }
             let rotated =
@@ -335,7 +335,7 @@ impl Game {
             let key = key_of(&rotated.api_key);
             // The payment was used for this wallet's account, by a claim, by the watcher, or by its owner now.
             match self.scene.top_up(&key, quote.chain_id, *paid, None).await {
-                Ok(answer) => assert!(answer.already_credited || quote.token_symbol == "USDC"),
+                Ok(response) => assert!(response.already_credited || quote.token_symbol == "USDC"),
                 Err(error) => {
                     assert!(matches!(error.code().as_str(), "tx_already_used" | "payment_mismatch"), "{error}")
                 }
@@ -345,7 +345,7 @@ impl Game {
     }
 
     /// The account that a quote became, and the payment that settled it.
-    async fn settled(&self, quote: &QuoteAnswer) -> Option<(AccountId, TxRef)> {
+    async fn settled(&self, quote: &QuoteResponse) -> Option<(AccountId, TxRef)> {
         let nonce = QuoteNonce::parse(&quote.signup_nonce).unwrap().hash();
         match self.scene.store.quote(&nonce).await.unwrap()?.state {
             QuoteState::Open => None,
@@ -357,7 +357,7 @@ impl Game {
     /// same amount through the router first. The customer gets exactly the same amount from the thief's payment.
     async fn swapped(&self) -> HashSet<(u64, TxHash)> {
         let mut swapped = HashSet::new();
-        for Bought { wallet, paid, quote } in &self.bought {
+        for BoughtQuote { wallet, paid, quote } in &self.bought {
             let (Some(paid), Some((account, tx))) = (paid, self.settled(quote).await) else { continue };
             if tx.hash != *paid {
                 assert_eq!(
@@ -365,7 +365,7 @@ impl Game {
                     Wallet::of(ROUTER).address,
                     "only the customer pays from a customer's wallet"
                 );
-                assert!(self.thiefs_payments.contains(&(tx.chain_id, tx.hash)), "settled by an unknown payment: {tx}");
+                assert!(self.thief_payments.contains(&(tx.chain_id, tx.hash)), "settled by an unknown payment: {tx}");
                 let record = self.scene.store.payment(&tx).await.unwrap().expect("the payment is recorded");
                 assert_eq!((record.account, record.payment.amount.to_string()), (account, quote.amount_atomic.clone()));
                 swapped.insert((quote.chain_id, *paid));
@@ -375,7 +375,7 @@ impl Game {
     }
 
     /// The worth of the thief's payments, plus, without payer proof, of customers' payments without a quote.
-    async fn worth_with_gifts(&self, proof: bool) -> i128 {
+    async fn worth_including_gifts(&self, proof: bool) -> i128 {
         if proof {
             return self.worth;
         }
@@ -388,11 +388,11 @@ impl Game {
 fn play(moves: Vec<Move>, proof: bool) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let mut game = Game::new(proof).await;
+        let mut game = Simulation::new(proof).await;
         for next in moves {
             game.play(next).await;
         }
-        game.assert_nobody_was_robbed(proof).await;
+        game.assert_no_customer_lost_credits(proof).await;
     });
 }
 
@@ -400,7 +400,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_thief_never_has_more_than_it_paid_for(moves in moves()) {
+    fn thief_never_gains_more_than_it_paid(moves in moves()) {
         play(moves, true);
     }
 

@@ -15,16 +15,16 @@ async fn an_accounts_own_wallet_needs_no_signature() {
     let wallet = Wallet::of(1);
     let (key, _) = scene.customer(&wallet, MAIN).await;
     let hash = scene.pay_price(&wallet, MAIN);
-    let answer = scene.top_up(&key, MAIN, hash, None).await.unwrap();
-    assert_eq!((answer.amount_added.to_string().as_str(), answer.already_credited), ("10.5", false));
-    assert_eq!(answer.credit_balance.to_string(), "23");
+    let response = scene.top_up(&key, MAIN, hash, None).await.unwrap();
+    assert_eq!((response.amount_added.to_string().as_str(), response.already_credited), ("10.5", false));
+    assert_eq!(response.credit_balance.to_string(), "23");
     let again = scene.top_up(&key, MAIN, hash, None).await.unwrap();
     assert_eq!((again.amount_added.to_string().as_str(), again.already_credited), ("0", true));
-    assert_eq!(again.credit_balance, answer.credit_balance);
+    assert_eq!(again.credit_balance, response.credit_balance);
 }
 
 #[tokio::test]
-async fn a_stranger_must_sign_once_and_is_linked_for_top_ups_only() {
+async fn unknown_wallet_signs_once_and_is_linked_for_top_ups() {
     let scene = Scene::new().await;
     let (key, _) = scene.account_without_wallet().await;
     let wallet = Wallet::of(1);
@@ -50,7 +50,7 @@ async fn a_stranger_must_sign_once_and_is_linked_for_top_ups_only() {
 }
 
 #[tokio::test]
-async fn a_signature_for_one_account_or_transaction_is_none_for_another() {
+async fn signature_is_valid_for_one_account_and_transaction_only() {
     let scene = Scene::new().await;
     let (mine, _) = scene.account_without_wallet().await;
     let (theirs, _) = scene.account_without_wallet().await;
@@ -65,7 +65,7 @@ async fn a_signature_for_one_account_or_transaction_is_none_for_another() {
 }
 
 #[tokio::test]
-async fn a_payment_that_a_quote_waits_for_is_not_given_away() {
+async fn payment_awaited_by_a_quote_is_not_a_top_up() {
     let settings = PaymentSettings { require_payer_proof: false, ..PaymentSettings::default() };
     let scene = Scene::with(settings).await;
     let (thief, _) = scene.account_without_wallet().await;
@@ -81,7 +81,7 @@ async fn a_payment_that_a_quote_waits_for_is_not_given_away() {
 }
 
 #[tokio::test]
-async fn a_linked_wallets_quote_is_not_paid_out_to_the_account_it_is_linked_to() {
+async fn quote_of_a_linked_wallet_is_not_credited_to_the_account() {
     let scene = Scene::new().await;
     let (key, _) = scene.account_without_wallet().await;
     let wallet = Wallet::of(1);
@@ -95,7 +95,7 @@ async fn a_linked_wallets_quote_is_not_paid_out_to_the_account_it_is_linked_to()
 }
 
 #[tokio::test]
-async fn a_contract_of_the_same_address_on_another_chain_is_a_stranger() {
+async fn contract_with_same_address_on_another_chain_is_unknown() {
     let scene = Scene::new().await;
     let wallet = Wallet::of(1);
     let (key, _) = scene.customer(&wallet, MAIN).await;
@@ -108,7 +108,7 @@ async fn a_contract_of_the_same_address_on_another_chain_is_a_stranger() {
 }
 
 #[tokio::test]
-async fn a_contract_wallet_consents_by_its_own_word_each_time() {
+async fn contract_wallet_must_sign_every_top_up() {
     let scene = Scene::new().await;
     let (key, _) = scene.account_without_wallet().await;
     let contract = Wallet::of(9);
@@ -126,7 +126,7 @@ async fn a_contract_wallet_consents_by_its_own_word_each_time() {
 }
 
 #[tokio::test]
-async fn what_a_contract_pays_is_nobodys_without_its_word() {
+async fn contract_payment_needs_its_signature() {
     let scene = Scene::new().await;
     let router = Wallet::of(9);
     scene.main.deploy_contract(router.address);
@@ -149,7 +149,7 @@ async fn what_a_contract_pays_is_nobodys_without_its_word() {
 }
 
 #[tokio::test]
-async fn everybody_who_pays_a_quote_through_one_contract_gets_an_account() {
+async fn each_quote_paid_through_one_contract_gets_an_account() {
     let scene = Scene::new().await;
     let router = Wallet::of(9);
     scene.main.deploy_contract(router.address);
@@ -164,45 +164,45 @@ async fn everybody_who_pays_a_quote_through_one_contract_gets_an_account() {
     let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
     assert_eq!((watched.claimed, watched.credited, watched.left), (1, 0, 0));
     let third = scene.claim(&quotes[2].signup_nonce, paid[2]).await.unwrap();
-    for answer in [&first, &second, &third] {
-        assert_eq!(scene.balance(&key_of(&answer.api_key)).await, "12.5");
+    for response in [&first, &second, &third] {
+        assert_eq!(scene.balance(&key_of(&response.api_key)).await, "12.5");
     }
     assert!(first.org_id != second.org_id && second.org_id != third.org_id);
 }
 
 /// A quote of a contract that someone else pays first, and then its owner.
-async fn paid_twice_through(scene: &Scene, router: &Wallet) -> (String, TxHash, TxHash) {
+async fn two_payments_through(scene: &Scene, router: &Wallet) -> (String, TxHash, TxHash) {
     scene.main.deploy_contract(router.address);
     let quote = scene.quote(router, "starter", MAIN).await.unwrap();
-    let strangers = scene.pay(router, &quote);
+    let other_payment = scene.pay(router, &quote);
     let own = scene.main.pay(USDC, router.address, RECIPIENT, quote.amount_atomic.parse().unwrap());
-    (quote.signup_nonce, strangers, own)
+    (quote.signup_nonce, other_payment, own)
 }
 
 #[tokio::test]
-async fn a_strangers_payment_through_the_same_contract_does_not_lock_the_nonces_owner_out() {
+async fn other_payment_through_the_same_contract_keeps_nonce_valid() {
     let scene = Scene::new().await;
-    let (nonce, strangers, own) = paid_twice_through(&scene, &Wallet::of(9)).await;
+    let (nonce, other_payment, own) = two_payments_through(&scene, &Wallet::of(9)).await;
     scene.main.grow(10);
     let watched = scene.service.watch(MAIN, Some(0)).await.unwrap();
     assert_eq!((watched.claimed, watched.credited, watched.left), (1, 0, 1));
     let claimed = scene.claim(&nonce, own).await.unwrap();
-    assert_eq!(claimed.tx_hash, strangers.to_string(), "the payment that created the account");
+    assert_eq!(claimed.tx_hash, other_payment.to_string(), "the payment that created the account");
     assert_eq!(scene.balance(&key_of(&claimed.api_key)).await, "12.5");
-    for hash in [own, strangers] {
+    for hash in [own, other_payment] {
         assert_eq!(code(scene.claim(&nonce, hash).await), "already_claimed");
     }
 }
 
 #[tokio::test]
-async fn a_claim_that_waits_while_a_strangers_payment_settles_the_quote_gets_the_key() {
+async fn waiting_claim_gets_the_key_after_other_payment_settles_quote() {
     let settings = PaymentSettings {
         claim_wait: Duration::from_secs(20),
         claim_poll: Duration::from_millis(10),
         ..PaymentSettings::default()
     };
     let scene = Scene::with(settings).await;
-    let (nonce, strangers, own) = paid_twice_through(&scene, &Wallet::of(9)).await;
+    let (nonce, other_payment, own) = two_payments_through(&scene, &Wallet::of(9)).await;
     let meanwhile = async {
         while scene.main.looked_at() == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -212,12 +212,12 @@ async fn a_claim_that_waits_while_a_strangers_payment_settles_the_quote_gets_the
     };
     let (claimed, ()) = tokio::join!(scene.claim(&nonce, own), meanwhile);
     let claimed = claimed.unwrap();
-    assert_eq!(claimed.tx_hash, strangers.to_string());
+    assert_eq!(claimed.tx_hash, other_payment.to_string());
     assert_eq!(scene.balance(&key_of(&claimed.api_key)).await, "12.5");
 }
 
 #[tokio::test]
-async fn a_linked_address_that_is_a_contract_elsewhere_is_a_stranger_there() {
+async fn linked_address_that_is_a_contract_elsewhere_must_sign() {
     let scene = Scene::new().await;
     let (key, _) = scene.account_without_wallet().await;
     let wallet = Wallet::of(1);
@@ -280,16 +280,16 @@ async fn fifty_top_ups_with_one_transaction_credit_once() {
         };
         tasks.spawn(async move { service.top_up(Some(&key), &request).await.unwrap().already_credited });
     }
-    let answers = tasks.join_all().await;
-    assert_eq!(answers.iter().filter(|already| !**already).count(), 1);
+    let responses = tasks.join_all().await;
+    assert_eq!(responses.iter().filter(|already| !**already).count(), 1);
     assert_eq!(scene.balance(&key).await, "23");
     assert!(scene.store.verify().await.unwrap().discrepancies.is_empty());
 }
 
 #[tokio::test]
-async fn an_accounts_own_claim_is_no_top_up() {
+async fn payment_of_own_claim_is_no_top_up() {
     let scene = Scene::new().await;
-    let (key, answer) = scene.customer(&Wallet::of(1), MAIN).await;
-    let hash = answer.tx_hash.parse().unwrap();
+    let (key, response) = scene.customer(&Wallet::of(1), MAIN).await;
+    let hash = response.tx_hash.parse().unwrap();
     assert_eq!(code(scene.top_up(&key, MAIN, hash, None).await), "tx_already_used");
 }

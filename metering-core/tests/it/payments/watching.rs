@@ -33,9 +33,9 @@ async fn a_paid_quote_becomes_an_account_and_the_claim_gives_its_key_out() {
 
     let other = scene.main.pay(USDC, wallet.address, RECIPIENT, quote.amount_atomic.parse().unwrap());
     assert_eq!(code(scene.claim(&quote.signup_nonce, other).await), "already_claimed");
-    let answer = scene.claim(&quote.signup_nonce, hash).await.unwrap();
-    assert_eq!(answer.org_id, account.id.to_string());
-    assert_eq!(scene.balance(&key_of(&answer.api_key)).await, "12.5");
+    let response = scene.claim(&quote.signup_nonce, hash).await.unwrap();
+    assert_eq!(response.org_id, account.id.to_string());
+    assert_eq!(scene.balance(&key_of(&response.api_key)).await, "12.5");
     assert_eq!(code(scene.claim(&quote.signup_nonce, hash).await), "already_claimed");
 }
 
@@ -53,9 +53,9 @@ async fn the_owner_of_an_unclaimed_account_rotates_instead() {
 }
 
 #[tokio::test]
-async fn payments_of_known_wallets_are_credited_and_others_left() {
+async fn watcher_credits_payments_of_known_wallets_only() {
     let scene = Scene::new().await;
-    let (owner, linked, stranger) = (Wallet::of(1), Wallet::of(2), Wallet::of(3));
+    let (owner, linked, other_wallet) = (Wallet::of(1), Wallet::of(2), Wallet::of(3));
     let (own_key, _) = scene.customer(&owner, MAIN).await;
     let (key, _) = scene.account_without_wallet().await;
     let first = scene.pay_price(&linked, MAIN);
@@ -64,7 +64,7 @@ async fn payments_of_known_wallets_are_credited_and_others_left() {
 
     let by_owner = scene.pay_price(&owner, MAIN);
     scene.pay_price(&linked, MAIN);
-    scene.pay_price(&stranger, MAIN);
+    scene.pay_price(&other_wallet, MAIN);
     // This is not near any plan's price, so the watcher cannot tell what it is for.
     scene.main.pay(USDC, owner.address, RECIPIENT, 3 * STARTER);
     scene.main.pay(USDC, owner.address, RECIPIENT, STARTER - 1);
@@ -93,7 +93,7 @@ async fn a_second_quote_of_a_wallet_that_has_an_account_is_credited_to_it() {
 }
 
 #[tokio::test]
-async fn shallow_payments_wait_and_trouble_loses_none() {
+async fn unconfirmed_payments_wait_and_errors_lose_none() {
     let scene = Scene::new().await;
     let wallet = Wallet::of(1);
     let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
@@ -108,7 +108,7 @@ async fn shallow_payments_wait_and_trouble_loses_none() {
 }
 
 #[tokio::test]
-async fn a_long_gap_is_looked_at_in_parts() {
+async fn long_gap_is_scanned_in_chunks() {
     let scene = Scene::new().await;
     let wallet = Wallet::of(1);
     let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
@@ -143,7 +143,7 @@ async fn a_quote_is_settled_after_its_plan_was_changed_or_removed() {
 
 /// The tags of a native coin are small compared to its price, whatever a hundredth of the coin is worth.
 #[tokio::test]
-async fn an_amount_between_the_prices_of_two_plans_is_left_to_its_payer() {
+async fn amount_between_two_plan_prices_is_left_for_its_payer() {
     let scene = Scene::new().await;
     let owner = Wallet::of(1);
     scene.customer(&owner, MAIN).await;
@@ -177,7 +177,7 @@ async fn one_arrival_that_cannot_be_read_does_not_stop_the_rest() {
     assert_eq!((watched.claimed, watched.unreadable, watched.held, watched.up_to_date), (1, 1, false, true));
     assert!(scene.store.scan_mark(MAIN).await.unwrap() > Some(1));
     let [recorded] = &*scene.store.unreadable(MAIN, 0, 10).await.unwrap() else { panic!("one arrival is recorded") };
-    assert_eq!((recorded.place.hash, recorded.place.block_number, recorded.attempts), (Some(spam), 1, 1));
+    assert_eq!((recorded.location.hash, recorded.location.block_number, recorded.attempts), (Some(spam), 1, 1));
     assert!(recorded.reason.contains("larger than"), "{recorded:?}");
 
     // It is retried a few more times with backoff, then given up; the scan mark does not change.
@@ -198,7 +198,7 @@ async fn one_arrival_that_cannot_be_read_does_not_stop_the_rest() {
 }
 
 #[tokio::test]
-async fn what_can_be_read_at_the_second_attempt_is_credited() {
+async fn arrival_read_on_the_second_attempt_is_credited() {
     let scene = Scene::new().await;
     let wallet = Wallet::of(1);
     let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();
@@ -214,7 +214,7 @@ async fn what_can_be_read_at_the_second_attempt_is_credited() {
 }
 
 #[tokio::test]
-async fn trouble_that_may_pass_holds_the_position_for_a_while_and_no_longer() {
+async fn transient_errors_hold_the_scan_for_a_limited_time() {
     let scene = Scene::new().await;
     let (first, second) = (Wallet::of(1), Wallet::of(2));
     let quotes =
@@ -237,7 +237,7 @@ async fn trouble_that_may_pass_holds_the_position_for_a_while_and_no_longer() {
 }
 
 #[tokio::test]
-async fn trouble_with_the_whole_chain_holds_the_position_and_records_nothing() {
+async fn unreadable_chain_holds_the_scan_and_records_nothing() {
     let scene = Scene::new().await;
     let wallet = Wallet::of(1);
     let quote = scene.quote(&wallet, "starter", MAIN).await.unwrap();

@@ -72,7 +72,7 @@ fn opened(file: &Value) -> Result<String, WalletError> {
 }
 
 #[test]
-fn the_definitions_examples_open() {
+fn examples_of_the_keystore_specification_open() {
     for file in [PBKDF2, SCRYPT] {
         let (key, address) = decrypt(file.as_bytes(), PASSWORD).unwrap();
         assert_eq!((hex::encode(*key), address), (KEY.to_owned(), None));
@@ -81,7 +81,7 @@ fn the_definitions_examples_open() {
 }
 
 #[test]
-fn a_file_opens_as_wallets_write_it() {
+fn keystores_of_common_wallets_open() {
     assert_eq!(opened(&quick()), Ok(ADDRESS.to_owned()));
     for address in [Value::Null, "".into(), ADDRESS[2..].into(), ADDRESS.to_uppercase().replace("0X", "0x").into()] {
         assert_eq!(changed("/address", address), Ok(ADDRESS.to_owned()));
@@ -93,7 +93,7 @@ fn a_file_opens_as_wallets_write_it() {
 }
 
 #[test]
-fn a_wrong_password_is_told_from_a_damaged_file() {
+fn wrong_password_is_distinguished_from_a_damaged_file() {
     for password in ["", "Testpassword", "testpassword "] {
         let error = Wallet::from_keystore(quick().to_string().as_bytes(), password).unwrap_err();
         assert_eq!(error, WalletError::WrongPassword, "{password:?}");
@@ -115,9 +115,9 @@ fn a_wrong_password_is_told_from_a_damaged_file() {
         ("/address", "0x12".into(), "address"),
         ("/version", Value::Null, "missing"),
     ];
-    for (part, to, complaint) in table {
+    for (part, to, problem) in table {
         let error = changed(part, to).unwrap_err();
-        assert!(matches!(&error, WalletError::Damaged(what) if what.contains(complaint)), "{part}: {error}");
+        assert!(matches!(&error, WalletError::Damaged(what) if what.contains(problem)), "{part}: {error}");
     }
     for json in ["", "{", "[]", "null", &"7a28".repeat(20_000)] {
         let error = decrypt(json.as_bytes(), PASSWORD).unwrap_err();
@@ -127,7 +127,7 @@ fn a_wrong_password_is_told_from_a_damaged_file() {
 }
 
 #[test]
-fn what_is_not_of_the_definition_is_named() {
+fn unsupported_keystore_features_are_named() {
     // part, new value, fragment of the error
     let table = [
         ("/version", 4.into(), "version 4"),
@@ -136,14 +136,14 @@ fn what_is_not_of_the_definition_is_named() {
         ("/crypto/kdfparams/prf", "hmac-sha512".into(), "prf"),
         ("/crypto/kdfparams/dklen", 16.into(), "dklen is 16"),
     ];
-    for (part, to, complaint) in table {
+    for (part, to, problem) in table {
         let error = changed(part, to).unwrap_err();
-        assert!(matches!(&error, WalletError::Unsupported(what) if what.contains(complaint)), "{part}: {error}");
+        assert!(matches!(&error, WalletError::Unsupported(what) if what.contains(problem)), "{part}: {error}");
     }
 }
 
 #[test]
-fn a_file_that_wants_too_much_is_refused_at_once() {
+fn keystore_with_excessive_parameters_is_refused() {
     let scrypt = |n: u64, r: u32, p: u32| {
         Derivation::parse("scrypt", serde_json::json!({ "n": n, "r": r, "p": p, "dklen": 32, "salt": "00" }))
     };

@@ -6,10 +6,10 @@ use metering_core::{Address, TxHash};
 use serde_json::{Value, json};
 use sha3::{Digest, Keccak256};
 
-use super::purse::Purse;
+use super::wallet_state::WalletState;
 
 /// A result, or the code and message of an error.
-pub(crate) type Answer = Result<Value, (i64, &'static str)>;
+pub(crate) type RpcResult = Result<Value, (i64, &'static str)>;
 
 /// A chain. Its blocks are generated on request, and contain the transactions that were put into them.
 #[derive(Debug, Clone)]
@@ -25,12 +25,12 @@ pub(crate) struct Chain {
     /// Blocks that were replaced by a reorganisation, with the number of the fork.
     pub(crate) forks: BTreeMap<u64, u8>,
     /// Return data of contracts, by address and prefix of the input.
-    pub(crate) contracts: HashMap<(Address, String), Answer>,
+    pub(crate) contracts: HashMap<(Address, String), RpcResult>,
     pub(crate) code: HashMap<Address, String>,
     /// Maximum number of blocks in one call of `eth_getLogs`, and the error for more.
     pub(crate) log_blocks_max: Option<(u64, i64, &'static str)>,
     /// What payers see.
-    pub(crate) purse: Purse,
+    pub(crate) wallet_state: WalletState,
 }
 
 /// A transaction.
@@ -134,7 +134,7 @@ impl Default for Chain {
             contracts: HashMap::new(),
             code: HashMap::new(),
             log_blocks_max: None,
-            purse: Purse::default(),
+            wallet_state: WalletState::default(),
         }
     }
 }
@@ -152,9 +152,9 @@ impl Chain {
         self
     }
 
-    /// The chain with a contract that returns `answer`.
-    pub(crate) fn with_contract(mut self, at: Address, input: &str, answer: Answer) -> Self {
-        self.contracts.insert((at, input.to_owned()), answer);
+    /// The chain with a contract that returns `result`.
+    pub(crate) fn with_contract(mut self, at: Address, input: &str, result: RpcResult) -> Self {
+        self.contracts.insert((at, input.to_owned()), result);
         self
     }
 
@@ -162,7 +162,7 @@ impl Chain {
         format!("0x{}", hex::encode(block_hash(number, self.forks.get(&number).copied().unwrap_or_default())))
     }
 
-    pub(crate) fn answer(&mut self, method: &str, params: &Value) -> Answer {
+    pub(crate) fn respond(&mut self, method: &str, params: &Value) -> RpcResult {
         match method {
             "eth_chainId" => Ok(json!(format!("{:#x}", self.id))),
             "eth_blockNumber" => Ok(json!(format!("{:#x}", self.newest))),
@@ -187,17 +187,17 @@ impl Chain {
                 let at: Address = serde_json::from_value(params[0]["to"].clone()).unwrap();
                 let input = params[0]["data"].as_str().unwrap();
                 let known = self.contracts.iter().find(|((to, begin), _)| *to == at && input.starts_with(begin));
-                known.map_or(Ok(json!("0x")), |(_, answer)| answer.clone())
+                known.map_or(Ok(json!("0x")), |(_, result)| result.clone())
             }
             "eth_sendRawTransaction" => {
-                let hash = self.purse.take(params)?;
+                let hash = self.wallet_state.take(params)?;
                 if self.transactions.iter().any(|(_, tx)| tx.hash == hash) {
                     return Err((-32_000, "already known"));
                 }
                 self.transactions.push((None, Tx { hash, ..Tx::new(0) }));
                 Ok(json!(hash))
             }
-            _ => self.purse.answer(method, params, self.newest),
+            _ => self.wallet_state.respond(method, params, self.newest),
         }
     }
 
@@ -241,11 +241,11 @@ impl Chain {
         let time = 1_700_000_000 + 12 * number;
         json!({
             "number": format!("{number:#x}"), "hash": hash, "timestamp": format!("{time:#x}"),
-            "transactions": transactions, "baseFeePerGas": self.purse.base_fee,
+            "transactions": transactions, "baseFeePerGas": self.wallet_state.base_fee,
         })
     }
 
-    fn logs(&self, filter: &Value) -> Answer {
+    fn logs(&self, filter: &Value) -> RpcResult {
         let number = |key: &str| u64::from_str_radix(&filter[key].as_str().unwrap()[2..], 16).unwrap();
         let (from, to) = (number("fromBlock"), number("toBlock"));
         if let Some((most, code, message)) = self.log_blocks_max

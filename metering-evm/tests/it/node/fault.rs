@@ -65,8 +65,8 @@ impl Fault {
             Self::Late(delay) => tokio::time::sleep(delay).await,
             Self::Hangs => future::pending().await,
             Self::Stalls => {
-                let begun = stream::once(future::ready(Ok::<_, std::io::Error>("[")));
-                return Response::new(Body::from_stream(begun.chain(stream::pending())));
+                let started_at = stream::once(future::ready(Ok::<_, std::io::Error>("[")));
+                return Response::new(Body::from_stream(started_at.chain(stream::pending())));
             }
             Self::Backwards => replies.reverse(),
             Self::OtherIds => {

@@ -29,20 +29,20 @@ const LEGACY: &str = concat!(
 );
 
 /// A contract's return data, or the code and message of an error.
-type Answer = Result<Value, (i64, &'static str)>;
+type RpcResult = Result<Value, (i64, &'static str)>;
 
 /// A chain with a token whose contract responds like this.
-fn token_chain(balance: Answer, transfer: Answer) -> Chain {
+fn token_chain(balance: RpcResult, transfer: RpcResult) -> Chain {
     let contracts = [((token(), BALANCE_OF.to_owned()), balance), ((token(), TRANSFER.to_owned()), transfer)];
     Chain { contracts: contracts.into(), ..chain() }
 }
 
 #[tokio::test]
-async fn a_payment_is_signed_as_another_wallet_signs_it() {
+async fn payment_signature_matches_another_wallet() {
     let legacy = || {
         let mut chain = Chain::default();
-        chain.purse.base_fee = json!(null);
-        chain.purse.tip = Err((-32_601, "the method does not exist"));
+        chain.wallet_state.base_fee = json!(null);
+        chain.wallet_state.tip = Err((-32_601, "the method does not exist"));
         chain
     };
     // chain, order, transaction, highest possible fee
@@ -60,29 +60,29 @@ async fn a_payment_is_signed_as_another_wallet_signs_it() {
 }
 
 #[tokio::test]
-async fn a_node_that_suggests_no_tip_is_asked_for_the_usual_price() {
+async fn without_suggested_tip_the_gas_price_is_used() {
     let mut chain = chain();
-    chain.purse.tip = Err((-32_601, "the method does not exist"));
+    chain.wallet_state.tip = Err((-32_601, "the method does not exist"));
     let payment = prepared(chain, tokens()).await.unwrap();
     assert_eq!(payment.fee_max, TokenUnits::new(62_500 * 2_500));
 }
 
 #[tokio::test]
-async fn a_token_that_answers_nothing_to_a_transfer_is_paid() {
+async fn token_with_empty_transfer_result_can_be_paid() {
     let chain = token_chain(Ok(json!(word("4c5a29"))), Ok(json!("0x")));
     assert_eq!(hex::encode(prepared(chain, tokens()).await.unwrap().raw), TOKENS);
 }
 
 #[tokio::test]
-async fn too_little_is_said_before_anything_is_signed() {
+async fn insufficient_funds_are_reported_before_signing() {
     let with = |balance: u128| {
         let mut chain = chain();
-        chain.purse.balance = json!(format!("{balance:#x}"));
+        chain.wallet_state.balance = json!(format!("{balance:#x}"));
         chain
     };
     let units = TokenUnits::new;
     let (native_fee, token_fee) = (62_500 * 2_003, 62_500 * 2_003);
-    let whole = native().amount.get() + native_fee;
+    let total = native().amount.get() + native_fee;
     let short = |have, need| PayError::ShortOfTokens { have: units(have), need };
     let no_fees = |have, need| PayError::ShortOfFees { have: units(have), need: units(need) };
     // chain, order, error
@@ -90,20 +90,20 @@ async fn too_little_is_said_before_anything_is_signed() {
         (token_chain(Ok(json!(word("4c5a28"))), Ok(json!(word("1")))), tokens(), short(5_003_816, tokens().amount)),
         (with(native().amount.get() - 1), native(), short(native().amount.get() - 1, native().amount)),
         (with(0), native(), short(0, native().amount)),
-        (with(whole - 1), native(), no_fees(whole - 1, whole)),
+        (with(total - 1), native(), no_fees(total - 1, total)),
         (with(token_fee - 1), tokens(), no_fees(token_fee - 1, token_fee)),
     ];
     for (chain, order, error) in table {
         assert_eq!(prepared(chain, order).await.unwrap_err(), error);
     }
-    assert!(prepared(with(whole), native()).await.is_ok());
+    assert!(prepared(with(total), native()).await.is_ok());
     assert!(prepared(with(token_fee), tokens()).await.is_ok());
 }
 
 #[tokio::test]
 async fn a_balance_beyond_128_bits_is_enough() {
     let mut chain = chain();
-    chain.purse.balance = json!(format!("0x{}", "f".repeat(64)));
+    chain.wallet_state.balance = json!(format!("0x{}", "f".repeat(64)));
     chain.contracts.insert((token(), BALANCE_OF.to_owned()), Ok(json!(format!("0x{}", "f".repeat(64)))));
     assert!(prepared(chain.clone(), tokens()).await.is_ok());
     assert!(prepared(chain, native()).await.is_ok());
@@ -114,7 +114,7 @@ async fn a_payment_that_would_fail_is_not_signed() {
     let rich = || Ok(json!(word("989680")));
     let estimate_fails = || {
         let mut chain = chain();
-        chain.purse.gas = Err((3, "execution reverted: paused"));
+        chain.wallet_state.gas = Err((3, "execution reverted: paused"));
         chain
     };
     // chain, part of the reason
@@ -138,7 +138,7 @@ async fn a_payment_that_would_fail_is_not_signed() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_meant_is_refused_without_asking_anybody() {
+async fn invalid_orders_are_refused_without_a_request() {
     let (node, payer) = scene(chain()).await;
     let orders = [
         (PaymentOrder { chain_id: 5, ..native() }, PayError::WrongChain { expected: 5, found: 1 }),
@@ -155,19 +155,19 @@ async fn what_cannot_be_meant_is_refused_without_asking_anybody() {
 }
 
 #[tokio::test]
-async fn a_node_of_another_chain_gets_no_payment() {
+async fn payment_is_not_sent_to_a_node_of_another_chain() {
     let other = Chain { id: 11_155_111, ..chain() };
     let error = prepared(other, tokens()).await.unwrap_err();
     assert_eq!(error, PayError::WrongChain { expected: 1, found: 11_155_111 });
 }
 
 #[tokio::test]
-async fn a_source_that_lies_about_fees_is_held_to_the_limit() {
+async fn lying_fee_source_is_limited_by_the_fee_limit() {
     let fees = |base_fee: &str, tip: &str, gas: &str| {
         let mut chain = chain();
-        chain.purse.balance = json!(format!("0x{}", "f".repeat(64)));
-        chain.purse.base_fee = json!(base_fee);
-        (chain.purse.tip, chain.purse.gas) = (Ok(json!(tip)), Ok(json!(gas)));
+        chain.wallet_state.balance = json!(format!("0x{}", "f".repeat(64)));
+        chain.wallet_state.base_fee = json!(base_fee);
+        (chain.wallet_state.tip, chain.wallet_state.gas) = (Ok(json!(tip)), Ok(json!(gas)));
         chain
     };
     let most = format!("0x{}", "f".repeat(64));
@@ -189,7 +189,7 @@ async fn a_source_that_lies_about_fees_is_held_to_the_limit() {
 }
 
 #[tokio::test]
-async fn trouble_is_sat_out_and_named_without_the_key_in_the_url() {
+async fn transient_errors_are_retried_and_reported_without_the_url_key() {
     let secret = "topsecret-0123456789";
     let faults = [
         Fault::Status(503, None),

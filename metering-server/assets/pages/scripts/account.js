@@ -1,6 +1,6 @@
 // The account page: sign in with a key, tabs, refresh, sign out.
 
-import { ask, sentence } from "/assets/api.js";
+import { callApi, sentence } from "/assets/api.js";
 import { toUnits } from "/assets/decimal.js";
 import { busy, byId, complain, h, onSubmit } from "/assets/dom.js";
 import { showRotate } from "/assets/rotate.js";
@@ -18,9 +18,9 @@ let tabs = null;
 
 async function load(key) {
   const [balance, summary, activity] = await Promise.all([
-    ask("/credits/balance", { key }),
-    ask(`/credits/usage/summary?days=${DAYS}`, { key }),
-    ask(`/credits/usage?limit=${ACTIVITY}`, { key }),
+    callApi("/credits/balance", { key }),
+    callApi(`/credits/usage/summary?days=${DAYS}`, { key }),
+    callApi(`/credits/usage?limit=${ACTIVITY}`, { key }),
   ]);
   return { balance, summary, activity, now: summary.date };
 }

@@ -23,7 +23,7 @@ export class ApiError extends Error {
 }
 
 /** Sends a request. Returns the body of a successful response, numbers as text; `date` is the service's time. */
-export async function ask(path, { method = "GET", key, body, timeout = 30_000 } = {}) {
+export async function callApi(path, { method = "GET", key, body, timeout = 30_000 } = {}) {
   const headers = { Accept: "application/json" };
   if (key) headers.Authorization = `Bearer ${key}`;
   if (body) headers["Content-Type"] = "application/json";

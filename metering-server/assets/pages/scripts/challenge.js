@@ -4,7 +4,7 @@ import { h, wait } from "/assets/dom.js";
 
 const { challenge: kind, siteKey } = document.body.dataset;
 /** How long to wait for Cloudflare's script. */
-const SCRIPT_PATIENCE_MS = 15_000;
+const SCRIPT_TIMEOUT_MS = 15_000;
 
 /** The states in which ALTCHA has finished. */
 const SETTLED = ["verified", "error", "expired"];
@@ -119,7 +119,7 @@ function settling(widget) {
 }
 
 async function mountTurnstile(place, error) {
-  const deadline = Date.now() + SCRIPT_PATIENCE_MS;
+  const deadline = Date.now() + SCRIPT_TIMEOUT_MS;
   while (!globalThis.turnstile && Date.now() < deadline) await wait(100);
   if (!globalThis.turnstile) throw new Missing("Could not load the bot challenge. Allow this page to load it, then reload.");
   const box = h("div");
@@ -142,8 +142,8 @@ async function mountTurnstile(place, error) {
   });
   return {
     async token() {
-      const patience = Date.now() + 60_000;
-      while (!token && Date.now() < patience) await wait(100);
+      const tokenDeadline = Date.now() + 60_000;
+      while (!token && Date.now() < tokenDeadline) await wait(100);
       if (!token) throw new Error("Solve the bot challenge first.");
       return token;
     },

@@ -9,16 +9,16 @@ const BELOW = 26;
 const TEN = 10n;
 
 /**
- * A frame with the chart of `days`, oldest first: `{day, calls, credits}`, all as text. `whole` is the exact total:
+ * A frame with the chart of `days`, oldest first: `{day, calls, credits}`, all as text. `total` is the exact total:
  * amounts per day are rounded, so their sum would differ from it.
  */
-export function chart(days, whole) {
+export function chart(days, total) {
   const reading = h("p", { class: "chart-reading soft" });
-  const svg = s("svg", { class: "chart", role: "img", "aria-label": inWords(days, whole) });
+  const svg = s("svg", { class: "chart", role: "img", "aria-label": inWords(days, total) });
   const frame = h("div", { class: "chart-frame" }, reading, svg);
   const all = `Last ${days.length} days`;
-  const draw = () => plot(svg, days, (day) => reading.replaceChildren(...(day ? read(longDay(day.day), day) : read(all, whole))));
-  reading.replaceChildren(...read(all, whole));
+  const draw = () => plot(svg, days, (day) => reading.replaceChildren(...(day ? read(longDay(day.day), day) : read(all, total))));
+  reading.replaceChildren(...read(all, total));
   new ResizeObserver(draw).observe(frame);
   return frame;
 }
@@ -27,10 +27,10 @@ function read(name, { credits, calls }) {
   return [h("strong", {}, name), ` · ${group(credits)} ${plural(credits, "credit")} · ${group(calls)} ${plural(calls, "call")}`];
 }
 
-function inWords(days, whole) {
+function inWords(days, total) {
   const busiest = days.reduce((most, day) => (toUnits(day.credits) > toUnits(most.credits) ? day : most));
   const most = toUnits(busiest.credits) > 0n ? ` Most on ${longDay(busiest.day)}: ${group(busiest.credits)}.` : "";
-  return `Bar chart of credits used by day, last ${days.length} days. Total: ${group(whole.credits)} ${plural(whole.credits, "credit")}.${most} The table below lists each day with usage.`;
+  return `Bar chart of credits used by day, last ${days.length} days. Total: ${group(total.credits)} ${plural(total.credits, "credit")}.${most} The table below lists each day with usage.`;
 }
 
 function plot(svg, days, show) {
@@ -47,35 +47,35 @@ function plot(svg, days, show) {
   const step = (width - left) / days.length;
   const bar = Math.max(Math.min(step * 0.7, 28), 2);
 
-  const grid = ticks.map((tick, place) => {
+  const grid = ticks.map((tick, index) => {
     const y = floor - height(tick);
     return [
-      s("line", { class: place === 0 ? "base" : "grid", x1: left, x2: width, y1: y, y2: y }),
-      s("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, labels[place]),
+      s("line", { class: index === 0 ? "base" : "grid", x1: left, x2: width, y1: y, y2: y }),
+      s("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, labels[index]),
     ];
   });
   const zones = [];
-  const columns = days.map((day, place) => {
-    const x = left + place * step;
+  const columns = days.map((day, index) => {
+    const x = left + index * step;
     const zone = s("rect", { class: "zone", x, y: 0, width: step, height: floor });
     zones.push(zone);
     const parts = [zone];
-    if (values[place] > 0n) {
-      const tall = Math.max(height(values[place]), 2);
+    if (values[index] > 0n) {
+      const tall = Math.max(height(values[index]), 2);
       parts.push(s("rect", { class: "bar", x: x + (step - bar) / 2, y: floor - tall, width: bar, height: tall, rx: Math.min(3, bar / 4) }));
     }
     return parts;
   });
   const every = Math.ceil(72 / step);
-  const dates = days.map((day, place) => {
-    const back = days.length - 1 - place;
+  const dates = days.map((day, index) => {
+    const back = days.length - 1 - index;
     if (back % every !== 0) return null;
-    const x = left + (place + 0.5) * step;
+    const x = left + (index + 0.5) * step;
     const end = x > width - 24;
     return s("text", { x: end ? width : x, y: HEIGHT - 6, "text-anchor": end ? "end" : "middle" }, shortDay(day.day));
   });
   svg.replaceChildren(...grid.flat(), ...columns.flat(), ...dates.filter(Boolean));
-  follow(svg, zones, (place) => show(place === null ? null : days[place]), { left, step });
+  follow(svg, zones, (index) => show(index === null ? null : days[index]), { left, step });
 }
 
 /** Calls `show` with the day under the pointer, and with null when the pointer leaves. */
@@ -86,11 +86,11 @@ function follow(svg, zones, show, { left, step }) {
   };
   const move = (event) => {
     const scale = svg.viewBox.baseVal.width / svg.getBoundingClientRect().width;
-    const place = Math.floor(((event.clientX - svg.getBoundingClientRect().left) * scale - left) / step);
+    const index = Math.floor(((event.clientX - svg.getBoundingClientRect().left) * scale - left) / step);
     leave();
-    if (!zones[place]) return;
-    zones[place].classList.add("here");
-    show(place);
+    if (!zones[index]) return;
+    zones[index].classList.add("here");
+    show(index);
   };
   svg.onpointermove = move;
   svg.onpointerdown = move;
@@ -106,7 +106,7 @@ function ticksFor(most) {
     if (step > 0n) break;
   }
   const count = Number((goal + step - 1n) / step);
-  return Array.from({ length: count + 1 }, (_, place) => BigInt(place) * step);
+  return Array.from({ length: count + 1 }, (_, index) => BigInt(index) * step);
 }
 
 const dayFormat = (options) => {

@@ -72,7 +72,7 @@ function body(api, operation) {
   if (operation.parameters?.length) parts.push(part("Parameters", h("ul", { class: "schema" }, ...operation.parameters.map((parameter) => parameterItem(api, parameter)))));
   const content = operation.requestBody?.content;
   if (content) parts.push(part("Body", ...Object.entries(content).map(([type, { schema }]) => h("div", {}, h("p", { class: "soft" }, h("code", {}, type)), schemaOf(api, schema)))));
-  parts.push(part("Responses", h("div", { class: "responses" }, ...Object.entries(operation.responses ?? {}).map(([code, response]) => answer(api, code, response)))));
+  parts.push(part("Responses", h("div", { class: "responses" }, ...Object.entries(operation.responses ?? {}).map(([code, response]) => responseItem(api, code, response)))));
   return h("div", { class: "operation-body" }, ...parts);
 }
 
@@ -90,7 +90,7 @@ function parameterItem(api, parameter) {
   return h("li", {}, h("code", {}, parameter.name), h("span", { class: "type" }, type), about);
 }
 
-function answer(api, code, response) {
+function responseItem(api, code, response) {
   const schemas = Object.values(response.content ?? {}).map(({ schema }) => schema).filter(Boolean);
   const shape = schemas.length > 0 && h("details", { class: "table-details" }, h("summary", {}, "Body"), ...schemas.map((schema) => schemaOf(api, schema)));
   return h("div", { class: "response" }, h("span", { class: `code ${code < "400" ? "good" : ""}` }, code), h("span", {}, ...prose(response.description ?? "", { inline: true })), shape);

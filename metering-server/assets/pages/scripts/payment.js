@@ -1,6 +1,6 @@
 // Pays from the wallet to the account. A payment is sent at most once, and remembered until it is registered.
 
-import { ApiError, ask } from "/assets/api.js";
+import { ApiError, callApi } from "/assets/api.js";
 import { wait } from "/assets/dom.js";
 import { rememberPayment, rememberedPayment, replacePayment } from "/assets/session.js";
 import { WalletError, checkAccount, checkFunds, connect, payment, request, sign, switchChain } from "/assets/wallet.js";
@@ -51,9 +51,9 @@ export async function register(sent, key, say, going = () => true) {
     try {
       const { plan_id, chain_id, tx_hash } = sent;
       const body = { plan_id, chain_id, tx_hash, ...(signature && { signature }) };
-      const answer = await ask("/credits/topup", { method: "POST", key, body, timeout: REGISTER_TIMEOUT_MS });
+      const response = await callApi("/credits/topup", { method: "POST", key, body, timeout: REGISTER_TIMEOUT_MS });
       replacePayment(sent);
-      return answer;
+      return response;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.code === "payer_proof_required" && !signature) {

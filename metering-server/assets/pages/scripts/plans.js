@@ -1,6 +1,6 @@
 // The plans on sale, as one table per chain.
 
-import { ask, sentence } from "/assets/api.js";
+import { callApi, sentence } from "/assets/api.js";
 import { amount, group } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 import { table } from "/assets/table.js";
@@ -38,7 +38,7 @@ export function planTable(chain, plans) {
 /** Fills `place` with the plans on sale. */
 export async function showPlans(place) {
   try {
-    const groups = byChain(await ask("/credits/plans"));
+    const groups = byChain(await callApi("/credits/plans"));
     if (groups.length === 0) {
       place.replaceChildren(h("p", { class: "empty" }, "No plans are on sale at the moment."));
       return;

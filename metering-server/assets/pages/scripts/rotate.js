@@ -1,6 +1,6 @@
 // The ROTATE tab: replaces the key, with a signature of the wallet that paid for the account.
 
-import { ask, sentence } from "/assets/api.js";
+import { callApi, sentence } from "/assets/api.js";
 import { busy, h } from "/assets/dom.js";
 import { firstCall, secret } from "/assets/secret.js";
 import { connect, provider, sign } from "/assets/wallet.js";
@@ -54,7 +54,7 @@ function content(place, { account = null, here, rotated }) {
         // After signing out, do not replace the key.
         if (!here()) return;
         status.textContent = "Replacing the key …";
-        const { api_key: key } = await ask("/api-key/recover/verify", { method: "POST", body: proof });
+        const { api_key: key } = await callApi("/api-key/recover/verify", { method: "POST", body: proof });
         if (!here()) {
           showElsewhere(key);
           return;
@@ -82,7 +82,7 @@ async function prove(account, signal, say) {
   if (account && address !== account.payer_address.toLowerCase()) {
     throw new Error(`Your wallet shared ${address}, but ${account.payer_address} paid for this account. In your wallet, choose that address.`);
   }
-  const challenge = await ask("/api-key/recover/challenge", { method: "POST", body: { address } });
+  const challenge = await callApi("/api-key/recover/challenge", { method: "POST", body: { address } });
   say("Sign the message in your wallet. It moves no money.");
   const signature = await sign(challenge.message, address, signal);
   return { address, nonce: challenge.nonce, signature };

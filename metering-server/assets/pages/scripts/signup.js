@@ -1,6 +1,6 @@
 // Signup: the same flow as in a terminal, started and approved on one page.
 
-import { ApiError, ask, sentence } from "/assets/api.js";
+import { ApiError, callApi, sentence } from "/assets/api.js";
 import { mountChallenge } from "/assets/challenge.js";
 import { amount, group } from "/assets/decimal.js";
 import { busy, byId, complain, h, onSubmit, say, wait } from "/assets/dom.js";
@@ -9,7 +9,7 @@ import { rememberKey } from "/assets/session.js";
 
 const AGENT_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 /** How many status polls to send before giving up. */
-const MOST_POLLS = 30;
+const MAX_POLLS = 30;
 const KEY_LOST = "Your account was opened, but its key was lost in transit and cannot be shown again. Ask the operator to replace it; you cannot sign up with this email address again.";
 
 /** Adds the behaviour to the form. */
@@ -32,12 +32,12 @@ export async function startSignup() {
         status.textContent = "Signing up …";
         session ??= await begin(email.value.trim(), agentName.value.trim());
         // Editing the form resets `session`, but not the request in progress.
-        const begun = session;
+        const current = session;
         status.textContent = "Checking that you're human …";
-        const token = begun.approved ? undefined : await challenge.token();
+        const token = current.approved ? undefined : await challenge.token();
         status.textContent = "Opening your account …";
-        await approve(begun, token, challenge);
-        const account = await collect(begun);
+        await approve(current, token, challenge);
+        const account = await collect(current);
         session = null;
         show(account);
       } catch (error) {
@@ -61,13 +61,13 @@ function looksRight(email, agentName, terms) {
   return wrong.every(([, text]) => !text);
 }
 
-const begin = (email, agent_name) => ask("/signup/initiate", { method: "POST", body: { email, agent_name } });
+const begin = (email, agent_name) => callApi("/signup/initiate", { method: "POST", body: { email, agent_name } });
 
 async function approve(session, token, challenge) {
   if (session.approved) return;
   const body = { user_code: session.user_code, tos_accepted: true, captcha_token: token };
   try {
-    await ask("/verify", { method: "POST", body });
+    await callApi("/verify", { method: "POST", body });
     session.approved = true;
   } catch (error) {
     // A solution can be used only once, whatever the result.
@@ -75,28 +75,28 @@ async function approve(session, token, challenge) {
     // The earlier attempt got no response, but succeeded.
     session.approved = error.code === "invalid_code" && session.unanswered === true;
     if (session.approved) return;
-    session.unanswered ||= isUnanswered(error);
+    session.unanswered ||= hasNoResponse(error);
     throw error;
   }
 }
 
 /** Whether the service may have processed the request even though no response arrived. */
-const isUnanswered = (error) => ["network", "timeout", "unreadable"].includes(error.code) || error.status >= 500;
+const hasNoResponse = (error) => ["network", "timeout", "unreadable"].includes(error.code) || error.status >= 500;
 
 /** Polls until the key is available. */
 async function collect(session) {
   const interval = Number(session.interval) * 1_000;
   const path = `/signup/status?session_token=${encodeURIComponent(session.session_token)}`;
-  for (let poll = 0; poll < MOST_POLLS; poll += 1) {
+  for (let poll = 0; poll < MAX_POLLS; poll += 1) {
     try {
-      const answer = await ask(path);
-      if (answer.status === "approved") return answer;
-      if (answer.status === "expired") throw new ApiError("expired", "That took too long. Sign up again.");
+      const response = await callApi(path);
+      if (response.status === "approved") return response;
+      if (response.status === "expired") throw new ApiError("expired", "That took too long. Sign up again.");
       await wait(interval);
     } catch (error) {
       if (error.code === "not_found" && session.keyUnanswered) throw new ApiError("key_lost", KEY_LOST);
-      session.keyUnanswered ||= isUnanswered(error);
-      if (error.retryAfter === undefined && !isUnanswered(error)) throw error;
+      session.keyUnanswered ||= hasNoResponse(error);
+      if (error.retryAfter === undefined && !hasNoResponse(error)) throw error;
       await wait(Math.max(interval, (error.retryAfter ?? 0) * 1_000));
     }
   }

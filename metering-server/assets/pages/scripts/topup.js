@@ -1,6 +1,6 @@
 // The TOP UP tab: choose a plan, pay for it from the browser's wallet, and register the payment.
 
-import { ask, sentence } from "/assets/api.js";
+import { callApi, sentence } from "/assets/api.js";
 import { amount, plural } from "/assets/decimal.js";
 import { busy, byId, h, onSubmit } from "/assets/dom.js";
 import { TX_HASH, pay, register } from "/assets/payment.js";
@@ -39,7 +39,7 @@ export class TopUp {
     }
     this.#panel.replaceChildren(h("p", { class: "soft", role: "status" }, "Loading plans …"));
     try {
-      this.#groups = byChain(await ask("/credits/plans"));
+      this.#groups = byChain(await callApi("/credits/plans"));
       if (!this.#ended) this.#choose();
     } catch (error) {
       if (!this.#ended) this.#fail(error, [this.#button("Try again", () => this.start())]);
@@ -213,9 +213,9 @@ export class TopUp {
     for (const step of ["wallet", "network"]) say(step, "done");
     say("send", "done", sent.tx_hash);
     try {
-      const answer = await register(sent, this.#key, say, () => waiting && !this.#ended);
+      const response = await register(sent, this.#key, say, () => waiting && !this.#ended);
       if (this.#ended) return;
-      this.#done(answer);
+      this.#done(response);
       this.#credited();
     } catch (error) {
       const unproven = error.code === "payer_proof_required";
@@ -223,14 +223,14 @@ export class TopUp {
     }
   }
 
-  #done(answer) {
-    const words = answer.already_credited ? "This payment was already credited." : [amount(answer.amount_added, { sign: true }), ` ${plural(answer.amount_added, "credit")}.`];
+  #done(response) {
+    const words = response.already_credited ? "This payment was already credited." : [amount(response.amount_added, { sign: true }), ` ${plural(response.amount_added, "credit")}.`];
     this.#panel.replaceChildren(
       h(
         "div",
         { class: "card", id: "topped-up" },
-        h("h2", { tabindex: "-1" }, answer.already_credited ? "Nothing to do" : "Topped up"),
-        h("p", {}, words, " The balance is ", amount(answer.credit_balance), "."),
+        h("h2", { tabindex: "-1" }, response.already_credited ? "Nothing to do" : "Topped up"),
+        h("p", {}, words, " The balance is ", amount(response.credit_balance), "."),
         h("div", { class: "actions" }, this.#button("Top up again", () => this.start())),
       ),
     );

@@ -81,8 +81,8 @@ function byDay(summary, now) {
   const columns = [{ name: "Day", head: true }, { name: "Calls", number: true }, { name: "Credits used", number: true }];
   const cells = rows.map((day) => [day.day, group(day.calls), amount(day.credits)]);
   const list = table(`Usage by day, last ${DAYS} days, UTC`, columns, cells, { stacks: false, scrolls: true });
-  const whole = { calls: summary.totals.usage_events, credits: summary.totals.credits_used };
-  section.append(chart(days, whole), list);
+  const total = { calls: summary.totals.usage_events, credits: summary.totals.credits_used };
+  section.append(chart(days, total), list);
   return section;
 }
 

@@ -1,6 +1,6 @@
 // Approves a signup that was started elsewhere, by the code shown there.
 
-import { ask, inSeconds, sentence } from "/assets/api.js";
+import { callApi, inSeconds, sentence } from "/assets/api.js";
 import { mountChallenge } from "/assets/challenge.js";
 import { busy, byId, complain, onSubmit, say } from "/assets/dom.js";
 
@@ -30,7 +30,7 @@ async function lookUp() {
   code.value = wanted;
   await busy(byId("code-button"), async () => {
     try {
-      pending = await ask(`/signup/pending?code=${encodeURIComponent(wanted)}`);
+      pending = await callApi(`/signup/pending?code=${encodeURIComponent(wanted)}`);
     } catch (error) {
       const unknown = error.code === "invalid_code" || error.code === "not_found";
       complain(code, unknown ? "This code is wrong, has expired, or was already used. Check it, or start again in the program that showed it." : sentence(error));
@@ -78,7 +78,7 @@ async function approve() {
       const token = await challenge.token();
       status.textContent = "Approving …";
       const body = { user_code: byId("pending-code").textContent, tos_accepted: true, captcha_token: token };
-      await ask("/verify", { method: "POST", body });
+      await callApi("/verify", { method: "POST", body });
       clearInterval(clock);
       byId("approved-agent").textContent = pending.agent_name;
       byId("verify-title").textContent = "Approved";

@@ -42,8 +42,8 @@ export async function request(method, params = [], signal) {
     return await Promise.race([wallet.request({ method, params }), givenUp(signal)]);
   } catch (error) {
     if (error instanceof WalletError) throw error;
-    const said = error?.message ? `Your wallet says: ${error.message}` : "Your wallet refused the request.";
-    const wrapped = new WalletError(NOT_DONE.get(error?.code) ?? said, NOT_DONE.has(error?.code) ? "no" : "unknown");
+    const message = error?.message ? `Your wallet says: ${error.message}` : "Your wallet refused the request.";
+    const wrapped = new WalletError(NOT_DONE.get(error?.code) ?? message, NOT_DONE.has(error?.code) ? "no" : "unknown");
     wrapped.code = error?.code;
     throw wrapped;
   }

@@ -7,10 +7,10 @@ fn from(toml: &str, variables: &[(&str, &str)], flags: &[&str]) -> Result<Config
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("metering.toml");
     std::fs::write(&file, toml).unwrap();
-    let mut words = vec!["metering-server", "--config", file.to_str().unwrap()];
-    words.extend(flags);
+    let mut arguments = vec!["metering-server", "--config", file.to_str().unwrap()];
+    arguments.extend(flags);
     let variables = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
-    load(&Arguments::try_parse_from(words).unwrap(), variables.collect::<Vec<_>>()).map(|loaded| loaded.config)
+    load(&Arguments::try_parse_from(arguments).unwrap(), variables.collect::<Vec<_>>()).map(|loaded| loaded.config)
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn chains_come_from_sections_and_single_keys_from_variables() {
 }
 
 #[test]
-fn lists_come_from_arrays_and_from_variables_alike() {
+fn lists_are_read_from_arrays_and_variables() {
     let inside = |config: &Config, text: &str| config.http.trusted_proxies.contains(text.parse().unwrap());
     let toml = "[http]\ntrusted_proxies = ['127.0.0.1', '10.0.0.0/8']\n";
     let config = from(toml, &[], &[]).unwrap();
@@ -91,7 +91,7 @@ fn limits_have_defaults_and_can_be_switched_off() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn invalid_settings_are_named() {
     // file, variables, fragment of the message
     type Variables = &'static [(&'static str, &'static str)];
     let table: [(&str, Variables, &str); 38] = [
@@ -141,7 +141,7 @@ fn what_is_wrong_is_named() {
 }
 
 #[test]
-fn what_is_wrong_is_named_by_the_variable_or_flag_that_said_it() {
+fn invalid_settings_are_named_by_their_variable_or_flag() {
     // Values that are only validated after everything has been read.
     let variables = [("METERING_UPSTREAM", "ftp://x")];
     let message = from("upstream = 'http://127.0.0.1:1'", &variables, &[]).unwrap_err().to_string();
@@ -187,14 +187,14 @@ fn the_printed_defaults_are_a_configuration() {
 }
 
 #[test]
-fn a_file_that_is_not_toml_is_not_shown() {
+fn invalid_toml_is_not_printed() {
     let toml = "[chains.base]\nrpc_urls = [\"https://rpc.example/SECRET\" \"https://other.example/SECRET\"]\n";
     let message = from(toml, &[], &[]).unwrap_err().to_string();
     assert!(message.contains("line 2") && !message.contains("SECRET"), "{message}");
 }
 
 #[test]
-fn an_address_without_host_or_port_is_answered_with_one_that_works() {
+fn invalid_listen_address_error_suggests_a_valid_one() {
     // address, fragment of the error
     let table = [
         ("23005", "\"23005\" is a port without a host; use 127.0.0.1:23005"),
@@ -203,11 +203,14 @@ fn an_address_without_host_or_port_is_answered_with_one_that_works() {
         ("127.0.0.1:99999", "such as 127.0.0.1:8787"),
         ("", "such as 127.0.0.1:8787"),
     ];
-    for (address, said) in table {
+    for (address, expected) in table {
         let error = from("", &[], &["--listen", address]).unwrap_err().to_string();
-        assert!(error.starts_with("--listen: ") && error.contains(said), "{error}");
+        assert!(error.starts_with("--listen: ") && error.contains(expected), "{error}");
         let error = from("", &[("METERING_ADMIN_LISTEN", address)], &[]).unwrap_err().to_string();
-        assert!(error.starts_with("environment variable METERING_ADMIN_LISTEN: ") && error.contains(said), "{error}");
+        assert!(
+            error.starts_with("environment variable METERING_ADMIN_LISTEN: ") && error.contains(expected),
+            "{error}"
+        );
     }
     for address in ["127.0.0.1:0", "localhost:8787", "[::1]:8787", "0.0.0.0:80"] {
         assert_eq!(from("", &[], &["--listen", address]).unwrap().listen, address);

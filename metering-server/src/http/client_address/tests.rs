@@ -18,7 +18,7 @@ fn find(peer: &str, lines: &[&[u8]]) -> ClientAddress {
 }
 
 #[test]
-fn the_client_is_the_nearest_address_that_is_no_trusted_proxy() {
+fn client_is_the_nearest_address_not_a_trusted_proxy() {
     type Lines = &'static [&'static [u8]];
     // situation, peer, header lines, client
     let table: [(&str, &str, Lines, &str); 32] = [
@@ -61,7 +61,7 @@ fn the_client_is_the_nearest_address_that_is_no_trusted_proxy() {
 }
 
 #[test]
-fn only_the_list_of_a_trusted_proxy_is_forwarded_with_its_address_added() {
+fn only_the_list_of_a_trusted_proxy_is_extended_and_forwarded() {
     type Lines = &'static [&'static [u8]];
     // peer, header lines, sent on
     let table: [(&str, Lines, &[u8]); 7] = [
@@ -81,7 +81,7 @@ fn only_the_list_of_a_trusted_proxy_is_forwarded_with_its_address_added() {
 
 proptest! {
     #[test]
-    fn whatever_a_client_sends_it_is_known_by_the_address_it_called_from(
+    fn untrusted_forwarded_headers_do_not_change_the_client_address(
         spoofed in prop::collection::vec("([ -~]|[0-9a-f:., \\[\\]]|10\\.0\\.0\\.1){0,40}", 0..4),
         joined in any::<bool>(),
     ) {

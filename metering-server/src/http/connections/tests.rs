@@ -1,49 +1,49 @@
 //! Which connections are admitted at the limit, and which are closed for them.
 
 use super::*;
-use crate::http::connection::YOUNG;
+use crate::http::connection::MIN_AGE;
 
 const A: &str = "10.0.0.1";
 const B: &str = "10.0.0.2";
 const C: &str = "10.0.0.3";
 
-fn connections(most: usize, most_per_address: usize) -> Arc<Connections> {
-    Arc::new(Connections::new(most, most_per_address))
+fn connections(max: usize, max_per_address: usize) -> Arc<Connections> {
+    Arc::new(Connections::new(max, max_per_address))
 }
 
 /// A slot, if there is one without waiting. The connection counts as no longer new.
-async fn admit(connections: &Arc<Connections>, peer: &str) -> Option<Place> {
-    let place = admit_now(connections, peer).await;
-    tokio::time::sleep(YOUNG).await;
-    place
+async fn admit(connections: &Arc<Connections>, peer: &str) -> Option<ConnectionPermit> {
+    let permit = admit_now(connections, peer).await;
+    tokio::time::sleep(MIN_AGE).await;
+    permit
 }
 
-async fn admit_now(connections: &Arc<Connections>, peer: &str) -> Option<Place> {
+async fn admit_now(connections: &Arc<Connections>, peer: &str) -> Option<ConnectionPermit> {
     let admitted = connections.admit(peer.parse().unwrap(), false);
     tokio::time::timeout(RETRY / 2, admitted).await.ok().flatten()
 }
 
 /// A connection that is serving a request.
-async fn busy(connections: &Arc<Connections>, peer: &str) -> Place {
-    let place = admit(connections, peer).await.unwrap();
-    assert!(place.connection.received());
-    place
+async fn busy(connections: &Arc<Connections>, peer: &str) -> ConnectionPermit {
+    let permit = admit(connections, peer).await.unwrap();
+    assert!(permit.connection.received());
+    permit
 }
 
-async fn is_cut(place: &Place) -> bool {
-    place.connection.run(std::future::ready(())).await.is_none()
+async fn is_cut(permit: &ConnectionPermit) -> bool {
+    permit.connection.run(std::future::ready(())).await.is_none()
 }
 
-async fn cut(places: &[&Place]) -> Vec<bool> {
+async fn cut(permits: &[&ConnectionPermit]) -> Vec<bool> {
     let mut cut = Vec::new();
-    for place in places {
-        cut.push(is_cut(place).await);
+    for permit in permits {
+        cut.push(is_cut(permit).await);
     }
     cut
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_address_at_its_limit_loses_its_oldest_idle_connection_to_its_newest() {
+async fn address_at_its_limit_loses_its_oldest_idle_connection() {
     let connections = connections(100, 3);
     let serving = busy(&connections, A).await;
     let (older, newer) = (admit(&connections, A).await.unwrap(), admit(&connections, A).await.unwrap());
@@ -58,28 +58,28 @@ async fn an_address_at_its_limit_loses_its_oldest_idle_connection_to_its_newest(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_was_just_opened_is_not_closed_for_the_next() {
+async fn new_connection_is_not_closed_for_the_next() {
     let connections = connections(100, 2);
     let (first, second) = (admit_now(&connections, A).await.unwrap(), admit_now(&connections, A).await.unwrap());
     assert!(admit_now(&connections, A).await.is_none());
-    tokio::time::sleep(YOUNG).await;
+    tokio::time::sleep(MIN_AGE).await;
     assert!(admit_now(&connections, A).await.is_some());
     assert_eq!(cut(&[&first, &second]).await, [true, false]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_full_server_takes_a_connection_from_the_address_with_the_most() {
+async fn full_server_closes_a_connection_of_the_heaviest_address() {
     let connections = connections(5, 100);
     let of_a = [admit(&connections, A).await.unwrap(), admit(&connections, A).await.unwrap()];
     let of_b =
         [busy(&connections, B).await, admit(&connections, B).await.unwrap(), admit(&connections, B).await.unwrap()];
-    let newcomer = admit(&connections, C).await.unwrap();
+    let newest = admit(&connections, C).await.unwrap();
     assert_eq!(cut(&[&of_b[0], &of_b[1], &of_b[2]]).await, [false, true, false]);
-    assert_eq!(cut(&[&of_a[0], &of_a[1], &newcomer]).await, [false; 3]);
+    assert_eq!(cut(&[&of_a[0], &of_a[1], &newest]).await, [false; 3]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_takes_more_than_a_heavier_address_has() {
+async fn heavier_address_cannot_displace_a_lighter_one() {
     let connections = connections(4, 100);
     let of_a = [busy(&connections, A).await, busy(&connections, A).await];
     let of_b = [admit(&connections, B).await.unwrap(), admit(&connections, B).await.unwrap()];
@@ -91,7 +91,7 @@ async fn nobody_takes_more_than_a_heavier_address_has() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_newcomer_waits_while_all_are_busy_and_gets_the_first_place() {
+async fn connection_waits_while_all_are_busy_and_gets_the_first_permit() {
     let connections = connections(2, 100);
     let (first, _second) = (busy(&connections, A).await, busy(&connections, B).await);
     let waiting = {
@@ -105,18 +105,18 @@ async fn a_newcomer_waits_while_all_are_busy_and_gets_the_first_place() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_does_not_read_makes_room_in_the_end() {
+async fn stalled_client_is_closed_to_make_room() {
     let connections = connections(1, 100);
     let stalled = busy(&connections, A).await;
     stalled.connection.stalls();
-    let begun = Instant::now();
+    let started = Instant::now();
     assert!(connections.admit(B.parse().unwrap(), false).await.is_some());
     assert!(is_cut(&stalled).await);
-    assert!((1..=3).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+    assert!((1..=3).contains(&started.elapsed().as_secs()), "{:?}", started.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_trusted_proxy_has_no_limit_of_its_own_and_loses_nothing_to_others() {
+async fn trusted_proxy_has_no_limit_and_loses_no_connection() {
     let connections = connections(3, 1);
     let proxy: IpAddr = A.parse().unwrap();
     let first = connections.admit(proxy, true).await.unwrap();
@@ -128,7 +128,7 @@ async fn a_trusted_proxy_has_no_limit_of_its_own_and_loses_nothing_to_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn neighbours_in_ipv6_are_one_address() {
+async fn ipv6_neighbours_count_as_one_address() {
     let connections = connections(100, 1);
     let first = admit(&connections, "2001:db8::1").await.unwrap();
     let _neighbour = admit(&connections, "2001:db8::2").await.unwrap();
@@ -139,23 +139,23 @@ async fn neighbours_in_ipv6_are_one_address() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_books_are_empty_when_all_have_gone() {
+async fn books_are_empty_when_all_connections_are_closed() {
     let connections = connections(3, 2);
-    let places = [
+    let permits = [
         admit(&connections, A).await,
         admit(&connections, A).await,
         admit(&connections, A).await,
         admit(&connections, B).await,
         connections.admit(C.parse().unwrap(), true).await,
     ];
-    drop(places);
+    drop(permits);
     let books = connections.lock();
     assert_eq!((books.sockets, books.total), (0, 0));
     assert!(books.holders.is_empty() && books.by_count.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn sockets_that_are_still_closing_hold_new_ones_up() {
+async fn closing_sockets_delay_new_ones() {
     let connections = connections(1, 1);
     let mut closing = Vec::new();
     for _ in 0..=CLOSING_MAX {

@@ -42,43 +42,43 @@ struct Service {
 #[async_trait]
 impl Transport for Service {
     async fn send(&self, request: http::Request<Bytes>) -> Result<http::Response<BodyStream>, Unreachable> {
-        let asked = request.headers()["authorization"].to_str().unwrap().trim_start_matches("Bearer ").to_owned();
-        if asked == self.hangs.expose() {
+        let key = request.headers()["authorization"].to_str().unwrap().trim_start_matches("Bearer ").to_owned();
+        if key == self.hangs.expose() {
             std::future::pending::<()>().await;
         }
-        if asked == self.poor.key.expose() {
+        if key == self.poor.key.expose() {
             let json = format!(r#"{{"org_id": "{}", "credit_balance": -0.5, "more": 1}}"#, self.poor.account);
             let body = stream::once(std::future::ready(Ok(Bytes::from(json)))).boxed();
             return Ok(http::Response::new(body));
         }
-        if asked != self.dead.expose() {
+        if key != self.dead.expose() {
             return Err(Unreachable("down".to_owned()));
         }
-        let answer = http::Response::builder().status(401);
-        Ok(answer.body(stream::empty().boxed()).unwrap())
+        let response = http::Response::builder().status(401);
+        Ok(response.body(stream::empty().boxed()).unwrap())
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn sessions_of_a_dead_key_end_and_a_service_that_is_in_trouble_ends_none() {
+async fn sessions_of_a_revoked_key_end_but_not_on_service_failures() {
     let config = McpConfig::default();
     let sessions = Arc::new(Sessions::new(&config, &Shutdown::new()));
     let callers = [(); 4].map(|()| caller());
-    let places = callers.each_ref().map(|caller| sessions.open(caller.clone(), inbox()).unwrap().1);
+    let permits = callers.each_ref().map(|caller| sessions.open(caller.clone(), inbox()).unwrap().1);
     let [dead, hangs, poor, other] = callers;
     let service = Service { dead: dead.key, hangs: hangs.key, poor: poor.clone() };
     let service = Client::new(Arc::new(service), metering_core::ClientSource::Mcp);
-    sessions.look(&service).await;
-    assert_eq!(places.each_ref().map(|place| place.end().is_cancelled()), [true, false, false, false]);
+    sessions.check_keys(&service).await;
+    assert_eq!(permits.each_ref().map(|permit| permit.end().is_cancelled()), [true, false, false, false]);
     let has_credit = |caller: &Caller| sessions.lock().holdings[&caller.account].has_credit;
     assert_eq!((has_credit(&poor), has_credit(&other)), (false, true), "the credit was spent after the session began");
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_shutdown_ends_all_at_once_even_what_is_opened_after_it() {
+async fn shutdown_ends_all_sessions_including_later_ones() {
     let (shutdown, hanging) = (Shutdown::new(), caller());
     let sessions = Arc::new(Sessions::new(&McpConfig::default(), &shutdown));
-    let (_, place) = sessions.open(hanging.clone(), inbox()).unwrap();
+    let (_, permit) = sessions.open(hanging.clone(), inbox()).unwrap();
     let service = Service { dead: caller().key, hangs: hanging.key.clone(), poor: caller() };
     let service = Client::new(Arc::new(service), metering_core::ClientSource::Mcp);
     let (watched, second) = (Arc::clone(&sessions), Duration::from_secs(1));
@@ -86,7 +86,7 @@ async fn the_shutdown_ends_all_at_once_even_what_is_opened_after_it() {
     // By then the watch is waiting for a response that never comes.
     tokio::time::sleep(2 * second).await;
     shutdown.cancel();
-    assert!(place.end().is_cancelled());
+    assert!(permit.end().is_cancelled());
     assert!(tokio::time::timeout(second / 10, watch).await.is_ok());
     let (_, late) = sessions.open(hanging, inbox()).unwrap();
     assert!(late.end().is_cancelled());
@@ -109,14 +109,14 @@ fn sessions_are_bounded_per_account_and_in_all_and_come_back() {
 }
 
 #[test]
-fn a_newcomer_to_a_full_server_gets_the_stalest_session_of_whoever_has_the_most() {
+fn full_server_ends_the_stalest_session_of_the_heaviest_account() {
     let (sessions, a, b) = (sessions(), caller(), caller());
     let opened = [sessions.open(a.clone(), inbox()).unwrap(), sessions.open(a.clone(), inbox()).unwrap()];
     let (_, of_b) = sessions.open(b, inbox()).unwrap();
     std::thread::sleep(Duration::from_millis(2));
     assert!(sessions.inbox(&opened[0].0, &a.key).is_some(), "it was active last");
-    let (_, newcomer) = sessions.open(caller(), inbox()).unwrap();
-    let ended = [&opened[0].1, &opened[1].1, &of_b, &newcomer].map(|place| place.end().is_cancelled());
+    let (_, newest) = sessions.open(caller(), inbox()).unwrap();
+    let ended = [&opened[0].1, &opened[1].1, &of_b, &newest].map(|permit| permit.end().is_cancelled());
     assert_eq!(ended, [false, true, false, false]);
     assert!(sessions.inbox(&opened[1].0, &a.key).is_none());
     assert_eq!(
@@ -127,12 +127,12 @@ fn a_newcomer_to_a_full_server_gets_the_stalest_session_of_whoever_has_the_most(
     // The slot of a session that was ended before is not released twice.
     drop(opened);
     assert_eq!(sessions.lock().sessions.len(), 2);
-    drop((of_b, newcomer));
+    drop((of_b, newest));
     assert!(sessions.lock().sessions.is_empty() && sessions.lock().holdings.is_empty());
 }
 
 #[test]
-fn accounts_without_credit_hold_few_sessions_and_give_way() {
+fn accounts_without_credit_have_few_sessions_and_lose_them_first() {
     let sessions = sessions();
     let poor = || Caller { has_credit: false, ..caller() };
     let one = poor();
@@ -149,7 +149,7 @@ fn accounts_without_credit_hold_few_sessions_and_give_way() {
 }
 
 #[test]
-fn calls_have_places_of_their_own() {
+fn calls_have_their_own_permits() {
     let (sessions, a, b) = (sessions(), caller(), caller());
     let open = [sessions.open(a.clone(), inbox()).unwrap(), sessions.open(a.clone(), inbox()).unwrap()];
     let first = sessions.reserve(&a).unwrap();
@@ -165,32 +165,32 @@ fn calls_have_places_of_their_own() {
 }
 
 #[test]
-fn a_session_is_its_keys_alone_and_ends_with_its_place() {
+fn session_belongs_to_its_key_and_ends_with_its_permit() {
     let (sessions, a, b) = (sessions(), caller(), caller());
-    let (id, place) = sessions.open(a.clone(), inbox()).unwrap();
+    let (id, permit) = sessions.open(a.clone(), inbox()).unwrap();
     assert!(sessions.inbox(&id, &a.key).is_some());
     assert!(sessions.inbox(&id, &b.key).is_none());
     assert!(sessions.inbox(&SessionId::read("unknown"), &a.key).is_none());
-    let end = place.end().clone();
-    drop(place);
+    let end = permit.end().clone();
+    drop(permit);
     assert!(end.is_cancelled());
     assert!(sessions.inbox(&id, &a.key).is_none());
     assert!(sessions.lock().holdings.is_empty());
 }
 
 #[test]
-fn a_session_that_says_nothing_is_ended() {
+fn idle_session_is_ended() {
     let config = McpConfig { idle_timeout: crate::config::Span::seconds(0), ..McpConfig::default() };
     let sessions = Arc::new(Sessions::new(&config, &Shutdown::new()));
-    let (_, place) = sessions.open(caller(), inbox()).unwrap();
+    let (_, permit) = sessions.open(caller(), inbox()).unwrap();
     assert!(sessions.end_idle().is_empty());
-    assert!(place.end().is_cancelled());
+    assert!(permit.end().is_cancelled());
 }
 
 #[test]
-fn ids_are_not_alike_and_keys_are_not_shown() {
+fn session_ids_differ_and_keys_are_not_printed() {
     let (sessions, caller) = (sessions(), caller());
-    let (a, _place) = sessions.open(caller.clone(), inbox()).unwrap();
+    let (a, _permit) = sessions.open(caller.clone(), inbox()).unwrap();
     let (b, _other) = sessions.open(caller.clone(), inbox()).unwrap();
     assert!(a != b && a.as_str().len() == 32);
     assert!(!format!("{sessions:?} {caller:?}").contains(caller.key.expose()));

@@ -12,10 +12,10 @@ use crate::config::McpConfig;
 use crate::http::Shutdown;
 
 #[derive(Debug)]
-struct Nowhere;
+struct NoService;
 
 #[async_trait]
-impl Transport for Nowhere {
+impl Transport for NoService {
     async fn send(&self, _: http::Request<Bytes>) -> Result<http::Response<BodyStream>, Unreachable> {
         Err(Unreachable("nowhere".to_owned()))
     }
@@ -30,7 +30,7 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let catalogue = Catalogue::from_json(include_str!("../../../assets/routes.json")).unwrap();
-        let callers = Callers::PerRequest(Client::new(Arc::new(Nowhere), ClientSource::Mcp));
+        let callers = Callers::PerRequest(Client::new(Arc::new(NoService), ClientSource::Mcp));
         let toolbox = Arc::new(Toolbox::new(&catalogue).unwrap());
         let server = McpServer::new(toolbox, callers, ToolSettings::default());
         let shutdown = Shutdown::new();
@@ -71,23 +71,23 @@ const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","param
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
 #[tokio::test]
-async fn messages_go_in_by_posts_of_the_same_key_and_come_out_as_events() {
+async fn messages_posted_with_the_same_key_return_as_events() {
     let scene = Scene::new();
     let (mut stream, path) = scene.open().await;
-    let stranger = ApiKey::generate(&SystemRandomness);
-    assert_eq!(scene.post(&stranger, &path, INITIALIZE), Err(ErrorCode::NotFound));
+    let other_key = ApiKey::generate(&SystemRandomness);
+    assert_eq!(scene.post(&other_key, &path, INITIALIZE), Err(ErrorCode::NotFound));
     assert_eq!(scene.post(&scene.key, "/messages/?session_id=00", INITIALIZE), Err(ErrorCode::NotFound));
     assert_eq!(scene.post(&scene.key, &path, "{"), Err(ErrorCode::InvalidJson));
     assert_eq!(scene.post(&scene.key, &path, INITIALIZE), Ok(StatusCode::ACCEPTED));
-    let answer = next(&mut stream).await.unwrap();
-    assert!(answer.starts_with("event: message\ndata: {") && answer.contains("\"serverInfo\""), "{answer}");
+    let response = next(&mut stream).await.unwrap();
+    assert!(response.starts_with("event: message\ndata: {") && response.contains("\"serverInfo\""), "{response}");
     assert_eq!(scene.post(&scene.key, &path, INITIALIZED), Ok(StatusCode::ACCEPTED));
     assert_eq!(scene.post(&scene.key, &path, &ping(1)), Ok(StatusCode::ACCEPTED));
     assert!(next(&mut stream).await.unwrap().contains("\"id\":1"));
 }
 
 #[tokio::test]
-async fn whoever_posts_and_does_not_read_is_stopped_until_they_read() {
+async fn client_that_posts_without_reading_is_stopped_until_it_reads() {
     let scene = Scene::new();
     let (mut stream, path) = scene.open().await;
     assert!(scene.post(&scene.key, &path, INITIALIZE).is_ok());
@@ -110,19 +110,19 @@ async fn whoever_posts_and_does_not_read_is_stopped_until_they_read() {
 }
 
 #[tokio::test]
-async fn a_session_is_over_when_its_stream_is_dropped_and_when_the_server_stops() {
+async fn session_ends_with_its_stream_and_with_the_server() {
     let scene = Scene::new();
     let (mut other, other_path) = scene.open().await;
-    for begun in [false, true] {
+    for initialized in [false, true] {
         let (stream, path) = scene.open().await;
-        assert!(!begun || scene.post(&scene.key, &path, INITIALIZE).is_ok());
+        assert!(!initialized || scene.post(&scene.key, &path, INITIALIZE).is_ok());
         drop(stream);
         let gone = async {
             while scene.post(&scene.key, &path, "{}") != Err(ErrorCode::NotFound) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        assert!(tokio::time::timeout(Duration::from_secs(5), gone).await.is_ok(), "begun: {begun}");
+        assert!(tokio::time::timeout(Duration::from_secs(5), gone).await.is_ok(), "initialized: {initialized}");
     }
     assert!(scene.post(&scene.key, &other_path, INITIALIZE).is_ok());
     assert!(next(&mut other).await.is_some());

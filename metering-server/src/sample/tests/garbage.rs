@@ -8,7 +8,7 @@ use metering_core::Timestamp;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::super::{SampleAnswer, SampleFeed};
+use super::super::{SampleFeed, SampleResponse};
 use super::{ManualClock, NOW};
 
 /// Path segments: words of the routes, addresses, numbers of every size, and noise.
@@ -65,14 +65,14 @@ fn target_with_numbers() -> impl Strategy<Value = String> {
 
 fn check(feed: &SampleFeed, target: &str, last_event_id: Option<&str>) {
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
-    match feed.answer(path, query, last_event_id) {
-        SampleAnswer::Json { status, body } => {
+    match feed.respond(path, query, last_event_id) {
+        SampleResponse::Json { status, body } => {
             assert!([200, 400, 404].contains(&status), "{target}: {status}");
             let body: Value = serde_json::from_slice(&body).unwrap();
             assert_eq!(body["sample"], true, "{target}");
             assert_eq!(body["error"].is_string(), status != 200, "{target}");
         }
-        SampleAnswer::Events(mut events) => {
+        SampleResponse::Events(mut events) => {
             let greeting = events.next().now_or_never().unwrap().unwrap();
             assert!(greeting.starts_with(b": "));
         }
@@ -85,7 +85,7 @@ fn feed(now: Timestamp, block_time: Duration) -> SampleFeed {
 
 proptest! {
     #[test]
-    fn paths_of_any_kind_are_answered(
+    fn paths_of_any_kind_get_a_response(
         segments in proptest::collection::vec(segment(), 0..7),
         query in proptest::option::of("\\PC{0,30}"),
         last_event_id in proptest::option::of("\\PC{0,20}"),
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn numbers_of_any_size_are_answered(
+    fn numbers_of_any_size_get_a_response(
         target in target_with_numbers(),
         last_event_id in proptest::option::of(number()),
     ) {
@@ -105,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn clocks_and_block_times_of_any_kind_are_answered(
+    fn clocks_and_block_times_of_any_kind_get_a_response(
         now in any::<i64>(),
         block_time_millis in prop_oneof![0..20_000_u64, any::<u64>()],
         target in target_with_numbers(),

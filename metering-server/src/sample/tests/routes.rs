@@ -5,14 +5,14 @@ use std::time::Duration;
 use metering_core::{Catalogue, RequestPath};
 use serde_json::{Value, json};
 
-use super::super::{SampleAnswer, SampleFeed};
-use super::{BLOCK_TIME, FINALIZED, NOW, ask, ask_json, feed_at};
+use super::super::{SampleFeed, SampleResponse};
+use super::{BLOCK_TIME, FINALIZED, NOW, feed_at, request, request_json};
 
 const POOL: &str = "0x88e6a0c2ddd26feeb64f039a2c41296fcb3f5640";
 const USDC: &str = "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48";
 const WETH: &str = "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2";
 const DAI: &str = "0x6b175474e89094c44da98b954eedeac495271d0f";
-const NOWHERE: &str = "0x00000000000000000000000000000000000000ff";
+const UNKNOWN_ADDRESS: &str = "0x00000000000000000000000000000000000000ff";
 
 /// Parses a dollar amount of the sample to hundred-millionths.
 fn usd_units(text: &Value) -> u64 {
@@ -38,7 +38,7 @@ fn fill(template: &str) -> String {
 }
 
 #[test]
-fn every_route_of_the_default_catalogue_is_answered_as_sample_data() {
+fn every_default_route_returns_sample_data() {
     let catalogue = Catalogue::from_json(include_str!("../../../assets/routes.json")).unwrap();
     let (feed, _) = feed_at(NOW);
     assert!(!catalogue.routes().is_empty());
@@ -47,10 +47,10 @@ fn every_route_of_the_default_catalogue_is_answered_as_sample_data() {
         let resolved = catalogue.resolve("GET", &RequestPath::parse(&target).unwrap(), None).unwrap();
         assert_eq!(resolved.route, route);
         if route.sse {
-            assert!(matches!(feed.answer(&target, None, None), SampleAnswer::Events(_)), "{target}");
+            assert!(matches!(feed.respond(&target, None, None), SampleResponse::Events(_)), "{target}");
             continue;
         }
-        let (status, body) = ask_json(&feed, &target);
+        let (status, body) = request_json(&feed, &target);
         assert_eq!(status, 200, "{target}: {body}");
         assert_eq!(body["sample"], json!(true), "{target}");
         assert!(body["notice"].as_str().unwrap().contains("sample data"), "{target}");
@@ -61,16 +61,16 @@ fn every_route_of_the_default_catalogue_is_answered_as_sample_data() {
 }
 
 #[test]
-fn a_block_reads_the_same_for_ever() {
+fn block_never_changes() {
     let (feed, _) = feed_at(NOW);
-    let (_, body) = ask(&feed, "/mpp/snapshot/allTrades/24000000");
+    let (_, body) = request(&feed, "/mpp/snapshot/allTrades/24000000");
     assert_eq!(body, include_str!("block-24000000.json").trim_end());
     let (later, _) = feed_at(NOW.saturating_add(Duration::from_secs(86_400 * 365)));
-    assert_eq!(ask(&later, "/mpp/snapshot/allTrades/24000000").1, body);
+    assert_eq!(request(&later, "/mpp/snapshot/allTrades/24000000").1, body);
 }
 
 #[test]
-fn without_a_block_number_the_answer_is_that_of_the_latest_final_block() {
+fn missing_block_number_means_the_latest_final_block() {
     let (feed, _) = feed_at(NOW);
     for path in [
         "/mpp/ethPrice".to_owned(),
@@ -80,28 +80,28 @@ fn without_a_block_number_the_answer_is_that_of_the_latest_final_block() {
         format!("/mpp/token/price/{WETH}/{POOL}"),
         format!("/mpp/tokenPrices/all/{WETH}"),
     ] {
-        assert_eq!(ask(&feed, &path), ask(&feed, &format!("{path}/{FINALIZED}")), "{path}");
+        assert_eq!(request(&feed, &path), request(&feed, &format!("{path}/{FINALIZED}")), "{path}");
     }
 }
 
 #[test]
-fn the_next_block_is_refused_until_the_clock_makes_it_final() {
+fn next_block_is_rejected_until_it_is_final() {
     let (feed, clock) = feed_at(NOW);
     let next = format!("/mpp/snapshot/allTrades/{}", FINALIZED + 1);
-    let (status, body) = ask_json(&feed, &next);
+    let (status, body) = request_json(&feed, &next);
     assert_eq!((status, &body["error"]), (404, &json!("block_not_final")));
     assert_eq!(body["finalized_block"], json!(FINALIZED));
     clock.advance(BLOCK_TIME - Duration::from_millis(1));
-    assert_eq!(ask(&feed, &next).0, 404);
+    assert_eq!(request(&feed, &next).0, 404);
     clock.advance(Duration::from_millis(1));
-    assert_eq!(ask(&feed, &next).0, 200);
-    assert_eq!(ask_json(&feed, "/mpp/ethPrice").1["block_number"], json!(FINALIZED + 1));
+    assert_eq!(request(&feed, &next).0, 200);
+    assert_eq!(request_json(&feed, "/mpp/ethPrice").1["block_number"], json!(FINALIZED + 1));
 }
 
 #[test]
-fn prices_agree_wherever_they_are_asked_for() {
+fn prices_agree_across_routes() {
     let (feed, _) = feed_at(NOW);
-    let get = |target: String| ask_json(&feed, &target).1;
+    let get = |target: String| request_json(&feed, &target).1;
     let price = get(format!("/mpp/token/price/{WETH}/{POOL}"));
     let base = get(format!("/mpp/snapshot/base/{POOL}"));
     let all = get(format!("/mpp/tokenPrices/all/{WETH}"));
@@ -128,8 +128,8 @@ fn volumes_are_the_sums_of_the_trades_that_are_listed() {
     let (feed, _) = feed_at(NOW);
     let end = NOW.unix_seconds() - 64 * 12;
     // The window excludes its first second: 300 blocks of 12 s.
-    let (_, listed) = ask_json(&feed, &format!("/mpp/poolTrades/{POOL}/{}/{end}", end - 3_599));
-    let (_, volume) = ask_json(&feed, &format!("/mpp/tradeVolume/{POOL}/3600"));
+    let (_, listed) = request_json(&feed, &format!("/mpp/poolTrades/{POOL}/{}/{end}", end - 3_599));
+    let (_, volume) = request_json(&feed, &format!("/mpp/tradeVolume/{POOL}/3600"));
     let trades = listed["trades"].as_array().unwrap();
     assert!(trades.len() > 50, "{}", trades.len());
     assert_eq!(volume["trade_count"], json!(trades.len()));
@@ -140,7 +140,7 @@ fn volumes_are_the_sums_of_the_trades_that_are_listed() {
     for field in ["from_block", "to_block"] {
         assert_eq!(listed[field], volume[field]);
     }
-    let (_, of_token) = ask_json(&feed, &format!("/mpp/tradeVolumeAllPools/{USDC}/3600"));
+    let (_, of_token) = request_json(&feed, &format!("/mpp/tradeVolumeAllPools/{USDC}/3600"));
     let pools = of_token["pools"].as_array().unwrap();
     assert_eq!(pools[0]["volume_usd"], volume["volume_usd"]);
     assert_eq!(pools[0]["volume"], volume["volume_token0"]);
@@ -154,16 +154,16 @@ fn volumes_are_the_sums_of_the_trades_that_are_listed() {
 fn trades_are_listed_up_to_the_latest_final_block_and_with_their_block() {
     let (feed, _) = feed_at(NOW);
     let end = NOW.unix_seconds() - 64 * 12;
-    let (_, body) = ask_json(&feed, &format!("/mpp/poolTrades/{POOL}/{}/{}", end - 600, i64::MAX));
+    let (_, body) = request_json(&feed, &format!("/mpp/poolTrades/{POOL}/{}/{}", end - 600, i64::MAX));
     assert_eq!((&body["from_block"], &body["to_block"]), (&json!(FINALIZED - 50), &json!(FINALIZED)));
     for trade in body["trades"].as_array().unwrap() {
-        let (_, block) = ask_json(&feed, &format!("/mpp/snapshot/trades/{POOL}/{}", trade["block_number"]));
+        let (_, block) = request_json(&feed, &format!("/mpp/snapshot/trades/{POOL}/{}", trade["block_number"]));
         assert_eq!(block["block_timestamp"], trade["block_timestamp"]);
         let hashes: Vec<_> = block["trades"].as_array().unwrap().iter().map(|trade| &trade["tx_hash"]).collect();
         assert!(hashes.contains(&&trade["tx_hash"]));
     }
     // No block in this range is final yet.
-    let (status, body) = ask_json(&feed, &format!("/mpp/poolTrades/{POOL}/{}/{}", end + 1, end + 600));
+    let (status, body) = request_json(&feed, &format!("/mpp/poolTrades/{POOL}/{}/{}", end + 1, end + 600));
     assert_eq!((status, &body["from_block"], &body["trades"]), (200, &Value::Null, &json!([])));
 }
 
@@ -171,20 +171,20 @@ fn trades_are_listed_up_to_the_latest_final_block_and_with_their_block() {
 fn rankings_are_sorted_and_paged() {
     let (feed, _) = feed_at(NOW);
     for (route, list) in [("dailyActiveTokens", "tokens"), ("dailyActivePools", "pools")] {
-        let (_, all) = ask_json(&feed, &format!("/mpp/{route}?size=100"));
+        let (_, all) = request_json(&feed, &format!("/mpp/{route}?size=100"));
         let volumes: Vec<_> =
             all[list].as_array().unwrap().iter().map(|entry| usd_units(&entry["volume_usd"])).collect();
         assert!(volumes.is_sorted_by(|a, b| a >= b), "{volumes:?}");
         assert_eq!(all["total"], json!(volumes.len()));
         assert_eq!(all["time_interval"], json!(86_400));
         assert_eq!(all[list][0].get("metadata"), None);
-        let (_, second) = ask_json(&feed, &format!("/mpp/{route}?page=2&size=3&metadata=true"));
+        let (_, second) = request_json(&feed, &format!("/mpp/{route}?page=2&size=3&metadata=true"));
         assert_eq!(second[list].as_array().unwrap().len(), 3);
         assert_eq!(second[list][0]["volume_usd"], all[list][3]["volume_usd"]);
         assert!(second[list][0]["metadata"].is_object());
-        let (_, usual) = ask_json(&feed, &format!("/mpp/{route}"));
+        let (_, usual) = request_json(&feed, &format!("/mpp/{route}"));
         assert_eq!(usual[list].as_array().unwrap().len(), volumes.len().min(10));
-        let (_, beyond) = ask_json(&feed, &format!("/mpp/{route}?page={}", i64::MAX));
+        let (_, beyond) = request_json(&feed, &format!("/mpp/{route}?page={}", i64::MAX));
         assert_eq!(beyond[list], json!([]));
     }
 }
@@ -193,13 +193,13 @@ fn rankings_are_sorted_and_paged() {
 fn rankings_of_a_fast_chain_cover_what_can_be_summed_up() {
     let clock = std::sync::Arc::new(super::ManualClock::at(NOW));
     let feed = SampleFeed::new(clock, Duration::from_millis(100));
-    let (status, body) = ask_json(&feed, "/mpp/dailyActivePools");
+    let (status, body) = request_json(&feed, "/mpp/dailyActivePools");
     assert_eq!((status, &body["time_interval"]), (200, &json!(720)));
     assert_eq!(body["to_block"].as_u64().unwrap() - body["from_block"].as_u64().unwrap(), 7_199);
 }
 
 #[test]
-fn what_does_not_fit_is_refused_by_name() {
+fn invalid_parameters_are_rejected_by_name() {
     let (feed, _) = feed_at(NOW);
     let now = NOW.unix_seconds();
     // target, status, error, parameter
@@ -209,9 +209,9 @@ fn what_does_not_fit_is_refused_by_name() {
         ("/mpp/ethPrice/".to_owned(), 400, "invalid_parameter", "block_number"),
         ("/mpp/ethPrice/-1".to_owned(), 400, "invalid_parameter", "block_number"),
         (format!("/mpp/ethPrice/{}", i64::MAX), 404, "block_not_final", ""),
-        (format!("/mpp/pool/{NOWHERE}/metadata"), 404, "unknown_pool", ""),
+        (format!("/mpp/pool/{UNKNOWN_ADDRESS}/metadata"), 404, "unknown_pool", ""),
         (format!("/mpp/pool/{}/metadata", &POOL[..40]), 400, "invalid_parameter", "pool_address"),
-        (format!("/mpp/token/{NOWHERE}/pools"), 404, "unknown_token", ""),
+        (format!("/mpp/token/{UNKNOWN_ADDRESS}/pools"), 404, "unknown_token", ""),
         (format!("/mpp/token/price/{DAI}/{POOL}"), 400, "invalid_parameter", "token_address"),
         (format!("/mpp/tradeVolume/{POOL}/0"), 400, "invalid_parameter", "time_interval"),
         (format!("/mpp/tradeVolume/{POOL}/-5"), 400, "invalid_parameter", "time_interval"),
@@ -234,7 +234,7 @@ fn what_does_not_fit_is_refused_by_name() {
         ("/mpp/dailyActiveTokens?time_interval=0".to_owned(), 400, "invalid_parameter", "time_interval"),
     ];
     for (target, status, error, parameter) in table {
-        let (given, body) = ask_json(&feed, &target);
+        let (given, body) = request_json(&feed, &target);
         assert_eq!(given, status, "{target}: {body}");
         assert_eq!(body["sample"], json!(true), "{target}");
         assert_eq!(body["error"].as_str().unwrap_or_default(), error, "{target}");
@@ -244,10 +244,10 @@ fn what_does_not_fit_is_refused_by_name() {
 }
 
 #[test]
-fn before_anything_is_final_the_answer_says_so() {
+fn response_without_final_block_says_so() {
     let (feed, _) = feed_at(metering_core::Timestamp::from_unix_millis(0));
     for target in ["/mpp/ethPrice", "/mpp/ethPrice/0", "/mpp/dailyActivePools", "/mpp/stream/allTrades"] {
-        let (status, body) = ask_json(&feed, target);
+        let (status, body) = request_json(&feed, target);
         assert_eq!((status, &body["error"]), (404, &json!("block_not_final")), "{target}");
         assert_eq!(body["finalized_block"], Value::Null, "{target}");
     }

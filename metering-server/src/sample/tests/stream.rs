@@ -11,8 +11,8 @@ use metering_core::{Clock, Timestamp};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::super::{SampleAnswer, SampleFeed};
-use super::{BLOCK_TIME, FINALIZED, NOW, ask};
+use super::super::{SampleFeed, SampleResponse};
+use super::{BLOCK_TIME, FINALIZED, NOW, request};
 
 /// A clock on the runtime's time, which jumps ahead whenever everything sleeps.
 #[derive(Debug)]
@@ -31,9 +31,9 @@ fn feed(block_time: Duration) -> SampleFeed {
 }
 
 fn open(feed: &SampleFeed, query: Option<&str>, last_event_id: Option<&str>) -> BoxStream<'static, Bytes> {
-    match feed.answer("/mpp/stream/allTrades", query, last_event_id) {
-        SampleAnswer::Events(events) => events,
-        SampleAnswer::Json { body, .. } => panic!("{}", String::from_utf8_lossy(&body)),
+    match feed.respond("/mpp/stream/allTrades", query, last_event_id) {
+        SampleResponse::Events(events) => events,
+        SampleResponse::Json { body, .. } => panic!("{}", String::from_utf8_lossy(&body)),
     }
 }
 
@@ -67,16 +67,16 @@ async fn a_stream_starts_with_the_latest_final_block_and_follows_the_chain() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_carries_what_the_route_of_its_block_answers() {
+async fn event_matches_the_response_of_its_blocks_route() {
     let feed = feed(BLOCK_TIME);
     let chunks: Vec<_> = open(&feed, None, None).take(2).collect().await;
     assert_eq!(chunks[0], ": synthetic sample data, not a real market\n\n");
-    let (_, body) = ask(&feed, &format!("/mpp/snapshot/allTrades/{FINALIZED}"));
+    let (_, body) = request(&feed, &format!("/mpp/snapshot/allTrades/{FINALIZED}"));
     assert_eq!(chunks[1], format!("id: {FINALIZED}\nevent: block\ndata: {body}\n\n"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_is_broken_every_fifteen_seconds() {
+async fn keep_alive_is_sent_every_fifteen_seconds() {
     let feed = feed(Duration::from_secs(40));
     let mut events = open(&feed, None, None);
     let first = follow(&mut events, 2).await[1].0.unwrap();
@@ -100,7 +100,7 @@ async fn a_replay_gives_every_block_at_once_and_then_follows_the_chain() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_was_slow_misses_nothing() {
+async fn slow_client_misses_no_event() {
     let feed = feed(BLOCK_TIME);
     let mut events = open(&feed, None, None);
     follow(&mut events, 2).await;
@@ -110,7 +110,7 @@ async fn a_client_that_was_slow_misses_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn streams_start_where_they_are_asked_to() {
+async fn streams_start_at_the_requested_block() {
     let epoch = |number: u64| Some(format!("from_epoch={number}"));
     let seen = |number: u64| Some(number.to_string());
     // query, last event, first block
@@ -134,7 +134,7 @@ async fn streams_start_where_they_are_asked_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn streams_that_cannot_start_there_are_refused() {
+async fn streams_with_an_invalid_start_are_rejected() {
     let feed = feed(BLOCK_TIME);
     // query, last event, parameter
     let table = [
@@ -148,8 +148,8 @@ async fn streams_that_cannot_start_there_are_refused() {
         (None, Some(i64::MAX.to_string()), "Last-Event-ID"),
     ];
     for (query, last_event_id, parameter) in table {
-        let answer = feed.answer("/mpp/stream/allTrades", query.as_deref(), last_event_id.as_deref());
-        let SampleAnswer::Json { status, body } = answer else { panic!("{query:?} {last_event_id:?} is served") };
+        let response = feed.respond("/mpp/stream/allTrades", query.as_deref(), last_event_id.as_deref());
+        let SampleResponse::Json { status, body } = response else { panic!("{query:?} {last_event_id:?} is served") };
         let body: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!((status, &body["error"]), (400, &Value::from("invalid_parameter")));
         assert!(body["fields"][parameter].is_string(), "{body}");

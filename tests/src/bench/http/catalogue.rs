@@ -26,7 +26,7 @@ mod tests {
     use metering_core::Catalogue;
 
     #[test]
-    fn one_route_is_free_and_all_else_is_as_it_was() {
+    fn only_the_named_route_becomes_free() {
         let free = with_free_route("/mpp/ethPrice/{block_number}").unwrap();
         let (free, default) = (Catalogue::from_json(&free).unwrap(), Catalogue::from_json(DEFAULT).unwrap());
         assert_eq!(free.routes().len(), default.routes().len());

@@ -40,7 +40,7 @@ pub(super) struct Comparison {
     /// The lowest and the highest ratio of all rounds.
     pub(super) ratios: (f64, f64),
     /// How many responses the metered server sent in all rounds.
-    pub(super) metered_answers: u64,
+    pub(super) metered_responses: u64,
 }
 
 /// Measures both servers in each of `rounds` rounds, for `time` each. Blocks its thread until then.
@@ -75,7 +75,7 @@ pub(super) fn compare(
         metered_rounds.push(metered);
         unmetered_rounds.push(unmetered);
     }
-    let metered_answers = metered_rounds.iter().map(LoadResult::responses).sum();
+    let metered_responses = metered_rounds.iter().map(LoadResult::responses).sum();
     let ratios = Rounds::new(ratios, |ratio| *ratio);
     let median = |results| Rounds::new(results, LoadResult::requests_per_second).median().clone();
     Ok(Comparison {
@@ -83,7 +83,7 @@ pub(super) fn compare(
         unmetered: median(unmetered_rounds),
         ratio: *ratios.median(),
         ratios: (*ratios.slowest(), *ratios.fastest()),
-        metered_answers,
+        metered_responses,
     })
 }
 
@@ -124,13 +124,13 @@ mod tests {
         let comparison = compare(&slow, &fast, 2, TIME, 3).unwrap();
         assert!(comparison.ratio > 0.0 && comparison.ratio < 0.8, "{comparison:?}");
         assert!(comparison.ratios.0 <= comparison.ratio && comparison.ratio <= comparison.ratios.1, "{comparison:?}");
-        assert!(comparison.metered_answers > comparison.metered.responses(), "{comparison:?}");
+        assert!(comparison.metered_responses > comparison.metered.responses(), "{comparison:?}");
         assert!(comparison.metered.latencies.p50() > comparison.unmetered.latencies.p50(), "{comparison:?}");
         assert!(compare(&fast, &slow, 2, TIME, 1).unwrap().ratio > 1.2);
     }
 
     #[test]
-    fn a_refused_request_is_no_figure() {
+    fn refused_request_is_an_error() {
         let (good, refusing) = (target(Duration::ZERO, "200 OK"), target(Duration::ZERO, "402 Payment Required"));
         for (metered, unmetered) in [(&refusing, &good), (&good, &refusing)] {
             let error = compare(metered, unmetered, 1, TIME, 1).unwrap_err();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_connection_is_no_figure() {
+    fn failed_connection_is_an_error() {
         let good = target(Duration::ZERO, "200 OK");
         let closing = Target { address: serve(|_| Reply::SendAndClose(Vec::new())), ..good.clone() };
         let error = compare(&good, &closing, 2, TIME, 1).unwrap_err();

@@ -20,7 +20,7 @@ pub(super) struct Accounts {
     /// The accounts' keys, in an order unrelated to their creation.
     pub(super) keys: Vec<ApiKey>,
     /// How many charges there were, so that each run continues with the account after the last one charged.
-    pub(super) turns: Arc<AtomicUsize>,
+    pub(super) next_account: Arc<AtomicUsize>,
 }
 
 impl Accounts {
@@ -34,7 +34,7 @@ impl Accounts {
         let flushing =
             |value| cluster.run_all(&[&format!("ALTER SYSTEM SET fsync = {value}"), "SELECT pg_reload_conf()"]);
         flushing("off");
-        let mut accounts = Self { cluster, keys: Vec::with_capacity(count), turns: Arc::default() };
+        let mut accounts = Self { cluster, keys: Vec::with_capacity(count), next_account: Arc::default() };
         let store = accounts.open().await?;
         for _ in 0..count {
             let key = ApiKey::generate(&SystemRandomness);

@@ -15,13 +15,13 @@ use crate::program;
 use crate::server::{Server, ServerSetup};
 
 /// The requests: the same route with each key.
-pub(super) struct Ask(Arc<[Vec<u8>]>);
+pub(super) struct KeyedRequests(Arc<[Vec<u8>]>);
 
-pub(super) fn ask(accounts: &Accounts) -> Ask {
-    Ask(accounts.keys.iter().map(|key| request("GET", PATH, Some(key.expose()), &[])).collect())
+pub(super) fn keyed_requests(accounts: &Accounts) -> KeyedRequests {
+    KeyedRequests(accounts.keys.iter().map(|key| request("GET", PATH, Some(key.expose()), &[])).collect())
 }
 
-impl Ask {
+impl KeyedRequests {
     /// Sends requests over `connections` connections in all, and continues with the account after the last one charged.
     pub(super) fn run(
         &self,
@@ -30,8 +30,9 @@ impl Ask {
         connections: usize,
         time: Duration,
     ) -> Result<Measured, Failure> {
-        let measured = self.send(addresses, connections, Stop::After(time), accounts.turns.load(Ordering::Relaxed))?;
-        accounts.turns.fetch_add(usize::try_from(measured.charges)?, Ordering::Relaxed);
+        let measured =
+            self.send(addresses, connections, Stop::After(time), accounts.next_account.load(Ordering::Relaxed))?;
+        accounts.next_account.fetch_add(usize::try_from(measured.charges)?, Ordering::Relaxed);
         Ok(measured)
     }
 
@@ -48,7 +49,7 @@ impl Ask {
 pub(super) struct Nodes {
     // In this order: the servers end before their folder is deleted.
     nodes: Vec<Server>,
-    ask: Ask,
+    keyed_requests: KeyedRequests,
     _folder: tempfile::TempDir,
 }
 
@@ -60,7 +61,7 @@ impl Nodes {
             let data = folder.path().join(number.to_string());
             ServerSetup::new(&data, "127.0.0.1:0").set("METERING_DATABASE", &accounts.url()).start()
         };
-        Ok(Self { nodes: (0..3).map(start).collect(), ask: ask(accounts), _folder: folder })
+        Ok(Self { nodes: (0..3).map(start).collect(), keyed_requests: keyed_requests(accounts), _folder: folder })
     }
 
     /// Sends requests to the first `nodes` nodes over `connections` connections in all.
@@ -72,14 +73,14 @@ impl Nodes {
         time: Duration,
     ) -> Result<Measured, Failure> {
         let addresses: Vec<_> = self.nodes.iter().take(nodes).map(Server::address).collect();
-        self.ask.run(accounts, &addresses, connections, time)
+        self.keyed_requests.run(accounts, &addresses, connections, time)
     }
 
     /// Uses each key once on each node, because a node looks a key up on first use. Returns the number of charges.
-    pub(super) fn ask_each_once(&self, connections: usize) -> Result<u64, Failure> {
-        let (mut charges, keys) = (0, u64::try_from(self.ask.0.len())?);
+    pub(super) fn charge_each_once(&self, connections: usize) -> Result<u64, Failure> {
+        let (mut charges, keys) = (0, u64::try_from(self.keyed_requests.0.len())?);
         for node in &self.nodes {
-            charges += self.ask.send(&[node.address()], connections, Stop::AfterRequests(keys), 0)?.charges;
+            charges += self.keyed_requests.send(&[node.address()], connections, Stop::AfterRequests(keys), 0)?.charges;
         }
         Ok(charges)
     }

@@ -10,7 +10,7 @@ use tokio_postgres::{Client, NoTls, Statement};
 
 use super::Measured;
 use super::accounts::Accounts;
-use crate::bench::{Failure, figure};
+use crate::bench::{Failure, format};
 use crate::latency::LatencySamples;
 
 /// The plain way's tables. They hold what the store keeps of a charge, except caps, activity and request ids, which the
@@ -89,35 +89,35 @@ impl Plain {
 
     /// Charges the accounts in turn for `time`, as fast as the clients can.
     pub(super) async fn run(&self, accounts: &Accounts, time: Duration) -> Result<Measured, Failure> {
-        let begun = Instant::now();
-        self.charge_while(accounts, Arc::clone(&accounts.turns), move |_| begun.elapsed() < time).await
+        let started = Instant::now();
+        self.charge_while(accounts, Arc::clone(&accounts.next_account), move |_| started.elapsed() < time).await
     }
 
     pub(super) async fn charge_each_once(&self, accounts: &Accounts) -> Result<Measured, Failure> {
         let count = accounts.keys.len();
-        self.charge_while(accounts, Arc::default(), move |turn| turn < count).await
+        self.charge_while(accounts, Arc::default(), move |charge_number| charge_number < count).await
     }
 
     async fn charge_while(
         &self,
         accounts: &Accounts,
-        turns: Arc<AtomicUsize>,
-        go_on: impl Fn(usize) -> bool + Clone + Send + 'static,
+        next_account: Arc<AtomicUsize>,
+        continues: impl Fn(usize) -> bool + Clone + Send + 'static,
     ) -> Result<Measured, Failure> {
         let keys: Arc<[_]> = accounts.keys.iter().map(|key| key.hash()).collect();
-        let (begun, mut clients) = (Instant::now(), JoinSet::new());
+        let (started, mut clients) = (Instant::now(), JoinSet::new());
         for session in &self.sessions {
-            let (session, keys, turns) = (Arc::clone(session), Arc::clone(&keys), Arc::clone(&turns));
-            let go_on = go_on.clone();
+            let (session, keys, next_account) = (Arc::clone(session), Arc::clone(&keys), Arc::clone(&next_account));
+            let continues = continues.clone();
             clients.spawn(async move {
                 let mut samples = LatencySamples::default();
                 loop {
-                    let turn = turns.fetch_add(1, Ordering::Relaxed);
-                    if !go_on(turn) {
+                    let charge_number = next_account.fetch_add(1, Ordering::Relaxed);
+                    if !continues(charge_number) {
                         return Ok::<_, Failure>(samples);
                     }
                     let sent = Instant::now();
-                    session.charge(&keys[turn % keys.len()]).await?;
+                    session.charge(&keys[charge_number % keys.len()]).await?;
                     samples.record(sent.elapsed());
                 }
             });
@@ -126,11 +126,11 @@ impl Plain {
         while let Some(samples) = clients.join_next().await {
             all.append(samples??);
         }
-        Ok(Measured::new(all, begun.elapsed()))
+        Ok(Measured::new(all, started.elapsed()))
     }
 
     /// Fails unless the amount debited from all balances equals the totals.
-    pub(super) async fn require_books(&self) -> Result<(), Failure> {
+    pub(super) async fn require_balanced(&self) -> Result<(), Failure> {
         let client = &self.sessions.first().ok_or("there is no client")?.client;
         let sql = "SELECT (SELECT sum(m.purchased + m.granted) FROM meter m) - (SELECT sum(balance) FROM plain_account) \
                    = (SELECT sum(amount) FROM plain_usage)";
@@ -144,7 +144,7 @@ impl Plain {
 impl Measured {
     pub(super) fn new(samples: LatencySamples, spent: Duration) -> Self {
         let latencies = samples.sorted();
-        let per_second = figure::per_second(latencies.count(), spent);
+        let per_second = format::per_second(latencies.count(), spent);
         Self { charges: u64::try_from(latencies.count()).unwrap_or(u64::MAX), per_second, latencies }
     }
 }

@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 
 use super::Measured;
 use super::accounts::Accounts;
-use super::nodes::{Ask, ask};
+use super::nodes::{KeyedRequests, keyed_requests};
 use super::plain::{Session, connect};
 use crate::bench::Failure;
 
@@ -26,7 +26,7 @@ const BODY: &str =
 /// A running service with as many threads as the machine has cores, like the real server.
 pub(super) struct PlainService {
     address: SocketAddr,
-    ask: Ask,
+    keyed_requests: KeyedRequests,
     _runtime: Background,
 }
 
@@ -61,11 +61,11 @@ impl PlainService {
                 Err(failure) => drop(started.send(Err(failure))),
             }
         });
-        Ok(Self { address: address.recv()??, ask: ask(accounts), _runtime: runtime })
+        Ok(Self { address: address.recv()??, keyed_requests: keyed_requests(accounts), _runtime: runtime })
     }
 
     pub(super) fn run(&self, accounts: &Accounts, connections: usize, time: Duration) -> Result<Measured, Failure> {
-        self.ask.run(accounts, &[self.address], connections, time)
+        self.keyed_requests.run(accounts, &[self.address], connections, time)
     }
 }
 

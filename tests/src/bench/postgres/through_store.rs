@@ -29,22 +29,22 @@ pub(super) async fn run(
     let meter = Arc::new(Meter::start(Arc::new(store.clone()), Arc::new(SystemClock), MeterConfig::default()));
     let keys: Arc<[_]> = accounts.keys.iter().map(|key| key.hash()).collect();
     let line = line();
-    let (begun, mut tasks) = (Instant::now(), JoinSet::new());
+    let (started, mut tasks) = (Instant::now(), JoinSet::new());
     for _ in 0..callers {
-        let (meter, keys, turns) = (Arc::clone(&meter), Arc::clone(&keys), Arc::clone(&accounts.turns));
+        let (meter, keys, next_account) = (Arc::clone(&meter), Arc::clone(&keys), Arc::clone(&accounts.next_account));
         let line = line.clone();
         tasks.spawn(async move {
             let mut samples = LatencySamples::default();
-            while begun.elapsed() < time {
-                let key = keys[turns.fetch_add(1, Ordering::Relaxed) % keys.len()];
+            while started.elapsed() < time {
+                let key = keys[next_account.fetch_add(1, Ordering::Relaxed) % keys.len()];
                 let (line, request_path) = (line.clone(), Arc::clone(&line.route_template));
                 let charge =
                     Charge { key, price: Credits::BASE_CALL, line, request_path, request_id: None, delivery: None };
-                let asked = Instant::now();
+                let sent = Instant::now();
                 if let Decision::Refused(refusal) = meter.charge(charge).await? {
                     return Err(format!("a charge was refused: {refusal:?}").into());
                 }
-                samples.record(asked.elapsed());
+                samples.record(sent.elapsed());
             }
             Ok::<_, Failure>(samples)
         });
@@ -53,7 +53,7 @@ pub(super) async fn run(
     while let Some(samples) = tasks.join_next().await {
         all.append(samples??);
     }
-    let measured = Measured::new(all, begun.elapsed());
+    let measured = Measured::new(all, started.elapsed());
     meter.drain().await;
     Ok(measured)
 }
@@ -62,8 +62,8 @@ pub(super) async fn run(
 /// sixteenth charge of an account is then spread evenly over every run.
 pub(super) async fn charge_unevenly(store: &impl Store, accounts: &Accounts) -> Result<u64, Failure> {
     let (line, mut charged) = (line(), 0);
-    for turn in 0..UNEVEN {
-        let due: Vec<_> = accounts.keys.iter().enumerate().filter(|(place, _)| place % UNEVEN >= turn).collect();
+    for round in 0..UNEVEN {
+        let due: Vec<_> = accounts.keys.iter().enumerate().filter(|(index, _)| index % UNEVEN >= round).collect();
         for batch in due.chunks(WARM_UP_BATCH) {
             let postings = batch.iter().map(|(_, key)| charge(key.hash(), &line)).collect();
             require_accepted(&store.commit(postings, SystemClock.now()).await?, batch.len())?;

@@ -19,7 +19,7 @@ pub enum Fault {
     /// Every call of a request fails with this JSON-RPC error.
     RpcError(i64, &'static str),
     /// No response ever comes.
-    TimeOut,
+    Timeout,
     /// Responses are delayed by this much.
     Slow(Duration),
     /// The node reports this chain id.
@@ -57,7 +57,7 @@ impl Fault {
     }
 
     /// The fault for the next request; uses up one of [`Fault::FirstN`].
-    pub(crate) fn take_turn(&mut self) -> Self {
+    pub(crate) fn next(&mut self) -> Self {
         match self {
             Self::FirstN(fault, left @ 1..) => {
                 *left -= 1;

@@ -18,17 +18,17 @@ pub(crate) struct Lag {
 impl Lag {
     /// Asks the node for its real block numbers.
     pub(crate) fn measure(node: &Client, blocks: u64) -> io::Result<Self> {
-        let questions: Vec<Value> = ["latest", "safe", "finalized"]
+        let requests: Vec<Value> = ["latest", "safe", "finalized"]
             .iter()
             .enumerate()
             .map(|(id, tag)| json!({ "jsonrpc": "2.0", "id": id, "method": "eth_getBlockByNumber", "params": [tag, false] }))
             .collect();
-        let body = node.try_send("POST", "/", Some(Value::Array(questions).to_string().as_bytes()))?.body;
-        let answers: Vec<Value> = serde_json::from_slice(&body)?;
+        let body = node.try_send("POST", "/", Some(Value::Array(requests).to_string().as_bytes()))?.body;
+        let responses: Vec<Value> = serde_json::from_slice(&body)?;
         let number = |id: u64| {
-            let answer = answers.iter().find(|answer| answer["id"] == id)?;
+            let response = responses.iter().find(|response| response["id"] == id)?;
             // The first block exists from the start and cannot lag.
-            Some(try_quantity(&answer["result"]["number"])?.saturating_sub(blocks))
+            Some(try_quantity(&response["result"]["number"])?.saturating_sub(blocks))
         };
         let missing = || io::Error::new(io::ErrorKind::InvalidData, "the node did not report its block numbers");
         Ok(Self {
@@ -39,9 +39,9 @@ impl Lag {
     }
 
     /// The same request for the older blocks that its tags stand for.
-    pub(crate) fn question(&self, call: &Value) -> Value {
+    pub(crate) fn rewrite_request(&self, call: &Value) -> Value {
         let mut call = call.clone();
-        let place = match call["method"].as_str().unwrap_or_default() {
+        let tag_index = match call["method"].as_str().unwrap_or_default() {
             "eth_getBlockByNumber" | "eth_getBlockReceipts" | "eth_getBlockTransactionCountByNumber" => 0,
             "eth_call" | "eth_getBalance" | "eth_getCode" | "eth_getTransactionCount" => 1,
             "eth_getStorageAt" => 2,
@@ -57,10 +57,10 @@ impl Lag {
             _ => return call,
         };
         if let Some(params) = call["params"].as_array_mut() {
-            if params.len() == place {
+            if params.len() == tag_index {
                 params.push(Value::Null);
             }
-            if let Some(tag) = params.get_mut(place) {
+            if let Some(tag) = params.get_mut(tag_index) {
                 *tag = self.older(tag);
             }
         }
@@ -68,7 +68,7 @@ impl Lag {
     }
 
     /// The same response without the contents of newer blocks.
-    pub(crate) fn answer(&self, call: &Value, reply: &mut Value) {
+    pub(crate) fn rewrite_response(&self, call: &Value, reply: &mut Value) {
         let result = &mut reply["result"];
         let number = match call["method"].as_str().unwrap_or_default() {
             "eth_blockNumber" => {
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_are_older_blocks_and_numbers_stay() {
+    fn tags_mean_older_blocks_and_numbers_are_kept() {
         let lag = Lag { newest: 10, safe: 7, finalized: 4 };
         // method, params, params sent to the node
         let table = [
@@ -124,13 +124,13 @@ mod tests {
             ("eth_chainId", json!([]), json!([])),
         ];
         for (method, params, expected) in table {
-            let asked = lag.question(&json!({ "id": 1, "method": method, "params": params }));
-            assert_eq!(asked["params"], expected, "{method}");
+            let result = lag.rewrite_request(&json!({ "id": 1, "method": method, "params": params }));
+            assert_eq!(result["params"], expected, "{method}");
         }
     }
 
     #[test]
-    fn what_is_in_newer_blocks_is_not_there() {
+    fn contents_of_newer_blocks_are_missing() {
         let lag = Lag { newest: 10, safe: 7, finalized: 4 };
         let old_log = json!({ "blockNumber": "0xa" });
         // method, the node's result, the proxy's result
@@ -145,7 +145,7 @@ mod tests {
         ];
         for (method, result, expected) in table {
             let mut reply = json!({ "id": 1, "result": result });
-            lag.answer(&json!({ "id": 1, "method": method }), &mut reply);
+            lag.rewrite_response(&json!({ "id": 1, "method": method }), &mut reply);
             assert_eq!(reply["result"], expected, "{method}");
         }
     }

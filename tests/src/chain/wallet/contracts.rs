@@ -61,14 +61,14 @@ impl Wallet {
     #[track_caller]
     pub fn mint(&self, token: &str, to: &str, amount: impl ToString) {
         let mint = Write::new("Token", token, "mint", json!([to, amount.to_string()]));
-        self.settle(&self.write(&self.account(0), &mint));
+        self.wait_until_mined(&self.write(&self.account(0), &mint));
     }
 
     /// Allows `spender`, a relayer or a batcher, to move tokens of `owner`.
     #[track_caller]
     pub fn approve(&self, owner: &Account, token: &str, spender: &str, amount: impl ToString) {
         let approve = Write::new("Token", token, "approve", json!([spender, amount.to_string()]));
-        self.settle(&self.write(owner, &approve));
+        self.wait_until_mined(&self.write(owner, &approve));
     }
 
     /// A holder's token balance, as a decimal number.

@@ -1,5 +1,5 @@
 //! Payments and lookalikes. Each returns the transaction's hash at once, and panics if the wallet refuses. The wallet
-//! simulates every transaction before it sends it, except where a name ends in `untried`.
+//! simulates every transaction before it sends it, except where a name ends in `unsimulated`.
 
 use serde_json::{Value, json};
 
@@ -23,13 +23,13 @@ impl Wallet {
     pub fn transfer_by_calls(&self, from: &Account, token: &str, to: &str, amount: impl ToString) -> String {
         let amount = amount.to_string();
         let params = json!({ "privateKey": from.private_key(), "token": token, "to": to, "amount": amount });
-        text(&self.ask("transferByCalls", &params))
+        text(&self.request("transferByCalls", &params))
     }
 
     /// Pays tokens that `from` may not have; the transaction is then mined as reverted.
     #[track_caller]
-    pub fn transfer_untried(&self, from: &Account, token: &str, to: &str, amount: impl ToString) -> String {
-        self.write(from, &transfer(token, to, &amount.to_string()).untried())
+    pub fn transfer_unsimulated(&self, from: &Account, token: &str, to: &str, amount: impl ToString) -> String {
+        self.write(from, &transfer(token, to, &amount.to_string()).without_simulation())
     }
 
     /// Pays with somebody else's tokens, as relayers do. `from` must have approved `by` before.
@@ -118,7 +118,7 @@ impl Wallet {
     /// Pays the native coin to a recipient that may refuse it, such as a reverter; the transaction is then mined as
     /// reverted.
     #[track_caller]
-    pub fn send_native_untried(&self, from: &Account, to: &str, amount: impl ToString) -> String {
+    pub fn send_native_unsimulated(&self, from: &Account, to: &str, amount: impl ToString) -> String {
         self.send(from, json!({ "to": to, "value": amount.to_string(), "gas": ENOUGH_GAS }))
     }
 
@@ -131,7 +131,7 @@ impl Wallet {
     #[track_caller]
     fn send(&self, from: &Account, mut params: Value) -> String {
         params["privateKey"] = json!(from.private_key());
-        text(&self.ask("sendNative", &params))
+        text(&self.request("sendNative", &params))
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use metering_core::{Account, AccountId, Credits, PaymentRecord, PaymentUse, TxHash, TxRef};
 use serde::Serialize;
 
-use super::super::standing::use_of;
+use super::super::status::use_of;
 use crate::admin::account::document;
 use crate::failure::Failure;
 use crate::output::json_line;

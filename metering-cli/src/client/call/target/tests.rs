@@ -27,7 +27,7 @@ fn catalogue() -> Catalogue {
 
 fn filled(method: Option<Method>, template: &str, params: &[&str]) -> Result<(Method, String), Failure> {
     let params: Vec<Param> = params.iter().map(|text| text.parse().unwrap()).collect();
-    fill_in(&catalogue(), method.as_ref(), template, &params).map(|asked| (asked.method, asked.target))
+    fill_in(&catalogue(), method.as_ref(), template, &params).map(|request| (request.method, request.target))
 }
 
 #[test]
@@ -48,8 +48,8 @@ fn templates_are_filled_in_with_every_value_encoded() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_before_anything_is_sent() {
-    // template, parameters, exit code, words
+fn invalid_parameters_are_rejected_before_sending() {
+    // template, parameters, exit code, expected
     let table: [(&str, &[&str], u8, &str); 10] = [
         ("/mpp/none/{x}", &["x=1"], 4, "metering routes"),
         ("/mpp/ethPrice/{block}", &[], 2, "block is missing"),
@@ -62,16 +62,16 @@ fn what_does_not_fit_is_refused_before_anything_is_sent() {
         ("/mpp/token/{name}", &["name=top"], 2, "another route"),
         ("/mpp/search", &["limit=5"], 2, "q is missing"),
     ];
-    for (template, params, code, words) in table {
+    for (template, params, code, expected) in table {
         let failure = filled(None, template, params).unwrap_err();
         assert_eq!(failure.exit_code(), code, "{failure}");
-        assert!(failure.to_string().contains(words), "{failure}");
+        assert!(failure.to_string().contains(expected), "{failure}");
     }
     assert_eq!(filled(Some(Method::DELETE), "/mpp/search", &[]).unwrap_err().exit_code(), 4);
 }
 
 #[test]
-fn only_paths_with_a_query_are_targets() {
+fn only_paths_with_optional_query_are_targets() {
     for good in ["/mpp/ethPrice", "/mpp/x?a=1&b=%20", "/", "/mpp/x?"] {
         assert!(check_target(good).is_ok(), "{good}");
     }

@@ -31,9 +31,9 @@ impl Scene {
         CursorFile::load(&Profile::load(&home, "default".parse().unwrap()).unwrap()).unwrap()
     }
 
-    fn open(&self, name: &str, wishes: Wishes) -> Result<Book<'static>, Failure> {
+    fn open(&self, name: &str, options: Options) -> Result<Book<'static>, Failure> {
         let sink = Sink::File(OutputFile::open(&self.path(name), true).unwrap());
-        Book::open(self.cursors(), &self.service, sink, wishes)
+        Book::open(self.cursors(), &self.service, sink, options)
     }
 
     fn content(&self, name: &str) -> String {
@@ -57,16 +57,16 @@ fn conflict(result: Result<Book<'_>, Failure>) -> String {
     }
 }
 
-const PLAIN: Wishes = Wishes { from: None, reset: false, new_output: false };
-const NEW_OUTPUT: Wishes = Wishes { new_output: true, ..PLAIN };
-const RESET: Wishes = Wishes { reset: true, ..PLAIN };
+const PLAIN: Options = Options { from: None, reset: false, new_output: false };
+const NEW_OUTPUT: Options = Options { new_output: true, ..PLAIN };
+const RESET: Options = Options { reset: true, ..PLAIN };
 
-fn from(number: u64) -> Wishes {
-    Wishes { from: Some(N(number)), ..PLAIN }
+fn from(number: u64) -> Options {
+    Options { from: Some(N(number)), ..PLAIN }
 }
 
 #[test]
-fn a_run_goes_on_where_the_last_one_was() {
+fn run_resumes_where_the_last_one_ended() {
     let scene = Scene::new();
     let mut book = scene.open("a", from(5)).unwrap();
     assert_eq!(book.start(), Start::At(N(5)));
@@ -82,7 +82,7 @@ fn a_run_goes_on_where_the_last_one_was() {
 }
 
 #[test]
-fn where_to_begin_is_remembered_until_a_block_is_written() {
+fn start_block_is_remembered_until_a_block_is_written() {
     let scene = Scene::new();
     drop(scene.open("a", from(5)).unwrap());
     assert_eq!(scene.open("a", PLAIN).unwrap().start(), Start::At(N(5)));
@@ -91,7 +91,7 @@ fn where_to_begin_is_remembered_until_a_block_is_written() {
 }
 
 #[test]
-fn a_file_of_unknown_content_is_appended_to_only_when_told_from_where() {
+fn file_of_unknown_content_needs_a_start_block() {
     let scene = Scene::new();
     fs::write(scene.path("a"), lines(1..3)).unwrap();
     assert!(conflict(scene.open("a", PLAIN)).contains("--from"));
@@ -101,11 +101,11 @@ fn a_file_of_unknown_content_is_appended_to_only_when_told_from_where() {
     drop(book);
     assert_eq!(scene.content("a"), lines(1..4));
     fs::write(scene.path("torn"), "{\"block").unwrap();
-    assert!(conflict(scene.open("torn", Wishes { reset: true, ..from(3) })).contains("incomplete"));
+    assert!(conflict(scene.open("torn", Options { reset: true, ..from(3) })).contains("incomplete"));
 }
 
 #[test]
-fn another_output_is_refused_unless_wanted_and_new() {
+fn other_output_is_rejected_unless_requested_and_new() {
     let scene = Scene::new();
     let mut book = scene.open("a", from(1)).unwrap();
     book.write(&block(1)).unwrap();
@@ -126,7 +126,7 @@ fn another_output_is_refused_unless_wanted_and_new() {
 }
 
 #[test]
-fn a_file_that_was_moved_away_is_followed_by_a_new_one_only_when_wanted() {
+fn missing_output_is_replaced_only_with_new_output() {
     let scene = Scene::new();
     let mut book = scene.open("a", from(1)).unwrap();
     book.write(&block(1)).unwrap();
@@ -141,7 +141,7 @@ fn a_file_that_was_moved_away_is_followed_by_a_new_one_only_when_wanted() {
 }
 
 #[test]
-fn a_cursor_that_is_forgotten_is_begun_anew() {
+fn reset_cursor_starts_anew() {
     let scene = Scene::new();
     let mut book = scene.open("a", from(1)).unwrap();
     book.write(&block(1)).unwrap();
@@ -150,18 +150,18 @@ fn a_cursor_that_is_forgotten_is_begun_anew() {
     assert_eq!(scene.open("a", PLAIN).unwrap().start(), Start::After(N(1)), "a refused reset forgets nothing");
     // The line of an interrupted run does not count as part of the file.
     fs::write(scene.path("a"), lines(1..2) + "{\"block_nu").unwrap();
-    assert_eq!(scene.open("a", Wishes { reset: true, ..from(2) }).unwrap().start(), Start::At(N(2)));
+    assert_eq!(scene.open("a", Options { reset: true, ..from(2) }).unwrap().start(), Start::At(N(2)));
     assert_eq!(scene.content("a"), lines(1..2));
     assert_eq!(scene.open("b", RESET).unwrap().start(), Start::Latest);
 }
 
 #[test]
-fn standard_output_is_an_output_like_others() {
+fn stdout_is_an_output_like_others() {
     let scene = Scene::new();
     let mut out = Vec::new();
-    let mut open = |wishes: Wishes, write: Option<u64>| {
+    let mut open = |options: Options, write: Option<u64>| {
         let sink = Sink::Stdout(Stdout::new(&mut out));
-        let mut book = Book::open(scene.cursors(), &scene.service, sink, wishes)?;
+        let mut book = Book::open(scene.cursors(), &scene.service, sink, options)?;
         let start = book.start();
         write.into_iter().for_each(|number| book.write(&block(number)).unwrap());
         Ok::<_, Failure>(start)
@@ -177,7 +177,7 @@ fn standard_output_is_an_output_like_others() {
 }
 
 #[test]
-fn a_cursor_that_cannot_be_written_is_found_before_anything_is_asked_for() {
+fn unwritable_cursor_is_found_before_any_request() {
     let scene = Scene::new();
     let profile = scene.path("home/profiles/default");
     fs::create_dir_all(profile.parent().unwrap()).unwrap();

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
-use crate::client::catch_up::book::Wishes;
+use crate::client::catch_up::book::Options;
 use crate::client::catch_up::cursor::CursorFile;
 use crate::client::catch_up::file::OutputFile;
 use crate::client::catch_up::plan::Start;
@@ -25,9 +25,9 @@ struct Scene {
 struct Chain {
     latest: u64,
     /// It fails after this many responses.
-    answers: u32,
+    responses_left: u32,
     missing: Vec<u64>,
-    asked: Vec<u64>,
+    requested: Vec<u64>,
 }
 
 /// How a run ends, if not by itself.
@@ -61,7 +61,7 @@ impl Scene {
         let cursors = CursorFile::load(&Profile::load(&home, "default".parse().unwrap()).unwrap()).unwrap();
         let sink = Sink::File(OutputFile::open(&self.file(), true).unwrap());
         let service = "https://api.example.com".parse().unwrap();
-        Book::open(cursors, &service, sink, Wishes::default()).unwrap()
+        Book::open(cursors, &service, sink, Options::default()).unwrap()
     }
 
     fn content(&self) -> String {
@@ -71,25 +71,25 @@ impl Scene {
 
 impl Chain {
     fn new(latest: u64) -> Self {
-        Self { latest, answers: u32::MAX, missing: Vec::new(), asked: Vec::new() }
+        Self { latest, responses_left: u32::MAX, missing: Vec::new(), requested: Vec::new() }
     }
 
-    fn answer(&mut self) -> Result<(), Failure> {
+    fn respond(&mut self) -> Result<(), Failure> {
         let failed = || Failure::NoCredits("the balance is used up".to_owned());
-        self.answers = self.answers.checked_sub(1).ok_or_else(failed)?;
+        self.responses_left = self.responses_left.checked_sub(1).ok_or_else(failed)?;
         Ok(())
     }
 }
 
 impl Feed for Chain {
     async fn latest(&mut self) -> Result<Block, Failure> {
-        self.answer()?;
+        self.respond()?;
         Ok(block(self.latest))
     }
 
     async fn block(&mut self, number: BlockNumber) -> Result<Found, Failure> {
-        self.answer()?;
-        self.asked.push(number.get());
+        self.respond()?;
+        self.requested.push(number.get());
         if self.missing.contains(&number.get()) {
             return Ok(Found::Missing("It was pruned.".to_owned()));
         }
@@ -130,11 +130,11 @@ fn the_latest_block_is_fetched_once_and_the_others_by_their_numbers() {
     assert_eq!(scene.content(), lines(500, 500));
     let mut chain = Chain::new(503);
     run(&mut chain, &mut scene.open(), rules(100)).0.unwrap();
-    assert_eq!((scene.content(), chain.asked), (lines(500, 503), vec![501, 502]));
+    assert_eq!((scene.content(), chain.requested), (lines(500, 503), vec![501, 502]));
     let mut chain = Chain::new(503);
     let (result, tally) = run(&mut chain, &mut scene.open(), rules(100));
     result.unwrap();
-    assert_eq!((scene.content(), chain.asked, tally.written()), (lines(500, 503), vec![], 0));
+    assert_eq!((scene.content(), chain.requested, tally.written()), (lines(500, 503), vec![], 0));
 }
 
 #[test]
@@ -152,13 +152,13 @@ fn a_missing_block_stops_the_run_unless_it_may_be_skipped() {
 }
 
 #[test]
-fn a_service_that_went_back_is_left_alone() {
+fn service_behind_the_cursor_is_an_error() {
     let scene = Scene::new();
     run(&mut Chain::new(10), &mut scene.open(), rules(100)).0.unwrap();
     let mut chain = Chain::new(9);
     let (result, _) = run(&mut chain, &mut scene.open(), rules(100));
     assert!(matches!(result, Err(Failure::Conflict(_))));
-    assert_eq!((scene.content(), chain.asked), (lines(10, 10), vec![]));
+    assert_eq!((scene.content(), chain.requested), (lines(10, 10), vec![]));
 }
 
 fn a_run() -> impl Strategy<Value = Run> {
@@ -174,14 +174,14 @@ fn perform(scene: &Scene, latest: u64, how: &Run) {
     let mut chain = Chain::new(latest);
     let mut book = scene.open();
     match how.end {
-        End::Failure(answers) => {
-            chain.answers = answers;
+        End::Failure(responses_left) => {
+            chain.responses_left = responses_left;
             let _ = run(&mut chain, &mut book, rules(how.blocks_max));
         }
         End::Killed { blocks, bytes } => {
-            let whole = blocks.min(how.blocks_max);
-            if whole > 0 {
-                run(&mut chain, &mut book, rules(whole)).0.unwrap();
+            let count = blocks.min(how.blocks_max);
+            if count > 0 {
+                run(&mut chain, &mut book, rules(count)).0.unwrap();
             }
             let next = book.last_block().map_or(latest, |last| last.get() + 1);
             if next <= latest {
@@ -197,7 +197,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_ends_the_runs_the_file_holds_consecutive_blocks_each_once(
+    fn file_has_consecutive_blocks_once_however_runs_end(
         runs in prop::collection::vec(a_run(), 1..10),
     ) {
         let scene = Scene::new();

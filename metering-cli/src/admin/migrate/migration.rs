@@ -1,0 +1,145 @@
+//! The move itself. The order of its steps makes it safe to interrupt.
+
+use metering_core::transfer::{Comparison, SectionComparison, Sums, TargetState, compare, copy, survey};
+use metering_core::{Clock, StoreError, SystemClock};
+
+use super::progress::Progress;
+use super::report::{Ending, Report, differing};
+use crate::admin::verify;
+use crate::database::{Destination, Origin, Target, causes};
+use crate::failure::Failure;
+
+/// A move in progress.
+#[derive(Debug)]
+pub(super) struct Migration {
+    pub(super) from: Origin,
+    pub(super) to: Destination,
+    pub(super) progress: Progress,
+}
+
+impl Migration {
+    /// Moves the store, or compares both stores if it was moved before.
+    pub(super) async fn run(&mut self) -> Result<Report, Failure> {
+        self.check_books().await?;
+        // Check first, because opening and beginning change the target.
+        self.target_state().await?;
+        let to = self.to.open().await?;
+        let id = self.from.id().await?;
+        let found = to.store().begin(&id).await?;
+        self.refuse(&found).await?;
+        if found == TargetState::Finished {
+            return self.compare_again(&to).await;
+        }
+        self.progress.begin("copying");
+        let progress = &self.progress;
+        let copied = copy(self.from.store(), to.store(), &mut |section, records| progress.step(section, records)).await;
+        copied.map_err(|error| interrupted(&error))?;
+        let comparison = self.compare(&to).await.map_err(|error| interrupted(&error))?;
+        if !comparison.is_equal() {
+            return Ok(self.report(Ending::NotEqual, comparison));
+        }
+        // Equal records imply equal books, but this checks the tables themselves, not what was read from them.
+        self.progress.begin("verifying");
+        let found = to.verify().await.map_err(|error| interrupted(&error))?;
+        verify::outcome(&found)?;
+        // Marker first: if this stops in between, neither store can be used until the command is run again.
+        self.from.mark(&self.to.shown(), SystemClock.now()).await?;
+        to.store().finish().await.map_err(|error| interrupted(&error))?;
+        Ok(self.report(Ending::Moved, comparison))
+    }
+
+    /// The dry run: reads both ends and changes nothing.
+    pub(super) async fn dry_run(&mut self) -> Result<Report, Failure> {
+        self.check_books().await?;
+        let (found, upgrade) = self.target_state().await?;
+        self.progress.begin("reading");
+        let progress = &self.progress;
+        let sums = survey(self.from.store(), &mut |section, records| progress.step(section, records)).await?;
+        let section =
+            |(section, from)| SectionComparison { section, from, to: Sums::default(), differing: 0, first: Vec::new() };
+        let comparison = Comparison { sections: sums.into_iter().map(section).collect() };
+        let ending = match found {
+            TargetState::Finished => Ending::WouldCompare,
+            TargetState::Unfinished => Ending::WouldStartOver,
+            _ => Ending::WouldMove,
+        };
+        Ok(Report { upgrade, ..self.report(ending, comparison) })
+    }
+
+    /// The status of the target, unless it forbids the move, and the versions between which its schema would be
+    /// upgraded.
+    async fn target_state(&self) -> Result<(TargetState, Option<(i64, i64)>), Failure> {
+        let look = self.to.look().await?;
+        let found = match &look {
+            Some(look) => look.target_state(&self.from.id().await?).await?,
+            None => TargetState::Empty,
+        };
+        self.refuse(&found).await?;
+        Ok((found, look.and_then(|look| look.upgrade())))
+    }
+
+    /// Refuses to move a store whose books do not add up: after the move, there would be no way to tell which of two
+    /// numbers is right.
+    async fn check_books(&self) -> Result<(), Failure> {
+        self.progress.begin("verifying");
+        let found = self.from.verify().await?;
+        verify::outcome(&found).map_err(|failure| match failure {
+            Failure::Discrepancies(text) => Failure::Discrepancies(format!(
+                "{text} in {}; nothing was moved (`metering admin verify` shows them)",
+                self.from.shown()
+            )),
+            other => other,
+        })
+    }
+
+    async fn refuse(&self, found: &TargetState) -> Result<(), Failure> {
+        let to = self.to.shown();
+        match found {
+            TargetState::Occupied(what) => Err(Failure::Conflict(format!(
+                "{to} is not empty: {what}; nothing was changed. Name an empty database"
+            ))),
+            TargetState::UnderWay => Err(Failure::Conflict(format!("another move to {to} is in progress"))),
+            TargetState::Empty => match self.from.moved().await? {
+                None => Ok(()),
+                Some(moved) => Err(Failure::Conflict(format!(
+                    "{} was moved to {} at {}, and {to} is empty; to move it elsewhere, first run with --go-back",
+                    self.from.shown(),
+                    moved.to,
+                    moved.at
+                ))),
+            },
+            TargetState::Unfinished | TargetState::Finished => Ok(()),
+        }
+    }
+
+    /// Compares the stores of an earlier move. Sets the "moved" marker if it is missing; changes nothing else.
+    async fn compare_again(&self, to: &Target) -> Result<Report, Failure> {
+        let comparison = self.compare(to).await?;
+        if let Some(first) = comparison.differences().next() {
+            return Err(Failure::Conflict(format!(
+                "{} was already moved to {}, and one of them has been written to since: {}; first: {first}",
+                self.from.shown(),
+                self.to.shown(),
+                differing(&comparison)
+            )));
+        }
+        if self.from.moved().await?.is_none() {
+            self.from.mark(&self.to.shown(), SystemClock.now()).await?;
+        }
+        Ok(self.report(Ending::AlreadyMoved, comparison))
+    }
+
+    async fn compare(&self, to: &Target) -> Result<Comparison, StoreError> {
+        self.progress.begin("comparing");
+        compare(self.from.store(), to.store(), &mut |section, records| self.progress.step(section, records)).await
+    }
+
+    fn report(&self, ending: Ending, comparison: Comparison) -> Report {
+        Report { from: self.from.shown(), to: self.to.shown(), ending, upgrade: None, comparison }
+    }
+}
+
+fn interrupted(error: &StoreError) -> Failure {
+    let cause = causes(error);
+    Failure::Failed(format!("the move did not finish: {cause}; run the same command again"))
+}

@@ -1,0 +1,86 @@
+//! Waits within a time limit, and handles interruptions without losing a response.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+
+use crate::failure::Failure;
+use crate::output::notice;
+
+/// How long to wait if the service does not say.
+const PAUSE: Duration = Duration::from_secs(2);
+/// The shortest pause, even if the service asks for none.
+const MIN_PAUSE: Duration = Duration::from_millis(200);
+
+/// How long to wait in total.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RetryPolicy {
+    started: Instant,
+    max_wait: Duration,
+}
+
+impl RetryPolicy {
+    pub(crate) fn of(max_wait: Duration) -> Self {
+        Self { started: Instant::now(), max_wait }
+    }
+
+    /// Waits as long as the service says. Returns `false`, immediately, if that would exceed the limit.
+    ///
+    /// # Errors
+    /// [`Failure::Interrupted`] when the user stops it.
+    pub(crate) async fn pause(self, retry_after: Option<Duration>) -> Result<bool, Failure> {
+        let pause = retry_after.unwrap_or(PAUSE).max(MIN_PAUSE);
+        if self.started.elapsed().saturating_add(pause) > self.max_wait {
+            return Ok(false);
+        }
+        match timeout(pause, tokio::signal::ctrl_c()).await {
+            Ok(_) => Err(interrupted()),
+            Err(_) => Ok(true),
+        }
+    }
+}
+
+/// Lets `work` finish, because its response may be returned only once. Also returns whether the user wants to stop
+/// afterwards. A second Ctrl-C stops immediately.
+pub(crate) async fn uninterrupted<T>(work: impl Future<Output = T>) -> Result<(T, bool), Failure> {
+    tokio::pin!(work);
+    let mut stop = false;
+    loop {
+        tokio::select! {
+            done = &mut work => return Ok((done, stop)),
+            _ = tokio::signal::ctrl_c() => {
+                if stop {
+                    return Err(interrupted());
+                }
+                stop = true;
+                notice("Stopping as soon as the service has responded; press Ctrl-C again to stop now.");
+            }
+        }
+    }
+}
+
+/// The failure if the user stops it.
+pub(crate) fn interrupted() -> Failure {
+    Failure::Interrupted("interrupted; run the command again to continue".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn waiting_never_exceeds_the_limit() {
+        let retries = RetryPolicy::of(Duration::from_millis(500));
+        assert!(!retries.pause(Some(Duration::from_secs(12))).await.unwrap(), "returns immediately");
+        assert!(retries.pause(Some(Duration::ZERO)).await.unwrap());
+        assert!(retries.started.elapsed() >= MIN_PAUSE, "there is always a pause");
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert!(!retries.pause(None).await.unwrap());
+        assert!(RetryPolicy::of(Duration::MAX).pause(Some(Duration::ZERO)).await.unwrap());
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn uninterrupted_work_finishes() {
+        assert_eq!(uninterrupted(async { 7 }).await.unwrap(), (7, false));
+    }
+}

@@ -1,0 +1,45 @@
+//! Everything that a store reports through the contract.
+
+use metering_core::{Account, Activity, Day, DayRange, Store};
+
+use crate::filling::{quote, tx, wallet};
+
+/// Every result of every reading method, as text.
+pub(crate) async fn snapshot(store: &dyn Store) -> Vec<String> {
+    let accounts = store.accounts(None, u32::MAX).await.unwrap().items;
+    let mut texts: Vec<String> = accounts.iter().map(|account| format!("{account:?}")).collect();
+    texts.push(format!("{:?}", store.ledger(None, u32::MAX).await.unwrap().items));
+    let mut totals = store.daily_totals(None, u32::MAX).await.unwrap().items;
+    // By ascending day; the order within a day depends on the backend.
+    totals.sort_by(|a, b| (a.day, &a.account, &a.line).cmp(&(b.day, &b.account, &b.line)));
+    texts.push(format!("{totals:?}"));
+    texts.push(format!("{:?}", store.payments(None, u32::MAX).await.unwrap().items));
+    texts.push(format!("{:?}", store.plans().await.unwrap()));
+    texts.push(format!("{:?}", store.verify().await.unwrap()));
+    for account in &accounts {
+        texts.extend(account_snapshot(store, account).await);
+    }
+    for number in 0..60 {
+        texts.push(format!("{:?}", store.quote(&quote(number).nonce).await.unwrap()));
+        texts.push(format!("{:?}", store.payment(&tx(number)).await.unwrap()));
+        texts.push(format!("{:?}", store.account_by_payer(&wallet(number)).await.unwrap()));
+        texts.push(format!("{:?}", store.linked_accounts(&wallet(number)).await.unwrap()));
+    }
+    for chain in [1, 8453, u64::MAX] {
+        texts.push(format!("{:?}", store.scan_mark(chain).await.unwrap()));
+        texts.push(format!("{:?}", store.unreadable(chain, 0, u32::MAX).await.unwrap()));
+    }
+    texts.push(format!("{:?}", store.challenge("nonce").await.unwrap()));
+    texts.push(format!("{:?}", store.recipients().await.unwrap()));
+    texts
+}
+
+pub(crate) async fn account_snapshot(store: &dyn Store, account: &Account) -> [String; 2] {
+    let days = DayRange { first: Day::from_unix_days(-1_000_000), last: Day::from_unix_days(1_000_000) };
+    // Not every sum fits: the credits added can exceed the range, because more was granted than the balance ever had.
+    let report = store.usage_report(&account.id, days).await.map_err(|error| error.to_string());
+    // As many as every store keeps. The ids differ between stores.
+    let activity = store.activity(&account.id, metering_core::ACTIVITY_KEPT).await.unwrap();
+    let nameless: Vec<Activity> = activity.into_iter().map(|entry| Activity { id: String::new(), ..entry }).collect();
+    [format!("{report:?}"), format!("{nameless:?}")]
+}

@@ -1,0 +1,13 @@
+//! Buying credits: quotes, payments on a real chain, claims and top-ups.
+
+mod attacks;
+mod block_times;
+mod confirmations;
+mod customer_journey;
+mod provider_faults;
+mod races;
+mod rate_limit_retries;
+mod rate_limits;
+mod startup;
+mod topups;
+mod watcher;

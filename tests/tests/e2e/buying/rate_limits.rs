@@ -1,0 +1,84 @@
+//! Limits per address and per wallet, and which forwarded addresses count.
+
+use metering_tests::client::Client;
+use metering_tests::server::Server;
+use metering_tests::site::Site;
+use serde_json::json;
+
+fn server(site: &Site, settings: &[(&str, &str)]) -> Server {
+    settings.iter().fold(site.server(), |setup, (name, value)| setup.set(name, value)).start()
+}
+
+/// Requests a quote: the response is 503, because nothing is sold, or 429.
+fn request_quote(client: &Client, wallet: u8) -> (u16, Option<u64>) {
+    let body = json!({"agent_name": "a", "plan_id": "p", "chain_id": 1, "token_symbol": "T",
+        "payer_address": format!("0x{}", format!("{wallet:02x}").repeat(20))});
+    let response = client.post("/signup/pay/quote", &body);
+    (response.status, response.header("retry-after").map(|seconds| seconds.parse().unwrap()))
+}
+
+#[test]
+fn address_limit_ignores_forged_forwarded_headers() {
+    let site = Site::new();
+    let server = server(&site, &[("METERING_LIMITS__SIGNUP_PER_IP", "2/1h")]);
+    let client = server.client();
+    assert_eq!((request_quote(&client, 1).0, request_quote(&client, 2).0), (503, 503));
+    let (status, seconds) = request_quote(&client.clone().with_header("X-Forwarded-For", "6.6.6.6"), 3);
+    assert_eq!(status, 429);
+    assert!(seconds.is_some_and(|seconds| (1_790..=1_800).contains(&seconds)), "{seconds:?}");
+    // Claims and top-ups share this limit, recovery does not.
+    let claim = client.post("/signup/pay/claim", &json!({}));
+    assert_eq!((claim.status, claim.error().as_str()), (429, "rate_limited"));
+    assert_eq!(client.post("/credits/topup", &json!({})).status, 429);
+    assert_eq!(client.post("/api-key/recover/verify", &json!({})).status, 400);
+}
+
+#[test]
+fn clients_behind_a_trusted_proxy_are_limited_separately() {
+    let site = Site::new();
+    let settings = [("METERING_LIMITS__SIGNUP_PER_IP", "1/1h"), ("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1")];
+    let server = server(&site, &settings);
+    let from = |address: &str| server.client().with_header("X-Forwarded-For", address);
+    assert_eq!(request_quote(&from("1.1.1.1"), 1).0, 503);
+    assert_eq!(request_quote(&from("1.1.1.1"), 1).0, 429);
+    assert_eq!(request_quote(&from("2.2.2.2"), 1).0, 503);
+    // Addresses that a client adds to the left of its own change nothing.
+    assert_eq!(request_quote(&from("9.9.9.9, 1.1.1.1"), 1).0, 429);
+    assert_eq!(request_quote(&from("2001:db8::1"), 1).0, 503);
+    assert_eq!(request_quote(&from("2001:db8::ffff"), 1).0, 429, "one IPv6 network is one client");
+}
+
+#[test]
+fn network_limit_applies_per_wallet() {
+    let site = Site::new();
+    let server = server(&site, &[("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1")]);
+    let from = |address: &str| server.client().with_header("X-Forwarded-For", address);
+    for neighbour in 0..20 {
+        assert_eq!(request_quote(&from(&format!("6.6.6.{neighbour}")), 7).0, 503);
+    }
+    let (status, seconds) = request_quote(&from("6.6.6.99"), 7);
+    assert_eq!(status, 429);
+    assert!(seconds.is_some_and(|seconds| (170..=180).contains(&seconds)), "{seconds:?}");
+    assert_eq!(request_quote(&from("6.6.6.99"), 8).0, 503, "another wallet");
+    assert_eq!(request_quote(&from("1.1.1.1"), 7).0, 503, "its owner, from elsewhere");
+    let wallet = format!("0x{}", "07".repeat(20));
+    let challenge = from("6.6.6.99").post("/api-key/recover/challenge", &json!({"address": wallet}));
+    assert_ne!(challenge.status, 429, "the limit on quotes does not apply to rotation");
+}
+
+#[test]
+fn wallet_limit_applies_across_addresses() {
+    let site = Site::new();
+    let settings = [("METERING_LIMITS__PER_WALLET", "2/1h"), ("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1")];
+    let server = server(&site, &settings);
+    let from = |address: &str| server.client().with_header("X-Forwarded-For", address);
+    assert_eq!((request_quote(&from("1.1.1.1"), 7).0, request_quote(&from("2.2.2.2"), 7).0), (503, 503));
+    assert_eq!(request_quote(&from("3.3.3.3"), 7).0, 429);
+    assert_eq!(request_quote(&from("3.3.3.3"), 8).0, 503);
+    let wallet = format!("0x{}", "07".repeat(20));
+    let challenge = |address: &str| from(address).post("/api-key/recover/challenge", &json!({"address": wallet}));
+    assert_eq!(challenge("4.4.4.4").error(), "rate_limited");
+    // Responding to a challenge does not count, because the owner's signature must get through.
+    let body = json!({"address": wallet, "nonce": "n", "signature": "0xab"});
+    assert_eq!(from("4.4.4.4").post("/api-key/recover/verify", &body).expect(404).error(), "not_found");
+}

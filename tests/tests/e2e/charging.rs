@@ -1,0 +1,9 @@
+//! What is charged, refused and refunded.
+
+mod billing;
+mod caps;
+mod idempotency;
+mod overload;
+mod prices;
+mod refunds;
+mod usage;

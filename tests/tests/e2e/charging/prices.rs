@@ -1,0 +1,131 @@
+//! Prices: what a request costs, to the last atom.
+
+use metering_tests::load::{Stop, request, run};
+use metering_tests::site::Site;
+use serde_json::json;
+
+use crate::support::wire::{BASE, BASE_CALL, CREDIT, STREAM, amount, balance, plan_with_long_timeout};
+
+#[test]
+fn one_credit_buys_exactly_7200_base_calls() {
+    let site = Site::new();
+    let account = site.account("1");
+    let server = site.server().start();
+    let client = server.client_with(&account.api_key);
+    let call = vec![request("GET", BASE, Some(&account.api_key), &[])];
+    let all_but_one = run(plan_with_long_timeout(server.address(), 16, Stop::AfterRequests(7_199), call.clone()));
+    assert_eq!((all_but_one.with_status(200), all_but_one.errors), (7_199, 0), "{all_but_one:?}");
+    assert_eq!(balance(&client), "0.0001388889");
+    let last = client.get(BASE).expect(200);
+    assert_eq!(last.header("x-bds-credit-charged"), Some("0.0001388889"));
+    assert_eq!(last.header("x-bds-credit-balance"), Some("0"));
+    assert_eq!(balance(&client), "0");
+    let refused = client.get(BASE).expect(402);
+    assert_eq!(refused.error(), "insufficient_credits");
+    assert_eq!(refused.header("x-bds-credit-charged"), None);
+    assert_eq!(balance(&client), "0");
+    site.verify();
+}
+
+#[test]
+fn response_without_credits_says_how_to_buy() {
+    let site = Site::new();
+    let account = site.account("0");
+    let plan = [
+        ["plan", "set", "starter", "--chain-id", "8453"].as_slice(),
+        &["--label", "Starter", "--credits", "10", "--payment-kind", "native_value"],
+        &["--token-symbol", "ETH", "--token-amount", "0.0025", "--token-decimals", "18"],
+    ];
+    let _ = site.admin_json(&plan.concat());
+    let recipient = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+    let server = site
+        .server()
+        .set("METERING_CHAINS__BASE__CHAIN_ID", "8453")
+        .set("METERING_CHAINS__BASE__RECIPIENT", recipient)
+        .set("METERING_PUBLIC_URL", "https://meter.example/")
+        .start();
+    let refused = server.client_with(&account.api_key).get("/mpp/ethPrice").expect(402);
+    let start = "{\"error\":\"insufficient_credits\",\"message\":\"";
+    assert!(refused.text().starts_with(start), "{}", refused.text());
+    let middle = "\"credit_balance\":0,\"required\":0.0006944444,\"plans_url\":\"https://meter.example/credits/plans\",\
+                  \"topup_url\":\"https://meter.example/credits/topup\",\"plans\":[{\"id\":\"starter\",";
+    assert!(refused.text().contains(middle), "{}", refused.text());
+    let (body, plans) = (refused.json(), server.client().get("/credits/plans").expect(200).json());
+    for key in ["plans", "chains", "terms_url", "terms_version", "primary_chain_id", "primary_recipient", "epoch_unit"]
+    {
+        assert_eq!(body[key], plans[key], "{key}");
+    }
+    assert_eq!(body["plans"][0]["recipient"], recipient);
+    assert_eq!(body["plans"][0]["token_amount"], "0.0025");
+    assert_eq!(body["epoch_unit"]["epochs_per_credit"], json!(7200));
+    assert_eq!(body["primary_chain_id"], json!(8453));
+}
+
+#[test]
+fn route_costs_its_weight_times_its_multiplier() {
+    let series = |seconds: &str| format!("/mpp/timeSeries/0xaa/0xbb/{seconds}/60");
+    // path, price in base calls
+    let table = [
+        ("/mpp/pool/0xaa/metadata".to_owned(), 1),
+        ("/mpp/ethPrice".to_owned(), 5),
+        ("/mpp/ethPrice/1".to_owned(), 10),
+        ("/mpp/token/price/0xaa/0xbb".to_owned(), 5),
+        ("/mpp/token/price/0xaa/0xbb/1".to_owned(), 10),
+        ("/mpp/tokenPrices/all/0xaa".to_owned(), 10),
+        ("/mpp/dailyActiveTokens?page=1&size=2&metadata=true".to_owned(), 1),
+        (series("0"), 5),
+        (series("1"), 5),
+        (series("600"), 5),
+        (series("601"), 10),
+        (series("1800"), 10),
+        (series("1801"), 20),
+        (series("3600"), 20),
+        (series("3601"), 40),
+        (series("7200"), 40),
+        (series("14400"), 80),
+        (series("21600"), 160),
+        (series("43200"), 320),
+        (series("86400"), 640),
+        (series("172800"), 1_280),
+        (series("345600"), 2_560),
+        (series("604800"), 5_120),
+        (series("604801"), 10_240),
+        (series("9223372036854775807"), 10_240),
+    ];
+    let site = Site::new();
+    let account = site.account("100");
+    let server = site.server().start();
+    let client = server.client_with(&account.api_key);
+    let mut left = 100 * CREDIT;
+    for (path, base_calls) in table {
+        let response = client.get(&path);
+        assert!(response.status < 500, "{path}: {response:?}");
+        let price = base_calls * BASE_CALL;
+        left -= price;
+        assert_eq!(response.header("x-bds-credit-charged"), Some(amount(price).as_str()), "{path}: {response:?}");
+        assert_eq!(response.header("x-bds-credit-balance"), Some(amount(left).as_str()), "{path}");
+    }
+    let stream = client.open(STREAM);
+    assert_eq!((stream.status, stream.header("x-bds-credit-charged")), (200, Some("0.01")));
+    left -= CREDIT / 100;
+    assert_eq!(stream.header("x-bds-credit-balance"), Some(amount(left).as_str()));
+    assert_eq!(balance(&client), amount(left));
+    site.verify();
+}
+
+#[test]
+fn only_the_last_request_may_overdraw_the_balance() {
+    let site = Site::new();
+    // A hundred-millionth of a credit: 72 atoms.
+    let account = site.account("0.00000001");
+    let server = site.server().start();
+    let client = server.client_with(&account.api_key);
+    let last = client.get("/mpp/timeSeries/0xaa/0xbb/604801/60");
+    assert_eq!(last.header("x-bds-credit-charged"), Some("1.4222222222"));
+    assert_eq!(last.header("x-bds-credit-balance"), Some("-1.4222222122"));
+    let refused = client.get(BASE).expect(402);
+    assert_eq!(refused.member("credit_balance"), "-1.4222222122");
+    assert_eq!(refused.member("required"), "0.0001388889");
+    assert_eq!(balance(&client), "-1.4222222122");
+    site.verify();
+}

@@ -1,0 +1,5 @@
+//! The command-line client against a real server.
+
+mod catch_up;
+mod lifecycle;
+mod payments;

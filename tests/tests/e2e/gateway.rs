@@ -1,0 +1,7 @@
+//! The gateway: what it forwards to the upstream, and what comes back.
+
+mod client_address;
+mod disconnects;
+mod forwarding;
+mod paths;
+mod streams;

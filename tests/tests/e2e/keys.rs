@@ -1,0 +1,5 @@
+//! API keys: authentication and rotation.
+
+mod authentication;
+mod rotation;
+mod rotation_signatures;

@@ -1,0 +1,105 @@
+//! SIGTERM: accepted requests are finished, later ones are refused, and the exit code is 0.
+
+use std::time::{Duration, Instant};
+
+use metering_tests::client::connect;
+use metering_tests::load::{Stop, request, start};
+use metering_tests::site::Site;
+
+use crate::support::upstream::{Upstream, catalogue};
+use crate::support::wire::{BASE, STREAM, plan_with_long_timeout, usage_events};
+
+#[test]
+fn every_charge_under_load_gets_a_response_and_is_recorded() {
+    let site = Site::new();
+    let account = site.account("1000");
+    for _ in 0..3 {
+        let mut server = site.server().start();
+        let client = server.client_with(&account.api_key);
+        let before = usage_events(&client);
+        let call = vec![request("GET", BASE, Some(&account.api_key), &[])];
+        let load =
+            start(plan_with_long_timeout(server.address(), 32, Stop::After(Duration::from_secs(30)), call), |_| ());
+        let warming = Instant::now();
+        while usage_events(&client) < before + 100 {
+            assert!(warming.elapsed() < Duration::from_secs(20), "the load did not start");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let started = Instant::now();
+        server.terminate();
+        assert_eq!(server.wait().code(), Some(0), "{}", server.log());
+        assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+        let result = load.join();
+        assert_eq!(result.responses(), result.with_status(200), "{result:?}");
+        assert!(result.with_status(200) >= 100, "{result:?}");
+        drop(server);
+
+        let server = site.server().start();
+        let recorded = usage_events(&server.client_with(&account.api_key)) - before;
+        assert_eq!(recorded, result.with_status(200), "{result:?}");
+        site.verify();
+    }
+}
+
+#[test]
+fn request_in_flight_finishes_and_new_ones_are_refused() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("1");
+    let mut server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let client = server.client_with(&account.api_key);
+    let (slow, address) = (client.clone(), server.address());
+    let waiting = std::thread::spawn(move || slow.get("/api/slow/900"));
+    upstream.wait_for("/api/slow/900");
+    server.terminate();
+    let started = Instant::now();
+    while connect(address).is_ok() {
+        assert!(started.elapsed() < Duration::from_millis(800), "new connections are still accepted");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let response = waiting.join().unwrap().expect(200);
+    assert_eq!(response.text(), "at last");
+    assert_eq!(server.wait().code(), Some(0), "{}", server.log());
+    drop(server);
+    let server = site.server().start();
+    assert_eq!(usage_events(&server.client_with(&account.api_key)), 1);
+    site.verify();
+}
+
+#[test]
+fn requests_beyond_the_grace_period_are_cut() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("1");
+    let mut server = site
+        .server()
+        .set("METERING_HTTP__SHUTDOWN_GRACE", "500ms")
+        .args(["--upstream", &upstream.url()])
+        .args(catalogue(&site))
+        .start();
+    let slow = server.client_with(&account.api_key);
+    let waiting = std::thread::spawn(move || slow.try_send("GET", "/api/slow/60000", None));
+    upstream.wait_for("/api/slow/60000");
+    let started = Instant::now();
+    server.terminate();
+    assert_eq!(server.wait().code(), Some(0), "{}", server.log());
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(waiting.join().unwrap().is_err(), "the client gets no made-up response");
+    site.verify();
+}
+
+#[test]
+fn streams_end_cleanly() {
+    let site = Site::new();
+    let account = site.account("1");
+    let mut server = site.server().start();
+    let mut streams: Vec<_> = (0..3).map(|_| server.client_with(&account.api_key).open(STREAM)).collect();
+    for stream in &mut streams {
+        let _ = stream.read_until("event: block");
+    }
+    let started = Instant::now();
+    server.terminate();
+    for stream in streams {
+        let _ = stream.finish().expect("the body ends properly");
+    }
+    assert_eq!(server.wait().code(), Some(0), "{}", server.log());
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+}

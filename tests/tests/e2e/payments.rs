@@ -1,0 +1,9 @@
+//! Payments as the server and its operator see them: the watcher, chains that fail or reorganise, unclaimed payments.
+
+mod chain_faults;
+mod reorganisations;
+mod rpc_secrets;
+mod startup;
+mod unclaimed;
+mod unreadable;
+mod watcher;

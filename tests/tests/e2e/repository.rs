@@ -1,0 +1,3 @@
+//! Checks of the repository itself.
+
+mod documents;

@@ -1,0 +1,7 @@
+//! What tests of several surfaces share.
+
+pub(crate) mod calendar;
+pub(crate) mod shop;
+pub(crate) mod upstream;
+pub(crate) mod wait;
+pub(crate) mod wire;

@@ -1,0 +1,16 @@
+//! Waits for a condition, with a timeout.
+
+use std::time::{Duration, Instant};
+
+/// How long to wait for something that should take only a moment.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Waits until a condition holds.
+#[track_caller]
+pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < TIMEOUT, "timed out waiting until {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
