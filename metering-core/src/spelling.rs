@@ -56,7 +56,7 @@ pub(crate) fn decode_nested(segment: &str) -> Option<String> {
     decode_round(&bytes).is_none().then(|| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// One round of decoding, including the `%uXXXX` of old servers; `None` when there is nothing to decode.
+/// One round of percent-decoding, including `%u` with four digits, as old servers do; `None` if nothing is encoded.
 fn decode_round(bytes: &[u8]) -> Option<Vec<u8>> {
     let hex = |digits: &[u8]| {
         let all = digits.iter().all(u8::is_ascii_hexdigit);

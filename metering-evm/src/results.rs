@@ -10,7 +10,7 @@ use crate::failure::{Failure, RpcError};
 /// Stands for the method in errors about a batch as a whole.
 const BATCH: &str = "the batch";
 
-/// The responses to a batch, in the order of its calls. Values are parsed only when they are read.
+/// The responses to a batch, in call order. Each value is parsed when it is read.
 #[derive(Debug)]
 pub(crate) struct BatchResults<'a> {
     rest: std::vec::IntoIter<(&'static str, Result<&'a RawValue, RpcError>)>,

@@ -1,7 +1,7 @@
 //! Commits a batch of charges and refunds: one transaction in two round trips for a batch of any size.
 //!
-//! The first round trip begins the transaction and locks the meters of all accounts in the batch, in the order of their
-//! numbers. A meter row has everything that the charge rule needs, including the live key, and every writer locks the
+//! The first round trip begins the transaction and locks the meter of every account in the batch, ordered by account
+//! number. A meter row has everything that the charge rule needs, including the live key, and every writer locks the
 //! meter before it changes any of that, so what was read stays valid until the commit. The second round trip writes the
 //! decisions, with one statement per table over arrays, and the row that records the outcome, and commits. What never
 //! changes (which account a key belongs to) is cached; unknown keys are looked up before the transaction.

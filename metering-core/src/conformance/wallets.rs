@@ -102,7 +102,7 @@ pub async fn wallet_is_linked_on_request(store: Arc<dyn Store>) {
     assert_eq!((linked(&*store, 1).await, linked(&*store, 3).await), (vec![], vec![]));
 }
 
-/// A wallet's linked accounts are listed once each, in the order of their first link.
+/// Each account linked to a wallet is listed once, ordered by its first link.
 pub async fn links_are_listed_in_the_order_of_linking(store: Arc<dyn Store>) {
     let mut ids = Vec::new();
     for _ in 0..4 {

@@ -9,7 +9,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Returns to the start of the line and erases it (ECMA-48, EL).
+    /// Moves to the start of the line and erases it (ECMA-48, EL).
     const CLEAR: &'static str = "\r\u{1b}[K";
 
     pub(super) fn new() -> Self {
