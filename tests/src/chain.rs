@@ -129,7 +129,11 @@ impl Chain {
     /// If the node refuses.
     #[track_caller]
     pub fn mine_apart(&self, blocks: u64, seconds: u64) {
-        let _ = self.rpc("anvil_mine", json!([rpc::hex(blocks), rpc::hex(seconds)]));
+        // Without this, each block's time also contains how long the machine took to mine those before it.
+        let _ = self.rpc("anvil_setBlockTimestampInterval", json!([seconds]));
+        let _ = self.rpc("anvil_mine", json!([rpc::hex(blocks)]));
+        let _ = self.rpc("anvil_removeBlockTimestampInterval", json!([]));
+        let _ = self.rpc("evm_increaseTime", json!([blocks * seconds]));
     }
 
     /// From now on mines a block every `seconds` seconds, and none for each transaction.
