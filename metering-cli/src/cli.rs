@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::admin::Admin;
 use crate::client::balance::BalanceArgs;
@@ -65,7 +65,7 @@ impl Command {
             Self::Mcp(args) => args.run(out).await,
             Self::Config(args) => args.run(out).await,
             Self::Admin(admin) => admin.run(out).await,
-            Self::Completions(completions) => completions.run(out),
+            Self::Completions(completions) => completions.run(&mut Cli::command(), out),
         }
     }
 }

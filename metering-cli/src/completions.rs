@@ -2,10 +2,9 @@
 
 use std::io::Write;
 
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::cli::Cli;
 use crate::failure::Failure;
 
 /// Print the completion script for a shell.
@@ -20,10 +19,11 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    pub(crate) fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+    /// Prints the script of `command`.
+    pub(crate) fn run(self, command: &mut Command, out: &mut dyn Write) -> Result<(), Failure> {
         // Into memory first: the generator panics if its writer fails, as it does when a pipe is closed.
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "metering", &mut script);
+        clap_complete::generate(self.shell, command, "metering", &mut script);
         Ok(out.write_all(&script)?)
     }
 }

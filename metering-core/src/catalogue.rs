@@ -202,10 +202,5 @@ impl Catalogue {
     }
 }
 
-/// The name in `{name}`.
-pub(crate) fn param_name(segment: &str) -> Option<&str> {
-    segment.strip_prefix('{')?.strip_suffix('}')
-}
-
 #[cfg(test)]
 mod tests;

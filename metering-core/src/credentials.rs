@@ -2,7 +2,7 @@
 
 use crate::delivery::{IdempotencyKey, IdempotencyKeyError};
 use crate::error::Error;
-use crate::key::{ApiKey, MalformedKey};
+use crate::key::{ApiKey, KeyFault};
 use crate::usage::ClientSource;
 use crate::wire::{IDEMPOTENCY_HEADER, SOURCE_HEADER};
 
@@ -18,21 +18,6 @@ pub struct Credentials {
     pub source: ClientSource,
     /// The idempotency key: `None` when there is none, an error when it is malformed or sent twice.
     pub idempotency_key: Option<Result<IdempotencyKey, IdempotencyKeyError>>,
-}
-
-/// What is wrong with a key. Faults visible in its text are reported to any client. Whether a key ever existed is not:
-/// unknown and revoked keys get the same error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum KeyFault {
-    /// The header is sent more than once, or is not text.
-    #[error("send the API key once, as text, in one header")]
-    Ambiguous,
-    /// It is not a key.
-    #[error(transparent)]
-    Malformed(#[from] MalformedKey),
-    /// It has the form of a key but is unknown or revoked.
-    #[error("this API key is not live: it is unknown here, or was revoked or replaced by a newer one")]
-    NotLive,
 }
 
 impl Credentials {
@@ -118,6 +103,7 @@ fn once<'h>(values: impl IntoIterator<Item = &'h [u8]>) -> Result<Option<&'h str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::MalformedKey;
     use crate::random::SystemRandomness;
 
     type Line<'l> = (&'l str, &'l [u8]);

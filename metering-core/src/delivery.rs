@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use sha3::{Digest, Sha3_256};
 
-use crate::charge::RequestId;
 use crate::clock::Timestamp;
+use crate::request_id::RequestId;
 use crate::usage::UsageLine;
 
 /// How many attempts one charge pays for, including the first. Each may cost the upstream work.
@@ -65,6 +65,15 @@ impl IdempotencyKey {
     #[must_use]
     pub fn to_header(&self) -> String {
         format!("\"{}\"", self.0.replace('\\', "\\\\").replace('"', "\\\""))
+    }
+}
+
+impl RequestId {
+    /// The id of an idempotency key. It contains a space, so it never equals the `request_id` of a deduction. Otherwise
+    /// a client could pay for a cheap request and pass off an expensive one as its retry.
+    #[must_use]
+    pub fn of_idempotency_key(key: &IdempotencyKey) -> Self {
+        Self::of_key(key.as_str())
     }
 }
 

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::charge::{LimitWindow, RateStatus};
-use crate::credentials::KeyFault;
 use crate::credits::Credits;
 use crate::delivery::Repetition;
+use crate::key::KeyFault;
 use crate::meter::MeterError;
 use crate::path::TargetError;
 use crate::payment::{PaymentError, RecoveryError};

@@ -152,6 +152,21 @@ impl fmt::Debug for KeyHash {
     }
 }
 
+/// What is wrong with a key. Faults visible in its text are reported to any client. Whether a key ever existed is not:
+/// unknown and revoked keys get the same error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum KeyFault {
+    /// The header is sent more than once, or is not text.
+    #[error("send the API key once, as text, in one header")]
+    Ambiguous,
+    /// It is not a key.
+    #[error(transparent)]
+    Malformed(#[from] MalformedKey),
+    /// It has the form of a key but is unknown or revoked.
+    #[error("this API key is not live: it is unknown here, or was revoked or replaced by a newer one")]
+    NotLive,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -28,6 +28,7 @@ mod ledger;
 mod memory;
 mod meter;
 mod nearest;
+mod not_before;
 mod override_headers;
 mod path;
 mod payment;
@@ -39,6 +40,7 @@ mod random;
 mod recipient;
 mod recovery;
 mod request;
+mod request_id;
 mod route;
 mod service;
 mod signature;
@@ -64,21 +66,21 @@ pub use chain::{
     PaymentsFound, PendingTransaction, TokenTransfer, TransactionStatus,
 };
 pub use charge::{
-    Attempt, Charge, Decision, LimitWindow, MeterState, RateStatus, Receipt, Refund, Refusal, RequestId,
-    RequestIdError, Settlement, Window,
+    Attempt, Charge, Decision, LimitWindow, MeterState, RateStatus, Receipt, Refund, Refusal, Settlement, Window,
 };
 pub use clock::{Clock, ClockSkew, Day, SystemClock, Timestamp};
-pub use credentials::{Credentials, KeyFault};
+pub use credentials::Credentials;
 pub use credits::{ATOMS_PER_CREDIT, Credits};
 pub use decimal::DecimalError;
 pub use delivery::{Delivery, DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError, Repetition};
 pub use error::{Error, PaymentRequired};
-pub use key::{ApiKey, KeyHash, MalformedKey};
+pub use key::{ApiKey, KeyFault, KeyHash, MalformedKey};
 #[cfg(feature = "tower")]
 pub use layer::{Charged, Metered, MeteringLayer};
 pub use ledger::{LedgerEntry, LedgerKind, NewLedgerEntry, PaymentRef};
 pub use memory::MemoryStore;
 pub use meter::{Meter, MeterConfig, MeterEnd, MeterError, MeterStats};
+pub use not_before::{NotBefore, NotBeforeError};
 pub use override_headers::{is_same_header, overrides_request, starts_like_header};
 pub use path::{RequestPath, TargetError};
 pub use payment::{
@@ -90,8 +92,9 @@ pub use price::{LookbackTiers, Multiplier, Pricing, Weight};
 pub use proof::payer_proof_message;
 pub use quote::{MalformedNonce, NonceHash, Quote, QuoteNonce, QuoteState, draw_amount};
 pub use random::{Randomness, SystemRandomness};
-pub use recipient::{NotBefore, NotBeforeError, RecipientChanges, RecipientRecord, Registration, register_recipients};
+pub use recipient::{RecipientChanges, RecipientRecord, Registration, register_recipients};
 pub use recovery::Challenge;
+pub use request_id::{RequestId, RequestIdError};
 pub use route::{Param, ParamLocation, ParamType, Route};
 pub use service::{
     Admission, AdmissionKind, Arrival, Arrivals, BillingSettings, PaymentSettings, RefundResult, RequestHead, Service,

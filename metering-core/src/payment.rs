@@ -12,8 +12,8 @@ mod unreadable;
 
 pub use error::{PaymentError, RecoveryError};
 pub use fault::PaymentFault;
-pub use record::{PaymentRecord, PaymentUse};
-pub use settlement::{ChainView, PaymentSettlement, SettlementDecision, SettlementEntry, SettlementStep, decide};
+pub use record::{PaymentRecord, PaymentSettlement, PaymentUse};
+pub use settlement::{ChainView, SettlementDecision, SettlementEntry, SettlementStep, decide};
 pub use unreadable::{ArrivalLocation, UnreadableArrival};
 
 use crate::address::Address;

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::catalogue::{RouteRefusal, param_name};
+use crate::catalogue::RouteRefusal;
+
 use crate::credits::Credits;
 use crate::path::{RequestPath, decode, push_encoded, query_pairs};
 use crate::price::Pricing;
 use crate::route::{Param, ParamLocation, Route};
+use crate::trie::param_name;
 
 impl Route {
     /// Checks the parameters of a request for this route. Returns its price and its query in normal form.

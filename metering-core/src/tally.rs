@@ -13,10 +13,11 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashMapExt};
 
 use crate::account::AccountId;
-use crate::charge::{self, Attempt, Charge, Decision, MeterState, Receipt, Refund, Refusal, RequestId, Settlement};
+use crate::charge::{self, Attempt, Charge, Decision, MeterState, Receipt, Refund, Refusal, Settlement};
 use crate::clock::{Day, Timestamp};
 use crate::credits::Credits;
 use crate::delivery::{Delivery, DeliveryTerms};
+use crate::request_id::RequestId;
 
 /// One item of a batch.
 #[derive(Debug)]

@@ -12,6 +12,7 @@ mod copying;
 mod position;
 mod record;
 mod section;
+mod source_id;
 mod sums;
 #[cfg(test)]
 mod tests;
@@ -25,8 +26,9 @@ pub use record::{
     WalletLink,
 };
 pub use section::Section;
+pub use source_id::SourceId;
 pub use sums::{CreditSum, Sums};
-pub use traits::{Export, Import, SourceId, TargetState};
+pub use traits::{Export, Import, TargetState};
 
 /// Records per read and write: large enough for few round trips, small enough for short transactions.
 const PAGE: u32 = 5_000;

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use crate::catalogue::param_name;
 use crate::spelling::{fold, reads_like_any};
 
 /// Path templates by segment. A literal segment takes precedence over a parameter. A parameter never matches a value
@@ -107,4 +106,9 @@ impl Node {
             _ => None,
         }
     }
+}
+
+/// The name in `{name}`.
+pub(crate) fn param_name(segment: &str) -> Option<&str> {
+    segment.strip_prefix('{')?.strip_suffix('}')
 }

@@ -5,6 +5,7 @@ mod account;
 mod billing;
 mod chain_id;
 mod error;
+mod error_code;
 mod headers;
 mod payment;
 mod plans;
@@ -16,7 +17,8 @@ mod usage;
 pub use account::BalanceDocument;
 pub use billing::{DeductRequest, DeductResponse, LookupResponse};
 pub use chain_id::ChainIdInput;
-pub use error::{ErrorBody, ErrorCode, Required};
+pub use error::{ErrorBody, Required};
+pub use error_code::ErrorCode;
 pub use headers::{
     BALANCE_HEADER, CHARGED_HEADER, IDEMPOTENCY_HEADER, SOURCE_HEADER, metered_headers, rate_headers, refunded_headers,
 };

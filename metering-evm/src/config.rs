@@ -12,7 +12,6 @@ use url::Url;
 
 use crate::block_time::CONFIRMATIONS_MIN;
 use crate::finality::Finality;
-use crate::reader::EvmReader;
 use crate::rpc_url::RpcUrl;
 
 /// A chain that plans are paid on: the section `[chains.NAME]`.
@@ -141,18 +140,6 @@ impl ChainConfig {
     #[must_use]
     pub fn is_watched(&self) -> bool {
         self.watch.unwrap_or(!self.rpc_urls.is_empty())
-    }
-
-    /// A reader of the chain; `None` without `rpc_urls`. Does not connect yet: see [`EvmReader::check`].
-    ///
-    /// # Errors
-    /// As [`ChainConfig::validate`], or when the HTTP client cannot be set up.
-    pub fn reader(&self) -> Result<Option<EvmReader>, ChainConfigError> {
-        self.validate()?;
-        if self.rpc_urls.is_empty() {
-            return Ok(None);
-        }
-        EvmReader::new(self).map(Some)
     }
 
     /// How many sources must agree.

@@ -41,11 +41,27 @@ pub struct EvmReader {
     measured: MeasuredConfirmations,
 }
 
+impl ChainConfig {
+    /// A reader of the chain; `None` without `rpc_urls`. Does not connect yet: see [`EvmReader::check`].
+    ///
+    /// # Errors
+    /// As [`ChainConfig::validate`], or when the HTTP client cannot be set up.
+    pub fn reader(&self) -> Result<Option<EvmReader>, ChainConfigError> {
+        self.validate()?;
+        if self.rpc_urls.is_empty() {
+            return Ok(None);
+        }
+        EvmReader::new(self).map(Some)
+    }
+}
+
 impl EvmReader {
     pub(crate) fn new(config: &ChainConfig) -> Result<Self, ChainConfigError> {
         // Fails if another part of the process has already installed a provider. Any provider will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let sources = config.rpc_urls.iter().map(|url| Source::new(url, config));
+        let source = |url| Source::new(url, config.chain_id, config.attempts, config.request_timeout);
+        let unusable = |cause| ChainConfigError::new("rpc_urls", format_args!("cannot set up an HTTP client: {cause}"));
+        let sources = config.rpc_urls.iter().map(|url| source(url).map_err(unusable));
         Ok(Self {
             chain_id: config.chain_id,
             confirmations: config.confirmations,

@@ -11,7 +11,6 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Response};
 
 use crate::call::{self, Call};
-use crate::config::{ChainConfig, ChainConfigError};
 use crate::encoding::Quantity;
 use crate::failure::{self, Failure};
 use crate::results::{BatchResults, rejection};
@@ -42,18 +41,8 @@ impl fmt::Debug for Source {
 }
 
 impl Source {
-    pub(crate) fn new(url: &RpcUrl, config: &ChainConfig) -> Result<Self, ChainConfigError> {
-        Self::of_chain(url, config.chain_id, config.attempts, config.request_timeout)
-            .map_err(|cause| ChainConfigError::new("rpc_urls", format_args!("cannot set up an HTTP client: {cause}")))
-    }
-
-    /// A source without a configuration section. The error says why the HTTP client cannot be set up.
-    pub(crate) fn of_chain(
-        url: &RpcUrl,
-        chain_id: u64,
-        attempts: u32,
-        request_timeout: Duration,
-    ) -> Result<Self, String> {
+    /// A source of a chain. The error says why the HTTP client cannot be set up.
+    pub(crate) fn new(url: &RpcUrl, chain_id: u64, attempts: u32, request_timeout: Duration) -> Result<Self, String> {
         // No redirects: a redirected POST would become a GET, and might send the key to another host.
         let client = Client::builder()
             .user_agent(concat!("metering-evm/", env!("CARGO_PKG_VERSION")))

@@ -3,11 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use metering_core::{Error, MeterStats, SettlementReport, WatchReport};
+use metering_core::{Error, Meter, MeterStats, SettlementReport, WatchReport};
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
-
-use crate::app::App;
 
 /// Upper bounds of the latency buckets, in seconds.
 const LATENCY_BUCKETS: [f64; 11] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0];
@@ -97,8 +95,8 @@ pub(crate) fn settled(chain_id: u64, report: &SettlementReport) {
 }
 
 /// All metrics in the Prometheus text format.
-pub(crate) fn render(app: &App) -> String {
-    let stats = app.meter.stats();
+pub(crate) fn render(recorder: &PrometheusHandle, meter: &Meter, streams_open: usize) -> String {
+    let stats = meter.stats();
     let charges = |outcome: &'static str, count: &AtomicU64| {
         counter!("metering_charges_total", "outcome" => outcome).absolute(count.load(Ordering::Relaxed));
     };
@@ -114,10 +112,10 @@ pub(crate) fn render(app: &App) -> String {
     counter!("metering_postings_failed_total").absolute(stats.failed_postings.load(Ordering::Relaxed));
     counter!("metering_commit_postings_total").absolute(stats.postings.load(Ordering::Relaxed));
     counter!("metering_commit_microseconds_total").absolute(stats.commit_micros.load(Ordering::Relaxed));
-    gauge!("metering_queue_length").set(as_gauge(app.meter.queued()));
-    gauge!("metering_streams_open").set(as_gauge(app.gateway.streams().count()));
-    app.metrics.run_upkeep();
-    app.metrics.render()
+    gauge!("metering_queue_length").set(as_gauge(meter.queued()));
+    gauge!("metering_streams_open").set(as_gauge(streams_open));
+    recorder.run_upkeep();
+    recorder.render()
 }
 
 fn as_gauge(count: usize) -> f64 {

@@ -1,5 +1,9 @@
 //! Assembles the server's parts, serves, and shuts down in order.
 
+mod catalogue;
+mod ending;
+mod listen;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,8 +11,8 @@ use std::time::{Duration, Instant};
 use http::{Method, Request};
 use hyper::body::Incoming;
 use metering_core::{
-    BillingSettings, Catalogue, Clock, Meter, MeterConfig, MeterEnd, PaymentSettings, Service, ServiceConfig,
-    SignupSettings, Store, SystemClock,
+    BillingSettings, Clock, Meter, MeterConfig, MeterEnd, PaymentSettings, Service, ServiceConfig, SignupSettings,
+    Store, SystemClock,
 };
 use metering_evm::ChainConfig;
 use tokio::task::JoinHandle;
@@ -16,11 +20,11 @@ use url::Url;
 
 use crate::app::{App, BillingSecret};
 use crate::bot::BotChallenge;
-use crate::chains::{self, ChainMismatch, Readers, Watch};
-use crate::config::{Config, ConfigError, Surface};
+use crate::chains::{self, Readers, Watch};
+use crate::config::{Config, Surface};
 use crate::front::Front;
 use crate::gateway::{self, Gateway, HttpUpstream, Upstream};
-use crate::http::{Listener, Problem, Response, Shutdown, connections_that_fit, into_response, without_body};
+use crate::http::{Problem, ResponseFuture, Shutdown, into_response, without_body};
 use crate::limits::Limits;
 use crate::mcp::{self, Mcp};
 use crate::pages::Pages;
@@ -29,65 +33,13 @@ use crate::readiness::Readiness;
 use crate::sample::SampleFeed;
 use crate::{api, maintenance, metrics, openapi};
 
-const DEFAULT_CATALOGUE: &str = include_str!("../assets/routes.json");
-
-/// First path segments that belong to the service, used or reserved for its pages and tools. Catalogues cannot use
-/// them.
-const RESERVED: [&str; 18] = [
-    "api-key",
-    "assets",
-    "agents-tos",
-    "credits",
-    "docs",
-    "endpoints.json",
-    "health",
-    "internal",
-    "mcp",
-    "messages",
-    "metering",
-    "metrics",
-    "openapi.json",
-    "ready",
-    "signup",
-    "sse",
-    "verify",
-    ".well-known",
-];
+pub(crate) use catalogue::catalogue;
+pub use ending::{Ending, RunError};
+pub(crate) use listen::bind;
 
 /// A request with an idempotency key counts as in progress for the upstream's timeouts and this much longer. The margin
 /// covers the commits before and after it, and clock differences between nodes.
 const DELIVERY_MARGIN: Duration = Duration::from_secs(10);
-
-/// Why a server could not start.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The configuration is invalid.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// A chain or plan does not match the configuration.
-    #[error(transparent)]
-    Chain(#[from] ChainMismatch),
-    /// An address cannot be bound.
-    #[error("cannot listen on {address}: {cause}")]
-    Listen {
-        /// The address.
-        address: String,
-        /// The cause.
-        cause: std::io::Error,
-    },
-    /// A component cannot be set up.
-    #[error("cannot start: {0}")]
-    Setup(Box<dyn std::error::Error + Send + Sync>),
-}
-
-/// How a server ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// It was told to stop.
-    Orderly,
-    /// Its store must be reopened; see [`metering_core::StoreError::must_reopen`].
-    StoreBroken,
-}
 
 /// Serves until `stop` resolves. Calls `announce` with the address once the server accepts requests.
 ///
@@ -199,15 +151,6 @@ fn watch_sessions(mcp: &Arc<Mcp>, config: &Config) -> JoinHandle<()> {
     tokio::spawn(async move { mcp.watch(interval).await })
 }
 
-pub(crate) async fn bind(key: &str, address: &str, config: &Config) -> Result<Listener, RunError> {
-    // A request that is forwarded to another service also needs a connection to it.
-    let per_connection = if config.upstream.is_some() || config.mcp.gateway.is_some() { 2 } else { 1 };
-    let connections = connections_that_fit(config.http.max_connections, per_connection);
-    Listener::bind(address, connections, &config.http)
-        .await
-        .map_err(|cause| RunError::Listen { address: format!("{address} ({key})"), cause })
-}
-
 fn assemble(
     config: &Config,
     store: Arc<dyn Store>,
@@ -247,25 +190,6 @@ fn assemble(
         bot_challenge,
         pages,
     })
-}
-
-pub(crate) fn catalogue(config: &Config) -> Result<Catalogue, ConfigError> {
-    let invalid = |problem: String| ConfigError::Key { key: "catalogue".to_owned(), problem };
-    let catalogue = match &config.catalogue {
-        None => Catalogue::from_json(DEFAULT_CATALOGUE).map_err(|error| invalid(error.to_string()))?,
-        Some(file) => {
-            let unusable = |error: &dyn std::fmt::Display| invalid(format!("{}: {error}", file.display()));
-            let text = std::fs::read_to_string(file).map_err(|error| unusable(&error))?;
-            Catalogue::from_json(&text).map_err(|error| unusable(&error))?
-        }
-    };
-    if let Some(prefix) = catalogue.prefixes().into_iter().find(|prefix| RESERVED.contains(prefix)) {
-        return Err(invalid(format!("paths under /{prefix} are reserved for the service")));
-    }
-    if let Some(prefix) = catalogue.prefixes().into_iter().find(|prefix| prefix.starts_with('{')) {
-        return Err(invalid(format!("the first segment of a path must be literal, not {prefix}")));
-    }
-    Ok(catalogue)
 }
 
 fn about(config: &Config, address: SocketAddr) -> ServiceConfig {
@@ -335,10 +259,11 @@ fn upstream(config: &Config, clock: Arc<dyn Clock>) -> Result<Upstream, RunError
     Ok(Upstream::Http(upstream))
 }
 
-pub(crate) type Reply = std::pin::Pin<Box<dyn Future<Output = Response> + Send>>;
-
 /// Routes MCP paths to the MCP server and everything else to the front.
-fn handler(front: &Arc<Front>, mcp: Option<&Arc<Mcp>>) -> impl Fn(Request<Incoming>) -> Reply + Clone + Send + 'static {
+fn handler(
+    front: &Arc<Front>,
+    mcp: Option<&Arc<Mcp>>,
+) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
     let (front, mcp) = (Arc::clone(front), mcp.cloned());
     move |request| {
         let (front, mcp) = (Arc::clone(&front), mcp.clone());
@@ -356,7 +281,7 @@ fn handler(front: &Arc<Front>, mcp: Option<&Arc<Mcp>>) -> impl Fn(Request<Incomi
 }
 
 /// The admin address serves metrics and nothing else.
-fn admin_handler(app: &Arc<App>) -> impl Fn(Request<Incoming>) -> Reply + Clone + Send + 'static {
+fn admin_handler(app: &Arc<App>) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
     let app = Arc::clone(app);
     move |request| {
         let app = Arc::clone(&app);

@@ -23,6 +23,7 @@ mod integrity;
 mod ledger;
 mod location;
 mod migrations;
+mod moved;
 mod moving;
 mod payment_store;
 mod payments;
@@ -45,5 +46,5 @@ mod wallets;
 mod writer;
 
 pub use location::{UrlError, path_of_url};
-pub use moving::Moved;
+pub use moved::Moved;
 pub use store::SqliteStore;

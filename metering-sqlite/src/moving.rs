@@ -1,4 +1,4 @@
-//! Moving the store to another backend: exclusive access during the move, and the "moved" marker afterwards.
+//! Moving the store to another backend: exclusive access during the move.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,19 +11,10 @@ use crate::connection::open_writer_alone;
 use crate::error::{Result, store_error};
 use crate::health::Health;
 use crate::migrations;
+use crate::moved::{Moved, mark};
 use crate::recovery::check_after_crash;
-use crate::rows::first;
 use crate::store::SqliteStore;
 use crate::writer::{Stale, Writer};
-
-/// The "moved" marker: where the store was moved to, and when.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moved {
-    /// The new store's URL, without a password.
-    pub to: String,
-    /// When it was moved.
-    pub at: Timestamp,
-}
 
 impl SqliteStore {
     /// Opens an existing database file exclusively: no other process can have it open until the store is dropped. Also
@@ -80,19 +71,4 @@ impl SqliteStore {
         let delete = |connection: &Connection| connection.execute("DELETE FROM moved", []).map_err(store_error);
         Ok(self.writer.write(Stale::Nothing, move |connection| delete(connection)).await? > 0)
     }
-}
-
-/// Fails if the store was moved: charges recorded in it now would be missing from the new store.
-pub(crate) fn refuse_moved(connection: &Connection) -> Result<()> {
-    let Some(Moved { to, at }) = mark(connection)? else { return Ok(()) };
-    let problem = format!(
-        "this store was moved to {to} at {at}; use that one (`metering admin migrate --go-back` reopens this one)"
-    );
-    Err(StoreError::Unavailable(problem.into()))
-}
-
-fn mark(connection: &Connection) -> Result<Option<Moved>> {
-    let sql = "SELECT destination, at FROM moved WHERE id = 1";
-    let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
-    first(&mut statement, [], |row| Ok(Ok(Moved { to: row.get(0)?, at: Timestamp::from_unix_millis(row.get(1)?) })))
 }

@@ -14,7 +14,7 @@ use crate::connection::{open_writer, prepare_file};
 use crate::error::{Result, store_error};
 use crate::health::Health;
 use crate::location::make_folder_of;
-use crate::moving::refuse_moved;
+use crate::moved::refuse_moved;
 use crate::readers::Readers;
 use crate::recovery::check_after_crash;
 use crate::writer::{Stale, Writer};

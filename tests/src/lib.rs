@@ -4,6 +4,7 @@ pub mod bench;
 pub mod chain;
 pub mod chaos;
 pub mod client;
+pub mod command;
 pub mod database_proxy;
 pub mod latency;
 pub mod load;

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::client::Client;
-use crate::site::{ProgramOutput, command};
+use crate::command::{ProgramOutput, command};
 
 /// How long a server may take to report its address, or to end; it should never need that long.
 const TIMEOUT: Duration = Duration::from_secs(30);

@@ -1,12 +1,11 @@
 //! A deployment in a folder of its own: the real programs, isolated from any other data.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::path::PathBuf;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::program::program;
+use crate::command::{ProgramOutput, command};
 use crate::server::ServerSetup;
 
 /// A folder with a database, for servers and for the command-line program.
@@ -24,17 +23,6 @@ pub struct IssuedAccount {
     pub org_id: String,
     /// Its key.
     pub api_key: String,
-}
-
-/// The result of a program that exited.
-#[derive(Debug)]
-pub struct ProgramOutput {
-    /// Its exit code; `None` if a signal ended it.
-    pub code: Option<i32>,
-    /// Its standard output.
-    pub stdout: String,
-    /// Its standard error.
-    pub stderr: String,
 }
 
 impl Site {
@@ -168,25 +156,4 @@ impl Default for Site {
     fn default() -> Self {
         Self::new()
     }
-}
-
-impl ProgramOutput {
-    pub(crate) fn of(output: Output) -> Self {
-        Self {
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
-    }
-}
-
-/// A program of the workspace, without settings from the caller's environment.
-pub(crate) fn command(name: &str) -> Command {
-    let mut command = Command::new(program(name));
-    let settings = std::env::vars_os().map(|(name, _)| name);
-    for setting in settings.filter(|name| Path::new(name).to_string_lossy().starts_with("METERING_")) {
-        command.env_remove(setting);
-    }
-    command.stdin(Stdio::null());
-    command
 }

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use super::CatalogueError;
 use super::object::{Object, UnknownKeys};
-use super::{CatalogueError, param_name};
 use crate::credits::Credits;
 use crate::path::{RequestPath, TargetError};
 use crate::price::{LookbackTiers, Multiplier, Pricing, Weight};
 use crate::route::{Param, ParamLocation, ParamType, Route};
+use crate::trie::param_name;
 
 const FILE_KEYS: [&str; 4] = ["market", "version", "description", "endpoints"];
 const ROUTE_KEYS: [&str; 9] =

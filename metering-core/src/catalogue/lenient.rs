@@ -1,13 +1,15 @@
 //! Lenient route lookup that rejects nothing: for resolvers that have already served the request, and to suggest the
 //! route that a caller probably meant.
 
-use crate::catalogue::{Catalogue, param_name};
+use crate::catalogue::Catalogue;
+
 use crate::credits::Credits;
 use crate::nearest::distance;
 use crate::price::Pricing;
 use crate::route::Route;
 use crate::spelling::{fold, reads_like};
 use crate::trie::Found;
+use crate::trie::param_name;
 
 /// A path prefix that has only streams below it, and the price of the most expensive of them.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,11 +4,12 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use crate::account::{AccountId, Email, Payer, RateLimits};
-use crate::charge::{Charge, Decision, Receipt, Refund, RequestId};
+use crate::charge::{Charge, Decision, Receipt, Refund};
 use crate::clock::Timestamp;
 use crate::key::KeyHash;
 use crate::ledger::{LedgerKind, NewLedgerEntry};
 use crate::quote::Quote;
+use crate::request_id::RequestId;
 use crate::store::{Created, NewAccount, Store, StoreError};
 use crate::tally::{Outcome, Posting};
 use crate::usage::{ClientSource, UsageLine};

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::charge::{Charge, Receipt, Refusal, RequestId};
+use crate::charge::{Charge, Receipt, Refusal};
+
 use crate::clock::Timestamp;
 use crate::delivery::{DeliveryTerms, Fingerprint, IdempotencyKey, Repetition};
 use crate::key::KeyHash;
+use crate::request_id::RequestId;
 use crate::store::Store;
 use crate::tally::{Outcome, Posting};
 

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::RateLimits;
-use crate::charge::{Charge, Decision, Receipt, Refusal, RequestId};
+use crate::charge::{Charge, Decision, Receipt, Refusal};
 use crate::clock::Timestamp;
 use crate::credits::Credits;
+use crate::request_id::RequestId;
 use crate::store::Store;
 
 use super::scene::{

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::{Account, AccountId, RateLimits, Totals};
-use crate::charge::{Charge, Decision, Receipt, Refund, Refusal, RequestId};
+use crate::charge::{Charge, Decision, Receipt, Refund, Refusal};
 use crate::clock::{Day, Timestamp};
 use crate::credits::Credits;
 use crate::key::{ApiKey, KeyHash};
 use crate::ledger::{LedgerKind, NewLedgerEntry};
 use crate::random::SystemRandomness;
+use crate::request_id::RequestId;
 use crate::store::{Created, NewAccount, Page, Posted, Store};
 use crate::tally::{Outcome, Posting};
 use crate::usage::{ClientSource, DailyTotal, DayRange, UsageLine, UsageReport};

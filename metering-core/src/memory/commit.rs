@@ -1,7 +1,9 @@
 //! Commits a batch of charges and refunds: a [`Tally`] decides it, then it is written. Writing cannot fail.
 
-use crate::charge::{Decision, Refusal, RequestId};
+use crate::charge::{Decision, Refusal};
+
 use crate::clock::Timestamp;
+use crate::request_id::RequestId;
 use crate::tally::{Changes, Outcome, Posting, Remembered, Tally, UsageChange, UsageKind};
 use crate::usage::{ACTIVITY_KEPT, Activity, ActivityKind, UsageLine};
 

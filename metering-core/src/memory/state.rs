@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::account::{Account, AccountId, Totals};
-use crate::charge::{MeterState, RequestId, Window};
+use crate::charge::{MeterState, Window};
 use crate::clock::{Day, Timestamp};
 use crate::key::KeyHash;
 use crate::ledger::{LedgerEntry, NewLedgerEntry};
 use crate::plan::{Plan, PlanKey};
+use crate::request_id::RequestId;
 use crate::store::{Created, NewAccount, Posted, StoreError};
 use crate::tally::Remembered;
 use crate::usage::{Activity, UsageLine};

@@ -3,7 +3,7 @@
 use crate::address::Address;
 use crate::chain::{Depth, TokenTransfer};
 use crate::clock::Timestamp;
-use crate::recipient::NotBefore;
+use crate::not_before::NotBefore;
 use crate::units::TokenUnits;
 use crate::wire::ErrorCode;
 

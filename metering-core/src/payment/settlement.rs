@@ -7,61 +7,8 @@ use crate::chain::{Block, BlockHash, Evidence, Heights, TransactionStatus};
 use crate::clock::Timestamp;
 use crate::credits::Credits;
 use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
-use crate::payment::{Payment, PaymentFault, PaymentRecord};
+use crate::payment::{Payment, PaymentFault, PaymentRecord, PaymentSettlement};
 use crate::transaction::TxRef;
-
-/// Whether a credited payment can still be undone by its chain.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PaymentSettlement {
-    /// Its credits are in the account, and it is watched until its block is final.
-    Unsettled,
-    /// Its block is final. Nothing changes after that.
-    Final,
-    /// A reorganisation removed it, and its credits were taken back. They return if it is mined again.
-    Reversed {
-        /// When the credits were taken back.
-        at: Timestamp,
-    },
-}
-
-impl PaymentSettlement {
-    /// The settlement of a payment that is being credited now. If the block's hash is unknown, the payment cannot be
-    /// watched, so it counts as final.
-    #[must_use]
-    pub const fn of_new(payment: &Payment) -> Self {
-        if payment.block_hash.is_some() { Self::Unsettled } else { Self::Final }
-    }
-
-    /// Its name in stores and on the wire.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Unsettled => "unsettled",
-            Self::Final => "final",
-            Self::Reversed { .. } => "reversed",
-        }
-    }
-
-    /// The settlement with that name. `reversed_at` must be set for a reversed one, and only then.
-    #[must_use]
-    pub fn from_parts(name: &str, reversed_at: Option<Timestamp>) -> Option<Self> {
-        match (name, reversed_at) {
-            ("unsettled", None) => Some(Self::Unsettled),
-            ("final", None) => Some(Self::Final),
-            ("reversed", Some(at)) => Some(Self::Reversed { at }),
-            _ => None,
-        }
-    }
-
-    /// When its credits were taken back, if they were.
-    #[must_use]
-    pub const fn reversed_at(self) -> Option<Timestamp> {
-        match self {
-            Self::Reversed { at } => Some(at),
-            Self::Unsettled | Self::Final => None,
-        }
-    }
-}
 
 /// A change of a payment's settlement.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,16 +5,17 @@
 
 use std::sync::Arc;
 
-use crate::catalogue::param_name;
-use crate::charge::{Charge, Receipt, RequestId};
+use crate::charge::{Charge, Receipt};
 use crate::credits::Credits;
 use crate::error::Error;
 use crate::key::ApiKey;
 use crate::path::{encode_path, plain_segments};
 use crate::price::{Multiplier, Pricing, Weight};
+use crate::request_id::RequestId;
 use crate::route::{ParamLocation, Route};
 use crate::service::Service;
 use crate::service::gate::kept_path;
+use crate::trie::param_name;
 use crate::usage::ClientSource;
 use crate::wire::{DeductRequest, LookupResponse};
 

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use crate::catalogue::RouteRefusal;
-use crate::charge::{Charge, Decision, Receipt, Refusal, RequestId};
-use crate::credentials::KeyFault;
+use crate::charge::{Charge, Decision, Receipt, Refusal};
 use crate::delivery::{DeliveryTerms, Fingerprint, IdempotencyKey, IdempotencyKeyError};
 use crate::error::{Error, PaymentRequired};
 use crate::key::ApiKey;
+use crate::key::KeyFault;
 use crate::path::{RequestPath, TargetError};
+use crate::request_id::RequestId;
 use crate::route::Route;
 use crate::service::Service;
 use crate::usage::ClientSource;

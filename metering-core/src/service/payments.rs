@@ -16,12 +16,13 @@ use crate::chain::{
 use crate::clock::Timestamp;
 use crate::credits::Credits;
 use crate::error::Error;
+use crate::not_before::NotBefore;
 use crate::payment::{ArrivalLocation, Payment, PaymentError, PaymentFault, PaymentTarget};
 use crate::plan::{PaymentKind, Plan};
 use crate::quote::NonceHash;
 use crate::random::{Randomness, SystemRandomness};
-use crate::recipient::{NotBefore, Registration};
-use crate::service::position::Position;
+use crate::recipient::Registration;
+use crate::service::position::Positions;
 use crate::transaction::TxRef;
 
 /// How many requests may wait for confirmations of a mined payment. More would hold too many connections. Requests that
@@ -85,7 +86,7 @@ pub(super) struct Payments {
     /// True once all waits must end.
     closing: watch::Sender<bool>,
     /// How far each chain has been scanned.
-    pub(super) positions: Mutex<HashMap<u64, Position>>,
+    pub(super) positions: Positions,
     /// Credited payments that are missing from their chain, and since which block.
     pub(super) missing: Mutex<HashMap<TxRef, u64>>,
     /// How many rounds of the watcher failed to read each arrival.
@@ -119,7 +120,7 @@ impl Payments {
             callers: Mutex::default(),
             chain_reads: Semaphore::new(MAX_CHAIN_READS),
             closing: watch::Sender::new(false),
-            positions: Mutex::default(),
+            positions: Positions::default(),
             missing: Mutex::default(),
             failed_rounds: Mutex::default(),
             confirmed: Mutex::default(),

@@ -3,21 +3,23 @@
 //! The store's mark covers only final blocks, which never change. Each process remembers for itself which blocks it has
 //! scanned between the mark and the newest confirmed block, and scans them again after a restart.
 
-use std::sync::PoisonError;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 
-use crate::chain::{BlockHash, ChainError, ChainReader, Heights};
-use crate::error::Error;
-use crate::service::Service;
-use crate::service::payments::Payments;
+use crate::chain::{BlockHash, ChainError, ChainReader};
 
 /// The last scanned block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Position {
+struct Position {
     block: u64,
     hash: BlockHash,
 }
 
-impl Payments {
+/// The last scanned block of each chain.
+#[derive(Debug, Default)]
+pub(super) struct Positions(Mutex<HashMap<u64, Position>>);
+
+impl Positions {
     /// The last block of a chain that needs no further scan, or `None`. `mark` is the store's mark.
     pub(super) async fn scanned_to(
         &self,
@@ -25,7 +27,7 @@ impl Payments {
         reader: &dyn ChainReader,
         mark: Option<u64>,
     ) -> Result<Option<u64>, ChainError> {
-        let known = self.positions.lock().unwrap_or_else(PoisonError::into_inner).get(&chain_id).copied();
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&chain_id).copied();
         let Some(position) = known.filter(|position| mark.is_none_or(|mark| position.block > mark)) else {
             return Ok(mark);
         };
@@ -34,7 +36,7 @@ impl Payments {
             return Ok(Some(position.block));
         }
         tracing::info!(chain_id, block = position.block, "the chain was reorganised; scanning its last blocks again");
-        self.positions.lock().unwrap_or_else(PoisonError::into_inner).remove(&chain_id);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&chain_id);
         Ok(mark)
     }
 
@@ -42,18 +44,7 @@ impl Payments {
     pub(super) fn scanned(&self, chain_id: u64, block: u64, hash: Option<BlockHash>) {
         if let Some(hash) = hash {
             let position = Position { block, hash };
-            self.positions.lock().unwrap_or_else(PoisonError::into_inner).insert(chain_id, position);
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(chain_id, position);
         }
-    }
-}
-
-impl Service {
-    /// Moves the store's mark to the last final block of a scan. `first` is the first block that was to be scanned.
-    pub(super) async fn mark_scanned(&self, chain_id: u64, first: u64, to: u64, heights: Heights) -> Result<(), Error> {
-        let last = to.min(heights.finalized);
-        if last >= first {
-            self.store.set_scan_mark(chain_id, last).await?;
-        }
-        Ok(())
     }
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use crate::address::Address;
 use crate::error::Error;
+use crate::not_before::NotBefore;
 use crate::payment::PaymentTarget;
 use crate::plan::Plan;
-use crate::recipient::{NotBefore, Registration};
+use crate::recipient::Registration;
 use crate::service::Service;
 
 impl Service {

@@ -5,13 +5,13 @@
 //! left for their payers to claim or the operator to assign: a watcher that guesses gives money away.
 
 use crate::account::Account;
-use crate::chain::Chain;
+use crate::chain::{Chain, Heights};
 use crate::error::Error;
 use crate::key::ApiKey;
+use crate::not_before::NotBefore;
 use crate::payment::{Payment, PaymentError};
 use crate::plan::Plan;
 use crate::quote::{Quote, may_be_tagged};
-use crate::recipient::NotBefore;
 use crate::service::Service;
 use crate::service::arrivals::{Arrival, Arrivals, arrivals, payment_targets};
 use crate::service::payments::find_chain;
@@ -64,7 +64,8 @@ impl Service {
         let heights = reader.heights().await.map_err(PaymentError::Chain)?;
         let confirmed = heights.confirmed;
         let mark = self.store.scan_mark(chain_id).await?;
-        let scanned = self.payments.scanned_to(chain_id, &**reader, mark).await.map_err(PaymentError::Chain)?;
+        let scanned =
+            self.payments.positions.scanned_to(chain_id, &**reader, mark).await.map_err(PaymentError::Chain)?;
         let from = scanned.map_or(from_block.unwrap_or(confirmed), |scanned| scanned.saturating_add(1));
         let due = self.unreadable_due(chain_id).await?;
         let mut report = WatchReport { scanned_to: scanned, up_to_date: true, ..WatchReport::default() };
@@ -93,11 +94,20 @@ impl Service {
         if report.held {
             return Ok(WatchReport { up_to_date: false, ..report });
         }
-        self.payments.scanned(chain_id, to, hash);
+        self.payments.positions.scanned(chain_id, to, hash);
         self.payments.forget_failed_rounds(chain_id, to);
         let first = mark.map_or(from_block.unwrap_or(0), |mark| mark.saturating_add(1));
         self.mark_scanned(chain_id, first, to, heights).await?;
         Ok(WatchReport { scanned_to: Some(to), up_to_date: to == confirmed, ..report })
+    }
+
+    /// Moves the store's mark to the last final block of a scan. `first` is the first block that was to be scanned.
+    async fn mark_scanned(&self, chain_id: u64, first: u64, to: u64, heights: Heights) -> Result<(), Error> {
+        let last = to.min(heights.finalized);
+        if last >= first {
+            self.store.set_scan_mark(chain_id, last).await?;
+        }
+        Ok(())
     }
 
     /// Credits an arrival if possible, and counts the result.

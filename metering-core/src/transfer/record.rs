@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::account::{Account, AccountId};
 use crate::address::Address;
-use crate::charge::{RequestId, Window};
+use crate::charge::Window;
 use crate::clock::Timestamp;
 use crate::credits::Credits;
 use crate::key::KeyHash;
@@ -15,6 +15,7 @@ use crate::plan::Plan;
 use crate::quote::Quote;
 use crate::recipient::RecipientRecord;
 use crate::recovery::Challenge;
+use crate::request_id::RequestId;
 use crate::signup::SignupSession;
 use crate::tally::StoredResult;
 use crate::usage::{DailyTotal, UsageLine};

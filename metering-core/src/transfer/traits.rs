@@ -6,6 +6,7 @@ use crate::store::{Cursor, Page, StoreError};
 
 use super::record::Record;
 use super::section::Section;
+use super::source_id::SourceId;
 
 /// A store that can be moved to another backend.
 #[async_trait]
@@ -35,24 +36,6 @@ pub trait Import: Export {
 
     /// Opens the store for use.
     async fn finish(&self) -> Result<(), StoreError>;
-}
-
-/// A store's id: random, set when the store is created, and the same in every copy of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SourceId([u8; 16]);
-
-impl SourceId {
-    /// An id read from a store.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
-    /// Its bytes.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
 }
 
 /// The status of a target store.

@@ -58,7 +58,7 @@ impl Payer {
     pub fn new(url: &RpcUrl, chain_id: u64, request_timeout: Duration) -> Result<Self, PayError> {
         // Fails if another part of the process has already installed a provider. Any provider will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let source = Source::of_chain(url, chain_id, ATTEMPTS, request_timeout).map_err(PayError::Source)?;
+        let source = Source::new(url, chain_id, ATTEMPTS, request_timeout).map_err(PayError::Source)?;
         Ok(Self { source, chain_id, fee_limit: FEE_LIMIT })
     }
 

@@ -1,10 +1,11 @@
 //! Error responses. All parts of the service build theirs here.
 
-use http::StatusCode;
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode};
 use metering_core::Error;
 use metering_core::wire::{ErrorBody, ErrorCode};
 
-use crate::http::reply::{Reply, json, with_headers};
+use crate::http::reply::{Reply, bytes, try_json, with_headers};
 
 /// An error response.
 #[derive(Debug, Clone)]
@@ -63,7 +64,11 @@ impl Problem {
     #[must_use]
     pub(crate) fn into_reply(self) -> Reply {
         let status = StatusCode::from_u16(self.code().status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        with_headers(json(status, &self.body), self.headers)
+        let reply = try_json(status, &self.body).unwrap_or_else(|error| {
+            tracing::error!(%error, "could not serialize an error as JSON");
+            bytes(StatusCode::INTERNAL_SERVER_ERROR, HeaderValue::from_static("application/json"), Bytes::new())
+        });
+        with_headers(reply, self.headers)
     }
 }
 

@@ -7,23 +7,21 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full};
 use serde::Serialize;
 
-use crate::http::Problem;
-
 /// A complete reply.
 pub(crate) type Reply = http::Response<Bytes>;
 
 /// A response whose body may stream.
 pub(crate) type Response = http::Response<UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>>;
 
+/// A response that is being made.
+pub(crate) type ResponseFuture = std::pin::Pin<Box<dyn Future<Output = Response> + Send>>;
+
 /// A reply with a JSON body. It must not be cached: most carry account data.
-pub(crate) fn json<T: Serialize>(status: StatusCode, value: &T) -> Reply {
-    match serde_json::to_vec(value) {
-        Ok(json) => bytes(status, HeaderValue::from_static("application/json"), json.into()),
-        Err(error) => {
-            tracing::error!(%error, "could not serialize a response as JSON");
-            Problem::internal().into_reply()
-        }
-    }
+///
+/// # Errors
+/// When the value has no JSON form.
+pub(super) fn try_json<T: Serialize>(status: StatusCode, value: &T) -> serde_json::Result<Reply> {
+    Ok(bytes(status, HeaderValue::from_static("application/json"), serde_json::to_vec(value)?.into()))
 }
 
 /// A reply with the given bytes as its body.

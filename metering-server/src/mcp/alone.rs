@@ -15,7 +15,7 @@ use super::{Mcp, remote};
 use crate::api::Documents;
 use crate::config::{Config, needs_gateway};
 use crate::front::OPERATIONS;
-use crate::http::{Problem, Reply, Response, Shutdown, bytes, into_response, json, without_body};
+use crate::http::{Problem, Reply, Response, ResponseFuture, Shutdown, bytes, into_response, json, without_body};
 use crate::run::{self, Ending, RunError};
 use crate::{api, metrics, openapi};
 
@@ -96,7 +96,7 @@ async fn run_upkeep(metrics: PrometheusHandle, shutdown: Shutdown) {
     }
 }
 
-fn handler(alone: &Arc<Alone>) -> impl Fn(Request<Incoming>) -> run::Reply + Clone + Send + 'static {
+fn handler(alone: &Arc<Alone>) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
     let alone = Arc::clone(alone);
     move |request| {
         let alone = Arc::clone(&alone);
@@ -109,7 +109,7 @@ fn handler(alone: &Arc<Alone>) -> impl Fn(Request<Incoming>) -> run::Reply + Clo
     }
 }
 
-fn admin_handler(alone: &Arc<Alone>) -> impl Fn(Request<Incoming>) -> run::Reply + Clone + Send + 'static {
+fn admin_handler(alone: &Arc<Alone>) -> impl Fn(Request<Incoming>) -> ResponseFuture + Clone + Send + 'static {
     let alone = Arc::clone(alone);
     move |request| {
         let alone = Arc::clone(&alone);

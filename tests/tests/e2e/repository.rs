@@ -1,3 +1,5 @@
 //! Checks of the repository itself.
 
 mod documents;
+mod imports;
+mod modules;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::account::{Account, RateLimits, Totals};
-use crate::charge::{Charge, Decision, LimitWindow, RateStatus, Receipt, Refusal, RequestId, Window};
+use crate::charge::{Charge, Decision, LimitWindow, RateStatus, Receipt, Refusal, Window};
 use crate::clock::{Day, Timestamp};
 use crate::credits::Credits;
 use crate::key::KeyHash;
 use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
+use crate::request_id::RequestId;
 use crate::store::NewAccount;
 use crate::usage::UsageLine;
 

@@ -1,8 +1,9 @@
 //! TLS between a node and its database, with certificates made here: which certificates are trusted, and the messages
 //! for those that are not.
 
+use metering_tests::command::ProgramOutput;
 use metering_tests::postgres::{Cluster, is_skipped};
-use metering_tests::site::{ProgramOutput, Site};
+use metering_tests::site::Site;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
 const PASSWORD: &str = "hunter2";

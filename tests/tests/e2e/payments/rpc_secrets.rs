@@ -3,7 +3,7 @@
 use metering_tests::chain::Chain;
 use metering_tests::chain::proxy::Proxy;
 use metering_tests::chain::proxy::fault::{Fault, Garbage};
-use metering_tests::site::ProgramOutput;
+use metering_tests::command::ProgramOutput;
 
 use crate::support::shop::{Kind, Shop};
 

@@ -3,7 +3,8 @@
 
 use metering_tests::chain::proxy::Proxy;
 use metering_tests::chain::proxy::fault::Fault;
-use metering_tests::site::{ProgramOutput, Site};
+use metering_tests::command::ProgramOutput;
+use metering_tests::site::Site;
 use serde_json::{Value, json};
 
 use crate::support::shop::{Kind, Shop};

@@ -3,7 +3,8 @@
 
 use metering_tests::chain::Chain;
 use metering_tests::chain::account::Account;
-use metering_tests::site::{IssuedAccount, ProgramOutput};
+use metering_tests::command::ProgramOutput;
+use metering_tests::site::IssuedAccount;
 use serde_json::{Value, json};
 
 use crate::support::shop::{Kind, STARTER, Shop, key_of};

@@ -1,0 +1,35 @@
+//! How a server ends, or why it does not start.
+
+use crate::chains::ChainMismatch;
+use crate::config::ConfigError;
+
+/// Why a server could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The configuration is invalid.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A chain or plan does not match the configuration.
+    #[error(transparent)]
+    Chain(#[from] ChainMismatch),
+    /// An address cannot be bound.
+    #[error("cannot listen on {address}: {cause}")]
+    Listen {
+        /// The address.
+        address: String,
+        /// The cause.
+        cause: std::io::Error,
+    },
+    /// A component cannot be set up.
+    #[error("cannot start: {0}")]
+    Setup(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// How a server ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It was told to stop.
+    Orderly,
+    /// Its store must be reopened; see [`metering_core::StoreError::must_reopen`].
+    StoreBroken,
+}
