@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use metering_core::{ACTIVITY_KEPT, Activity, ActivityKind, ClientSource, Credits, LedgerKind, Timestamp, UsageLine};
+use metering_core::{ACTIVITY_KEPT, Activity, ActivityKind, Credits, LedgerKind, Timestamp, UsageLine};
 use tokio_postgres::Row;
 
 use crate::entry::{Entry, unpack};
 use crate::error::{Result, corrupt};
 use crate::known::Known;
-use crate::rows::{all, first, one, payment_ref, timestamp};
+use crate::rows::{all, one, payment_ref, timestamp};
 use crate::session::GenericClient;
 use crate::tail::Folds;
 use crate::value::Value;
@@ -125,16 +125,6 @@ fn ledger_entry(row: &Row) -> Result<(i64, Activity)> {
         created_at: timestamp(row, 4)?,
     };
     Ok((entry, activity))
-}
-
-/// The usage line with this number.
-pub(crate) async fn usage_line<C: GenericClient>(client: &C, number: i64) -> Result<UsageLine> {
-    let sql = "SELECT route_template, http_method, source FROM usage_line WHERE id = $1";
-    let row = first(client, sql, &[&number]).await?;
-    let row = row.ok_or_else(|| corrupt(format_args!("usage line {number} is missing")))?;
-    let (route, method): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
-    let source = ClientSource::from_name(row.try_get(2)?);
-    Ok(UsageLine { route_template: route.into(), http_method: method.into(), source })
 }
 
 /// Parses a stored ledger kind.

@@ -24,12 +24,11 @@ use crate::known::{Known, Numbered};
 use crate::outcome::{TransactionFailure, TransactionId};
 use crate::retry::Backoff;
 use crate::rows::{METER_COLUMNS, bytes, meter_state, stored_result};
-use crate::serialized::RETRY_TIMEOUT;
 use crate::session::{Client, GenericClient};
 use crate::store::PostgresStore;
 use crate::tail::{Folds, Tail};
 use crate::value::Value;
-use crate::wait::{RESPONSE_TIMEOUT, within};
+use crate::wait::{RESPONSE_TIMEOUT, RETRY_TIMEOUT, within};
 use columns::{DAILY, DailyRows, METERS, MeterRows, STORED_RESULTS, StoredResultRows};
 
 impl PostgresStore {

@@ -5,9 +5,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use metering_core::{AccountId, KeyHash, StoreError, UsageLine};
+use metering_core::{AccountId, ClientSource, KeyHash, StoreError, UsageLine};
 
-use crate::activity;
 use crate::error::{Failure, Result, corrupt};
 use crate::rows::{all, bytes, execute, first, parsed};
 use crate::session::GenericClient;
@@ -122,7 +121,7 @@ impl Known {
         if let Some(line) = self.memory().by_number.get(&number) {
             return Ok(line.clone());
         }
-        let line = activity::usage_line(client, number).await?;
+        let line = usage_line(client, number).await?;
         self.memory().by_number.insert(number, line.clone());
         Ok(line)
     }
@@ -182,3 +181,13 @@ fn draw() -> Result<i64> {
 
 /// The cache, shared between the store and its batches.
 pub(crate) type SharedKnown = Arc<Known>;
+
+/// The usage line with this number.
+async fn usage_line<C: GenericClient>(client: &C, number: i64) -> Result<UsageLine> {
+    let sql = "SELECT route_template, http_method, source FROM usage_line WHERE id = $1";
+    let row = first(client, sql, &[&number]).await?;
+    let row = row.ok_or_else(|| corrupt(format_args!("usage line {number} is missing")))?;
+    let (route, method): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
+    let source = ClientSource::from_name(row.try_get(2)?);
+    Ok(UsageLine { route_template: route.into(), http_method: method.into(), source })
+}

@@ -12,8 +12,8 @@ use tokio_postgres::error::SqlState;
 use crate::error::{Failure, Result};
 use crate::retry::Backoff;
 use crate::rows::{exists, first, one};
-use crate::serialized::{RETRY_TIMEOUT, UNFINISHED};
 use crate::session::{Client, GenericClient, Pool};
+use crate::wait::RETRY_TIMEOUT;
 use attempt::Attempt;
 
 const SCRIPTS: &[&str] = &[
@@ -31,6 +31,10 @@ const DIGESTED: usize = 4;
 
 /// The first version that a store can be moved to.
 pub(crate) const MOVABLE: i64 = 2;
+
+/// The error while a store is being moved here.
+pub(crate) const UNFINISHED: &str = "a store is being moved to this database, and the move has not finished; if it was \
+     interrupted, run the same `metering admin migrate` again";
 
 /// How long to wait for another node or for readers of a table: longer than packing and backups take.
 const MIGRATION_TIMEOUT: Duration = Duration::from_secs(60 * 60);

@@ -16,9 +16,8 @@ use metering_core::{StoreError, Timestamp};
 use crate::error::{Failure, Result};
 use crate::retry::Backoff;
 use crate::rows::{execute, one};
-use crate::session::{Client, GenericClient, Pool};
-use crate::store::PostgresStore;
-use crate::wait::{RESPONSE_TIMEOUT, close, within};
+use crate::session::{GenericClient, Pool};
+use crate::wait::{RESPONSE_TIMEOUT, within};
 
 /// How long to keep looking up a commit that got no response: longer than failovers take, including manual ones. Only
 /// the callers that need the result wait.
@@ -100,7 +99,7 @@ impl TransactionId {
         })
         .await;
         if found.as_ref().is_err_and(Failure::is_host_failure) {
-            close(pool, client);
+            pool.close(client);
         }
         Ok(found?.try_get::<_, i64>(0)? == committed)
     }
@@ -130,38 +129,4 @@ impl<T> TransactionFailure<T> {
             Err(failure) => Err(Self::Unknown { failure, result }),
         }
     }
-}
-
-impl PostgresStore {
-    /// Finishes a transaction and its connection. If the outcome is unknown, looks it up.
-    pub(crate) async fn end<T>(
-        &self,
-        client: Client,
-        id: TransactionId,
-        now: Timestamp,
-        ended: Result<T, TransactionFailure<T>>,
-    ) -> Result<T> {
-        let (failure, result) = match ended {
-            Ok(result) => return Ok(result),
-            Err(TransactionFailure::NotCommitted(failure)) => (failure, None),
-            Err(TransactionFailure::Unknown { failure, result }) => (failure, Some(result)),
-        };
-        if failure.is_connection_loss() {
-            // Cached data may be missing on the new primary if a failover lost the newest commits.
-            self.known.forget();
-        }
-        if failure.is_host_failure() {
-            close(&self.pool, client);
-        } else if result.is_some() || !rolled_back(&client).await {
-            client.close();
-        }
-        match result {
-            Some(result) if id.was_committed(&self.pool, now).await? => Ok(result),
-            _ => Err(failure),
-        }
-    }
-}
-
-async fn rolled_back(client: &Client) -> bool {
-    within(RESPONSE_TIMEOUT, async { Ok(client.batch_execute("ROLLBACK").await?) }).await.is_ok()
 }

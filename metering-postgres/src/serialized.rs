@@ -14,15 +14,13 @@ use futures_util::future::BoxFuture;
 use metering_core::{StoreError, Timestamp};
 
 use crate::error::{Failure, Result};
+use crate::migrations::UNFINISHED;
 use crate::outcome::{TransactionFailure, TransactionId};
 use crate::retry::Backoff;
 use crate::rows::{execute, one};
 use crate::session::{Client, GenericClient, Transaction};
 use crate::store::PostgresStore;
-use crate::wait::{REPORT_TIMEOUT, RESPONSE_TIMEOUT, close, within};
-
-/// How long a write is retried.
-pub(crate) const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
+use crate::wait::{REPORT_TIMEOUT, RESPONSE_TIMEOUT, RETRY_TIMEOUT, within};
 
 /// A serialized write that holds the lock.
 #[derive(Debug)]
@@ -40,10 +38,6 @@ pub(crate) enum WriteOwner {
     /// Unconditional: for the start of a move.
     Unconditional,
 }
-
-/// The error while a store is being moved here.
-pub(crate) const UNFINISHED: &str = "a store is being moved to this database, and the move has not finished; if it was \
-     interrupted, run the same `metering admin migrate` again";
 
 impl WriteOwner {
     /// Waits for the lock and takes it.
@@ -186,7 +180,7 @@ impl PostgresStore {
     /// Returns a connection to the pool after a read, or closes it if it is no longer good.
     fn return_connection<T>(&self, client: Client, result: Result<T>) -> Result<T> {
         if result.as_ref().is_err_and(Failure::is_host_failure) {
-            close(&self.pool, client);
+            self.pool.close(client);
         }
         result
     }

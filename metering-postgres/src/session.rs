@@ -11,7 +11,7 @@ use deadpool_postgres::{Object, PoolError, StatementCache};
 use futures_util::TryStreamExt;
 use tokio_postgres::{Error, IsolationLevel, Row, Statement};
 
-use crate::hosts::transaction_settings;
+use crate::settings::transaction_settings;
 use crate::value::Values;
 
 /// What state may stay on a connection between two transactions.
@@ -67,8 +67,9 @@ impl Pool {
         Ok(Client { connection: self.connections.get().await?, statements: self.statements })
     }
 
-    /// Closes all connections that are not in use.
-    pub(crate) fn close_idle(&self) {
+    /// Closes a broken connection and all idle ones, since they are likely to be broken too.
+    pub(crate) fn close(&self, client: Client) {
+        client.close();
         drop(self.connections.retain(|_, _| false));
     }
 }

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use metering_core::StoreError;
 use tokio_postgres::{Client, Error, SimpleQueryMessage};
 
-use crate::error::{Failure, Result, is_lasting, reason};
+use crate::error::{Failure, Result, SHARED, is_lasting, reason};
 use crate::hosts::{Hosts, Unusable};
 use crate::retry::Backoff;
-use crate::serialized::RETRY_TIMEOUT;
 use crate::session::Statements;
+use crate::wait::RETRY_TIMEOUT;
 
 /// How long to try to reach the database.
 const START_TIMEOUT: Duration = Duration::from_millis(2_500);
@@ -24,11 +24,6 @@ const STATEMENT_POOLING: &str = "statement pooling";
 
 const STATEMENT_MODE: &str = "the connection pooler in front of the database is in statement mode, which has no \
      transactions; set pool_mode = transaction in PgBouncer, and add statement_cache=off to the database URL";
-
-/// What to do about a pooler that spreads transactions over several server connections.
-pub(crate) const SHARED: &str = "a connection pooler in transaction mode, such as PgBouncer, is in front of the \
-     database; add statement_cache=off to the options of the database URL \
-     (postgres://USER@HOST/DATABASE?statement_cache=off), or set pool_mode = session";
 
 /// Connects to the database, and fails if a pooler in front of it would not work.
 ///

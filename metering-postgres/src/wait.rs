@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::error::{Failure, Result};
-use crate::session::{Client, Pool};
 
 /// How long to wait for a connection of the pool.
 pub(crate) const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
@@ -16,6 +15,9 @@ pub(crate) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
 /// When the database cancels a statement.
 pub(crate) const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// How long a transaction is retried.
+pub(crate) const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Timeout for reports, verification and sweeps. Longer than [`STATEMENT_TIMEOUT`], so that the database cancels first.
 pub(crate) const REPORT_TIMEOUT: Duration = Duration::from_secs(70);
 
@@ -25,10 +27,4 @@ const _: () = assert!(STATEMENT_TIMEOUT.as_secs() < REPORT_TIMEOUT.as_secs());
 /// Waits for database work, for at most `wait`.
 pub(crate) async fn within<T>(wait: Duration, work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::time::timeout(wait, work).await.unwrap_or(Err(Failure::Silent(wait)))
-}
-
-/// Closes a broken connection and all idle ones, since they are likely to be broken too.
-pub(crate) fn close(pool: &Pool, client: Client) {
-    client.close();
-    pool.close_idle();
 }

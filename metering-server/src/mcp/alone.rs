@@ -16,7 +16,7 @@ use crate::api::Documents;
 use crate::config::{Config, needs_gateway};
 use crate::front::OPERATIONS;
 use crate::http::{Problem, Reply, Response, ResponseFuture, Shutdown, bytes, into_response, json, without_body};
-use crate::run::{self, Ending, RunError};
+use crate::run::{Ending, RunError, bind};
 use crate::{api, metrics, openapi};
 
 /// How often to run the upkeep of the metrics.
@@ -41,15 +41,15 @@ pub(crate) async fn run_alone(
     stop: impl Future<Output = ()>,
 ) -> Result<Ending, RunError> {
     let gateway = config.mcp.gateway.clone().ok_or_else(|| RunError::Config(needs_gateway()))?;
-    let listener = run::bind("listen", &config.listen, &config).await?;
+    let listener = bind("listen", &config.listen, &config).await?;
     let address = listener.local_address().map_err(|error| RunError::Setup(Box::new(error)))?;
     let admin = match &config.admin_listen {
-        Some(address) => Some(run::bind("admin_listen", address, &config).await?),
+        Some(address) => Some(bind("admin_listen", address, &config).await?),
         None => None,
     };
     let service = Client::new(Arc::new(remote(&gateway)?), ClientSource::Mcp);
     let catalogue = match &config.catalogue {
-        Some(_) => run::catalogue(&config)?,
+        Some(_) => crate::run::catalogue(&config)?,
         None => fetch_catalogue(&service, &gateway).await?,
     };
     let openapi = openapi::served(&catalogue, &config).to_json().map_err(|error| RunError::Setup(Box::new(error)))?;
