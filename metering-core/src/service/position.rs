@@ -52,7 +52,7 @@ impl Service {
     pub(super) async fn mark_scanned(&self, chain_id: u64, first: u64, to: u64, heights: Heights) -> Result<(), Error> {
         let last = to.min(heights.finalized);
         if last >= first {
-            self.store.set_scan_mark(chain_id, last).await?;
+            self.payments.store()?.set_scan_mark(chain_id, last).await?;
         }
         Ok(())
     }
