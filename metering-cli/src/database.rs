@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use metering_config::{DEFAULT_DATA, FILE_IN_DATA, Sources, StorePlace};
-use metering_core::{Store, StoreError, Verification};
+use metering_core::{FullStore, StoreError, Verification};
 use metering_postgres::{PostgresConfig, PostgresStore, PostgresUrlError};
 use metering_sqlite::{SqliteStore, path_of_url};
 
@@ -181,7 +181,7 @@ impl fmt::Display for Location {
 
 impl Database {
     /// The store as all commands except backup use it.
-    pub(crate) fn store(&self) -> Arc<dyn Store> {
+    pub(crate) fn store(&self) -> Arc<dyn FullStore> {
         match &self.backend {
             Backend::Sqlite(store) => store.clone(),
             Backend::Postgres(store) => store.clone(),

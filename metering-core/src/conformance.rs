@@ -6,15 +6,18 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use metering_core::{MemoryStore, Store};
+//! use metering_core::MemoryStore;
 //!
 //! /// A fresh store, and a guard that must live as long as it, for example a temporary directory.
-//! async fn fresh() -> (Arc<dyn Store>, ()) {
+//! async fn fresh() -> (Arc<MemoryStore>, ()) {
 //!     (Arc::new(MemoryStore::new()), ())
 //! }
 //!
 //! metering_core::store_conformance!(fresh);
 //! ```
+//!
+//! A backend for charging alone implements only [`Store`](crate::Store), and runs
+//! [`charging_conformance!`](crate::charging_conformance).
 //!
 //! In addition, [`agrees_on_random_operations`] compares a store with a simple model of the whole contract, and
 //! [`openers_agree`] does so for several openers (stores opened on the same database) that take turns.
@@ -27,7 +30,7 @@ use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::store::Store;
+use crate::store::FullStore;
 
 pub mod accounts;
 pub mod activity;
@@ -37,6 +40,7 @@ pub mod challenges;
 pub mod charging;
 pub mod claim_refusals;
 pub mod claims;
+mod contracts;
 pub mod emails;
 pub mod expiry;
 pub mod idempotency_keys;
@@ -78,9 +82,9 @@ pub use operation::{Item, Operation, Price, Sale, Signup, operations, operations
 ///
 /// # Panics
 /// When the store breaks the contract.
-pub fn run<G, F, C>(fresh: impl FnOnce() -> F, contract: impl FnOnce(Arc<dyn Store>) -> C)
+pub fn run<S: ?Sized, G, F, C>(fresh: impl FnOnce() -> F, contract: impl FnOnce(Arc<S>) -> C)
 where
-    F: Future<Output = (Arc<dyn Store>, G)>,
+    F: Future<Output = (Arc<S>, G)>,
     C: Future<Output = ()>,
 {
     runtime().block_on(async {
@@ -95,7 +99,7 @@ where
 /// When they disagree, with the shortest sequence found that shows it.
 pub fn agrees_on_random_operations<G, F>(cases: u32, fresh: impl Fn() -> F)
 where
-    F: Future<Output = (Arc<dyn Store>, G)>,
+    F: Future<Output = (Arc<dyn FullStore>, G)>,
 {
     compare_with_model(cases, &operations(), || async {
         let (store, guard) = fresh().await;
@@ -110,7 +114,7 @@ where
 /// When they disagree, with the shortest sequence found that shows it.
 pub fn openers_agree<G, F>(cases: u32, fresh_pair: impl Fn() -> F)
 where
-    F: Future<Output = ([Arc<dyn Store>; 2], G)>,
+    F: Future<Output = ([Arc<dyn FullStore>; 2], G)>,
 {
     compare_with_model(cases, &operations_by_turns(), fresh_pair);
 }
@@ -120,7 +124,7 @@ fn compare_with_model<const OPENERS: usize, G, F>(
     sequences: &impl Strategy<Value = Vec<Operation>>,
     fresh: impl Fn() -> F,
 ) where
-    F: Future<Output = ([Arc<dyn Store>; OPENERS], G)>,
+    F: Future<Output = ([Arc<dyn FullStore>; OPENERS], G)>,
 {
     let runtime = runtime();
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
@@ -140,267 +144,4 @@ fn compare_with_model<const OPENERS: usize, G, F>(
 
 fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(4).enable_all().build().expect("the runtime starts")
-}
-
-/// Generates one test per contract of [`conformance`](crate::conformance) for one backend.
-///
-/// Takes a closure, or a path to a function without arguments, that makes a fresh, empty store:
-/// `async fn() -> (Arc<dyn Store>, G)`, where `G` is a guard that must live as long as the store.
-#[macro_export]
-macro_rules! store_conformance {
-    ($fresh:expr) => {
-        $crate::store_conformance! { @generate $fresh;
-            accounts::a_new_account_is_found_as_it_was_made,
-            accounts::account_without_entries_has_no_credits,
-            accounts::unknown_account_is_none,
-            accounts::first_entries_add_up_to_the_first_totals,
-            accounts::out_of_range_first_entries_create_no_account,
-            accounts::smallest_and_largest_amounts_are_stored,
-            accounts::id_or_key_in_use_creates_no_account,
-            accounts::times_are_stored_to_the_millisecond,
-            activity::activity_entries_describe_their_change,
-            activity::activity_is_newest_first,
-            activity::activity_entries_may_merge_but_totals_are_exact,
-            activity::ids_are_unique_and_stable,
-            activity::activity_is_separate_per_account,
-            activity::activity_keeps_only_the_newest_entries,
-            caps::caps_are_exact_across_batches,
-            caps::refusal_reports_the_accounts_rate_status,
-            caps::day_limit_is_reported_before_minute_limit,
-            caps::new_window_starts_at_zero,
-            caps::a_lagging_clock_counts_in_the_newest_window,
-            caps::clock_that_jumped_ahead_blocks_no_account,
-            caps::refused_requests_are_not_counted,
-            caps::a_capped_account_without_credits_is_rate_limited,
-            caps::new_limits_count_what_was_accepted,
-            caps::without_a_cap_all_requests_are_accepted,
-            caps::largest_cap_is_enforced,
-            caps::caps_are_separate_per_account,
-            caps::refund_does_not_restore_the_rate_limit,
-            challenges::challenges_are_stored_unchanged,
-            challenges::an_unknown_nonce_finds_no_challenge,
-            challenges::a_challenge_with_a_nonce_in_use_is_an_error,
-            challenges::challenge_is_used_up_after_five_failures,
-            challenges::failures_continue_from_the_stored_count,
-            challenges::failing_an_unknown_challenge_does_nothing,
-            challenges::an_expired_challenge_is_still_found,
-            charging::a_credit_is_7200_base_calls,
-            charging::receipt_reports_the_charge,
-            charging::empty_batch_has_no_outcomes,
-            charging::an_unknown_key_is_refused,
-            charging::mixed_batch_has_outcomes_in_order,
-            charging::the_last_charge_may_go_below_zero,
-            charging::refused_charge_changes_nothing,
-            charging::a_free_request_is_counted,
-            charging::top_up_takes_effect_immediately,
-            charging::usage_is_booked_on_the_day_of_the_commit,
-            charging::prices_at_the_end_of_the_range_are_exact,
-            claim_refusals::a_used_transaction_claims_nothing,
-            claim_refusals::a_payer_with_an_account_claims_nothing,
-            claim_refusals::out_of_range_entries_claim_nothing,
-            claim_refusals::claim_refusals_have_a_fixed_order,
-            claim_refusals::a_claim_with_an_id_or_key_in_use_changes_nothing,
-            claims::claim_creates_the_account,
-            claims::a_claims_entries_name_its_payment,
-            claims::a_quote_is_claimed_once,
-            claims::claim_without_quote_creates_nothing,
-            claims::claim_after_quote_expiry_is_accepted,
-            claims::same_hash_can_be_used_once_per_chain,
-            claims::claim_omits_email_taken_since_the_quote,
-            emails::email_uniqueness_ignores_case,
-            emails::refused_email_leaves_id_and_key_unused,
-            emails::an_email_is_free_again_after_revocation,
-            emails::accounts_without_email_do_not_collide,
-            expiry::expired_quotes_are_deleted,
-            expiry::awaited_quotes_are_not_deleted,
-            expiry::expired_challenges_are_deleted,
-            expiry::deleted_rows_are_counted,
-            idempotency_keys::key_can_be_retried_after_its_lease,
-            idempotency_keys::attempts_are_limited,
-            idempotency_keys::a_delivered_key_is_used_up,
-            idempotency_keys::refunded_key_is_charged_again,
-            idempotency_keys::only_the_last_attempt_refunds_the_charge,
-            idempotency_keys::batch_decides_keys_in_order,
-            idempotency_keys::keys_and_request_ids_are_separate,
-            idempotency_keys::keys_are_separate_per_account,
-            idempotency_keys::expired_key_can_be_used_again,
-            keys::a_replaced_key_is_refused_and_the_new_one_works,
-            keys::old_and_new_key_in_one_batch_are_distinguished,
-            keys::a_replaced_key_keeps_balance_and_windows,
-            keys::key_in_use_cannot_replace_another,
-            keys::live_keys_are_returned_in_order,
-            late_claims::watcher_claim_keeps_the_key_for_the_owner,
-            late_claims::owner_gets_the_key_by_a_later_claim,
-            late_claims::only_its_own_payment_gets_the_key,
-            late_claims::key_delivered_otherwise_claims_the_quote,
-            late_claims::late_claim_leaves_other_awaited_quotes,
-            late_claims::revoked_account_cannot_be_claimed,
-            late_claims::a_late_claim_with_a_key_in_use_changes_nothing,
-            ledger::entries_change_the_balance_and_their_total,
-            ledger::entries_are_listed_as_written,
-            ledger::an_entry_beyond_range_changes_nothing,
-            ledger::a_total_beyond_range_changes_nothing,
-            ledger::lifetime_totals_can_exceed_the_amount_range,
-            paging::an_empty_list_is_one_empty_page,
-            paging::accounts_are_paged_by_creation,
-            paging::ledger_is_paged_in_write_order,
-            paging::daily_totals_are_paged_by_ascending_day,
-            paging::payments_are_paged_in_write_order,
-            paging::items_added_between_pages_shift_nothing,
-            paging::invalid_cursor_is_an_error,
-            payment_races::concurrent_claims_of_a_quote_create_one_account,
-            payment_races::awaited_key_is_delivered_once,
-            payment_races::watcher_and_owner_create_one_account,
-            payment_races::a_transaction_claims_one_quote,
-            payment_races::a_wallet_gets_one_account,
-            payment_races::concurrent_claims_share_no_email,
-            payment_races::a_payment_is_credited_once,
-            payment_races::concurrent_credits_of_a_payment_credit_one_account,
-            payment_races::a_claim_and_a_credit_share_no_transaction,
-            payment_races::payments_and_charges_add_up,
-            payment_races::a_challenge_rotates_once,
-            payment_races::every_failure_is_counted,
-            payment_races::concurrent_quotes_share_no_amount,
-            payment_races::highest_scanned_block_is_the_mark,
-            payment_records::an_unused_transaction_has_no_record,
-            payment_records::payments_are_stored_unchanged,
-            payment_records::claim_stores_the_judged_payment,
-            payment_records::records_are_listed_as_written,
-            payment_records::payment_record_is_never_deleted,
-            plans::plans_are_stored_unchanged,
-            plans::plans_are_listed_in_order,
-            plans::a_plan_of_the_same_key_is_replaced,
-            plans::a_plan_is_removed_once,
-            plans::a_plan_is_put_on_sale_and_taken_off,
-            quote_amounts::other_payers_may_use_the_same_amount,
-            quote_amounts::amount_is_reserved_for_its_payer_during_the_grace_period,
-            quote_amounts::amounts_at_other_targets_do_not_collide,
-            quote_amounts::amounts_that_differ_by_a_unit_do_not_collide,
-            quote_amounts::paid_amount_stays_reserved_for_its_payer,
-            quotes::quotes_are_stored_unchanged,
-            quotes::an_unknown_nonce_finds_no_quote,
-            quotes::quote_that_is_not_new_is_an_error,
-            quotes::quote_refusals_have_a_fixed_order,
-            quotes::revoked_accounts_do_not_prevent_a_quote,
-            quotes::a_payment_finds_its_quote,
-            quotes::each_payment_finds_its_own_quote,
-            quotes::paid_quote_awaits_no_payment,
-            quotes::payment_targets_are_stored_with_quotes,
-            races::a_balance_is_spent_once,
-            races::a_cap_is_filled_once,
-            races::a_request_id_is_charged_once,
-            races::overlapping_batches_lose_nothing,
-            races::an_email_is_given_once,
-            races::top_ups_charges_and_refunds_add_up,
-            races::no_charge_is_accepted_after_revocation_returned,
-            races::rotations_leave_one_live_key,
-            races::usage_report_is_one_snapshot,
-            races::concurrent_ledger_entries_have_ascending_numbers,
-            recipients::recipient_is_known_since_first_registration,
-            recipients::recipients_are_listed_in_order,
-            recipients::changed_recipient_is_reported,
-            refunds::refund_restores_the_price,
-            refunds::a_refund_is_booked_on_the_day_of_its_charge,
-            refunds::refunds_of_one_batch_add_up,
-            refunds::refund_is_available_to_later_charges,
-            refunds::a_refund_of_an_unknown_account_is_none,
-            refunds::a_refund_beyond_range_changes_nothing,
-            refunds::a_refund_makes_room_for_a_charge_of_its_batch,
-            request_ids::retry_returns_the_first_result,
-            request_ids::a_retry_in_the_same_batch_is_not_charged,
-            request_ids::retry_needs_no_credits_and_no_rate_limit,
-            request_ids::refusals_are_not_remembered,
-            request_ids::a_free_request_is_remembered,
-            request_ids::a_refunded_request_is_still_remembered,
-            request_ids::expired_request_id_can_be_used_again,
-            request_ids::lagging_clock_finds_the_stored_result,
-            request_ids::request_ids_are_separate_per_account,
-            request_ids::ids_are_compared_exactly,
-            request_ids::a_retry_shows_the_running_window,
-            request_ids::expiry_deletes_expired_request_ids,
-            request_ids::deleted_request_ids_stay_deleted,
-            revocation::a_revoked_key_is_refused,
-            revocation::revoking_twice_changes_nothing,
-            revocation::a_revoked_account_keeps_its_records,
-            revocation::revoked_account_accepts_no_entry,
-            revocation::a_revoked_account_gets_no_new_key,
-            revocation::revoked_account_accepts_new_limits,
-            revocation::revoked_account_is_refunded,
-            rotation::a_challenge_replaces_the_key_once,
-            rotation::a_rotated_key_keeps_balance_and_windows,
-            rotation::each_of_several_challenges_can_be_used,
-            rotation::expired_challenge_rotates_nothing,
-            rotation::a_revoked_account_is_not_rotated,
-            rotation::another_wallet_rotates_nothing,
-            rotation::key_in_use_cannot_be_rotated_in,
-            scan_marks::a_chain_starts_without_a_mark,
-            scan_marks::marks_are_kept_for_each_chain,
-            scan_marks::scan_mark_never_decreases,
-            settlements::a_payment_is_unsettled_until_it_is_final,
-            settlements::payment_without_block_hash_is_final_immediately,
-            settlements::reversal_removes_the_purchased_credits,
-            settlements::a_payment_that_reappears_is_credited_again,
-            settlements::a_claim_is_reversed_without_its_bonus,
-            settlements::a_payment_moves_to_another_block,
-            settlements::a_revoked_account_is_reversed_too,
-            settlements::stale_settlement_step_changes_nothing,
-            settlements::a_reversal_beyond_range_changes_nothing,
-            settlements::a_reversed_payment_stays_used,
-            settlements::unsettled_payments_are_paged_by_chain,
-            settlements::concurrent_watchers_reverse_a_payment_once,
-            settlements::reversals_and_charges_add_up,
-            unreadable::unreadable_arrivals_are_listed_in_chain_order,
-            unreadable::newer_record_of_an_unreadable_arrival_replaces_it,
-            unreadable::unreadable_arrivals_are_due_at_their_next_attempt,
-            unreadable::arrival_is_deleted_once_it_was_read,
-            topups::a_payment_is_credited,
-            topups::credited_payment_takes_effect_immediately,
-            topups::credit_equals_its_ledger_entry,
-            topups::a_repeated_credit_changes_nothing,
-            topups::a_used_transaction_credits_nothing,
-            topups::payment_awaited_by_a_quote_is_not_credited_elsewhere,
-            topups::account_may_take_precedence_over_a_quote,
-            topups::only_live_accounts_are_credited,
-            topups::a_credit_beyond_range_changes_nothing,
-            topups::credit_refusals_have_a_fixed_order,
-            topups::credit_delivers_no_key,
-            signups::a_session_is_found_as_it_was_opened,
-            signups::a_session_needs_a_free_email_and_code,
-            signups::a_session_is_approved_once_in_time,
-            signups::email_taken_since_opening_is_refused,
-            signups::a_session_is_redeemed_once,
-            signups::unapproved_session_is_not_redeemed,
-            signups::a_redemption_beyond_range_changes_nothing,
-            signups::concurrent_redemptions_create_one_account,
-            signups::a_solution_is_used_once,
-            signups::expired_sessions_are_deleted,
-            usage::report_matches_the_account_totals,
-            usage::report_covers_only_its_days,
-            usage::day_includes_its_first_and_last_millisecond,
-            usage::a_report_without_usage_is_empty,
-            usage::endpoints_are_ordered_and_merge_sources,
-            usage::added_credits_are_the_sum_of_the_ledger,
-            usage::out_of_range_additions_are_an_error,
-            usage::daily_totals_are_stored_by_day_and_line,
-            verification::an_empty_store_is_verified,
-            verification::verify_recomputes_every_account,
-            verification::a_working_store_passes_its_check,
-            wallets::payer_has_one_account_across_chains,
-            wallets::payer_is_checked_after_email_and_before_range,
-            wallets::a_payer_is_free_again_after_revocation,
-            wallets::accounts_without_payer_do_not_collide,
-            wallets::an_account_is_found_by_its_payer,
-            wallets::wallet_is_linked_on_request,
-            wallets::links_are_listed_in_the_order_of_linking,
-            wallets::links_of_revoked_accounts_are_left_out,
-        }
-    };
-    (@generate $fresh:expr; $($noun:ident::$contract:ident,)+) => {
-        $(
-            #[test]
-            fn $contract() {
-                $crate::conformance::run($fresh, $crate::conformance::$noun::$contract);
-            }
-        )+
-    };
 }

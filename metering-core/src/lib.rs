@@ -103,9 +103,9 @@ pub use service::{
 pub use signature::{WalletSignature, WalletSignatureError, signer, signing_digest};
 pub use signup::{MalformedCode, MalformedToken, SessionHash, SessionToken, SignupError, SignupSession, UserCode};
 pub use store::{
-    Claim, Claimed, Created, Cursor, Discrepancy, KeyDelivery, NewAccount, Page, PaymentCredit, PaymentCredited,
-    PaymentSettled, PaymentStore, Posted, QuoteOpened, QuotePrecedence, SettlementChange, SignupApproved, SignupOpened,
-    SignupRedeemed, SignupStore, Store, StoreError, Verification,
+    Claim, Claimed, Created, Cursor, Discrepancy, FullStore, KeyDelivery, NewAccount, Page, PaymentCredit,
+    PaymentCredited, PaymentSettled, PaymentStore, Posted, QuoteOpened, QuotePrecedence, SettlementChange,
+    SignupApproved, SignupOpened, SignupRedeemed, SignupStore, Store, StoreError, Verification,
 };
 pub use tally::{Changes, DailyChange, Outcome, Posting, Remembered, StoredResult, Tally, UsageChange, UsageKind};
 pub use transaction::{TxHash, TxHashError, TxRef};

@@ -12,7 +12,6 @@ use crate::account::{Account, AccountId, RateLimits};
 use crate::clock::Timestamp;
 use crate::key::KeyHash;
 use crate::ledger::{LedgerEntry, NewLedgerEntry};
-use crate::plan::{Plan, PlanKey};
 use crate::store::{Created, Cursor, NewAccount, Page, Posted, Store, StoreError, Verification};
 use crate::tally::{Outcome, Posting};
 use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
@@ -121,27 +120,6 @@ impl Store for MemoryStore {
 
     async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>, StoreError> {
         self.state()?.daily_totals_page(after, limit)
-    }
-
-    async fn plans(&self) -> Result<Vec<Plan>, StoreError> {
-        let mut plans: Vec<Plan> = self.state()?.plans.values().cloned().collect();
-        plans.sort_by(|a, b| (a.sort_order, a.chain_id, &a.id).cmp(&(b.sort_order, b.chain_id, &b.id)));
-        Ok(plans)
-    }
-
-    async fn put_plans(&self, plans: Vec<Plan>) -> Result<(), StoreError> {
-        self.state()?.plans.extend(plans.into_iter().map(|plan| (plan.key(), plan)));
-        Ok(())
-    }
-
-    async fn remove_plan(&self, key: &PlanKey) -> Result<bool, StoreError> {
-        Ok(self.state()?.plans.remove(key).is_some())
-    }
-
-    async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool, StoreError> {
-        let mut state = self.state()?;
-        let plan = state.plans.get_mut(key);
-        Ok(plan.map(|plan| plan.active = active).is_some())
     }
 
     async fn verify(&self) -> Result<Verification, StoreError> {

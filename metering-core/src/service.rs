@@ -41,7 +41,7 @@ use crate::error::Error;
 use crate::key::ApiKey;
 use crate::key::KeyFault;
 use crate::meter::{Meter, MeterConfig};
-use crate::store::Store;
+use crate::store::{PaymentStore, SignupStore, Store};
 use crate::wire::PlansDocument;
 
 /// How long the plans are cached. A request refused for lack of credits lists them, and a client that keeps sending
@@ -120,6 +120,7 @@ pub struct Service {
     config: ServiceConfig,
     plans: Mutex<Option<(Timestamp, Arc<PlansDocument>)>>,
     payments: payments::Payments,
+    signup_store: Option<Arc<dyn SignupStore>>,
     signup: SignupSettings,
     billing: BillingSettings,
     own_templates: templates::OwnTemplates,
@@ -162,6 +163,7 @@ impl Service {
             config,
             plans: Mutex::new(None),
             payments,
+            signup_store: None,
             signup: SignupSettings::default(),
             billing: BillingSettings::default(),
             own_templates: templates::OwnTemplates::default(),
@@ -169,10 +171,17 @@ impl Service {
     }
 
     /// Sells plans on the chains that have a reader. Other chains of [`ServiceConfig::chains`] are listed, but cannot
-    /// be paid on.
+    /// be paid on. Without this, the service lists no plans and refuses everything about payments.
+    ///
+    /// `store` must be the service's own store: a payment is credited there.
     #[must_use]
-    pub fn with_payments(mut self, readers: BTreeMap<u64, Arc<dyn ChainReader>>, settings: PaymentSettings) -> Self {
-        self.payments = payments::Payments::new(readers, settings);
+    pub fn with_payments(
+        mut self,
+        store: Arc<dyn PaymentStore>,
+        readers: BTreeMap<u64, Arc<dyn ChainReader>>,
+        settings: PaymentSettings,
+    ) -> Self {
+        self.payments = payments::Payments::new(Some(store), readers, settings);
         self
     }
 
@@ -182,9 +191,12 @@ impl Service {
         self.payments.end_waits();
     }
 
-    /// Sets the signup settings.
+    /// Offers free signups. Without this, the service refuses them.
+    ///
+    /// `store` must be the service's own store: new accounts are created there.
     #[must_use]
-    pub fn with_signup(mut self, settings: SignupSettings) -> Self {
+    pub fn with_signup(mut self, store: Arc<dyn SignupStore>, settings: SignupSettings) -> Self {
+        self.signup_store = Some(store);
         self.signup = settings;
         self
     }
@@ -237,7 +249,10 @@ impl Service {
             Chain { confirmations, ..chain.clone() }
         };
         let chains: Vec<_> = chains.iter().map(measured).collect();
-        let on_sale = self.store.plans().await?;
+        let on_sale = match self.payments.store() {
+            Ok(store) => store.plans().await?,
+            Err(_) => Vec::new(),
+        };
         self.register_recipients_of(&on_sale).await;
         let plans = Arc::new(PlansDocument::new(&on_sale, &chains, terms_url, terms_version));
         *self.plans.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, Arc::clone(&plans)));

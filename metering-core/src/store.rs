@@ -1,11 +1,12 @@
 //! The storage contract. A backend is a type that implements [`Store`] and passes the conformance suite.
 //!
-//! The contract has three parts: [`Store`] for accounts, charges and usage, [`PaymentStore`] for payments on chains,
-//! and [`SignupStore`] for free signups.
+//! The contract has three parts: [`Store`] for accounts, charges and usage is all that charging needs. A service that
+//! sells plans on chains needs a [`PaymentStore`] too, and one with free signups a [`SignupStore`].
 
 mod payments;
 mod signups;
 
+use std::fmt;
 use std::num::NonZeroUsize;
 
 use async_trait::async_trait;
@@ -15,7 +16,6 @@ use crate::clock::Timestamp;
 use crate::credits::Credits;
 use crate::key::KeyHash;
 use crate::ledger::{LedgerEntry, NewLedgerEntry};
-use crate::plan::{Plan, PlanKey};
 use crate::tally::{Outcome, Posting};
 use crate::usage::{Activity, DailyTotal, DayRange, UsageReport};
 
@@ -38,7 +38,7 @@ pub use payments::{
 /// Methods may be called from any number of tasks, and from several processes if the backend lets several open the same
 /// data. All calls together behave as if they ran one after the other.
 #[async_trait]
-pub trait Store: PaymentStore + SignupStore {
+pub trait Store: Send + Sync + fmt::Debug {
     /// Decides and records a batch of charges and refunds, in order, in one durable transaction.
     ///
     /// The outcomes are in the order of `postings`, and are durable when they are returned. The batch is decided with
@@ -106,19 +106,6 @@ pub trait Store: PaymentStore + SignupStore {
     /// Daily totals of all accounts, oldest day first, at most `limit` after `after`.
     async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>, StoreError>;
 
-    /// All plans, by sort order, then chain, then id.
-    async fn plans(&self) -> Result<Vec<Plan>, StoreError>;
-
-    /// Adds plans, or replaces those with the same key, in order, all or none. Callers must have validated them with
-    /// [`Plan::validate`].
-    async fn put_plans(&self, plans: Vec<Plan>) -> Result<(), StoreError>;
-
-    /// Removes a plan; `false` when none has that key.
-    async fn remove_plan(&self, key: &PlanKey) -> Result<bool, StoreError>;
-
-    /// Puts a plan on sale or takes it off sale; `false` when none has that key.
-    async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool, StoreError>;
-
     /// Recomputes every account's totals from ledger and usage in one consistent read, and checks that every account
     /// has the right key. Corrupt data is an error.
     async fn verify(&self) -> Result<Verification, StoreError>;
@@ -148,6 +135,11 @@ pub trait Store: PaymentStore + SignupStore {
         NonZeroUsize::MIN
     }
 }
+
+/// A store for everything that a service can offer. Every type that has all three parts of the contract is one.
+pub trait FullStore: PaymentStore + SignupStore {}
+
+impl<S: PaymentStore + SignupStore> FullStore for S {}
 
 /// An account to create.
 #[derive(Debug, Clone)]

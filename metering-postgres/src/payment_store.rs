@@ -3,17 +3,47 @@
 use async_trait::async_trait;
 use metering_core::{
     Account, AccountId, Address, ArrivalLocation, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment,
-    PaymentCredit, PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Quote, QuoteOpened,
-    RecipientRecord, Registration, SettlementChange, StoreError, Timestamp, TxRef, UnreadableArrival,
+    PaymentCredit, PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Plan, PlanKey, Quote,
+    QuoteOpened, RecipientRecord, Registration, SettlementChange, StoreError, Timestamp, TxRef, UnreadableArrival,
 };
 
 use crate::store::PostgresStore;
-use crate::{accounts, challenges, claims, payments, quotes, recipients, scan_marks, settlements, unreadable, wallets};
+use crate::{
+    accounts, challenges, claims, payments, plans, quotes, recipients, scan_marks, settlements, unreadable, wallets,
+};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
 #[async_trait]
 impl PaymentStore for PostgresStore {
+    async fn plans(&self) -> Result<Vec<Plan>> {
+        self.read(|client| Box::pin(plans::list(client))).await
+    }
+
+    async fn put_plans(&self, plans: Vec<Plan>) -> Result<()> {
+        self.write(|write| {
+            let plans = plans.clone();
+            Box::pin(async move { plans::put(write, &plans).await })
+        })
+        .await
+    }
+
+    async fn remove_plan(&self, key: &PlanKey) -> Result<bool> {
+        self.write(|write| {
+            let key = key.clone();
+            Box::pin(async move { plans::remove(write, &key).await })
+        })
+        .await
+    }
+
+    async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool> {
+        self.write(|write| {
+            let key = key.clone();
+            Box::pin(async move { plans::set_active(write, &key, active).await })
+        })
+        .await
+    }
+
     async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened> {
         self.write(|write| {
             let quote = quote.clone();

@@ -7,15 +7,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use metering_core::{
     Account, AccountId, Activity, Created, Cursor, DailyTotal, DayRange, KeyHash, LedgerEntry, NewAccount,
-    NewLedgerEntry, Outcome, Page, Plan, PlanKey, Posted, Posting, RateLimits, Store, StoreError, Timestamp,
-    UsageReport, Verification,
+    NewLedgerEntry, Outcome, Page, Posted, Posting, RateLimits, Store, StoreError, Timestamp, UsageReport,
+    Verification,
 };
 
 use crate::connect::PostgresConfig;
 use crate::import::Claim;
 use crate::known::SharedKnown;
 use crate::session::Pool;
-use crate::{accounts, activity, check, daily_totals, ledger, migrations, plans, usage, verify};
+use crate::{accounts, activity, check, daily_totals, ledger, migrations, usage, verify};
 
 /// Concurrent commits. While one waits for the disk, others are decided. More than a few would only make batches
 /// smaller.
@@ -191,34 +191,6 @@ impl Store for PostgresStore {
         self.read_at_once(|transaction| {
             let (after, known) = (after.cloned(), SharedKnown::clone(&self.known));
             Box::pin(async move { daily_totals::list(transaction, &known, after.as_ref(), limit).await })
-        })
-        .await
-    }
-
-    async fn plans(&self) -> Result<Vec<Plan>> {
-        self.read(|client| Box::pin(plans::list(client))).await
-    }
-
-    async fn put_plans(&self, plans: Vec<Plan>) -> Result<()> {
-        self.write(|write| {
-            let plans = plans.clone();
-            Box::pin(async move { plans::put(write, &plans).await })
-        })
-        .await
-    }
-
-    async fn remove_plan(&self, key: &PlanKey) -> Result<bool> {
-        self.write(|write| {
-            let key = key.clone();
-            Box::pin(async move { plans::remove(write, &key).await })
-        })
-        .await
-    }
-
-    async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool> {
-        self.write(|write| {
-            let key = key.clone();
-            Box::pin(async move { plans::set_active(write, &key, active).await })
         })
         .await
     }

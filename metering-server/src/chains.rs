@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use metering_core::{ChainError, ChainReader, Error, PaymentKind, Plan, Service, Store};
+use metering_core::{ChainError, ChainReader, Error, PaymentKind, PaymentStore, Plan, Service};
 use tokio::time::Instant;
 
 use crate::http::Shutdown;
@@ -52,7 +52,7 @@ fn decimals(found: Option<u8>) -> String {
 ///
 /// # Errors
 /// The first mismatch.
-pub(crate) async fn check(store: &dyn Store, readers: &Readers) -> Result<(), ChainMismatch> {
+pub(crate) async fn check(store: &dyn PaymentStore, readers: &Readers) -> Result<(), ChainMismatch> {
     let plans = match store.plans().await {
         Ok(plans) => plans,
         Err(error) => {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use metering_core::{ChainError, ChainReader, Store};
+use metering_core::{ChainError, ChainReader, FullStore};
 use metering_evm::EvmReader;
 use metering_postgres::{PostgresConfig, PostgresStore};
 use metering_server::config::{Arguments, Config, DatabaseUrl, Loaded, Surface, load};
@@ -63,7 +63,7 @@ fn start(arguments: &Arguments) -> Result<Ending, Failure> {
     })
 }
 
-async fn open(database: &str) -> Result<Arc<dyn Store>, Failure> {
+async fn open(database: &str) -> Result<Arc<dyn FullStore>, Failure> {
     let scheme = database.split_once(':').map_or("", |(scheme, _)| scheme);
     if is_postgres(database) {
         let config: PostgresConfig =

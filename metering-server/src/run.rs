@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use http::{Method, Request};
 use hyper::body::Incoming;
 use metering_core::{
-    BillingSettings, Clock, Meter, MeterConfig, MeterEnd, PaymentSettings, Service, ServiceConfig, SignupSettings,
-    Store, SystemClock,
+    BillingSettings, Clock, FullStore, Meter, MeterConfig, MeterEnd, PaymentSettings, Service, ServiceConfig,
+    SignupSettings, SystemClock,
 };
 use metering_evm::ChainConfig;
 use tokio::task::JoinHandle;
@@ -47,7 +47,7 @@ const DELIVERY_MARGIN: Duration = Duration::from_secs(10);
 /// When it cannot start.
 pub async fn run(
     config: Config,
-    store: Arc<dyn Store>,
+    store: Arc<dyn FullStore>,
     readers: Readers,
     announce: impl FnOnce(SocketAddr),
     stop: impl Future<Output = ()>,
@@ -76,7 +76,7 @@ pub async fn run(
     };
     check_clock(&app).await;
     let (limits, metrics, clock_watch) = (Arc::clone(&app.limits), app.metrics.clone(), Arc::clone(&app.clock_watch));
-    let store_lost = maintenance::watch_store(Arc::clone(&store));
+    let store_lost = maintenance::watch_store(Arc::clone(&store) as _);
     let idle_state = (limits, app.bot_challenge.clone());
     let upkeep = tokio::spawn(maintenance::maintain(store, clock, clock_watch, idle_state, metrics, shutdown.clone()));
     let watching = watch_chains(&app, &config, &shutdown);
@@ -153,7 +153,7 @@ fn watch_sessions(mcp: &Arc<Mcp>, config: &Config) -> JoinHandle<()> {
 
 fn assemble(
     config: &Config,
-    store: Arc<dyn Store>,
+    store: Arc<dyn FullStore>,
     readers: Readers,
     clock: Arc<dyn Clock>,
     address: SocketAddr,
@@ -163,13 +163,13 @@ fn assemble(
     let openapi = openapi::served(&catalogue, config).to_json().map_err(|error| RunError::Setup(Box::new(error)))?;
     let documents = api::Documents::new(openapi, &catalogue);
     let limits = MeterConfig { queue: config.meter.queue, batch: config.meter.batch };
-    let meter = Arc::new(Meter::start(Arc::clone(&store), Arc::clone(&clock), limits));
+    let meter = Arc::new(Meter::start(Arc::clone(&store) as _, Arc::clone(&clock), limits));
     let about = about(config, address);
-    let service = Service::new(Arc::clone(&store), Arc::clone(&meter), catalogue, Arc::clone(&clock), about);
+    let service = Service::new(Arc::clone(&store) as _, Arc::clone(&meter), catalogue, Arc::clone(&clock), about);
     let bot_challenge = BotChallenge::new(&config.signup).map_err(RunError::Setup)?;
-    let service = service.with_payments(readers.clone(), payment_settings(config));
+    let service = service.with_payments(Arc::clone(&store) as _, readers.clone(), payment_settings(config));
     let service = service.with_billing(billing_settings(config));
-    let service = Arc::new(service.with_signup(signup_settings(config, &bot_challenge)));
+    let service = Arc::new(service.with_signup(Arc::clone(&store) as _, signup_settings(config, &bot_challenge)));
     let upstream = upstream(config, Arc::clone(&clock))?;
     let gateway = Gateway::new(Arc::clone(&service), upstream, &config.gateway, config.http.clone());
     Ok(App {

@@ -3,17 +3,37 @@
 use async_trait::async_trait;
 use metering_core::{
     Account, AccountId, Address, ArrivalLocation, Challenge, Claim, Claimed, Cursor, KeyHash, NonceHash, Page, Payment,
-    PaymentCredit, PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Quote, QuoteOpened,
-    RecipientRecord, Registration, SettlementChange, Timestamp, TxRef, UnreadableArrival,
+    PaymentCredit, PaymentCredited, PaymentRecord, PaymentSettled, PaymentStore, PaymentTarget, Plan, PlanKey, Quote,
+    QuoteOpened, RecipientRecord, Registration, SettlementChange, Timestamp, TxRef, UnreadableArrival,
 };
 
 use crate::error::Result;
 use crate::store::SqliteStore;
 use crate::writer::Stale;
-use crate::{accounts, challenges, claims, payments, quotes, recipients, scan_marks, settlements, unreadable, wallets};
+use crate::{
+    accounts, challenges, claims, payments, plans, quotes, recipients, scan_marks, settlements, unreadable, wallets,
+};
 
 #[async_trait]
 impl PaymentStore for SqliteStore {
+    async fn plans(&self) -> Result<Vec<Plan>> {
+        self.read(plans::list).await
+    }
+
+    async fn put_plans(&self, plans: Vec<Plan>) -> Result<()> {
+        self.writer.write(Stale::Nothing, move |connection| plans::put(connection, &plans)).await
+    }
+
+    async fn remove_plan(&self, key: &PlanKey) -> Result<bool> {
+        let key = key.clone();
+        self.writer.write(Stale::Nothing, move |connection| plans::remove(connection, &key)).await
+    }
+
+    async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool> {
+        let key = key.clone();
+        self.writer.write(Stale::Nothing, move |connection| plans::set_active(connection, &key, active)).await
+    }
+
     async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened> {
         self.writer.write(Stale::Nothing, move |connection| quotes::open(connection, &quote)).await
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use metering_core::{
     Account, AccountId, Activity, Created, Cursor, DailyTotal, DayRange, KeyHash, LedgerEntry, NewAccount,
-    NewLedgerEntry, Outcome, Page, Plan, PlanKey, Posted, Posting, RateLimits, Store, StoreError, Timestamp,
-    UsageReport, Verification,
+    NewLedgerEntry, Outcome, Page, Posted, Posting, RateLimits, Store, StoreError, Timestamp, UsageReport,
+    Verification,
 };
 
 use crate::connection::{open_writer, prepare_file};
@@ -18,7 +18,7 @@ use crate::moved::refuse_moved;
 use crate::readers::Readers;
 use crate::recovery::check_after_crash;
 use crate::writer::{Stale, Writer};
-use crate::{accounts, activity, backup, expiry, ledger, migrations, plans, usage, verify};
+use crate::{accounts, activity, backup, expiry, ledger, migrations, usage, verify};
 
 /// A [`Store`] in one SQLite file.
 ///
@@ -183,24 +183,6 @@ impl Store for SqliteStore {
     async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
         let after = after.cloned();
         self.read(move |connection| usage::list(connection, after.as_ref(), limit)).await
-    }
-
-    async fn plans(&self) -> Result<Vec<Plan>> {
-        self.read(plans::list).await
-    }
-
-    async fn put_plans(&self, plans: Vec<Plan>) -> Result<()> {
-        self.writer.write(Stale::Nothing, move |connection| plans::put(connection, &plans)).await
-    }
-
-    async fn remove_plan(&self, key: &PlanKey) -> Result<bool> {
-        let key = key.clone();
-        self.writer.write(Stale::Nothing, move |connection| plans::remove(connection, &key)).await
-    }
-
-    async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool> {
-        let key = key.clone();
-        self.writer.write(Stale::Nothing, move |connection| plans::set_active(connection, &key, active)).await
     }
 
     async fn verify(&self) -> Result<Verification> {

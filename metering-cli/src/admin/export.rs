@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use metering_core::{Cursor, Page, Store, StoreError};
+use metering_core::{Cursor, Page, PaymentStore, StoreError};
 
 use self::columns::Exported;
 use self::sink::Sink;
@@ -83,7 +83,7 @@ impl ExportArgs {
         file.finish()
     }
 
-    async fn write(&self, store: &dyn Store, out: &mut dyn Write) -> Result<(), Failure> {
+    async fn write(&self, store: &dyn PaymentStore, out: &mut dyn Write) -> Result<(), Failure> {
         match self.what {
             ExportKind::Accounts => self.pages(out, async |after| store.accounts(after, PAGE).await).await,
             ExportKind::Ledger => self.pages(out, async |after| store.ledger(after, PAGE).await).await,

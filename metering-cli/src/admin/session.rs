@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use metering_config::Sources;
-use metering_core::{Account, AccountId, Clock, Store, StoreError, SystemClock, Timestamp};
+use metering_core::{Account, AccountId, Clock, FullStore, Store, StoreError, SystemClock, Timestamp};
 
 use crate::database::{Database, IfMissing, Location};
 use crate::failure::Failure;
@@ -33,17 +33,17 @@ impl Session {
     }
 
     /// The store, which must exist.
-    pub(crate) async fn store(&self) -> Result<Arc<dyn Store>, Failure> {
+    pub(crate) async fn store(&self) -> Result<Arc<dyn FullStore>, Failure> {
         Ok(self.database().await?.store())
     }
 
     /// The store, if it exists.
-    pub(crate) async fn store_if_any(&self) -> Result<Option<Arc<dyn Store>>, Failure> {
+    pub(crate) async fn store_if_any(&self) -> Result<Option<Arc<dyn FullStore>>, Failure> {
         if self.location.exists() { self.store().await.map(Some) } else { Ok(None) }
     }
 
     /// The store, created if it does not exist.
-    pub(crate) async fn store_or_new(&self) -> Result<Arc<dyn Store>, Failure> {
+    pub(crate) async fn store_or_new(&self) -> Result<Arc<dyn FullStore>, Failure> {
         Ok(self.location.open(IfMissing::Create).await?.store())
     }
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use metering_core::conformance::{agrees_with_model, operations};
 use metering_core::{
-    AccountId, Address, ArrivalLocation, Challenge, Charge, Claim, ClientSource, Credits, KeyDelivery, KeyHash,
-    LedgerKind, NewAccount, NewLedgerEntry, NonceHash, Payer, Payment, PaymentCredit, PaymentRef, PaymentStore,
-    PaymentTarget, PaymentUse, Plan, Posting, Quote, QuotePrecedence, QuoteState, RateLimits, RequestId, SessionHash,
-    SignupSession, SignupStore, Store, TokenUnits, TxHash, TxRef, UnreadableArrival, UsageLine,
+    AccountId, Address, ArrivalLocation, Challenge, Charge, Claim, ClientSource, Credits, FullStore, KeyDelivery,
+    KeyHash, LedgerKind, NewAccount, NewLedgerEntry, NonceHash, Payer, Payment, PaymentCredit, PaymentRef,
+    PaymentStore, PaymentTarget, PaymentUse, Plan, Posting, Quote, QuotePrecedence, QuoteState, RateLimits, RequestId,
+    SessionHash, SignupSession, SignupStore, Store, TokenUnits, TxHash, TxRef, UnreadableArrival, UsageLine,
 };
 use metering_sqlite::SqliteStore;
 use proptest::strategy::{Strategy, ValueTree};
@@ -44,7 +44,7 @@ pub(crate) async fn fill_at_random(fixture: &Fixture) {
     let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
     let drawn = (0..8).map(|_| operations().new_tree(&mut runner).unwrap().current());
     let longest = drawn.max_by_key(Vec::len).unwrap();
-    let store: Arc<dyn Store> = Arc::new(fixture.sqlite());
+    let store: Arc<dyn FullStore> = Arc::new(fixture.sqlite());
     agrees_with_model(vec![store], longest).await;
 }
 

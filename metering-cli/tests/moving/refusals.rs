@@ -1,6 +1,6 @@
 //! Moves that are refused, and what they leave unchanged.
 
-use metering_core::{Posted, Store};
+use metering_core::{PaymentStore, Posted, Store};
 use metering_postgres::PostgresStore;
 use metering_sqlite::SqliteStore;
 use metering_tests::postgres::is_skipped;
@@ -77,7 +77,7 @@ fn non_empty_target_is_left_unchanged() {
     assert_eq!(block_on(records(&store)), before);
     let again = Fixture { url: Fixture::new().url, ..with_one_account() };
     let store = connect(&again);
-    block_on(metering_core::PaymentStore::set_scan_mark(&store, 1, 2)).unwrap();
+    block_on(store.set_scan_mark(1, 2)).unwrap();
     let message = again.migrate(&[]).failure(5);
     assert!(message.contains("its table scan_mark has rows"), "{message}");
     assert!(matches!(

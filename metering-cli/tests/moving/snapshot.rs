@@ -1,11 +1,11 @@
 //! Everything that a store reports through the contract.
 
-use metering_core::{Account, Activity, Day, DayRange, Store};
+use metering_core::{Account, Activity, Day, DayRange, PaymentStore, Store};
 
 use crate::filling::{quote, tx, wallet};
 
 /// Every result of every reading method, as text.
-pub(crate) async fn snapshot(store: &dyn Store) -> Vec<String> {
+pub(crate) async fn snapshot(store: &dyn PaymentStore) -> Vec<String> {
     let accounts = store.accounts(None, u32::MAX).await.unwrap().items;
     let mut texts: Vec<String> = accounts.iter().map(|account| format!("{account:?}")).collect();
     texts.push(format!("{:?}", store.ledger(None, u32::MAX).await.unwrap().items));

@@ -10,7 +10,7 @@ use crate::key::KeyHash;
 use crate::ledger::{LedgerKind, NewLedgerEntry};
 use crate::quote::Quote;
 use crate::request_id::RequestId;
-use crate::store::{Created, NewAccount, Store, StoreError};
+use crate::store::{Created, FullStore, NewAccount, StoreError};
 use crate::tally::{Outcome, Posting};
 use crate::usage::{ClientSource, UsageLine};
 
@@ -28,7 +28,7 @@ mod signups;
 ///
 /// # Panics
 /// At the first difference, or when `openers` is empty.
-pub async fn agrees_with_model(openers: Vec<Arc<dyn Store>>, operations: Vec<Operation>) {
+pub async fn agrees_with_model(openers: Vec<Arc<dyn FullStore>>, operations: Vec<Operation>) {
     let mut pair = Pair {
         store: Arc::clone(openers.first().expect("there is at least one opener")),
         openers,
@@ -54,11 +54,11 @@ pub async fn agrees_with_model(openers: Vec<Arc<dyn Store>>, operations: Vec<Ope
 
 /// The store and the model, with the numbered items that operations refer to.
 struct Pair {
-    openers: Vec<Arc<dyn Store>>,
+    openers: Vec<Arc<dyn FullStore>>,
     /// How many turns are done.
     turns: usize,
     /// The current opener.
-    store: Arc<dyn Store>,
+    store: Arc<dyn FullStore>,
     model: Model,
     /// Every key that an account ever had.
     keys: Vec<KeyHash>,

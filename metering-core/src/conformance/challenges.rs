@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::recovery::Challenge;
-use crate::store::Store;
+use crate::store::PaymentStore;
 
 use super::sale::{MOMENT, buyer, challenge, wallet};
 use super::scene::{DAY, NOON, new_id, new_key};
 
-async fn failures(store: &dyn Store, nonce: &str) -> Option<u32> {
+async fn failures(store: &dyn PaymentStore, nonce: &str) -> Option<u32> {
     store.challenge(nonce).await.unwrap().map(|challenge| challenge.failures)
 }
 
 /// All fields of a challenge are stored as given. Whether its account exists is only checked at the rotation.
-pub async fn challenges_are_stored_unchanged(store: Arc<dyn Store>) {
+pub async fn challenges_are_stored_unchanged(store: Arc<dyn PaymentStore>) {
     let owner = buyer(&*store, 1).await.id;
     let at = Timestamp::from_unix_millis;
     let long = "x".repeat(10_000);
@@ -37,7 +37,7 @@ pub async fn challenges_are_stored_unchanged(store: Arc<dyn Store>) {
 }
 
 /// An unknown nonce finds no challenge; nonces are compared exactly.
-pub async fn an_unknown_nonce_finds_no_challenge(store: Arc<dyn Store>) {
+pub async fn an_unknown_nonce_finds_no_challenge(store: Arc<dyn PaymentStore>) {
     let owner = buyer(&*store, 1).await.id;
     store.open_challenge(challenge(&owner, wallet(1), "asked")).await.unwrap();
     for nonce in ["", "Asked", "ask", "asked ", "asked%"] {
@@ -46,7 +46,7 @@ pub async fn an_unknown_nonce_finds_no_challenge(store: Arc<dyn Store>) {
 }
 
 /// Opening a challenge with a nonce in use is an error and leaves the existing challenge unchanged.
-pub async fn a_challenge_with_a_nonce_in_use_is_an_error(store: Arc<dyn Store>) {
+pub async fn a_challenge_with_a_nonce_in_use_is_an_error(store: Arc<dyn PaymentStore>) {
     let (first, second) = (buyer(&*store, 1).await.id, buyer(&*store, 2).await.id);
     let kept = challenge(&first, wallet(1), "asked");
     store.open_challenge(kept.clone()).await.unwrap();
@@ -57,7 +57,7 @@ pub async fn a_challenge_with_a_nonce_in_use_is_an_error(store: Arc<dyn Store>) 
 }
 
 /// Failures are counted, and the fifth uses the challenge up. Other challenges of the account are not affected.
-pub async fn challenge_is_used_up_after_five_failures(store: Arc<dyn Store>) {
+pub async fn challenge_is_used_up_after_five_failures(store: Arc<dyn PaymentStore>) {
     let owner = buyer(&*store, 1).await.id;
     for nonce in ["first", "second"] {
         store.open_challenge(challenge(&owner, wallet(1), nonce)).await.unwrap();
@@ -73,7 +73,7 @@ pub async fn challenge_is_used_up_after_five_failures(store: Arc<dyn Store>) {
 }
 
 /// A challenge that starts with some failures has fewer attempts left.
-pub async fn failures_continue_from_the_stored_count(store: Arc<dyn Store>) {
+pub async fn failures_continue_from_the_stored_count(store: Arc<dyn PaymentStore>) {
     let owner = buyer(&*store, 1).await.id;
     let failures_so_far = Challenge::MAX_FAILURES - 2;
     let opened = Challenge { failures: failures_so_far, ..challenge(&owner, wallet(1), "asked") };
@@ -85,7 +85,7 @@ pub async fn failures_continue_from_the_stored_count(store: Arc<dyn Store>) {
 }
 
 /// Failing a challenge that does not exist, or no longer exists, does nothing.
-pub async fn failing_an_unknown_challenge_does_nothing(store: Arc<dyn Store>) {
+pub async fn failing_an_unknown_challenge_does_nothing(store: Arc<dyn PaymentStore>) {
     let owner = buyer(&*store, 1).await.id;
     store.fail_challenge("asked").await.unwrap();
     let opened = challenge(&owner, wallet(1), "asked");
@@ -100,7 +100,7 @@ pub async fn failing_an_unknown_challenge_does_nothing(store: Arc<dyn Store>) {
 }
 
 /// An expired challenge can still be found, so that a late signature gets the right error.
-pub async fn an_expired_challenge_is_still_found(store: Arc<dyn Store>) {
+pub async fn an_expired_challenge_is_still_found(store: Arc<dyn PaymentStore>) {
     let owner = buyer(&*store, 1).await.id;
     let expired = Challenge { expires_at: NOON.saturating_sub(DAY), ..challenge(&owner, wallet(1), "asked") };
     store.open_challenge(expired.clone()).await.unwrap();

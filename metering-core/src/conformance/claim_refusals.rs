@@ -6,7 +6,7 @@ use crate::account::Payer;
 use crate::ledger::LedgerKind;
 use crate::payment::PaymentUse;
 use crate::quote::Quote;
-use crate::store::{Claim, Claimed, KeyDelivery, NewAccount, PaymentCredit, Store};
+use crate::store::{Claim, Claimed, KeyDelivery, NewAccount, PaymentCredit, PaymentStore};
 
 use super::sale::{
     BONUS, Books, SOLD, buyer, claim, claimed, credit, credited, late_claim, open, payment_by, purchase, quote, tx,
@@ -15,7 +15,7 @@ use super::sale::{
 use super::scene::{BASE, NOON, assert_verified, atoms, create, customer, entry, new_account, new_key};
 
 /// Claims a quote as owner and as watcher, and expects `refusal` and no changes.
-async fn assert_refused(store: &dyn Store, claim: &Claim, refusal: Claimed) {
+async fn assert_refused(store: &dyn PaymentStore, claim: &Claim, refusal: Claimed) {
     let before = Books::read(store).await;
     let quote = store.quote(&claim.nonce).await.unwrap();
     for delivery in [KeyDelivery::Now, KeyDelivery::Later] {
@@ -29,7 +29,7 @@ async fn assert_refused(store: &dyn Store, claim: &Claim, refusal: Claimed) {
 }
 
 /// A used transaction, whatever it was used for, creates no account, and the quote stays open for another one.
-pub async fn a_used_transaction_claims_nothing(store: Arc<dyn Store>) {
+pub async fn a_used_transaction_claims_nothing(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     buyer(&*store, 1).await;
     credited(&*store, credit(&customer.id, payment_by(2, tx(2)))).await;
@@ -47,7 +47,7 @@ pub async fn a_used_transaction_claims_nothing(store: Arc<dyn Store>) {
 }
 
 /// A wallet that already has an account does not get a second one until the first is revoked.
-pub async fn a_payer_with_an_account_claims_nothing(store: Arc<dyn Store>) {
+pub async fn a_payer_with_an_account_claims_nothing(store: Arc<dyn PaymentStore>) {
     let (first, second) = (quote(1), Quote { payer: wallet(1), ..quote(2) });
     let (first, second) = (open(&*store, first).await, open(&*store, second).await);
     let made = claimed(&*store, claim(&first, tx(1))).await;
@@ -64,7 +64,7 @@ pub async fn a_payer_with_an_account_claims_nothing(store: Arc<dyn Store>) {
 }
 
 /// Entries out of range leave the quote and the transaction unused; a claim with other entries can still use them.
-pub async fn out_of_range_entries_claim_nothing(store: Arc<dyn Store>) {
+pub async fn out_of_range_entries_claim_nothing(store: Arc<dyn PaymentStore>) {
     let purchase_of = |amount| purchase(LedgerKind::PurchasePaySignup, amount, tx(1));
     let table = [
         vec![purchase_of(i64::MAX), entry(LedgerKind::SignupBonus, 1)],
@@ -85,7 +85,7 @@ pub async fn out_of_range_entries_claim_nothing(store: Arc<dyn Store>) {
 }
 
 /// With several reasons for a refusal, the order is: used transaction, payer with an account, amount out of range.
-pub async fn claim_refusals_have_a_fixed_order(store: Arc<dyn Store>) {
+pub async fn claim_refusals_have_a_fixed_order(store: Arc<dyn PaymentStore>) {
     buyer(&*store, 1).await;
     let quote = open(&*store, quote(2)).await;
     let beyond = [entry(LedgerKind::Adjustment, i64::MAX), entry(LedgerKind::Adjustment, 1)];
@@ -105,7 +105,7 @@ pub async fn claim_refusals_have_a_fixed_order(store: Arc<dyn Store>) {
 }
 
 /// An id or key that an account has or had is an error, and the quote stays open.
-pub async fn a_claim_with_an_id_or_key_in_use_changes_nothing(store: Arc<dyn Store>) {
+pub async fn a_claim_with_an_id_or_key_in_use_changes_nothing(store: Arc<dyn PaymentStore>) {
     let first = customer(&*store, BASE).await;
     let key = new_key();
     store.replace_key(&first.id, key, NOON).await.unwrap().expect("the account is live");

@@ -7,7 +7,7 @@ use crate::credits::Credits;
 use crate::ledger::{LedgerKind, PaymentRef};
 use crate::payment::{PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse};
 use crate::quote::{Quote, QuoteState};
-use crate::store::{Claim, Claimed, NewAccount, Store};
+use crate::store::{Claim, Claimed, NewAccount, PaymentStore};
 use crate::usage::ActivityKind;
 
 use super::sale::{
@@ -19,7 +19,7 @@ use super::scene::{
 };
 
 /// A claim creates everything together: the requested account, its live key, its credits, and the payment's record.
-pub async fn claim_creates_the_account(store: Arc<dyn Store>) {
+pub async fn claim_creates_the_account(store: Arc<dyn PaymentStore>) {
     let quote = open(&*store, Quote { email: Some("Jörg@Example.com".parse().unwrap()), ..quote(1) }).await;
     let mut claim = Claim { now: after(MINUTE * 2), ..claim(&quote, tx(1)) };
     claim.account.created_at = after(MINUTE);
@@ -61,7 +61,7 @@ pub async fn claim_creates_the_account(store: Arc<dyn Store>) {
 }
 
 /// The first entries of a claimed account name their payment, in the ledger and in the account's activity.
-pub async fn a_claims_entries_name_its_payment(store: Arc<dyn Store>) {
+pub async fn a_claims_entries_name_its_payment(store: Arc<dyn PaymentStore>) {
     let quote = open(&*store, quote(1)).await;
     let made = claimed(&*store, claim(&quote, tx(1))).await;
     let paid = PaymentRef { tx: tx(1), plan_id: Some(PLAN.to_owned()) };
@@ -79,7 +79,7 @@ pub async fn a_claims_entries_name_its_payment(store: Arc<dyn Store>) {
 }
 
 /// A second claim of a quote changes nothing, whatever its transaction, and whether owner or watcher makes it.
-pub async fn a_quote_is_claimed_once(store: Arc<dyn Store>) {
+pub async fn a_quote_is_claimed_once(store: Arc<dyn PaymentStore>) {
     let quote = open(&*store, quote(1)).await;
     let first = claim(&quote, tx(1));
     claimed(&*store, first.clone()).await;
@@ -106,7 +106,7 @@ pub async fn a_quote_is_claimed_once(store: Arc<dyn Store>) {
 }
 
 /// A payment without a quote cannot be claimed.
-pub async fn claim_without_quote_creates_nothing(store: Arc<dyn Store>) {
+pub async fn claim_without_quote_creates_nothing(store: Arc<dyn PaymentStore>) {
     open(&*store, quote(1)).await;
     for unknown in [claim(&quote(2), tx(1)), late_claim(&quote(2), tx(1))] {
         assert_eq!(store.claim_quote(unknown).await.unwrap(), Claimed::NoSuchQuote);
@@ -116,7 +116,7 @@ pub async fn claim_without_quote_creates_nothing(store: Arc<dyn Store>) {
 }
 
 /// The store does not check deadlines: a claim succeeds at any time while its quote is stored.
-pub async fn claim_after_quote_expiry_is_accepted(store: Arc<dyn Store>) {
+pub async fn claim_after_quote_expiry_is_accepted(store: Arc<dyn PaymentStore>) {
     let quote = open(&*store, quote(1)).await;
     let now = quote.honoured_until().saturating_add(DAY);
     let made = claimed(&*store, Claim { now, ..claim(&quote, tx(1)) }).await;
@@ -125,7 +125,7 @@ pub async fn claim_after_quote_expiry_is_accepted(store: Arc<dyn Store>) {
 }
 
 /// A hash identifies a transaction on one chain; the same hash on another chain is another transaction.
-pub async fn same_hash_can_be_used_once_per_chain(store: Arc<dyn Store>) {
+pub async fn same_hash_can_be_used_once_per_chain(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     for (chain_id, number) in [(1, 1), (8453, 2), (u64::MAX, 3)] {
         let target = PaymentTarget { chain_id, ..TARGET };
@@ -139,7 +139,7 @@ pub async fn same_hash_can_be_used_once_per_chain(store: Arc<dyn Store>) {
 }
 
 /// If the quote's email address was taken meanwhile, the paid account is created without it.
-pub async fn claim_omits_email_taken_since_the_quote(store: Arc<dyn Store>) {
+pub async fn claim_omits_email_taken_since_the_quote(store: Arc<dyn PaymentStore>) {
     let email = |text: &str| Some(text.parse().unwrap());
     let first = open(&*store, Quote { email: email("jörg@example.com"), ..quote(1) }).await;
     let second = open(&*store, Quote { email: email("jörg@example.com"), ..quote(2) }).await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::clock::Timestamp;
 use crate::quote::{Quote, QuoteState};
 use crate::recovery::Challenge;
-use crate::store::{Claimed, Store};
+use crate::store::{Claimed, PaymentStore};
 
 use super::sale::{
     Books, MOMENT, buyer, challenge, claim, claimed, late_claim, open, payment_of, quote, state_of, tx, wallet,
@@ -23,7 +23,7 @@ fn claimed_over(quote: &Quote) -> Timestamp {
 }
 
 /// Unpaid quotes are deleted soon after their grace period, claimed ones much later. Their accounts and records stay.
-pub async fn expired_quotes_are_deleted(store: Arc<dyn Store>) {
+pub async fn expired_quotes_are_deleted(store: Arc<dyn PaymentStore>) {
     let (first, second) = (open(&*store, quote(1)).await, open(&*store, quote(2)).await);
     let later = Quote { created_at: NOON.saturating_add(DAY), expires_at: NOON.saturating_add(DAY * 2), ..quote(3) };
     let later = open(&*store, later).await;
@@ -51,7 +51,7 @@ pub async fn expired_quotes_are_deleted(store: Arc<dyn Store>) {
 }
 
 /// A paid quote is kept until its key is given out, however late; then it expires like any claimed quote.
-pub async fn awaited_quotes_are_not_deleted(store: Arc<dyn Store>) {
+pub async fn awaited_quotes_are_not_deleted(store: Arc<dyn PaymentStore>) {
     let quote = open(&*store, quote(1)).await;
     let made = claimed(&*store, late_claim(&quote, tx(1))).await;
     let state = QuoteState::Paid { account: made.id.clone(), tx: tx(1) };
@@ -66,7 +66,7 @@ pub async fn awaited_quotes_are_not_deleted(store: Arc<dyn Store>) {
 }
 
 /// A challenge is deleted once its time is up, whether or not it was used.
-pub async fn expired_challenges_are_deleted(store: Arc<dyn Store>) {
+pub async fn expired_challenges_are_deleted(store: Arc<dyn PaymentStore>) {
     let owner = buyer(&*store, 1).await.id;
     for nonce in ["asked", "answered", "failed"] {
         store.open_challenge(challenge(&owner, wallet(1), nonce)).await.unwrap();
@@ -93,7 +93,7 @@ pub async fn expired_challenges_are_deleted(store: Arc<dyn Store>) {
 }
 
 /// The returned count includes every deleted item.
-pub async fn deleted_rows_are_counted(store: Arc<dyn Store>) {
+pub async fn deleted_rows_are_counted(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, 10 * BASE).await;
     for request_id in ["r1", "r2", "r3"] {
         accepted(&*store, charge_named(customer.key, BASE, request_id), NOON).await;

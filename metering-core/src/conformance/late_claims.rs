@@ -6,7 +6,7 @@ use crate::account::Account;
 use crate::charge::Refusal;
 use crate::key::KeyHash;
 use crate::quote::{Quote, QuoteState};
-use crate::store::{Claim, Claimed, Store};
+use crate::store::{Claim, Claimed, PaymentStore};
 
 use super::sale::{
     BONUS, Books, SOLD, challenge, claim, claimed, credit, credited, late_claim, open, payment_by, quote, state_of, tx,
@@ -18,7 +18,7 @@ use super::scene::{
 };
 
 /// A quote that the watcher claimed with transaction `number`, its account, and the key that no one has.
-async fn awaited(store: &dyn Store, number: u8) -> (Quote, Account, KeyHash) {
+async fn awaited(store: &dyn PaymentStore, number: u8) -> (Quote, Account, KeyHash) {
     let quote = open(store, quote(number)).await;
     let claim = late_claim(&quote, tx(number));
     let key = claim.account.key;
@@ -26,7 +26,7 @@ async fn awaited(store: &dyn Store, number: u8) -> (Quote, Account, KeyHash) {
 }
 
 /// Expects that the quote is already claimed and that the claim changes nothing.
-async fn assert_too_late(store: &dyn Store, claim: Claim) {
+async fn assert_too_late(store: &dyn PaymentStore, claim: Claim) {
     let (nonce, key) = (claim.nonce, claim.account.key);
     let before = (Books::read(store).await, store.quote(&nonce).await.unwrap());
     assert_eq!(store.claim_quote(claim).await.unwrap(), Claimed::AlreadyClaimed);
@@ -35,7 +35,7 @@ async fn assert_too_late(store: &dyn Store, claim: Claim) {
 }
 
 /// The watcher's claim creates the account like any claim; the quote records that the key has not been given out.
-pub async fn watcher_claim_keeps_the_key_for_the_owner(store: Arc<dyn Store>) {
+pub async fn watcher_claim_keeps_the_key_for_the_owner(store: Arc<dyn PaymentStore>) {
     let (quote, made, _) = awaited(&*store, 1).await;
     assert_eq!(made.totals.balance, atoms(SOLD + BONUS));
     assert_eq!(account(&*store, &made.id).await, made);
@@ -48,7 +48,7 @@ pub async fn watcher_claim_keeps_the_key_for_the_owner(store: Arc<dyn Store>) {
 }
 
 /// The owner claims with the same transaction and gets a key; nothing is created, credited or recorded again.
-pub async fn owner_gets_the_key_by_a_later_claim(store: Arc<dyn Store>) {
+pub async fn owner_gets_the_key_by_a_later_claim(store: Arc<dyn PaymentStore>) {
     let (quote, made, placeholder) = awaited(&*store, 1).await;
     credited(&*store, credit(&made.id, payment_by(9, tx(9)))).await;
     let before = Books::read(&*store).await;
@@ -73,7 +73,7 @@ pub async fn owner_gets_the_key_by_a_later_claim(store: Arc<dyn Store>) {
 }
 
 /// Only a claim with the payment that created the account gets its key; other payments and the watcher's claims do not.
-pub async fn only_its_own_payment_gets_the_key(store: Arc<dyn Store>) {
+pub async fn only_its_own_payment_gets_the_key(store: Arc<dyn PaymentStore>) {
     let (quote, _, placeholder) = awaited(&*store, 1).await;
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(3, tx(3)))).await;
@@ -87,7 +87,7 @@ pub async fn only_its_own_payment_gets_the_key(store: Arc<dyn Store>) {
 }
 
 /// If the key was given out another way, the quote counts as claimed.
-pub async fn key_delivered_otherwise_claims_the_quote(store: Arc<dyn Store>) {
+pub async fn key_delivered_otherwise_claims_the_quote(store: Arc<dyn PaymentStore>) {
     for (number, rotates) in [(1, false), (2, true)] {
         let (quote, made, placeholder) = awaited(&*store, number).await;
         let key = new_key();
@@ -105,7 +105,7 @@ pub async fn key_delivered_otherwise_claims_the_quote(store: Arc<dyn Store>) {
 }
 
 /// Giving out one account's key does not affect other quotes.
-pub async fn late_claim_leaves_other_awaited_quotes(store: Arc<dyn Store>) {
+pub async fn late_claim_leaves_other_awaited_quotes(store: Arc<dyn PaymentStore>) {
     let (first, second) = (awaited(&*store, 1).await, awaited(&*store, 2).await);
     let other = customer(&*store, BASE).await;
     store.replace_key(&other.id, new_key(), NOON).await.unwrap().expect("the account is live");
@@ -116,7 +116,7 @@ pub async fn late_claim_leaves_other_awaited_quotes(store: Arc<dyn Store>) {
 }
 
 /// A revoked account gets no key from a late claim.
-pub async fn revoked_account_cannot_be_claimed(store: Arc<dyn Store>) {
+pub async fn revoked_account_cannot_be_claimed(store: Arc<dyn PaymentStore>) {
     let (quote, made, placeholder) = awaited(&*store, 1).await;
     store.revoke_account(&made.id, NOON).await.unwrap();
     assert_too_late(&*store, claim(&quote, tx(1))).await;
@@ -124,7 +124,7 @@ pub async fn revoked_account_cannot_be_claimed(store: Arc<dyn Store>) {
 }
 
 /// A late claim with a key that an account has or had is an error; the quote still waits for its owner.
-pub async fn a_late_claim_with_a_key_in_use_changes_nothing(store: Arc<dyn Store>) {
+pub async fn a_late_claim_with_a_key_in_use_changes_nothing(store: Arc<dyn PaymentStore>) {
     let (quote, made, placeholder) = awaited(&*store, 1).await;
     let (live, revoked) = (customer(&*store, BASE).await, new_account());
     create(&*store, revoked.clone()).await;

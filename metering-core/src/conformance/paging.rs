@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::store::{Cursor, NewAccount, Page, Store};
+use crate::store::{Cursor, NewAccount, Page, PaymentStore, Store};
 
 use super::sale::{claim, claimed, credit, credited, open, payment_by, quote, tx};
 use super::scene::{BASE, DAY, NOON, adjustment, charge_on, commit, create, customer, line, new_account, post};
@@ -29,6 +29,8 @@ macro_rules! pages {
     }};
 }
 
+/// Texts that no store issues as cursors.
+const NOT_CURSORS: [&str; 5] = ["", "no cursor", "1x", "💥", "'; --"];
 const SIZES: [u32; 8] = [1, 2, 3, 4, 7, 11, 12, 1_000];
 
 fn assert_same<T: PartialEq + Debug>(pages: &[T], full: &[T], size: u32) {
@@ -40,6 +42,10 @@ pub async fn an_empty_list_is_one_empty_page(store: Arc<dyn Store>) {
     assert_eq!(store.accounts(None, 5).await.unwrap(), Page { items: Vec::new(), next: None });
     assert_eq!(store.ledger(None, 5).await.unwrap(), Page { items: Vec::new(), next: None });
     assert_eq!(store.daily_totals(None, 5).await.unwrap(), Page { items: Vec::new(), next: None });
+}
+
+/// Without payments, their list is one empty page.
+pub async fn an_empty_list_of_payments_is_one_empty_page(store: Arc<dyn PaymentStore>) {
     assert_eq!(store.payments(None, 5).await.unwrap(), Page { items: Vec::new(), next: None });
 }
 
@@ -92,7 +98,7 @@ pub async fn daily_totals_are_paged_by_ascending_day(store: Arc<dyn Store>) {
 }
 
 /// Records of claims and top-ups are listed in the order of writing; those written between pages come last.
-pub async fn payments_are_paged_in_write_order(store: Arc<dyn Store>) {
+pub async fn payments_are_paged_in_write_order(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let top_up = |number: u8| credit(&customer.id, payment_by(number, tx(number)));
     for number in (1..=12_u8).rev() {
@@ -188,11 +194,19 @@ pub async fn items_added_between_pages_shift_nothing(store: Arc<dyn Store>) {
 /// A cursor that the store did not issue is an error.
 pub async fn invalid_cursor_is_an_error(store: Arc<dyn Store>) {
     customer(&*store, BASE).await;
-    for text in ["", "no cursor", "1x", "💥", "'; --"] {
+    for text in NOT_CURSORS {
         let cursor = Cursor::new(text);
         assert!(store.accounts(Some(&cursor), 5).await.is_err(), "{text:?}");
         assert!(store.ledger(Some(&cursor), 5).await.is_err(), "{text:?}");
         assert!(store.daily_totals(Some(&cursor), 5).await.is_err(), "{text:?}");
-        assert!(store.payments(Some(&cursor), 5).await.is_err(), "{text:?}");
+    }
+}
+
+/// A cursor that the store did not issue is an error for payments too.
+pub async fn invalid_cursor_of_payments_is_an_error(store: Arc<dyn PaymentStore>) {
+    let customer = customer(&*store, BASE).await;
+    credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
+    for text in NOT_CURSORS {
+        assert!(store.payments(Some(&Cursor::new(text)), 5).await.is_err(), "{text:?}");
     }
 }

@@ -6,7 +6,9 @@ use tokio::task::JoinSet;
 
 use crate::quote::{NonceHash, Quote, QuoteState};
 use crate::recovery::Challenge;
-use crate::store::{Claim, Claimed, KeyDelivery, PaymentCredit, PaymentCredited, QuoteOpened, QuotePrecedence, Store};
+use crate::store::{
+    Claim, Claimed, KeyDelivery, PaymentCredit, PaymentCredited, PaymentStore, QuoteOpened, QuotePrecedence,
+};
 
 use super::sale::{
     BONUS, Books, SOLD, buyer, challenge, claim, claimed, credit, credited, late_claim, open, payment_by, payment_of,
@@ -19,7 +21,7 @@ const TASKS: usize = 50;
 const ROUNDS: u8 = 20;
 
 /// Makes all claims at once, each in its own task. The results are in the order of the claims.
-async fn claim_at_once(store: &Arc<dyn Store>, claims: Vec<Claim>) -> Vec<Claimed> {
+async fn claim_at_once(store: &Arc<dyn PaymentStore>, claims: Vec<Claim>) -> Vec<Claimed> {
     let tasks: Vec<_> = claims
         .into_iter()
         .map(|claim| {
@@ -35,7 +37,7 @@ async fn claim_at_once(store: &Arc<dyn Store>, claims: Vec<Claim>) -> Vec<Claime
 }
 
 /// Makes all credits at once, each in its own task. The results are in no particular order.
-async fn credit_at_once(store: &Arc<dyn Store>, credits: Vec<PaymentCredit>) -> Vec<PaymentCredited> {
+async fn credit_at_once(store: &Arc<dyn PaymentStore>, credits: Vec<PaymentCredit>) -> Vec<PaymentCredited> {
     let mut tasks = JoinSet::new();
     for credit in credits {
         let store = Arc::clone(store);
@@ -55,7 +57,7 @@ fn credited_count(results: &[PaymentCredited]) -> usize {
 }
 
 /// 50 claims of one quote race with the same payment: one account, credited once, with one key.
-pub async fn concurrent_claims_of_a_quote_create_one_account(store: Arc<dyn Store>) {
+pub async fn concurrent_claims_of_a_quote_create_one_account(store: Arc<dyn PaymentStore>) {
     let quote = open(&*store, quote(1)).await;
     let claims: Vec<Claim> = (0..TASKS).map(|_| claim(&quote, tx(1))).collect();
     let keys: Vec<_> = claims.iter().map(|claim| claim.account.key).collect();
@@ -72,7 +74,7 @@ pub async fn concurrent_claims_of_a_quote_create_one_account(store: Arc<dyn Stor
 }
 
 /// 50 claims race for the key of a quote that the watcher claimed: one gets it.
-pub async fn awaited_key_is_delivered_once(store: Arc<dyn Store>) {
+pub async fn awaited_key_is_delivered_once(store: Arc<dyn PaymentStore>) {
     let quote = open(&*store, quote(1)).await;
     let placeholder = late_claim(&quote, tx(1));
     let mut keys = vec![placeholder.account.key];
@@ -88,7 +90,7 @@ pub async fn awaited_key_is_delivered_once(store: Arc<dyn Store>) {
 }
 
 /// Watcher and owner claim a quote at once: in either order, the owner has the live key and the credits are added once.
-pub async fn watcher_and_owner_create_one_account(store: Arc<dyn Store>) {
+pub async fn watcher_and_owner_create_one_account(store: Arc<dyn PaymentStore>) {
     for number in 0..ROUNDS {
         let quote = open(&*store, quote(number)).await;
         let (owners, watchers) = (claim(&quote, tx(number)), late_claim(&quote, tx(number)));
@@ -112,7 +114,7 @@ pub async fn watcher_and_owner_create_one_account(store: Arc<dyn Store>) {
 }
 
 /// 50 quotes are claimed with one transaction: it pays for one of them, the others stay open.
-pub async fn a_transaction_claims_one_quote(store: Arc<dyn Store>) {
+pub async fn a_transaction_claims_one_quote(store: Arc<dyn PaymentStore>) {
     let mut quotes = Vec::new();
     for number in 1..=u8::try_from(TASKS).unwrap() {
         quotes.push(open(&*store, quote(number)).await);
@@ -127,7 +129,7 @@ pub async fn a_transaction_claims_one_quote(store: Arc<dyn Store>) {
 }
 
 /// A wallet claims two quotes at once, with two payments: it gets one account, and the other payment stays unused.
-pub async fn a_wallet_gets_one_account(store: Arc<dyn Store>) {
+pub async fn a_wallet_gets_one_account(store: Arc<dyn PaymentStore>) {
     for number in 0..ROUNDS {
         let payer = wallet(number);
         let first = open(&*store, Quote { payer, ..quote(number) }).await;
@@ -142,7 +144,7 @@ pub async fn a_wallet_gets_one_account(store: Arc<dyn Store>) {
 }
 
 /// 50 quotes with one email address are claimed at once: all accounts are created, one of them with the address.
-pub async fn concurrent_claims_share_no_email(store: Arc<dyn Store>) {
+pub async fn concurrent_claims_share_no_email(store: Arc<dyn PaymentStore>) {
     let mut claims = Vec::new();
     for number in 1..=u8::try_from(TASKS).unwrap() {
         let email = Some("name@example.com".parse().unwrap());
@@ -156,7 +158,7 @@ pub async fn concurrent_claims_share_no_email(store: Arc<dyn Store>) {
 }
 
 /// An account registers one payment 50 times at once: it is credited once, and the other results say so.
-pub async fn a_payment_is_credited_once(store: Arc<dyn Store>) {
+pub async fn a_payment_is_credited_once(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let one = PaymentCredit { link_payer: true, ..credit(&customer.id, payment_by(1, tx(1))) };
     let results = credit_at_once(&store, vec![one; TASKS]).await;
@@ -169,7 +171,7 @@ pub async fn a_payment_is_credited_once(store: Arc<dyn Store>) {
 }
 
 /// 50 accounts register one payment at once: one of them gets it.
-pub async fn concurrent_credits_of_a_payment_credit_one_account(store: Arc<dyn Store>) {
+pub async fn concurrent_credits_of_a_payment_credit_one_account(store: Arc<dyn PaymentStore>) {
     let mut credits = Vec::new();
     for _ in 0..TASKS {
         credits.push(credit(&customer(&*store, BASE).await.id, payment_by(1, tx(1))));
@@ -186,7 +188,7 @@ pub async fn concurrent_credits_of_a_payment_credit_one_account(store: Arc<dyn S
 
 /// A claim and a top-up race for one transaction: exactly one of them gets it. A top-up that gives way to quotes never
 /// does.
-pub async fn a_claim_and_a_credit_share_no_transaction(store: Arc<dyn Store>) {
+pub async fn a_claim_and_a_credit_share_no_transaction(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let mut made = 0;
     let mut topped_up = 0;
@@ -221,7 +223,7 @@ pub async fn a_claim_and_a_credit_share_no_transaction(store: Arc<dyn Store>) {
 }
 
 /// Payments and charges of one account race: the totals are exact.
-pub async fn payments_and_charges_add_up(store: Arc<dyn Store>) {
+pub async fn payments_and_charges_add_up(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, 1_000 * BASE).await;
     let mut tasks = JoinSet::new();
     for number in 0..u8::try_from(TASKS).unwrap() {
@@ -243,7 +245,7 @@ pub async fn payments_and_charges_add_up(store: Arc<dyn Store>) {
 }
 
 /// 20 rotations with one challenge race: one of them succeeds.
-pub async fn a_challenge_rotates_once(store: Arc<dyn Store>) {
+pub async fn a_challenge_rotates_once(store: Arc<dyn PaymentStore>) {
     let owner = buyer(&*store, 1).await;
     store.open_challenge(challenge(&owner.id, wallet(1), "asked")).await.unwrap();
     let keys: Vec<_> = (0..20).map(|_| new_key()).collect();
@@ -261,7 +263,7 @@ pub async fn a_challenge_rotates_once(store: Arc<dyn Store>) {
 }
 
 /// Failures race: each is counted, and the last allowed one uses the challenge up.
-pub async fn every_failure_is_counted(store: Arc<dyn Store>) {
+pub async fn every_failure_is_counted(store: Arc<dyn PaymentStore>) {
     let owner = buyer(&*store, 1).await;
     for (nonce, wrong) in [("four", Challenge::MAX_FAILURES - 1), ("five", Challenge::MAX_FAILURES), ("many", 50)] {
         store.open_challenge(challenge(&owner.id, wallet(1), nonce)).await.unwrap();
@@ -277,7 +279,7 @@ pub async fn every_failure_is_counted(store: Arc<dyn Store>) {
 }
 
 /// A wallet opens 50 quotes of one amount at once: one of them succeeds.
-pub async fn concurrent_quotes_share_no_amount(store: Arc<dyn Store>) {
+pub async fn concurrent_quotes_share_no_amount(store: Arc<dyn PaymentStore>) {
     let amount = quote(1).amount;
     let mut tasks = JoinSet::new();
     for number in 1..=u8::try_from(TASKS).unwrap() {
@@ -294,7 +296,7 @@ pub async fn concurrent_quotes_share_no_amount(store: Arc<dyn Store>) {
 }
 
 /// Scans are recorded in any order: the mark is the furthest of them.
-pub async fn highest_scanned_block_is_the_mark(store: Arc<dyn Store>) {
+pub async fn highest_scanned_block_is_the_mark(store: Arc<dyn PaymentStore>) {
     let mut tasks = JoinSet::new();
     for block in 1..=u64::try_from(TASKS).unwrap() {
         let store = Arc::clone(&store);

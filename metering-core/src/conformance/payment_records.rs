@@ -8,7 +8,7 @@ use crate::clock::Timestamp;
 use crate::ledger::LedgerKind;
 use crate::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentUse};
 use crate::quote::Quote;
-use crate::store::{Claimed, PaymentCredit, PaymentCredited, Store};
+use crate::store::{Claimed, PaymentCredit, PaymentCredited, PaymentStore};
 use crate::units::TokenUnits;
 
 use super::sale::{
@@ -17,7 +17,7 @@ use super::sale::{
 use super::scene::{BASE, DAY, NOON, assert_verified, customer};
 
 /// An unused transaction has no record, even with a similar hash or with the same hash on another chain.
-pub async fn an_unused_transaction_has_no_record(store: Arc<dyn Store>) {
+pub async fn an_unused_transaction_has_no_record(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     open(&*store, quote(2)).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
@@ -28,7 +28,7 @@ pub async fn an_unused_transaction_has_no_record(store: Arc<dyn Store>) {
 }
 
 /// All fields of a payment are stored exactly: the largest amounts and numbers, and times to the millisecond.
-pub async fn payments_are_stored_unchanged(store: Arc<dyn Store>) {
+pub async fn payments_are_stored_unchanged(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let at = Timestamp::from_unix_millis;
     let units = TokenUnits::new;
@@ -59,7 +59,7 @@ pub async fn payments_are_stored_unchanged(store: Arc<dyn Store>) {
 }
 
 /// A claim's payment is stored as given, even where it differs from the quote.
-pub async fn claim_stores_the_judged_payment(store: Arc<dyn Store>) {
+pub async fn claim_stores_the_judged_payment(store: Arc<dyn PaymentStore>) {
     let quote = open(&*store, Quote { plan_id: "then".to_owned(), ..quote(1) }).await;
     let mut claim = claim(&quote, tx(1));
     claim.payment = Payment { amount: TokenUnits::MAX, block_number: u64::MAX, ..payment_by(2, tx(1)) };
@@ -70,13 +70,13 @@ pub async fn claim_stores_the_judged_payment(store: Arc<dyn Store>) {
     assert_eq!((record.used_as, record.plan_id.as_deref()), (PaymentUse::PaySignup, Some(PLAN)));
 }
 
-async fn listed(store: &dyn Store) -> Vec<(AccountId, u8)> {
+async fn listed(store: &dyn PaymentStore) -> Vec<(AccountId, u8)> {
     let records = Books::read(store).await.payments;
     records.into_iter().map(|record| (record.account, record.payment.tx.hash.as_bytes()[0])).collect()
 }
 
 /// Records of all accounts are listed in the order of writing, whatever their times. Refusals write none.
-pub async fn records_are_listed_as_written(store: Arc<dyn Store>) {
+pub async fn records_are_listed_as_written(store: Arc<dyn PaymentStore>) {
     let (first, second) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     let mut expected = Vec::new();
     for (number, id) in [(5, &first.id), (3, &second.id), (9, &first.id), (1, &first.id)] {
@@ -94,7 +94,7 @@ pub async fn records_are_listed_as_written(store: Arc<dyn Store>) {
 }
 
 /// A record outlives the account's revocation, the quote's expiry, and the deletion of expired items.
-pub async fn payment_record_is_never_deleted(store: Arc<dyn Store>) {
+pub async fn payment_record_is_never_deleted(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
     let quote = open(&*store, quote(2)).await;

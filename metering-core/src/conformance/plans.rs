@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::address::Address;
 use crate::credits::ATOMS_PER_CREDIT;
 use crate::plan::{PaymentKind, Plan, PlanKey, TokenAmount};
-use crate::store::Store;
+use crate::store::PaymentStore;
 
 use super::scene::atoms;
 
@@ -38,7 +38,7 @@ fn key(id: &str, chain_id: u64) -> PlanKey {
 }
 
 /// Every field is stored as given.
-pub async fn plans_are_stored_unchanged(store: Arc<dyn Store>) {
+pub async fn plans_are_stored_unchanged(store: Arc<dyn PaymentStore>) {
     assert_eq!(store.plans().await.unwrap(), []);
     let bare = plan("bare", 1, 0);
     let full = Plan {
@@ -63,7 +63,7 @@ pub async fn plans_are_stored_unchanged(store: Arc<dyn Store>) {
 }
 
 /// Plans are listed by sort order, then chain, then id.
-pub async fn plans_are_listed_in_order(store: Arc<dyn Store>) {
+pub async fn plans_are_listed_in_order(store: Arc<dyn PaymentStore>) {
     let ordered = [
         plan("z", 9, i32::MIN),
         plan("m", 1, -1),
@@ -81,7 +81,7 @@ pub async fn plans_are_listed_in_order(store: Arc<dyn Store>) {
 }
 
 /// Putting a plan with the same key replaces the whole plan; of two in one call, the later one wins.
-pub async fn a_plan_of_the_same_key_is_replaced(store: Arc<dyn Store>) {
+pub async fn a_plan_of_the_same_key_is_replaced(store: Arc<dyn PaymentStore>) {
     let first = Plan { offer: Some("Spring".to_owned()), ..plan("a", 1, 5) };
     store.put_plans(vec![first, plan("a", 2, 0)]).await.unwrap();
     let changed = Plan { credits: atoms(99 * HUNDRED_MILLIONTH), active: false, ..plan("a", 1, -5) };
@@ -92,7 +92,7 @@ pub async fn a_plan_of_the_same_key_is_replaced(store: Arc<dyn Store>) {
 }
 
 /// A plan is removed by its complete key, once.
-pub async fn a_plan_is_removed_once(store: Arc<dyn Store>) {
+pub async fn a_plan_is_removed_once(store: Arc<dyn PaymentStore>) {
     store.put_plans(vec![plan("a", 1, 0), plan("a", 2, 0), plan("b", 1, 0)]).await.unwrap();
     assert!(store.remove_plan(&key("a", 1)).await.unwrap());
     assert!(!store.remove_plan(&key("a", 1)).await.unwrap());
@@ -102,7 +102,7 @@ pub async fn a_plan_is_removed_once(store: Arc<dyn Store>) {
 }
 
 /// A plan is put on sale and taken off sale, and none of its other fields change.
-pub async fn a_plan_is_put_on_sale_and_taken_off(store: Arc<dyn Store>) {
+pub async fn a_plan_is_put_on_sale_and_taken_off(store: Arc<dyn PaymentStore>) {
     store.put_plans(vec![plan("a", 1, 0), plan("a", 2, 1)]).await.unwrap();
     for active in [false, false, true, true, false] {
         assert!(store.set_plan_active(&key("a", 1), active).await.unwrap());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::clock::Timestamp;
 use crate::payment::PaymentTarget;
 use crate::quote::{NonceHash, Quote};
-use crate::store::{QuoteOpened, Store};
+use crate::store::{PaymentStore, QuoteOpened};
 use crate::units::TokenUnits;
 
 use super::sale::{MOMENT, TARGET, after, claim, claimed, late_claim, open, payment_of, quote, tx, wallet};
@@ -17,7 +17,7 @@ fn same_amount(number: u8, created_at: Timestamp) -> Quote {
     Quote { amount: quote(1).amount, payer: wallet(1), created_at, expires_at, ..quote(number) }
 }
 
-async fn assert_taken(store: &dyn Store, new: Quote) {
+async fn assert_taken(store: &dyn PaymentStore, new: Quote) {
     let (created_at, nonce) = (new.created_at, new.nonce);
     assert_eq!(store.open_quote(new).await.unwrap(), QuoteOpened::AmountTaken, "at {created_at}");
     assert_eq!(store.quote(&nonce).await.unwrap(), None, "at {created_at}");
@@ -25,7 +25,7 @@ async fn assert_taken(store: &dyn Store, new: Quote) {
 
 /// Quotes of other payers never block an amount, even if they use every amount: the sender already distinguishes each
 /// payer's payments.
-pub async fn other_payers_may_use_the_same_amount(store: Arc<dyn Store>) {
+pub async fn other_payers_may_use_the_same_amount(store: Arc<dyn PaymentStore>) {
     const TAGS: u8 = 9;
     let of = |nonce: u8, payer: u8, tag: u8| Quote {
         nonce: NonceHash::from_bytes([nonce; 32]),
@@ -53,7 +53,7 @@ pub async fn other_payers_may_use_the_same_amount(store: Arc<dyn Store>) {
 }
 
 /// A payer gets the same amount again only when a payment of it can match only one quote.
-pub async fn amount_is_reserved_for_its_payer_during_the_grace_period(store: Arc<dyn Store>) {
+pub async fn amount_is_reserved_for_its_payer_during_the_grace_period(store: Arc<dyn PaymentStore>) {
     let first = open(&*store, quote(1)).await;
     let again = |at| same_amount(2, at);
     let (expired, until) = (first.expires_at, first.honoured_until());
@@ -73,7 +73,7 @@ pub async fn amount_is_reserved_for_its_payer_during_the_grace_period(store: Arc
 }
 
 /// An amount is reserved on one chain, in one token and for one recipient; other targets do not collide.
-pub async fn amounts_at_other_targets_do_not_collide(store: Arc<dyn Store>) {
+pub async fn amounts_at_other_targets_do_not_collide(store: Arc<dyn PaymentStore>) {
     open(&*store, quote(1)).await;
     let targets = [
         PaymentTarget { chain_id: 1, ..TARGET },
@@ -87,7 +87,7 @@ pub async fn amounts_at_other_targets_do_not_collide(store: Arc<dyn Store>) {
 }
 
 /// Amounts are compared to the last unit, even at the end of the range.
-pub async fn amounts_that_differ_by_a_unit_do_not_collide(store: Arc<dyn Store>) {
+pub async fn amounts_that_differ_by_a_unit_do_not_collide(store: Arc<dyn PaymentStore>) {
     let high = 1_u128 << 64;
     let amounts = [0, 1, 2, high - 1, high, high + 1, u128::MAX - 1, u128::MAX];
     for (amount, number) in amounts.into_iter().zip(1..) {
@@ -99,7 +99,7 @@ pub async fn amounts_that_differ_by_a_unit_do_not_collide(store: Arc<dyn Store>)
 }
 
 /// A paid quote keeps its amount reserved for its payer, because the amount still identifies that payment.
-pub async fn paid_amount_stays_reserved_for_its_payer(store: Arc<dyn Store>) {
+pub async fn paid_amount_stays_reserved_for_its_payer(store: Arc<dyn PaymentStore>) {
     for (number, late) in [(1, false), (2, true)] {
         let first = open(&*store, quote(number)).await;
         let paid = if late { late_claim(&first, tx(number)) } else { claim(&first, tx(number)) };

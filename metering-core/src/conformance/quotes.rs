@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::credits::Credits;
 use crate::payment::{Payment, PaymentTarget};
 use crate::quote::{NonceHash, Quote, QuoteState};
-use crate::store::{NewAccount, QuoteOpened, Store};
+use crate::store::{NewAccount, PaymentStore, QuoteOpened};
 use crate::units::TokenUnits;
 
 use super::sale::{
@@ -18,7 +18,7 @@ use super::sale::{
 use super::scene::{MINUTE, NOON, create, new_account, new_id};
 
 /// All fields of a quote are stored exactly: the largest amounts, numbers and times, and the exact text of an email.
-pub async fn quotes_are_stored_unchanged(store: Arc<dyn Store>) {
+pub async fn quotes_are_stored_unchanged(store: Arc<dyn PaymentStore>) {
     let at = Timestamp::from_unix_millis;
     let quotes = [
         quote(1),
@@ -43,7 +43,7 @@ pub async fn quotes_are_stored_unchanged(store: Arc<dyn Store>) {
 }
 
 /// An unknown nonce finds no quote.
-pub async fn an_unknown_nonce_finds_no_quote(store: Arc<dyn Store>) {
+pub async fn an_unknown_nonce_finds_no_quote(store: Arc<dyn PaymentStore>) {
     open(&*store, quote(1)).await;
     let mut near = [1; 32];
     near[31] = 2;
@@ -53,7 +53,7 @@ pub async fn an_unknown_nonce_finds_no_quote(store: Arc<dyn Store>) {
 }
 
 /// A new quote must be open and have an unused nonce.
-pub async fn quote_that_is_not_new_is_an_error(store: Arc<dyn Store>) {
+pub async fn quote_that_is_not_new_is_an_error(store: Arc<dyn PaymentStore>) {
     let (first, second) = (open(&*store, quote(1)).await, open(&*store, quote(2)).await);
     claimed(&*store, claim(&second, tx(2))).await;
     let (account, tx) = (new_id(), tx(3));
@@ -74,7 +74,7 @@ pub async fn quote_that_is_not_new_is_an_error(store: Arc<dyn Store>) {
 }
 
 /// The order of refusals is: taken email, payer with an account, amount in use. A refused quote is not stored.
-pub async fn quote_refusals_have_a_fixed_order(store: Arc<dyn Store>) {
+pub async fn quote_refusals_have_a_fixed_order(store: Arc<dyn PaymentStore>) {
     let (email, free_email) = ("jörg@example.com".parse().unwrap(), "other@example.com".parse().unwrap());
     let payer = Some(Payer { address: wallet(9), chain_id: 1 });
     create(&*store, NewAccount { email: Some(email), payer, ..new_account() }).await;
@@ -100,7 +100,7 @@ pub async fn quote_refusals_have_a_fixed_order(store: Arc<dyn Store>) {
 }
 
 /// Quotes do not reserve emails or wallets; only live accounts do.
-pub async fn revoked_accounts_do_not_prevent_a_quote(store: Arc<dyn Store>) {
+pub async fn revoked_accounts_do_not_prevent_a_quote(store: Arc<dyn PaymentStore>) {
     let email = || Some("a@example.com".parse().unwrap());
     for round in 0..2 {
         let opened = |number: u8| Quote { email: email(), payer: wallet(9), ..quote(10 * round + number) };
@@ -116,7 +116,7 @@ pub async fn revoked_accounts_do_not_prevent_a_quote(store: Arc<dyn Store>) {
 }
 
 /// A payment matches a quote with exactly its target, payer and amount, within the quote's time to the millisecond.
-pub async fn a_payment_finds_its_quote(store: Arc<dyn Store>) {
+pub async fn a_payment_finds_its_quote(store: Arc<dyn PaymentStore>) {
     let quote = open(&*store, Quote { amount: TokenUnits::new(u128::MAX - 5), ..quote(1) }).await;
     let fits = payment_of(&quote, tx(1));
     let at = |mined_at| Payment { mined_at, ..fits.clone() };
@@ -146,7 +146,7 @@ pub async fn a_payment_finds_its_quote(store: Arc<dyn Store>) {
 }
 
 /// Among quotes that differ in one field, each payment finds its own.
-pub async fn each_payment_finds_its_own_quote(store: Arc<dyn Store>) {
+pub async fn each_payment_finds_its_own_quote(store: Arc<dyn PaymentStore>) {
     let amount = quote(1).amount;
     let quotes = [
         quote(1),
@@ -167,7 +167,7 @@ pub async fn each_payment_finds_its_own_quote(store: Arc<dyn Store>) {
 }
 
 /// A paid quote matches no further payment, whether or not its key was given out.
-pub async fn paid_quote_awaits_no_payment(store: Arc<dyn Store>) {
+pub async fn paid_quote_awaits_no_payment(store: Arc<dyn PaymentStore>) {
     let (first, second) = (open(&*store, quote(1)).await, open(&*store, quote(2)).await);
     claimed(&*store, claim(&first, tx(1))).await;
     claimed(&*store, late_claim(&second, tx(2))).await;
@@ -183,7 +183,7 @@ pub async fn paid_quote_awaits_no_payment(store: Arc<dyn Store>) {
 
 /// The payment targets of quotes are listed as long as the quotes are stored, paid or not, per chain and without
 /// duplicates.
-pub async fn payment_targets_are_stored_with_quotes(store: Arc<dyn Store>) {
+pub async fn payment_targets_are_stored_with_quotes(store: Arc<dyn PaymentStore>) {
     let coin = PaymentTarget { token: Address::ZERO, ..TARGET };
     let elsewhere = PaymentTarget { recipient: wallet(1), ..TARGET };
     let other_chain = PaymentTarget { chain_id: u64::MAX, ..TARGET };

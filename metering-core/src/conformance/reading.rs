@@ -8,7 +8,7 @@ use crate::account::Account;
 use crate::clock::{Day, Timestamp};
 use crate::key::KeyHash;
 use crate::ledger::LedgerEntry;
-use crate::store::Store;
+use crate::store::FullStore;
 use crate::usage::{ActivityKind, DayRange, DayUsage, EndpointUsage, UsageLine, UsageReport};
 
 use super::model::{Entry, Event, Model, Owner, credits};
@@ -21,7 +21,7 @@ pub(super) use payments::payments_agree;
 pub(super) use signups::signups_agree;
 
 /// Compares every account with the model, including the exact text of its email, and expects that all totals add up.
-pub(super) async fn accounts_agree(store: &dyn Store, model: &Model) {
+pub(super) async fn accounts_agree(store: &dyn FullStore, model: &Model) {
     let page = store.accounts(None, u32::MAX).await.unwrap();
     assert_eq!(page.next, None, "there is no next page");
     let expected: Vec<Account> = model.owners.iter().map(Owner::account).collect();
@@ -36,7 +36,7 @@ pub(super) async fn accounts_agree(store: &dyn Store, model: &Model) {
 }
 
 /// Compares keys, ledger, daily totals, and each account's reports and activity.
-pub(super) async fn everything_agrees(store: &dyn Store, model: &Model, keys: &[KeyHash], now: Timestamp) {
+pub(super) async fn everything_agrees(store: &dyn FullStore, model: &Model, keys: &[KeyHash], now: Timestamp) {
     let live: Vec<bool> = keys.iter().map(|key| model.owner_of(*key).is_some()).collect();
     assert_eq!(store.live_keys(keys).await.unwrap(), live, "which keys are live");
     for key in keys {
@@ -54,7 +54,7 @@ pub(super) async fn everything_agrees(store: &dyn Store, model: &Model, keys: &[
     }
 }
 
-async fn ledger_agrees(store: &dyn Store, model: &Model) {
+async fn ledger_agrees(store: &dyn FullStore, model: &Model) {
     let written = store.ledger(None, u32::MAX).await.unwrap().items;
     assert!(written.windows(2).all(|pair| pair[0].id < pair[1].id), "ledger numbers increase");
     let found = written.into_iter().map(|entry| {
@@ -76,7 +76,7 @@ fn sums<'a, K: Ord>(events: impl Iterator<Item = &'a Event>, key: impl Fn(&Event
     sums
 }
 
-async fn daily_totals_agree(store: &dyn Store, model: &Model) {
+async fn daily_totals_agree(store: &dyn FullStore, model: &Model) {
     let totals = all_daily_totals(store).await;
     assert!(totals.windows(2).all(|pair| pair[0].day <= pair[1].day), "days in ascending order");
     let mut expected = BTreeMap::new();
@@ -94,7 +94,7 @@ async fn daily_totals_agree(store: &dyn Store, model: &Model) {
     assert_eq!(found, expected, "the daily totals");
 }
 
-async fn report_agrees(store: &dyn Store, owner: &Owner, range: DayRange) {
+async fn report_agrees(store: &dyn FullStore, owner: &Owner, range: DayRange) {
     let entries = owner.entries.iter().filter(|entry| range.contains(entry.at.day()));
     let added: i128 = entries.map(|entry| entry.atoms).sum();
     let result = store.usage_report(&owner.made.id, range).await;
@@ -131,7 +131,7 @@ async fn report_agrees(store: &dyn Store, owner: &Owner, range: DayRange) {
 /// The part of activity that does not depend on how requests share entries: calls and atoms by time, kind and line.
 type Shares = BTreeMap<(Timestamp, &'static str, Option<UsageLine>), (u64, i128)>;
 
-async fn activity_agrees(store: &dyn Store, owner: &Owner) {
+async fn activity_agrees(store: &dyn FullStore, owner: &Owner) {
     // Sequences are too short for a store to delete any of their activity.
     let entries = store.activity(&owner.made.id, u32::MAX).await.unwrap();
     let ids: HashSet<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();

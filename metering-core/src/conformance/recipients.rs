@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::address::Address;
-use crate::store::Store;
+use crate::store::PaymentStore;
 
 use super::sale::{after, wallet};
 use super::scene::NOON;
 
 /// Each recipient is known since its first registration on its chain, however often it is registered again.
-pub async fn recipient_is_known_since_first_registration(store: Arc<dyn Store>) {
+pub async fn recipient_is_known_since_first_registration(store: Arc<dyn PaymentStore>) {
     let first = store.register_recipients(vec![(1, wallet(1)), (u64::MAX, wallet(1))], NOON).await.unwrap();
     assert!(first.iter().all(|registration| registration.is_new && registration.since == NOON));
     let listed = store.recipients().await.unwrap();
@@ -27,7 +27,7 @@ pub async fn recipient_is_known_since_first_registration(store: Arc<dyn Store>) 
 }
 
 /// Recipients are listed by chain and address, for the whole range of both.
-pub async fn recipients_are_listed_in_order(store: Arc<dyn Store>) {
+pub async fn recipients_are_listed_in_order(store: Arc<dyn PaymentStore>) {
     assert_eq!(store.recipients().await.unwrap(), []);
     let (low, high) = (Address::from_bytes([0x01; 20]), Address::from_bytes([0xFF; 20]));
     let expected = [(0, low), (1, low), (1, high), (1 << 63, low), (u64::MAX, high)];
@@ -41,7 +41,7 @@ pub async fn recipients_are_listed_in_order(store: Arc<dyn Store>) {
 }
 
 /// The registration that replaces a recipient names the old one; repeating it does not.
-pub async fn changed_recipient_is_reported(store: Arc<dyn Store>) {
+pub async fn changed_recipient_is_reported(store: Arc<dyn PaymentStore>) {
     store.register_recipients(vec![(1, wallet(1))], NOON).await.unwrap();
     let later = after(Duration::from_secs(60));
     let changed = store.register_recipients(vec![(1, wallet(2))], later).await.unwrap();

@@ -6,7 +6,7 @@ use crate::account::{AccountId, Payer, RateLimits};
 use crate::charge::{LimitWindow, Refusal};
 use crate::key::KeyHash;
 use crate::recovery::Challenge;
-use crate::store::{NewAccount, Store};
+use crate::store::{NewAccount, PaymentStore};
 
 use super::sale::{MOMENT, buyer, challenge, wallet};
 use super::scene::{
@@ -15,7 +15,7 @@ use super::scene::{
 };
 
 /// A customer with credits for ten base calls, paid for by wallet `number`.
-async fn payer(store: &dyn Store, number: u8, limits: RateLimits) -> Customer {
+async fn payer(store: &dyn PaymentStore, number: u8, limits: RateLimits) -> Customer {
     let payer = Some(Payer { address: wallet(number), chain_id: 8453 });
     let new = NewAccount { payer, limits, entries: vec![adjustment(10 * BASE)], ..new_account() };
     let customer = Customer { id: new.id.clone(), key: new.key };
@@ -24,14 +24,14 @@ async fn payer(store: &dyn Store, number: u8, limits: RateLimits) -> Customer {
 }
 
 /// Opens a challenge for an account and a wallet.
-async fn ask(store: &dyn Store, account: &AccountId, number: u8, nonce: &str) -> Challenge {
+async fn ask(store: &dyn PaymentStore, account: &AccountId, number: u8, nonce: &str) -> Challenge {
     let opened = challenge(account, wallet(number), nonce);
     store.open_challenge(opened.clone()).await.unwrap();
     opened
 }
 
 /// Tries a rotation and expects that it changes neither the key nor the challenge.
-async fn assert_nothing_rotates(store: &dyn Store, nonce: &str, customer: &Customer) {
+async fn assert_nothing_rotates(store: &dyn PaymentStore, nonce: &str, customer: &Customer) {
     let (before, live) = (store.challenge(nonce).await.unwrap(), store.live_keys(&[customer.key]).await.unwrap());
     let key = new_key();
     assert_eq!(store.rotate_key(nonce, key, NOON).await.unwrap(), None, "{nonce}");
@@ -40,7 +40,7 @@ async fn assert_nothing_rotates(store: &dyn Store, nonce: &str, customer: &Custo
 }
 
 /// The old key stops working and the new one starts working immediately, and the challenge is used up.
-pub async fn a_challenge_replaces_the_key_once(store: Arc<dyn Store>) {
+pub async fn a_challenge_replaces_the_key_once(store: Arc<dyn PaymentStore>) {
     let owner = payer(&*store, 1, RateLimits::default()).await;
     ask(&*store, &owner.id, 1, "asked").await;
     let key = new_key();
@@ -55,7 +55,7 @@ pub async fn a_challenge_replaces_the_key_once(store: Arc<dyn Store>) {
 }
 
 /// Balance and rate limit windows belong to the account, so a rotated key does not reset them.
-pub async fn a_rotated_key_keeps_balance_and_windows(store: Arc<dyn Store>) {
+pub async fn a_rotated_key_keeps_balance_and_windows(store: Arc<dyn PaymentStore>) {
     let owner = payer(&*store, 1, RateLimits { requests_per_minute: 2, requests_per_day: 0 }).await;
     accepted(&*store, charge(owner.key, BASE), NOON).await;
     ask(&*store, &owner.id, 1, "asked").await;
@@ -67,7 +67,7 @@ pub async fn a_rotated_key_keeps_balance_and_windows(store: Arc<dyn Store>) {
 }
 
 /// An account can have several open challenges; each can be used, one after the other.
-pub async fn each_of_several_challenges_can_be_used(store: Arc<dyn Store>) {
+pub async fn each_of_several_challenges_can_be_used(store: Arc<dyn PaymentStore>) {
     let owner = payer(&*store, 1, RateLimits::default()).await;
     let other = payer(&*store, 2, RateLimits::default()).await;
     for nonce in ["first", "second", "third"] {
@@ -88,7 +88,7 @@ pub async fn each_of_several_challenges_can_be_used(store: Arc<dyn Store>) {
 }
 
 /// A challenge can be used until its expiry, and not a moment later.
-pub async fn expired_challenge_rotates_nothing(store: Arc<dyn Store>) {
+pub async fn expired_challenge_rotates_nothing(store: Arc<dyn PaymentStore>) {
     let owner = payer(&*store, 1, RateLimits::default()).await;
     let until = ask(&*store, &owner.id, 1, "asked").await.expires_at;
     for late in [until.saturating_add(MOMENT), until.saturating_add(MINUTE)] {
@@ -101,7 +101,7 @@ pub async fn expired_challenge_rotates_nothing(store: Arc<dyn Store>) {
 }
 
 /// A revoked account cannot get a new key from its wallet either.
-pub async fn a_revoked_account_is_not_rotated(store: Arc<dyn Store>) {
+pub async fn a_revoked_account_is_not_rotated(store: Arc<dyn PaymentStore>) {
     let owner = payer(&*store, 1, RateLimits::default()).await;
     ask(&*store, &owner.id, 1, "asked").await;
     store.revoke_account(&owner.id, NOON).await.unwrap();
@@ -112,7 +112,7 @@ pub async fn a_revoked_account_is_not_rotated(store: Arc<dyn Store>) {
 }
 
 /// Only the wallet that paid for the account can replace its key.
-pub async fn another_wallet_rotates_nothing(store: Arc<dyn Store>) {
+pub async fn another_wallet_rotates_nothing(store: Arc<dyn PaymentStore>) {
     let owner = payer(&*store, 1, RateLimits::default()).await;
     let without = customer(&*store, BASE).await;
     buyer(&*store, 2).await;
@@ -127,7 +127,7 @@ pub async fn another_wallet_rotates_nothing(store: Arc<dyn Store>) {
 }
 
 /// A key that an account has or had is an error: the old key and the challenge stay, and another key can still be set.
-pub async fn key_in_use_cannot_be_rotated_in(store: Arc<dyn Store>) {
+pub async fn key_in_use_cannot_be_rotated_in(store: Arc<dyn PaymentStore>) {
     let owner = payer(&*store, 1, RateLimits::default()).await;
     let other = customer(&*store, BASE).await;
     let others: KeyHash = new_key();

@@ -10,7 +10,7 @@ use crate::payment::{Payment, PaymentRecord, PaymentTarget, PaymentUse};
 use crate::quote::{NonceHash, Quote, QuoteState};
 use crate::recovery::Challenge;
 use crate::store::{
-    Claim, Claimed, KeyDelivery, NewAccount, PaymentCredit, PaymentCredited, QuoteOpened, QuotePrecedence, Store,
+    Claim, Claimed, KeyDelivery, NewAccount, PaymentCredit, PaymentCredited, PaymentStore, QuoteOpened, QuotePrecedence,
 };
 use crate::transaction::{TxHash, TxRef};
 use crate::units::TokenUnits;
@@ -120,13 +120,13 @@ pub(super) fn challenge(account: &AccountId, address: Address, nonce: &str) -> C
 }
 
 /// Opens a quote and expects success.
-pub(super) async fn open(store: &dyn Store, quote: Quote) -> Quote {
+pub(super) async fn open(store: &dyn PaymentStore, quote: Quote) -> Quote {
     assert_eq!(store.open_quote(quote.clone()).await.unwrap(), QuoteOpened::Opened, "{quote:?}");
     quote
 }
 
 /// Claims a quote and expects the account.
-pub(super) async fn claimed(store: &dyn Store, claim: Claim) -> Account {
+pub(super) async fn claimed(store: &dyn PaymentStore, claim: Claim) -> Account {
     match store.claim_quote(claim).await.unwrap() {
         Claimed::Account(account) => account,
         refusal => panic!("the quote was not claimed: {refusal:?}"),
@@ -134,13 +134,13 @@ pub(super) async fn claimed(store: &dyn Store, claim: Claim) -> Account {
 }
 
 /// An account created by paying quote `number` with transaction `number`.
-pub(super) async fn buyer(store: &dyn Store, number: u8) -> Account {
+pub(super) async fn buyer(store: &dyn PaymentStore, number: u8) -> Account {
     let quote = open(store, quote(number)).await;
     claimed(store, claim(&quote, tx(number))).await
 }
 
 /// Credits a payment and expects success.
-pub(super) async fn credited(store: &dyn Store, credit: PaymentCredit) -> Account {
+pub(super) async fn credited(store: &dyn PaymentStore, credit: PaymentCredit) -> Account {
     match store.credit_payment(credit).await.unwrap() {
         PaymentCredited::Account(account) => account,
         refusal => panic!("the payment was not credited: {refusal:?}"),
@@ -148,7 +148,7 @@ pub(super) async fn credited(store: &dyn Store, credit: PaymentCredit) -> Accoun
 }
 
 /// The state of a quote that must be stored.
-pub(super) async fn state_of(store: &dyn Store, quote: &Quote) -> QuoteState {
+pub(super) async fn state_of(store: &dyn PaymentStore, quote: &Quote) -> QuoteState {
     store.quote(&quote.nonce).await.unwrap().expect("the quote is stored").state
 }
 
@@ -161,7 +161,7 @@ pub(super) struct Books {
 }
 
 impl Books {
-    pub(super) async fn read(store: &dyn Store) -> Self {
+    pub(super) async fn read(store: &dyn PaymentStore) -> Self {
         Self {
             accounts: store.accounts(None, u32::MAX).await.unwrap().items,
             ledger: store.ledger(None, u32::MAX).await.unwrap().items,

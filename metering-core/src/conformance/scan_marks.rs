@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::store::Store;
+use crate::store::PaymentStore;
 
 /// A chain that was never scanned has no mark.
-pub async fn a_chain_starts_without_a_mark(store: Arc<dyn Store>) {
+pub async fn a_chain_starts_without_a_mark(store: Arc<dyn PaymentStore>) {
     store.set_scan_mark(1, 7).await.unwrap();
     for chain_id in [0, 2, 8453, u64::MAX] {
         assert_eq!(store.scan_mark(chain_id).await.unwrap(), None, "{chain_id}");
@@ -13,7 +13,7 @@ pub async fn a_chain_starts_without_a_mark(store: Arc<dyn Store>) {
 }
 
 /// Each chain has its own mark, for the whole range of chain ids and blocks.
-pub async fn marks_are_kept_for_each_chain(store: Arc<dyn Store>) {
+pub async fn marks_are_kept_for_each_chain(store: Arc<dyn PaymentStore>) {
     let table = [(0, u64::MAX), (1, 0), (8453, 1), (1 << 63, (1 << 63) - 1), ((1 << 63) - 1, 1 << 63), (u64::MAX, 42)];
     for (chain_id, block) in table {
         store.set_scan_mark(chain_id, block).await.unwrap();
@@ -24,7 +24,7 @@ pub async fn marks_are_kept_for_each_chain(store: Arc<dyn Store>) {
 }
 
 /// A mark only moves forward, anywhere in the range.
-pub async fn scan_mark_never_decreases(store: Arc<dyn Store>) {
+pub async fn scan_mark_never_decreases(store: Arc<dyn PaymentStore>) {
     let high = 1_u64 << 63;
     // block scanned, mark after it
     let table = [(5, 5), (5, 5), (4, 5), (0, 5), (6, 6), (high - 1, high - 1), (7, high - 1), (high, high)];

@@ -9,7 +9,7 @@ use crate::chain::Block;
 use crate::charge::Refusal;
 use crate::ledger::{LedgerKind, PaymentRef};
 use crate::payment::{Payment, PaymentRecord, PaymentSettlement, SettlementStep};
-use crate::store::{Claimed, PaymentCredit, PaymentCredited, PaymentSettled, SettlementChange, Store};
+use crate::store::{Claimed, PaymentCredit, PaymentCredited, PaymentSettled, PaymentStore, SettlementChange};
 use crate::transaction::TxRef;
 use crate::usage::ActivityKind;
 
@@ -24,32 +24,32 @@ use super::scene::{
 const CHAIN: u64 = TARGET.chain_id;
 const LATER: Block = Block { number: 19, hash: [19; 32], time: NOON };
 
-async fn record(store: &dyn Store, tx: TxRef) -> PaymentRecord {
+async fn record(store: &dyn PaymentStore, tx: TxRef) -> PaymentRecord {
     store.payment(&tx).await.unwrap().expect("the payment is recorded")
 }
 
 /// Takes a step from the payment's current record.
-async fn step(store: &dyn Store, tx: TxRef, step: SettlementStep) -> PaymentSettled {
+async fn step(store: &dyn PaymentStore, tx: TxRef, step: SettlementStep) -> PaymentSettled {
     let seen = record(store, tx).await;
     store.settle_payment(SettlementChange { seen, step, now: NOON }).await.unwrap()
 }
 
 /// Takes a step and expects success.
-async fn stepped(store: &dyn Store, tx: TxRef, wanted: SettlementStep) -> Account {
+async fn stepped(store: &dyn PaymentStore, tx: TxRef, wanted: SettlementStep) -> Account {
     match step(store, tx, wanted).await {
         PaymentSettled::Changed(account) => account,
         refusal => panic!("the payment was not changed: {refusal:?}"),
     }
 }
 
-async fn unsettled(store: &dyn Store) -> Vec<TxRef> {
+async fn unsettled(store: &dyn PaymentStore) -> Vec<TxRef> {
     let page = store.unsettled_payments(CHAIN, None, 100).await.unwrap();
     assert_eq!(page.next, None);
     page.items.into_iter().map(|record| record.payment.tx).collect()
 }
 
 /// A credited payment is unsettled. When it becomes final, only its settlement changes.
-pub async fn a_payment_is_unsettled_until_it_is_final(store: Arc<dyn Store>) {
+pub async fn a_payment_is_unsettled_until_it_is_final(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
     let before = record(&*store, tx(1)).await;
@@ -69,7 +69,7 @@ pub async fn a_payment_is_unsettled_until_it_is_final(store: Arc<dyn Store>) {
 }
 
 /// A payment without a block hash cannot be watched, so it is final immediately.
-pub async fn payment_without_block_hash_is_final_immediately(store: Arc<dyn Store>) {
+pub async fn payment_without_block_hash_is_final_immediately(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let payment = Payment { block_hash: None, ..payment_by(1, tx(1)) };
     credited(&*store, credit(&customer.id, payment)).await;
@@ -78,7 +78,7 @@ pub async fn payment_without_block_hash_is_final_immediately(store: Arc<dyn Stor
 }
 
 /// A reversal takes the credits back with its own ledger entry that says why, below zero if they are already spent.
-pub async fn reversal_removes_the_purchased_credits(store: Arc<dyn Store>) {
+pub async fn reversal_removes_the_purchased_credits(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
     accepted(&*store, charge(customer.key, 3 * BASE), NOON).await;
@@ -97,7 +97,7 @@ pub async fn reversal_removes_the_purchased_credits(store: Arc<dyn Store>) {
 }
 
 /// A reversed payment that is mined again is credited again, and may be reversed again.
-pub async fn a_payment_that_reappears_is_credited_again(store: Arc<dyn Store>) {
+pub async fn a_payment_that_reappears_is_credited_again(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
     for _ in 0..3 {
@@ -118,7 +118,7 @@ pub async fn a_payment_that_reappears_is_credited_again(store: Arc<dyn Store>) {
 }
 
 /// Reversing a claim takes back the purchased credits; the account's free credits stay.
-pub async fn a_claim_is_reversed_without_its_bonus(store: Arc<dyn Store>) {
+pub async fn a_claim_is_reversed_without_its_bonus(store: Arc<dyn PaymentStore>) {
     let made = buyer(&*store, 1).await;
     let after = stepped(&*store, tx(1), SettlementStep::Reverse).await;
     assert_eq!((after.totals.balance, after.totals.granted), (atoms(BONUS), atoms(BONUS)));
@@ -129,7 +129,7 @@ pub async fn a_claim_is_reversed_without_its_bonus(store: Arc<dyn Store>) {
 }
 
 /// A payment that moved to another block is recorded there, and no credits change.
-pub async fn a_payment_moves_to_another_block(store: Arc<dyn Store>) {
+pub async fn a_payment_moves_to_another_block(store: Arc<dyn PaymentStore>) {
     let made = buyer(&*store, 1).await;
     let stale = record(&*store, tx(1)).await;
     assert_eq!(stepped(&*store, tx(1), SettlementStep::Move(LATER)).await, made);
@@ -147,7 +147,7 @@ pub async fn a_payment_moves_to_another_block(store: Arc<dyn Store>) {
 }
 
 /// Payments of revoked accounts are reversed too, so that the totals stay correct.
-pub async fn a_revoked_account_is_reversed_too(store: Arc<dyn Store>) {
+pub async fn a_revoked_account_is_reversed_too(store: Arc<dyn PaymentStore>) {
     let made = buyer(&*store, 1).await;
     store.revoke_account(&made.id, NOON).await.unwrap();
     let after = stepped(&*store, tx(1), SettlementStep::Reverse).await;
@@ -158,7 +158,7 @@ pub async fn a_revoked_account_is_reversed_too(store: Arc<dyn Store>) {
 }
 
 /// Each settlement state allows certain steps; other steps, and steps based on a wrong record, change nothing.
-pub async fn stale_settlement_step_changes_nothing(store: Arc<dyn Store>) {
+pub async fn stale_settlement_step_changes_nothing(store: Arc<dyn PaymentStore>) {
     let made = buyer(&*store, 1).await;
     let unknown = PaymentRecord { payment: payment_by(2, tx(2)), ..record(&*store, tx(1)).await };
     let change = SettlementChange { seen: unknown, step: SettlementStep::Reverse, now: NOON };
@@ -174,7 +174,7 @@ pub async fn stale_settlement_step_changes_nothing(store: Arc<dyn Store>) {
 }
 
 /// A reversal whose amounts are out of range changes nothing.
-pub async fn a_reversal_beyond_range_changes_nothing(store: Arc<dyn Store>) {
+pub async fn a_reversal_beyond_range_changes_nothing(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, 0).await;
     let entry = purchase(LedgerKind::PurchaseTopup, BASE, tx(1));
     credited(&*store, PaymentCredit { entry, ..credit(&customer.id, payment_by(1, tx(1))) }).await;
@@ -186,7 +186,7 @@ pub async fn a_reversal_beyond_range_changes_nothing(store: Arc<dyn Store>) {
 }
 
 /// A reversed payment is still used: it cannot claim a quote or be credited again.
-pub async fn a_reversed_payment_stays_used(store: Arc<dyn Store>) {
+pub async fn a_reversed_payment_stays_used(store: Arc<dyn PaymentStore>) {
     let (first, second) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     let paid = credit(&first.id, payment_by(1, tx(1)));
     credited(&*store, paid.clone()).await;
@@ -200,7 +200,7 @@ pub async fn a_reversed_payment_stays_used(store: Arc<dyn Store>) {
 }
 
 /// Unsettled payments are listed by chain, in the order of writing, page by page.
-pub async fn unsettled_payments_are_paged_by_chain(store: Arc<dyn Store>) {
+pub async fn unsettled_payments_are_paged_by_chain(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let elsewhere = |number| tx_on(1, number);
     for number in 1..=5 {
@@ -228,7 +228,7 @@ pub async fn unsettled_payments_are_paged_by_chain(store: Arc<dyn Store>) {
 }
 
 /// Takes the same step many times at once and returns how often it succeeded.
-async fn at_once(store: &Arc<dyn Store>, change: &SettlementChange) -> usize {
+async fn at_once(store: &Arc<dyn PaymentStore>, change: &SettlementChange) -> usize {
     let mut tasks = JoinSet::new();
     for _ in 0..20 {
         let (store, change) = (Arc::clone(store), change.clone());
@@ -240,7 +240,7 @@ async fn at_once(store: &Arc<dyn Store>, change: &SettlementChange) -> usize {
 
 /// If many watchers report the same change, one of them changes the record: credits are taken back once, and given
 /// again once.
-pub async fn concurrent_watchers_reverse_a_payment_once(store: Arc<dyn Store>) {
+pub async fn concurrent_watchers_reverse_a_payment_once(store: Arc<dyn PaymentStore>) {
     let made = buyer(&*store, 1).await;
     for (wanted, balance) in [
         (SettlementStep::Reverse, BONUS),
@@ -258,7 +258,7 @@ pub async fn concurrent_watchers_reverse_a_payment_once(store: Arc<dyn Store>) {
 }
 
 /// Reversals race with charges: in any order, the totals add up.
-pub async fn reversals_and_charges_add_up(store: Arc<dyn Store>) {
+pub async fn reversals_and_charges_add_up(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, 5 * BASE).await;
     for number in 1..=10 {
         credited(&*store, credit(&customer.id, payment_by(number, tx(number)))).await;

@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::ledger::LedgerKind;
 use crate::random::SystemRandomness;
 use crate::signup::{SessionToken, SignupSession, UserCode};
-use crate::store::{NewAccount, SignupApproved, SignupOpened, SignupRedeemed, Store};
+use crate::store::{NewAccount, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
 
 use super::scene::{BASE, NOON, adjustment, assert_verified, atoms, create, entry, new_account};
 
@@ -27,13 +27,13 @@ fn session(email: &str) -> SignupSession {
     }
 }
 
-async fn open(store: &dyn Store, email: &str) -> SignupSession {
+async fn open(store: &dyn SignupStore, email: &str) -> SignupSession {
     let session = session(email);
     assert_eq!(store.open_signup(session.clone()).await.unwrap(), SignupOpened::Opened);
     session
 }
 
-async fn approved(store: &dyn Store, email: &str) -> SignupSession {
+async fn approved(store: &dyn SignupStore, email: &str) -> SignupSession {
     let session = open(store, email).await;
     assert_eq!(store.approve_signup(&session.user_code, NOON).await.unwrap(), SignupApproved::Approved);
     session
@@ -50,7 +50,7 @@ const fn at_the_end(session: &SignupSession) -> Timestamp {
 }
 
 /// A session is found by its token and by its code, with every field as given.
-pub async fn a_session_is_found_as_it_was_opened(store: Arc<dyn Store>) {
+pub async fn a_session_is_found_as_it_was_opened(store: Arc<dyn SignupStore>) {
     let (one, other) = (open(&*store, "Name@Example.com").await, open(&*store, "name@example.com").await);
     for session in [one, other] {
         assert_eq!(store.signup(&session.token).await.unwrap().as_ref(), Some(&session));
@@ -63,7 +63,7 @@ pub async fn a_session_is_found_as_it_was_opened(store: Arc<dyn Store>) {
 }
 
 /// A taken email is refused in upper or lower case, and before a code in use. A token in use is an error.
-pub async fn a_session_needs_a_free_email_and_code(store: Arc<dyn Store>) {
+pub async fn a_session_needs_a_free_email_and_code(store: Arc<dyn SignupStore>) {
     create(&*store, NewAccount { email: Some("name@example.com".parse().unwrap()), ..new_account() }).await;
     let known = open(&*store, "other@example.com").await;
     let taken = SignupSession { user_code: known.user_code, ..session("NAME@example.com") };
@@ -77,7 +77,7 @@ pub async fn a_session_needs_a_free_email_and_code(store: Arc<dyn Store>) {
 }
 
 /// A session is approved once, before it expires.
-pub async fn a_session_is_approved_once_in_time(store: Arc<dyn Store>) {
+pub async fn a_session_is_approved_once_in_time(store: Arc<dyn SignupStore>) {
     let session = approved(&*store, "name@example.com").await;
     assert_eq!(store.signup(&session.token).await.unwrap().unwrap().approved_at, Some(NOON));
     assert_eq!(store.approve_signup(&session.user_code, NOON).await.unwrap(), SignupApproved::NotPending);
@@ -89,7 +89,7 @@ pub async fn a_session_is_approved_once_in_time(store: Arc<dyn Store>) {
 }
 
 /// An email address taken meanwhile is refused at the approval and at the redemption.
-pub async fn email_taken_since_opening_is_refused(store: Arc<dyn Store>) {
+pub async fn email_taken_since_opening_is_refused(store: Arc<dyn SignupStore>) {
     let (pending, ready) = (open(&*store, "name@example.com").await, approved(&*store, "name@example.com").await);
     create(&*store, NewAccount { email: Some("NAME@example.com".parse().unwrap()), ..new_account() }).await;
     assert_eq!(store.approve_signup(&pending.user_code, NOON).await.unwrap(), SignupApproved::EmailTaken);
@@ -99,7 +99,7 @@ pub async fn email_taken_since_opening_is_refused(store: Arc<dyn Store>) {
 }
 
 /// Redeeming creates the account with its entries and deletes the session.
-pub async fn a_session_is_redeemed_once(store: Arc<dyn Store>) {
+pub async fn a_session_is_redeemed_once(store: Arc<dyn SignupStore>) {
     let session = approved(&*store, "name@example.com").await;
     let new = account_of(&session);
     let SignupRedeemed::Account(account) = store.redeem_signup(&session.token, new.clone(), NOON).await.unwrap() else {
@@ -115,7 +115,7 @@ pub async fn a_session_is_redeemed_once(store: Arc<dyn Store>) {
 }
 
 /// Only an approved session can be redeemed, as long as it is stored.
-pub async fn unapproved_session_is_not_redeemed(store: Arc<dyn Store>) {
+pub async fn unapproved_session_is_not_redeemed(store: Arc<dyn SignupStore>) {
     let pending = open(&*store, "name@example.com").await;
     let redeemed = store.redeem_signup(&pending.token, account_of(&pending), NOON).await.unwrap();
     assert_eq!(redeemed, SignupRedeemed::NotApproved);
@@ -130,7 +130,7 @@ pub async fn unapproved_session_is_not_redeemed(store: Arc<dyn Store>) {
 }
 
 /// Entries out of range create nothing, and the session can still be redeemed.
-pub async fn a_redemption_beyond_range_changes_nothing(store: Arc<dyn Store>) {
+pub async fn a_redemption_beyond_range_changes_nothing(store: Arc<dyn SignupStore>) {
     let session = approved(&*store, "name@example.com").await;
     let new = NewAccount { entries: vec![adjustment(i64::MAX), adjustment(1)], ..account_of(&session) };
     assert_eq!(store.redeem_signup(&session.token, new, NOON).await.unwrap(), SignupRedeemed::OutOfRange);
@@ -139,7 +139,7 @@ pub async fn a_redemption_beyond_range_changes_nothing(store: Arc<dyn Store>) {
 }
 
 /// Many redemptions race: one gets the account.
-pub async fn concurrent_redemptions_create_one_account(store: Arc<dyn Store>) {
+pub async fn concurrent_redemptions_create_one_account(store: Arc<dyn SignupStore>) {
     let session = approved(&*store, "name@example.com").await;
     let mut tasks = JoinSet::new();
     for _ in 0..32 {
@@ -152,7 +152,7 @@ pub async fn concurrent_redemptions_create_one_account(store: Arc<dyn Store>) {
 }
 
 /// A solution can be used once until it is deleted. Many uses race, and one of them succeeds.
-pub async fn a_solution_is_used_once(store: Arc<dyn Store>) {
+pub async fn a_solution_is_used_once(store: Arc<dyn SignupStore>) {
     let mut tasks = JoinSet::new();
     for _ in 0..32 {
         let store = Arc::clone(&store);
@@ -165,7 +165,7 @@ pub async fn a_solution_is_used_once(store: Arc<dyn Store>) {
 }
 
 /// Sessions, including approved ones, are deleted when their storage time is over.
-pub async fn expired_sessions_are_deleted(store: Arc<dyn Store>) {
+pub async fn expired_sessions_are_deleted(store: Arc<dyn SignupStore>) {
     let (pending, ready) = (open(&*store, "one@example.com").await, approved(&*store, "two@example.com").await);
     let over = at_the_end(&pending).saturating_add(SignupSession::RETENTION);
     assert_eq!(store.forget_expired(over.saturating_sub(Duration::from_millis(1))).await.unwrap(), 0);

@@ -7,7 +7,7 @@ use crate::charge::Refusal;
 use crate::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::payment::{Payment, PaymentRecord, PaymentSettlement, PaymentUse};
 use crate::quote::Quote;
-use crate::store::{Claimed, PaymentCredit, PaymentCredited, QuotePrecedence, Store};
+use crate::store::{Claimed, PaymentCredit, PaymentCredited, PaymentStore, QuotePrecedence};
 use crate::usage::ActivityKind;
 
 use super::sale::{
@@ -19,7 +19,7 @@ use super::scene::{
 };
 
 /// Credits a payment and expects `refusal` and no changes.
-async fn assert_refused(store: &dyn Store, credit: PaymentCredit, refusal: PaymentCredited) {
+async fn assert_refused(store: &dyn PaymentStore, credit: PaymentCredit, refusal: PaymentCredited) {
     let before = Books::read(store).await;
     assert_eq!(store.credit_payment(credit.clone()).await.unwrap(), refusal, "{credit:?}");
     assert_eq!(Books::read(store).await, before, "{credit:?}");
@@ -27,7 +27,7 @@ async fn assert_refused(store: &dyn Store, credit: PaymentCredit, refusal: Payme
 }
 
 /// A payment is credited atomically: the balance, the ledger entry, and the record that makes it count once.
-pub async fn a_payment_is_credited(store: Arc<dyn Store>) {
+pub async fn a_payment_is_credited(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let credit = PaymentCredit { now: after(MINUTE), ..credit(&customer.id, payment_by(1, tx(1))) };
     let after_it = credited(&*store, credit.clone()).await;
@@ -56,7 +56,7 @@ pub async fn a_payment_is_credited(store: Arc<dyn Store>) {
 }
 
 /// Credits from a payment can be spent by the next charge.
-pub async fn credited_payment_takes_effect_immediately(store: Arc<dyn Store>) {
+pub async fn credited_payment_takes_effect_immediately(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     accepted(&*store, charge(customer.key, 3 * BASE), NOON).await;
     let refusal = refused(&*store, charge(customer.key, BASE), NOON).await;
@@ -68,7 +68,7 @@ pub async fn credited_payment_takes_effect_immediately(store: Arc<dyn Store>) {
 }
 
 /// A credit can have an entry of any kind, with a plan, without a plan, or without naming the payment.
-pub async fn credit_equals_its_ledger_entry(store: Arc<dyn Store>) {
+pub async fn credit_equals_its_ledger_entry(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, 0).await;
     let plain = |kind| entry(kind, SOLD);
     let of = |number, plan_id| Some(PaymentRef { tx: tx(number), plan_id });
@@ -94,7 +94,7 @@ pub async fn credit_equals_its_ledger_entry(store: Arc<dyn Store>) {
 }
 
 /// An account that registers its payment again gets the record and the current account.
-pub async fn a_repeated_credit_changes_nothing(store: Arc<dyn Store>) {
+pub async fn a_repeated_credit_changes_nothing(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     for (number, used_as) in [(1, PaymentUse::Topup), (2, PaymentUse::Assigned)] {
         let first = PaymentCredit { used_as, ..credit(&customer.id, payment_by(number, tx(number))) };
@@ -118,7 +118,7 @@ pub async fn a_repeated_credit_changes_nothing(store: Arc<dyn Store>) {
 }
 
 /// A transaction counts once, for one account. Even the account it created by a claim gets nothing more for it.
-pub async fn a_used_transaction_credits_nothing(store: Arc<dyn Store>) {
+pub async fn a_used_transaction_credits_nothing(store: Arc<dyn PaymentStore>) {
     let (first, second) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     credited(&*store, credit(&first.id, payment_by(1, tx(1)))).await;
     let assigned = credit(&first.id, payment_by(2, tx(2)));
@@ -140,7 +140,7 @@ pub async fn a_used_transaction_credits_nothing(store: Arc<dyn Store>) {
 }
 
 /// A payment that matches an open quote belongs to the quote and stays unused until the quote is claimed.
-pub async fn payment_awaited_by_a_quote_is_not_credited_elsewhere(store: Arc<dyn Store>) {
+pub async fn payment_awaited_by_a_quote_is_not_credited_elsewhere(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let quote = open(&*store, quote(1)).await;
     let payment = payment_of(&quote, tx(1));
@@ -160,7 +160,7 @@ pub async fn payment_awaited_by_a_quote_is_not_credited_elsewhere(store: Arc<dyn
 }
 
 /// The payer may give the account precedence over the quote; the quote stays open for another payment.
-pub async fn account_may_take_precedence_over_a_quote(store: Arc<dyn Store>) {
+pub async fn account_may_take_precedence_over_a_quote(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let quote = open(&*store, quote(1)).await;
     let credit = credit(&customer.id, payment_of(&quote, tx(1)));
@@ -173,7 +173,7 @@ pub async fn account_may_take_precedence_over_a_quote(store: Arc<dyn Store>) {
 }
 
 /// An unknown or revoked account is not credited, and the transaction stays unused.
-pub async fn only_live_accounts_are_credited(store: Arc<dyn Store>) {
+pub async fn only_live_accounts_are_credited(store: Arc<dyn PaymentStore>) {
     let (revoked, live) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     credited(&*store, credit(&revoked.id, payment_by(1, tx(1)))).await;
     store.revoke_account(&revoked.id, NOON).await.unwrap();
@@ -189,7 +189,7 @@ pub async fn only_live_accounts_are_credited(store: Arc<dyn Store>) {
 }
 
 /// An entry that would take the balance out of range changes nothing; the transaction can still be used.
-pub async fn a_credit_beyond_range_changes_nothing(store: Arc<dyn Store>) {
+pub async fn a_credit_beyond_range_changes_nothing(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     for kind in [LedgerKind::PurchaseTopup, LedgerKind::Adjustment] {
         let credit = credit(&customer.id, payment_by(1, tx(1)));
@@ -209,7 +209,7 @@ pub async fn a_credit_beyond_range_changes_nothing(store: Arc<dyn Store>) {
 }
 
 /// With several reasons for a refusal, the order is: used transaction, matching quote, amount out of range.
-pub async fn credit_refusals_have_a_fixed_order(store: Arc<dyn Store>) {
+pub async fn credit_refusals_have_a_fixed_order(store: Arc<dyn PaymentStore>) {
     let (own, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     credited(&*store, credit(&own.id, payment_by(1, tx(1)))).await;
     let record = store.payment(&tx(1)).await.unwrap().expect("the payment is recorded");
@@ -227,7 +227,7 @@ pub async fn credit_refusals_have_a_fixed_order(store: Arc<dyn Store>) {
 }
 
 /// Crediting an account whose key has not been given out does not give it out.
-pub async fn credit_delivers_no_key(store: Arc<dyn Store>) {
+pub async fn credit_delivers_no_key(store: Arc<dyn PaymentStore>) {
     let quote = open(&*store, Quote { email: Some("a@example.com".parse().unwrap()), ..quote(1) }).await;
     let made = claimed(&*store, late_claim(&quote, tx(1))).await;
     let topped_up = credited(&*store, credit(&made.id, payment_by(2, tx(2)))).await;

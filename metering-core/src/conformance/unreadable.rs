@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::clock::Timestamp;
 use crate::payment::{ArrivalLocation, UnreadableArrival};
-use crate::store::Store;
+use crate::store::PaymentStore;
 use crate::transaction::TxHash;
 
 const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
@@ -23,7 +23,7 @@ fn later(seconds: u64) -> Timestamp {
 }
 
 /// Unreadable arrivals of a chain are listed by block and hash, starting at a given block.
-pub async fn unreadable_arrivals_are_listed_in_chain_order(store: Arc<dyn Store>) {
+pub async fn unreadable_arrivals_are_listed_in_chain_order(store: Arc<dyn PaymentStore>) {
     let locations = [
         location(1, 7, Some(2)),
         location(1, 7, Some(1)),
@@ -49,7 +49,7 @@ pub async fn unreadable_arrivals_are_listed_in_chain_order(store: Arc<dyn Store>
 }
 
 /// A new record for the same place replaces the old one completely.
-pub async fn newer_record_of_an_unreadable_arrival_replaces_it(store: Arc<dyn Store>) {
+pub async fn newer_record_of_an_unreadable_arrival_replaces_it(store: Arc<dyn PaymentStore>) {
     let first = arrival(location(8453, 7, Some(1)));
     store.put_unreadable(first.clone()).await.unwrap();
     let second = first.failed_again("no status", later(30));
@@ -61,7 +61,7 @@ pub async fn newer_record_of_an_unreadable_arrival_replaces_it(store: Arc<dyn St
 }
 
 /// An arrival is due when its next attempt is, the earliest first. One that was given up on is never due.
-pub async fn unreadable_arrivals_are_due_at_their_next_attempt(store: Arc<dyn Store>) {
+pub async fn unreadable_arrivals_are_due_at_their_next_attempt(store: Arc<dyn PaymentStore>) {
     let at = |block, seconds: Option<u64>| UnreadableArrival {
         next_attempt_at: seconds.map(later),
         ..arrival(location(1, block, Some(1)))
@@ -82,7 +82,7 @@ pub async fn unreadable_arrivals_are_due_at_their_next_attempt(store: Arc<dyn St
 }
 
 /// An arrival that was finally read is deleted, and no other.
-pub async fn arrival_is_deleted_once_it_was_read(store: Arc<dyn Store>) {
+pub async fn arrival_is_deleted_once_it_was_read(store: Arc<dyn PaymentStore>) {
     let (one, block) = (location(1, 7, Some(1)), location(1, 7, None));
     for location in [one, block] {
         store.put_unreadable(arrival(location)).await.unwrap();

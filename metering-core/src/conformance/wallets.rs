@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::account::{AccountId, Payer};
 use crate::address::Address;
 use crate::payment::PaymentUse;
-use crate::store::{Created, NewAccount, PaymentCredit, PaymentCredited, Store};
+use crate::store::{Created, NewAccount, PaymentCredit, PaymentCredited, PaymentStore, Store};
 
 use super::sale::{BONUS, buyer, credit, credited, payment_by, tx, wallet};
 use super::scene::{BASE, NOON, adjustment, create, customer, new_account};
@@ -16,11 +16,11 @@ fn paid_by(number: u8, chain_id: u64) -> NewAccount {
 }
 
 /// Credits a payment by wallet `wallet` with transaction `number`, and links the wallet.
-async fn link(store: &dyn Store, account: &AccountId, wallet: u8, number: u8) {
+async fn link(store: &dyn PaymentStore, account: &AccountId, wallet: u8, number: u8) {
     credited(store, PaymentCredit { link_payer: true, ..credit(account, payment_by(wallet, tx(number))) }).await;
 }
 
-async fn linked(store: &dyn Store, number: u8) -> Vec<AccountId> {
+async fn linked(store: &dyn PaymentStore, number: u8) -> Vec<AccountId> {
     store.linked_accounts(&wallet(number)).await.unwrap()
 }
 
@@ -66,7 +66,7 @@ pub async fn a_payer_is_free_again_after_revocation(store: Arc<dyn Store>) {
 }
 
 /// Accounts without a payer do not collide with each other.
-pub async fn accounts_without_payer_do_not_collide(store: Arc<dyn Store>) {
+pub async fn accounts_without_payer_do_not_collide(store: Arc<dyn PaymentStore>) {
     for _ in 0..3 {
         create(&*store, new_account()).await;
     }
@@ -75,7 +75,7 @@ pub async fn accounts_without_payer_do_not_collide(store: Arc<dyn Store>) {
 }
 
 /// A live account is found by the wallet that paid for it, and by no other wallet.
-pub async fn an_account_is_found_by_its_payer(store: Arc<dyn Store>) {
+pub async fn an_account_is_found_by_its_payer(store: Arc<dyn PaymentStore>) {
     let by = async |number: u8| store.account_by_payer(&wallet(number)).await.unwrap();
     let first = create(&*store, paid_by(1, 1)).await;
     let second = buyer(&*store, 2).await;
@@ -90,7 +90,7 @@ pub async fn an_account_is_found_by_its_payer(store: Arc<dyn Store>) {
 }
 
 /// A wallet is linked only by a credit with `link_payer`.
-pub async fn wallet_is_linked_on_request(store: Arc<dyn Store>) {
+pub async fn wallet_is_linked_on_request(store: Arc<dyn PaymentStore>) {
     let (customer, buyer) = (customer(&*store, BASE).await, buyer(&*store, 1).await);
     assert_eq!(linked(&*store, 1).await, [], "paying for a signup does not link");
     credited(&*store, credit(&buyer.id, payment_by(2, tx(2)))).await;
@@ -103,7 +103,7 @@ pub async fn wallet_is_linked_on_request(store: Arc<dyn Store>) {
 }
 
 /// Each account linked to a wallet is listed once, ordered by its first link.
-pub async fn links_are_listed_in_the_order_of_linking(store: Arc<dyn Store>) {
+pub async fn links_are_listed_in_the_order_of_linking(store: Arc<dyn PaymentStore>) {
     let mut ids = Vec::new();
     for _ in 0..4 {
         ids.push(customer(&*store, BASE).await.id);
@@ -124,7 +124,7 @@ pub async fn links_are_listed_in_the_order_of_linking(store: Arc<dyn Store>) {
 }
 
 /// Revoked accounts are left out of a wallet's linked accounts.
-pub async fn links_of_revoked_accounts_are_left_out(store: Arc<dyn Store>) {
+pub async fn links_of_revoked_accounts_are_left_out(store: Arc<dyn PaymentStore>) {
     let mut ids = Vec::new();
     for number in 0..3 {
         ids.push(customer(&*store, BASE).await.id);

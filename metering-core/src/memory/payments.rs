@@ -9,6 +9,7 @@ use crate::key::KeyHash;
 use crate::payment::{
     ArrivalLocation, Payment, PaymentRecord, PaymentSettlement, PaymentTarget, PaymentUse, UnreadableArrival,
 };
+use crate::plan::{Plan, PlanKey};
 use crate::quote::{NonceHash, Quote, QuoteState};
 use crate::recipient::{RecipientRecord, Registration, register_recipients};
 use crate::recovery::Challenge;
@@ -227,6 +228,27 @@ impl State {
 
 #[async_trait]
 impl PaymentStore for MemoryStore {
+    async fn plans(&self) -> Result<Vec<Plan>, StoreError> {
+        let mut plans: Vec<Plan> = self.state()?.plans.values().cloned().collect();
+        plans.sort_by(|a, b| (a.sort_order, a.chain_id, &a.id).cmp(&(b.sort_order, b.chain_id, &b.id)));
+        Ok(plans)
+    }
+
+    async fn put_plans(&self, plans: Vec<Plan>) -> Result<(), StoreError> {
+        self.state()?.plans.extend(plans.into_iter().map(|plan| (plan.key(), plan)));
+        Ok(())
+    }
+
+    async fn remove_plan(&self, key: &PlanKey) -> Result<bool, StoreError> {
+        Ok(self.state()?.plans.remove(key).is_some())
+    }
+
+    async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool, StoreError> {
+        let mut state = self.state()?;
+        let plan = state.plans.get_mut(key);
+        Ok(plan.map(|plan| plan.active = active).is_some())
+    }
+
     async fn open_quote(&self, quote: Quote) -> Result<QuoteOpened, StoreError> {
         self.state()?.open_quote(quote)
     }

@@ -27,7 +27,7 @@ impl Service {
     pub async fn claim(&self, request: &ClaimRequest) -> Result<ClaimResponse, Error> {
         let (nonce, hash) = read(request)?;
         let nonce = QuoteNonce::parse(&nonce).map_err(|_| PaymentError::UnknownQuote)?.hash();
-        let quote = self.store.quote(&nonce).await?.ok_or(PaymentError::UnknownQuote)?;
+        let quote = self.payments.store()?.quote(&nonce).await?.ok_or(PaymentError::UnknownQuote)?;
         let named = TxRef { chain_id: quote.target.chain_id, hash };
         let key = ApiKey::generate(&*self.payments.randomness);
         let payment = self.payment_of(&quote, named).await?;
@@ -35,7 +35,7 @@ impl Service {
         let mut claimed = self.claim_by_nonce(self.claim_of(&quote, payment, &key, KeyDelivery::Now)?).await?;
         if claimed == Claimed::AlreadyClaimed {
             // While this claim waited, the watcher may have used another payment from the same contract for the quote.
-            let quote = self.store.quote(&nonce).await?.ok_or(PaymentError::UnknownQuote)?;
+            let quote = self.payments.store()?.quote(&nonce).await?.ok_or(PaymentError::UnknownQuote)?;
             let payment = self.payment_of(&quote, named).await?;
             tx = payment.tx;
             claimed = self.claim_by_nonce(self.claim_of(&quote, payment, &key, KeyDelivery::Now)?).await?;
@@ -62,14 +62,14 @@ impl Service {
 
     /// The payment of a claim: from the chain, or from the store if the watcher was faster.
     async fn payment_of(&self, quote: &Quote, tx: TxRef) -> Result<Payment, Error> {
-        let used = self.store.payment(&tx).await?;
+        let used = self.payments.store()?.payment(&tx).await?;
         match (&quote.state, used) {
             (QuoteState::Paid { tx: paid_by, .. }, Some(record)) if *paid_by == tx => Ok(record.payment),
             (QuoteState::Paid { tx: paid_by, .. }, _) => self.shared_payment(paid_by).await,
             (QuoteState::Claimed { .. }, _) => Err(PaymentError::AlreadyClaimed.into()),
             (QuoteState::Open, Some(_)) => {
                 // The watcher may have used the payment between the two reads; if so, the quote's state says so now.
-                match self.store.quote(&quote.nonce).await?.map(|quote| quote.state) {
+                match self.payments.store()?.quote(&quote.nonce).await?.map(|quote| quote.state) {
                     Some(QuoteState::Paid { tx: paid_by, .. }) if paid_by == tx => self.recorded(&tx).await,
                     Some(QuoteState::Paid { tx: paid_by, .. }) => self.shared_payment(&paid_by).await,
                     _ => Err(PaymentError::TxUsed.into()),
@@ -91,8 +91,10 @@ impl Service {
     pub(super) async fn claim_by_nonce(&self, claim: Claim) -> Result<Claimed, Error> {
         let shared = Claim { account: NewAccount { payer: None, ..claim.account.clone() }, ..claim.clone() };
         let payment = shared.payment.clone();
-        match self.store.claim_quote(claim).await? {
-            Claimed::PayerTaken if self.is_from_contract(&payment).await? => Ok(self.store.claim_quote(shared).await?),
+        match self.payments.store()?.claim_quote(claim).await? {
+            Claimed::PayerTaken if self.is_from_contract(&payment).await? => {
+                Ok(self.payments.store()?.claim_quote(shared).await?)
+            }
             claimed => Ok(claimed),
         }
     }
@@ -107,7 +109,7 @@ impl Service {
     }
 
     async fn recorded(&self, tx: &TxRef) -> Result<Payment, Error> {
-        let record = self.store.payment(tx).await?;
+        let record = self.payments.store()?.payment(tx).await?;
         record.map(|record| record.payment).ok_or_else(|| PaymentError::TxUsed.into())
     }
 

@@ -23,6 +23,7 @@ use crate::quote::NonceHash;
 use crate::random::{Randomness, SystemRandomness};
 use crate::recipient::Registration;
 use crate::service::position::Positions;
+use crate::store::PaymentStore;
 use crate::transaction::TxRef;
 
 /// How many requests may wait for confirmations of a mined payment. More would hold too many connections. Requests that
@@ -75,6 +76,8 @@ impl Default for PaymentSettings {
 /// Chain readers and settings, from [`Service::with_payments`](crate::Service::with_payments), and the state of the
 /// requests and watchers that use them.
 pub(super) struct Payments {
+    /// `None` when the service sells nothing.
+    store: Option<Arc<dyn PaymentStore>>,
     readers: BTreeMap<u64, Arc<dyn ChainReader>>,
     pub(super) settings: PaymentSettings,
     pub(super) randomness: Arc<dyn Randomness>,
@@ -105,13 +108,18 @@ impl fmt::Debug for Payments {
 
 impl Default for Payments {
     fn default() -> Self {
-        Self::new(BTreeMap::new(), PaymentSettings::default())
+        Self::new(None, BTreeMap::new(), PaymentSettings::default())
     }
 }
 
 impl Payments {
-    pub(super) fn new(readers: BTreeMap<u64, Arc<dyn ChainReader>>, settings: PaymentSettings) -> Self {
+    pub(super) fn new(
+        store: Option<Arc<dyn PaymentStore>>,
+        readers: BTreeMap<u64, Arc<dyn ChainReader>>,
+        settings: PaymentSettings,
+    ) -> Self {
         Self {
+            store,
             readers,
             settings,
             randomness: Arc::new(SystemRandomness),
@@ -126,6 +134,11 @@ impl Payments {
             confirmed: Mutex::default(),
             recipients: Mutex::default(),
         }
+    }
+
+    /// The store of payments, if the service sells plans.
+    pub(super) fn store(&self) -> Result<&dyn PaymentStore, PaymentError> {
+        self.store.as_deref().ok_or(PaymentError::NotConfigured)
     }
 
     pub(super) fn readers(&self) -> &BTreeMap<u64, Arc<dyn ChainReader>> {

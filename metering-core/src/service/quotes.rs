@@ -44,7 +44,7 @@ impl Service {
             let nonce = QuoteNonce::generate(&*self.payments.randomness);
             let quote = self.draw_quote(&valid, &plan, chain, &nonce)?;
             let response = self.quote_response(&quote, &plan, chain, &nonce);
-            match self.store.open_quote(quote).await? {
+            match self.payments.store()?.open_quote(quote).await? {
                 QuoteOpened::Opened => return Ok(response),
                 QuoteOpened::AmountTaken => {}
                 QuoteOpened::EmailTaken => return Err(PaymentError::EmailTaken.into()),
@@ -67,7 +67,7 @@ impl Service {
     /// An active plan on a configured chain.
     pub(super) async fn plan_on_sale(&self, id: &str, chain_id: u64) -> Result<(Plan, &Chain), Error> {
         let chain = find_chain(&self.config.chains, chain_id)?;
-        let plans = self.store.plans().await?;
+        let plans = self.payments.store()?.plans().await?;
         self.register_recipients_of(&plans).await;
         let plan = plans.into_iter().find(|plan| plan.active && plan.id == id && plan.chain_id == chain_id);
         let plan = plan.ok_or(PaymentError::UnknownPlan)?;

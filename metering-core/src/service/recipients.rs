@@ -18,7 +18,8 @@ impl Service {
     /// # Errors
     /// When the store fails. Registration is retried before plans are listed and payments are checked.
     pub async fn register_recipients(&self) -> Result<(), Error> {
-        let plans = self.store.plans().await?;
+        let Ok(store) = self.payments.store() else { return Ok(()) };
+        let plans = store.plans().await?;
         self.register(self.configured_recipients(&plans)).await
     }
 
@@ -46,7 +47,7 @@ impl Service {
             return Ok(());
         }
         let configured = recipients.into_iter().collect();
-        for registration in self.store.register_recipients(configured, self.clock.now()).await? {
+        for registration in self.payments.store()?.register_recipients(configured, self.clock.now()).await? {
             self.payments.remember(&registration);
             log_registration(&registration);
         }
@@ -60,7 +61,7 @@ impl Service {
         }
         let recipient = (target.chain_id, target.recipient);
         if self.payments.known_since(&recipient).is_none() {
-            let mut recipients = self.configured_recipients(&self.store.plans().await?);
+            let mut recipients = self.configured_recipients(&self.payments.store()?.plans().await?);
             recipients.insert(recipient);
             self.register(recipients).await?;
         }

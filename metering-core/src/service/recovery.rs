@@ -24,7 +24,7 @@ impl Service {
         let mut fields = Fields::default();
         let address = fields.parsed("address", request.address.as_deref());
         let address: Address = address.ok_or_else(|| fields.into_error())?;
-        let account = self.store.account_by_payer(&address).await?.ok_or(RecoveryError::NoLinkedWallet)?;
+        let account = self.payments.store()?.account_by_payer(&address).await?.ok_or(RecoveryError::NoLinkedWallet)?;
         let nonce = random_digits(&*self.payments.randomness, NONCE_DIGITS);
         let lifetime = self.payments.settings.challenge_lifetime;
         let expires_at = self.clock.now().saturating_add(lifetime);
@@ -36,7 +36,7 @@ impl Service {
             expires_in: lifetime.as_secs(),
         };
         let challenge = Challenge { nonce, address, account: account.id, message, expires_at, failures: 0 };
-        self.store.open_challenge(challenge).await?;
+        self.payments.store()?.open_challenge(challenge).await?;
         Ok(response)
     }
 
@@ -49,7 +49,7 @@ impl Service {
         if !is_nonce(&nonce) {
             return Err(RecoveryError::UnknownChallenge.into());
         }
-        let challenge = self.store.challenge(&nonce).await?.ok_or(RecoveryError::UnknownChallenge)?;
+        let challenge = self.payments.store()?.challenge(&nonce).await?.ok_or(RecoveryError::UnknownChallenge)?;
         if challenge.address != address {
             return Err(RecoveryError::AddressMismatch.into());
         }
@@ -62,11 +62,11 @@ impl Service {
             Err(_) => false,
         };
         if !proven {
-            self.store.fail_challenge(&nonce).await?;
+            self.payments.store()?.fail_challenge(&nonce).await?;
             return Err(RecoveryError::InvalidSignature.into());
         }
         let key = ApiKey::generate(&*self.payments.randomness);
-        let rotated = self.store.rotate_key(&nonce, key.hash(), self.clock.now()).await?;
+        let rotated = self.payments.store()?.rotate_key(&nonce, key.hash(), self.clock.now()).await?;
         let account: Account = rotated.ok_or(RecoveryError::UnknownChallenge)?;
         Ok(VerifyResponse {
             status: "ok",

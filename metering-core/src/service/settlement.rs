@@ -46,7 +46,7 @@ impl Service {
         let reader = self.payments.reader(chain_id)?;
         let (mut report, mut after) = (SettlementReport::default(), None);
         loop {
-            let page = self.store.unsettled_payments(chain_id, after.as_ref(), PAGE).await?;
+            let page = self.payments.store()?.unsettled_payments(chain_id, after.as_ref(), PAGE).await?;
             if !page.items.is_empty() {
                 self.settle_page(&**reader, page.items, &mut report).await?;
             }
@@ -147,7 +147,7 @@ impl Service {
         let (tx, before, now) = (record.payment.tx, record.settlement, self.clock.now());
         let after = record.after(&step, now).map_or(before, |record| record.settlement);
         let change = SettlementChange { seen: record, step: step.clone(), now };
-        let account = match self.store.settle_payment(change).await? {
+        let account = match self.payments.store()?.settle_payment(change).await? {
             PaymentSettled::Changed(account) => account,
             // Another node was faster.
             PaymentSettled::Stale => return Ok(before),

@@ -13,7 +13,7 @@ use crate::ledger::{LedgerKind, NewLedgerEntry};
 use crate::service::Service;
 use crate::service::fields::Fields;
 use crate::signup::{SessionToken, SignupError, SignupSession, UserCode};
-use crate::store::{NewAccount, SignupApproved, SignupOpened, SignupRedeemed};
+use crate::store::{NewAccount, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
 use crate::wire::{
     ApproveRequest, ApproveResponse, InitiateRequest, InitiateResponse, PendingResponse, StatusResponse,
 };
@@ -60,7 +60,7 @@ impl Service {
             approved_at: None,
         };
         for _ in 0..MAX_DRAWS {
-            match self.store.open_signup(session.clone()).await? {
+            match self.signup_store()?.open_signup(session.clone()).await? {
                 SignupOpened::Opened => return Ok(self.initiate_response(&session, &token)),
                 SignupOpened::EmailTaken => return Err(SignupError::EmailTaken.into()),
                 SignupOpened::CodeTaken => session.user_code = UserCode::generate(&*self.payments.randomness),
@@ -77,7 +77,7 @@ impl Service {
     pub async fn pending_signup(&self, code: &str) -> Result<PendingResponse, Error> {
         let code: UserCode = code.parse().map_err(|_| SignupError::InvalidCode)?;
         let now = self.clock.now();
-        let found = self.store.signup_of_code(&code).await?.filter(|session| session.is_pending(now));
+        let found = self.signup_store()?.signup_of_code(&code).await?.filter(|session| session.is_pending(now));
         let session = found.ok_or(SignupError::InvalidCode)?;
         Ok(PendingResponse {
             user_code: session.user_code.to_string(),
@@ -107,7 +107,7 @@ impl Service {
         // the check of the code, so that each guess at a code costs work.
         self.pass_bot_check(request.captcha_token.as_deref(), client).await?;
         let code: UserCode = code.parse().map_err(|_| SignupError::InvalidCode)?;
-        match self.store.approve_signup(&code, self.clock.now()).await? {
+        match self.signup_store()?.approve_signup(&code, self.clock.now()).await? {
             SignupApproved::Approved => Ok(ApproveResponse { status: "approved" }),
             SignupApproved::NotPending => Err(SignupError::InvalidCode.into()),
             SignupApproved::EmailTaken => Err(SignupError::EmailTaken.into()),
@@ -121,7 +121,7 @@ impl Service {
     /// when the store fails.
     pub async fn signup_status(&self, token: &str) -> Result<StatusResponse, Error> {
         let token = SessionToken::parse(token).map_err(|_| SignupError::UnknownSession)?.hash();
-        let session = self.store.signup(&token).await?.ok_or(SignupError::UnknownSession)?;
+        let session = self.signup_store()?.signup(&token).await?.ok_or(SignupError::UnknownSession)?;
         let now = self.clock.now();
         if session.is_pending(now) {
             return Ok(StatusResponse::Pending { expires_in: seconds_until(session.expires_at, now) });
@@ -131,7 +131,7 @@ impl Service {
         }
         let key = ApiKey::generate(&*self.payments.randomness);
         let account = self.new_account_of(session, &key, now);
-        match self.store.redeem_signup(&token, account, now).await? {
+        match self.signup_store()?.redeem_signup(&token, account, now).await? {
             SignupRedeemed::Account(account) => Ok(StatusResponse::Approved {
                 api_key: key.into(),
                 org_id: account.id.to_string(),
@@ -144,13 +144,17 @@ impl Service {
         }
     }
 
+    fn signup_store(&self) -> Result<&dyn SignupStore, SignupError> {
+        self.signup_store.as_deref().ok_or(SignupError::NotOffered)
+    }
+
     async fn pass_bot_check(&self, token: Option<&str>, client: Option<IpAddr>) -> Result<(), Error> {
         let Some(check) = &self.signup.bot_check else { return Ok(()) };
         let token = token.filter(|token| !token.is_empty()).ok_or(SignupError::ChallengeFailed)?;
         let verdict = check.judge(token, client, self.clock.now()).await.map_err(SignupError::ChallengeUnavailable)?;
         let fresh = match verdict {
             BotVerdict::Passed { once: Some((solution, expires_at)) } => {
-                self.store.use_solution(solution, expires_at).await?
+                self.signup_store()?.use_solution(solution, expires_at).await?
             }
             BotVerdict::Passed { once: None } => true,
             BotVerdict::Failed => false,

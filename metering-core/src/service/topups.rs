@@ -45,7 +45,7 @@ impl Service {
         let proof = request.signature.as_deref().map(WalletSignature::parse).transpose();
         let proof = proof.map_err(PaymentError::MalformedProof)?;
         let tx = TxRef { chain_id, hash };
-        if let Some(record) = self.store.payment(&tx).await? {
+        if let Some(record) = self.payments.store()?.payment(&tx).await? {
             return self.top_up_again(&account, record).await;
         }
         let (plan, chain) = self.plan_on_sale(&plan_id, chain_id).await?;
@@ -72,8 +72,8 @@ impl Service {
         };
         let Some(block) = found.block() else { return Err(Error::Internal) };
         let change = SettlementChange { seen: record, step: SettlementStep::Restore(block), now: self.clock.now() };
-        let settled = self.store.settle_payment(change).await?;
-        let record = self.store.payment(&tx).await?.ok_or(PaymentError::TxUsed)?;
+        let settled = self.payments.store()?.settle_payment(change).await?;
+        let record = self.payments.store()?.payment(&tx).await?.ok_or(PaymentError::TxUsed)?;
         match settled {
             PaymentSettled::Changed(after) => repeated(&after, &record),
             PaymentSettled::Stale => {
@@ -108,7 +108,7 @@ impl Service {
             quotes: entitlement.quotes,
             now: self.clock.now(),
         };
-        match self.store.credit_payment(credit).await? {
+        match self.payments.store()?.credit_payment(credit).await? {
             PaymentCredited::Account(after) => Ok(top_up_response(&after, tx, plan.id.clone(), amount, false)),
             PaymentCredited::Repeated(after, record) => repeated(&after, &record),
             PaymentCredited::TxUsed => Err(PaymentError::TxUsed.into()),
@@ -139,7 +139,8 @@ impl Service {
         {
             return Ok(entitlement);
         }
-        let linked = !from_contract && self.store.linked_accounts(&payment.payer).await?.contains(&account.id);
+        let linked =
+            !from_contract && self.payments.store()?.linked_accounts(&payment.payer).await?.contains(&account.id);
         if linked || !self.payments.settings.require_payer_proof {
             return Ok(Entitlement::AFTER_QUOTES);
         }

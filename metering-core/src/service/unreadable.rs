@@ -46,7 +46,10 @@ impl Service {
         error: &ChainError,
         report: &mut WatchReport,
     ) -> Result<(), Error> {
-        self.store.put_unreadable(UnreadableArrival::new(location, &error.to_string(), self.clock.now())).await?;
+        self.payments
+            .store()?
+            .put_unreadable(UnreadableArrival::new(location, &error.to_string(), self.clock.now()))
+            .await?;
         tracing::error!(place = %location, %error, "an arrival cannot be read; metering admin payments list shows it");
         report.unreadable += 1;
         Ok(())
@@ -54,7 +57,7 @@ impl Service {
 
     /// The arrivals of a chain that were set aside and are due for a retry.
     pub(super) async fn unreadable_due(&self, chain_id: u64) -> Result<Vec<UnreadableArrival>, Error> {
-        Ok(self.store.unreadable_due(chain_id, self.clock.now(), RETRIES_MAX).await?)
+        Ok(self.payments.store()?.unreadable_due(chain_id, self.clock.now(), RETRIES_MAX).await?)
     }
 
     /// Retries the arrivals that are due.
@@ -79,7 +82,7 @@ impl Service {
                     for (location, error) in unread {
                         self.record_unreadable(location, &error, report).await?;
                     }
-                    self.store.forget_unreadable(&arrival.location).await?;
+                    self.payments.store()?.forget_unreadable(&arrival.location).await?;
                 }
                 // The whole chain fails, which says nothing about the arrival: it stays due.
                 Err(error) if check_chain_is_readable(&**reader, &error).await.is_err() => return Ok(()),
@@ -97,7 +100,7 @@ impl Service {
                 "gave up reading an arrival; if it is a payment, credit it by hand"
             );
         }
-        Ok(self.store.put_unreadable(arrival).await?)
+        Ok(self.payments.store()?.put_unreadable(arrival).await?)
     }
 }
 

@@ -63,7 +63,7 @@ impl Service {
         let reader = self.payments.reader(chain_id)?;
         let heights = reader.heights().await.map_err(PaymentError::Chain)?;
         let confirmed = heights.confirmed;
-        let mark = self.store.scan_mark(chain_id).await?;
+        let mark = self.payments.store()?.scan_mark(chain_id).await?;
         let scanned =
             self.payments.positions.scanned_to(chain_id, &**reader, mark).await.map_err(PaymentError::Chain)?;
         let from = scanned.map_or(from_block.unwrap_or(confirmed), |scanned| scanned.saturating_add(1));
@@ -72,16 +72,16 @@ impl Service {
         if from > confirmed && due.is_empty() {
             return Ok(report);
         }
-        let plans = self.store.plans().await?;
+        let plans = self.payments.store()?.plans().await?;
         self.register_recipients_of(&plans).await;
-        let targets = payment_targets(&*self.store, chain, &plans).await?;
+        let targets = payment_targets(self.payments.store()?, chain, &plans).await?;
         self.retry_unreadable(chain, &plans, &targets, due, &mut report).await?;
         if from > confirmed {
             return Ok(report);
         }
         if mark.is_none() && from_block.is_none() && from > 0 {
             // A process that restarts before any block is final begins here too.
-            self.store.set_scan_mark(chain_id, from - 1).await?;
+            self.payments.store()?.set_scan_mark(chain_id, from - 1).await?;
         }
         let to = confirmed.min(from.saturating_add(CHUNK_BLOCKS - 1));
         // Read before the scan: if the chain changes meanwhile, the next scan notices.
@@ -105,7 +105,7 @@ impl Service {
     async fn mark_scanned(&self, chain_id: u64, first: u64, to: u64, heights: Heights) -> Result<(), Error> {
         let last = to.min(heights.finalized);
         if last >= first {
-            self.store.set_scan_mark(chain_id, last).await?;
+            self.payments.store()?.set_scan_mark(chain_id, last).await?;
         }
         Ok(())
     }
@@ -135,14 +135,14 @@ impl Service {
     }
 
     async fn settle(&self, chain: &Chain, plans: &[Plan], payment: Payment) -> Result<ArrivalOutcome, Error> {
-        if self.store.payment(&payment.tx).await?.is_some() {
+        if self.payments.store()?.payment(&payment.tx).await?.is_some() {
             return Ok(ArrivalOutcome::UsedBefore);
         }
         let is_early = |first: NotBefore| first.check(payment.block_number, payment.mined_at).is_err();
         if self.configured_not_before(chain.chain_id).is_some_and(is_early) {
             return Ok(ArrivalOutcome::Left);
         }
-        if let Some(quote) = self.store.quote_paid_by(&payment).await?
+        if let Some(quote) = self.payments.store()?.quote_paid_by(&payment).await?
             && let Some(settled) = self.settle_quote(&quote, &payment).await?
         {
             return Ok(settled);
@@ -186,10 +186,10 @@ impl Service {
         if self.is_from_contract(payment).await? {
             return Ok(None);
         }
-        if let Some(account) = self.store.account_by_payer(&payment.payer).await? {
+        if let Some(account) = self.payments.store()?.account_by_payer(&payment.payer).await? {
             return Ok(Some((account, Entitlement::OWN_WALLET)));
         }
-        let [account] = &*self.store.linked_accounts(&payment.payer).await? else { return Ok(None) };
+        let [account] = &*self.payments.store()?.linked_accounts(&payment.payer).await? else { return Ok(None) };
         let account = self.store.account(account).await?;
         Ok(account.map(|account| (account, Entitlement::AFTER_QUOTES)))
     }

@@ -30,13 +30,16 @@ pub enum SignupError {
     /// The bot challenge could not be checked.
     #[error("The bot challenge cannot be checked right now; try again.")]
     ChallengeUnavailable(BotCheckError),
+    /// The service offers no signups ([`Service::with_signup`](crate::Service::with_signup)).
+    #[error("This service does not offer free signups.")]
+    NotOffered,
 }
 
 impl SignupError {
     pub(crate) const fn code(&self) -> ErrorCode {
         match self {
             Self::EmailTaken => ErrorCode::EmailAlreadyRegistered,
-            Self::UnknownSession => ErrorCode::NotFound,
+            Self::UnknownSession | Self::NotOffered => ErrorCode::NotFound,
             Self::InvalidCode => ErrorCode::InvalidCode,
             Self::TermsNotAccepted => ErrorCode::TermsNotAccepted,
             Self::ChallengeFailed => ErrorCode::ChallengeFailed,

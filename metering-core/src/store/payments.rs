@@ -1,7 +1,5 @@
 //! The part of the storage contract for payments on chains.
 
-use std::fmt;
-
 use async_trait::async_trait;
 
 use crate::account::{Account, AccountId};
@@ -12,10 +10,11 @@ use crate::ledger::NewLedgerEntry;
 use crate::payment::{
     ArrivalLocation, Payment, PaymentRecord, PaymentTarget, PaymentUse, SettlementStep, UnreadableArrival,
 };
+use crate::plan::{Plan, PlanKey};
 use crate::quote::{NonceHash, Quote};
 use crate::recipient::{RecipientRecord, Registration};
 use crate::recovery::Challenge;
-use crate::store::{Cursor, NewAccount, Page, StoreError};
+use crate::store::{Cursor, NewAccount, Page, Store, StoreError};
 use crate::transaction::TxRef;
 
 /// Stores quotes, payments, linked wallets and challenges.
@@ -24,7 +23,20 @@ use crate::transaction::TxRef;
 /// records are never deleted, so each `(chain_id, hash)` counts only once. Only [`PaymentStore::settle_payment`]
 /// changes a record, and never its account, payer or amount.
 #[async_trait]
-pub trait PaymentStore: Send + Sync + fmt::Debug {
+pub trait PaymentStore: Store {
+    /// All plans, by sort order, then chain, then id.
+    async fn plans(&self) -> Result<Vec<Plan>, StoreError>;
+
+    /// Adds plans, or replaces those with the same key, in order, all or none. Callers must have validated them with
+    /// [`Plan::validate`].
+    async fn put_plans(&self, plans: Vec<Plan>) -> Result<(), StoreError>;
+
+    /// Removes a plan; `false` when none has that key.
+    async fn remove_plan(&self, key: &PlanKey) -> Result<bool, StoreError>;
+
+    /// Puts a plan on sale or takes it off sale; `false` when none has that key.
+    async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool, StoreError>;
+
     /// Stores an open quote.
     ///
     /// Refused, in this order: when an account that is not revoked has its email address; when one has its payer's

@@ -1,19 +1,17 @@
 //! The part of the storage contract for free signups.
 
-use std::fmt;
-
 use async_trait::async_trait;
 
 use crate::account::Account;
 use crate::clock::Timestamp;
 use crate::signup::{SessionHash, SignupSession, UserCode};
-use crate::store::{NewAccount, StoreError};
+use crate::store::{NewAccount, Store, StoreError};
 
 /// Stores signup sessions, and the used solutions of bot challenges.
 ///
 /// As in [`Store`](crate::Store), each method is one atomic operation, and expected outcomes are values.
 #[async_trait]
-pub trait SignupStore: Send + Sync + fmt::Debug {
+pub trait SignupStore: Store {
     /// Stores a session that is not approved. Refused if an account that is not revoked has its email address, or else
     /// if another stored session has its user code. A token that is in use is an error.
     async fn open_signup(&self, session: SignupSession) -> Result<SignupOpened, StoreError>;

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use metering_core::{MemoryStore, Store, conformance};
+use metering_core::{FullStore, MemoryStore, conformance};
 
-async fn fresh() -> (Arc<dyn Store>, ()) {
+async fn fresh() -> (Arc<dyn FullStore>, ()) {
     (Arc::new(MemoryStore::new()), ())
 }
 
 /// One store, returned twice.
-async fn fresh_pair() -> ([Arc<dyn Store>; 2], ()) {
+async fn fresh_pair() -> ([Arc<dyn FullStore>; 2], ()) {
     let (store, guard) = fresh().await;
     ([Arc::clone(&store), store], guard)
 }

@@ -1,8 +1,6 @@
 //! The charge path: how batches form, what a full queue does, and how the meter ends.
 
-mod gated;
-mod gated_payments;
-mod gated_signups;
+pub(crate) mod gated;
 mod lanes;
 
 use std::num::NonZeroUsize;

@@ -64,7 +64,7 @@ impl Scene {
         let catalogue = Arc::new(Catalogue::from_json(catalogue).unwrap());
         let service = Service::new(Arc::clone(&store) as _, Arc::new(meter), catalogue, shared, config);
         let settings = SignupSettings { bot_check: Some(Arc::clone(&bot_check) as _), ..SignupSettings::default() };
-        Self { service: Arc::new(service.with_signup(settings)), store, clock, bot_check }
+        Self { service: Arc::new(service.with_signup(Arc::clone(&store) as _, settings)), store, clock, bot_check }
     }
 
     async fn initiate(&self, email: &str) -> Result<InitiateResponse, Error> {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use metering_core::conformance::{agrees_on_random_operations, openers_agree};
-use metering_core::{MemoryStore, Store};
+use metering_core::{FullStore, MemoryStore};
 use metering_postgres::PostgresStore;
 use metering_tests::postgres::{Cluster, is_skipped};
 
-async fn fresh() -> (Arc<dyn Store>, ()) {
+async fn fresh() -> (Arc<dyn FullStore>, ()) {
     if is_skipped() {
         // A developer's machine without PostgreSQL. Where PostgreSQL is required, ./test.sh fails before this.
         return (Arc::new(MemoryStore::new()), ());
@@ -16,16 +16,16 @@ async fn fresh() -> (Arc<dyn Store>, ()) {
 }
 
 /// Two nodes on one schema, each with its own connections and cache.
-async fn fresh_pair() -> ([Arc<dyn Store>; 2], ()) {
+async fn fresh_pair() -> ([Arc<dyn FullStore>; 2], ()) {
     if is_skipped() {
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let store: Arc<dyn FullStore> = Arc::new(MemoryStore::new());
         return ([Arc::clone(&store), store], ());
     }
     let url = Cluster::shared().fresh_schema();
     ([connect(&url).await, connect(&url).await], ())
 }
 
-async fn connect(url: &str) -> Arc<dyn Store> {
+async fn connect(url: &str) -> Arc<dyn FullStore> {
     Arc::new(PostgresStore::connect(&format!("{url}&pool_size=8").parse().unwrap()).await.unwrap())
 }
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use metering_core::{
-    AccountId, ApiKey, Credits, Decision, LedgerKind, MemoryStore, NewAccount, NewLedgerEntry, Outcome, RateLimits,
-    Store, SystemRandomness,
+    AccountId, ApiKey, Credits, Decision, FullStore, LedgerKind, MemoryStore, NewAccount, NewLedgerEntry, Outcome,
+    RateLimits, Store, SystemRandomness,
 };
 use metering_postgres::PostgresStore;
 use metering_tests::pgbouncer::{Pooler, is_skipped};
@@ -30,7 +30,7 @@ async fn refusal(url: &str) -> String {
 mod contract {
     use super::*;
 
-    async fn fresh() -> (Arc<dyn Store>, ()) {
+    async fn fresh() -> (Arc<dyn FullStore>, ()) {
         if is_skipped() {
             // A developer's machine without PgBouncer. Where PgBouncer is required, ./test.sh fails before this.
             return (Arc::new(MemoryStore::new()), ());

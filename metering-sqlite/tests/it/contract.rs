@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use metering_core::Store;
+use metering_core::FullStore;
 use metering_core::conformance::{agrees_on_random_operations, openers_agree};
 use metering_sqlite::SqliteStore;
 use tempfile::TempDir;
@@ -15,16 +15,16 @@ pub(crate) fn fast_folder() -> TempDir {
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
 }
 
-async fn fresh() -> (Arc<dyn Store>, TempDir) {
+async fn fresh() -> (Arc<dyn FullStore>, TempDir) {
     let folder = fast_folder();
     let store = SqliteStore::open(&folder.path().join("metering.db")).unwrap();
     (Arc::new(store), folder)
 }
 
 /// Two stores on the same file, each with its own writer and cache.
-async fn fresh_pair() -> ([Arc<dyn Store>; 2], TempDir) {
+async fn fresh_pair() -> ([Arc<dyn FullStore>; 2], TempDir) {
     let folder = fast_folder();
-    let open = || -> Arc<dyn Store> { Arc::new(SqliteStore::open(&folder.path().join("metering.db")).unwrap()) };
+    let open = || -> Arc<dyn FullStore> { Arc::new(SqliteStore::open(&folder.path().join("metering.db")).unwrap()) };
     ([open(), open()], folder)
 }
 

@@ -8,7 +8,7 @@ use std::io::Write;
 use clap::Args;
 use metering_core::{
     AccountId, Credits, DecimalError, LedgerKind, NewLedgerEntry, Payment, PaymentCredit, PaymentCredited,
-    PaymentRecord, PaymentRef, PaymentUse, Plan, PlanKey, QuotePrecedence, Store, TxHash, TxRef,
+    PaymentRecord, PaymentRef, PaymentStore, PaymentUse, Plan, PlanKey, QuotePrecedence, TxHash, TxRef,
 };
 
 use self::outcome::Outcome;
@@ -162,7 +162,7 @@ fn used(tx: &TxRef, record: &PaymentRecord) -> Failure {
 }
 
 /// The failure for a transaction that was used after this command looked it up.
-async fn taken(store: &dyn Store, tx: &TxRef) -> Failure {
+async fn taken(store: &dyn PaymentStore, tx: &TxRef) -> Failure {
     match store.payment(tx).await {
         Ok(Some(record)) => used(tx, &record),
         Ok(None) => Failure::Conflict(format!("transaction {tx} was used before; nothing was assigned")),
@@ -170,7 +170,7 @@ async fn taken(store: &dyn Store, tx: &TxRef) -> Failure {
     }
 }
 
-async fn quoted(store: &dyn Store, payment: &Payment) -> Failure {
+async fn quoted(store: &dyn PaymentStore, payment: &Payment) -> Failure {
     let name = match store.quote_paid_by(payment).await {
         Ok(quote) => quote.map_or_else(|| "an unknown agent".to_owned(), |quote| quote.agent_name.to_string()),
         Err(error) => return error.into(),

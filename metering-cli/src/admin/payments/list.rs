@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 use metering_core::{
-    Address, Arrival, Arrivals, PaymentRecord, PaymentTarget, Plan, Store, Timestamp, TokenUnits, TxHash,
+    Address, Arrival, Arrivals, PaymentRecord, PaymentStore, PaymentTarget, Plan, Timestamp, TokenUnits, TxHash,
     payment_targets,
 };
 use serde::Serialize;
@@ -146,7 +146,7 @@ impl ListArgs {
         Ok(chains)
     }
 
-    async fn scan(&self, store: &dyn Store, plans: &[Plan], chain: OpenChain) -> Result<ChainScan, Failure> {
+    async fn scan(&self, store: &dyn PaymentStore, plans: &[Plan], chain: OpenChain) -> Result<ChainScan, Failure> {
         let (from_block, to_block) = self.range(store, &chain).await?;
         let targets = payment_targets(store, &chain.chain, plans).await?;
         let progress = Progress::new();
@@ -174,7 +174,7 @@ impl ListArgs {
     }
 
     /// The first and the last block.
-    async fn range(&self, store: &dyn Store, chain: &OpenChain) -> Result<(u64, u64), Failure> {
+    async fn range(&self, store: &dyn PaymentStore, chain: &OpenChain) -> Result<(u64, u64), Failure> {
         let confirmed = chain.confirmed_block().await?;
         let to = self.to_block.unwrap_or(confirmed);
         if to > confirmed {
@@ -197,7 +197,7 @@ impl ListArgs {
 }
 
 /// Payments whose credits were reversed: the chain no longer has them, or does not have them again yet.
-async fn reversed(store: &dyn Store, chain_id: u64) -> Result<Vec<PaymentRecord>, Failure> {
+async fn reversed(store: &dyn PaymentStore, chain_id: u64) -> Result<Vec<PaymentRecord>, Failure> {
     let (mut found, mut after) = (Vec::new(), None);
     loop {
         let page = store.unsettled_payments(chain_id, after.as_ref(), PAGE).await?;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use metering_core::{
-    AccountId, AgentName, Arrival, Payment, PaymentFault, PaymentRecord, PaymentUse, Quote, Store, StoreError,
+    AccountId, AgentName, Arrival, Payment, PaymentFault, PaymentRecord, PaymentStore, PaymentUse, Quote, StoreError,
 };
 use serde::Serialize;
 
@@ -37,7 +37,7 @@ pub(super) struct QuoteDocument<'a> {
 }
 
 impl PaymentStatus {
-    pub(super) async fn of(store: &dyn Store, arrival: &Arrival) -> Result<Self, StoreError> {
+    pub(super) async fn of(store: &dyn PaymentStore, arrival: &Arrival) -> Result<Self, StoreError> {
         // Check the record first: it decides, whatever the transaction looks like.
         if let Some(record) = store.payment(&arrival.tx).await? {
             return Ok(Self::Used(record));
@@ -89,7 +89,7 @@ impl PaymentStatus {
 }
 
 impl Hints {
-    async fn of(store: &dyn Store, payment: &Payment) -> Result<Self, StoreError> {
+    async fn of(store: &dyn PaymentStore, payment: &Payment) -> Result<Self, StoreError> {
         let owner = store.account_by_payer(&payment.payer).await?.map(|account| account.id);
         let mut linked = store.linked_accounts(&payment.payer).await?;
         linked.retain(|account| Some(account) != owner.as_ref());

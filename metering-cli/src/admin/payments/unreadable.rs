@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use metering_core::{ArrivalLocation, ChainError, Store, StoreError, Timestamp, TxHash, UnreadableArrival};
+use metering_core::{ArrivalLocation, ChainError, PaymentStore, StoreError, Timestamp, TxHash, UnreadableArrival};
 use serde::Serialize;
 
 /// The maximum number of recorded arrivals to list.
@@ -37,7 +37,7 @@ pub(super) struct UnreadDocument<'a> {
 
 /// What the watcher recorded in these blocks, and what this command could not read and the watcher did not record.
 pub(super) async fn known(
-    store: &dyn Store,
+    store: &dyn PaymentStore,
     chain_id: u64,
     blocks: RangeInclusive<u64>,
     unread: Vec<Unread>,

@@ -3,7 +3,7 @@
 use crate::clock::Timestamp;
 use crate::payment::Payment;
 use crate::quote::Quote;
-use crate::store::Store;
+use crate::store::PaymentStore;
 
 use super::super::model::{Model, Owner};
 use super::super::operation::{CHAINS, HASHES, NONCES, TARGETS, WALLETS, chain, nonce, target};
@@ -11,7 +11,12 @@ use super::super::sale::{MOMENT, payment_of, tx_on, wallet};
 
 /// Compares quotes, the payments that match them, payment records, wallets, challenges and scan marks. `quotes` are all
 /// quotes ever stored.
-pub(in crate::conformance) async fn payments_agree(store: &dyn Store, model: &Model, quotes: &[Quote], now: Timestamp) {
+pub(in crate::conformance) async fn payments_agree(
+    store: &dyn PaymentStore,
+    model: &Model,
+    quotes: &[Quote],
+    now: Timestamp,
+) {
     for quote in quotes {
         quote_agrees(store, model, quote, now).await;
     }
@@ -41,7 +46,7 @@ pub(in crate::conformance) async fn payments_agree(store: &dyn Store, model: &Mo
     }
 }
 
-async fn quote_agrees(store: &dyn Store, model: &Model, quote: &Quote, now: Timestamp) {
+async fn quote_agrees(store: &dyn PaymentStore, model: &Model, quote: &Quote, now: Timestamp) {
     let found = store.quote(&quote.nonce).await.unwrap();
     let expected = model.quote(&quote.nonce);
     assert_eq!(found, expected, "the quote");

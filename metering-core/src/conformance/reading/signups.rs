@@ -1,13 +1,13 @@
 //! Compares all signup sessions with the model.
 
 use crate::signup::SignupSession;
-use crate::store::Store;
+use crate::store::SignupStore;
 
 use super::super::model::Model;
 use super::super::operation::{SESSIONS, code, token};
 
 /// Compares sessions by token and by code, including the exact text of their emails.
-pub(in crate::conformance) async fn signups_agree(store: &dyn Store, model: &Model) {
+pub(in crate::conformance) async fn signups_agree(store: &dyn SignupStore, model: &Model) {
     let email = |session: &SignupSession| session.email.as_str().to_owned();
     for (token, code) in (0..SESSIONS).map(|number| (token(number), code(number))) {
         let (found, expected) = (store.signup(&token).await.unwrap(), model.signup(&token));

@@ -6,15 +6,15 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use metering_core::{
     Account, AccountId, Activity, Created, Cursor, DailyTotal, DayRange, KeyHash, LedgerEntry, MemoryStore, NewAccount,
-    NewLedgerEntry, Outcome, Page, Plan, PlanKey, Posted, Posting, RateLimits, Store, StoreError, Timestamp,
-    UsageReport, Verification,
+    NewLedgerEntry, Outcome, Page, Posted, Posting, RateLimits, Store, StoreError, Timestamp, UsageReport,
+    Verification,
 };
 use tokio::sync::Semaphore;
 
 /// A memory store behind a gate.
 #[derive(Debug)]
-pub(super) struct Gated {
-    pub(super) store: MemoryStore,
+pub(crate) struct Gated {
+    pub(crate) store: MemoryStore,
     gate: Semaphore,
     next_error: Mutex<Option<StoreError>>,
     batches: Mutex<Vec<usize>>,
@@ -23,7 +23,7 @@ pub(super) struct Gated {
 
 impl Gated {
     /// A store whose gate lets `commits` commits through.
-    pub(super) fn passing(commits: usize) -> Self {
+    pub(crate) fn passing(commits: usize) -> Self {
         Self {
             store: MemoryStore::new(),
             gate: Semaphore::new(commits),
@@ -34,22 +34,22 @@ impl Gated {
     }
 
     /// Sets how many batches the store can commit at once.
-    pub(super) fn with_lanes(self, lanes: usize) -> Self {
+    pub(crate) fn with_lanes(self, lanes: usize) -> Self {
         Self { lanes: NonZeroUsize::new(lanes).unwrap(), ..self }
     }
 
     /// Lets more commits through.
-    pub(super) fn open(&self, commits: usize) {
+    pub(crate) fn open(&self, commits: usize) {
         self.gate.add_permits(commits);
     }
 
     /// Makes the next commit fail.
-    pub(super) fn fail_next(&self, error: StoreError) {
+    pub(crate) fn fail_next(&self, error: StoreError) {
         *self.next_error.lock().unwrap() = Some(error);
     }
 
     /// How many postings each commit so far had, including commits that wait at the gate.
-    pub(super) fn batches(&self) -> Vec<usize> {
+    pub(crate) fn batches(&self) -> Vec<usize> {
         self.batches.lock().unwrap().clone()
     }
 }
@@ -105,18 +105,6 @@ impl Store for Gated {
     }
     async fn daily_totals(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<DailyTotal>> {
         self.store.daily_totals(after, limit).await
-    }
-    async fn plans(&self) -> Result<Vec<Plan>> {
-        self.store.plans().await
-    }
-    async fn put_plans(&self, plans: Vec<Plan>) -> Result<()> {
-        self.store.put_plans(plans).await
-    }
-    async fn remove_plan(&self, key: &PlanKey) -> Result<bool> {
-        self.store.remove_plan(key).await
-    }
-    async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool> {
-        self.store.set_plan_active(key, active).await
     }
     async fn verify(&self) -> Result<Verification> {
         self.store.verify().await

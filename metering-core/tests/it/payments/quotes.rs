@@ -1,7 +1,7 @@
 //! Quotes: what they contain, and when they are refused.
 
 use metering_core::wire::{ChainIdInput, QuoteRequest};
-use metering_core::{Address, Error, NonceHash, PaymentStore, Plan, Quote, QuoteNonce, QuoteOpened, Store, TokenUnits};
+use metering_core::{Address, Error, NonceHash, PaymentStore, Plan, Quote, QuoteNonce, QuoteOpened, TokenUnits};
 
 use super::scene::{COIN, MAIN, NATIVE, RECIPIENT, SIDE, STARTER, Scene, code, plan, quote_request};
 use super::wallet::Wallet;

@@ -11,7 +11,8 @@ use metering_core::wire::{
 };
 use metering_core::{
     AccountId, Address, ApiKey, Catalogue, Chain, ChainReader, Clock, Error, MemoryStore, Meter, MeterConfig,
-    NewAccount, PaymentKind, PaymentSettings, Plan, Service, ServiceConfig, Store, SystemRandomness, Timestamp, TxHash,
+    NewAccount, PaymentKind, PaymentSettings, PaymentStore, Plan, Service, ServiceConfig, Store, SystemRandomness,
+    Timestamp, TxHash,
 };
 
 use super::chain::FakeChain;
@@ -96,7 +97,7 @@ impl Scene {
         };
         let catalogue = Arc::new(Catalogue::from_json(catalogue).unwrap());
         let service = Service::new(Arc::clone(&store) as _, Arc::new(meter), catalogue, shared, config);
-        let service = Arc::new(service.with_payments(readers, settings));
+        let service = Arc::new(service.with_payments(Arc::clone(&store) as _, readers, settings));
         service.register_recipients().await.unwrap();
         Self { service, store, clock, main, side, keys: Mutex::default() }
     }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use metering_core::{
-    Depth, Evidence, Payment, PaymentFault, PaymentTarget, Plan, Store, TransactionStatus, TxRef, payment_targets,
+    Depth, Evidence, Payment, PaymentFault, PaymentStore, PaymentTarget, Plan, TransactionStatus, TxRef,
+    payment_targets,
 };
 
 use super::super::chains::OpenChain;
@@ -12,7 +13,7 @@ use crate::failure::Failure;
 
 /// The payment in a transaction: for `plan` if given, or else to any address where plans are or were paid.
 pub(super) async fn payment(
-    store: &dyn Store,
+    store: &dyn PaymentStore,
     chain: &OpenChain,
     tx: TxRef,
     plans: &[Plan],
