@@ -39,6 +39,7 @@ mod random;
 mod recipient;
 mod recovery;
 mod request;
+pub mod retry;
 mod route;
 mod service;
 mod signature;

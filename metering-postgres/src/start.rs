@@ -9,8 +9,7 @@ use tokio_postgres::{Client, Error, SimpleQueryMessage};
 
 use crate::error::{Failure, Result, is_lasting, reason};
 use crate::hosts::{Hosts, Unusable};
-use crate::retry::Backoff;
-use crate::serialized::RETRY_TIMEOUT;
+use crate::retry::{Backoff, RETRY_TIMEOUT};
 use crate::session::Statements;
 
 /// How long to try to reach the database.
