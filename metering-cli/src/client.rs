@@ -4,7 +4,6 @@
 //! the responses. State that outlives a command is kept in the profile's directory, in one file per kind.
 
 pub(crate) mod amount;
-pub(crate) mod backoff;
 pub(crate) mod balance;
 pub(crate) mod call;
 pub(crate) mod catch_up;

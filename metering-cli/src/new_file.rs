@@ -1,9 +1,10 @@
 //! Writes files that appear under their name only when they are complete.
 
-use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, NamedTempFile};
 
 use crate::failure::Failure;
 
@@ -11,12 +12,12 @@ use crate::failure::Failure;
 #[derive(Debug)]
 pub(crate) struct NewFile {
     target: PathBuf,
-    partial: PathBuf,
+    partial: NamedTempFile,
     replace: bool,
 }
 
 impl NewFile {
-    /// Chooses a temporary name next to `target`; writes nothing yet.
+    /// Creates an empty file next to `target`, readable by its owner only: exports contain email addresses.
     ///
     /// # Errors
     /// When the target exists and `replace` is not set.
@@ -27,96 +28,104 @@ impl NewFile {
         if target.is_dir() {
             return Err(Failure::Conflict(format!("{} is a directory; name a file in it", target.display())));
         }
-        let mut hidden = OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".{}.partial", std::process::id()));
-        let file = Self { target: target.to_owned(), partial: target.with_file_name(hidden), replace };
         if !replace && target.symlink_metadata().is_ok() {
-            return Err(file.exists());
+            return Err(exists(target));
         }
-        Ok(file)
+        let prefix = format!(".{}.", name.display());
+        let partial = Builder::new().prefix(&prefix).suffix(".partial").tempfile_in(directory_of(target));
+        let partial = partial.map_err(|error| cannot_write(target, &error))?;
+        Ok(Self { target: target.to_owned(), partial, replace })
     }
 
-    /// Creates the file, readable by its owner only: exports contain email addresses.
-    pub(crate) fn create(&self) -> Result<File, Failure> {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(&self.partial).map_err(|error| self.cannot_write(&error))
+    /// Like [`Self::next_to`], for a writer that creates the file itself, at [`Self::partial`].
+    pub(crate) fn absent_next_to(target: &Path, replace: bool) -> Result<Self, Failure> {
+        let file = Self::next_to(target, replace)?;
+        fs::remove_file(file.partial()).map_err(|error| file.cannot_write(&error))?;
+        Ok(file)
     }
 
     /// Where the file is until it is finished.
     pub(crate) fn partial(&self) -> &Path {
-        &self.partial
+        self.partial.path()
     }
 
     /// The failure to report when writing fails.
     pub(crate) fn cannot_write(&self, error: &io::Error) -> Failure {
-        Failure::Failed(format!("cannot write {}: {error}", self.target.display()))
+        cannot_write(&self.target, error)
     }
 
     /// Syncs the file to disk, then gives it its name.
     pub(crate) fn finish(self) -> Result<(), Failure> {
-        File::open(&self.partial).and_then(|file| file.sync_all()).map_err(|error| self.cannot_write(&error))?;
-        if self.replace {
-            fs::rename(&self.partial, &self.target).map_err(|error| self.cannot_write(&error))?;
-        } else {
-            self.claim_name()?;
+        let Self { target, partial, replace } = self;
+        let failed = |error: io::Error| cannot_write(&target, &error);
+        // By its name, since the writer may have created it itself.
+        File::open(partial.path()).and_then(|file| file.sync_all()).map_err(failed)?;
+        let partial = partial.into_temp_path();
+        if replace {
+            partial.persist(&target).map_err(|error| failed(error.error))?;
+        } else if let Err(refused) = partial.persist_noclobber(&target) {
+            if refused.error.kind() == ErrorKind::AlreadyExists || target.symlink_metadata().is_ok() {
+                return Err(exists(&target));
+            }
+            // The file system can neither rename without replacing nor make hard links.
+            refused.path.persist(&target).map_err(|error| failed(error.error))?;
         }
-        // The name is durable once its directory is synced.
-        let directory = self.target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if cfg!(unix) {
-            File::open(directory).and_then(|file| file.sync_all()).map_err(|error| self.cannot_write(&error))?;
-        }
-        Ok(())
-    }
-
-    /// Takes the name only if it is free: a hard link fails if the name exists, where a rename would replace it.
-    fn claim_name(&self) -> Result<(), Failure> {
-        match fs::hard_link(&self.partial, &self.target) {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(self.exists()),
-            Err(_) if self.target.symlink_metadata().is_ok() => Err(self.exists()),
-            // The file system does not support hard links.
-            Err(_) => fs::rename(&self.partial, &self.target).map_err(|error| self.cannot_write(&error)),
-        }
-    }
-
-    fn exists(&self) -> Failure {
-        Failure::Conflict(format!(
-            "{} exists; choose another name, or add --force to replace it",
-            self.target.display()
-        ))
+        sync_directory(directory_of(&target)).map_err(failed)
     }
 }
 
-impl Drop for NewFile {
-    fn drop(&mut self) {
-        // After `finish` it is already gone, or is the second link to the target.
-        let _ = fs::remove_file(&self.partial);
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.partial.write(bytes)
     }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.partial.flush()
+    }
+}
+
+/// The directory that a file is in.
+pub(crate) fn directory_of(file: &Path) -> &Path {
+    file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Makes the names in a directory durable.
+pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
+    // Other platforms cannot open directories.
+    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
+}
+
+fn cannot_write(target: &Path, error: &io::Error) -> Failure {
+    Failure::Failed(format!("cannot write {}: {error}", target.display()))
+}
+
+fn exists(target: &Path) -> Failure {
+    Failure::Conflict(format!("{} exists; choose another name, or add --force to replace it", target.display()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
 
     #[test]
     fn file_appears_only_when_finished() {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("export.csv");
         let names = || fs::read_dir(directory.path()).unwrap().count();
-        let file = NewFile::next_to(&target, false).unwrap();
-        file.create().unwrap().write_all(b"rows").unwrap();
+        let mut file = NewFile::next_to(&target, false).unwrap();
+        file.write_all(b"rows").unwrap();
         assert!(!target.exists());
         drop(file);
         assert_eq!(names(), 0, "an unfinished file leaves nothing behind");
-        let file = NewFile::next_to(&target, false).unwrap();
-        fs::write(file.partial(), "rows").unwrap();
+        let mut file = NewFile::next_to(&target, false).unwrap();
+        file.write_all(b"rows").unwrap();
         file.finish().unwrap();
         assert_eq!((fs::read_to_string(&target).unwrap().as_str(), names()), ("rows", 1));
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o600);
+        }
     }
 
     #[test]
@@ -125,7 +134,8 @@ mod tests {
         let target = directory.path().join("export.csv");
         fs::write(&target, "old").unwrap();
         assert!(matches!(NewFile::next_to(&target, false), Err(Failure::Conflict(_))));
-        let file = NewFile::next_to(&target, true).unwrap();
+        let file = NewFile::absent_next_to(&target, true).unwrap();
+        assert!(!file.partial().exists());
         fs::write(file.partial(), "new").unwrap();
         file.finish().unwrap();
         assert_eq!(fs::read_to_string(&target).unwrap(), "new");
@@ -136,9 +146,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let target = directory.path().join("export.csv");
         let file = NewFile::next_to(&target, false).unwrap();
-        file.create().unwrap();
         fs::write(&target, "theirs").unwrap();
         assert!(matches!(file.finish(), Err(Failure::Conflict(_))));
         assert_eq!(fs::read_to_string(&target).unwrap(), "theirs");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "the unfinished file is removed");
     }
 }

@@ -95,6 +95,15 @@ impl ClientError {
             Self::Unreachable(_) | Self::Garbled(_) => None,
         }
     }
+
+    /// How long to wait before a retry, if the service says so.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused(refusal) => refusal.retry_after,
+            Self::Unreachable(_) | Self::Garbled(_) => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ mod recipient;
 mod recovery;
 mod request;
 mod request_id;
+pub mod retry;
 mod route;
 mod service;
 mod signature;

@@ -2,32 +2,33 @@
 
 use std::time::Duration;
 
+use metering_core::retry::{Retries, RetryPolicy, jittered};
+
 use crate::failure::Failure;
 
-/// The first pause. Each one after it is twice as long.
 const FIRST: Duration = Duration::from_millis(200);
 /// The longest pause. If a source asks for a longer one, the request fails instead, since a caller is waiting.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// How long to wait after a failed attempt, counted from 1; `None` if a retry would not help.
-pub(crate) fn pause(attempt: u32, failure: &Failure) -> Option<Duration> {
+/// The retries of one request.
+pub(crate) fn retries(max_attempts: u32) -> Retries {
+    let policy = RetryPolicy::exponential(FIRST, LONGEST);
+    RetryPolicy { max_attempts, longest_retry_after: LONGEST, ..policy }.start()
+}
+
+/// How long to wait after a failed attempt; `None` if a retry would not help.
+pub(crate) fn pause(retries: &mut Retries, failure: &Failure) -> Option<Duration> {
     if !failure.is_transient() {
         return None;
     }
     let requested = match failure {
-        Failure::Http { retry_after: Some(requested), .. } => *requested,
-        _ => Duration::ZERO,
+        // A source that asks for no pause gets the usual one.
+        Failure::Http { retry_after, .. } => retry_after.filter(|requested| !requested.is_zero()),
+        _ => None,
     };
-    let backoff = FIRST.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(LONGEST);
-    (requested <= LONGEST).then(|| jittered(backoff).max(requested))
-}
-
-/// A random pause between half of `pause` and all of it, so that requests that failed together do not retry together.
-fn jittered(pause: Duration) -> Duration {
-    let half = pause / 2;
+    let pause = retries.next_wait(requested, Duration::ZERO)?;
     // If there is no randomness, only the jitter is lost.
-    let share = getrandom::u32().unwrap_or(0) % 1024;
-    half + half * share / 1024
+    Some(if requested.is_some() { pause } else { jittered(pause, getrandom::u32().unwrap_or(0)) })
 }
 
 #[cfg(test)]
@@ -38,13 +39,15 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_the_longest() {
-        // attempt, least, most (ms)
-        let table = [(1, 100, 200), (2, 200, 400), (3, 400, 800), (6, 2500, 5000), (u32::MAX, 2500, 5000)];
-        for (attempt, least, most) in table {
-            for _ in 0..100 {
-                let pause = pause(attempt, &Failure::TimedOut).unwrap().as_millis();
-                assert!((least..=most).contains(&pause), "{attempt}: {pause}");
+        for _ in 0..100 {
+            let mut retries = retries(8);
+            // least, most (ms)
+            for (least, most) in [(100, 200), (200, 400), (400, 800), (800, 1600), (1600, 3200), (2500, 5000)] {
+                let pause = pause(&mut retries, &Failure::TimedOut).unwrap().as_millis();
+                assert!((least..=most).contains(&pause), "{most}: {pause}");
             }
+            assert!(pause(&mut retries, &Failure::TimedOut).is_some_and(|pause| pause >= LONGEST / 2));
+            assert_eq!(pause(&mut retries, &Failure::TimedOut), None, "this was the last attempt");
         }
     }
 
@@ -54,15 +57,15 @@ mod tests {
             status: StatusCode::TOO_MANY_REQUESTS,
             retry_after: Some(Duration::from_secs(seconds)),
         };
-        assert_eq!(pause(1, &busy(2)), Some(Duration::from_secs(2)));
-        assert!(pause(1, &busy(0)).is_some_and(|pause| pause < Duration::from_secs(1)));
-        assert_eq!(pause(1, &busy(60)), None);
+        assert_eq!(pause(&mut retries(3), &busy(2)), Some(Duration::from_secs(2)));
+        assert!(pause(&mut retries(3), &busy(0)).is_some_and(|pause| pause < Duration::from_secs(1)));
+        assert_eq!(pause(&mut retries(3), &busy(60)), None);
     }
 
     #[test]
     fn permanent_errors_are_not_retried() {
         for failure in [Failure::WrongChain(5), Failure::NoStatus, Failure::Behind(7), Failure::TooLarge(1)] {
-            assert_eq!(pause(1, &failure), None, "{failure}");
+            assert_eq!(pause(&mut retries(3), &failure), None, "{failure}");
         }
     }
 }

@@ -64,20 +64,15 @@ impl Source {
         let id = Call::chain_id();
         let calls: Vec<_> = iter::once(&id).chain(calls).collect();
         let body = call::batch(&calls);
-        let mut attempt = 1;
+        let mut retries = retry::retries(self.attempts);
         loop {
             let failure = match self.post(body.clone()).await.and_then(|body| self.read(&body, &calls, &read)) {
                 Ok(result) => return Ok(result),
                 Err(failure) => failure,
             };
-            match retry::pause(attempt, &failure) {
-                Some(pause) if attempt < self.attempts => {
-                    tracing::debug!(source = self.problem(&failure), attempt, "an RPC request failed");
-                    tokio::time::sleep(pause).await;
-                    attempt += 1;
-                }
-                _ => return Err(failure),
-            }
+            let Some(pause) = retry::pause(&mut retries, &failure) else { return Err(failure) };
+            tracing::debug!(source = self.problem(&failure), ?pause, "an RPC request failed; retrying");
+            tokio::time::sleep(pause).await;
         }
     }
 

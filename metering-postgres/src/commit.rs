@@ -22,13 +22,13 @@ use crate::entry::{Entry, Path};
 use crate::error::Result;
 use crate::known::{Known, Numbered};
 use crate::outcome::{TransactionFailure, TransactionId};
-use crate::retry::Backoff;
+use crate::retry::retried;
 use crate::rows::{METER_COLUMNS, bytes, meter_state, stored_result};
 use crate::session::{Client, GenericClient};
 use crate::store::PostgresStore;
 use crate::tail::{Folds, Tail};
 use crate::value::Value;
-use crate::wait::{RESPONSE_TIMEOUT, RETRY_TIMEOUT, within};
+use crate::wait::{RESPONSE_TIMEOUT, within};
 use columns::{DAILY, DailyRows, METERS, MeterRows, STORED_RESULTS, StoredResultRows};
 
 impl PostgresStore {
@@ -74,13 +74,7 @@ impl PostgresStore {
 
     /// Decides and records postings in one transaction. Retries transient failures, and never counts a posting twice.
     async fn commit_together(&self, postings: &[Posting], now: Timestamp) -> Result<Vec<Outcome>> {
-        let mut backoff = Backoff::for_at_most(RETRY_TIMEOUT);
-        loop {
-            match self.try_to_commit(postings, now).await {
-                Ok(outcomes) => return Ok(outcomes),
-                Err(failure) => backoff.again(failure).await?,
-            }
-        }
+        retried(|| self.try_to_commit(postings, now)).await
     }
 
     async fn try_to_commit(&self, postings: &[Posting], now: Timestamp) -> Result<Vec<Outcome>> {

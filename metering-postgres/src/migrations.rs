@@ -10,10 +10,9 @@ use metering_core::StoreError;
 use tokio_postgres::error::SqlState;
 
 use crate::error::{Failure, Result};
-use crate::retry::Backoff;
+use crate::retry::{Backoff, RETRY_TIMEOUT};
 use crate::rows::{exists, first, one};
 use crate::session::{Client, GenericClient, Pool};
-use crate::wait::RETRY_TIMEOUT;
 use attempt::Attempt;
 
 const SCRIPTS: &[&str] = &[
@@ -54,20 +53,22 @@ pub(crate) async fn migrate(pool: &Pool, make: bool) -> Result<(), StoreError> {
             Err(failure) => (None, failure),
         };
         match attempt {
-            Some(_) if waits.is_over() => return Err(failure.into()),
             Some(holder) => {
                 if reported.replace(holder) != Some(holder) {
                     tracing::warn!("{holder}; waiting for it");
                 }
-                match holder {
-                    attempt::Holder::Node => waits.wait().await,
-                    attempt::Holder::Reader => tokio::time::sleep(TABLE_PAUSE).await,
+                let pause = match holder {
+                    attempt::Holder::Node => None,
+                    attempt::Holder::Reader => Some(TABLE_PAUSE),
+                };
+                if !waits.wait(pause).await {
+                    return Err(failure.into());
                 }
                 // A failure after a long wait gets its own retries.
                 tries = Backoff::for_at_most(RETRY_TIMEOUT);
             }
             // Two nodes create the schema at once: one gets an error that a name or type already exists.
-            None if is_race(&failure) && !tries.is_over() => tries.wait().await,
+            None if is_race(&failure) && tries.wait(None).await => {}
             None => tries.again(failure).await?,
         }
     }

@@ -72,13 +72,12 @@ impl TransactionId {
                 }
                 Err(failure) => failure,
             };
-            if backoff.is_over() {
+            if !backoff.wait(None).await {
                 let cause = StoreError::from(failure);
                 return Err(StoreError::Broken(format!(
                     "could not find out whether a transaction was committed: {cause}"
                 )));
             }
-            backoff.wait().await;
         }
     }
 

@@ -1,45 +1,57 @@
-//! The retry policy for transactions: exponential backoff with jitter, for a limited time.
+//! Retries of database work: exponential backoff with jitter, for a limited time.
 
 use std::time::{Duration, Instant};
 
-use crate::error::Failure;
+use metering_core::retry::{Retries, RetryPolicy, jittered};
+
+use crate::error::{Failure, Result};
+
+/// How long reads and writes are retried.
+pub(crate) const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
 
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The retries of one transaction.
+/// The retries of one piece of work.
 #[derive(Debug)]
 pub(crate) struct Backoff {
-    until: Instant,
-    pause: Duration,
+    started: Instant,
+    retries: Retries,
 }
 
 impl Backoff {
     /// Starts retries within this time. The last one may end later.
     pub(crate) fn for_at_most(time: Duration) -> Self {
-        Self { until: Instant::now() + time, pause: FIRST_PAUSE }
+        let policy = RetryPolicy { deadline: time, ..RetryPolicy::exponential(FIRST_PAUSE, LONGEST_PAUSE) };
+        Self { started: Instant::now(), retries: policy.start() }
     }
 
     /// Waits before the next retry. Returns the failure if a retry would not help or the time is over.
-    pub(crate) async fn again(&mut self, failure: Failure) -> Result<(), Failure> {
-        if !failure.is_transient() || Instant::now() >= self.until {
+    pub(crate) async fn again(&mut self, failure: Failure) -> Result<()> {
+        if !failure.is_transient() || !self.wait(None).await {
             return Err(failure);
         }
         tracing::debug!(?failure, "retrying a transaction");
-        self.wait().await;
         Ok(())
     }
 
-    /// Waits before the next retry.
-    pub(crate) async fn wait(&mut self) {
-        // Half of the pause is random, so that two transactions that collided do not collide again.
-        let spread = getrandom::u32().unwrap_or(0) % 512;
-        tokio::time::sleep(self.pause / 2 + self.pause * spread / 1_024).await;
-        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+    /// Waits before the next retry, for `pause` if it is given. Returns `false`, immediately, if the time is over.
+    pub(crate) async fn wait(&mut self, pause: Option<Duration>) -> bool {
+        let Some(wait) = self.retries.next_wait(pause, self.started.elapsed()) else { return false };
+        // If there is no randomness, only the jitter is lost.
+        let wait = if pause.is_some() { wait } else { jittered(wait, getrandom::u32().unwrap_or(0)) };
+        tokio::time::sleep(wait).await;
+        true
     }
+}
 
-    /// Whether the time is over.
-    pub(crate) fn is_over(&self) -> bool {
-        Instant::now() >= self.until
+/// Runs `attempt` until it succeeds. Retries transient failures.
+pub(crate) async fn retried<T, A: Future<Output = Result<T>>>(mut attempt: impl FnMut() -> A) -> Result<T> {
+    let mut backoff = Backoff::for_at_most(RETRY_TIMEOUT);
+    loop {
+        match attempt().await {
+            Ok(result) => return Ok(result),
+            Err(failure) => backoff.again(failure).await?,
+        }
     }
 }

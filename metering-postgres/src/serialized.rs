@@ -16,11 +16,11 @@ use metering_core::{StoreError, Timestamp};
 use crate::error::{Failure, Result};
 use crate::migrations::UNFINISHED;
 use crate::outcome::{TransactionFailure, TransactionId};
-use crate::retry::Backoff;
+use crate::retry::retried;
 use crate::rows::{execute, one};
 use crate::session::{Client, GenericClient, Transaction};
 use crate::store::PostgresStore;
-use crate::wait::{REPORT_TIMEOUT, RESPONSE_TIMEOUT, RETRY_TIMEOUT, within};
+use crate::wait::{REPORT_TIMEOUT, RESPONSE_TIMEOUT, within};
 
 /// A serialized write that holds the lock.
 #[derive(Debug)]
@@ -104,13 +104,7 @@ impl PostgresStore {
         wait: Duration,
         operation: impl for<'t> Fn(&'t SerializedWrite<'t>) -> BoxFuture<'t, Result<T>> + Send + Sync,
     ) -> Result<T, StoreError> {
-        let mut backoff = Backoff::for_at_most(RETRY_TIMEOUT);
-        loop {
-            match self.try_to_write(owner, wait, &operation).await {
-                Ok(result) => return Ok(result),
-                Err(failure) => backoff.again(failure).await?,
-            }
-        }
+        Ok(retried(|| self.try_to_write(owner, wait, &operation)).await?)
     }
 
     async fn try_to_write<T: Send>(
@@ -130,13 +124,7 @@ impl PostgresStore {
         &self,
         query: impl for<'c> Fn(&'c Client) -> BoxFuture<'c, Result<T>> + Send + Sync,
     ) -> Result<T, StoreError> {
-        let mut backoff = Backoff::for_at_most(RETRY_TIMEOUT);
-        loop {
-            match self.try_to_read(&query).await {
-                Ok(result) => return Ok(result),
-                Err(failure) => backoff.again(failure).await?,
-            }
-        }
+        Ok(retried(|| self.try_to_read(&query)).await?)
     }
 
     async fn try_to_read<T: Send>(
@@ -153,13 +141,7 @@ impl PostgresStore {
         &self,
         query: impl for<'t> Fn(&'t Transaction<'t>) -> BoxFuture<'t, Result<T>> + Send + Sync,
     ) -> Result<T, StoreError> {
-        let mut backoff = Backoff::for_at_most(RETRY_TIMEOUT);
-        loop {
-            match self.try_to_read_at_once(&query).await {
-                Ok(result) => return Ok(result),
-                Err(failure) => backoff.again(failure).await?,
-            }
-        }
+        Ok(retried(|| self.try_to_read_at_once(&query)).await?)
     }
 
     async fn try_to_read_at_once<T: Send>(

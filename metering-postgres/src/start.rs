@@ -9,9 +9,8 @@ use tokio_postgres::{Client, Error, SimpleQueryMessage};
 
 use crate::error::{Failure, Result, SHARED, is_lasting, reason};
 use crate::hosts::{Hosts, Unusable};
-use crate::retry::Backoff;
+use crate::retry::{Backoff, RETRY_TIMEOUT};
 use crate::session::Statements;
-use crate::wait::RETRY_TIMEOUT;
 
 /// How long to try to reach the database.
 const START_TIMEOUT: Duration = Duration::from_millis(2_500);

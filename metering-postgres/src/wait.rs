@@ -15,9 +15,6 @@ pub(crate) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
 /// When the database cancels a statement.
 pub(crate) const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long a transaction is retried.
-pub(crate) const RETRY_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// Timeout for reports, verification and sweeps. Longer than [`STATEMENT_TIMEOUT`], so that the database cancels first.
 pub(crate) const REPORT_TIMEOUT: Duration = Duration::from_secs(70);
 

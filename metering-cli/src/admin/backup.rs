@@ -47,7 +47,7 @@ impl BackupArgs {
     pub(crate) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let database = session.database().await?;
         database.check_backup_target(&self.file)?;
-        let copy = NewFile::next_to(&self.file, self.force)?;
+        let copy = NewFile::absent_next_to(&self.file, self.force)?;
         let found = database.backup_to(copy.partial()).await?;
         check(copy.partial()).await?;
         copy.finish()?;

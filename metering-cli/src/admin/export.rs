@@ -70,12 +70,13 @@ impl ExportArgs {
         if self.output.as_os_str() == "-" {
             return self.write(store.as_ref(), out).await;
         }
-        let file = NewFile::next_to(&self.output, self.force)?;
-        let mut writer = BufWriter::new(file.create()?);
+        let mut file = NewFile::next_to(&self.output, self.force)?;
+        let mut writer = BufWriter::new(&mut file);
         let written = match self.write(store.as_ref(), &mut writer).await {
             Ok(()) => writer.flush().map_err(Failure::Output),
             failed => failed,
         };
+        drop(writer);
         written.map_err(|failure| match failure {
             Failure::Output(error) => file.cannot_write(&error),
             other => other,

@@ -16,7 +16,7 @@ use metering_core::{IdempotencyKey, Randomness, SystemRandomness};
 
 use crate::client::call::body::Destination;
 use crate::client::call::payload::Payload;
-use crate::client::call::retry::{KeyOrigin, RetryPolicy};
+use crate::client::call::retry::{KeyOrigin, is_retryable};
 use crate::client::call::target::{Param, RequestTarget};
 use crate::client::interruption::Interruption;
 use crate::client::money;
@@ -119,13 +119,14 @@ impl CallArgs {
             None if self.retry => (client.with_idempotency_key(generate_key()), KeyOrigin::Generated),
             None => (client, KeyOrigin::None),
         };
-        let mut retries = RetryPolicy::new(limit, key);
+        let (mut retries, mut waited) = (retry::policy(limit).start(), Duration::ZERO);
         let response = loop {
             let error = match client.open(method.clone(), &target, payload.clone().map(Into::into)).await {
                 Ok(response) => break response,
                 Err(error) => error,
             };
-            let Some(pause) = retries.pause_after(&error) else {
+            let next = is_retryable(&error, key).then(|| retries.next_wait(error.retry_after(), waited));
+            let Some(pause) = next.flatten() else {
                 if let ClientError::Refused(refusal) = &error
                     && !self.quiet
                 {
@@ -138,6 +139,7 @@ impl CallArgs {
                 notice(&printable(&format!("{error}; retrying in {seconds} s")));
             }
             tokio::time::sleep(pause).await;
+            waited += pause;
         };
         let OpenResponse { headers, body, .. } = response;
         let received = destination.receive(body).await;

@@ -7,9 +7,11 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tempfile::Builder;
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
+use crate::new_file::{directory_of, sync_directory};
 
 /// A partial file older than this is abandoned.
 const ABANDONED_AFTER: Duration = Duration::from_secs(10 * 60);
@@ -26,31 +28,25 @@ pub(crate) fn read(path: &Path) -> Result<Option<Zeroizing<String>>, Failure> {
 /// Replaces the content, with mode 0600, and returns once it is on disk. Creates missing directories with mode 0700.
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot write {}: {error}", path.display()));
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = directory_of(path);
     make_directory(directory)?;
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    remove_abandoned(directory, &name);
-    name.push(format!(".{}.partial", std::process::id()));
-    let partial = directory.join(name);
-    // A leftover of an earlier process with the same id may be readable by others.
-    let _ = fs::remove_file(&partial);
-    let written = create(&partial).and_then(|mut file| {
+    let mut prefix = path.file_name().unwrap_or_default().to_owned();
+    prefix.push(".");
+    remove_abandoned(directory, &prefix);
+    let written = Builder::new().prefix(&prefix).suffix(".partial").tempfile_in(directory).and_then(|mut file| {
         file.write_all(content)?;
-        file.sync_all()?;
-        fs::rename(&partial, path)
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        sync_directory(directory)
     });
-    if let Err(error) = written {
-        let _ = fs::remove_file(&partial);
-        return Err(failed(error));
-    }
-    sync_directory(directory).map_err(failed)
+    written.map_err(failed)
 }
 
 /// Removes the file if it exists, and returns once that is on disk.
 pub(crate) fn remove(path: &Path) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::Failed(format!("cannot remove {}: {error}", path.display()));
     match fs::remove_file(path) {
-        Ok(()) => path.parent().map_or(Ok(()), sync_directory).map_err(failed),
+        Ok(()) => sync_directory(directory_of(path)).map_err(failed),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(failed(error)),
     }
@@ -96,29 +92,16 @@ impl FileLock {
 }
 
 /// Removes partial files that killed processes left behind. A live process takes only an instant to write one.
-fn remove_abandoned(directory: &Path, name: &OsStr) {
-    let Some(name) = name.to_str() else { return };
+fn remove_abandoned(directory: &Path, prefix: &OsStr) {
+    let Some(prefix) = prefix.to_str() else { return };
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let partial = entry.file_name();
-        let rest = partial.to_str().and_then(|partial| partial.strip_prefix(name)?.strip_suffix(".partial"));
+        let rest = partial.to_str().and_then(|partial| partial.strip_prefix(prefix)?.strip_suffix(".partial"));
         let is_old = || entry.metadata().ok()?.modified().ok()?.elapsed().ok().map(|age| age > ABANDONED_AFTER);
         if rest.is_some() && is_old() == Some(true) {
             let _ = fs::remove_file(entry.path());
         }
     }
-}
-
-fn create(path: &Path) -> std::io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
-
-fn sync_directory(directory: &Path) -> std::io::Result<()> {
-    // Other platforms cannot open directories.
-    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
 }
 
 #[cfg(test)]

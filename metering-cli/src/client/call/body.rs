@@ -1,6 +1,5 @@
 //! Where a response's body goes: to standard output as it arrives, or into a file that appears when it is complete.
 
-use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
@@ -13,7 +12,7 @@ use crate::new_file::NewFile;
 /// The destination of a body.
 pub(super) enum Destination<'o> {
     /// A file being written.
-    File(NewFile, File),
+    File(NewFile),
     /// Standard output to a program: every byte unchanged.
     Pipe(&'o mut dyn Write),
     /// Standard output to a terminal.
@@ -24,9 +23,7 @@ impl<'o> Destination<'o> {
     /// Opens the file, if one is named.
     pub(super) fn open(file: Option<&Path>, replace: bool, out: &'o mut dyn Write) -> Result<Self, Failure> {
         if let Some(path) = file {
-            let file = NewFile::next_to(path, replace)?;
-            let opened = file.create()?;
-            return Ok(Self::File(file, opened));
+            return Ok(Self::File(NewFile::next_to(path, replace)?));
         }
         let terminal = io::stdout().is_terminal();
         Ok(if terminal { Self::Terminal(Screen { out, last: b'\n' }) } else { Self::Pipe(out) })
@@ -34,7 +31,7 @@ impl<'o> Destination<'o> {
 
     /// Whether it is a file.
     pub(super) const fn is_file(&self) -> bool {
-        matches!(self, Self::File(..))
+        matches!(self, Self::File(_))
     }
 
     /// Writes the body, chunk by chunk.
@@ -53,7 +50,7 @@ impl<'o> Destination<'o> {
 
     fn write(&mut self, chunk: &[u8]) -> Result<(), Failure> {
         match self {
-            Self::File(file, opened) => opened.write_all(chunk).map_err(|error| file.cannot_write(&error)),
+            Self::File(file) => file.write_all(chunk).map_err(|error| file.cannot_write(&error)),
             // Flushed, because the reader may be waiting for exactly these bytes.
             Self::Pipe(out) => Ok(out.write_all(chunk).and_then(|()| out.flush())?),
             Self::Terminal(screen) => Ok(screen.write(chunk)?),
@@ -63,7 +60,7 @@ impl<'o> Destination<'o> {
     /// Ends the current line on a terminal, before another message is printed.
     pub(super) fn end_line(&mut self) -> Result<(), Failure> {
         match self {
-            Self::File(..) | Self::Pipe(_) => Ok(()),
+            Self::File(_) | Self::Pipe(_) => Ok(()),
             Self::Terminal(screen) => Ok(screen.end_line()?),
         }
     }
@@ -71,10 +68,7 @@ impl<'o> Destination<'o> {
     /// Gives the file its name.
     pub(super) fn finish(self) -> Result<(), Failure> {
         match self {
-            Self::File(file, opened) => {
-                drop(opened);
-                file.finish()
-            }
+            Self::File(file) => file.finish(),
             Self::Pipe(_) | Self::Terminal(_) => Ok(()),
         }
     }

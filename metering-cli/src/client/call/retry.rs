@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use metering_client::{ClientError, Refusal};
-
-use crate::client::backoff::{Backoff, MIN_PAUSE};
+use metering_client::ClientError;
+use metering_core::retry::RetryPolicy;
 
 /// Whether the request has an idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,53 +15,32 @@ pub(super) enum KeyOrigin {
     Given,
 }
 
-/// The time left to wait.
-#[derive(Debug)]
-pub(super) struct RetryPolicy {
-    left: Duration,
-    key: KeyOrigin,
-    backoff: Backoff,
+/// Waits at most `limit` in total.
+pub(super) const fn policy(limit: Duration) -> RetryPolicy {
+    let (first, longest) = (Duration::from_secs(1), Duration::from_secs(30));
+    RetryPolicy { deadline: limit, ..RetryPolicy::exponential(first, longest) }
 }
 
-impl RetryPolicy {
-    /// Waits at most `limit` in total.
-    pub(super) const fn new(limit: Duration, key: KeyOrigin) -> Self {
-        Self { left: limit, key, backoff: Backoff::new() }
-    }
-
-    /// How long to wait before sending the request again; `None` if a retry would not help, or would
-    /// exceed the limit.
-    ///
-    /// Without an idempotency key, only requests that were rejected without a charge are retried: 429, and 503 except
-    /// for an unknown outcome. With a key, an unknown outcome and a request in progress are retried too. A request
-    /// whose response was lost is retried only with the user's own key: only the user knows whether the service
-    /// supports keys.
-    pub(super) fn pause_after(&mut self, error: &ClientError) -> Option<Duration> {
-        let named = match error {
-            ClientError::Refused(refusal) if self.is_retryable(refusal) => refusal.retry_after,
-            ClientError::Unreachable(_) if self.key == KeyOrigin::Given => None,
-            _ => return None,
-        };
-        let pause = match named {
-            Some(named) => named.max(MIN_PAUSE),
-            None => self.backoff.next(),
-        };
-        self.left = self.left.checked_sub(pause)?;
-        Some(pause)
-    }
-
-    fn is_retryable(&self, refusal: &Refusal) -> bool {
-        match refusal.code.as_str() {
-            "outcome_unknown" | "request_in_progress" => self.key != KeyOrigin::None,
+/// Whether to send the request again.
+///
+/// Without an idempotency key, only requests that were rejected without a charge are retried: 429, and 503 except for an
+/// unknown outcome. With a key, an unknown outcome and a request in progress are retried too. A request whose response
+/// was lost is retried only with the user's own key: only the user knows whether the service supports keys.
+pub(super) fn is_retryable(error: &ClientError, key: KeyOrigin) -> bool {
+    match error {
+        ClientError::Refused(refusal) => match refusal.code.as_str() {
+            "outcome_unknown" | "request_in_progress" => key != KeyOrigin::None,
             _ => matches!(refusal.status.as_u16(), 429 | 503),
-        }
+        },
+        ClientError::Unreachable(_) => key == KeyOrigin::Given,
+        ClientError::Garbled(_) => false,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use metering_client::Unreachable;
+    use metering_client::{Refusal, Unreachable};
 
     fn refused(status: u16, retry_after: Option<u64>) -> ClientError {
         let mut headers = http::HeaderMap::new();
@@ -75,22 +53,23 @@ mod tests {
     #[test]
     fn only_uncharged_requests_are_retried() {
         for status in [400, 401, 402, 404, 500, 502, 504] {
-            let mut retries = RetryPolicy::new(Duration::from_secs(60), KeyOrigin::None);
-            assert_eq!(retries.pause_after(&refused(status, Some(1))), None, "{status}");
+            assert!(!is_retryable(&refused(status, Some(1)), KeyOrigin::None), "{status}");
         }
         let cut_off = ClientError::from(Unreachable("cut off".to_owned()));
-        assert_eq!(RetryPolicy::new(Duration::from_secs(60), KeyOrigin::None).pause_after(&cut_off), None);
+        assert!(!is_retryable(&cut_off, KeyOrigin::None));
     }
 
     #[test]
     fn pauses_follow_the_service_or_double_until_the_limit() {
-        let seconds = |pause: Option<Duration>| pause.map(|pause| pause.as_secs());
-        let mut retries = RetryPolicy::new(Duration::from_secs(10), KeyOrigin::None);
+        let (mut retries, mut waited) = (policy(Duration::from_secs(10)).start(), Duration::ZERO);
         let table = [(Some(5), Some(5)), (Some(0), Some(1)), (None, Some(1)), (None, Some(2)), (None, None)];
         for (named, expected) in table {
-            assert_eq!(seconds(retries.pause_after(&refused(429, named))), expected, "{named:?}");
+            let wait = retries.next_wait(refused(429, named).retry_after(), waited);
+            waited += wait.unwrap_or_default();
+            assert_eq!(wait.map(|wait| wait.as_secs()), expected, "{named:?}");
         }
-        assert_eq!(RetryPolicy::new(Duration::ZERO, KeyOrigin::None).pause_after(&refused(503, Some(1))), None);
+        let mut none = policy(Duration::ZERO).start();
+        assert_eq!(none.next_wait(refused(503, Some(1)).retry_after(), Duration::ZERO), None);
     }
 
     #[test]
@@ -110,8 +89,7 @@ mod tests {
             (lost, [false, false, true]),
         ];
         for (error, expected) in table {
-            let again = [KeyOrigin::None, KeyOrigin::Generated, KeyOrigin::Given]
-                .map(|key| RetryPolicy::new(Duration::from_secs(60), key).pause_after(&error).is_some());
+            let again = [KeyOrigin::None, KeyOrigin::Generated, KeyOrigin::Given].map(|key| is_retryable(&error, key));
             assert_eq!(again, expected, "{error}");
         }
     }

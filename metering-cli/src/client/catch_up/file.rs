@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::client::catch_up::block::{Block, BlockNumber};
 use crate::client::catch_up::cursor::{LastLine, Written};
 use crate::failure::Failure;
+use crate::new_file::{directory_of, sync_directory};
 
 /// The longest tail to remove, in bytes. An interrupted run leaves at most one line, and no line is nearly this long.
 const TAIL_BYTES_MAX: u64 = 1 << 27;
@@ -46,10 +47,8 @@ impl OutputFile {
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
         let absolute = path.canonicalize().map_err(failed)?;
-        if let Some(directory) = absolute.parent().filter(|_| cfg!(unix)) {
-            // Sync the directory, so that a new file keeps its name after a crash.
-            File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)?;
-        }
+        // So that a new file keeps its name after a crash.
+        sync_directory(directory_of(&absolute)).map_err(failed)?;
         let path = absolute.into_os_string().into_string();
         let path = path.map_err(|path| Failure::Usage(format!("{} is not UTF-8", path.display())))?;
         Ok(Self { file, path, length: metadata.len(), last_line: None })

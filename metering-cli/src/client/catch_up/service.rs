@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 use crate::client::amount::Amount;
 use crate::client::catch_up::block::{Block, BlockNumber};
 use crate::client::catch_up::progress::Progress;
-use crate::client::catch_up::retry::{RetryPolicy, Verdict};
+use crate::client::catch_up::retry::{self, Verdict};
 use crate::client::catch_up::walk::{Feed, Found};
 use crate::client::interruption::Interruption;
 use crate::failure::Failure;
@@ -44,7 +44,7 @@ impl Service {
 
     /// Sends a request, with retries. The inner `Err` is the service's final error.
     async fn request(&mut self, target: &str) -> Result<Result<Response, (ClientError, Verdict)>, Failure> {
-        let mut retries = RetryPolicy::new(self.pause_max);
+        let mut retries = retry::policy(self.pause_max).start();
         loop {
             let error = match self.send_once(target).await? {
                 Ok(response) => {
@@ -56,14 +56,11 @@ impl Service {
             if let ClientError::Refused(refusal) = &error {
                 self.note_balance(refusal.field("credit_balance").as_deref());
             }
-            match retries.decide(&error) {
-                Verdict::Pause(pause) => {
-                    let wait = format!("{error}; retrying in {} s", pause.as_secs_f32());
-                    self.progress.message(&printable(&wait));
-                    self.pause(pause).await?;
-                }
-                verdict => return Ok(Err((error, verdict))),
-            }
+            let verdict = retry::judge(&error);
+            let next = (verdict == Verdict::Retry).then(|| retries.next_wait(error.retry_after(), Duration::ZERO));
+            let Some(pause) = next.flatten() else { return Ok(Err((error, verdict))) };
+            self.progress.message(&printable(&format!("{error}; retrying in {} s", pause.as_secs_f32())));
+            self.pause(pause).await?;
         }
     }
 

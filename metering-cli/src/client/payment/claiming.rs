@@ -13,7 +13,7 @@ use crate::client::payment::entry::{Entry, Payment};
 use crate::client::payment::journal::Pending;
 use crate::client::payment::paid::Issued;
 use crate::client::payment::registration::{RegistrationResult, Watched, is_final, refused, register};
-use crate::client::payment::retry::RetryPolicy;
+use crate::client::payment::retry::PaymentRetries;
 use crate::client::rotate::rotated;
 use crate::client::session::Session;
 use crate::failure::Failure;
@@ -44,9 +44,9 @@ pub(crate) async fn claim(
     let entry = pending.entry();
     let (Some(signup), Some(tx_hash)) = (entry.signup(), entry.payment.hash()) else { return Err(entry.conflict()) };
     let body = Body { signup_nonce: signup.signup_nonce.expose(), tx_hash };
-    let retries = RetryPolicy::of(context.args.wait());
+    let mut retries = PaymentRetries::within(context.args.wait());
     let client = context.session.anonymous();
-    match register(&client, "/signup/pay/claim", &body, retries, Some(Watched { entry, connection })).await? {
+    match register(&client, "/signup/pay/claim", &body, &mut retries, Some(Watched { entry, connection })).await? {
         RegistrationResult::Accepted(response) => {
             let issued: Issued = response.json()?;
             context.finish(pending, &issued, tx_hash, out)

@@ -12,7 +12,7 @@ use crate::client::amount::Amount;
 use crate::client::payment::arguments::PaymentArgs;
 use crate::client::payment::proof::{self, Request};
 use crate::client::payment::registration::{RegistrationResult, Watched, register};
-use crate::client::payment::retry::RetryPolicy;
+use crate::client::payment::retry::PaymentRetries;
 use crate::client::session::Session;
 use crate::failure::Failure;
 use crate::output::{json_line, notice};
@@ -113,12 +113,12 @@ impl<'a> Crediting<'a> {
         claim: Claim<'_>,
         out: &mut dyn Write,
     ) -> Result<Result<Credited, Box<Refusal>>, Failure> {
-        let retries = RetryPolicy::of(self.args.wait());
+        let mut retries = PaymentRetries::within(self.args.wait());
         let mut signature = self.signature.clone();
         loop {
             let Claim { plan_id, chain_id, hash, watched } = claim;
             let body = Body { plan_id, chain_id, tx_hash: hash, signature: signature.as_deref() };
-            let refusal = match register(&self.client, "/credits/topup", &body, retries, watched).await? {
+            let refusal = match register(&self.client, "/credits/topup", &body, &mut retries, watched).await? {
                 RegistrationResult::Accepted(response) => return Ok(Ok(response.json()?)),
                 RegistrationResult::Refused(refusal) => refusal,
             };

@@ -1,13 +1,11 @@
 //! Registers a payment with the service, with retries until the service sees it confirmed.
 
-use std::time::Duration;
-
 use metering_client::{Client, ClientError, Refusal, Response};
 use serde::Serialize;
 
 use crate::client::payment::connection::{ChainConnection, TxState};
 use crate::client::payment::entry::Entry;
-use crate::client::payment::retry::{RetryPolicy, interrupted, uninterrupted};
+use crate::client::payment::retry::{PaymentRetries, interrupted, uninterrupted};
 use crate::client::payment::sending::{failed_payment, sentence};
 use crate::failure::Failure;
 use crate::output::notice;
@@ -49,7 +47,7 @@ pub(crate) async fn register(
     client: &Client,
     target: &str,
     body: &impl Serialize,
-    retries: RetryPolicy,
+    retries: &mut PaymentRetries,
     watched: Option<Watched<'_>>,
 ) -> Result<RegistrationResult, Failure> {
     let mut last_notice = String::new();
@@ -78,7 +76,7 @@ pub(crate) async fn register(
                 return Err(interrupted());
             }
         }
-        if !retries.pause(retry_after(&error)).await? {
+        if !retries.pause(error.retry_after()).await? {
             let again = watched.map_or("the same command", |watched| watched.entry.command());
             return Err(Failure::TryLater(format!(
                 "{} Nothing is lost: run {again} again to continue.",
@@ -146,13 +144,6 @@ fn is_temporary(refusal: &Refusal, watched: Option<Watched<'_>>) -> bool {
 /// Whether the chain may know more than the service said.
 fn is_chain_error(code: &str) -> bool {
     matches!(code, "payment_unconfirmed" | "tx_not_found" | "tx_reverted")
-}
-
-fn retry_after(error: &ClientError) -> Option<Duration> {
-    match error {
-        ClientError::Refused(refusal) => refusal.retry_after,
-        ClientError::Unreachable(_) | ClientError::Garbled(_) => None,
-    }
 }
 
 fn progress(error: &ClientError) -> String {

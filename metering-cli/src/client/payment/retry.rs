@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use metering_core::retry::{Retries, RetryPolicy};
 use tokio::time::{Instant, timeout};
 
 use crate::failure::Failure;
@@ -12,27 +13,27 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// The shortest pause, even if the service asks for none.
 const MIN_PAUSE: Duration = Duration::from_millis(200);
 
-/// How long to wait in total.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RetryPolicy {
+/// The retries of registering one payment.
+#[derive(Debug)]
+pub(crate) struct PaymentRetries {
     started: Instant,
-    max_wait: Duration,
+    retries: Retries,
 }
 
-impl RetryPolicy {
-    pub(crate) fn of(max_wait: Duration) -> Self {
-        Self { started: Instant::now(), max_wait }
+impl PaymentRetries {
+    /// Waits at most `limit` in total.
+    pub(crate) fn within(limit: Duration) -> Self {
+        let policy =
+            RetryPolicy { shortest_wait: MIN_PAUSE, deadline: limit, ..RetryPolicy::exponential(PAUSE, PAUSE) };
+        Self { started: Instant::now(), retries: policy.start() }
     }
 
     /// Waits as long as the service says. Returns `false`, immediately, if that would exceed the limit.
     ///
     /// # Errors
     /// [`Failure::Interrupted`] when the user stops it.
-    pub(crate) async fn pause(self, retry_after: Option<Duration>) -> Result<bool, Failure> {
-        let pause = retry_after.unwrap_or(PAUSE).max(MIN_PAUSE);
-        if self.started.elapsed().saturating_add(pause) > self.max_wait {
-            return Ok(false);
-        }
+    pub(crate) async fn pause(&mut self, retry_after: Option<Duration>) -> Result<bool, Failure> {
+        let Some(pause) = self.retries.next_wait(retry_after, self.started.elapsed()) else { return Ok(false) };
         match timeout(pause, tokio::signal::ctrl_c()).await {
             Ok(_) => Err(interrupted()),
             Err(_) => Ok(true),
@@ -70,13 +71,13 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn waiting_never_exceeds_the_limit() {
-        let retries = RetryPolicy::of(Duration::from_millis(500));
+        let mut retries = PaymentRetries::within(Duration::from_millis(500));
         assert!(!retries.pause(Some(Duration::from_secs(12))).await.unwrap(), "returns immediately");
         assert!(retries.pause(Some(Duration::ZERO)).await.unwrap());
         assert!(retries.started.elapsed() >= MIN_PAUSE, "there is always a pause");
         tokio::time::sleep(Duration::from_millis(300)).await;
         assert!(!retries.pause(None).await.unwrap());
-        assert!(RetryPolicy::of(Duration::MAX).pause(Some(Duration::ZERO)).await.unwrap());
+        assert!(PaymentRetries::within(Duration::MAX).pause(Some(Duration::ZERO)).await.unwrap());
     }
 
     #[tokio::test(flavor = "current_thread")]

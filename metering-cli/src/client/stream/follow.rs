@@ -1,16 +1,18 @@
 //! Follows a stream across connections and prints its events.
 
 use std::io::Write;
+use std::time::Duration;
 
 use http::HeaderMap;
 use metering_client::{Client, ClientError, Event, Events, Unreachable};
+use metering_core::retry::Retries;
 use metering_core::wire::{BALANCE_HEADER, CHARGED_HEADER};
 use tokio::time::sleep;
 
 use crate::client::money;
 use crate::client::stream::bounds::{Bounds, End};
 use crate::client::stream::line::Form;
-use crate::client::stream::retry::RetryPolicy;
+use crate::client::stream::retry::{POLICY, is_retryable};
 use crate::failure::Failure;
 use crate::output::notice;
 use crate::table::printable;
@@ -30,7 +32,7 @@ pub(super) struct Follower {
     target: String,
     options: Options,
     bounds: Bounds,
-    retries: RetryPolicy,
+    retries: Retries,
     events: u64,
     connections: u64,
     /// The event id to resume after.
@@ -54,7 +56,7 @@ impl Follower {
             target,
             options,
             bounds,
-            retries: RetryPolicy::new(),
+            retries: POLICY.start(),
             events: 0,
             connections: 0,
             last_id: None,
@@ -84,8 +86,9 @@ impl Follower {
                 Stop::Output(failure) => return Err(failure),
                 Stop::Broken(error) => error,
             };
-            let pause = if self.options.reconnect { self.retries.pause_after(&error) } else { None };
-            let Some(pause) = pause else {
+            let again = self.options.reconnect && is_retryable(&error);
+            let next = again.then(|| self.retries.next_wait(error.retry_after(), Duration::ZERO));
+            let Some(pause) = next.flatten() else {
                 if let ClientError::Refused(refusal) = &error
                     && !self.options.quiet
                 {
@@ -130,7 +133,7 @@ impl Follower {
             if let Err(failure) = self.options.form.print(&event, out) {
                 return Stop::Output(failure);
             }
-            self.retries = RetryPolicy::new();
+            self.retries = POLICY.start();
             self.count(event);
             if self.bounds.are_reached_by(self.events) {
                 return Stop::Bound(End::Reached);

@@ -3,40 +3,24 @@
 use std::time::Duration;
 
 use metering_client::ClientError;
+use metering_core::retry::RetryPolicy;
 
-use crate::client::backoff::{Backoff, MIN_PAUSE};
-
-/// The longest pause to accept from the service.
-const MAX_NAMED_PAUSE: Duration = Duration::from_secs(5 * 60);
 /// Reconnecting stops after this many failures in a row without an event in between.
 const MAX_ATTEMPTS: u32 = 8;
 
-/// The failures to connect or to read since the last event.
-#[derive(Debug)]
-pub(super) struct RetryPolicy {
-    attempts_left: u32,
-    backoff: Backoff,
-}
+/// The policy for the failures to connect or to read since the last event.
+pub(super) const POLICY: RetryPolicy = RetryPolicy {
+    max_attempts: MAX_ATTEMPTS,
+    longest_retry_after: Duration::from_secs(5 * 60),
+    ..RetryPolicy::exponential(Duration::from_secs(1), Duration::from_secs(30))
+};
 
-impl RetryPolicy {
-    pub(super) const fn new() -> Self {
-        Self { attempts_left: MAX_ATTEMPTS, backoff: Backoff::new() }
-    }
-
-    /// How long to wait before reconnecting; `None` if that would not help.
-    pub(super) fn pause_after(&mut self, error: &ClientError) -> Option<Duration> {
-        let named = match error {
-            ClientError::Garbled(_) => return None,
-            ClientError::Unreachable(_) => None,
-            ClientError::Refused(refusal) if matches!(refusal.status.as_u16(), 429 | 502..=504) => refusal.retry_after,
-            ClientError::Refused(_) => return None,
-        };
-        self.attempts_left = self.attempts_left.saturating_sub(1);
-        if self.attempts_left == 0 || named.is_some_and(|named| named > MAX_NAMED_PAUSE) {
-            return None;
-        }
-        let pause = self.backoff.next();
-        Some(named.unwrap_or(pause).max(MIN_PAUSE))
+/// Whether reconnecting may help.
+pub(super) fn is_retryable(error: &ClientError) -> bool {
+    match error {
+        ClientError::Garbled(_) => false,
+        ClientError::Unreachable(_) => true,
+        ClientError::Refused(refusal) => matches!(refusal.status.as_u16(), 429 | 502..=504),
     }
 }
 
@@ -44,6 +28,7 @@ impl RetryPolicy {
 mod tests {
     use super::*;
     use metering_client::{Refusal, Unreachable};
+    use metering_core::retry::Retries;
 
     fn refused(status: u16, retry_after: Option<u64>) -> ClientError {
         let mut headers = http::HeaderMap::new();
@@ -51,6 +36,10 @@ mod tests {
             headers.insert("retry-after", seconds.into());
         }
         Refusal::read(http::StatusCode::from_u16(status).unwrap(), &headers, Vec::new().into()).into()
+    }
+
+    fn pause(retries: &mut Retries, error: &ClientError) -> Option<Duration> {
+        is_retryable(error).then(|| retries.next_wait(error.retry_after(), Duration::ZERO)).flatten()
     }
 
     #[test]
@@ -69,17 +58,17 @@ mod tests {
             (404, Some(1), None),
         ];
         for (status, named, seconds) in table {
-            let pause = RetryPolicy::new().pause_after(&refused(status, named));
+            let pause = pause(&mut POLICY.start(), &refused(status, named));
             assert_eq!(pause, seconds.map(Duration::from_secs), "{status}");
         }
-        assert_eq!(RetryPolicy::new().pause_after(&ClientError::Garbled("x".to_owned())), None);
+        assert_eq!(pause(&mut POLICY.start(), &ClientError::Garbled("x".to_owned())), None);
     }
 
     #[test]
     fn pauses_grow_and_end() {
         let away = ClientError::from(Unreachable("away".to_owned()));
-        let mut retries = RetryPolicy::new();
-        let pauses: Vec<_> = std::iter::from_fn(|| retries.pause_after(&away)).map(|pause| pause.as_secs()).collect();
+        let mut retries = POLICY.start();
+        let pauses: Vec<_> = std::iter::from_fn(|| pause(&mut retries, &away)).map(|pause| pause.as_secs()).collect();
         assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30]);
     }
 }
