@@ -1,7 +1,7 @@
 //! The storage contract. A backend is a type that implements [`Store`] and passes the conformance suite.
 //!
 //! The contract has three parts: [`Store`] for accounts, charges and usage, [`PaymentStore`] for payments on chains,
-//! and [`SignupStore`] for free signups.
+//! and [`SignupStore`] for free signups. [`decision`](crate::backend::decision) has the rules of every write.
 
 mod payments;
 mod signups;
@@ -57,8 +57,8 @@ pub trait Store: PaymentStore + SignupStore {
     /// Creates an account with its key and its first ledger entries.
     ///
     /// Among the accounts that are not revoked, each email address (compared case-insensitively) and each payer address
-    /// occurs at most once. A taken email address is reported first, then a taken payer, then problems with the
-    /// entries. An id or a key that any account ever had is an error, and nothing is created.
+    /// occurs at most once. An id or a key that any account ever had is an error, and nothing is created.
+    /// [`create_account`](crate::backend::decision::create_account) has the refusals in order.
     async fn create_account(&self, account: NewAccount) -> Result<Created, StoreError>;
 
     /// The account with that id, revoked or not.
